@@ -1,0 +1,297 @@
+//! The contract between whoever executes BPF (an [`Engine`]) and whoever plays the kernel (a
+//! [`Host`]), over the [`World`] of memory and maps that programs see.
+//!
+//! The host starts a callback on a CPU. When the program calls a helper or kfunc the engine asks
+//! the host, which answers with a value or with [`Reply::Suspend`]: then the callback is frozen
+//! and [`Engine::start`] returns, so that the host may let other CPUs go first or run a nested
+//! callback. [`Engine::resume`] makes the same call once more with [`CallSite::again`] set, and
+//! the callback goes on from there. No frame of the host ever lies on a frozen stack.
+
+use crate::CpuId;
+
+/// An address in simulated memory, as BPF code sees it. Never an address of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ea(pub u64);
+
+impl Ea {
+    /// The null pointer.
+    pub const NULL: Self = Self(0);
+
+    /// The address `bytes` further on.
+    pub const fn offset(self, bytes: u64) -> Self {
+        Self(self.0.wrapping_add(bytes))
+    }
+
+    /// Is it the null pointer?
+    pub const fn is_null(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// A helper or kfunc, numbered by the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FuncId(pub u32);
+
+/// A map of the loaded object, in the order of the object's maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MapId(pub u32);
+
+/// A program of the loaded object, in the order of the object's programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entry(pub u32);
+
+/// What a callback has used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// BPF instructions executed.
+    pub insns: u64,
+    /// Picoseconds spent waiting for cache lines.
+    pub stall_ps: u64,
+}
+
+/// An error number, as helpers return it negated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// No such entry.
+    pub const ENOENT: Self = Self(2);
+    /// Out of room (a full hash map).
+    pub const E2BIG: Self = Self(7);
+    /// Out of memory.
+    pub const ENOMEM: Self = Self(12);
+    /// Bad address.
+    pub const EFAULT: Self = Self(14);
+    /// Busy.
+    pub const EBUSY: Self = Self(16);
+    /// Exists already.
+    pub const EEXIST: Self = Self(17);
+    /// Invalid argument.
+    pub const EINVAL: Self = Self(22);
+    /// Not supported.
+    pub const EOPNOTSUPP: Self = Self(95);
+
+    /// The value that a helper puts into R0.
+    pub const fn as_r0(self) -> u64 {
+        -(self.0 as i64) as u64
+    }
+}
+
+/// A map as the object declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapInfo {
+    /// `BPF_MAP_TYPE_*`.
+    pub kind: u32,
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// Entries at most.
+    pub max_entries: u32,
+}
+
+/// Whose local storage a map holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// A task, by its dense id.
+    Task(u32),
+    /// A cgroup, by a dense id.
+    Cgroup(u32),
+}
+
+/// The memory and maps that BPF code can reach. The host's own view of them is through here too.
+pub trait World {
+    /// `len` readable bytes, or nothing where any of them is outside the world.
+    fn slice(&self, at: Ea, len: u64) -> Option<&[u8]>;
+    /// `len` writable bytes, or nothing where any of them is outside the world or read-only.
+    fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]>;
+    /// Room that is zeroed, lazily committed, aligned to a page and never freed; `None` when the
+    /// world is full. The whole room counts as one live object.
+    fn reserve(&mut self, len: u64) -> Option<Ea>;
+    /// An object of its own: zeroed, aligned to 8 bytes, or to 64 where it is at least as long.
+    fn alloc(&mut self, len: u64) -> Option<Ea>;
+    /// Ends an object that [`World::alloc`] gave.
+    fn free(&mut self, at: Ea);
+    /// Picoseconds that `cpu` waits for the lines under these bytes, which it then holds.
+    fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
+
+    /// The map that a map pointer in a register stands for.
+    fn map_at(&self, handle: Ea) -> Option<MapId>;
+    /// How the map was declared.
+    fn map_info(&self, map: MapId) -> MapInfo;
+    /// The value's address, on `cpu` where the map is per CPU.
+    fn map_lookup(&mut self, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea>;
+    /// `bpf_map_update_elem` with its `BPF_ANY`, `BPF_NOEXIST` and `BPF_EXIST`.
+    fn map_update(&mut self, map: MapId, key: Ea, value: Ea, flags: u64, cpu: CpuId) -> Result<(), Errno>;
+    /// `bpf_map_delete_elem`.
+    fn map_delete(&mut self, map: MapId, key: Ea) -> Result<(), Errno>;
+    /// `bpf_map_push_elem` on queues and stacks.
+    fn map_push(&mut self, map: MapId, value: Ea, flags: u64) -> Result<(), Errno>;
+    /// `bpf_map_pop_elem`, or with `keep` `bpf_map_peek_elem`; zeroes `value` where it fails.
+    fn map_pop(&mut self, map: MapId, value: Ea, keep: bool) -> Result<(), Errno>;
+    /// The value of an owner in a task or cgroup storage map; made when `create` says so, from
+    /// the bytes at `init` unless that is null.
+    fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;
+    /// Ends the owner's value in one map.
+    fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno>;
+    /// Ends the owner's values in every map: the owner is gone.
+    fn storage_forget(&mut self, owner: Owner);
+
+    /// A copy of `N` bytes.
+    #[inline]
+    fn bytes<const N: usize>(&self, at: Ea) -> Option<[u8; N]>
+    where
+        Self: Sized,
+    {
+        self.slice(at, N as u64).and_then(|s| s.try_into().ok())
+    }
+
+    /// The 64-bit word at an address of the host's own; panics outside the world.
+    #[inline]
+    fn u64_at(&self, at: Ea) -> u64
+    where
+        Self: Sized,
+    {
+        u64::from_le_bytes(self.bytes(at).expect("the host's own objects are in the world"))
+    }
+
+    /// The 32-bit word at an address of the host's own; panics outside the world.
+    #[inline]
+    fn u32_at(&self, at: Ea) -> u32
+    where
+        Self: Sized,
+    {
+        u32::from_le_bytes(self.bytes(at).expect("the host's own objects are in the world"))
+    }
+
+    /// Writes bytes at an address of the host's own; panics outside the world.
+    #[inline]
+    fn put(&mut self, at: Ea, bytes: &[u8])
+    where
+        Self: Sized,
+    {
+        self.slice_mut(at, bytes.len() as u64)
+            .expect("the host's own objects are in the world")
+            .copy_from_slice(bytes);
+    }
+}
+
+/// Where a program stands when it calls out.
+pub struct CallSite<'a, W> {
+    /// The memory and maps.
+    pub world: &'a mut W,
+    /// The CPU that the callback runs on.
+    pub cpu: CpuId,
+    /// What this callback has used up to this call, the call instruction included.
+    pub usage: Usage,
+    /// The call was suspended before and is made once more.
+    pub again: bool,
+}
+
+/// The host's answer to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// R0. The engine then zeroes R1 to R5.
+    Value(u64),
+    /// Freeze the callback and return to whoever drives it; the call is made again later.
+    Suspend,
+    /// The program may not go on.
+    Stop(FaultKind),
+}
+
+/// The kernel's side of a call.
+pub trait Host<W: World> {
+    /// Serves helper or kfunc `func`.
+    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply;
+}
+
+/// How far a callback came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It returned `value`.
+    Done {
+        /// R0 at the exit.
+        value: u64,
+        /// All that it used.
+        usage: Usage,
+    },
+    /// The host suspended it; it is the CPU's innermost activation until resumed.
+    Suspended,
+    /// It was stopped, and its activation is gone.
+    Failed {
+        /// Why and where.
+        fault: Fault,
+        /// All that it used until then.
+        usage: Usage,
+    },
+}
+
+/// Why a program was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It executed more instructions than any callback may.
+    NeverEnds,
+    /// More than eight frames, or a frame too large.
+    TooDeep,
+    /// It reached a relocation that the kernel's types cannot satisfy; the text names it.
+    Poisoned(String),
+    /// An access outside every live object (checked mode): bytes, write or read, address.
+    OutOfBounds {
+        /// The address.
+        at: Ea,
+        /// Bytes accessed.
+        len: u64,
+        /// A store, or a load.
+        write: bool,
+    },
+    /// An instruction that is not part of the set, or a jump out of the program.
+    BadInstruction,
+    /// A call that its context forbids; the text says what and why.
+    BadCall(String),
+}
+
+/// A stopped program: why and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Why.
+    pub kind: FaultKind,
+    /// The program's or subprogram's name.
+    pub program: String,
+    /// The instruction's index within it.
+    pub insn: u32,
+    /// `file:line: text` where the object has line information.
+    pub source: Option<String>,
+}
+
+/// Whoever executes BPF.
+pub trait Engine {
+    /// The memory and maps it works on.
+    type World: World;
+
+    /// The world between callbacks.
+    fn world(&mut self) -> &mut Self::World;
+
+    /// Runs `entry` on `cpu` with a struct_ops context of `args` (64-bit words that R1 points
+    /// to), until it ends or is suspended. May be called while an outer activation of the same
+    /// CPU is suspended.
+    fn start<H: Host<Self::World>>(
+        &mut self,
+        host: &mut H,
+        cpu: CpuId,
+        entry: Entry,
+        args: &[u64],
+    ) -> Progress;
+
+    /// Runs a function that BPF handed over as a pointer (a timer's callback) on `cpu` with
+    /// `args` in R1 to R5. Any value may be given; one that is no function fails as a bad call.
+    fn start_function<H: Host<Self::World>>(
+        &mut self,
+        host: &mut H,
+        cpu: CpuId,
+        function: u64,
+        args: [u64; 5],
+    ) -> Progress;
+
+    /// Goes on with the innermost suspended activation of `cpu`.
+    fn resume<H: Host<Self::World>>(&mut self, host: &mut H, cpu: CpuId) -> Progress;
+}

@@ -1,0 +1,228 @@
+//! A set of CPUs of any size.
+//!
+//! Written `0-3,8` as in the kernel's lists. Empty high words are never kept, so that equal
+//! sets are equal values.
+
+use crate::CpuId;
+use std::fmt;
+use std::str::FromStr;
+
+/// The highest CPU number a set can hold, as a bound on what a stranger's list may ask for.
+pub const MAX_CPUS: u32 = 4096;
+
+/// A set of CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuSet {
+    words: Vec<u64>,
+}
+
+/// Why a CPU list could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadCpuList(pub String);
+
+impl fmt::Display for BadCpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' is no CPU list such as 0-3,8 (below {MAX_CPUS})", self.0)
+    }
+}
+
+impl std::error::Error for BadCpuList {}
+
+impl CpuSet {
+    /// The empty set.
+    pub const fn new() -> Self {
+        Self { words: Vec::new() }
+    }
+
+    /// CPUs 0 to `n - 1`.
+    pub fn first(n: u32) -> Self {
+        (0..n).map(CpuId).collect()
+    }
+
+    /// Adds `cpu`; says whether it was new.
+    pub fn insert(&mut self, cpu: CpuId) -> bool {
+        let (word, bit) = place(cpu);
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        new
+    }
+
+    /// Takes `cpu` out; says whether it was in.
+    pub fn remove(&mut self, cpu: CpuId) -> bool {
+        let (word, bit) = place(cpu);
+        let was = self.contains(cpu);
+        if was {
+            self.words[word] &= !bit;
+            self.trim();
+        }
+        was
+    }
+
+    /// Is `cpu` in the set?
+    #[inline]
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        let (word, bit) = place(cpu);
+        self.words.get(word).is_some_and(|w| w & bit != 0)
+    }
+
+    /// How many CPUs it holds.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Does it hold none?
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The lowest CPU in it.
+    pub fn lowest(&self) -> Option<CpuId> {
+        self.iter().next()
+    }
+
+    /// Its CPUs in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                (left != 0).then(|| {
+                    let bit = left.trailing_zeros();
+                    left &= left - 1;
+                    CpuId(i as u32 * 64 + bit)
+                })
+            })
+        })
+    }
+
+    /// The bits as 64-bit words, lowest CPUs first; words past the end are 0.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The set with these bits.
+    pub fn from_words(words: &[u64]) -> Self {
+        let mut set = Self { words: words.to_vec() };
+        set.trim();
+        set
+    }
+
+    /// What both hold.
+    pub fn and(&self, other: &Self) -> Self {
+        let words: Vec<u64> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
+        Self::from_words(&words)
+    }
+
+    /// Is every CPU of this set in `other`?
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.words.iter().enumerate().all(|(i, w)| w & !other.words.get(i).copied().unwrap_or(0) == 0)
+    }
+
+    /// Do they share a CPU?
+    pub fn intersects(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+    }
+
+    fn trim(&mut self) {
+        while self.words.last() == Some(&0) {
+            self.words.pop();
+        }
+    }
+}
+
+#[inline]
+const fn place(cpu: CpuId) -> (usize, u64) {
+    (cpu.0 as usize / 64, 1 << (cpu.0 % 64))
+}
+
+impl FromIterator<CpuId> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = CpuId>>(cpus: I) -> Self {
+        let mut set = Self::new();
+        for cpu in cpus {
+            set.insert(cpu);
+        }
+        set
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cpus = self.iter().map(|c| c.0).peekable();
+        let mut first = true;
+        while let Some(start) = cpus.next() {
+            let mut end = start;
+            while cpus.next_if_eq(&(end + 1)).is_some() {
+                end += 1;
+            }
+            let comma = if first { "" } else { "," };
+            first = false;
+            match end == start {
+                true => write!(f, "{comma}{start}")?,
+                false => write!(f, "{comma}{start}-{end}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for CpuSet {
+    type Err = BadCpuList;
+
+    fn from_str(list: &str) -> Result<Self, BadCpuList> {
+        let bad = || BadCpuList(list.to_owned());
+        let number = |s: &str| s.trim().parse::<u32>().ok().filter(|&n| n < MAX_CPUS).ok_or_else(bad);
+        let mut set = Self::new();
+        for part in list.split(',').filter(|p| !p.trim().is_empty()) {
+            let (from, to) = part.split_once('-').unwrap_or((part, part));
+            let (from, to) = (number(from)?, number(to)?);
+            if from > to {
+                return Err(bad());
+            }
+            set.extend_range(from, to);
+        }
+        Ok(set)
+    }
+}
+
+impl CpuSet {
+    fn extend_range(&mut self, from: u32, to: u32) {
+        for cpu in from..=to {
+            self.insert(CpuId(cpu));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_read_and_print() {
+        let check = |list: &str, expected: &str| {
+            assert_eq!(list.parse::<CpuSet>().map(|s| s.to_string()), Ok(expected.to_owned()));
+        };
+        check("", "");
+        check("3", "3");
+        check("0-3,8", "0-3,8");
+        check("8, 1,0, 2", "0-2,8");
+        check("63-65", "63-65");
+        for bad in ["x", "3-1", "0-", "9999999"] {
+            assert!(bad.parse::<CpuSet>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn equal_sets_are_equal_values() {
+        let mut a = CpuSet::first(100);
+        for cpu in 3..100 {
+            a.remove(CpuId(cpu));
+        }
+        assert_eq!(a, CpuSet::first(3));
+        assert_eq!(a.len(), 3);
+        assert!(a.is_subset(&CpuSet::first(64)));
+        assert!(!CpuSet::first(65).is_subset(&a));
+    }
+}

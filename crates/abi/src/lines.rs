@@ -1,0 +1,143 @@
+//! What moving a cache line between CPUs costs, by how far apart they are.
+//!
+//! Each 64-byte line has a set of holders and a last writer. A CPU that holds a line reads it
+//! free; the only holder also writes it free. Otherwise the line comes from its last writer, or
+//! from memory the first time anyone touches it. Holders are kept in 64 bits, so CPUs whose
+//! numbers differ by a multiple of 64 count as one holder: exact up to 64 CPUs, a slight
+//! undercount above.
+
+use crate::topology::Distance;
+use crate::{CpuId, Topology};
+
+/// Bytes in a cache line.
+pub const LINE_BYTES: u64 = 64;
+
+/// Transfer costs in picoseconds, by distance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCosts {
+    /// Between SMT siblings.
+    pub smt_ps: u64,
+    /// Within a last-level cache.
+    pub llc_ps: u64,
+    /// Between caches of one node.
+    pub node_ps: u64,
+    /// Between nodes one hop apart.
+    pub hop_ps: u64,
+    /// Added by each hop beyond the first.
+    pub more_hops_ps: u64,
+    /// From memory, when no CPU has touched the line.
+    pub memory_ps: u64,
+}
+
+/// The costs of one machine: from one CPU's cache to another's.
+#[derive(Clone, Debug)]
+pub struct Transfers {
+    topology: Topology,
+    costs: LineCosts,
+}
+
+impl Transfers {
+    /// The transfers of a machine with this shape and these costs.
+    pub fn new(topology: Topology, costs: LineCosts) -> Self {
+        Self { topology, costs }
+    }
+
+    /// Picoseconds for `to` to get a line last written by `from`; 0 for the same CPU.
+    pub fn between_ps(&self, from: CpuId, to: CpuId) -> u64 {
+        let c = &self.costs;
+        match self.topology.distance(from, to) {
+            Distance::Same => 0,
+            Distance::Smt => c.smt_ps,
+            Distance::Llc => c.llc_ps,
+            Distance::Node => c.node_ps,
+            Distance::Hops(n) => c.hop_ps + c.more_hops_ps * u64::from(n.saturating_sub(1)),
+        }
+    }
+
+    /// Picoseconds for a line that no CPU has touched.
+    pub fn memory_ps(&self) -> u64 {
+        self.costs.memory_ps
+    }
+
+    /// The price of a read by `cpu` of `line`, which is updated.
+    #[inline]
+    pub fn read_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+        let me = holder_bit(cpu);
+        if line.holders & me != 0 {
+            return 0;
+        }
+        let price = self.fetch_ps(line, cpu);
+        if line.holders == 0 {
+            line.writer = cpu.0 as u16;
+        }
+        line.holders |= me;
+        price
+    }
+
+    /// The price of a write by `cpu` to `line`, which is updated.
+    #[inline]
+    pub fn write_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+        let me = holder_bit(cpu);
+        if line.holders == me {
+            line.writer = cpu.0 as u16;
+            return 0;
+        }
+        let price = self.claim_ps(line, cpu);
+        line.holders = me;
+        line.writer = cpu.0 as u16;
+        price
+    }
+
+    fn fetch_ps(&self, line: &Line, cpu: CpuId) -> u64 {
+        match line.holders {
+            0 => self.memory_ps(),
+            _ => self.between_ps(CpuId(u32::from(line.writer)), cpu),
+        }
+    }
+
+    /// A write must also take the line from every other holder; the farthest decides, and the
+    /// last writer stands for it unless that is `cpu` itself.
+    fn claim_ps(&self, line: &Line, cpu: CpuId) -> u64 {
+        let writer = CpuId(u32::from(line.writer));
+        if line.holders == 0 || writer != cpu {
+            return self.fetch_ps(line, cpu);
+        }
+        let others = line.holders & !holder_bit(cpu);
+        let other = CpuId(others.trailing_zeros().min(self.topology.cpus() - 1));
+        self.between_ps(other, cpu)
+    }
+}
+
+/// The state of one line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The CPUs that hold it, one bit each ([`holder_bit`]); 0 when nobody has touched it.
+    pub holders: u64,
+    /// The CPU that wrote it last, or first read it.
+    pub writer: u16,
+}
+
+/// The bit that stands for `cpu` in [`Line::holders`].
+#[inline]
+pub const fn holder_bit(cpu: CpuId) -> u64 {
+    1 << (cpu.0 % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_costs_when_it_moves_and_only_then() {
+        let costs =
+            LineCosts { smt_ps: 1, llc_ps: 10, node_ps: 100, hop_ps: 1000, more_hops_ps: 500, memory_ps: 7 };
+        let t = Transfers::new(Topology::regular(2, 1, 2, 1), costs);
+        let mut line = Line::default();
+        let mut read = |cpu| t.read_ps(&mut line, CpuId(cpu));
+        assert_eq!([read(0), read(0), read(1), read(1), read(2)], [7, 0, 10, 0, 1000]);
+        let mut write = |cpu| t.write_ps(&mut line, CpuId(cpu));
+        assert_eq!([write(0), write(0), write(3), write(3), write(2)], [10, 0, 1000, 0, 10]);
+        assert_eq!(t.read_ps(&mut line, CpuId(3)), 10);
+        assert_eq!(t.write_ps(&mut line, CpuId(2)), 10);
+    }
+}

@@ -1,0 +1,241 @@
+//! sched_ext's numbers, as Linux 7.2 has them (`include/linux/sched/ext.h`,
+//! `kernel/sched/ext/`). The kernel header in `crates/kernel` says the same to BPF objects, and
+//! a test there compares the two.
+
+/// Dispatch queue ids, `enum scx_dsq_id_flags`.
+pub mod dsq {
+    use crate::DsqId;
+
+    /// Marks the built-in queues.
+    pub const FLAG_BUILTIN: u64 = 1 << 63;
+    /// Marks `LOCAL_ON | cpu`.
+    pub const FLAG_LOCAL_ON: u64 = 1 << 62;
+    /// No queue.
+    pub const INVALID: DsqId = DsqId(FLAG_BUILTIN);
+    /// The global queue.
+    pub const GLOBAL: DsqId = DsqId(FLAG_BUILTIN | 1);
+    /// The local queue of the CPU at hand.
+    pub const LOCAL: DsqId = DsqId(FLAG_BUILTIN | 2);
+    /// Each CPU's queue in bypass mode.
+    pub const BYPASS: DsqId = DsqId(FLAG_BUILTIN | 3);
+    /// The local queue of the CPU in the low bits.
+    pub const LOCAL_ON: u64 = FLAG_BUILTIN | FLAG_LOCAL_ON;
+    /// The CPU of a `LOCAL_ON` id.
+    pub const LOCAL_CPU_MASK: u64 = 0xffff_ffff;
+}
+
+/// `enum scx_enq_flags`.
+pub mod enq {
+    /// The task just became runnable.
+    pub const WAKEUP: u64 = 1;
+    /// At the head of a FIFO queue.
+    pub const HEAD: u64 = 1 << 16;
+    /// `ops.select_cpu` ran for this wakeup.
+    pub const CPU_SELECTED: u64 = 1 << 20;
+    /// Preempt what runs on the target CPU.
+    pub const PREEMPT: u64 = 1 << 32;
+    /// Run now or come back to `ops.enqueue`.
+    pub const IMMED: u64 = 1 << 33;
+    /// The task is enqueued again.
+    pub const REENQ: u64 = 1 << 40;
+    /// The CPU goes idle if this task is not kept.
+    pub const LAST: u64 = 1 << 41;
+    /// Internal: the insert ends the scheduler's custody.
+    pub const CLEAR_OPSS: u64 = 1 << 56;
+    /// Internal: ordered by vtime.
+    pub const DSQ_PRIQ: u64 = 1 << 57;
+}
+
+/// `enum scx_deq_flags`.
+pub mod deq {
+    /// The task goes to sleep.
+    pub const SLEEP: u64 = 1;
+    /// Core scheduling runs it.
+    pub const CORE_SCHED_EXEC: u64 = 1 << 32;
+    /// A property of the task changes.
+    pub const SCHED_CHANGE: u64 = 1 << 33;
+}
+
+/// `enum scx_kick_flags`.
+pub mod kick {
+    /// Only if the CPU is idle.
+    pub const IDLE: u64 = 1;
+    /// End the current task's slice.
+    pub const PREEMPT: u64 = 2;
+    /// Wait until the CPU has rescheduled.
+    pub const WAIT: u64 = 4;
+}
+
+/// `enum scx_wake_flags`.
+pub mod wake {
+    /// The first placement of a new task.
+    pub const FORK: u64 = 4;
+    /// An ordinary wakeup.
+    pub const TTWU: u64 = 8;
+    /// The waker is about to sleep.
+    pub const SYNC: u64 = 16;
+}
+
+/// `enum scx_pick_idle_cpu_flags`.
+pub mod pick_idle {
+    /// Only CPUs whose SMT siblings are idle too.
+    pub const CORE: u64 = 1;
+    /// Only on the node asked for.
+    pub const IN_NODE: u64 = 2;
+}
+
+/// `enum scx_ops_flags`.
+pub mod ops_flags {
+    /// Keep idle tracking beside `ops.update_idle`.
+    pub const KEEP_BUILTIN_IDLE: u64 = 1;
+    /// Enqueue the last runnable task too.
+    pub const ENQ_LAST: u64 = 1 << 1;
+    /// Enqueue exiting tasks too.
+    pub const ENQ_EXITING: u64 = 1 << 2;
+    /// Only `SCHED_EXT` tasks.
+    pub const SWITCH_PARTIAL: u64 = 1 << 3;
+    /// Enqueue migration-disabled tasks too.
+    pub const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
+    /// Wakeups may be queued to the target CPU.
+    pub const ALLOW_QUEUED_WAKEUP: u64 = 1 << 5;
+    /// Idle masks per node.
+    pub const BUILTIN_IDLE_PER_NODE: u64 = 1 << 6;
+    /// Every local insert is `IMMED`.
+    pub const ALWAYS_ENQ_IMMED: u64 = 1 << 7;
+    /// Tasks can be looked up by tid.
+    pub const TID_TO_TASK: u64 = 1 << 8;
+}
+
+/// `enum scx_ent_flags`.
+pub mod ent {
+    /// On an ext runqueue.
+    pub const QUEUED: u32 = 1;
+    /// Reset `runnable_at` when it next runs.
+    pub const RESET_RUNNABLE_AT: u32 = 1 << 2;
+    /// Dequeued because it sleeps.
+    pub const DEQD_FOR_SLEEP: u32 = 1 << 3;
+    /// Where the state begins.
+    pub const STATE_SHIFT: u32 = 8;
+    /// State: `ops.init_task` ran.
+    pub const STATE_INIT: u32 = 2 << 8;
+    /// State: ready to be enabled.
+    pub const STATE_READY: u32 = 3 << 8;
+    /// State: `ops.enable` ran.
+    pub const STATE_ENABLED: u32 = 4 << 8;
+}
+
+/// A default slice, in nanoseconds.
+pub const SLICE_DFL_NS: u64 = 20_000_000;
+/// The slice while bypassing, in nanoseconds.
+pub const SLICE_BYPASS_NS: u64 = 5_000_000;
+/// A slice that never ends.
+pub const SLICE_INF: u64 = u64::MAX;
+/// Inserts that `ops.dispatch` may buffer unless the scheduler says otherwise.
+pub const DSP_DFL_MAX_BATCH: u32 = 32;
+/// How often `ops.dispatch` is called for one pick.
+pub const DSP_MAX_LOOPS: u32 = 32;
+/// The longest watchdog timeout, in milliseconds; also the default.
+pub const WATCHDOG_MAX_TIMEOUT_MS: u32 = 30_000;
+
+/// Why a scheduler ended: `enum scx_exit_kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum ExitKind {
+    /// It has not.
+    None = 0,
+    /// It ended without more to say.
+    Done = 1,
+    /// Detached from user space.
+    Unreg = 64,
+    /// `scx_bpf_exit()`.
+    UnregBpf = 65,
+    /// The kernel asked it to go (hotplug).
+    UnregKern = 66,
+    /// A runtime error.
+    Error = 1024,
+    /// `scx_bpf_error()`.
+    ErrorBpf = 1025,
+    /// A runnable task did not run for too long.
+    ErrorStall = 1026,
+}
+
+impl ExitKind {
+    /// The kernel's own words (`scx_exit_reason()`).
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::None | Self::Done => "",
+            Self::Unreg => "unregistered from user space",
+            Self::UnregBpf => "unregistered from BPF",
+            Self::UnregKern => "unregistered from the main kernel",
+            Self::Error => "runtime error",
+            Self::ErrorBpf => "scx_bpf_error",
+            Self::ErrorStall => "runnable task stall",
+        }
+    }
+
+    /// Did it end because of an error?
+    pub const fn is_error(self) -> bool {
+        self as u32 >= Self::Error as u32
+    }
+}
+
+macro_rules! ops {
+    ($($variant:ident $name:literal),* $(,)?) => {
+        /// The callbacks of `struct sched_ext_ops` that are modelled.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Op { $(#[doc = concat!("`ops.", $name, "`")] $variant,)* }
+
+        impl Op {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The member's name in `struct sched_ext_ops`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+ops! {
+    SelectCpu "select_cpu", Enqueue "enqueue", Dequeue "dequeue", Dispatch "dispatch",
+    Tick "tick", Runnable "runnable", Running "running", Stopping "stopping",
+    Quiescent "quiescent", Yield "yield", SetWeight "set_weight", SetCpumask "set_cpumask",
+    UpdateIdle "update_idle", InitTask "init_task", ExitTask "exit_task", Enable "enable",
+    Disable "disable", CpuOnline "cpu_online", CpuOffline "cpu_offline", Init "init", Exit "exit",
+    CpuAcquire "cpu_acquire", CpuRelease "cpu_release", Dump "dump", DumpCpu "dump_cpu",
+    DumpTask "dump_task",
+}
+
+impl Op {
+    /// The callback with this member name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|op| op.name() == name)
+    }
+}
+
+/// The weight of a nice value, 1 to 10000 around 100 (`sched_prio_to_weight[]` put through
+/// `sched_weight_to_cgroup()`).
+pub fn weight_of_nice(nice: i8) -> u32 {
+    const PRIO_TO_WEIGHT: [u64; 40] = [
+        88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906,
+        3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45,
+        36, 29, 23, 18, 15,
+    ];
+    let weight = PRIO_TO_WEIGHT[(i32::from(nice.clamp(-20, 19)) + 20) as usize];
+    ((weight * 100 + 512) / 1024).clamp(1, 10_000) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_the_kernels() {
+        let check = |nice, expected| assert_eq!(weight_of_nice(nice), expected);
+        check(0, 100);
+        check(19, 1);
+        check(-20, 8668);
+    }
+}

@@ -1,0 +1,142 @@
+//! What a task does: a small program of steps, made by the workload room and executed by the
+//! kernel room. Data only.
+
+use crate::{CpuSet, Span};
+
+/// A length that may vary from one use to the next: uniform in `base - spread ..= base + spread`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// The middle.
+    pub base: Span,
+    /// How far it may lie from the middle; at most `base`.
+    pub spread: Span,
+}
+
+impl Amount {
+    /// Always the same length.
+    pub const fn fixed(base: Span) -> Self {
+        Self { base, spread: Span::ZERO }
+    }
+}
+
+/// A mutex, condition, barrier or timer of the workload, dense from 0 within its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(pub u32);
+
+/// How a timer's next expiry follows from the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerMode {
+    /// From the previous expiry; where that is past already, from now (rt-app's `relative`).
+    Relative,
+    /// From the previous expiry, however late (rt-app's `absolute`).
+    Absolute,
+}
+
+/// One step of a task's program. `Jump` targets are indices into [`TaskSpec::steps`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Work that takes this long on an undisturbed CPU of nominal speed.
+    Run(Amount),
+    /// Keeps a CPU busy until this much time has passed, however little of it the task got.
+    RunFor(Span),
+    /// Blocks for this long.
+    Sleep(Amount),
+    /// Blocks until the timer's next expiry, `period` after the last; the first use starts it.
+    Timer {
+        /// The timer.
+        timer: ObjectId,
+        /// From one expiry to the next.
+        period: Span,
+        /// What the next expiry is counted from.
+        mode: TimerMode,
+    },
+    /// Takes a mutex, blocking while another has it.
+    Lock(ObjectId),
+    /// Gives a mutex to its first waiter, or frees it.
+    Unlock(ObjectId),
+    /// Waits on a condition, giving up the mutex meanwhile.
+    Wait {
+        /// The condition.
+        condition: ObjectId,
+        /// The mutex that is given up and taken again.
+        mutex: ObjectId,
+    },
+    /// Wakes one waiter of a condition.
+    Signal(ObjectId),
+    /// Wakes all waiters of a condition.
+    Broadcast(ObjectId),
+    /// rt-app's `sync`: signals the condition, then waits on it with the mutex given up.
+    Sync {
+        /// The condition.
+        condition: ObjectId,
+        /// The mutex.
+        mutex: ObjectId,
+    },
+    /// Blocks until as many tasks as use it have come.
+    Barrier(ObjectId),
+    /// Blocks until another task resumes this one's name.
+    Suspend(ObjectId),
+    /// Wakes the tasks suspended under a name.
+    Resume(ObjectId),
+    /// `sched_yield()`.
+    Yield,
+    /// Starts one more instance of the task spec with this index.
+    Fork(u32),
+    /// Sets the nice value, -20 to 19.
+    Nice(i8),
+    /// Confines the task to these CPUs; empty lifts what an earlier step confined.
+    Affinity(CpuSet),
+    /// Repeats from step `to` until it has been passed `times` times; `None` for ever. `slot` is
+    /// the counter, dense from 0 within the task; it is reset when the loop is left.
+    Loop {
+        /// The step to go back to.
+        to: u32,
+        /// Passes in all, at least 1.
+        times: Option<u32>,
+        /// Which counter.
+        slot: u8,
+    },
+    /// One unit of the workload's throughput is done.
+    Count,
+}
+
+/// A task as the workload describes it: what it is called, how it starts, what it does. It exits
+/// after its last step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskSpec {
+    /// Its name; instances share it.
+    pub name: String,
+    /// How many instances start by themselves.
+    pub instances: u32,
+    /// When they start, after the run's beginning.
+    pub delay: Span,
+    /// The nice value it starts with, -20 to 19.
+    pub nice: i8,
+    /// The CPUs it may use; empty for all.
+    pub cpus: CpuSet,
+    /// What it does.
+    pub steps: Vec<Step>,
+}
+
+/// A whole workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// Its tasks, in the order of the file.
+    pub tasks: Vec<TaskSpec>,
+    /// For each barrier, how many tasks it waits for.
+    pub barriers: Vec<u32>,
+    /// How many mutexes there are.
+    pub mutexes: u32,
+    /// How many conditions there are.
+    pub conditions: u32,
+    /// How many timers there are in each task's own right, and shared ones beyond.
+    pub timers: u32,
+    /// How many names a task can be suspended under.
+    pub suspensions: u32,
+    /// How long the file itself asks to run; a given `--duration` wins.
+    pub duration: Option<Span>,
+    /// What [`Step::Count`] counts, for printing: `loops`, `messages`.
+    pub unit: String,
+}

@@ -1,0 +1,12 @@
+//! From the bytes of a compiled BPF object to a typed [`Object`]: ELF, BTF, CO-RE relocation,
+//! struct_ops, ksyms, kconfig, global variables.
+//!
+//! This room reads bytes and never runs them; it knows nothing of any simulated kernel but the
+//! BTF that it is given.
+#![forbid(unsafe_code)]
+
+pub mod model;
+
+pub use model::{
+    Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, Program, StructOps, Variable,
+};

@@ -1,0 +1,207 @@
+//! A loaded object: functions whose instructions are relocated, maps, struct_ops, variables.
+//!
+//! All references between parts are indices into the vectors of [`Object`]. In instructions they
+//! stand where the kernel would put file descriptors and BTF ids:
+//!
+//! | instruction | `src` | `imm` | second `imm` |
+//! |---|---|---|---|
+//! | `ld_imm64` | 0 | low half of a value | high half |
+//! | `ld_imm64` | [`PSEUDO_MAP`] | index into `maps` | 0 |
+//! | `ld_imm64` | [`PSEUDO_MAP_VALUE`] | index into `maps` | offset into its value |
+//! | `ld_imm64` | [`PSEUDO_KSYM`] | index into `ksyms` | 0 |
+//! | `ld_imm64` | [`PSEUDO_FUNC`] | index into `functions` | 0 |
+//! | `call` | 0 | helper number | |
+//! | `call` | [`PSEUDO_CALL`] | index into `functions` | |
+//! | `call` | [`PSEUDO_KFUNC`] | index into `kfuncs` | |
+//!
+//! A weak ksym or kfunc that the kernel lacks is a plain 0 in `ld_imm64` (so that
+//! `bpf_ksym_exists()` says no), and a call of it is poisoned.
+
+/// `ld_imm64` of a map.
+pub const PSEUDO_MAP: u8 = 1;
+/// `ld_imm64` of an address within a map's value.
+pub const PSEUDO_MAP_VALUE: u8 = 2;
+/// `ld_imm64` of a kernel variable or function.
+pub const PSEUDO_KSYM: u8 = 3;
+/// `ld_imm64` of a function of this object, for use as a callback.
+pub const PSEUDO_FUNC: u8 = 4;
+/// A call of a function of this object.
+pub const PSEUDO_CALL: u8 = 1;
+/// A call of a kfunc.
+pub const PSEUDO_KFUNC: u8 = 2;
+/// The helper number of a poisoned instruction (libbpf's own marker).
+pub const POISON_HELPER: i32 = 0x0bad_2310;
+
+/// One instruction slot, as the instruction set defines it; `ld_imm64` takes two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Insn {
+    /// The opcode byte.
+    pub code: u8,
+    /// Destination register.
+    pub dst: u8,
+    /// Source register, or one of the `PSEUDO_` marks.
+    pub src: u8,
+    /// Signed offset.
+    pub off: i16,
+    /// Immediate.
+    pub imm: i32,
+}
+
+/// Which source line an instruction comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineInfo {
+    /// The first instruction slot of the line.
+    pub insn: u32,
+    /// The file as the compiler saw it.
+    pub file: String,
+    /// Line number, from 1.
+    pub line: u32,
+    /// The line itself, where the object carries it.
+    pub text: String,
+}
+
+/// An instruction whose relocation the kernel's types cannot satisfy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Poison {
+    /// The instruction slot, which holds a call of [`POISON_HELPER`].
+    pub insn: u32,
+    /// What was missing: `struct task_struct has no field core_cookie`.
+    pub missing: String,
+}
+
+/// A function: a program's entry or a subprogram.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Its instructions; jumps stay within.
+    pub insns: Vec<Insn>,
+    /// Source lines, by ascending instruction.
+    pub lines: Vec<LineInfo>,
+    /// Poisoned instructions, ascending.
+    pub poison: Vec<Poison>,
+}
+
+/// A program that something attaches: its section says to what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Its ELF section, such as `struct_ops/simple_enqueue` or `syscall`.
+    pub section: String,
+    /// Its function.
+    pub function: u32,
+    /// May it sleep (`struct_ops.s/`)?
+    pub sleepable: bool,
+}
+
+/// A map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapDef {
+    /// Its name; for global data the section's name, such as `.rodata`.
+    pub name: String,
+    /// `BPF_MAP_TYPE_*`.
+    pub kind: u32,
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// Entries at most.
+    pub max_entries: u32,
+    /// `BPF_F_*`.
+    pub flags: u32,
+    /// The template of the inner maps, an index into `maps`.
+    pub inner: Option<u32>,
+    /// The first value's bytes, for global data; else empty.
+    pub initial: Vec<u8>,
+    /// Programs may not write it (`.rodata`, `.kconfig`).
+    pub read_only: bool,
+}
+
+/// A kfunc that the object calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kfunc {
+    /// Its name in the kernel, any `___suffix` removed.
+    pub name: String,
+    /// The symbol in the object.
+    pub symbol: String,
+}
+
+/// A kernel variable or function whose address the object takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ksym {
+    /// Its name in the kernel.
+    pub name: String,
+    /// A function (only its being there matters), or a variable.
+    pub is_function: bool,
+}
+
+/// A `struct sched_ext_ops` that the object defines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StructOps {
+    /// The variable's name in the object.
+    pub variable: String,
+    /// The kernel type's name, any `___suffix` removed: `sched_ext_ops`.
+    pub type_name: String,
+    /// Callbacks: the member's name and an index into `programs`.
+    pub callbacks: Vec<(String, u32)>,
+    /// Members that are not callbacks and not zero: name and bytes as the object lays them out.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// Was it in `.struct_ops.link`?
+    pub link: bool,
+}
+
+impl StructOps {
+    /// An integer member's value; 0 where it was not set.
+    pub fn integer(&self, member: &str) -> u64 {
+        let bytes = self.fields.iter().find(|(name, _)| name == member).map(|(_, b)| b.as_slice());
+        let mut word = [0; 8];
+        if let Some(bytes) = bytes.filter(|b| b.len() <= 8) {
+            word[..bytes.len()].copy_from_slice(bytes);
+        }
+        u64::from_le_bytes(word)
+    }
+
+    /// The scheduler's name (`.name`), lossily, up to its first NUL.
+    pub fn name(&self) -> String {
+        let bytes = self.fields.iter().find(|(name, _)| name == "name").map_or(&[][..], |(_, b)| b);
+        let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}
+
+/// A global variable, for `--set NAME=VALUE` and for reading counters back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// The map it lies in, an index into `maps`.
+    pub map: u32,
+    /// Where in the map's value.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Is it a signed integer? `None` where it is no integer, boolean or enum.
+    pub signed: Option<bool>,
+}
+
+/// A compiled BPF object, relocated against one kernel's BTF.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Object {
+    /// The `license` section.
+    pub license: String,
+    /// Every function.
+    pub functions: Vec<Function>,
+    /// Every program.
+    pub programs: Vec<Program>,
+    /// Every map, global data included.
+    pub maps: Vec<MapDef>,
+    /// Every struct_ops variable.
+    pub struct_ops: Vec<StructOps>,
+    /// Every kfunc that a live call names.
+    pub kfuncs: Vec<Kfunc>,
+    /// Every kernel symbol whose address is taken.
+    pub ksyms: Vec<Ksym>,
+    /// Every global variable that has a name in BTF.
+    pub variables: Vec<Variable>,
+}

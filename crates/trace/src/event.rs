@@ -1,0 +1,271 @@
+//! The event schema.
+//!
+//! [`Event`]s are small and copied; what has names or sets in it comes as [`Meta`], in its place
+//! in the same order. Instants never decrease along a stream.
+
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId, Topology};
+
+/// One thing that happened on one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: Instant,
+    /// The CPU that did it.
+    pub cpu: CpuId,
+    /// What.
+    pub what: What,
+}
+
+/// Why the previous task left the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// It was idle before.
+    WasIdle,
+    /// It still wants the CPU: its slice ended or another took its place.
+    Preempted,
+    /// It gave the CPU up by `sched_yield()`.
+    Yielded,
+    /// It sleeps or waits for another task.
+    Blocked,
+    /// It is no more.
+    Exited,
+}
+
+/// Who chose a CPU for a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Chooser {
+    /// `ops.select_cpu`.
+    SelectCpu,
+    /// The kernel's default choice.
+    Default,
+    /// The kernel, because the chosen CPU was not allowed.
+    Fallback,
+    /// The task may run on this CPU only.
+    OnlyOne,
+    /// A move by `ops.dispatch` or an insert into another CPU's local queue.
+    Dispatch,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The CPU goes from one task to another; [`TaskId::IDLE`] is its idle task.
+    Switch {
+        /// Who ran.
+        prev: TaskId,
+        /// Why it stopped.
+        why: Why,
+        /// Who runs now.
+        next: TaskId,
+    },
+    /// A blocked task becomes runnable; the event's CPU is the waker's.
+    Wakeup {
+        /// Who wakes.
+        task: TaskId,
+        /// The CPU whose runqueue it joins.
+        target: CpuId,
+        /// The task that woke it; [`TaskId::IDLE`] for a timer or interrupt.
+        waker: TaskId,
+    },
+    /// A new task is runnable.
+    Fork {
+        /// The new task.
+        child: TaskId,
+        /// The CPU whose runqueue it joins.
+        target: CpuId,
+        /// Its parent; [`TaskId::IDLE`] for one that the run starts with.
+        parent: TaskId,
+    },
+    /// The task is gone.
+    Exit {
+        /// Who.
+        task: TaskId,
+    },
+    /// A runnable task changes its runqueue.
+    Migrate {
+        /// Who.
+        task: TaskId,
+        /// Whence.
+        from: CpuId,
+        /// Where to.
+        to: CpuId,
+    },
+    /// A CPU was chosen for a waking or new task.
+    Placed {
+        /// Who.
+        task: TaskId,
+        /// The CPU it last ran on.
+        prev: CpuId,
+        /// The CPU chosen.
+        chosen: CpuId,
+        /// By whom.
+        by: Chooser,
+        /// Was the chosen CPU idle then?
+        idle: bool,
+    },
+    /// A task enters a dispatch queue.
+    Queued {
+        /// Who.
+        task: TaskId,
+        /// The queue; a local one is `LOCAL_ON | cpu`.
+        dsq: DsqId,
+        /// Tasks in it now.
+        len: u32,
+    },
+    /// A task leaves a dispatch queue.
+    Unqueued {
+        /// Who.
+        task: TaskId,
+        /// The queue.
+        dsq: DsqId,
+        /// Tasks in it now.
+        len: u32,
+    },
+    /// The scheduler took custody of a task without a queue (it is in the BPF program's hands).
+    Held {
+        /// Who.
+        task: TaskId,
+    },
+    /// A CPU is told to reschedule.
+    Kick {
+        /// Which.
+        target: CpuId,
+        /// `SCX_KICK_*`.
+        flags: u64,
+    },
+    /// A callback ended.
+    Callback {
+        /// Which.
+        op: Op,
+        /// Who it was about, or [`TaskId::IDLE`].
+        task: TaskId,
+        /// How long it took, waiting for locks included.
+        took: Span,
+        /// BPF instructions that it executed.
+        insns: u32,
+    },
+    /// A CPU waited for a lock.
+    LockWait {
+        /// Whose: a runqueue's CPU, or a queue's or BPF lock's number.
+        lock: Lock,
+        /// How long.
+        waited: Span,
+    },
+    /// A CPU comes or goes.
+    Online {
+        /// Which.
+        target: CpuId,
+        /// It comes.
+        up: bool,
+    },
+    /// Units of the workload's throughput that a task has done.
+    Count {
+        /// Who.
+        task: TaskId,
+        /// How many since its last such event.
+        units: u32,
+    },
+    /// The scheduler is in charge (`true`) or the kernel bypasses it.
+    Bypass {
+        /// Bypassing begins.
+        on: bool,
+    },
+}
+
+/// A lock, for [`What::LockWait`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lock {
+    /// A CPU's runqueue lock.
+    Runqueue(CpuId),
+    /// A dispatch queue's lock.
+    Dsq(DsqId),
+    /// A `bpf_spin_lock`, by address.
+    Bpf(u64),
+}
+
+/// What a stream tells of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Its id within the stream.
+    pub task: TaskId,
+    /// Its number as people see it.
+    pub pid: Pid,
+    /// Its name. Hostile text: escape it wherever it is shown.
+    pub name: String,
+    /// Its nice value.
+    pub nice: i8,
+    /// The CPUs it may use.
+    pub cpus: CpuSet,
+}
+
+/// What is told once, or changes rarely.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meta {
+    /// First in every stream: where it was taken.
+    Start {
+        /// The machine's shape.
+        topology: Topology,
+        /// The scheduler's name.
+        scheduler: String,
+        /// The workload's name.
+        workload: String,
+        /// What [`What::Count`] counts: `loops`, `messages`.
+        unit: String,
+    },
+    /// A task appears, or its name, nice value or CPUs change.
+    Task(TaskInfo),
+    /// The scheduler ended.
+    SchedulerExit {
+        /// How.
+        kind: ExitKind,
+        /// The kernel's words.
+        message: String,
+    },
+    /// Last in every complete stream: when it ended.
+    End,
+}
+
+/// Kinds of events that a sink may leave out, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class(pub u16);
+
+impl Class {
+    /// None: nothing listens.
+    pub const NONE: Self = Self(0);
+    /// Switch, wakeup, fork, exit, migrate, online, bypass: what every judge needs.
+    pub const CORE: Self = Self(1);
+    /// Placed, kick.
+    pub const DECISIONS: Self = Self(2);
+    /// Queued, unqueued, held.
+    pub const QUEUES: Self = Self(4);
+    /// Callback and lock wait.
+    pub const COSTS: Self = Self(8);
+    /// Count.
+    pub const COUNTS: Self = Self(16);
+    /// All of them.
+    pub const ALL: Self = Self(31);
+
+    /// Both.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Is every kind of `other` in?
+    #[inline]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Whoever listens to a stream.
+pub trait Sink {
+    /// What it wants to hear.
+    fn wants(&self) -> Class;
+
+    /// Takes events, in order.
+    fn events(&mut self, events: &[Event]);
+
+    /// Takes one rarer fact, in its place among the events.
+    fn meta(&mut self, at: Instant, meta: &Meta);
+}
