@@ -1,1 +1,4 @@
 //! To be filled.
+#![forbid(unsafe_code)]
+
+pub mod event;

@@ -1,0 +1,105 @@
+//! What happens next: one total order over everything that is due.
+//!
+//! The order is (instant, timers before CPUs, number), never the order of insertion, so it is
+//! the same however the queue was filled. A CPU has at most one event, re-armed in place; a
+//! timer number may be due several times, and its owner ignores the times that it gave up.
+
+mod heap;
+mod tournament;
+
+use heap::Heap;
+use keel_abi::{CpuId, Instant};
+use tournament::Tournament;
+
+/// Who an event is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A timer, by its owner's number.
+    Timer(u32),
+    /// A CPU's own next event.
+    Cpu(CpuId),
+}
+
+/// The last moment that virtual time can reach: 52 days. What is due later never comes.
+pub const MAX_INSTANT: Instant = Instant::from_ns((1 << 52) - 2);
+
+/// The CPUs that one queue can hold.
+pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
+
+/// Everything that is due, earliest first.
+#[derive(Clone, Debug)]
+pub struct EventQueue {
+    timers: Heap,
+    cpus: Tournament,
+}
+
+impl EventQueue {
+    /// An empty queue for CPUs 0 to `cpus - 1`; panics above [`MAX_CPUS`].
+    pub fn new(cpus: u32) -> Self {
+        assert!(cpus <= MAX_CPUS, "at most {MAX_CPUS} CPUs");
+        Self { timers: Heap::default(), cpus: Tournament::new(cpus) }
+    }
+
+    /// Sets the one event of `cpu`, in place of any that it had.
+    #[inline]
+    pub fn set_cpu(&mut self, cpu: CpuId, at: Instant) {
+        self.cpus.set(cpu, at);
+    }
+
+    /// Takes the event of `cpu` away.
+    #[inline]
+    pub fn clear_cpu(&mut self, cpu: CpuId) {
+        self.cpus.clear(cpu);
+    }
+
+    /// When `cpu` is due, or [`Instant::NEVER`].
+    #[inline]
+    pub fn cpu_at(&self, cpu: CpuId) -> Instant {
+        self.cpus.at(cpu)
+    }
+
+    /// Adds one expiry of `timer`.
+    #[inline]
+    pub fn push(&mut self, at: Instant, timer: u32) {
+        if at <= MAX_INSTANT {
+            self.timers.push(at, timer);
+        }
+    }
+
+    /// When the next event is due, or [`Instant::NEVER`].
+    #[inline]
+    pub fn peek(&self) -> Instant {
+        self.timers.next_at().min(self.cpus.next_at())
+    }
+
+    /// The next event, which stays.
+    #[inline]
+    pub fn peek_source(&self) -> Option<(Instant, Source)> {
+        let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
+        if timer_at <= cpu_at {
+            self.timers.first().map(|(at, timer)| (at, Source::Timer(timer)))
+        } else {
+            Some((cpu_at, Source::Cpu(self.cpus.next_cpu())))
+        }
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Instant, Source)> {
+        let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
+        if timer_at <= cpu_at {
+            return self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)));
+        }
+        let cpu = self.cpus.next_cpu();
+        self.cpus.clear(cpu);
+        Some((cpu_at, Source::Cpu(cpu)))
+    }
+
+    /// Timer expiries that are due some time.
+    pub fn timers(&self) -> usize {
+        self.timers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+use super::*;
+use proptest::prelude::*;
+
+/// The order that is promised, spelt out: a sorted list.
+#[derive(Default)]
+struct Model {
+    due: Vec<(Instant, Source)>,
+}
+
+impl Model {
+    fn clear(&mut self, cpu: CpuId) {
+        self.due.retain(|&(_, source)| source != Source::Cpu(cpu));
+    }
+
+    fn add(&mut self, at: Instant, source: Source) {
+        if at <= MAX_INSTANT {
+            self.due.push((at, source));
+            self.due.sort();
+        }
+    }
+
+    fn pop(&mut self) -> Option<(Instant, Source)> {
+        (!self.due.is_empty()).then(|| self.due.remove(0))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    SetCpu(u32, u64),
+    ClearCpu(u32),
+    Push(u64, u32),
+    Pop,
+}
+
+fn acts(cpus: u32) -> impl Strategy<Value = Vec<Act>> {
+    let at = prop_oneof![8 => 0..20u64, 2 => 0..1u64 << 46, 1 => (1u64 << 52) - 4..=u64::MAX];
+    let id = prop_oneof![8 => 0..10u32, 2 => any::<u32>(), 1 => (1u32 << 20) - 2..(1 << 20) + 2];
+    let act = prop_oneof![
+        (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::SetCpu(cpu, at)),
+        (0..cpus).prop_map(Act::ClearCpu),
+        (at, id).prop_map(|(at, id)| Act::Push(at, id)),
+        Just(Act::Pop),
+    ];
+    prop::collection::vec(act, 0..200)
+}
+
+fn check_against_model(cpus: u32, acts: &[Act]) {
+    let (mut queue, mut model) = (EventQueue::new(cpus), Model::default());
+    for act in acts {
+        match *act {
+            Act::SetCpu(cpu, ns) => {
+                model.clear(CpuId(cpu));
+                model.add(Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
+                queue.set_cpu(CpuId(cpu), Instant::from_ns(ns));
+            }
+            Act::ClearCpu(cpu) => {
+                model.clear(CpuId(cpu));
+                queue.clear_cpu(CpuId(cpu));
+                assert_eq!(queue.cpu_at(CpuId(cpu)), Instant::NEVER);
+            }
+            Act::Push(ns, id) => {
+                model.add(Instant::from_ns(ns), Source::Timer(id));
+                queue.push(Instant::from_ns(ns), id);
+            }
+            Act::Pop => assert_eq!(queue.pop(), model.pop()),
+        }
+        assert_eq!(queue.peek_source(), model.due.first().copied());
+        assert_eq!(queue.peek(), model.due.first().map_or(Instant::NEVER, |due| due.0));
+    }
+    while let Some(expected) = model.pop() {
+        assert_eq!(queue.pop(), Some(expected));
+    }
+    assert_eq!(queue.pop(), None);
+    assert_eq!(queue.timers(), 0);
+}
+
+proptest! {
+    #[test]
+    fn events_come_in_the_promised_order(
+        (cpus, acts) in prop_oneof![Just(1u32), 2..9u32, 60..70u32, Just(4096u32)]
+            .prop_flat_map(|cpus| (Just(cpus), acts(cpus)))
+    ) {
+        check_against_model(cpus, &acts);
+    }
+}
+
+#[test]
+fn at_one_instant_timers_come_first_and_then_low_numbers() {
+    let mut queue = EventQueue::new(4);
+    let at = Instant::from_ns(7);
+    queue.set_cpu(CpuId(3), at);
+    queue.set_cpu(CpuId(1), at);
+    queue.push(at, 9);
+    queue.push(at, 2_000_000);
+    queue.push(at, 4);
+    let order: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|(_, source)| source).collect();
+    let cpu = |n| Source::Cpu(CpuId(n));
+    assert_eq!(order, [Source::Timer(4), Source::Timer(9), Source::Timer(2_000_000), cpu(1), cpu(3)]);
+}
