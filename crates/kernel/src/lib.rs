@@ -1,4 +1,5 @@
 //! To be filled.
 #![forbid(unsafe_code)]
 
+pub mod dsq;
 pub mod event;
