@@ -1,1 +1,27 @@
-//! To be filled.
+//! The judge: what a run's events say about its scheduler. Events in, figures and findings out.
+//!
+//! Simulated, recorded and live runs are judged by the same code, from the stream alone. One kind
+//! of finding a file. Everything streams: memory depends on the machine and on the tasks alive,
+//! not on the length of the run, and every list has a bound and says how much it left out.
+//!
+//! What every sink here relies on: instants never decrease; CPUs are those of [`Meta::Start`];
+//! task ids are dense; every CPU idles from the start until a switch says otherwise (a reader of
+//! a recording that begins midway supplies switches from idle).
+//!
+//! Never here: a wall clock, threads, files, unordered maps, knowledge of who made the stream.
+//!
+//! [`Meta::Start`]: keel_trace::Meta::Start
+#![forbid(unsafe_code)]
+
+pub mod figures;
+pub mod finding;
+pub mod histogram;
+
+mod cpus;
+#[cfg(test)]
+mod script;
+mod table;
+
+pub use figures::{Costs, Delay, Figures, Summary, TaskFigures};
+pub use finding::{Finding, Kind, escape};
+pub use histogram::Histogram;

@@ -1,0 +1,314 @@
+//! The run in numbers: switches, wakeups, who had which CPU for how long, who waited.
+//!
+//! Counting follows Linux where Linux counts: a switch is a change of the task on a CPU, to and
+//! from idle included (`ctxt` in `/proc/stat`); a task's switches are the times it left a CPU
+//! (`nr_switches` in `/proc/PID/sched`); a preemption is a switch away from a task that wanted to
+//! go on (`nr_involuntary_switches`). A migration is a task that starts on another CPU than the
+//! one it last ran on.
+
+mod task;
+
+pub use task::TaskFigures;
+
+use crate::cpus::{Cpus, Integral};
+use crate::histogram::Histogram;
+use crate::table::Tasks;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
+use task::{Row, State};
+
+/// How many tasks that have ended keep a row of their own; the rest are summed in
+/// [`Summary::others`].
+pub const ENDED_KEPT: usize = 20_000;
+
+/// A CPU's current task, and since when it is accounted.
+#[derive(Clone, Debug)]
+struct Cpu {
+    task: TaskId,
+    since: Instant,
+    offline: bool,
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Self { task: TaskId::IDLE, since: Instant::ZERO, offline: false }
+    }
+}
+
+/// What the scheduler itself took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Time in callbacks, waiting for locks inside them included.
+    pub callback: Span,
+    /// Time that CPUs waited for locks.
+    pub lock_wait: Span,
+    /// BPF instructions executed.
+    pub instructions: u64,
+}
+
+/// Wakeup or fork to running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delay {
+    /// Half of the delays were at most this long.
+    pub p50: Span,
+    /// 99 % of the delays were at most this long.
+    pub p99: Span,
+    /// The longest; a task that still waits at the end is not in it.
+    pub max: Span,
+}
+
+/// A run's figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// From the start to the last thing heard.
+    pub duration: Span,
+    /// CPUs of the machine.
+    pub cpus: u32,
+    /// Time that CPUs were online, summed over them.
+    pub machine_time: Span,
+    /// Context switches.
+    pub switches: u64,
+    /// Tasks that became runnable by a wakeup; forks are not in it.
+    pub wakeups: u64,
+    /// New tasks.
+    pub forks: u64,
+    /// Tasks that started on another CPU than they last ran on.
+    pub migrations: u64,
+    /// Tasks that lost their CPU while they wanted it.
+    pub preemptions: u64,
+    /// Units that the workload has done.
+    pub units: u64,
+    /// What a unit is.
+    pub unit: String,
+    /// Wakeup or fork to running.
+    pub wakeup_delay: Delay,
+    /// Time that tasks ran, of the time that CPUs were online; 0 to 1.
+    pub busy_share: f64,
+    /// What the scheduler took, as far as the stream told.
+    pub costs: Costs,
+    /// Every task, by id; those without a row of their own are in `others`.
+    pub tasks: Vec<TaskFigures>,
+    /// The sum over ended tasks that have no row of their own, and how many they are.
+    pub others: (TaskFigures, u64),
+}
+
+impl Summary {
+    /// Units a second.
+    pub fn throughput(&self) -> f64 {
+        match self.duration {
+            Span::ZERO => 0.0,
+            duration => self.units as f64 / duration.as_s_f64(),
+        }
+    }
+}
+
+/// Listens to a run and keeps its figures.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    wants: Class,
+    start: Instant,
+    now: Instant,
+    cpus: Cpus<Cpu>,
+    online: Integral,
+    tasks: Tasks<Row>,
+    ended: Vec<TaskFigures>,
+    others: (TaskFigures, u64),
+    busy: Span,
+    delays: Histogram,
+    sums: Summary,
+}
+
+impl Figures {
+    /// Listens to what every stream has; not to callbacks and lock waits, which are many.
+    pub fn new() -> Self {
+        Self { wants: Class::CORE.with(Class::COUNTS), ..Self::default() }
+    }
+
+    /// Listens to callbacks and lock waits too, and sums them in [`Summary::costs`].
+    pub fn with_costs() -> Self {
+        Self { wants: Class::CORE.with(Class::COUNTS).with(Class::COSTS), ..Self::default() }
+    }
+
+    /// The figures so far; what is under way counts up to the last thing heard.
+    pub fn summary(&self) -> Summary {
+        let mut sums = self.sums.clone();
+        sums.duration = self.now.since(self.start);
+        sums.cpus = self.cpus.len();
+        sums.machine_time = self.online.at(self.now);
+        sums.wakeup_delay =
+            Delay { p50: self.delays.quantile(0.5), p99: self.delays.quantile(0.99), max: self.delays.max() };
+        sums.others = self.others.clone();
+        sums.tasks = self.ended.clone();
+        sums.tasks.extend(self.tasks.iter().map(|row| row.until(self.now)));
+        let mut busy = self.busy;
+        for (id, cpu) in self.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.task.is_idle()) {
+            let ran = self.now.since(cpu.since);
+            busy += ran;
+            let of_task = sums.tasks.iter_mut().find(|t| t.task == cpu.task);
+            of_task.into_iter().for_each(|t| t.ran(CpuId(id as u32), ran));
+        }
+        sums.tasks.sort_unstable_by_key(|t| t.task);
+        if sums.machine_time > Span::ZERO {
+            sums.busy_share = (busy.as_s_f64() / sums.machine_time.as_s_f64()).min(1.0);
+        }
+        sums
+    }
+
+    #[inline]
+    fn switch(&mut self, at: Instant, cpu: CpuId, told: TaskId, why: Why, next: TaskId) {
+        let on = self.cpus.get(cpu);
+        let (prev, ran) = (on.task, at.since(on.since));
+        if prev == next {
+            return;
+        }
+        if prev != told {
+            self.lost(at, told, why);
+        }
+        let on = self.cpus.get(cpu);
+        (on.task, on.since) = (next, at);
+        self.sums.switches += 1;
+        if let Some(row) = self.tasks.get(prev) {
+            self.busy += ran;
+            row.sums.ran(cpu, ran);
+            row.sums.switches += 1;
+            if why == Why::Preempted {
+                row.sums.preemptions += 1;
+                self.sums.preemptions += 1;
+            }
+            row.state = State::after(why, at);
+            if why == Why::Exited {
+                self.end(prev);
+            }
+        }
+        if let Some(row) = self.tasks.get(next) {
+            if let State::Waiting { since, woken } = row.state {
+                let waited = at.since(since);
+                row.sums.wait += waited;
+                if woken {
+                    self.delays.record(waited);
+                }
+            }
+            row.state = State::Running;
+            let moved = row.last_cpu.is_some_and(|last| last != cpu);
+            row.sums.migrations += u64::from(moved);
+            self.sums.migrations += u64::from(moved);
+            row.last_cpu = Some(cpu);
+        }
+    }
+
+    /// A recording lost how `task` came to the CPU that it now leaves.
+    #[cold]
+    fn lost(&mut self, at: Instant, task: TaskId, why: Why) {
+        if let Some(row) = self.tasks.get(task) {
+            row.state = State::after(why, at);
+        }
+    }
+
+    #[inline]
+    fn runnable(&mut self, at: Instant, task: TaskId) {
+        if let Some(row) = self.tasks.get(task)
+            && row.state == State::Asleep
+        {
+            row.state = State::Waiting { since: at, woken: true };
+        }
+    }
+
+    /// A task that still runs ends with the switch that follows.
+    fn exit(&mut self, at: Instant, task: TaskId) {
+        let Some(row) = self.tasks.get(task) else { return };
+        if row.state != State::Running {
+            row.sums = row.until(at);
+            self.end(task);
+        }
+    }
+
+    fn end(&mut self, task: TaskId) {
+        let Some(row) = self.tasks.end(task) else { return };
+        if self.ended.len() < ENDED_KEPT {
+            self.ended.push(row.sums);
+        } else {
+            self.others.0.add(&row.sums);
+            self.others.1 += 1;
+        }
+    }
+
+    fn online(&mut self, at: Instant, cpu: CpuId, up: bool) {
+        let row = self.cpus.get(cpu);
+        if row.offline == up {
+            row.offline = !up;
+            self.online.add(at, if up { 1 } else { -1 });
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
+        match what {
+            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
+            What::Wakeup { task, .. } => {
+                self.sums.wakeups += 1;
+                self.runnable(at, task);
+            }
+            What::Fork { child, .. } => {
+                self.sums.forks += 1;
+                self.runnable(at, child);
+            }
+            What::Exit { task } => self.exit(at, task),
+            What::Count { task, units } => {
+                self.sums.units += u64::from(units);
+                if let Some(row) = self.tasks.get(task) {
+                    row.sums.units += u64::from(units);
+                }
+            }
+            What::Callback { took, insns, .. } => {
+                self.sums.costs.callback += took;
+                self.sums.costs.instructions += u64::from(insns);
+            }
+            What::LockWait { waited, .. } => self.sums.costs.lock_wait += waited,
+            What::Online { target, up } => self.online(at, target, up),
+            _ => {}
+        }
+    }
+
+    fn started(&mut self, at: Instant, cpus: u32, unit: &str) {
+        (self.start, self.now) = (at, at);
+        self.sums.unit = crate::finding::kept(unit);
+        self.cpus.grow(cpus);
+        self.online.add(at, i64::from(cpus));
+    }
+
+    fn about(&mut self, info: &TaskInfo) {
+        if let Some(row) = self.tasks.get(info.task) {
+            row.sums.task = info.task;
+            row.sums.pid = info.pid;
+            row.sums.name = crate::finding::kept(&info.name);
+        }
+    }
+}
+
+impl Sink for Figures {
+    fn wants(&self) -> Class {
+        self.wants
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            self.event(event);
+        }
+        if let Some(last) = events.last() {
+            self.now = last.at;
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.now = at;
+        match meta {
+            Meta::Start { topology, unit, .. } => self.started(at, topology.cpus(), unit),
+            Meta::Task(info) => self.about(info),
+            Meta::SchedulerExit { .. } | Meta::End => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! One task's figures.
+
+use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
+use keel_trace::Why;
+
+/// What one task did and had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskFigures {
+    /// Its id within the stream.
+    pub task: TaskId,
+    /// Its pid.
+    pub pid: Pid,
+    /// Its name: a stranger's text.
+    pub name: String,
+    /// Time on CPUs.
+    pub cpu: Span,
+    /// Time runnable but not running.
+    pub wait: Span,
+    /// Times that it left a CPU.
+    pub switches: u64,
+    /// Times that it started on another CPU than it last ran on.
+    pub migrations: u64,
+    /// Times that it lost its CPU while it wanted it.
+    pub preemptions: u64,
+    /// Units of throughput that it did.
+    pub units: u64,
+    /// Its time on each CPU that it ran on, ascending.
+    pub cpus: Vec<(CpuId, Span)>,
+}
+
+impl TaskFigures {
+    /// Adds time on a CPU.
+    #[inline]
+    pub(super) fn ran(&mut self, cpu: CpuId, span: Span) {
+        self.cpu += span;
+        match self.cpus.binary_search_by_key(&cpu, |&(cpu, _)| cpu) {
+            Ok(at) => self.cpus[at].1 += span,
+            Err(at) => self.cpus.insert(at, (cpu, span)),
+        }
+    }
+
+    /// Adds another task's figures to this sum.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.wait += other.wait;
+        self.switches += other.switches;
+        self.migrations += other.migrations;
+        self.preemptions += other.preemptions;
+        self.units += other.units;
+        other.cpus.iter().for_each(|&(cpu, span)| self.ran(cpu, span));
+    }
+}
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Neither running nor runnable, as far as is known.
+    Asleep,
+    /// Runnable.
+    Waiting {
+        /// Since when.
+        since: Instant,
+        /// By a wakeup or fork, so that its delay counts.
+        woken: bool,
+    },
+    /// On a CPU.
+    Running,
+}
+
+impl State {
+    /// What a task does after it left a CPU at `at`.
+    pub(super) fn after(why: Why, at: Instant) -> Self {
+        match why {
+            Why::Preempted | Why::Yielded => Self::Waiting { since: at, woken: false },
+            Why::WasIdle | Why::Blocked | Why::Exited => Self::Asleep,
+        }
+    }
+}
+
+/// A living task.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) state: State,
+    pub(super) last_cpu: Option<CpuId>,
+    pub(super) sums: TaskFigures,
+}
+
+impl From<TaskId> for Row {
+    fn from(task: TaskId) -> Self {
+        let sums = TaskFigures { task, ..TaskFigures::default() };
+        Self { state: State::Asleep, last_cpu: None, sums }
+    }
+}
+
+impl Row {
+    /// Its figures, a wait under way counted until `now`.
+    pub(super) fn until(&self, now: Instant) -> TaskFigures {
+        let mut sums = self.sums.clone();
+        if let State::Waiting { since, .. } = self.state {
+            sums.wait += now.since(since);
+        }
+        sums
+    }
+}

@@ -1,0 +1,109 @@
+//! What a check found, as data and as one plain sentence.
+//!
+//! Names of tasks are a stranger's text: [`escape`] makes them safe to print before they enter a
+//! sentence.
+
+use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
+use std::fmt::Write;
+
+/// The kind of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A CPU idled while a task that may run there waited.
+    WastedCore,
+    /// A task was runnable and did not run for too long.
+    Starvation,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::WastedCore, Self::Starvation];
+
+    /// Its stable name, as in `--json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WastedCore => "wasted_core",
+            Self::Starvation => "starvation",
+        }
+    }
+}
+
+/// One thing that a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// When it began.
+    pub start: Instant,
+    /// How long it lasted.
+    pub duration: Span,
+    /// The CPUs that it is about.
+    pub cpus: Vec<CpuId>,
+    /// The tasks that it is about.
+    pub tasks: Vec<TaskId>,
+    /// One sentence for people, without a full stop. Safe to print.
+    pub text: String,
+}
+
+/// The longest name that is kept or shown, in characters.
+pub const NAME_MAX: usize = 64;
+
+/// `name` made safe to print: control characters and those that reorder or hide text become
+/// `\u{..}`, what is longer than [`NAME_MAX`] is cut.
+pub fn escape(name: &str) -> String {
+    let mut shown = String::with_capacity(name.len().min(NAME_MAX));
+    for (at, c) in name.chars().enumerate() {
+        if at == NAME_MAX {
+            shown.push('…');
+            break;
+        }
+        match c {
+            '\\' => shown.push_str("\\\\"),
+            c if misleads(c) => {
+                // Writing to a string cannot fail.
+                let _ = write!(shown, "\\u{{{:x}}}", c as u32);
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Controls, invisible and direction-changing characters, line separators, tags.
+fn misleads(c: char) -> bool {
+    c.is_control()
+        || matches!(c as u32,
+            0xAD | 0x61C | 0x180E | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F
+            | 0xFEFF | 0xFFF0..=0xFFFB | 0xE0000..=0xE0FFF)
+}
+
+/// At most [`NAME_MAX`] characters of `name`, and one more where there were more, so that
+/// [`escape`] still says that it was cut.
+pub(crate) fn kept(name: &str) -> String {
+    name.chars().take(NAME_MAX + 1).collect()
+}
+
+/// A task as a sentence names it: `worker-3 (pid 1007)`.
+pub(crate) fn called(name: &str, pid: Pid, task: TaskId) -> String {
+    match name {
+        "" => format!("number {task}"),
+        name => format!("{} (pid {pid})", escape(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_are_shown_and_do_nothing() {
+        let check = |name: &str, expected: &str| assert_eq!(escape(name), expected);
+        check("worker-3", "worker-3");
+        check("a\x1b[31mred\n", "a\\u{1b}[31mred\\u{a}");
+        check("evil\u{202e}txt", "evil\\u{202e}txt");
+        check("back\\slash", "back\\\\slash");
+        check("größe", "größe");
+        check(&"x".repeat(100), &format!("{}…", "x".repeat(64)));
+        check(&kept(&"x".repeat(100)), &format!("{}…", "x".repeat(64)));
+    }
+}
