@@ -3,3 +3,4 @@
 
 pub mod dsq;
 pub mod event;
+pub mod idle;
