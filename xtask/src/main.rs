@@ -1,2 +1,48 @@
-//! To be filled.
-fn main() {}
+//! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
+//! real kernels of `vm`.
+//!
+//! Never part of what users run, and no room may depend on it.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod cargo;
+mod checks;
+mod ci;
+mod demo;
+mod tally;
+mod tree;
+mod vm {
+    pub(crate) fn run(_: &[String]) -> Result<(), String> {
+        Err("nothing".into())
+    }
+}
+
+use std::process::ExitCode;
+
+/// A failure as one sentence for people.
+type Failure = String;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("", [].as_slice()),
+    };
+    let done = match command {
+        "demo" => demo::run(),
+        "test" => return ci::test(rest),
+        "ci" => return ci::run(),
+        "check" => return ci::check(),
+        "fmt" => cargo::run(&["fmt", "--all"]),
+        "bench" => bench::run(rest),
+        "vm" => vm::run(rest),
+        other => Err(format!("there is no command '{other}'; ./x help lists them")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("x: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

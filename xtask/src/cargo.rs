@@ -1,0 +1,98 @@
+//! Running cargo: plainly, or for its test results.
+
+use crate::Failure;
+use crate::tree::root;
+use cargo_metadata::MetadataCommand;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// cargo in the workspace, without stdin, so that nothing ever waits for an answer.
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// Runs cargo; an error when it fails.
+pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
+    let status = cargo(args).status().map_err(|e| format!("cargo cannot be run: {e}"))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("cargo {} failed; its message is above", args[0])),
+    }
+}
+
+/// Where a release build has left a program, wherever the target folder is.
+pub(crate) fn built(program: &str) -> Result<PathBuf, Failure> {
+    let metadata = MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .map_err(|e| format!("cargo cannot tell where it builds: {e}"))?;
+    Ok(metadata.target_directory.join("release").join(program).into())
+}
+
+/// How many tests `cargo test` ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tests {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+impl Tests {
+    /// Adds what one line of `cargo test` says; other lines say nothing.
+    fn add_line(&mut self, line: &str) {
+        let Some(rest) = line.strip_prefix("test result: ") else { return };
+        let number = |word: &str| {
+            rest.split(['.', ';'])
+                .find_map(|part| part.trim().strip_suffix(word))
+                .and_then(|n| n.trim().parse::<u64>().ok())
+                .unwrap_or(0)
+        };
+        self.passed += number(" passed");
+        self.failed += number(" failed");
+    }
+}
+
+/// Runs all tests of the workspace, showing what cargo prints, and counts them. Something that
+/// does not compile, or a test program that dies, counts as one failure.
+pub(crate) fn test(extra: &[String]) -> Result<Tests, Failure> {
+    let mut args = vec!["test", "--workspace", "--no-fail-fast"];
+    args.extend(extra.iter().map(String::as_str));
+    let mut child =
+        cargo(&args).stdout(Stdio::piped()).spawn().map_err(|e| format!("cargo cannot be run: {e}"))?;
+    let mut tests = Tests::default();
+    let stdout = child.stdout.take().expect("stdout is piped");
+    for line in BufReader::new(stdout).split(b'\n') {
+        let line = line.map_err(|e| format!("cargo's output cannot be read: {e}"))?;
+        let line = String::from_utf8_lossy(&line);
+        tests.add_line(&line);
+        println!("{line}");
+    }
+    let status = child.wait().map_err(|e| format!("cargo cannot be waited for: {e}"))?;
+    if !status.success() && tests.failed == 0 {
+        tests.failed = 1;
+    }
+    Ok(tests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_summed_over_test_programs() {
+        let check = |lines: &[&str], passed, failed| {
+            let mut tests = Tests::default();
+            lines.iter().for_each(|line| tests.add_line(line));
+            assert_eq!(tests, Tests { passed, failed });
+        };
+        let good =
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+        let bad = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
+        check(&[good, "running 5 tests", bad], 15, 2);
+        check(&["test it::says::test result: 5 passed; ... ok"], 0, 0);
+        check(&[], 0, 0);
+    }
+}

@@ -1,0 +1,41 @@
+//! No file of ours is longer than [`MAX`] lines.
+
+use super::all_or;
+use crate::Failure;
+use crate::tree::files;
+
+/// Most lines of a file.
+const MAX: usize = 800;
+
+/// What people write and read. Data, goldens and locks are none of these.
+const WRITTEN: &[&str] = &["rs", "c", "h", "toml", "md", "py", "ts", "sh"];
+
+pub(super) fn run() -> Result<(), Failure> {
+    let too_long = |path: &str, lines: usize| is_written(path) && lines > MAX;
+    let faults = files()?
+        .iter()
+        .map(|file| (&file.path, file.text.lines().count()))
+        .filter(|(path, lines)| too_long(path, *lines))
+        .map(|(path, lines)| format!("{path} has {lines} lines; at most {MAX}: split it by idea"))
+        .collect();
+    all_or(faults)
+}
+
+fn is_written(path: &str) -> bool {
+    path == "x" || path.rsplit_once('.').is_some_and(|(_, ext)| WRITTEN.contains(&ext))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_written;
+
+    #[test]
+    fn only_what_people_write_counts() {
+        let check = |path, expected| assert_eq!(is_written(path), expected);
+        check("crates/abi/src/lib.rs", true);
+        check("x", true);
+        check("Cargo.lock", false);
+        check("crates/check/src/snapshots/a.snap", false);
+        check("LICENSE-GPL-2.0", false);
+    }
+}

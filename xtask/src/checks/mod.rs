@@ -1,0 +1,68 @@
+//! The quick checks: what the code's shape, licences and texts must never become.
+
+mod banned;
+mod hosts;
+mod length;
+mod licences;
+mod unsafe_code;
+mod walls;
+
+use crate::Failure;
+use crate::tree::root;
+use cargo_metadata::{Metadata, MetadataCommand};
+
+/// One check.
+pub(crate) struct Check {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// What breaks when it fails.
+    pub(crate) guards: &'static str,
+    /// Runs it.
+    pub(crate) run: fn() -> Result<(), Failure>,
+}
+
+/// All of them, in the order in which they run.
+pub(crate) const ALL: &[Check] = &[
+    Check {
+        name: "walls",
+        guards: "rooms that can be read, tested and replaced one by one",
+        run: walls::run,
+    },
+    Check {
+        name: "unsafe code",
+        guards: "memory safety: unsafe only where it is argued for",
+        run: unsafe_code::run,
+    },
+    Check {
+        name: "bans",
+        guards: "determinism: clippy reads the list of banned types in each room",
+        run: banned::run,
+    },
+    Check {
+        name: "licences",
+        guards: "keel is MIT OR Apache-2.0 as a whole, for everybody",
+        run: licences::run,
+    },
+    Check {
+        name: "paths and hosts",
+        guards: "a checkout that works, and reads the same, on any machine",
+        run: hosts::run,
+    },
+    Check { name: "file lengths", guards: "files that can be read in one sitting", run: length::run },
+];
+
+/// What cargo knows of the workspace and all that it is built from.
+fn metadata() -> Result<Metadata, Failure> {
+    MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .exec()
+        .map_err(|e| format!("cargo cannot tell what the workspace is made of: {e}"))
+}
+
+/// One failure from many: a line each.
+fn all_or(faults: Vec<String>) -> Result<(), Failure> {
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults.iter().map(|fault| format!("  {fault}\n")).collect::<String>().trim_end().into()),
+    }
+}

@@ -1,0 +1,128 @@
+//! Which room may depend on which, from `cargo metadata`: direct and indirect, for building and
+//! testing alike.
+
+use super::{all_or, metadata};
+use crate::Failure;
+use cargo_metadata::Metadata;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A room and the rooms that it depends on itself.
+type Rooms = BTreeMap<String, BTreeSet<String>>;
+
+/// What a room may reach.
+enum Wall {
+    /// Nothing but these.
+    Only(&'static [&'static str]),
+    /// Never these.
+    Never(&'static [&'static str]),
+}
+
+/// The walls, each with its reason.
+const WALLS: &[(&str, Wall, &str)] = &[
+    ("abi", Wall::Only(&[]), "the shared words depend on no room"),
+    ("trace", Wall::Only(&["abi"]), "a stream of events is the same whoever made it"),
+    ("vm", Wall::Never(&["kernel", "lab", "live"]), "who executes BPF knows nothing of who plays the kernel"),
+    (
+        "kernel",
+        Wall::Never(&["vm", "lab", "live"]),
+        "who plays the kernel knows nothing of how BPF is executed",
+    ),
+    ("lab", Wall::Never(&["live"]), "simulated and live runs meet in the command line only"),
+    ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
+    ("check", JUDGE, "the judge reads events and knows nothing of who made them"),
+    ("report", JUDGE, "what is shown comes from events and findings alone"),
+    ("viewer", JUDGE, "the viewer reads event files only"),
+];
+
+const JUDGE: Wall = Wall::Never(&["object", "vm", "kernel", "lab", "live"]);
+
+/// Nobody depends on these.
+const TOPS: &[&str] = &["cli", "xtask"];
+
+pub(super) fn run() -> Result<(), Failure> {
+    all_or(crossed(&rooms(&metadata()?)))
+}
+
+/// The rooms of the workspace, without the `keel-` of their packages.
+fn rooms(metadata: &Metadata) -> Rooms {
+    let members: BTreeSet<&str> = metadata.workspace_packages().iter().map(|p| p.name.as_str()).collect();
+    let room = |name: &str| name.strip_prefix("keel-").unwrap_or(name).to_owned();
+    let edges = |package: &cargo_metadata::Package| {
+        package
+            .dependencies
+            .iter()
+            .filter(|d| members.contains(d.name.as_str()))
+            .map(|d| room(&d.name))
+            .collect()
+    };
+    metadata.workspace_packages().iter().map(|p| (room(&p.name), edges(p))).collect()
+}
+
+/// All rooms that `from` reaches, itself left out unless there is a circle.
+fn reach(rooms: &Rooms, from: &str) -> BTreeSet<String> {
+    let mut reached = BTreeSet::new();
+    let mut left = vec![from.to_owned()];
+    while let Some(room) = left.pop() {
+        for next in rooms.get(&room).into_iter().flatten() {
+            if reached.insert(next.clone()) {
+                left.push(next.clone());
+            }
+        }
+    }
+    reached
+}
+
+/// A sentence for each wall that is crossed.
+fn crossed(rooms: &Rooms) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (room, wall, reason) in WALLS {
+        for reached in reach(rooms, room) {
+            let may = match wall {
+                Wall::Only(allowed) => allowed.contains(&reached.as_str()),
+                Wall::Never(never) => !never.contains(&reached.as_str()),
+            };
+            if !may {
+                faults.push(format!("{room} depends on {reached}: {reason}"));
+            }
+        }
+    }
+    for (room, needs) in rooms {
+        for top in TOPS.iter().filter(|top| needs.contains(**top)) {
+            faults.push(format!("{room} depends on {top}: nobody does"));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(edges: &[(&str, &[&str])], expected: &[&str]) {
+        let rooms = edges
+            .iter()
+            .map(|(room, to)| ((*room).into(), to.iter().map(|t| (*t).into()).collect()))
+            .collect();
+        let faults = crossed(&rooms);
+        let rooms_named: Vec<&str> = faults.iter().filter_map(|f| f.split(':').next()).collect();
+        assert_eq!(rooms_named, expected);
+    }
+
+    #[test]
+    fn each_wall_holds() {
+        check(&[("trace", &["abi"]), ("check", &["abi", "trace"]), ("lab", &["vm", "kernel"])], &[]);
+        check(&[("abi", &["trace"])], &["abi depends on trace"]);
+        check(&[("trace", &["abi", "check"])], &["trace depends on check"]);
+        check(&[("vm", &["kernel"])], &["vm depends on kernel"]);
+        check(&[("kernel", &["vm"])], &["kernel depends on vm"]);
+        check(&[("live", &["lab"])], &["live depends on lab"]);
+        check(&[("lab", &["live"])], &["lab depends on live"]);
+        check(&[("report", &["kernel"])], &["report depends on kernel"]);
+        check(&[("workload", &["cli"])], &["workload depends on cli"]);
+    }
+
+    #[test]
+    fn a_wall_is_not_walked_around() {
+        check(&[("check", &["helper"]), ("helper", &["vm"])], &["check depends on vm"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! `./x test`, `./x check` and `./x ci`, which is both and more.
+//!
+//! Everything is compiled in one profile (dev); clippy adds a pass without code generation.
+
+use crate::tally::Tally;
+use crate::{cargo, checks, vm};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Every test; `extra` goes to cargo.
+pub(crate) fn test(extra: &[String]) -> ExitCode {
+    let mut tally = Tally::default();
+    add_tests(&mut tally, extra);
+    verdict(&tally)
+}
+
+/// The checks that read and compile nothing.
+pub(crate) fn check() -> ExitCode {
+    let mut tally = Tally::default();
+    add_quick_checks(&mut tally);
+    verdict(&tally)
+}
+
+/// All that CI runs.
+pub(crate) fn run() -> ExitCode {
+    let mut tally = Tally::default();
+    add_tests(&mut tally, &[]);
+    add_quick_checks(&mut tally);
+    tally.check("formatting", "one layout for all Rust files, so that diffs show changes of meaning", || {
+        cargo::run(&["fmt", "--all", "--check"]).map_err(|_| "run ./x fmt".into())
+    });
+    tally.check(
+        "clippy",
+        "code without warnings; virtual time and determinism in the rooms that ban wall clocks",
+        || {
+            let args = ["clippy", "-q", "--workspace", "--all-targets", "--", "-D", "warnings"];
+            cargo::run(&args)
+        },
+    );
+    tally.check(
+        "real kernels",
+        "our objects are accepted by a real verifier and schedule a real kernel",
+        || vm::run(&["--short".into()]),
+    );
+    verdict(&tally)
+}
+
+fn add_tests(tally: &mut Tally, extra: &[String]) {
+    let begun = Instant::now();
+    match cargo::test(extra) {
+        Ok(tests) => {
+            tally.add(tests.passed, tests.failed);
+            println!(
+                "x: tests: {} passed, {} failed ({:.1} s with compiling)",
+                tests.passed,
+                tests.failed,
+                begun.elapsed().as_secs_f64()
+            );
+        }
+        Err(failure) => {
+            tally.add(0, 1);
+            println!("x: tests: {failure}");
+        }
+    }
+}
+
+fn add_quick_checks(tally: &mut Tally) {
+    for check in checks::ALL {
+        tally.check(check.name, check.guards, check.run);
+    }
+}
+
+fn verdict(tally: &Tally) -> ExitCode {
+    println!("{}", tally.line());
+    ExitCode::from(u8::from(!tally.is_good()))
+}
