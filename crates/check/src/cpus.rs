@@ -1,8 +1,10 @@
 //! Rows by CPU, and how much CPU time the machine had.
 
+use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, Instant, Span};
 
-/// Rows of the machine's CPUs; a CPU that the stream did not announce is added when it shows.
+/// Rows of the machine's CPUs; a CPU that the stream did not announce is added when it shows,
+/// up to [`MAX_CPUS`]; those beyond share a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpus<T> {
     rows: Vec<T>,
@@ -19,10 +21,17 @@ impl<T: Default + Clone> Cpus<T> {
     /// The row of `cpu`.
     #[inline]
     pub(crate) fn get(&mut self, cpu: CpuId) -> &mut T {
-        if cpu.index() >= self.rows.len() {
-            self.grow(cpu.0 + 1);
+        if cpu.index() < self.rows.len() {
+            return &mut self.rows[cpu.index()];
         }
-        &mut self.rows[cpu.index()]
+        self.unannounced(cpu)
+    }
+
+    #[cold]
+    fn unannounced(&mut self, cpu: CpuId) -> &mut T {
+        let at = cpu.0.min(MAX_CPUS - 1);
+        self.grow(at + 1);
+        &mut self.rows[at as usize]
     }
 
     /// All rows, ascending.

@@ -16,8 +16,13 @@
 pub mod figures;
 pub mod finding;
 pub mod histogram;
+pub mod judge;
+pub mod starvation;
+pub mod waste;
 
 mod cpus;
+mod matching;
+mod place;
 #[cfg(test)]
 mod script;
 mod table;
@@ -25,3 +30,6 @@ mod table;
 pub use figures::{Costs, Delay, Figures, Summary, TaskFigures};
 pub use finding::{Finding, Kind, escape};
 pub use histogram::Histogram;
+pub use judge::{Judge, Judgement};
+pub use starvation::Starvation;
+pub use waste::{Observer, Verdict, WastedCores};

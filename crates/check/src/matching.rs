@@ -1,0 +1,329 @@
+//! How many idle CPUs could run a waiting task, exactly, at every instant.
+//!
+//! A maximum matching between idle CPUs and waiting tasks, kept while both come and go. Tasks with
+//! the same allowed CPUs form a class, so that the search for an augmenting path walks classes, not
+//! tasks. When one CPU or task comes or goes, at most one augmenting path has to be found for the
+//! matching to be maximum again; mostly the first look finds it. A CPU that is paired stays paired
+//! while it idles and the matching needs it, so that an episode of waste is one piece.
+//!
+//! Beyond [`MAX_CLASSES`] different sets of allowed CPUs, further tasks are left out: the
+//! result is then a lower bound, and [`Matching::left_out`] is true.
+
+mod bits;
+mod queue;
+
+use bits::Bits;
+use keel_abi::{CpuId, CpuSet};
+use queue::{Links, Queue};
+
+/// How many different sets of allowed CPUs are told apart.
+pub(crate) const MAX_CLASSES: usize = 1024;
+
+/// Tasks that may run on the same CPUs. Class 0 may run anywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Class(u32);
+
+const LEFT_OUT: Class = Class(u32::MAX);
+
+#[derive(Clone, Debug)]
+struct ClassRow {
+    set: CpuSet,
+    allowed: Bits,
+    /// Waiting tasks without a CPU, those that came first in front.
+    unpaired: Queue,
+    /// CPUs paired with a task of this class.
+    paired: Bits,
+}
+
+/// A waiting task's place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    class: Class,
+    waits: bool,
+    cpu: Option<CpuId>,
+}
+
+/// A CPU's partner changed: the slot of the waiting task that it could run now, if any.
+pub(crate) type Change = (CpuId, Option<u32>);
+
+/// The matching. Tasks are named by small numbers, their slots.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Matching {
+    cpus: u32,
+    /// Idle CPUs without a partner.
+    free: Bits,
+    /// Each idle CPU's partner.
+    partner: Vec<Option<u32>>,
+    classes: Vec<ClassRow>,
+    /// Classes with unpaired tasks.
+    hungry: Bits,
+    tasks: Vec<Waiting>,
+    links: Links,
+    changes: Vec<Change>,
+    left_out: bool,
+}
+
+impl Matching {
+    /// For a machine with `cpus` CPUs, all busy. CPUs beyond are passed over.
+    pub(crate) fn new(cpus: u32) -> Self {
+        let mut new = Self { cpus, ..Self::default() };
+        new.free = Bits::new(cpus as usize);
+        new.hungry = Bits::new(MAX_CLASSES);
+        new.partner = vec![None; cpus as usize];
+        new.add_class(CpuSet::first(cpus));
+        new
+    }
+
+    /// Was a task left out because there are too many classes?
+    pub(crate) fn left_out(&self) -> bool {
+        self.left_out
+    }
+
+    /// What changed since the last call, in order; [`Self::give_back`] the buffer for use again.
+    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Takes back an empty buffer.
+    pub(crate) fn give_back(&mut self, buffer: Vec<Change>) {
+        self.changes = buffer;
+    }
+
+    /// Has anything changed?
+    #[inline]
+    pub(crate) fn changed(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Does `cpu` idle while a task of its own waits?
+    pub(crate) fn wasted(&self, cpu: CpuId) -> bool {
+        self.partner.get(cpu.index()).is_some_and(Option::is_some)
+    }
+
+    /// The class of tasks that may run on `cpus`; an empty set stands for all.
+    pub(crate) fn class_of(&mut self, cpus: &CpuSet) -> Class {
+        let set = cpus.and(&CpuSet::first(self.cpus));
+        if set.is_empty() {
+            return Class(0);
+        }
+        match self.classes.iter().position(|class| class.set == set) {
+            Some(at) => Class(at as u32),
+            None if self.classes.len() < MAX_CLASSES => self.add_class(set),
+            None => {
+                self.left_out = true;
+                LEFT_OUT
+            }
+        }
+    }
+
+    fn add_class(&mut self, set: CpuSet) -> Class {
+        let mut allowed = Bits::new(self.cpus as usize);
+        set.iter().for_each(|cpu| allowed.insert(cpu.index()));
+        let paired = Bits::new(self.cpus as usize);
+        self.classes.push(ClassRow { set, allowed, unpaired: Queue::default(), paired });
+        Class(self.classes.len() as u32 - 1)
+    }
+
+    /// `cpu` becomes idle.
+    #[inline]
+    pub(crate) fn idle(&mut self, cpu: CpuId) {
+        if cpu.0 >= self.cpus {
+            return;
+        }
+        self.free.insert(cpu.index());
+        if self.hungry.any() {
+            self.feed(cpu);
+        }
+    }
+
+    /// `cpu` is no longer idle, or goes.
+    #[inline]
+    pub(crate) fn busy(&mut self, cpu: CpuId) {
+        if cpu.0 >= self.cpus {
+            return;
+        }
+        self.free.remove(cpu.index());
+        let Some(task) = self.partner[cpu.index()].take() else { return };
+        let class = self.tasks[task as usize].class;
+        self.tasks[task as usize].cpu = None;
+        self.classes[class.0 as usize].paired.remove(cpu.index());
+        self.changes.push((cpu, None));
+        self.classes[class.0 as usize].unpaired.push_front(&mut self.links, task);
+        self.hungry.insert(class.0 as usize);
+        self.place(class, None);
+    }
+
+    /// The task in `slot` begins to wait; it is paired with `prefer` if that is possible at once.
+    #[inline]
+    pub(crate) fn wait(&mut self, slot: u32, class: Class, prefer: CpuId) {
+        if slot as usize >= self.tasks.len() {
+            self.tasks.resize(slot as usize + 1, Waiting::default());
+            self.links.grow(slot as usize + 1);
+        }
+        if self.classes.get(class.0 as usize).is_none() || self.tasks[slot as usize].waits {
+            return;
+        }
+        self.tasks[slot as usize] = Waiting { class, waits: true, cpu: None };
+        self.classes[class.0 as usize].unpaired.push_back(&mut self.links, slot);
+        self.hungry.insert(class.0 as usize);
+        self.place(class, Some(prefer));
+    }
+
+    /// The task in `slot` no longer waits.
+    #[inline]
+    pub(crate) fn unwait(&mut self, slot: u32) {
+        let Some(task) = self.tasks.get_mut(slot as usize).filter(|task| task.waits) else { return };
+        task.waits = false;
+        let (class, cpu) = (task.class, task.cpu.take());
+        let row = &mut self.classes[class.0 as usize];
+        let Some(cpu) = cpu else {
+            row.unpaired.remove(&mut self.links, slot);
+            if row.unpaired.is_empty() {
+                self.hungry.remove(class.0 as usize);
+            }
+            return;
+        };
+        row.paired.remove(cpu.index());
+        self.partner[cpu.index()] = None;
+        self.free.insert(cpu.index());
+        if !(self.hungry.any() && self.feed(cpu)) {
+            self.changes.push((cpu, None));
+        }
+    }
+
+    /// Pairs the first unpaired task of `class` with `cpu`, which is free.
+    fn pair(&mut self, class: Class, cpu: CpuId) {
+        let row = &mut self.classes[class.0 as usize];
+        let Some(task) = row.unpaired.pop_front(&mut self.links) else { return };
+        row.paired.insert(cpu.index());
+        if row.unpaired.is_empty() {
+            self.hungry.remove(class.0 as usize);
+        }
+        self.free.remove(cpu.index());
+        self.partner[cpu.index()] = Some(task);
+        self.tasks[task as usize].cpu = Some(cpu);
+        self.changes.push((cpu, Some(task)));
+    }
+
+    /// Moves the task paired with `from` to `to`, which is free; `from` is free then.
+    fn shift(&mut self, from: CpuId, to: CpuId) {
+        let Some(task) = self.partner[from.index()].take() else { return };
+        let class = self.tasks[task as usize].class.0 as usize;
+        self.classes[class].paired.remove(from.index());
+        self.classes[class].paired.insert(to.index());
+        self.free.insert(from.index());
+        self.free.remove(to.index());
+        self.partner[to.index()] = Some(task);
+        self.tasks[task as usize].cpu = Some(to);
+        self.changes.push((to, Some(task)));
+    }
+
+    /// Finds a CPU for an unpaired task of `class`, moving others where that makes room.
+    #[inline]
+    fn place(&mut self, class: Class, prefer: Option<CpuId>) {
+        if !self.free.any() {
+            return;
+        }
+        let allowed = &self.classes[class.0 as usize].allowed;
+        let prefer = prefer.map(CpuId::index).filter(|&cpu| self.free.has(cpu) && allowed.has(cpu));
+        match prefer.or_else(|| self.free.first_common(allowed)) {
+            Some(cpu) => self.pair(class, CpuId(cpu as u32)),
+            None => self.make_room(class),
+        }
+    }
+
+    /// The search behind [`Self::place`]: a class whose tasks sit on CPUs that `class` may use,
+    /// and which could use a free one instead, at any number of removes.
+    #[cold]
+    fn make_room(&mut self, class: Class) {
+        let mut came: Vec<Option<(u32, CpuId)>> = vec![None; self.classes.len()];
+        let mut reached = vec![class.0];
+        let mut next = 0;
+        while let Some(&at) = reached.get(next) {
+            next += 1;
+            for r in 0..self.classes.len() as u32 {
+                if r == class.0 || came[r as usize].is_some() {
+                    continue;
+                }
+                let row = &self.classes[r as usize];
+                let Some(cpu) = row.paired.first_common(&self.classes[at as usize].allowed) else { continue };
+                came[r as usize] = Some((at, CpuId(cpu as u32)));
+                reached.push(r);
+                if let Some(free) = self.free.first_common(&row.allowed) {
+                    return self.settle(class, r, CpuId(free as u32), &came);
+                }
+            }
+        }
+    }
+
+    /// Walks the path that [`Self::make_room`] found back to `class`, moving one task a step.
+    fn settle(&mut self, class: Class, last: u32, mut free: CpuId, came: &[Option<(u32, CpuId)>]) {
+        let mut at = last;
+        while let Some((from, cpu)) = came[at as usize] {
+            self.shift(cpu, free);
+            (at, free) = (from, cpu);
+        }
+        self.pair(class, free);
+    }
+
+    /// Finds a waiting task for the free `cpu`, moving others where that helps; says whether there
+    /// was one.
+    fn feed(&mut self, cpu: CpuId) -> bool {
+        let direct = self.hungry.iter().find(|&c| self.classes[c].allowed.has(cpu.index()));
+        match direct {
+            Some(class) => {
+                self.pair(Class(class as u32), cpu);
+                true
+            }
+            // Only class 0 is there: whoever is hungry would have been found.
+            None if self.classes.len() == 1 => false,
+            None => self.draw(cpu),
+        }
+    }
+
+    /// The search behind [`Self::feed`]: a task that could move to `cpu` and leave its own CPU to
+    /// a hungry class, at any number of removes.
+    #[cold]
+    fn draw(&mut self, cpu: CpuId) -> bool {
+        // For each class reached, the CPU that its task would move to.
+        let mut to: Vec<Option<CpuId>> = vec![None; self.classes.len()];
+        let mut reached = vec![cpu];
+        let mut next = 0;
+        while let Some(&at) = reached.get(next) {
+            next += 1;
+            for r in 0..self.classes.len() {
+                let row = &self.classes[r];
+                if to[r].is_some() || !row.allowed.has(at.index()) {
+                    continue;
+                }
+                to[r] = Some(at);
+                if self.hungry.has(r) {
+                    self.hand_on(r, &to, cpu);
+                    return true;
+                }
+                reached.extend(row.paired.iter().map(|cpu| CpuId(cpu as u32)));
+            }
+        }
+        false
+    }
+
+    /// Frees, one task a step, the CPU that the hungry class needs, and pairs it.
+    fn hand_on(&mut self, hungry: usize, to: &[Option<CpuId>], cpu: CpuId) {
+        let mut moves = Vec::new();
+        let mut freed = to[hungry];
+        while let Some(at) = freed.filter(|&at| at != cpu) {
+            let owner = self.partner[at.index()].map(|task| self.tasks[task as usize].class.0 as usize);
+            freed = owner.and_then(|class| to[class]);
+            moves.extend(freed.map(|to| (at, to)));
+        }
+        for &(from, to) in moves.iter().rev() {
+            self.shift(from, to);
+        }
+        if let Some(free) = to[hungry] {
+            self.pair(Class(hungry as u32), free);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,395 @@
+//! Wasted cores: a CPU idles while a task that may run there waits.
+//!
+//! **The measure.** At each instant, the most idle CPUs that could each have run a waiting task
+//! of its own, affinity allowing (a maximum matching; with unrestricted tasks simply the smaller
+//! of the two numbers). Its integral over time is the waste, in core-seconds, exactly.
+//!
+//! **Episodes.** The matching says which CPUs are wasted; an episode is as long as one CPU stays
+//! so, whoever the waiting tasks are. Each nanosecond of waste belongs to exactly one episode.
+//!
+//! **Transients.** Some waste is how any scheduler works: a CPU that has been told of its work needs a
+//! moment to begin. The part of an episode within [`PENDING`] of a kick to its CPU, or of an insert into its local
+//! queue, is transient; so is an episode of which less than [`SHORT`] remains. The rest is waste.
+
+mod episode;
+mod task;
+
+use crate::cpus::{Cpus, Integral};
+use crate::finding::{Finding, Kind, called, kept};
+use crate::matching::Matching;
+use crate::place::{By, Place, Queue, local_cpu};
+use crate::table::Tasks;
+use episode::{Longest, Open, Past, Pending};
+use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
+use keel_trace::{Class, Event, Meta, Sink, What, Why};
+use task::{Row, State};
+
+/// An episode of less than this, pending parts apart, is a transient.
+pub const SHORT: Span = Span::from_us(10);
+
+/// For how long a kick or an insert excuses its CPU: longer than an interrupt and the slowest
+/// exit from idle, shorter than a tick.
+pub const PENDING: Span = Span::from_us(200);
+
+/// Hears every episode when it ends; pictures are made of this.
+pub trait Observer {
+    /// `cpu` idled from `start` to `end` while a task waited; not called for transients.
+    fn wasted(&mut self, cpu: CpuId, start: Instant, end: Instant);
+}
+
+impl Observer for () {
+    fn wasted(&mut self, _: CpuId, _: Instant, _: Instant) {}
+}
+
+/// What the check has to say about a whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Core time wasted, transients apart.
+    pub wasted: Span,
+    /// Core time wasted in transients.
+    pub transient: Span,
+    /// `wasted` as a share of the time that CPUs were online, 0 to 1.
+    pub share: f64,
+    /// How many episodes `wasted` is made of.
+    pub episodes: u64,
+    /// The longest of them, longest first; at most as many as were asked for.
+    pub findings: Vec<Finding>,
+    /// The machine's workload had so many different affinities that some tasks were left out: `wasted` is a
+    /// lower bound.
+    pub lower_bound: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cpu {
+    running: Option<TaskId>,
+    offline: bool,
+    pending: Pending,
+    open: Option<Open>,
+}
+
+/// Listens to a run and finds wasted cores.
+#[derive(Clone, Debug)]
+pub struct WastedCores<O = ()> {
+    observer: O,
+    now: Instant,
+    cpus: Cpus<Cpu>,
+    online: Integral,
+    tasks: Tasks<Row>,
+    matching: Matching,
+    longest: Longest,
+    wasted: Span,
+    transient: Span,
+    episodes: u64,
+}
+
+impl WastedCores {
+    /// Keeps the `keep` longest episodes.
+    pub fn new(keep: usize) -> Self {
+        Self::observed(keep, ())
+    }
+}
+
+impl<O: Observer> WastedCores<O> {
+    /// Tells `observer` of each episode.
+    pub fn observed(keep: usize, observer: O) -> Self {
+        Self {
+            observer,
+            now: Instant::ZERO,
+            cpus: Cpus::default(),
+            online: Integral::default(),
+            tasks: Tasks::default(),
+            matching: Matching::default(),
+            longest: Longest::new(keep),
+            wasted: Span::ZERO,
+            transient: Span::ZERO,
+            episodes: 0,
+        }
+    }
+
+    /// The observer.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// Ends every episode under way and gives the verdict. Call it once, at the end.
+    pub fn verdict(&mut self) -> Verdict {
+        let at = self.now;
+        for cpu in (0..self.cpus.len()).map(CpuId) {
+            self.close(at, cpu);
+        }
+        let machine = self.online.at(at);
+        let share = match machine {
+            Span::ZERO => 0.0,
+            machine => self.wasted.as_s_f64() / machine.as_s_f64(),
+        };
+        Verdict {
+            wasted: self.wasted,
+            transient: self.transient,
+            share,
+            episodes: self.episodes,
+            findings: self.longest.iter().map(finding).collect(),
+            lower_bound: self.matching.left_out(),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
+        match what {
+            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
+            What::Wakeup { task, target, .. } | What::Fork { child: task, target, .. } => {
+                self.wake(at, task, target);
+            }
+            What::Exit { task } => self.exit(task),
+            What::Migrate { task, from, to } => self.migrate(at, task, from, to),
+            What::Placed { task, chosen, by, .. } => self.placed(at, task, chosen, by),
+            What::Queued { task, dsq, .. } => self.queued(at, task, dsq),
+            What::Held { task } => self.held(at, task),
+            What::Kick { target, .. } => self.pending(at, target),
+            What::Online { target, up } => self.online(at, target, up),
+            _ => return,
+        }
+        if self.matching.changed() {
+            self.follow(at);
+        }
+    }
+
+    fn switch(&mut self, at: Instant, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
+        let row = self.cpus.get(cpu);
+        if prev == next {
+            return;
+        }
+        let was_idle = row.running.is_none() && !row.offline;
+        row.running = (!next.is_idle()).then_some(next);
+        let is_idle = row.running.is_none() && !row.offline;
+        self.leaves_queue(next, State::Running);
+        match (was_idle, is_idle) {
+            (true, false) => self.matching.busy(cpu),
+            (false, true) => {
+                self.cpus.get(cpu).pending = Pending::default();
+                self.matching.idle(cpu);
+            }
+            _ => {}
+        }
+        match why {
+            Why::Preempted | Why::Yielded => {
+                self.wait(at, prev, cpu, Place { queue: Queue::Cpu(cpu), by: By::Left(why) });
+            }
+            Why::Exited => self.gone(prev),
+            Why::Blocked | Why::WasIdle => self.leaves_queue(prev, State::Asleep),
+        }
+    }
+
+    #[inline]
+    fn leaves_queue(&mut self, task: TaskId, state: State) {
+        if let Some(slot) = self.tasks.slot(task) {
+            self.matching.unwait(slot);
+            self.tasks.at(slot).into_iter().for_each(|row| row.state = state);
+        }
+    }
+
+    fn gone(&mut self, task: TaskId) {
+        self.leaves_queue(task, State::Asleep);
+        // The episodes may still ask for the row of a witness that leaves.
+        self.follow(self.now);
+        self.tasks.end(task);
+    }
+
+    fn wake(&mut self, at: Instant, task: TaskId, target: CpuId) {
+        let Some(row) = self.tasks.get(task) else { return };
+        match row.state {
+            State::Asleep => {
+                let by = row.chosen.take().map_or(By::Woke, By::Chosen);
+                self.wait(at, task, target, Place { queue: Queue::Cpu(target), by });
+            }
+            State::Waiting | State::Running => {}
+        }
+    }
+
+    fn wait(&mut self, at: Instant, task: TaskId, rq: CpuId, place: Place) {
+        let Some(slot) = self.tasks.slot(task) else { return };
+        let Some(row) = self.tasks.at(slot) else { return };
+        row.begin(at, rq, place);
+        self.matching.wait(slot, row.class, rq);
+    }
+
+    fn exit(&mut self, task: TaskId) {
+        // One that still runs ends with the switch that follows.
+        if self.tasks.get(task).is_some_and(|row| row.state != State::Running) {
+            self.gone(task);
+        }
+    }
+
+    fn migrate(&mut self, at: Instant, task: TaskId, from: CpuId, to: CpuId) {
+        let Some(row) = self.tasks.get(task) else { return };
+        row.rq = to;
+        row.change(at, Place { queue: Queue::Cpu(to), by: By::Moved(from) });
+    }
+
+    fn placed(&mut self, at: Instant, task: TaskId, chosen: CpuId, by: keel_trace::Chooser) {
+        let Some(row) = self.tasks.get(task) else { return };
+        match row.state {
+            State::Asleep => row.chosen = Some(by),
+            State::Waiting => row.change(at, Place { queue: Queue::Cpu(chosen), by: By::Chosen(by) }),
+            State::Running => {}
+        }
+    }
+
+    fn queued(&mut self, at: Instant, task: TaskId, dsq: DsqId) {
+        if let Some(cpu) = local_cpu(dsq) {
+            self.pending(at, cpu);
+        }
+        let Some(row) = self.tasks.get(task) else { return };
+        let queue = Queue::from_dsq(dsq, row.rq);
+        row.queue(at, queue);
+    }
+
+    fn held(&mut self, at: Instant, task: TaskId) {
+        let Some(row) = self.tasks.get(task) else { return };
+        row.queue(at, Queue::Held);
+    }
+
+    fn pending(&mut self, at: Instant, cpu: CpuId) {
+        let row = self.cpus.get(cpu);
+        if row.running.is_none() {
+            row.pending.extend(at, at + PENDING, row.open.as_ref().map(|open| open.start));
+        }
+    }
+
+    fn online(&mut self, at: Instant, cpu: CpuId, up: bool) {
+        let row = self.cpus.get(cpu);
+        if row.offline != up {
+            return;
+        }
+        row.offline = !up;
+        let idle = row.running.is_none();
+        self.online.add(at, if up { 1 } else { -1 });
+        match (idle, up) {
+            (true, true) => self.matching.idle(cpu),
+            (true, false) => self.matching.busy(cpu),
+            _ => {}
+        }
+    }
+
+    /// Brings the episodes up to the matching.
+    fn follow(&mut self, at: Instant) {
+        let mut changes = self.matching.take_changes();
+        for (cpu, slot) in changes.drain(..) {
+            match slot {
+                Some(slot) => self.witness(at, cpu, slot),
+                // Its next witness follows: still the same episode.
+                None if self.matching.wasted(cpu) => {}
+                None => self.close(at, cpu),
+            }
+        }
+        self.matching.give_back(changes);
+    }
+
+    /// `cpu` is wasted from now on, and the task in `slot` is who could run there.
+    fn witness(&mut self, at: Instant, cpu: CpuId, slot: u32) {
+        let row = self.cpus.get(cpu);
+        let mut open = row.open.take().unwrap_or_else(|| {
+            row.pending.begin();
+            Open::new(at)
+        });
+        self.leave(at, &mut open);
+        open.meet(at, slot);
+        self.cpus.get(cpu).open = Some(open);
+    }
+
+    /// The witness at hand goes; it is remembered if it was there the longest.
+    fn leave(&mut self, at: Instant, open: &mut Open) {
+        let Some(slot) = open.leaves_as_longest(at) else { return };
+        if let Some(row) = self.tasks.at(slot) {
+            open.remember(row.seen(at));
+        }
+    }
+
+    fn close(&mut self, at: Instant, cpu: CpuId) {
+        let Some(mut open) = self.cpus.get(cpu).open.take() else { return };
+        let length = at.since(open.start);
+        let excused = self.cpus.get(cpu).pending.within(open.start, at);
+        let left = length.saturating_sub(excused);
+        if left < SHORT {
+            self.transient += length;
+            return;
+        }
+        self.transient += excused;
+        self.wasted += left;
+        self.episodes += 1;
+        self.observer.wasted(cpu, open.start, at);
+        if self.longest.takes(length, open.start) {
+            self.leave(at, &mut open);
+            self.longest.keep(Past { cpu, start: open.start, length, seen: open.into_seen() });
+        }
+    }
+
+    fn about(&mut self, at: Instant, info: &keel_trace::TaskInfo) {
+        let Some(slot) = self.tasks.slot(info.task) else { return };
+        let class = self.matching.class_of(&info.cpus);
+        let Some(row) = self.tasks.at(slot) else { return };
+        (row.pid, row.name) = (info.pid, kept(&info.name));
+        if row.class == class {
+            return;
+        }
+        row.class = class;
+        if row.state == State::Waiting {
+            let rq = row.rq;
+            self.matching.unwait(slot);
+            self.matching.wait(slot, class, rq);
+            self.follow(at);
+        }
+    }
+
+    fn started(&mut self, at: Instant, cpus: u32) {
+        self.cpus.grow(cpus);
+        self.online.add(at, i64::from(cpus));
+        self.matching = Matching::new(cpus);
+        (0..cpus).for_each(|cpu| self.matching.idle(CpuId(cpu)));
+    }
+}
+
+fn finding(past: &Past) -> Finding {
+    let (cpu, length) = (past.cpu, past.length);
+    let text = match &past.seen {
+        None => format!("CPU {cpu} idled for {length} while tasks waited"),
+        Some((seen, 1)) => {
+            let who = called(&seen.name, seen.pid, seen.task);
+            format!("CPU {cpu} idled for {length} while task {who} waited {}", seen.place.words())
+        }
+        Some((seen, tasks)) => {
+            let who = called(&seen.name, seen.pid, seen.task);
+            let (met, place) = (seen.met, seen.place.words());
+            format!(
+                "CPU {cpu} idled for {length} while {tasks} tasks waited in turn; \
+                 the longest, {who}, for {met} {place}"
+            )
+        }
+    };
+    let tasks = past.seen.iter().map(|(seen, _)| seen.task).collect();
+    Finding { kind: Kind::WastedCore, start: past.start, duration: length, cpus: vec![cpu], tasks, text }
+}
+
+impl<O: Observer> Sink for WastedCores<O> {
+    fn wants(&self) -> Class {
+        Class::CORE.with(Class::DECISIONS).with(Class::QUEUES)
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            self.now = event.at;
+            self.event(event);
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.now = at;
+        match meta {
+            Meta::Start { topology, .. } => self.started(at, topology.cpus()),
+            Meta::Task(info) => self.about(at, info),
+            Meta::SchedulerExit { .. } | Meta::End => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
