@@ -1,0 +1,269 @@
+//! How running code calls out: to the host, to the engine's own helpers, to faults.
+//!
+//! Everything that can be suspended keeps plain data on its frames, because a suspended fiber
+//! may be dropped without running destructors.
+#![allow(unsafe_code)]
+
+use crate::code::op::FRAME_BYTES;
+use crate::context::Context;
+use crate::fiber::Signal;
+use crate::interp;
+use crate::memory::VmWorld;
+use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, Reply, World};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs a function of the object by whichever engine the callback uses.
+///
+/// # Safety
+/// `context` is that of the fiber that this runs on.
+#[inline]
+pub(crate) unsafe fn invoke(context: *mut Context, function: u32, r10: u64, args: [u64; 5]) -> u64 {
+    // SAFETY: the table has an entry for each of the code's functions, and `function` is one.
+    unsafe {
+        let table = (*context).native;
+        if table.is_null() {
+            return interp::run(context, function, r10, args);
+        }
+        let [a, b, c, d, e] = args;
+        (*table.add(function as usize))(context, r10, a, b, c, d, e)
+    }
+}
+
+/// Calls the host until it gives a value: what native code and interpreter call.
+///
+/// # Safety
+/// `context` is that of the fiber that this runs on, and was entered with a host of type `H`.
+pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
+    context: *mut Context,
+    r1: u64,
+    r2: u64,
+    r3: u64,
+    r4: u64,
+    r5: u64,
+) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        Context::check_fuel(context);
+        match host_try::<H>(context, [r1, r2, r3, r4, r5]) {
+            Some(value) => value,
+            None => suspended(context, [r1, r2, r3, r4, r5]),
+        }
+    }
+}
+
+/// Suspends and tries again until there is a value. Whoever resumes may bring a host of another
+/// type, so the call goes through the context.
+#[cold]
+#[inline(never)]
+unsafe fn suspended(context: *mut Context, args: [u64; 5]) -> u64 {
+    loop {
+        // SAFETY: as for `host_call`.
+        unsafe {
+            Context::pause(context, Signal::Suspended);
+            (*context).again = true;
+            let try_once = (*context).host_try.expect("set on entry");
+            let value = try_once(context, args);
+            (*context).again = false;
+            if let Some(value) = value {
+                return value;
+            }
+        }
+    }
+}
+
+/// Calls the host once; nothing when it wants the callback suspended.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline]
+pub(crate) unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: [u64; 5]) -> Option<u64> {
+    // SAFETY: `host` and `world` were set from exclusive references that whoever entered the
+    // fiber holds and does not use before it is left; the site is one that calls the host.
+    unsafe {
+        let reply = {
+            let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
+            let func = *(*context).callees.add((*context).site as usize);
+            let c = &*context;
+            let site = CallSite { world, cpu: c.cpu, usage: c.usage(), again: c.again };
+            catch_unwind(AssertUnwindSafe(|| host.call(site, func, args)))
+        };
+        match reply {
+            Ok(Reply::Value(value)) => {
+                (*context).refresh();
+                Some(value)
+            }
+            Ok(Reply::Suspend) => None,
+            Ok(Reply::Stop(kind)) => Context::stop(context, kind),
+            Err(payload) => {
+                (*context).panic = Some(payload);
+                Context::leave(context, Signal::Panicked)
+            }
+        }
+    }
+}
+
+/// The callback passed its limit of instructions.
+///
+/// # Safety
+/// As for [`invoke`].
+pub(crate) unsafe extern "C" fn never_ends(context: *mut Context) {
+    // SAFETY: as above.
+    unsafe { Context::stop(context, FaultKind::NeverEnds) }
+}
+
+/// The callback would use one frame too many.
+///
+/// # Safety
+/// As for [`invoke`].
+pub(crate) unsafe extern "C" fn too_deep(context: *mut Context) {
+    // SAFETY: as above.
+    unsafe { Context::stop(context, FaultKind::TooDeep) }
+}
+
+/// The callback reached a poisoned instruction.
+///
+/// # Safety
+/// As for [`invoke`].
+pub(crate) unsafe extern "C" fn poisoned(context: *mut Context) {
+    // SAFETY: as above; the Vm keeps the code alive.
+    unsafe {
+        let code = &*(*context).code;
+        Context::stop(context, FaultKind::Poisoned(code.missing(code.sites[(*context).site as usize])))
+    }
+}
+
+/// Moves a line here: what native code calls when it doesn't hold the line.
+///
+/// # Safety
+/// As for [`invoke`]; `off` is below the high-water mark.
+pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u64) {
+    // SAFETY: as above.
+    unsafe { (*context).touch(off, write != 0) }
+}
+
+/// Counts an access out of bounds, for native code.
+///
+/// # Safety
+/// As for [`invoke`].
+pub(crate) unsafe extern "C" fn out_of_bounds(context: *mut Context) {
+    // SAFETY: as above.
+    unsafe { (*context).bad_accesses += 1 }
+}
+
+/// A function that the object handed over as a pointer, or a fault.
+///
+/// # Safety
+/// As for [`invoke`].
+unsafe fn callback(context: *mut Context, address: u64, helper: &str) -> u32 {
+    // SAFETY: as above; the Vm keeps the code alive.
+    unsafe {
+        match (*(*context).code).function_at(address) {
+            Some(function) => function,
+            None => {
+                let why = format!("{helper} was given {address:#x}, which is no function");
+                Context::stop(context, FaultKind::BadCall(why))
+            }
+        }
+    }
+}
+
+/// One round of a callback, one frame down.
+///
+/// # Safety
+/// As for [`invoke`].
+unsafe fn round(context: *mut Context, function: u32, site: u32, frame: u64, args: [u64; 5]) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        (*context).site = site;
+        Context::check_fuel(context);
+        if frame == (*context).stack_floor {
+            Context::stop(context, FaultKind::TooDeep);
+        }
+        invoke(context, function, frame - FRAME_BYTES, args)
+    }
+}
+
+/// `bpf_loop(nr_loops, callback, context, flags)`: the host charges for it, the rounds run here.
+///
+/// # Safety
+/// As for [`invoke`].
+pub(crate) unsafe extern "C" fn bpf_loop(
+    context: *mut Context,
+    nr_loops: u64,
+    function: u64,
+    data: u64,
+    flags: u64,
+    r5: u64,
+) -> u64 {
+    /// `BPF_MAX_LOOPS`.
+    const MAX_LOOPS: u32 = 8 << 20;
+    // SAFETY: as above.
+    unsafe {
+        let (site, frame) = ((*context).site, (*context).frame);
+        let charge = (*context).host_call.expect("set on entry");
+        charge(context, nr_loops, function, data, flags, r5);
+        let function = callback(context, function, "bpf_loop");
+        let nr_loops = nr_loops as u32;
+        if flags != 0 {
+            return Errno::EINVAL.as_r0();
+        }
+        if nr_loops > MAX_LOOPS {
+            return Errno::E2BIG.as_r0();
+        }
+        for i in 0..nr_loops {
+            if round(context, function, site, frame, [u64::from(i), data, 0, 0, 0]) != 0 {
+                return u64::from(i) + 1;
+            }
+        }
+        u64::from(nr_loops)
+    }
+}
+
+/// `bpf_for_each_map_elem(map, callback, context, flags)`.
+///
+/// # Safety
+/// As for [`invoke`].
+pub(crate) unsafe extern "C" fn for_each(
+    context: *mut Context,
+    map: u64,
+    function: u64,
+    data: u64,
+    flags: u64,
+    r5: u64,
+) -> u64 {
+    // SAFETY: as above; the world is used between calls only.
+    unsafe {
+        let (site, frame) = ((*context).site, (*context).frame);
+        let charge = (*context).host_call.expect("set on entry");
+        charge(context, map, function, data, flags, r5);
+        let function = callback(context, function, "bpf_for_each_map_elem");
+        if flags != 0 {
+            return Errno::EINVAL.as_r0();
+        }
+        let Some(id) = (*(*context).world).map_at(Ea(map)) else {
+            (*context).site = site;
+            let why = format!("bpf_for_each_map_elem was given {map:#x}, which is no map");
+            Context::stop(context, FaultKind::BadCall(why));
+        };
+        let depth = (frame - (*context).stack_floor) / FRAME_BYTES;
+        let scratch = (*context).scratch.offset(8 * depth);
+        let mut seen = 0;
+        let mut cursor = 0;
+        while let Some((key, value)) = element(context, id, &mut cursor, scratch) {
+            seen += 1;
+            if round(context, function, site, frame, [map, key.0, value.0, data, 0]) != 0 {
+                break;
+            }
+        }
+        seen
+    }
+}
+
+/// The map's next element: its key, copied to `scratch` where it lies in no memory of its own,
+/// and its value.
+///
+/// # Safety
+/// As for [`invoke`].
+unsafe fn element(_context: *mut Context, _map: MapId, _cursor: &mut u64, _scratch: Ea) -> Option<(Ea, Ea)> {
+    None
+}

@@ -1,0 +1,145 @@
+//! An object's code, checked once and shared by every `Vm` that runs it.
+//!
+//! Nothing here depends on one simulation: addresses that may differ between them come from a
+//! table of the `Vm`, imports are numbered here and resolved there.
+
+mod decode;
+pub(crate) mod op;
+mod tables;
+
+use crate::error::LoadError;
+use crate::native::Native;
+use keel_abi::bpf::{Fault, FaultKind};
+use keel_object::model::{LineInfo, Object, Poison};
+use op::Op;
+use std::sync::{Arc, OnceLock};
+pub(crate) use tables::NO_IMPORT;
+
+/// `bpf_for_each_map_elem`, which the engine executes.
+pub(crate) const HELPER_FOR_EACH: i32 = 164;
+/// `bpf_loop`, which the engine executes.
+pub(crate) const HELPER_LOOP: i32 = 181;
+/// Instructions that an object may have, over all functions (the kernel's limit for a program).
+pub const MAX_INSNS: usize = 1_000_000;
+
+/// Where functions seem to lie: outside the region, where the kernel has its modules.
+const FUNCTIONS_AT: u64 = 0xffff_ffff_a000_0000;
+const FUNCTION_STRIDE: u64 = 16;
+/// Where kernel functions seem to lie whose address is taken; nothing can be done with it.
+const KERNEL_FUNCTIONS_AT: u64 = 0xffff_ffff_8100_0000;
+
+/// What a program sees as the address of function number `index`.
+pub(crate) const fn function_address(index: u32) -> u64 {
+    FUNCTIONS_AT + FUNCTION_STRIDE * index as u64
+}
+
+/// What a program sees as the address of the kernel's function number `index` of its own list.
+pub(crate) const fn kernel_function_address(index: u32) -> u64 {
+    KERNEL_FUNCTIONS_AT + FUNCTION_STRIDE * index as u64
+}
+
+/// A helper or kfunc that the code calls.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Needed {
+    Helper(i32),
+    Kfunc(String),
+}
+
+/// An address that the code takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Address {
+    Map(u32),
+    MapValue(u32, u32),
+    Ksym(u32),
+}
+
+/// A place that may call out or fault.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    pub(crate) function: u32,
+    pub(crate) insn: u32,
+    pub(crate) import: u32,
+}
+
+/// One function.
+pub(crate) struct Func {
+    pub(crate) name: String,
+    pub(crate) ops: Vec<Op>,
+    lines: Vec<LineInfo>,
+    poison: Vec<Poison>,
+}
+
+/// An object's code, checked, and translated to native code when that is first asked for.
+pub struct Code {
+    pub(crate) functions: Vec<Func>,
+    /// Per program, its function.
+    pub(crate) entries: Vec<u32>,
+    pub(crate) imports: Vec<(Needed, u32)>,
+    pub(crate) addresses: Vec<(Address, u32)>,
+    pub(crate) sites: Vec<Site>,
+    native: OnceLock<Result<Native, LoadError>>,
+}
+
+impl Code {
+    /// Checks the object's code; whoever runs several simulations of one object shares the result.
+    ///
+    /// # Errors
+    /// The first instruction that is not well formed, or not supported.
+    pub fn compile(object: &Object) -> Result<Arc<Self>, LoadError> {
+        let insns: usize = object.functions.iter().map(|f| f.insns.len()).sum();
+        if insns > MAX_INSNS {
+            let why = format!("the object has {insns} instructions; {MAX_INSNS} is the limit");
+            return Err(LoadError::BadObject(why));
+        }
+        let mut tables = tables::Tables::default();
+        let mut functions = Vec::with_capacity(object.functions.len());
+        for (index, f) in object.functions.iter().enumerate() {
+            let ops = decode::function(object, index as u32, &mut tables)?;
+            let (name, lines, poison) = (f.name.clone(), f.lines.clone(), f.poison.clone());
+            functions.push(Func { name, ops, lines, poison });
+        }
+        let mut entries = Vec::with_capacity(object.programs.len());
+        for p in &object.programs {
+            if p.function as usize >= functions.len() {
+                return Err(LoadError::BadObject(format!("program `{}` has no function", p.name)));
+            }
+            entries.push(p.function);
+        }
+        let tables::Tables { imports, addresses, sites, .. } = tables;
+        Ok(Arc::new(Self { functions, entries, imports, addresses, sites, native: OnceLock::new() }))
+    }
+
+    /// The native code, translated by the first who asks.
+    pub(crate) fn native(&self) -> Result<&Native, LoadError> {
+        self.native.get_or_init(|| Native::translate(self)).as_ref().map_err(Clone::clone)
+    }
+
+    /// The function that a program sees at `address`.
+    pub(crate) fn function_at(&self, address: u64) -> Option<u32> {
+        let off = address.checked_sub(FUNCTIONS_AT)?;
+        let index = off / FUNCTION_STRIDE;
+        (off % FUNCTION_STRIDE == 0 && index < self.functions.len() as u64).then_some(index as u32)
+    }
+
+    /// A fault at an instruction, told with its source line.
+    pub(crate) fn fault(&self, kind: FaultKind, function: u32, insn: u32) -> Fault {
+        let f = &self.functions[function as usize];
+        let source = match f.lines.partition_point(|l| l.insn <= insn) {
+            0 => None,
+            n => {
+                let l = &f.lines[n - 1];
+                Some(format!("{}:{}: {}", l.file, l.line, l.text.trim()))
+            }
+        };
+        Fault { kind, program: f.name.clone(), insn, source }
+    }
+
+    /// What the poisoned instruction at a site lacks.
+    pub(crate) fn missing(&self, site: Site) -> String {
+        let poison = &self.functions[site.function as usize].poison;
+        match poison.iter().find(|p| p.insn == site.insn) {
+            Some(p) => p.missing.clone(),
+            None => "a relocation that the kernel's types cannot satisfy".into(),
+        }
+    }
+}

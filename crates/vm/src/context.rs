@@ -1,0 +1,192 @@
+//! What one running callback shares with the engine: native code reads and writes it by offset.
+//!
+//! A [`Context`] belongs to a fiber and is reached through raw pointers only, because native
+//! code, the trampolines and the engine use it in turn. All of them run on one thread, one at a
+//! time: control passes between them by calls and by fiber switches.
+#![allow(unsafe_code)]
+
+use crate::code::{Code, op::Size};
+use crate::fiber::{Signal, Yielder};
+use crate::memory::{BASE, VmWorld};
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Usage};
+use std::any::Any;
+
+/// A translated function: the context, R10, R1 to R5; gives R0.
+pub(crate) type NativeFn = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64, u64) -> u64;
+/// Calls the host until it gives a value.
+pub(crate) type HostCall = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64) -> u64;
+/// Calls the host once; nothing when it wants the callback suspended.
+pub(crate) type HostTry = unsafe fn(*mut Context, [u64; 5]) -> Option<u64>;
+
+/// The state of one callback.
+#[repr(C)]
+pub(crate) struct Context {
+    // Native code uses these; the order keeps them within two lines.
+    /// Instructions executed; native code keeps it current at calls and exits only.
+    pub(crate) insns: u64,
+    pub(crate) max_insns: u64,
+    /// Per access size, the highest offset into the region at which it is in bounds.
+    pub(crate) limits: [u64; 4],
+    pub(crate) base: *mut u8,
+    pub(crate) holders: *mut u64,
+    /// Minus the simulated address of the region.
+    pub(crate) minus_base: u64,
+    /// The CPU's bit in the holders table.
+    pub(crate) holder_bit: u64,
+    pub(crate) addresses: *const u64,
+    /// R10 of the deepest frame.
+    pub(crate) stack_floor: u64,
+    /// `may_goto`s left.
+    pub(crate) loops_left: u64,
+    pub(crate) host_call: Option<HostCall>,
+    /// R10 of the function that calls `bpf_loop` and the like.
+    pub(crate) frame: u64,
+    /// Where the code stands when it calls out.
+    pub(crate) site: u32,
+
+    // The rest is the engine's.
+    pub(crate) cpu: CpuId,
+    pub(crate) again: bool,
+    pub(crate) checked: bool,
+    pub(crate) stall_ps: u64,
+    pub(crate) bad_accesses: u64,
+    pub(crate) high_water: *const u64,
+    pub(crate) seen_high_water: u64,
+    pub(crate) host: *mut (),
+    pub(crate) host_try: Option<HostTry>,
+    pub(crate) world: *mut VmWorld,
+    pub(crate) yielder: *const Yielder,
+    pub(crate) code: *const Code,
+    /// Per function its native code; null where the callback is interpreted.
+    pub(crate) native: *const NativeFn,
+    /// Per site, the host's number for what is called there.
+    pub(crate) callees: *const FuncId,
+    /// Room in the region for the keys that callbacks of the engine are given, one a frame.
+    pub(crate) scratch: Ea,
+    pub(crate) job: Job,
+    /// R0 at the exit.
+    pub(crate) value: u64,
+    pub(crate) fault: Option<Box<Fault>>,
+    pub(crate) panic: Option<Box<dyn Any + Send>>,
+}
+
+/// What a fiber is to run.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Job {
+    pub(crate) function: u32,
+    pub(crate) r10: u64,
+    pub(crate) args: [u64; 5],
+}
+
+impl Context {
+    /// What the callback has used.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage { insns: self.insns, stall_ps: self.stall_ps }
+    }
+
+    /// Takes over the region's growth.
+    #[inline]
+    pub(crate) fn refresh(&mut self) {
+        // SAFETY: the region keeps its high-water mark at one place as long as the Vm lives.
+        let now = unsafe { *self.high_water };
+        if now != self.seen_high_water {
+            self.seen_high_water = now;
+            assert!(now >= 8, "the stacks lie in the region");
+            self.limits = [0, 1, 2, 3].map(|s| now - Size(s).bytes());
+        }
+    }
+
+    /// The offset into the region of an access that is in bounds; charges for the line.
+    /// Out of bounds it is counted, and there is none.
+    #[inline]
+    pub(crate) fn access(&mut self, at: u64, size: Size, write: bool) -> Option<u64> {
+        let off = at.wrapping_sub(BASE);
+        if off > self.limits[usize::from(size.0)] {
+            self.bad_accesses += 1;
+            return None;
+        }
+        // SAFETY: `off` is below the high-water mark, and the holders table has a word for every
+        // line up to there.
+        let holders = unsafe { *self.holders.add((off / keel_abi::lines::LINE_BYTES) as usize) };
+        let held = if write { holders == self.holder_bit } else { holders & self.holder_bit != 0 };
+        if !held {
+            self.touch(off, write);
+        }
+        Some(off)
+    }
+
+    /// Moves the line at `off` here, and adds what that costs.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn touch(&mut self, off: u64, write: bool) {
+        // SAFETY: `world` was set from the Vm's own world when the fiber was last entered, and
+        // nothing else uses it while the fiber runs code rather than the host.
+        let world = unsafe { &mut *self.world };
+        self.stall_ps += world.region_mut().touch_ps(Ea(BASE + off), 1, self.cpu, write);
+    }
+
+    /// Stops the callback at the current site; its fiber never goes on.
+    ///
+    /// These take a pointer, since the engine uses the context while the fiber is left.
+    ///
+    /// # Safety
+    /// Called on the context's own fiber, as all of the following.
+    #[cold]
+    pub(crate) unsafe fn stop(this: *mut Self, kind: FaultKind) -> ! {
+        // SAFETY: the Vm keeps the code alive as long as its fibers.
+        unsafe {
+            let site = (&(*(*this).code).sites)[(*this).site as usize];
+            Self::stop_at(this, kind, site.function, site.insn)
+        }
+    }
+
+    /// Stops the callback at an instruction; its fiber never goes on.
+    ///
+    /// # Safety
+    /// See [`Context::stop`].
+    #[cold]
+    pub(crate) unsafe fn stop_at(this: *mut Self, kind: FaultKind, function: u32, insn: u32) -> ! {
+        // SAFETY: as above.
+        unsafe {
+            let fault = (*(*this).code).fault(kind, function, insn);
+            (*this).fault = Some(Box::new(fault));
+            Self::leave(this, Signal::Failed)
+        }
+    }
+
+    /// Leaves the fiber for good.
+    ///
+    /// # Safety
+    /// See [`Context::stop`].
+    pub(crate) unsafe fn leave(this: *mut Self, signal: Signal) -> ! {
+        loop {
+            // SAFETY: as above.
+            unsafe { Self::pause(this, signal) };
+        }
+    }
+
+    /// Leaves the fiber until it is entered again.
+    ///
+    /// # Safety
+    /// See [`Context::stop`].
+    pub(crate) unsafe fn pause(this: *mut Self, signal: Signal) {
+        // SAFETY: the fiber's body set `yielder` to its own, which lives at the bottom of the
+        // stack that this runs on.
+        unsafe { (*(*this).yielder).suspend(signal) };
+    }
+
+    /// Refuses to go on past the limit of instructions.
+    ///
+    /// # Safety
+    /// See [`Context::stop`].
+    #[inline]
+    pub(crate) unsafe fn check_fuel(this: *mut Self) {
+        // SAFETY: as above.
+        unsafe {
+            if (*this).insns > (*this).max_insns {
+                Self::stop(this, FaultKind::NeverEnds);
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Why an object cannot be loaded.
+
+/// Why an object cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// An instruction that no kernel would take.
+    #[error("function `{function}`, instruction {insn}: {why}")]
+    BadInstruction {
+        /// The function's name.
+        function: String,
+        /// The instruction slot within it.
+        insn: u32,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A part of the object refers to something that the object does not have.
+    #[error("{0}")]
+    BadObject(String),
+    /// The object needs something that is not simulated.
+    #[error("function `{function}` needs {what}, which is not supported")]
+    Unsupported {
+        /// What is missing: a helper, a kfunc, a kernel variable, an instruction, a map type.
+        what: String,
+        /// The function that uses it, or the map.
+        function: String,
+    },
+    /// The object's maps and stacks do not fit into simulated memory.
+    #[error("the object does not fit into simulated memory: {0}")]
+    NoRoom(String),
+    /// The code generator refused a function; that is a defect of ours.
+    #[error("function `{function}` could not be translated to native code: {why}")]
+    Translation {
+        /// The function's name.
+        function: String,
+        /// The code generator's words.
+        why: String,
+    },
+}

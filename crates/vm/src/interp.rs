@@ -1,0 +1,228 @@
+//! The interpreter: one operation after the other, each access checked. It is the oracle of the
+//! native code, and in the checked mode it also refuses accesses outside live objects.
+#![allow(unsafe_code)]
+
+use crate::calls;
+use crate::code::op::{Atomic, Callee, FRAME_BYTES, Op, Operand, Size, in_frame};
+use crate::context::Context;
+use crate::interp_alu::{alu, holds, sign_extend};
+use crate::memory::BASE;
+use keel_abi::bpf::{Ea, FaultKind};
+
+/// Runs a function to its exit.
+///
+/// # Safety
+/// `context` is that of the fiber that this runs on, and `function` is one of its code.
+pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [u64; 5]) -> u64 {
+    let mut regs = [0; 11];
+    regs[1..6].copy_from_slice(&args);
+    regs[10] = r10;
+    let mut frame = Frame { context, function, regs, at: 0 };
+    // SAFETY: as above.
+    unsafe { frame.run() }
+}
+
+/// A function that is being executed. Plain data: it may be dropped with its fiber.
+struct Frame {
+    context: *mut Context,
+    function: u32,
+    regs: [u64; 11],
+    at: u32,
+}
+
+impl Frame {
+    /// # Safety
+    /// As for [`run`], and for all of the following.
+    unsafe fn run(&mut self) -> u64 {
+        // SAFETY: the Vm keeps the code alive as long as its fibers.
+        let ops = unsafe { &(&(*(*self.context).code).functions)[self.function as usize].ops[..] };
+        loop {
+            let op = ops[self.at as usize];
+            // SAFETY: the context is this fiber's own.
+            unsafe { (*self.context).insns += 1 };
+            let mut next = self.at + 1;
+            match op {
+                Op::Alu { wide, op, dst, src } => {
+                    let b = self.operand(src);
+                    let dst = &mut self.regs[usize::from(dst)];
+                    *dst = alu(op, wide, *dst, b);
+                }
+                Op::Const { dst, value } => {
+                    self.regs[usize::from(dst)] = value;
+                    next += 1;
+                }
+                Op::Address { dst, slot } => {
+                    // SAFETY: the Vm's table has an entry for every slot of its code.
+                    self.regs[usize::from(dst)] = unsafe { *(*self.context).addresses.add(slot as usize) };
+                    next += 1;
+                }
+                // SAFETY: as for this function.
+                Op::Load { dst, base, off, size, signed } => {
+                    let value = unsafe { self.load(base, off, size) };
+                    self.regs[usize::from(dst)] =
+                        if signed { sign_extend(value, 8 << size.0) } else { value };
+                }
+                // SAFETY: as for this function.
+                Op::Store { base, off, size, src } => {
+                    let value = self.operand(src);
+                    if let Some(at) = unsafe { self.place(base, off, size, true) } {
+                        unsafe { write(at, size, value) };
+                    }
+                }
+                Op::Atomic { .. } => unsafe { self.atomic(op) },
+                Op::Jump { target, .. } => next = unsafe { self.jump(op, target) },
+                Op::Branch { wide, cond, a, b, target, .. } => {
+                    if holds(cond, wide, self.regs[usize::from(a)], self.operand(b)) {
+                        next = unsafe { self.jump(op, target) };
+                    }
+                }
+                Op::MayGoto { target, .. } => unsafe {
+                    match (*self.context).loops_left {
+                        0 => next = self.jump(op, target),
+                        n => (*self.context).loops_left = n - 1,
+                    }
+                },
+                // SAFETY: as for this function.
+                Op::Call { callee, site } => unsafe { self.call(callee, site) },
+                Op::Exit => return self.regs[0],
+                Op::Hole => unreachable!("nothing jumps into ld_imm64"),
+            }
+            self.at = next;
+        }
+    }
+
+    fn operand(&self, operand: Operand) -> u64 {
+        match operand {
+            Operand::Reg(r) => self.regs[usize::from(r)],
+            Operand::Imm(i) => i as u64,
+        }
+    }
+
+    /// Backward jumps check that the callback may go on.
+    unsafe fn jump(&mut self, op: Op, target: u32) -> u32 {
+        if let Op::Jump { site, .. } | Op::Branch { site, .. } | Op::MayGoto { site, .. } = op
+            && target <= self.at
+        {
+            // SAFETY: as for `run`.
+            unsafe {
+                (*self.context).site = site;
+                Context::check_fuel(self.context);
+            }
+        }
+        target
+    }
+
+    /// Where in this process an access goes; nothing when it is out of bounds.
+    unsafe fn place(&mut self, base: u8, off: i32, size: Size, write: bool) -> Option<*mut u8> {
+        let at = self.regs[usize::from(base)].wrapping_add(i64::from(off) as u64);
+        // SAFETY: offsets within the frame are in the region, since r10 is a frame of the stack;
+        // others were checked.
+        unsafe {
+            let c = self.context;
+            if in_frame(base, off, size) {
+                return Some((*c).base.add((at - BASE) as usize));
+            }
+            let off = (*c).access(at, size, write);
+            if (*c).checked {
+                let live = off.is_some() && (*(*c).world).region().is_live(Ea(at), size.bytes(), write);
+                if !live {
+                    let kind = FaultKind::OutOfBounds { at: Ea(at), len: size.bytes(), write };
+                    Context::stop_at(c, kind, self.function, self.at);
+                }
+            }
+            off.map(|off| (*c).base.add(off as usize))
+        }
+    }
+
+    unsafe fn load(&mut self, base: u8, off: i32, size: Size) -> u64 {
+        // SAFETY: `place` gives room for `size` bytes.
+        unsafe { self.place(base, off, size, false).map_or(0, |at| read(at, size)) }
+    }
+
+    unsafe fn atomic(&mut self, op: Op) {
+        let Op::Atomic { base, off, size, op, src, fetch } = op else { return };
+        // SAFETY: `place` gives room for `size` bytes.
+        let place = unsafe { self.place(base, off, size, true) };
+        let old = place.map_or(0, |at| unsafe { read(at, size) });
+        let operand = self.regs[usize::from(src)];
+        let new = match op {
+            Atomic::Add => old.wrapping_add(operand),
+            Atomic::Or => old | operand,
+            Atomic::And => old & operand,
+            Atomic::Xor => old ^ operand,
+            Atomic::Exchange => operand,
+            Atomic::CompareExchange => {
+                let expected = if size.0 == 2 { self.regs[0] & 0xffff_ffff } else { self.regs[0] };
+                if old == expected { operand } else { old }
+            }
+        };
+        if let Some(at) = place {
+            // SAFETY: as above.
+            unsafe { write(at, size, new) };
+        }
+        match op {
+            Atomic::CompareExchange => self.regs[0] = old,
+            _ if fetch => self.regs[usize::from(src)] = old,
+            _ => {}
+        }
+    }
+
+    unsafe fn call(&mut self, callee: Callee, site: u32) {
+        let [r10, args] = [&self.regs[10..11], &self.regs[1..6]];
+        let (r10, [a, b, c, d, e]) = (r10[0], <[u64; 5]>::try_from(args).expect("five registers"));
+        let context = self.context;
+        // SAFETY: as for `run`; the trampolines find the call by its site.
+        self.regs[0] = unsafe {
+            (*context).site = site;
+            (*context).frame = r10;
+            match callee {
+                Callee::Host => {
+                    let host_call = (*context).host_call.expect("set on entry");
+                    host_call(context, a, b, c, d, e)
+                }
+                Callee::Loop => calls::bpf_loop(context, a, b, c, d, e),
+                Callee::ForEach => calls::for_each(context, a, b, c, d, e),
+                Callee::Poison => {
+                    calls::poisoned(context);
+                    0
+                }
+                Callee::Function(function) => {
+                    Context::check_fuel(context);
+                    if r10 == (*context).stack_floor {
+                        Context::stop(context, FaultKind::TooDeep);
+                    }
+                    run(context, function, r10 - FRAME_BYTES, [a, b, c, d, e])
+                }
+            }
+        };
+        self.regs[1..6].fill(0);
+    }
+}
+
+/// # Safety
+/// `at` points to as many bytes as the size says.
+unsafe fn read(at: *const u8, size: Size) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        match size.0 {
+            0 => u64::from(at.read()),
+            1 => u64::from(at.cast::<u16>().read_unaligned()),
+            2 => u64::from(at.cast::<u32>().read_unaligned()),
+            _ => at.cast::<u64>().read_unaligned(),
+        }
+    }
+}
+
+/// # Safety
+/// `at` points to as many bytes as the size says.
+unsafe fn write(at: *mut u8, size: Size, value: u64) {
+    // SAFETY: as above.
+    unsafe {
+        match size.0 {
+            0 => at.write(value as u8),
+            1 => at.cast::<u16>().write_unaligned(value as u16),
+            2 => at.cast::<u32>().write_unaligned(value as u32),
+            _ => at.cast::<u64>().write_unaligned(value),
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! A loaded object in its world: the engine that a simulation drives.
+#![allow(unsafe_code)]
+
+use crate::calls;
+use crate::code::{Address, Code, NO_IMPORT, Needed};
+use crate::context::{Context, Job};
+use crate::error::LoadError;
+use crate::fiber::{Fiber, Signal};
+use crate::memory::{BASE, VmWorld};
+use crate::stacks::{MAX_ARGS, Slot, Stacks};
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, Progress, Usage, World};
+use keel_abi::lines::{Transfers, holder_bit};
+use keel_object::model::Object;
+use std::ptr;
+use std::sync::Arc;
+
+/// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
+const MAX_MAY_GOTO: u64 = 8 << 20;
+
+/// How code is executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Native code.
+    #[default]
+    Native,
+    /// The interpreter.
+    Interpreted,
+}
+
+/// How a [`Vm`] runs.
+#[derive(Clone, Debug)]
+pub struct VmConfig {
+    /// Native code, or the interpreter.
+    pub mode: Mode,
+    /// Stop at accesses outside live objects instead of reading 0; interpreter only.
+    pub checked: bool,
+    /// Instructions that one callback may execute.
+    pub max_insns: u64,
+    /// What cache lines cost that move between CPUs.
+    pub transfers: Transfers,
+    /// CPUs of the machine.
+    pub cpus: u32,
+}
+
+impl VmConfig {
+    /// Native code on a machine with so many CPUs, with the usual limit of instructions.
+    pub fn new(cpus: u32, transfers: Transfers) -> Self {
+        Self { mode: Mode::Native, checked: false, max_insns: 1 << 26, transfers, cpus }
+    }
+}
+
+/// What an object asks the kernel for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Import<'a> {
+    /// A helper, by its number.
+    Helper(i32),
+    /// A kfunc, by its name.
+    Kfunc(&'a str),
+}
+
+/// Whoever knows what the kernel has.
+pub trait Linker<W> {
+    /// The host's number for a helper or kfunc; nothing when there is none.
+    fn function(&mut self, import: Import<'_>) -> Option<FuncId>;
+    /// The address of a kernel variable, placed in the world if need be.
+    fn variable(&mut self, world: &mut W, name: &str) -> Option<Ea>;
+}
+
+/// A loaded object in its world.
+pub struct Vm {
+    // Fibers first: they point into the rest, though dropping them runs none of their code.
+    fibers: Vec<Fiber>,
+    /// Fibers without a job, the one used last on top.
+    idle: Vec<u32>,
+    /// Per CPU its suspended activations, the innermost last.
+    suspended: Vec<Vec<u32>>,
+    code: Arc<Code>,
+    world: VmWorld,
+    stacks: Stacks,
+    addresses: Box<[u64]>,
+    callees: Box<[FuncId]>,
+    config: VmConfig,
+    /// Of fibers that are gone or at rest.
+    bad_accesses: u64,
+}
+
+impl Vm {
+    /// Loads an object into a world of its own.
+    ///
+    /// # Errors
+    /// A helper, kfunc or variable that `linker` does not have, a map that is not supported, or
+    /// no room.
+    pub fn new(
+        code: Arc<Code>,
+        object: &Object,
+        config: VmConfig,
+        linker: &mut dyn Linker<VmWorld>,
+    ) -> Result<Self, LoadError> {
+        if config.mode == Mode::Native {
+            code.native()?;
+        }
+        let mut world = VmWorld::new(&object.maps, config.transfers.clone(), config.cpus)?;
+        let callees = link_functions(&code, linker)?;
+        let addresses = link_addresses(&code, object, &mut world, linker)?;
+        let stacks = Stacks::new(&mut world, config.cpus)
+            .ok_or_else(|| LoadError::NoRoom(format!("the stacks of {} CPUs", config.cpus)))?;
+        Ok(Self {
+            fibers: Vec::new(),
+            idle: Vec::new(),
+            suspended: vec![Vec::new(); config.cpus as usize],
+            code,
+            world,
+            stacks,
+            addresses,
+            callees,
+            config,
+            bad_accesses: 0,
+        })
+    }
+
+    /// Loads and stores that were out of bounds: they read 0 and stored nothing.
+    pub fn bad_accesses(&mut self) -> u64 {
+        self.bad_accesses + self.fibers.iter_mut().map(|f| f.context().bad_accesses).sum::<u64>()
+    }
+
+    /// The world between callbacks.
+    pub fn world_ref(&self) -> &VmWorld {
+        &self.world
+    }
+
+    /// How many callbacks of `cpu` are suspended.
+    pub fn suspended(&self, cpu: CpuId) -> usize {
+        self.suspended[cpu.index()].len()
+    }
+
+    /// Writes a struct_ops context.
+    #[inline]
+    fn put_args(&mut self, at: Ea, args: &[u64]) {
+        let raw = self.world.region().raw();
+        for (i, &word) in args.iter().enumerate() {
+            // SAFETY: a slot has room for `MAX_ARGS` aligned words within the region, and no
+            // reference into the region is alive.
+            unsafe { raw.base.add((at.0 - BASE) as usize).cast::<u64>().add(i).write(word.to_le()) };
+        }
+    }
+
+    /// A fiber without a job.
+    #[inline]
+    fn take_fiber(&mut self) -> u32 {
+        match self.idle.pop() {
+            Some(fiber) => fiber,
+            None => self.new_fiber(),
+        }
+    }
+
+    #[cold]
+    fn new_fiber(&mut self) -> u32 {
+        let raw = self.world.region().raw();
+        let native = match self.config.mode {
+            Mode::Native => self.code.native().map_or(ptr::null(), |n| n.table()),
+            Mode::Interpreted => ptr::null(),
+        };
+        let context = Context {
+            insns: 0,
+            max_insns: self.config.max_insns,
+            limits: [0; 4],
+            base: raw.base,
+            holders: raw.holders,
+            minus_base: BASE.wrapping_neg(),
+            holder_bit: 0,
+            addresses: self.addresses.as_ptr(),
+            stack_floor: 0,
+            loops_left: 0,
+            host_call: None,
+            frame: 0,
+            site: 0,
+            cpu: CpuId(0),
+            again: false,
+            checked: self.config.checked && self.config.mode == Mode::Interpreted,
+            stall_ps: 0,
+            bad_accesses: 0,
+            high_water: raw.high_water,
+            seen_high_water: 0,
+            host: ptr::null_mut(),
+            host_try: None,
+            world: ptr::null_mut(),
+            yielder: ptr::null(),
+            code: Arc::as_ptr(&self.code),
+            native,
+            callees: self.callees.as_ptr(),
+            scratch: Ea::NULL,
+            job: Job::default(),
+            value: 0,
+            fault: None,
+            panic: None,
+        };
+        let fiber = Fiber::new(context).expect("the process has memory for one more stack");
+        self.fibers.push(fiber);
+        self.fibers.len() as u32 - 1
+    }
+
+    /// Runs a job on a fiber of its own.
+    #[inline]
+    fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, slot: Slot, job: Job) -> Progress {
+        let fiber = self.take_fiber();
+        let context = self.fibers[fiber as usize].context();
+        context.insns = 0;
+        context.stall_ps = 0;
+        context.loops_left = MAX_MAY_GOTO;
+        context.cpu = cpu;
+        context.holder_bit = holder_bit(cpu);
+        context.scratch = slot.scratch();
+        context.again = false;
+        context.job = job;
+        self.enter(host, cpu, fiber)
+    }
+
+    /// Enters a fiber and tells how far it came.
+    #[inline]
+    fn enter<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, fiber: u32) -> Progress {
+        let world = &raw mut self.world;
+        let f = &mut self.fibers[fiber as usize];
+        let context = f.context();
+        context.world = world;
+        context.host = ptr::from_mut(host).cast();
+        context.host_call = Some(calls::host_call::<H>);
+        context.host_try = Some(calls::host_try::<H>);
+        context.refresh();
+        let signal = f.enter();
+        if signal == Signal::Done {
+            let context = f.context();
+            let (value, usage) = (context.value, context.usage());
+            self.idle.push(fiber);
+            return Progress::Done { value, usage };
+        }
+        self.left_otherwise(signal, cpu, fiber)
+    }
+
+    #[cold]
+    fn left_otherwise(&mut self, signal: Signal, cpu: CpuId, fiber: u32) -> Progress {
+        if signal == Signal::Suspended {
+            self.suspended[cpu.index()].push(fiber);
+            return Progress::Suspended;
+        }
+        let f = &mut self.fibers[fiber as usize];
+        f.reset();
+        self.idle.push(fiber);
+        let context = f.context();
+        if let Some(panic) = context.panic.take() {
+            std::panic::resume_unwind(panic);
+        }
+        let fault = context.fault.take().expect("a fiber that failed tells why");
+        Progress::Failed { fault: *fault, usage: context.usage() }
+    }
+
+    /// The CPU's next slot, or why there is none.
+    #[inline]
+    fn slot(&mut self, cpu: CpuId, function: u32) -> Result<Slot, Progress> {
+        let depth = self.suspended[cpu.index()].len();
+        match self.stacks.slot(&mut self.world, cpu, depth) {
+            Some(slot) => Ok(slot),
+            None => Err(failed(self.code.fault(FaultKind::TooDeep, function, 0))),
+        }
+    }
+}
+
+fn failed(fault: Fault) -> Progress {
+    Progress::Failed { fault, usage: Usage::default() }
+}
+
+impl Engine for Vm {
+    type World = VmWorld;
+
+    fn world(&mut self) -> &mut VmWorld {
+        &mut self.world
+    }
+
+    #[inline]
+    fn start<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, entry: Entry, args: &[u64]) -> Progress {
+        assert!(args.len() <= MAX_ARGS, "a struct_ops callback has at most {MAX_ARGS} arguments");
+        let function = self.code.entries[entry.0 as usize];
+        let slot = match self.slot(cpu, function) {
+            Ok(slot) => slot,
+            Err(progress) => return progress,
+        };
+        let at = slot.args();
+        self.put_args(at, args);
+        let job = Job { function, r10: slot.r10().0, args: [at.0, 0, 0, 0, 0] };
+        self.launch(host, cpu, slot, job)
+    }
+
+    fn start_function<H: Host<VmWorld>>(
+        &mut self,
+        host: &mut H,
+        cpu: CpuId,
+        function: u64,
+        args: [u64; 5],
+    ) -> Progress {
+        let Some(index) = self.code.function_at(function) else {
+            let kind = FaultKind::BadCall(format!("{function:#x} is no function of the object"));
+            return failed(Fault { kind, program: String::new(), insn: 0, source: None });
+        };
+        match self.slot(cpu, index) {
+            Ok(slot) => {
+                self.launch(host, cpu, slot, Job { function: index, r10: slot.r10().0, args })
+            }
+            Err(progress) => progress,
+        }
+    }
+
+    fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
+        let fiber = self.suspended[cpu.index()].pop().expect("a callback of this CPU is suspended");
+        self.enter(host, cpu, fiber)
+    }
+}
+
+/// Per site the number of what is called there.
+fn link_functions(code: &Code, linker: &mut dyn Linker<VmWorld>) -> Result<Box<[FuncId]>, LoadError> {
+    let mut numbers = Vec::with_capacity(code.imports.len());
+    for (needed, user) in &code.imports {
+        let (import, what) = match needed {
+            Needed::Helper(n) => (Import::Helper(*n), format!("helper {n}")),
+            Needed::Kfunc(name) => (Import::Kfunc(name), format!("kfunc {name}")),
+        };
+        let number = linker.function(import).ok_or_else(|| unsupported(code, what, *user))?;
+        numbers.push(number);
+    }
+    let at = |import: u32| if import == NO_IMPORT { FuncId(u32::MAX) } else { numbers[import as usize] };
+    Ok(code.sites.iter().map(|s| at(s.import)).collect())
+}
+
+/// Per slot of the address table its address in this world.
+fn link_addresses(
+    code: &Code,
+    object: &Object,
+    world: &mut VmWorld,
+    linker: &mut dyn Linker<VmWorld>,
+) -> Result<Box<[u64]>, LoadError> {
+    let mut table = Vec::with_capacity(code.addresses.len());
+    for (address, user) in &code.addresses {
+        let at = match *address {
+            Address::Map(map) => world.map_handle(map),
+            Address::MapValue(map, offset) => world
+                .map_value(map)
+                .map(|at| at.offset(u64::from(offset)))
+                .ok_or_else(|| unsupported(code, format!("the value's address of map {map}"), *user))?,
+            Address::Ksym(ksym) if object.ksyms[ksym as usize].is_function => {
+                Ea(crate::code::kernel_function_address(ksym))
+            }
+            Address::Ksym(ksym) => {
+                let name = &object.ksyms[ksym as usize].name;
+                linker
+                    .variable(world, name)
+                    .ok_or_else(|| unsupported(code, format!("the kernel variable {name}"), *user))?
+            }
+        };
+        table.push(at.0);
+    }
+    Ok(table.into())
+}
+
+fn unsupported(code: &Code, what: String, user: u32) -> LoadError {
+    LoadError::Unsupported { what, function: code.functions[user as usize].name.clone() }
+}
