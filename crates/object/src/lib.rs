@@ -5,8 +5,10 @@
 //! BTF that it is given.
 #![forbid(unsafe_code)]
 
+pub mod btf;
 pub mod model;
 
+pub use btf::{Btf, BtfError, Field, btf_section};
 pub use model::{
     Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, Program, StructOps, Variable,
 };

@@ -1,0 +1,127 @@
+//! Where things lie in memory: sizes of types, places of members.
+//!
+//! Whatever follows types here stops after [`MAX_DEPTH`] steps and after a bounded number of
+//! members, since BTF from strangers may be circular or branch without end.
+
+use super::{Btf, Kind, MAX_DEPTH, Struct, TypeId};
+
+/// Members that one search looks at, at most.
+const MAX_MEMBERS: u32 = 100_000;
+
+/// Where a member lies within a struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Bytes from the struct's start.
+    pub offset: u32,
+    /// Bytes; of a bit-field those of its declared type.
+    pub size: u32,
+    /// Its type, modifiers included.
+    pub ty: TypeId,
+    /// Where its bits lie, if it is a bit-field.
+    pub bits: Option<Bits>,
+}
+
+/// The bits of a bit-field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// Bits from the struct's start.
+    pub offset: u32,
+    /// How many.
+    pub size: u32,
+}
+
+impl Btf {
+    /// The type behind typedefs, `const`, `volatile`, `restrict` and type tags.
+    pub fn skip_modifiers(&self, mut id: TypeId) -> TypeId {
+        for _ in 0..MAX_DEPTH {
+            match self.kind(id) {
+                Kind::Typedef(to)
+                | Kind::Volatile(to)
+                | Kind::Const(to)
+                | Kind::Restrict(to)
+                | Kind::TypeTag(to) => id = *to,
+                _ => return id,
+            }
+        }
+        TypeId::VOID
+    }
+
+    /// A type's bytes; `None` for `void`, functions and what is too deep or too large.
+    pub fn size_of(&self, id: TypeId) -> Option<u32> {
+        let mut count = 1u32;
+        let mut id = id;
+        for _ in 0..MAX_DEPTH {
+            let size = match self.kind(self.skip_modifiers(id)) {
+                Kind::Int(int) => int.size,
+                Kind::Ptr(_) => 8,
+                Kind::Struct(s) | Kind::Union(s) => s.size,
+                Kind::Enum(e) => e.size,
+                Kind::Float { size } | Kind::Datasec { size, .. } => *size,
+                Kind::Var { ty, .. } => {
+                    id = *ty;
+                    continue;
+                }
+                Kind::Array(array) => {
+                    count = count.checked_mul(array.count)?;
+                    id = array.element;
+                    continue;
+                }
+                _ => return None,
+            };
+            return count.checked_mul(size);
+        }
+        None
+    }
+
+    /// The members behind a type's modifiers, if it is a struct or a union.
+    pub fn members(&self, id: TypeId) -> Option<&Struct> {
+        match self.kind(self.skip_modifiers(id)) {
+            Kind::Struct(s) | Kind::Union(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the struct, union or typedef of that name.
+    pub fn struct_size(&self, name: &str) -> Option<u32> {
+        self.members(self.find_composite(name)?).map(|s| s.size)
+    }
+
+    /// Where the member at a dotted path such as `scx.slice` lies, through anonymous members too.
+    pub fn field(&self, name: &str, path: &str) -> Option<Field> {
+        self.field_of(self.find_composite(name)?, path)
+    }
+
+    /// As [`Btf::field`], of a type.
+    pub fn field_of(&self, id: TypeId, path: &str) -> Option<Field> {
+        let mut bit_offset = 0u32;
+        let mut id = id;
+        let mut bit_size = 0;
+        for part in path.split('.') {
+            let found = self.find_member(id, part, MAX_DEPTH, &mut { MAX_MEMBERS })?;
+            bit_offset = bit_offset.checked_add(found.bit_offset)?;
+            (id, bit_size) = (found.ty, found.bit_size);
+        }
+        let size = self.size_of(id)?;
+        let bits = (bit_size > 0).then_some(Bits { offset: bit_offset, size: bit_size });
+        Some(Field { offset: bit_offset / 8, size, ty: id, bits })
+    }
+
+    /// A member by name, anonymous members looked into, its offset from the start of `id`.
+    fn find_member(&self, id: TypeId, name: &str, depth: usize, left: &mut u32) -> Option<super::Member> {
+        let depth = depth.checked_sub(1)?;
+        for member in &self.members(id)?.members {
+            *left = left.checked_sub(1)?;
+            match self.str_or_empty(member.name) {
+                "" => {
+                    if let Some(mut found) = self.find_member(member.ty, name, depth, left) {
+                        found.bit_offset = found.bit_offset.checked_add(member.bit_offset)?;
+                        return Some(found);
+                    }
+                }
+                found if found == name => return Some(*member),
+                _ => {}
+            }
+        }
+        None
+    }
+}

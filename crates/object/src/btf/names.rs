@@ -1,0 +1,44 @@
+//! Strings of BTF, and the part of a name that counts.
+
+use super::BtfError;
+
+/// Names are cut off here; so that a hostile string section costs no more than its bytes.
+const MAX_NAME: usize = 1024;
+
+/// The string section.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Strings(pub(super) Vec<u8>);
+
+impl Strings {
+    fn bytes(&self, offset: u32) -> Option<&[u8]> {
+        let rest = self.0.get(offset as usize..)?;
+        let rest = &rest[..rest.len().min(MAX_NAME)];
+        Some(&rest[..rest.iter().position(|&byte| byte == 0)?])
+    }
+
+    pub(super) fn get(&self, offset: u32) -> Result<&str, BtfError> {
+        if offset == 0 {
+            return Ok("");
+        }
+        let bytes = self.bytes(offset).ok_or(BtfError::String(offset))?;
+        std::str::from_utf8(bytes).map_err(|_| BtfError::String(offset))
+    }
+
+    pub(super) fn lossy(&self, offset: u32) -> String {
+        String::from_utf8_lossy(self.bytes(offset).unwrap_or_default()).into_owned()
+    }
+}
+
+/// A name without its flavour: `task_struct___old` is `task_struct`, as libbpf's CO-RE rule has it.
+///
+/// The last `___` counts that has something other than an underscore on either side.
+pub fn essential_name(name: &str) -> &str {
+    let bytes = name.as_bytes();
+    for end in (1..bytes.len().saturating_sub(3)).rev() {
+        let separator = &bytes[end..end + 3] == b"___";
+        if separator && bytes[end - 1] != b'_' && bytes[end + 3] != b'_' {
+            return &name[..end];
+        }
+    }
+    name
+}
