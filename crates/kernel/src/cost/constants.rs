@@ -1,0 +1,79 @@
+//! A machine's constants, by the names that machine files use.
+
+use std::ops::RangeInclusive;
+
+/// What a span may be: up to a second.
+const NS: RangeInclusive<u64> = 0..=1_000_000_000;
+
+macro_rules! constants {
+    ($($(#[doc = $doc:literal])+ $name:ident: $range:expr,)+) => {
+        /// A machine's constants. Times are of the path itself: waiting for locks and cache lines
+        /// comes on top.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Costs {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        impl Costs {
+            /// Every constant's name.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),+];
+
+            /// The constant with this name, and what it may be.
+            pub fn slot(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
+                match name {
+                    $(stringify!($name) => Some((&mut self.$name, $range)),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+constants! {
+    /// One BPF instruction, translated to native code, in picoseconds.
+    insn_ps: 1..=1_000_000,
+    /// A system call that does nothing: entry and exit.
+    syscall_ns: NS,
+    /// `__schedule()` up to the choice of the next task.
+    schedule_ns: NS,
+    /// `context_switch()`: registers, address space, accounting.
+    context_switch_ns: NS,
+    /// `try_to_wake_up()` without the choice of a CPU.
+    wakeup_ns: NS,
+    /// The tick's handler.
+    tick_ns: NS,
+    /// Entry and exit of an interrupt.
+    irq_ns: NS,
+    /// From a timer's expiry to its handler.
+    timer_ns: NS,
+    /// How much later than asked an ordinary task's sleep may end, and does where nothing else
+    /// interrupts the CPU.
+    timer_slack_ns: NS,
+    /// From sending an interrupt to another CPU until it arrives there.
+    ipi_ns: NS,
+    /// Sending it, for the sender.
+    ipi_send_ns: NS,
+    /// Leaving the idle state.
+    idle_exit_ns: NS,
+    /// `clone()` of a thread, without its wakeup.
+    fork_ns: NS,
+    /// The end of a task.
+    exit_ns: NS,
+    /// Moving a task from one runqueue to another.
+    migration_ns: NS,
+    /// Entry and exit of a callback: the struct_ops trampoline.
+    callback_ns: NS,
+    /// Taking a free lock whose line is at hand.
+    lock_acquire_ns: NS,
+    /// Handing a lock on to a waiter.
+    lock_handover_ns: NS,
+    /// Added to a hand-over by each further waiter, where the machine's locks are test-and-set; 0
+    /// for queued locks.
+    lock_per_waiter_ns: NS,
+    /// The speed of a CPU whose SMT sibling works too, in thousandths of its speed alone.
+    smt_shared_per_mille: 1..=1000,
+    /// Busy CPUs of a node that its memory serves at full speed.
+    bus_free_cpus: 0..=4096,
+    /// What memory-bound work loses by each busy CPU beyond those, in thousandths.
+    bus_loss_per_mille: 0..=1000,
+}

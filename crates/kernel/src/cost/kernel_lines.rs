@@ -1,0 +1,133 @@
+//! The cache lines of the kernel's own objects, those that lie nowhere in simulated memory.
+//!
+//! One line stands for the hot part of each object: a CPU's runqueue, a dispatch queue, a task, a
+//! lock; the idle masks have one for each 512 CPUs. A function's answer is what the access costs
+//! the CPU `by` in picoseconds, and the line is then where that access leaves it.
+
+use crate::dsq::DsqHandle;
+use keel_abi::lines::{Line, LineCosts, Transfers};
+use keel_abi::{CpuId, TaskId, Topology};
+
+/// CPUs whose bits share a line.
+const CPUS_PER_LINE: u32 = 512;
+
+/// The lines of all kernel objects.
+#[derive(Clone, Debug)]
+pub struct KernelLines {
+    transfers: Transfers,
+    runqueues: Vec<Line>,
+    queues: Vec<Line>,
+    tasks: Vec<Line>,
+    idle: Vec<Line>,
+    locks: Vec<Line>,
+}
+
+impl KernelLines {
+    /// A machine whose lines nobody has touched.
+    pub fn new(topology: &Topology, costs: LineCosts) -> Self {
+        let cpus = topology.cpus();
+        Self {
+            transfers: Transfers::new(topology.clone(), costs),
+            runqueues: vec![Line::default(); cpus as usize],
+            queues: Vec::new(),
+            tasks: Vec::new(),
+            idle: vec![Line::default(); cpus.div_ceil(CPUS_PER_LINE) as usize],
+            locks: Vec::new(),
+        }
+    }
+
+    /// What moving lines costs on this machine.
+    pub const fn transfers(&self) -> &Transfers {
+        &self.transfers
+    }
+
+    /// Makes room for `task`; others may be touched without.
+    pub fn add_task(&mut self, task: TaskId) {
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize(task.index() + 1, Line::default());
+        }
+    }
+
+    /// Reads the runqueue of `rq`.
+    #[inline]
+    pub fn read_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
+        self.transfers.read_ps(&mut self.runqueues[rq.index()], by)
+    }
+
+    /// Writes the runqueue of `rq`, its lock included.
+    #[inline]
+    pub fn write_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
+        self.transfers.write_ps(&mut self.runqueues[rq.index()], by)
+    }
+
+    /// Reads a dispatch queue.
+    #[inline]
+    pub fn read_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
+        self.transfers.read_ps(line(&mut self.queues, queue.index()), by)
+    }
+
+    /// Writes a dispatch queue, its lock included.
+    #[inline]
+    pub fn write_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
+        self.transfers.write_ps(line(&mut self.queues, queue.index()), by)
+    }
+
+    /// Reads a task.
+    #[inline]
+    pub fn read_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.transfers.read_ps(line(&mut self.tasks, task.index()), by)
+    }
+
+    /// Writes a task.
+    #[inline]
+    pub fn write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.transfers.write_ps(line(&mut self.tasks, task.index()), by)
+    }
+
+    /// Writes the idle bit of `cpu`.
+    #[inline]
+    pub fn write_idle_ps(&mut self, cpu: CpuId, by: CpuId) -> u64 {
+        self.transfers.write_ps(&mut self.idle[(cpu.0 / CPUS_PER_LINE) as usize], by)
+    }
+
+    /// Reads the whole idle mask.
+    #[inline]
+    pub fn read_idle_ps(&mut self, by: CpuId) -> u64 {
+        self.idle.iter_mut().map(|line| self.transfers.read_ps(line, by)).sum()
+    }
+
+    /// Writes a lock of its own, by a dense number that the caller chooses.
+    #[inline]
+    pub fn write_lock_ps(&mut self, lock: u32, by: CpuId) -> u64 {
+        self.transfers.write_ps(line(&mut self.locks, lock as usize), by)
+    }
+}
+
+#[inline]
+fn line(lines: &mut Vec<Line>, index: usize) -> &mut Line {
+    if index >= lines.len() {
+        lines.resize(index + 1, Line::default());
+    }
+    &mut lines[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_move_between_cpus_each_on_its_own() {
+        let costs = LineCosts { llc_ps: 20, hop_ps: 100, memory_ps: 70, ..LineCosts::default() };
+        let mut lines = KernelLines::new(&Topology::regular(2, 1, 2, 1), costs);
+        let (a, near, far) = (CpuId(0), CpuId(1), CpuId(2));
+        lines.add_task(TaskId(3));
+        let mut check = |expected: [u64; 4], write: fn(&mut KernelLines, CpuId) -> u64| {
+            assert_eq!([a, a, near, far].map(|by| write(&mut lines, by)), expected);
+        };
+        check([70, 0, 20, 100], |l, by| l.write_task_ps(TaskId(3), by));
+        check([70, 0, 20, 100], |l, by| l.write_queue_ps(DsqHandle(9), by));
+        check([70, 0, 20, 100], |l, by| l.write_runqueue_ps(CpuId(1), by));
+        check([70, 0, 20, 100], |l, by| l.write_idle_ps(CpuId(3), by));
+        check([100, 0, 100, 0], |l, by| l.read_idle_ps(by));
+    }
+}

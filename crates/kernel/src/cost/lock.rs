@@ -1,0 +1,112 @@
+//! A lock in virtual time, by reservation: whoever takes it is told when it will have it.
+//!
+//! As long as the holder's end is known, a waiter needs no event of its own: it has the lock
+//! after the last reservation and the hand-over. Only while a holder is held up itself, and its
+//! end not known yet, must others get in line elsewhere and ask again.
+
+use super::Costs;
+use keel_abi::{CpuId, Instant, Span};
+use std::collections::VecDeque;
+
+/// A lock's state. Acquisitions come in the order of virtual time, as nearly as callers can.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualLock {
+    holder: Option<CpuId>,
+    free_at: Instant,
+    /// When those who waited got or will get it, ascending; what is past is dropped.
+    pending: VecDeque<Instant>,
+}
+
+/// A lock that has been taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acquired {
+    /// When the taker has it and may go on.
+    pub at: Instant,
+    /// How long it waited for others; part of the time until `at`.
+    pub waited: Span,
+}
+
+impl VirtualLock {
+    /// Takes the lock for `cpu`, which asks at `now`; `transfer_ps` is what its line costs to
+    /// get. `None` while a holder has not said when it ends: ask again after its release.
+    pub fn acquire(&mut self, now: Instant, cpu: CpuId, costs: &Costs, transfer_ps: u64) -> Option<Acquired> {
+        if self.holder.is_some() {
+            return None;
+        }
+        self.holder = Some(cpu);
+        let took = Span::from_ns(costs.lock_acquire_ns + transfer_ps.div_ceil(1000));
+        let waited = self.free_at.since(now);
+        if waited == Span::ZERO {
+            self.pending.clear();
+            return Some(Acquired { at: now + took, waited });
+        }
+        while self.pending.front().is_some_and(|&at| at <= now) {
+            self.pending.pop_front();
+        }
+        let before = self.pending.len() as u64;
+        // Each pair of waiters that spin at once slows one hand-over, the later one's.
+        let handover = Span::from_ns(costs.lock_handover_ns + costs.lock_per_waiter_ns * before);
+        let at = self.free_at + took + handover;
+        self.pending.push_back(at);
+        Some(Acquired { at, waited: waited + handover })
+    }
+
+    /// Gives the lock back at `at`. Panics unless it is held.
+    pub fn release(&mut self, at: Instant) {
+        assert!(self.holder.take().is_some(), "only a held lock is given back");
+        self.free_at = self.free_at.max(at);
+    }
+
+    /// Who has it and has not said until when.
+    pub const fn holder(&self) -> Option<CpuId> {
+        self.holder
+    }
+
+    /// Until when it is known to be held: [`Instant::NEVER`] while its holder has not said.
+    pub fn held_until(&self) -> Instant {
+        if self.holder.is_some() { Instant::NEVER } else { self.free_at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs(per_waiter: u64) -> Costs {
+        Costs {
+            lock_acquire_ns: 10,
+            lock_handover_ns: 50,
+            lock_per_waiter_ns: per_waiter,
+            ..Costs::default()
+        }
+    }
+
+    /// CPUs ask at these instants, one after the other, and hold the lock for 100 ns each.
+    fn check(per_waiter: u64, asked: &[u64], expected: &[(u64, u64)]) {
+        let (costs, mut lock) = (costs(per_waiter), VirtualLock::default());
+        let got = asked.iter().enumerate().map(|(cpu, &now)| {
+            let got = lock.acquire(Instant::from_ns(now), CpuId(cpu as u32), &costs, 5000).expect("not held");
+            assert_eq!(lock.held_until(), Instant::NEVER);
+            assert_eq!(lock.acquire(got.at, CpuId(99), &costs, 0), None);
+            lock.release(got.at + Span::from_ns(100));
+            (got.at.as_ns(), got.waited.as_ns())
+        });
+        assert_eq!(got.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_free_lock_costs_its_line_and_itself() {
+        check(0, &[1000, 2000], &[(1015, 0), (2015, 0)]);
+    }
+
+    #[test]
+    fn waiters_get_it_one_after_the_other() {
+        check(0, &[0, 1, 2], &[(15, 0), (180, 164), (345, 328)]);
+    }
+
+    #[test]
+    fn test_and_set_slows_hand_overs_by_those_who_spin() {
+        check(20, &[0, 1, 2, 3], &[(15, 0), (180, 164), (365, 348), (570, 552)]);
+        check(20, &[0, 1, 200], &[(15, 0), (180, 164), (345, 130)]);
+    }
+}

@@ -1,0 +1,69 @@
+//! Machines as data: the shape and the constants of a machine, read from a machine file.
+//!
+//! A file is TOML. It tells the shape, either regular or CPU by CPU, and the constants that differ
+//! from the default machine's, each with its source. `machines/` of the repository holds examples.
+
+mod error;
+mod read;
+mod regular;
+mod shape;
+
+pub use error::{MachineError, Problem};
+
+use crate::cost::Costs;
+use keel_abi::Topology;
+use keel_abi::lines::LineCosts;
+
+/// The most CPUs that a machine can have.
+pub const MAX_CPUS: u32 = keel_abi::cpuset::MAX_CPUS;
+
+/// The constants of a server of today, and the ones that a machine file leaves out.
+const DEFAULT: &str = include_str!("../../../../machines/default.toml");
+
+/// The machine files that come with the product: name and text.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("default", DEFAULT),
+    ("laptop-8", include_str!("../../../../machines/laptop-8.toml")),
+    ("epyc-2x64", include_str!("../../../../machines/epyc-2x64.toml")),
+    ("opteron-6272", include_str!("../../../../machines/opteron-6272.toml")),
+];
+
+/// A machine: its shape, its tick and what things cost on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name, as printed.
+    pub name: String,
+    /// Which CPUs share what.
+    pub topology: Topology,
+    /// Ticks a second.
+    pub hz: u32,
+    /// What each path costs.
+    pub costs: Costs,
+    /// What moving cache lines costs.
+    pub lines: LineCosts,
+}
+
+impl Machine {
+    /// Reads a machine file's text.
+    pub fn parse(text: &str) -> Result<Self, MachineError> {
+        let base = read::parse(DEFAULT, None).expect("the default machine's file is right");
+        read::parse(text, Some(&base))
+    }
+
+    /// The machine that comes with the product under this name.
+    pub fn built_in(name: &str) -> Option<Self> {
+        let (_, text) = BUILT_IN.iter().find(|(n, _)| *n == name)?;
+        Some(Self::parse(text).expect("machine files of the product are right"))
+    }
+
+    /// A server of today with `cpus` CPUs: no SMT, eight CPUs to a cache, 64 to a node, every two
+    /// nodes one hop apart. Panics at no CPUs or more than [`MAX_CPUS`].
+    pub fn of_cpus(cpus: u32) -> Self {
+        assert!((1..=MAX_CPUS).contains(&cpus), "1 to {MAX_CPUS} CPUs");
+        let base = read::parse(DEFAULT, None).expect("the default machine's file is right");
+        Self { name: cpus.to_string(), topology: regular::server(cpus), ..base }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+use super::*;
+use keel_abi::topology::Distance;
+use keel_abi::{CpuId, NodeId};
+
+fn error(text: &str) -> String {
+    Machine::parse(text).expect_err("a machine file with a fault").to_string()
+}
+
+/// A file with this after its name, and what is said about it.
+fn check(rest: &str, expected: &str) {
+    assert_eq!(error(&format!("name = 'm'\n{rest}")), expected, "{rest}");
+}
+
+#[test]
+fn every_machine_of_the_product_is_right_and_tells_its_sources() {
+    for (name, _) in BUILT_IN {
+        let machine = Machine::built_in(name).unwrap();
+        assert_eq!(machine.name, *name);
+        assert!(machine.lines.smt_ps <= machine.lines.llc_ps && machine.lines.llc_ps <= machine.lines.hop_ps);
+    }
+    assert_eq!(Machine::built_in("no-such"), None);
+}
+
+#[test]
+fn a_number_means_a_server_of_today() {
+    let machine = Machine::of_cpus(130);
+    let t = &machine.topology;
+    assert_eq!((machine.name.as_str(), machine.hz, t.cpus(), t.nodes()), ("130", 1000, 130, 3));
+    let distance = |a, b| t.distance(CpuId(a), CpuId(b));
+    assert_eq!(
+        [distance(0, 7), distance(7, 8), distance(63, 64)],
+        [Distance::Llc, Distance::Node, Distance::Hops(1)]
+    );
+    assert!(!t.has_smt());
+    assert_eq!(Machine::of_cpus(4096).topology.cpus(), 4096);
+}
+
+#[test]
+fn the_papers_machine_has_the_papers_hops() {
+    let t = Machine::built_in("opteron-6272").unwrap().topology;
+    let near = |from| (0..8).filter(|&n| t.hops(NodeId(from), NodeId(n)) == 1).collect::<Vec<_>>();
+    assert_eq!(near(0), [1, 2, 4, 6]);
+    assert_eq!(near(3), [1, 2, 4, 5, 7]);
+    assert_eq!(t.hops(NodeId(1), NodeId(2)), 2);
+    assert!((0..64).all(|n| t.hops(NodeId(n / 8), NodeId(n % 8)) <= 2));
+    assert_eq!(t.distance(CpuId(0), CpuId(1)), Distance::Smt);
+    assert_eq!(t.distance(CpuId(0), CpuId(7)), Distance::Llc);
+}
+
+#[test]
+fn second_threads_may_come_last() {
+    let t = Machine::built_in("laptop-8").unwrap().topology;
+    assert_eq!(t.distance(CpuId(1), CpuId(5)), Distance::Smt);
+    assert_eq!(t.distance(CpuId(0), CpuId(1)), Distance::Llc);
+}
+
+#[test]
+fn nodes_may_be_listed_cpu_by_cpu() {
+    let text = "
+        name = 'odd'
+        [[node]]
+        cpus = '0-3,8'
+        llcs = ['0-1,8', '2-3']
+        cores = ['0,8', '1', '2-3']
+        [[node]]
+        cpus = '4-7'
+        [topology]
+        hops = [[0, 3], [3, 0]]
+        [costs]
+        ipi_ns = { value = 7, source = 'a test' }
+        [lines]
+        hop_ps = { value = 9, source = 'a test' }
+    ";
+    let machine = Machine::parse(text).unwrap();
+    let t = &machine.topology;
+    let distance = |a, b| t.distance(CpuId(a), CpuId(b));
+    assert_eq!([distance(0, 8), distance(2, 3)], [Distance::Smt; 2]);
+    assert_eq!([distance(0, 1), distance(4, 7)], [Distance::Llc; 2]);
+    assert_eq!([distance(0, 2), distance(3, 4)], [Distance::Node, Distance::Hops(3)]);
+    let default = Machine::of_cpus(1);
+    assert_eq!((machine.costs.ipi_ns, machine.lines.hop_ps), (7, 9));
+    assert_eq!((machine.costs.tick_ns, machine.lines.llc_ps), (default.costs.tick_ns, default.lines.llc_ps));
+}
+
+#[test]
+fn a_faulty_shape_is_told_in_one_sentence() {
+    check("", "line 1, topology: give either topology.nodes or [[node]] tables, and not both");
+    check("[topology]\nnodes = 0", "line 3, topology: the machine has no CPU; give at least one");
+    check(
+        "[topology]\nnodes = 65\ncores_per_llc = 64",
+        "line 3, topology: 4160 CPUs are too many; give at most 4096",
+    );
+    check(
+        "[[node]]\ncpus = '0-4'\n[[node]]\ncpus = '4-7'",
+        "line 5, node[1].cpus: CPU 4 is in an earlier node too; give each CPU to one node",
+    );
+    check(
+        "[[node]]\ncpus = '0-2'\n[[node]]\ncpus = '4-7'",
+        "line 4, node: CPU 3 is in no node; number CPUs from 0 without holes and place each",
+    );
+    check("[[node]]\ncpus = ''", "line 3, node[0].cpus: the machine has no CPU; give at least one");
+    check("[[node]]\ncpus = '3-1'", "line 3, node[0].cpus: '3-1' is no CPU list such as 0-3,8 (below 4096)");
+    check(
+        "[[node]]\ncpus = '0-3'\nllcs = ['0-1', '1-3']",
+        "line 4, node[0].llcs: CPU 1 is in an earlier cache too; give each CPU to one cache",
+    );
+    check(
+        "[[node]]\ncpus = '0-3'\nllcs = ['0-1', '2-4']",
+        "line 4, node[0].llcs: CPU 4 is not of this node; keep each cache within one node",
+    );
+    check(
+        "[[node]]\ncpus = '0-3'\nllcs = ['0-1']",
+        "line 2, node: CPU 2 is in no cache; number CPUs from 0 without holes and place each",
+    );
+    check(
+        "[[node]]\ncpus = '0-3'\nllcs = ['0-1', '2-3']\ncores = ['0', '1-2', '3']",
+        "line 5, node[0].cores: CPU 2 is not of this cache; keep each core within one cache",
+    );
+}
+
+#[test]
+fn faulty_hops_are_told_in_one_sentence() {
+    check(
+        "[topology]\nnodes = 2\nhops = [[0, 1]]",
+        "line 4, topology.hops: 2 nodes need 2 rows of 2 hops each; row 2 has 1",
+    );
+    check(
+        "[topology]\nnodes = 2\nhops = [[0, 1], [1]]",
+        "line 4, topology.hops: 2 nodes need 2 rows of 2 hops each; row 1 has 1",
+    );
+    check(
+        "[topology]\nnodes = 2\nhops = [[0, 1], [2, 0]]",
+        "line 4, topology.hops: node 0 is 1 hops from node 1; give 0 to itself alone, and the same both ways",
+    );
+    check(
+        "[topology]\nnodes = 3\nlinks = [[0, 1]]",
+        "line 4, topology.links: node 2 is not linked to node 0; hops between them are missing",
+    );
+    check(
+        "[topology]\nnodes = 2\nlinks = [[0, 2]]",
+        "line 4, topology.links: [0, 2] is no link; give two of nodes 0 to 1",
+    );
+    check(
+        "[topology]\nnodes = 2\nlinks = [[0, 1]]\nhops = [[0, 1], [1, 0]]",
+        "line 4, topology.links: hops are given too; give links or hops, not both",
+    );
+}
+
+#[test]
+fn a_faulty_constant_is_told_in_one_sentence() {
+    let with = |rest: &str| format!("[topology]\nnodes = 1\n{rest}");
+    check(
+        &with("[costs]\ntick_ns = { value = 5, source = ' ' }"),
+        "line 5, costs.tick_ns: the source is empty; say where the value comes from",
+    );
+    check(
+        &with("[costs]\ninsn_ps = { value = 0, source = 's' }"),
+        "line 5, costs.insn_ps: 0 is out of range; give 1 to 1000000",
+    );
+    check(
+        &with("[lines]\nhop_ps = { value = 2000000000, source = 's' }"),
+        "line 5, lines.hop_ps: 2000000000 is out of range; give 0 to 1000000000",
+    );
+    check(
+        &with("[lines]\nhops_ps = { value = 1, source = 's' }"),
+        "line 5, lines.hops_ps: there is no such constant; the constants are smt_ps, llc_ps, node_ps, hop_ps, \
+         more_hops_ps, memory_ps",
+    );
+}
+
+#[test]
+fn what_toml_refuses_is_told_with_its_line() {
+    let starts = |rest: &str, expected: &str| {
+        let said = error(&format!("name = 'm'\n{rest}"));
+        assert!(said.starts_with(expected) && !said.contains('\n'), "{rest}: {said}");
+    };
+    starts("hz = 0\n[topology]\nnodes = 1", "line 2, hz: 0 is out of range; give 1 to 10000");
+    starts("hz = -5", "line 2: invalid value: integer `-5`");
+    starts("colour = 'red'", "line 2: unknown field `colour`");
+    starts("[topology]\nnodes = 2\nmemory = 3", "line 4: unknown field `memory`");
+    starts("[topology]\nnodes = 1\n[costs]\ntick_ns = 5", "line 5: invalid type: integer `5`");
+    starts("[topology]\nnodes = 1\n[costs]\ntick_ns = { value = 5 }", "line 5: missing field `source`");
+    starts("[topology\nnodes", "line 2: ");
+}
+
+#[test]
+fn a_constant_that_nobody_gives_is_named() {
+    let text = "name = 'm'\n[topology]\nnodes = 1\n";
+    let missing = read::parse(text, None).expect_err("no constants").to_string();
+    assert_eq!(missing, "line 1, costs: the constant insn_ps is missing; give its value and source");
+}
