@@ -1,0 +1,101 @@
+//! `ARRAY` and `PERCPU_ARRAY`: values side by side, by an index of 32 bits.
+
+use super::kinds::{EXIST, LOCK, NOEXIST};
+use super::plan::Plan;
+use crate::maps::MapError;
+use crate::memory::Region;
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, Errno};
+
+/// The values of an array.
+pub(super) struct Array {
+    first: Ea,
+    stride: u64,
+    entries: u32,
+    value_size: u64,
+    /// From one CPU's values to the next one's; nothing where all CPUs share them.
+    cpu_stride: u64,
+    /// How many CPUs have values of their own; 1 where they share them.
+    cpus: u32,
+}
+
+impl Array {
+    pub(super) fn new(plan: &Plan<'_>, region: &mut Region) -> Result<Self, MapError> {
+        let def = plan.def;
+        plan.require(def.key_size == 4, "the key of an array has 4 bytes")?;
+        plan.require(def.max_entries > 0, "max_entries is 0")?;
+        plan.require(def.value_size > 0, "its value has no bytes")?;
+        plan.check_value_size()?;
+        plan.require(def.initial.len() as u64 <= u64::from(def.value_size), "its contents exceed its value")?;
+        let stride = u64::from(def.value_size).next_multiple_of(8);
+        let one = stride * u64::from(def.max_entries);
+        // CPUs don't share lines of their own values.
+        let cpu_stride = if plan.per_cpu { one.next_multiple_of(64) } else { 0 };
+        let cpus = if plan.per_cpu { plan.cpus } else { 1 };
+        let len = if plan.per_cpu { plan.total(cpu_stride, u64::from(cpus))? } else { plan.total(one, 1)? };
+        let first = match def.read_only {
+            true => region.place_read_only(len).ok_or_else(|| plan.too_large(len))?,
+            false => plan.room(len, region)?,
+        };
+        for cpu in 0..u64::from(cpus) {
+            let value = region.slice_mut_anyway(first.offset(cpu * cpu_stride), def.initial.len() as u64);
+            value.expect("the room was just placed").copy_from_slice(&def.initial);
+        }
+        let value_size = u64::from(def.value_size);
+        Ok(Self { first, stride, entries: def.max_entries, value_size, cpu_stride, cpus })
+    }
+
+    /// `bpf_map_lookup_elem`.
+    #[inline]
+    pub(super) fn lookup(&self, region: &Region, key: Ea, cpu: CpuId) -> Option<Ea> {
+        let key = region.slice(key, 4)?;
+        self.value(u32::from_le_bytes(key.try_into().ok()?), cpu)
+    }
+
+    /// The address of a value.
+    #[inline]
+    pub(super) fn value(&self, index: u32, cpu: CpuId) -> Option<Ea> {
+        let own = match self.cpu_stride {
+            0 => 0,
+            stride if cpu.0 < self.cpus => stride * u64::from(cpu.0),
+            _ => return None,
+        };
+        (index < self.entries).then(|| self.first.offset(own + self.stride * u64::from(index)))
+    }
+
+    /// `array_map_update_elem()`.
+    pub(super) fn update(
+        &self,
+        region: &mut Region,
+        key: Ea,
+        value: Ea,
+        flags: u64,
+        cpu: CpuId,
+    ) -> Result<(), Errno> {
+        if flags & !LOCK > EXIST {
+            return Err(Errno::EINVAL);
+        }
+        let key = region.slice(key, 4).ok_or(Errno::EFAULT)?;
+        let index = u32::from_le_bytes(key.try_into().map_err(|_| Errno::EFAULT)?);
+        if index >= self.entries {
+            return Err(Errno::E2BIG);
+        }
+        if flags & NOEXIST != 0 {
+            return Err(Errno::EEXIST);
+        }
+        let target = self.value(index, cpu).ok_or(Errno::EINVAL)?;
+        if region.copy(value, target, self.value_size) { Ok(()) } else { Err(Errno::EFAULT) }
+    }
+
+    /// The address of bytes of the first value, where all CPUs share it.
+    pub(super) fn bytes_of_first(&self, offset: u32, len: u32) -> Option<Ea> {
+        let fits = u64::from(offset) + u64::from(len) <= self.value_size;
+        (self.cpu_stride == 0 && fits).then(|| self.first.offset(u64::from(offset)))
+    }
+
+    /// The first index at or after `from`, with its value.
+    pub(super) fn next(&self, from: u64, cpu: CpuId) -> Option<(u32, Ea)> {
+        let index = u32::try_from(from).ok()?;
+        Some((index, self.value(index, cpu)?))
+    }
+}

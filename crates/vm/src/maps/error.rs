@@ -1,0 +1,30 @@
+//! Why a map cannot be made.
+
+/// Why a map cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MapError {
+    /// Its type is not simulated.
+    #[error("map `{map}` is of type {kind}, which is not supported")]
+    Unsupported {
+        /// The map's name.
+        map: String,
+        /// `BPF_MAP_TYPE_*`, or its number.
+        kind: String,
+    },
+    /// The kernel would refuse its definition too.
+    #[error("map `{map}` is not possible: {why}")]
+    Invalid {
+        /// The map's name.
+        map: String,
+        /// What is wrong with the definition.
+        why: &'static str,
+    },
+    /// It is larger than a map may be, or than what is left of simulated memory.
+    #[error("map `{map}` needs {bytes} bytes, more than there is room for")]
+    TooLarge {
+        /// The map's name.
+        map: String,
+        /// What it needs.
+        bytes: u64,
+    },
+}

@@ -1,0 +1,68 @@
+//! `enum bpf_map_type` and the flags of maps, as `linux/bpf.h` numbers them.
+
+pub(super) const HASH: u32 = 1;
+pub(super) const ARRAY: u32 = 2;
+pub(super) const PERCPU_HASH: u32 = 5;
+pub(super) const PERCPU_ARRAY: u32 = 6;
+pub(super) const LRU_HASH: u32 = 9;
+pub(super) const LRU_PERCPU_HASH: u32 = 10;
+pub(super) const QUEUE: u32 = 22;
+pub(super) const STACK: u32 = 23;
+pub(super) const TASK_STORAGE: u32 = 29;
+pub(super) const CGRP_STORAGE: u32 = 32;
+
+/// `BPF_F_NO_PREALLOC`.
+pub(super) const NO_PREALLOC: u32 = 1;
+
+/// Update only what is not there.
+pub(super) const NOEXIST: u64 = 1;
+/// Update only what is there.
+pub(super) const EXIST: u64 = 2;
+/// Update under the value's `bpf_spin_lock`.
+pub(super) const LOCK: u64 = 4;
+
+const NAMES: [&str; 35] = [
+    "UNSPEC",
+    "HASH",
+    "ARRAY",
+    "PROG_ARRAY",
+    "PERF_EVENT_ARRAY",
+    "PERCPU_HASH",
+    "PERCPU_ARRAY",
+    "STACK_TRACE",
+    "CGROUP_ARRAY",
+    "LRU_HASH",
+    "LRU_PERCPU_HASH",
+    "LPM_TRIE",
+    "ARRAY_OF_MAPS",
+    "HASH_OF_MAPS",
+    "DEVMAP",
+    "SOCKMAP",
+    "CPUMAP",
+    "XSKMAP",
+    "SOCKHASH",
+    "CGROUP_STORAGE",
+    "REUSEPORT_SOCKARRAY",
+    "PERCPU_CGROUP_STORAGE",
+    "QUEUE",
+    "STACK",
+    "SK_STORAGE",
+    "DEVMAP_HASH",
+    "STRUCT_OPS",
+    "RINGBUF",
+    "INODE_STORAGE",
+    "TASK_STORAGE",
+    "BLOOM_FILTER",
+    "USER_RINGBUF",
+    "CGRP_STORAGE",
+    "ARENA",
+    "INSN_ARRAY",
+];
+
+/// The type's name in `linux/bpf.h`, or its number.
+pub(super) fn name(kind: u32) -> String {
+    match NAMES.get(kind as usize) {
+        Some(name) => format!("BPF_MAP_TYPE_{name}"),
+        None => format!("{kind}"),
+    }
+}

@@ -1,0 +1,277 @@
+//! BPF maps as the kernel has them, their values in simulated memory.
+//!
+//! The rules of each type are those of the kernel function that its method names. Whatever is
+//! looked up, updated or walked is found in the same order in every run, and at a cost that no
+//! choice of keys can raise beyond the logarithm of the entries.
+
+mod array;
+mod error;
+mod kinds;
+mod plan;
+mod storage;
+
+pub use error::MapError;
+
+use crate::memory::Region;
+use array::Array;
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, Owner};
+use keel_object::model::MapDef;
+use plan::Plan;
+use storage::Storage;
+
+/// From one map's handle to the next; `struct bpf_map` has about as many bytes.
+const HANDLE_STRIDE: u64 = 256;
+
+enum Body {
+    Array(Array),
+    TaskStorage(Storage),
+    CgroupStorage(Storage),
+}
+
+struct Map {
+    info: MapInfo,
+    body: Body,
+}
+
+/// An entry that a walk over a map has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: EntryKey,
+    /// Its value's address, on the CPU that was asked for.
+    pub value: Ea,
+    /// Where the walk goes on.
+    pub next: u64,
+}
+
+/// The key of an entry that a walk has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKey {
+    /// An array's index; it lies nowhere in memory.
+    Index(u32),
+    /// Where the key lies.
+    At(Ea),
+}
+
+/// The maps of an object.
+pub struct Maps {
+    maps: Vec<Map>,
+    /// The first handle.
+    handles: Ea,
+}
+
+impl Maps {
+    /// Makes the maps.
+    ///
+    /// # Errors
+    /// A type that is not supported, a definition that the kernel would refuse, or no room.
+    pub fn new(defs: &[MapDef], cpus: u32, region: &mut Region) -> Result<Self, MapError> {
+        let room = HANDLE_STRIDE * defs.len() as u64;
+        let handles = region.place_read_only(room).ok_or_else(|| MapError::TooLarge {
+            map: defs.first().map_or_else(String::new, |d| d.name.clone()),
+            bytes: room,
+        })?;
+        // Read-only room comes first in the region.
+        let mut bodies: Vec<Option<Body>> = defs.iter().map(|_| None).collect();
+        for read_only in [true, false] {
+            for (def, body) in defs.iter().zip(&mut bodies).filter(|(def, _)| def.read_only == read_only) {
+                *body = Some(Body::new(&Plan::new(def, cpus), region)?);
+            }
+        }
+        let maps = defs.iter().zip(bodies.into_iter().flatten());
+        let maps = maps.map(|(def, body)| Map { info: info_of(def), body }).collect();
+        Ok(Self { maps, handles })
+    }
+
+    /// The map pointer of a map. Panics when there is no such map.
+    pub fn handle(&self, map: MapId) -> Ea {
+        assert!((map.0 as usize) < self.maps.len(), "the object has {} maps", self.maps.len());
+        self.handles.offset(HANDLE_STRIDE * u64::from(map.0))
+    }
+
+    /// The map that a map pointer stands for.
+    #[inline]
+    pub fn at(&self, handle: Ea) -> Option<MapId> {
+        let off = handle.0.wrapping_sub(self.handles.0);
+        let known = off.is_multiple_of(HANDLE_STRIDE) && off / HANDLE_STRIDE < self.maps.len() as u64;
+        known.then_some(MapId((off / HANDLE_STRIDE) as u32))
+    }
+
+    /// How a map was declared. Panics when there is no such map.
+    #[inline]
+    pub fn info(&self, map: MapId) -> MapInfo {
+        self.maps[map.0 as usize].info
+    }
+
+    /// How many maps there are.
+    pub fn count(&self) -> usize {
+        self.maps.len()
+    }
+
+    #[inline]
+    fn body(&self, map: MapId) -> Option<&Body> {
+        self.maps.get(map.0 as usize).map(|m| &m.body)
+    }
+
+    #[inline]
+    fn body_mut(&mut self, map: MapId) -> Option<&mut Body> {
+        self.maps.get_mut(map.0 as usize).map(|m| &mut m.body)
+    }
+
+    /// The address of a byte in an array's first value.
+    pub(crate) fn value_address(&self, map: MapId, offset: u32) -> Option<Ea> {
+        self.variable(map, offset, 1)
+    }
+
+    /// The address of bytes in an array's first value.
+    pub(crate) fn variable(&self, map: MapId, offset: u32, len: u32) -> Option<Ea> {
+        match self.body(map)? {
+            Body::Array(array) => array.bytes_of_first(offset, len),
+            _ => None,
+        }
+    }
+
+    /// `bpf_map_lookup_elem`, and `bpf_map_lookup_percpu_elem` with another `cpu`.
+    #[inline]
+    pub fn lookup(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {
+        match self.body_mut(map)? {
+            Body::Array(array) => array.lookup(region, key, cpu),
+            Body::TaskStorage(_) | Body::CgroupStorage(_) => None,
+        }
+    }
+
+    /// `bpf_map_update_elem`.
+    ///
+    /// # Errors
+    /// Those of the kernel; EFAULT where key or value lie outside the region.
+    pub fn update(
+        &mut self,
+        region: &mut Region,
+        map: MapId,
+        key: Ea,
+        value: Ea,
+        flags: u64,
+        cpu: CpuId,
+    ) -> Result<(), Errno> {
+        match self.body_mut(map).ok_or(Errno::EINVAL)? {
+            Body::Array(array) => array.update(region, key, value, flags, cpu),
+            Body::TaskStorage(_) | Body::CgroupStorage(_) => Err(Errno::EOPNOTSUPP),
+        }
+    }
+
+    /// `bpf_map_delete_elem`.
+    ///
+    /// # Errors
+    /// Those of the kernel; EFAULT where the key lies outside the region.
+    pub fn delete(&mut self, _region: &mut Region, map: MapId, _key: Ea) -> Result<(), Errno> {
+        match self.body_mut(map).ok_or(Errno::EINVAL)? {
+            Body::Array(_) => Err(Errno::EINVAL),
+            Body::TaskStorage(_) | Body::CgroupStorage(_) => Err(Errno::EOPNOTSUPP),
+        }
+    }
+
+    /// `bpf_map_push_elem`.
+    ///
+    /// # Errors
+    /// E2BIG when it is full and `flags` does not say to replace; EOPNOTSUPP for other types.
+    pub fn push(&mut self, _region: &mut Region, _map: MapId, _value: Ea, _flags: u64) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// `bpf_map_pop_elem`, or with `keep` `bpf_map_peek_elem`.
+    ///
+    /// # Errors
+    /// ENOENT when it is empty (`value` is zeroed); EOPNOTSUPP for other types.
+    pub fn pop(&mut self, _region: &mut Region, _map: MapId, _value: Ea, _keep: bool) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// The first entry at or after `from`, 0 at first and then [`Entry::next`]: a walk for
+    /// `bpf_for_each_map_elem`. It ends whatever happens to the map meanwhile: an entry that is
+    /// deleted is passed over, one that is updated may be met again at its new place.
+    pub fn walk(&self, map: MapId, from: u64, cpu: CpuId) -> Option<Entry> {
+        match self.body(map)? {
+            Body::Array(array) => {
+                let (index, value) = array.next(from, cpu)?;
+                Some(Entry { key: EntryKey::Index(index), value, next: from + 1 })
+            }
+            _ => None,
+        }
+    }
+
+    /// Can the map be walked? `bpf_for_each_map_elem` takes arrays and hashes only.
+    pub fn is_walkable(&self, map: MapId) -> bool {
+        matches!(self.body(map), Some(Body::Array(_)))
+    }
+
+    #[inline]
+    fn storage(&mut self, map: MapId, owner: Owner) -> Option<(&mut Storage, u32)> {
+        match (self.body_mut(map)?, owner) {
+            (Body::TaskStorage(storage), Owner::Task(id)) => Some((storage, id)),
+            (Body::CgroupStorage(storage), Owner::Cgroup(id)) => Some((storage, id)),
+            _ => None,
+        }
+    }
+
+    /// The owner's value, made if there is none and `create` says so.
+    #[inline]
+    pub fn storage_get(
+        &mut self,
+        region: &mut Region,
+        map: MapId,
+        owner: Owner,
+        create: bool,
+        init: Ea,
+    ) -> Option<Ea> {
+        let (storage, id) = self.storage(map, owner)?;
+        match storage.get(id) {
+            None if create => storage.create(region, id, init),
+            value => value,
+        }
+    }
+
+    /// Ends the owner's value in one map.
+    ///
+    /// # Errors
+    /// ENOENT when it has none; EINVAL when the map holds none of such owners.
+    pub fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno> {
+        let (storage, id) = self.storage(map, owner).ok_or(Errno::EINVAL)?;
+        storage.delete(id)
+    }
+
+    /// Ends the owner's values in every map.
+    pub fn storage_forget(&mut self, owner: Owner) {
+        for map in &mut self.maps {
+            let gone = match (&mut map.body, owner) {
+                (Body::TaskStorage(storage), Owner::Task(id)) => storage.delete(id),
+                (Body::CgroupStorage(storage), Owner::Cgroup(id)) => storage.delete(id),
+                _ => continue,
+            };
+            // Most owners have no value in most maps.
+            let (Ok(()) | Err(_)) = gone;
+        }
+    }
+}
+
+impl Body {
+    fn new(plan: &Plan<'_>, region: &mut Region) -> Result<Self, MapError> {
+        Ok(match plan.def.kind {
+            kinds::ARRAY | kinds::PERCPU_ARRAY => Self::Array(Array::new(plan, region)?),
+            kinds::TASK_STORAGE => Self::TaskStorage(Storage::new(plan)?),
+            kinds::CGRP_STORAGE => Self::CgroupStorage(Storage::new(plan)?),
+            kind => {
+                return Err(MapError::Unsupported { map: plan.def.name.clone(), kind: kinds::name(kind) });
+            }
+        })
+    }
+}
+
+fn info_of(def: &MapDef) -> MapInfo {
+    MapInfo {
+        kind: def.kind,
+        key_size: def.key_size,
+        value_size: def.value_size,
+        max_entries: def.max_entries,
+    }
+}

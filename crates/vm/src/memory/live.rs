@@ -1,0 +1,34 @@
+//! The checked mode's table of live objects: what an access may touch, beside the memory itself.
+
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy)]
+struct Object {
+    len: u64,
+    writable: bool,
+}
+
+/// Live objects by their offset in the region.
+#[derive(Default)]
+pub(super) struct Live {
+    objects: BTreeMap<u64, Object>,
+}
+
+impl Live {
+    /// An object begins to live.
+    pub(super) fn add(&mut self, off: u64, len: u64, writable: bool) {
+        self.objects.insert(off, Object { len, writable });
+    }
+
+    /// The object at `off` ends.
+    pub(super) fn remove(&mut self, off: u64) {
+        self.objects.remove(&off);
+    }
+
+    /// Do all these bytes belong to one object, which may be written if `write`?
+    pub(super) fn covers(&self, off: u64, len: u64, write: bool) -> bool {
+        let Some((&start, object)) = self.objects.range(..=off).next_back() else { return false };
+        let within = off.checked_add(len).is_some_and(|end| end <= start + object.len);
+        within && (object.writable || !write)
+    }
+}

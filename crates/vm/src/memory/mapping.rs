@@ -1,0 +1,74 @@
+//! Address space of this process that is committed page by page when it is first touched.
+#![allow(unsafe_code)]
+
+use super::{HUGE_BYTES, ReserveError};
+use std::io;
+use std::ptr::{self, NonNull};
+
+/// Private zeroed memory; its start is aligned to a huge page.
+pub(super) struct Mapping {
+    /// What `mmap` gave, and how much.
+    whole: NonNull<libc::c_void>,
+    whole_len: usize,
+    start: NonNull<u8>,
+    len: u64,
+}
+
+impl Mapping {
+    /// Reserves `len` bytes.
+    pub(super) fn new(len: u64) -> Result<Self, ReserveError> {
+        let refused = |why: String| ReserveError { bytes: len, why };
+        let whole_len = len.checked_add(HUGE_BYTES).and_then(|n| usize::try_from(n).ok());
+        let whole_len = whole_len.ok_or_else(|| refused("more than an address can say".into()))?;
+        // SAFETY: a new mapping at an address of the system's choice overlaps nothing.
+        let at = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                whole_len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if at == libc::MAP_FAILED {
+            return Err(refused(io::Error::last_os_error().to_string()));
+        }
+        let whole = NonNull::new(at).ok_or_else(|| refused("the null page".into()))?;
+        // Where the host hands out huge pages unasked, a sparse use would commit far more than
+        // it touches. The advice may fail; then memory is used more freely, and nothing else.
+        // SAFETY: the range is the mapping just made.
+        unsafe { libc::madvise(at, whole_len, libc::MADV_NOHUGEPAGE) };
+        let skip = at.cast::<u8>().align_offset(HUGE_BYTES as usize);
+        // SAFETY: `skip` is less than the bytes that the mapping has beyond `len`.
+        let start = unsafe { whole.cast::<u8>().add(skip) };
+        Ok(Self { whole, whole_len, start, len })
+    }
+
+    /// The first byte.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Asks for huge pages for the whole ones among these bytes.
+    pub(super) fn advise_huge(&self, off: u64, len: u64) {
+        let end = off.saturating_add(len).min(self.len) / HUGE_BYTES * HUGE_BYTES;
+        let off = off.next_multiple_of(HUGE_BYTES);
+        if off < end {
+            // SAFETY: the range lies within the mapping; the advice changes no contents, and may
+            // be refused.
+            unsafe {
+                let at = self.start.as_ptr().add(off as usize);
+                libc::madvise(at.cast(), (end - off) as usize, libc::MADV_HUGEPAGE);
+            }
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone, and whoever holds pointers into it holds them no
+        // longer than this value lives.
+        unsafe { libc::munmap(self.whole.as_ptr(), self.whole_len) };
+    }
+}

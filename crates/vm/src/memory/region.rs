@@ -1,0 +1,388 @@
+//! The region: bytes at simulated addresses, with bounds, permissions and cache lines.
+//!
+//! Offsets from [`BASE`] run through three zones: read-only objects, which are all placed first,
+//! behind a page that no object has; the heap of small objects; and above it everything large.
+//! `high_water` is the end of all that was ever handed out. An access is in bounds when it ends
+//! at or below it: one comparison, which native code makes for itself.
+#![allow(unsafe_code)]
+
+use super::heap::{Heap, MAX_SMALL, SPAN_BYTES};
+use super::live::Live;
+use super::mapping::Mapping;
+use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
+use keel_abi::CpuId;
+use keel_abi::bpf::Ea;
+use keel_abi::lines::{LINE_BYTES, Line, Transfers};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+/// The end of the heap zone, in bytes, where the region is large enough.
+const HEAP_END: u64 = 4 << 30;
+
+/// The region as native code sees it. The pointers hold as long as the region lives.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawRegion {
+    /// The byte at [`BASE`].
+    pub base: *mut u8,
+    /// The offset of the end of everything handed out. It only grows.
+    pub high_water: *const u64,
+    /// Per cache line (offset / 64) the CPUs that hold it.
+    pub holders: *mut u64,
+}
+
+/// How often something reached where nothing is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stray {
+    /// Loads out of bounds, which read 0.
+    pub loads: u64,
+    /// Stores out of bounds, which were dropped.
+    pub stores: u64,
+    /// Frees of what was no live object, which did nothing.
+    pub frees: u64,
+}
+
+/// The memory of one simulation.
+pub struct Region {
+    // The tables that `bytes`, `holders` and `writers` map; kept for their drop.
+    bytes: Mapping,
+    holders: Mapping,
+    writers: Mapping,
+    high_water: NonNull<u64>,
+    /// The end of read-only objects.
+    front: u64,
+    /// Offsets below are read-only.
+    writable_from: u64,
+    capacity: u64,
+    transfers: Transfers,
+    heap: Heap,
+    heap_end: u64,
+    /// The end of the large zone's used part.
+    top: u64,
+    /// Large objects that live, and freed ones by their size.
+    large: BTreeMap<u64, u64>,
+    large_free: BTreeMap<u64, Vec<u64>>,
+    live: Option<Live>,
+    stray: Stray,
+}
+
+// SAFETY: the region owns all that its pointers lead to, and shares it with no other thread.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// Reserves a region of `capacity` bytes of address space (at least 1 MiB); `checked` keeps
+    /// a table of live objects.
+    ///
+    /// # Errors
+    /// The host gives no address space.
+    pub fn new(capacity: u64, checked: bool, transfers: Transfers) -> Result<Self, ReserveError> {
+        let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
+        let lines = capacity / LINE_BYTES;
+        let bytes = Mapping::new(capacity)?;
+        let holders = Mapping::new(lines * size_of::<u64>() as u64)?;
+        let writers = Mapping::new(lines * size_of::<u16>() as u64)?;
+        let heap_end = HEAP_END.min(capacity / 2);
+        Ok(Self {
+            bytes,
+            holders,
+            writers,
+            high_water: NonNull::from(Box::leak(Box::new(PAGE_BYTES))),
+            front: PAGE_BYTES,
+            writable_from: PAGE_BYTES,
+            capacity,
+            transfers,
+            heap: Heap::new(PAGE_BYTES, heap_end),
+            heap_end,
+            top: heap_end,
+            large: BTreeMap::new(),
+            large_free: BTreeMap::new(),
+            live: checked.then(Live::default),
+            stray: Stray::default(),
+        })
+    }
+
+    /// What native code needs.
+    #[inline]
+    pub fn raw(&self) -> RawRegion {
+        RawRegion {
+            base: self.bytes.start().as_ptr(),
+            high_water: self.high_water.as_ptr(),
+            holders: self.holders.start().as_ptr().cast(),
+        }
+    }
+
+    /// The offset of the end of everything handed out.
+    #[inline]
+    pub fn high_water(&self) -> u64 {
+        // SAFETY: the word lives as long as the region, and only the region writes it.
+        unsafe { *self.high_water.as_ptr() }
+    }
+
+    /// Bytes of address space.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// What went astray so far.
+    pub fn stray(&self) -> Stray {
+        self.stray
+    }
+
+    /// The offset of bytes that are all in bounds.
+    #[inline]
+    fn inside(&self, at: Ea, len: u64) -> Option<u64> {
+        let off = at.0.wrapping_sub(BASE);
+        let end = self.high_water();
+        (len <= end && off <= end - len).then_some(off)
+    }
+
+    /// `len` bytes, or nothing where any of them is out of bounds.
+    #[inline]
+    pub fn slice(&self, at: Ea, len: u64) -> Option<&[u8]> {
+        let off = self.inside(at, len)?;
+        // SAFETY: the bytes are within the mapping, which is initialised (zeroed) and lives as
+        // long as `self`; whatever writes them holds `self` exclusively or runs when no
+        // reference into the region is alive.
+        Some(unsafe {
+            std::slice::from_raw_parts(self.bytes.start().as_ptr().add(off as usize), len as usize)
+        })
+    }
+
+    /// `len` bytes to write, or nothing where any of them is out of bounds or read-only.
+    #[inline]
+    pub fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
+        if at.0.wrapping_sub(BASE) < self.writable_from {
+            return None;
+        }
+        self.slice_mut_anyway(at, len)
+    }
+
+    /// `len` bytes to write, read-only or not: for the first contents of read-only objects.
+    #[inline]
+    pub fn slice_mut_anyway(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
+        let off = self.inside(at, len)?;
+        // SAFETY: as in `slice`; `self` is held exclusively.
+        Some(unsafe {
+            std::slice::from_raw_parts_mut(self.bytes.start().as_ptr().add(off as usize), len as usize)
+        })
+    }
+
+    /// Copies `len` bytes within the region, even where they overlap; false, and nothing done,
+    /// where any of them is out of bounds or the target read-only.
+    #[inline]
+    pub fn copy(&mut self, from: Ea, to: Ea, len: u64) -> bool {
+        let Some(from) = self.inside(from, len) else { return false };
+        let base = self.bytes.start().as_ptr();
+        let Some(to) = self.slice_mut(to, len) else { return false };
+        // SAFETY: `from` and its `len` bytes are in bounds, and so is `to`; `ptr::copy` allows
+        // them to overlap.
+        unsafe { std::ptr::copy(base.add(from as usize), to.as_mut_ptr(), len as usize) };
+        true
+    }
+
+    /// The little-endian integer of `len` bytes (1 to 8) at `at`; 0, and counted, out of bounds.
+    #[inline]
+    pub fn load(&mut self, at: Ea, len: u64) -> u64 {
+        assert!((1..=8).contains(&len), "an integer has 1 to 8 bytes");
+        let mut word = [0; 8];
+        match self.slice(at, len) {
+            Some(bytes) => word[..len as usize].copy_from_slice(bytes),
+            None => return self.load_cold(at, len),
+        }
+        u64::from_le_bytes(word)
+    }
+
+    /// Stores the low `len` bytes (1 to 8) of `value`; dropped, and counted, where they are out
+    /// of bounds or read-only.
+    #[inline]
+    pub fn store(&mut self, at: Ea, len: u64, value: u64) {
+        assert!((1..=8).contains(&len), "an integer has 1 to 8 bytes");
+        match self.slice_mut(at, len) {
+            Some(bytes) => bytes.copy_from_slice(&value.to_le_bytes()[..len as usize]),
+            None => self.store_cold(at, len, value),
+        }
+    }
+
+    /// A load that is out of bounds: counted, and reads 0.
+    #[cold]
+    pub fn load_cold(&mut self, _at: Ea, _len: u64) -> u64 {
+        self.stray.loads += 1;
+        0
+    }
+
+    /// A store that is out of bounds: counted, and dropped.
+    #[cold]
+    pub fn store_cold(&mut self, _at: Ea, _len: u64, _value: u64) {
+        self.stray.stores += 1;
+    }
+
+    /// Picoseconds that `cpu` waits for the lines under these bytes, which it then holds. Bytes
+    /// out of bounds have no lines.
+    #[inline]
+    pub fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64 {
+        match self.inside(at, len) {
+            Some(off) if len > 0 => {
+                let lines = off / LINE_BYTES..=(off + len - 1) / LINE_BYTES;
+                lines.map(|line| self.move_line_ps(line, cpu, write)).sum()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Picoseconds that `cpu` waits for the line under the byte at `at`.
+    #[inline]
+    pub fn touch_line_ps(&mut self, at: Ea, cpu: CpuId, write: bool) -> u64 {
+        self.inside(at, 1).map_or(0, |off| self.move_line_ps(off / LINE_BYTES, cpu, write))
+    }
+
+    /// The state of the line under the byte at `at`; untouched where that is out of bounds.
+    pub fn line(&self, at: Ea) -> Line {
+        let Some(off) = self.inside(at, 1) else { return Line::default() };
+        // SAFETY: both tables have an entry for every line of the region.
+        unsafe {
+            let line = (off / LINE_BYTES) as usize;
+            let holders = *self.holders.start().as_ptr().cast::<u64>().add(line);
+            Line { holders, writer: *self.writers.start().as_ptr().cast::<u16>().add(line) }
+        }
+    }
+
+    #[inline]
+    fn move_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> u64 {
+        // SAFETY: `line` is below the high-water mark, and both tables have an entry for every
+        // line of the region; no other reference to the entries is alive.
+        let (holders, writer) = unsafe {
+            let holders = self.holders.start().as_ptr().cast::<u64>().add(line as usize);
+            let writer = self.writers.start().as_ptr().cast::<u16>().add(line as usize);
+            (&mut *holders, &mut *writer)
+        };
+        let mut line = Line { holders: *holders, writer: *writer };
+        let price = match write {
+            true => self.transfers.write_ps(&mut line, cpu),
+            false => self.transfers.read_ps(&mut line, cpu),
+        };
+        (*holders, *writer) = (line.holders, line.writer);
+        price
+    }
+
+    fn raise(&mut self, end: u64) {
+        debug_assert!(end <= self.capacity, "what is handed out lies in the region");
+        if end > self.high_water() {
+            // SAFETY: the word lives as long as the region; native code only reads it, and not
+            // while `self` is in use.
+            unsafe { *self.high_water.as_ptr() = end };
+        }
+    }
+
+    fn born(&mut self, off: u64, len: u64, writable: bool) -> Ea {
+        self.raise(off + len);
+        if let Some(live) = &mut self.live {
+            live.add(off, len, writable);
+        }
+        Ea(BASE + off)
+    }
+
+    /// Room that programs may read only, aligned to 64 bytes; nothing when it does not fit.
+    /// Panics when the heap is in use already: read-only room comes first.
+    pub fn place_read_only(&mut self, len: u64) -> Option<Ea> {
+        assert!(self.heap.is_unused(), "read-only room is placed before the heap is used");
+        let off = self.front.next_multiple_of(LINE_BYTES);
+        let end = off.checked_add(len).filter(|&end| end <= self.heap_end)?;
+        self.front = end;
+        self.writable_from = end.next_multiple_of(SPAN_BYTES);
+        self.heap = Heap::new(self.writable_from, self.heap_end);
+        Some(self.born(off, len, false))
+    }
+
+    /// Zeroed room in the large zone, never freed, aligned to `align` (a power of two, at least
+    /// 64); nothing when it does not fit.
+    pub fn place(&mut self, len: u64, align: u64) -> Option<Ea> {
+        assert!(align.is_power_of_two() && align >= LINE_BYTES, "lines have one owner");
+        let off = self.top.checked_next_multiple_of(align)?;
+        let end = off.checked_add(len).filter(|&end| end <= self.capacity)?;
+        self.top = end;
+        Some(self.born(off, len, true))
+    }
+
+    /// Asks the host for huge pages under these bytes, and under their lines' state.
+    pub fn advise_huge(&self, at: Ea, len: u64) {
+        let Some(off) = self.inside(at, len) else { return };
+        self.bytes.advise_huge(off, len);
+        self.holders.advise_huge(off / 8, len / 8);
+        self.writers.advise_huge(off / 32, len / 32);
+    }
+
+    /// Zeroed room, aligned to a page and never freed; nothing when it does not fit. From 2 MiB
+    /// on it is backed by huge pages, so use it from its start and densely.
+    pub fn reserve(&mut self, len: u64) -> Option<Ea> {
+        if len < HUGE_BYTES {
+            return self.place(len, PAGE_BYTES);
+        }
+        let at = self.place(len, HUGE_BYTES)?;
+        self.advise_huge(at, len);
+        Some(at)
+    }
+
+    /// A zeroed object, aligned to 8 bytes, or to 64 where it is at least as long; nothing when
+    /// it does not fit.
+    pub fn alloc(&mut self, len: u64) -> Option<Ea> {
+        let len = len.max(1);
+        if len > MAX_SMALL {
+            return self.alloc_large(len);
+        }
+        let (off, size) = self.heap.alloc(len)?;
+        self.raise(off + size);
+        let at = self.born(off, len, true);
+        self.clear(at, size);
+        Some(at)
+    }
+
+    fn alloc_large(&mut self, len: u64) -> Option<Ea> {
+        let size = len.checked_next_multiple_of(PAGE_BYTES)?;
+        let freed = self.large_free.get_mut(&size).and_then(Vec::pop);
+        let at = match freed {
+            Some(off) => self.born(off, size, true),
+            None => self.place(size, PAGE_BYTES)?,
+        };
+        self.large.insert(at.0 - BASE, size);
+        if freed.is_some() {
+            self.clear(at, size);
+        }
+        Some(at)
+    }
+
+    /// Also where no object was before: a program may have written there astray.
+    fn clear(&mut self, at: Ea, len: u64) {
+        self.slice_mut_anyway(at, len).expect("the object was just placed").fill(0);
+    }
+
+    /// Ends an object that [`Region::alloc`] gave. Anything else is counted and left alone.
+    pub fn free(&mut self, at: Ea) {
+        let off = at.0.wrapping_sub(BASE);
+        if let Some(size) = self.large.remove(&off) {
+            self.large_free.entry(size).or_default().push(off);
+        } else if !self.heap.free(off) {
+            self.stray.frees += 1;
+            return;
+        }
+        if let Some(live) = &mut self.live {
+            live.remove(off);
+        }
+    }
+
+    /// Do all these bytes belong to one live object, which may be written if `write`? Without
+    /// the checked mode: are they in bounds (and not read-only)?
+    pub fn is_live(&self, at: Ea, len: u64, write: bool) -> bool {
+        let Some(off) = self.inside(at, len) else { return false };
+        match &self.live {
+            Some(live) => live.covers(off, len, write),
+            None => off >= if write { self.writable_from } else { PAGE_BYTES },
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the word came from a box, and nobody uses it after the region.
+        drop(unsafe { Box::from_raw(self.high_water.as_ptr()) });
+    }
+}

@@ -1,0 +1,187 @@
+//! The region and the maps in it, as programs and the host of a simulation use them.
+
+use super::{BASE, DEFAULT_CAPACITY, Region, ReserveError};
+use crate::maps::{MapError, Maps};
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, Owner, World};
+use keel_abi::lines::Transfers;
+use keel_object::model::MapDef;
+
+/// What a world is made of, besides its maps.
+#[derive(Clone, Debug)]
+pub struct WorldConfig {
+    /// What cache lines cost that move between CPUs.
+    pub transfers: Transfers,
+    /// CPUs of the machine: as many values has an entry of a per-CPU map.
+    pub cpus: u32,
+    /// Keep a table of live objects, for [`Region::is_live`].
+    pub checked: bool,
+    /// Bytes of address space to reserve.
+    pub capacity: u64,
+}
+
+impl WorldConfig {
+    /// A world of the usual size on so many CPUs, unchecked.
+    pub fn new(transfers: Transfers, cpus: u32) -> Self {
+        Self { transfers, cpus, checked: false, capacity: DEFAULT_CAPACITY }
+    }
+}
+
+/// Why a world cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorldError {
+    /// The host gives no address space.
+    #[error(transparent)]
+    Reserve(#[from] ReserveError),
+    /// A map is not possible, or not supported.
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+/// The memory and maps of one simulation.
+pub struct VmWorld {
+    region: Region,
+    maps: Maps,
+}
+
+impl VmWorld {
+    /// A world that holds these maps, global data with its first contents.
+    ///
+    /// # Errors
+    /// A map is not possible or not supported, or the host gives no address space.
+    pub fn new(maps: &[MapDef], config: WorldConfig) -> Result<Self, WorldError> {
+        let mut region = Region::new(config.capacity, config.checked, config.transfers)?;
+        let maps = Maps::new(maps, config.cpus, &mut region)?;
+        Ok(Self { region, maps })
+    }
+
+    /// The memory.
+    #[inline]
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// The memory, to change it.
+    #[inline]
+    pub fn region_mut(&mut self) -> &mut Region {
+        &mut self.region
+    }
+
+    /// The maps.
+    #[inline]
+    pub fn maps(&self) -> &Maps {
+        &self.maps
+    }
+
+    /// The maps and the memory that they lie in.
+    #[inline]
+    pub fn maps_mut(&mut self) -> (&mut Maps, &mut Region) {
+        (&mut self.maps, &mut self.region)
+    }
+
+    /// The map pointer that programs have for a map: [`World::map_at`] leads back. Panics when
+    /// there is no such map.
+    pub fn map_handle(&self, map: MapId) -> Ea {
+        self.maps.handle(map)
+    }
+
+    /// The address of the byte `offset` of an array's first value, for `ld_imm64`; nothing when
+    /// the map is no array of one kind for all CPUs, or the value has no such byte.
+    pub fn map_value_address(&self, map: MapId, offset: u32) -> Option<Ea> {
+        self.maps.value_address(map, offset)
+    }
+
+    /// The bytes of a global variable; nothing when its map has no such bytes.
+    pub fn read_variable(&self, map: MapId, offset: u32, len: u32) -> Option<&[u8]> {
+        let at = self.maps.variable(map, offset, len)?;
+        self.region.slice(at, u64::from(len))
+    }
+
+    /// Sets a global variable, read-only or not; false when its map has no such bytes.
+    pub fn write_variable(&mut self, map: MapId, offset: u32, bytes: &[u8]) -> bool {
+        let len = u32::try_from(bytes.len()).ok();
+        let Some(at) = len.and_then(|len| self.maps.variable(map, offset, len)) else { return false };
+        let target = self.region.slice_mut_anyway(at, bytes.len() as u64);
+        target.map(|target| target.copy_from_slice(bytes)).is_some()
+    }
+
+    /// The offset of an address in the region, wherever that may be.
+    #[inline]
+    pub const fn offset_of(at: Ea) -> u64 {
+        at.0.wrapping_sub(BASE)
+    }
+}
+
+impl World for VmWorld {
+    #[inline]
+    fn slice(&self, at: Ea, len: u64) -> Option<&[u8]> {
+        self.region.slice(at, len)
+    }
+
+    #[inline]
+    fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
+        self.region.slice_mut(at, len)
+    }
+
+    fn reserve(&mut self, len: u64) -> Option<Ea> {
+        self.region.reserve(len)
+    }
+
+    fn alloc(&mut self, len: u64) -> Option<Ea> {
+        self.region.alloc(len)
+    }
+
+    fn free(&mut self, at: Ea) {
+        self.region.free(at);
+    }
+
+    #[inline]
+    fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64 {
+        self.region.touch_ps(at, len, cpu, write)
+    }
+
+    #[inline]
+    fn map_at(&self, handle: Ea) -> Option<MapId> {
+        self.maps.at(handle)
+    }
+
+    #[inline]
+    fn map_info(&self, map: MapId) -> MapInfo {
+        self.maps.info(map)
+    }
+
+    #[inline]
+    fn map_lookup(&mut self, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {
+        self.maps.lookup(&mut self.region, map, key, cpu)
+    }
+
+    fn map_update(&mut self, map: MapId, key: Ea, value: Ea, flags: u64, cpu: CpuId) -> Result<(), Errno> {
+        self.maps.update(&mut self.region, map, key, value, flags, cpu)
+    }
+
+    fn map_delete(&mut self, map: MapId, key: Ea) -> Result<(), Errno> {
+        self.maps.delete(&mut self.region, map, key)
+    }
+
+    fn map_push(&mut self, map: MapId, value: Ea, flags: u64) -> Result<(), Errno> {
+        self.maps.push(&mut self.region, map, value, flags)
+    }
+
+    fn map_pop(&mut self, map: MapId, value: Ea, keep: bool) -> Result<(), Errno> {
+        self.maps.pop(&mut self.region, map, value, keep)
+    }
+
+    #[inline]
+    fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea> {
+        self.maps.storage_get(&mut self.region, map, owner, create, init)
+    }
+
+    fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno> {
+        self.maps.storage_delete(map, owner)
+    }
+
+    #[inline]
+    fn storage_forget(&mut self, owner: Owner) {
+        self.maps.storage_forget(owner);
+    }
+}
