@@ -173,6 +173,26 @@ pub enum What {
     },
 }
 
+impl What {
+    /// The class that it belongs to.
+    #[inline]
+    pub const fn class(&self) -> Class {
+        match self {
+            Self::Switch { .. }
+            | Self::Wakeup { .. }
+            | Self::Fork { .. }
+            | Self::Exit { .. }
+            | Self::Migrate { .. }
+            | Self::Online { .. }
+            | Self::Bypass { .. } => Class::CORE,
+            Self::Placed { .. } | Self::Kick { .. } => Class::DECISIONS,
+            Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::QUEUES,
+            Self::Callback { .. } | Self::LockWait { .. } => Class::COSTS,
+            Self::Count { .. } => Class::COUNTS,
+        }
+    }
+}
+
 /// A lock, for [`What::LockWait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lock {

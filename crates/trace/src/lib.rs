@@ -1,9 +1,23 @@
 //! What happened, as one stream of events: simulated, recorded and live runs become this stream,
 //! and the checks read it and nothing else.
 //!
+//! [`event`] is the schema; [`Writer`] and [`Reader`] keep it in files of our own compact format
+//! (docs/trace-format.md tells it byte by byte).
+//!
 //! This room depends on `abi` alone. It never judges.
 #![forbid(unsafe_code)]
 
+pub mod error;
 pub mod event;
+pub mod reader;
+pub mod sinks;
+pub mod writer;
 
+mod format;
+mod input;
+
+pub use error::{TraceError, WriteError};
 pub use event::{Chooser, Class, Event, Lock, Meta, Sink, TaskInfo, What, Why};
+pub use reader::{Item, Reader};
+pub use sinks::{Fanout, NullSink};
+pub use writer::Writer;

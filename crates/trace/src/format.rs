@@ -1,0 +1,98 @@
+//! Numbers of the file format, for the writer and the reader; docs/trace-format.md tells the whole.
+
+use crate::{Chooser, Why};
+use keel_abi::scx::ExitKind;
+use keel_abi::{CpuId, TaskId};
+
+pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
+pub(crate) const VERSION: u8 = 1;
+
+/// In a record's first byte: the kind.
+pub(crate) const KIND: u8 = 0x1f;
+/// In a record's first byte: the CPU is that of the record before.
+pub(crate) const SAME_CPU: u8 = 0x20;
+/// In a record's first byte: the instant is that of the record before.
+pub(crate) const SAME_TIME: u8 = 0x40;
+/// In a switch's first byte: the previous task is the one that the CPU's last switch named.
+pub(crate) const SAME_PREV: u8 = 0x80;
+
+/// The longest text that is kept, in bytes.
+pub(crate) const MAX_TEXT: usize = 64 * 1024;
+/// The most nodes of a machine.
+pub(crate) const MAX_NODES: u64 = 1024;
+
+/// Kinds of records. A switch's kind also tells why.
+pub(crate) mod kind {
+    pub(crate) const SWITCH: u8 = 0; // ..= 4, in the order of `WHYS`
+    pub(crate) const WAKEUP: u8 = 5;
+    pub(crate) const FORK: u8 = 6;
+    pub(crate) const EXIT: u8 = 7;
+    pub(crate) const MIGRATE: u8 = 8;
+    pub(crate) const PLACED: u8 = 9;
+    pub(crate) const QUEUED: u8 = 10;
+    pub(crate) const UNQUEUED: u8 = 11;
+    pub(crate) const HELD: u8 = 12;
+    pub(crate) const KICK: u8 = 13;
+    pub(crate) const CALLBACK: u8 = 14;
+    pub(crate) const WAIT_RUNQUEUE: u8 = 15;
+    pub(crate) const WAIT_DSQ: u8 = 16;
+    pub(crate) const WAIT_BPF: u8 = 17;
+    pub(crate) const ONLINE: u8 = 18;
+    pub(crate) const OFFLINE: u8 = 19;
+    pub(crate) const COUNT: u8 = 20;
+    pub(crate) const BYPASS_ON: u8 = 21;
+    pub(crate) const BYPASS_OFF: u8 = 22;
+    pub(crate) const START: u8 = 23;
+    pub(crate) const TASK: u8 = 24;
+    pub(crate) const SCHEDULER_EXIT: u8 = 25;
+    pub(crate) const END: u8 = 26;
+}
+
+pub(crate) const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];
+
+pub(crate) const CHOOSERS: [Chooser; 5] =
+    [Chooser::SelectCpu, Chooser::Default, Chooser::Fallback, Chooser::OnlyOne, Chooser::Dispatch];
+
+pub(crate) const EXITS: [ExitKind; 8] = [
+    ExitKind::None,
+    ExitKind::Done,
+    ExitKind::Unreg,
+    ExitKind::UnregBpf,
+    ExitKind::UnregKern,
+    ExitKind::Error,
+    ExitKind::ErrorBpf,
+    ExitKind::ErrorStall,
+];
+
+/// The place of `wanted` in one of the tables above, each of which holds every value.
+pub(crate) fn index_in<T: PartialEq>(table: &[T], wanted: &T) -> u8 {
+    table.iter().position(|value| value == wanted).unwrap_or_default() as u8
+}
+
+/// What writer and reader both remember, so that records can leave it out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) at: u64,
+    pub(crate) cpu: CpuId,
+    running: Vec<TaskId>,
+}
+
+impl Memory {
+    /// Who runs on `cpu` since its last switch.
+    pub(crate) fn running(&mut self, cpu: CpuId) -> &mut TaskId {
+        if cpu.index() >= self.running.len() {
+            self.running.resize(cpu.index() + 1, TaskId::IDLE);
+        }
+        &mut self.running[cpu.index()]
+    }
+}
+
+/// Small numbers, negative ones too, as small ones.
+pub(crate) const fn zigzag(n: i64) -> u64 {
+    ((n << 1) ^ (n >> 63)) as u64
+}
+
+/// The inverse of [`zigzag`].
+pub(crate) const fn unzigzag(n: u64) -> i64 {
+    (n >> 1) as i64 ^ -((n & 1) as i64)
+}

@@ -1,0 +1,272 @@
+//! Reads a file as a stream, in fixed memory, trusting nothing in it.
+//!
+//! What a reader hands on keeps the promises that sinks rely on: the start comes first and once,
+//! instants never decrease, CPUs are the machine's, task numbers stay within reach of the number of records. Damage
+//! that still looks like records is noticed at the end at the latest, by the checksum: use what was heard only when
+//! the reader came to its end without an error.
+
+use crate::format::{
+    CHOOSERS, EXITS, KIND, MAGIC, MAX_NODES, Memory, SAME_CPU, SAME_PREV, SAME_TIME, VERSION, WHYS, kind,
+    unzigzag,
+};
+use crate::input::Input;
+use crate::{Event, Lock, Meta, Sink, TaskInfo, TraceError, What};
+use keel_abi::cpuset::MAX_CPUS;
+use keel_abi::scx::Op;
+use keel_abi::topology::Place;
+use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, LlcId, NodeId, Pid, Span, TaskId, Topology};
+use std::io::Read;
+
+/// Task numbers stay below this and the number of records so far.
+const TASK_REACH: u64 = 1 << 16;
+
+/// Events that are handed on at once.
+const BATCH: usize = 1024;
+
+/// One element of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// Something happened.
+    Event(Event),
+    /// A rarer fact, and when it was told.
+    Meta(Instant, Meta),
+}
+
+/// Reads a stream from a file.
+pub struct Reader<R> {
+    input: Input<R>,
+    memory: Memory,
+    /// CPUs of the machine; 0 before the start.
+    cpus: u32,
+    records: u64,
+    ended: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Checks the file's first bytes. `from` needs no buffer of its own.
+    pub fn new(from: R) -> Result<Self, TraceError> {
+        let mut input = Input::new(from);
+        for &expected in MAGIC {
+            if input.byte_or_end()? != Some(expected) {
+                return Err(TraceError::Foreign);
+            }
+        }
+        match input.byte()? {
+            VERSION => Ok(Self { input, memory: Memory::default(), cpus: 0, records: 0, ended: false }),
+            other => Err(TraceError::Version(other)),
+        }
+    }
+
+    /// Reads on to the end and hands everything to `sink`. After an error what `sink` heard is not to be used.
+    pub fn pump(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while let Some(item) = self.next_item()? {
+            match item {
+                Item::Event(event) => batch.push(event),
+                Item::Meta(at, meta) => {
+                    sink.events(&batch);
+                    batch.clear();
+                    sink.meta(at, &meta);
+                }
+            }
+            if batch.len() == BATCH {
+                sink.events(&batch);
+                batch.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// The next element; `None` after the end.
+    pub fn next_item(&mut self) -> Result<Option<Item>, TraceError> {
+        if self.ended {
+            return Ok(None);
+        }
+        self.input.mark();
+        let first = self.input.byte()?;
+        if first & SAME_TIME == 0 {
+            let passed = self.input.number()?;
+            let at = self.memory.at.checked_add(passed);
+            self.memory.at = at.ok_or_else(|| self.input.damaged("time runs over"))?;
+        }
+        if first & SAME_CPU == 0 {
+            let cpus = u64::from(self.cpus.max(1));
+            self.memory.cpu = CpuId(self.input.below(cpus, "a CPU is beyond the machine")? as u32);
+        }
+        let at = Instant::from_ns(self.memory.at);
+        let kind = first & KIND;
+        if (kind == kind::START) != (self.cpus == 0) {
+            return Err(self.input.damaged("the start is not the first record, or not the only one"));
+        }
+        if first & SAME_PREV != 0 && kind as usize >= WHYS.len() {
+            return Err(self.input.damaged("a record has a switch's flag"));
+        }
+        let item = match kind {
+            kind::START..=kind::END => Item::Meta(at, self.meta(kind)?),
+            _ => {
+                let what = self.what(kind, first & SAME_PREV != 0)?;
+                Item::Event(Event { at, cpu: self.memory.cpu, what })
+            }
+        };
+        self.records += 1;
+        Ok(Some(item))
+    }
+
+    #[inline]
+    fn task(&mut self) -> Result<TaskId, TraceError> {
+        self.input.task((TASK_REACH + self.records).min(u64::from(u32::MAX) - 1))
+    }
+
+    #[inline]
+    fn target(&mut self) -> Result<CpuId, TraceError> {
+        let distance = unzigzag(self.input.number()?);
+        let cpu = distance.checked_add(i64::from(self.memory.cpu.0));
+        let cpu = cpu.filter(|cpu| (0..i64::from(self.cpus)).contains(cpu));
+        cpu.map(|cpu| CpuId(cpu as u32)).ok_or_else(|| self.input.damaged("a CPU is beyond the machine"))
+    }
+
+    fn dsq(&mut self) -> Result<DsqId, TraceError> {
+        Ok(DsqId(self.input.number()?.rotate_right(2)))
+    }
+
+    fn span(&mut self) -> Result<Span, TraceError> {
+        Ok(Span::from_ns(self.input.number()?))
+    }
+
+    fn from_table<T: Copy>(&self, table: &[T], index: u8, what: &'static str) -> Result<T, TraceError> {
+        table.get(index as usize).copied().ok_or_else(|| self.input.damaged(what))
+    }
+
+    #[inline]
+    fn what(&mut self, kind: u8, same_prev: bool) -> Result<What, TraceError> {
+        Ok(match kind {
+            _ if (kind as usize) < WHYS.len() => {
+                let running = *self.memory.running(self.memory.cpu);
+                let prev = if same_prev { running } else { self.task()? };
+                let next = self.task()?;
+                let cpu = self.memory.cpu;
+                *self.memory.running(cpu) = next;
+                What::Switch { prev, why: WHYS[kind as usize], next }
+            }
+            kind::WAKEUP => What::Wakeup { task: self.task()?, target: self.target()?, waker: self.task()? },
+            kind::FORK => What::Fork { child: self.task()?, target: self.target()?, parent: self.task()? },
+            kind::EXIT => What::Exit { task: self.task()? },
+            kind::MIGRATE => What::Migrate { task: self.task()?, from: self.target()?, to: self.target()? },
+            kind::PLACED => {
+                let (task, prev, chosen) = (self.task()?, self.target()?, self.target()?);
+                let byte = self.input.byte()?;
+                let by = self.from_table(&CHOOSERS, byte >> 1, "nobody is known who chooses so")?;
+                What::Placed { task, prev, chosen, by, idle: byte & 1 != 0 }
+            }
+            kind::QUEUED => What::Queued { task: self.task()?, dsq: self.dsq()?, len: self.number32()? },
+            kind::UNQUEUED => What::Unqueued { task: self.task()?, dsq: self.dsq()?, len: self.number32()? },
+            kind::HELD => What::Held { task: self.task()? },
+            kind::KICK => What::Kick { target: self.target()?, flags: self.input.number()? },
+            kind::CALLBACK => {
+                let op = self.input.byte()?;
+                let op = self.from_table(Op::ALL, op, "a callback is not known")?;
+                What::Callback { op, task: self.task()?, took: self.span()?, insns: self.number32()? }
+            }
+            kind::WAIT_RUNQUEUE => {
+                What::LockWait { lock: Lock::Runqueue(self.target()?), waited: self.span()? }
+            }
+            kind::WAIT_DSQ => What::LockWait { lock: Lock::Dsq(self.dsq()?), waited: self.span()? },
+            kind::WAIT_BPF => What::LockWait { lock: Lock::Bpf(self.input.number()?), waited: self.span()? },
+            kind::ONLINE => What::Online { target: self.target()?, up: true },
+            kind::OFFLINE => What::Online { target: self.target()?, up: false },
+            kind::COUNT => What::Count { task: self.task()?, units: self.number32()? },
+            kind::BYPASS_ON => What::Bypass { on: true },
+            kind::BYPASS_OFF => What::Bypass { on: false },
+            _ => return Err(self.input.damaged("a record is of no known kind")),
+        })
+    }
+
+    fn number32(&mut self) -> Result<u32, TraceError> {
+        self.input.number32("a number has more than 32 bits")
+    }
+
+    fn meta(&mut self, kind: u8) -> Result<Meta, TraceError> {
+        match kind {
+            kind::START => {
+                let topology = self.topology()?;
+                self.cpus = topology.cpus();
+                let (scheduler, workload) = (self.input.text()?, self.input.text()?);
+                Ok(Meta::Start { topology, scheduler, workload, unit: self.input.text()? })
+            }
+            kind::TASK => self.task_info(),
+            kind::SCHEDULER_EXIT => {
+                let exit = self.input.byte()?;
+                let kind = self.from_table(&EXITS, exit, "a way to exit is not known")?;
+                Ok(Meta::SchedulerExit { kind, message: self.input.text()? })
+            }
+            _ => self.end(),
+        }
+    }
+
+    fn task_info(&mut self) -> Result<Meta, TraceError> {
+        let task = self.task()?;
+        if task.is_idle() {
+            return Err(self.input.damaged("a task has no number"));
+        }
+        let (pid, name) = (Pid(self.number32()?), self.input.text()?);
+        let nice = i8::try_from(unzigzag(self.input.number()?)).ok();
+        let nice = nice.ok_or_else(|| self.input.damaged("a nice value is out of range"))?;
+        let words = self.input.below(u64::from(MAX_CPUS / 64) + 1, "a set of CPUs is too large")?;
+        let words = (0..words).map(|_| self.input.number()).collect::<Result<Vec<_>, _>>()?;
+        Ok(Meta::Task(TaskInfo { task, pid, name, nice, cpus: CpuSet::from_words(&words) }))
+    }
+
+    fn topology(&mut self) -> Result<Topology, TraceError> {
+        let cpus = self.input.below(u64::from(MAX_CPUS) + 1, "a machine has too many CPUs")?;
+        let nodes = self.input.below(MAX_NODES + 1, "a machine has too many nodes")?;
+        if cpus == 0 || nodes == 0 {
+            return Err(self.input.damaged("a machine has no CPU or no node"));
+        }
+        let mut places = Vec::new();
+        for _ in 0..cpus {
+            let core = CoreId(self.input.below(cpus, "a core is out of range")? as u32);
+            let llc = LlcId(self.input.below(cpus, "a cache is out of range")? as u32);
+            let node = NodeId(self.input.below(nodes, "a node is out of range")? as u32);
+            places.push(Place { core, llc, node });
+        }
+        let mut hops = Vec::new();
+        for a in 0..nodes {
+            let row = (0..nodes).map(|_| self.input.byte()).collect::<Result<Vec<u8>, _>>()?;
+            if (0..nodes).any(|b| (row[b as usize] == 0) != (a == b)) {
+                return Err(self.input.damaged("hops between nodes are 0, or within a node are not"));
+            }
+            hops.push(row);
+        }
+        Ok(Topology::new(places, hops))
+    }
+
+    fn end(&mut self) -> Result<Meta, TraceError> {
+        if self.input.number()? != self.records {
+            return Err(self.input.damaged("records are missing or too many"));
+        }
+        let expected = self.input.checksum();
+        let mut told = [0; 4];
+        for byte in &mut told {
+            *byte = self.input.byte()?;
+        }
+        if u32::from_le_bytes(told) != expected {
+            return Err(self.input.damaged("the checksum does not fit"));
+        }
+        if self.input.byte_or_end()?.is_some() {
+            return Err(self.input.damaged("something follows the end"));
+        }
+        self.ended = true;
+        Ok(Meta::End)
+    }
+}
+
+impl<R: Read> Iterator for Reader<R> {
+    type Item = Result<Item, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_item().transpose();
+        // Nothing that follows an error can be trusted.
+        self.ended |= matches!(next, Some(Err(_)));
+        next
+    }
+}

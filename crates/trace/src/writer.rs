@@ -1,0 +1,316 @@
+//! Writes a stream as a file, 3 to 8 bytes an event.
+//!
+//! A sink cannot fail: the first error is kept, nothing is written after it, and
+//! [`Writer::finish`] returns it. Only a file with its end record is complete.
+
+use crate::format::{
+    CHOOSERS, EXITS, MAGIC, MAX_TEXT, Memory, SAME_CPU, SAME_PREV, SAME_TIME, VERSION, WHYS, index_in, kind,
+    zigzag,
+};
+use crate::{Class, Event, Lock, Meta, Sink, TaskInfo, What, WriteError};
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId, Topology};
+use std::io::{self, Write};
+
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 64 * 1024;
+
+/// Writes what it hears.
+pub struct Writer<W> {
+    out: W,
+    wants: Class,
+    buffer: Vec<u8>,
+    memory: Memory,
+    checksum: crc32fast::Hasher,
+    records: u64,
+    ended: bool,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes everything to `out`, which needs no buffer of its own.
+    pub fn new(out: W) -> Self {
+        Self::of_classes(out, Class::ALL)
+    }
+
+    /// Writes only events of these classes.
+    pub fn of_classes(out: W, wants: Class) -> Self {
+        let mut buffer = Vec::with_capacity(BUFFER + 1024);
+        buffer.extend(MAGIC);
+        buffer.push(VERSION);
+        Self {
+            out,
+            wants,
+            buffer,
+            memory: Memory::default(),
+            checksum: crc32fast::Hasher::new(),
+            records: 0,
+            ended: false,
+            failed: None,
+        }
+    }
+
+    /// Writes what is still gathered and gives `out` back, or the first thing that went wrong. A
+    /// stream without its end is an error, too.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        self.flush();
+        if self.failed.is_none() {
+            self.failed = self.out.flush().err();
+        }
+        match self.failed {
+            Some(error) => Err(WriteError::Io(error)),
+            None if !self.ended => Err(WriteError::NoEnd),
+            None => Ok(self.out),
+        }
+    }
+
+    fn flush(&mut self) {
+        self.checksum.update(&self.buffer);
+        if self.failed.is_none() {
+            self.failed = self.out.write_all(&self.buffer).err();
+        }
+        self.buffer.clear();
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        self.buffer.push(byte);
+    }
+
+    #[inline]
+    fn number(&mut self, mut n: u64) {
+        while n >= 0x80 {
+            self.buffer.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.buffer.push(n as u8);
+    }
+
+    #[inline]
+    fn task(&mut self, task: TaskId) {
+        self.number(u64::from(task.0.wrapping_add(1)));
+    }
+
+    /// A CPU by its distance from the record's own.
+    #[inline]
+    fn target(&mut self, cpu: CpuId) {
+        self.number(zigzag(i64::from(cpu.0) - i64::from(self.memory.cpu.0)));
+    }
+
+    /// A queue, its two topmost bits lowest.
+    #[inline]
+    fn dsq(&mut self, dsq: DsqId) {
+        self.number(dsq.0.rotate_left(2));
+    }
+
+    fn text(&mut self, text: &str) {
+        let mut end = text.len().min(MAX_TEXT);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.number(end as u64);
+        self.buffer.extend(&text.as_bytes()[..end]);
+    }
+
+    /// A record's beginning: kind and flags, time passed, CPU.
+    #[inline]
+    fn begin(&mut self, at: Instant, cpu: CpuId, kind: u8) {
+        let passed = at.since(Instant::from_ns(self.memory.at)).as_ns();
+        let same_time = if passed == 0 { SAME_TIME } else { 0 };
+        let same_cpu = if cpu == self.memory.cpu { SAME_CPU } else { 0 };
+        self.byte(kind | same_time | same_cpu);
+        if passed != 0 {
+            self.number(passed);
+        }
+        if same_cpu == 0 {
+            self.number(u64::from(cpu.0));
+        }
+        self.memory.at += passed;
+        self.memory.cpu = cpu;
+        self.records += 1;
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
+        match what {
+            What::Switch { prev, why, next } => {
+                let running = std::mem::replace(self.memory.running(cpu), next);
+                let same = if running == prev { SAME_PREV } else { 0 };
+                self.begin(at, cpu, (kind::SWITCH + index_in(&WHYS, &why)) | same);
+                if same == 0 {
+                    self.task(prev);
+                }
+                self.task(next);
+            }
+            What::Wakeup { task, target, waker } => self.three(at, cpu, kind::WAKEUP, task, target, waker),
+            What::Fork { child, target, parent } => self.three(at, cpu, kind::FORK, child, target, parent),
+            What::Exit { task } => {
+                self.begin(at, cpu, kind::EXIT);
+                self.task(task);
+            }
+            What::Migrate { task, from, to } => {
+                self.begin(at, cpu, kind::MIGRATE);
+                self.task(task);
+                self.target(from);
+                self.target(to);
+            }
+            What::Placed { task, prev, chosen, by, idle } => {
+                self.begin(at, cpu, kind::PLACED);
+                self.task(task);
+                self.target(prev);
+                self.target(chosen);
+                self.byte(index_in(&CHOOSERS, &by) << 1 | u8::from(idle));
+            }
+            What::Queued { task, dsq, len } => self.queue(at, cpu, kind::QUEUED, task, dsq, len),
+            What::Unqueued { task, dsq, len } => self.queue(at, cpu, kind::UNQUEUED, task, dsq, len),
+            What::Held { task } => {
+                self.begin(at, cpu, kind::HELD);
+                self.task(task);
+            }
+            What::Kick { target, flags } => {
+                self.begin(at, cpu, kind::KICK);
+                self.target(target);
+                self.number(flags);
+            }
+            What::Callback { op, task, took, insns } => {
+                self.begin(at, cpu, kind::CALLBACK);
+                self.byte(op as u8);
+                self.task(task);
+                self.number(took.as_ns());
+                self.number(u64::from(insns));
+            }
+            What::LockWait { lock, waited } => self.lock_wait(at, cpu, lock, waited.as_ns()),
+            What::Online { target, up } => {
+                self.begin(at, cpu, if up { kind::ONLINE } else { kind::OFFLINE });
+                self.target(target);
+            }
+            What::Count { task, units } => {
+                self.begin(at, cpu, kind::COUNT);
+                self.task(task);
+                self.number(u64::from(units));
+            }
+            What::Bypass { on } => self.begin(at, cpu, if on { kind::BYPASS_ON } else { kind::BYPASS_OFF }),
+        }
+    }
+
+    #[inline]
+    fn three(&mut self, at: Instant, cpu: CpuId, kind: u8, task: TaskId, target: CpuId, by: TaskId) {
+        self.begin(at, cpu, kind);
+        self.task(task);
+        self.target(target);
+        self.task(by);
+    }
+
+    #[inline]
+    fn queue(&mut self, at: Instant, cpu: CpuId, kind: u8, task: TaskId, dsq: DsqId, len: u32) {
+        self.begin(at, cpu, kind);
+        self.task(task);
+        self.dsq(dsq);
+        self.number(u64::from(len));
+    }
+
+    fn lock_wait(&mut self, at: Instant, cpu: CpuId, lock: Lock, waited: u64) {
+        match lock {
+            Lock::Runqueue(target) => {
+                self.begin(at, cpu, kind::WAIT_RUNQUEUE);
+                self.target(target);
+            }
+            Lock::Dsq(dsq) => {
+                self.begin(at, cpu, kind::WAIT_DSQ);
+                self.dsq(dsq);
+            }
+            Lock::Bpf(address) => {
+                self.begin(at, cpu, kind::WAIT_BPF);
+                self.number(address);
+            }
+        }
+        self.number(waited);
+    }
+
+    fn topology(&mut self, topology: &Topology) {
+        self.number(u64::from(topology.cpus()));
+        self.number(u64::from(topology.nodes()));
+        for cpu in topology.iter() {
+            let place = topology.place(cpu);
+            self.number(u64::from(place.core.0));
+            self.number(u64::from(place.llc.0));
+            self.number(u64::from(place.node.0));
+        }
+        let nodes = || (0..topology.nodes()).map(keel_abi::NodeId);
+        for (a, b) in nodes().flat_map(|a| nodes().map(move |b| (a, b))) {
+            self.byte(topology.hops(a, b));
+        }
+    }
+
+    fn cpu_set(&mut self, set: &CpuSet) {
+        self.number(set.words().len() as u64);
+        for &word in set.words() {
+            self.number(word);
+        }
+    }
+
+    fn fact(&mut self, at: Instant, meta: &Meta) {
+        let cpu = self.memory.cpu;
+        match meta {
+            Meta::Start { topology, scheduler, workload, unit } => {
+                self.begin(at, cpu, kind::START);
+                self.topology(topology);
+                [scheduler, workload, unit].into_iter().for_each(|text| self.text(text));
+            }
+            Meta::Task(TaskInfo { task, pid, name, nice, cpus }) => {
+                self.begin(at, cpu, kind::TASK);
+                self.task(*task);
+                self.number(u64::from(pid.0));
+                self.text(name);
+                self.number(zigzag(i64::from(*nice)));
+                self.cpu_set(cpus);
+            }
+            Meta::SchedulerExit { kind: exit, message } => {
+                self.begin(at, cpu, kind::SCHEDULER_EXIT);
+                self.byte(index_in(&EXITS, exit));
+                self.text(message);
+            }
+            Meta::End => self.end(at, cpu),
+        }
+    }
+
+    /// The end record: how many records came before, and the checksum of all bytes before it.
+    fn end(&mut self, at: Instant, cpu: CpuId) {
+        let records = self.records;
+        self.begin(at, cpu, kind::END);
+        self.number(records);
+        self.flush();
+        let checksum = self.checksum.clone().finalize();
+        self.buffer.extend(checksum.to_le_bytes());
+        self.ended = true;
+    }
+}
+
+impl<W: Write> Sink for Writer<W> {
+    fn wants(&self) -> Class {
+        self.wants
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            if self.wants.has(event.what.class()) && !self.ended {
+                self.event(event);
+                if self.buffer.len() >= BUFFER {
+                    self.flush();
+                }
+            }
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        if !self.ended {
+            self.fact(at, meta);
+        }
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! Round trips through the reader, and what damaged files do to it.
+
+use super::*;
+use crate::{Chooser, Item, NullSink, Reader, TraceError, Why};
+use keel_abi::scx::Op;
+use keel_abi::{Pid, Span};
+use proptest::prelude::*;
+
+const CPUS: u32 = 70;
+
+fn task() -> impl Strategy<Value = TaskId> {
+    prop_oneof![3 => (0u32..60_000).prop_map(TaskId), 1 => Just(TaskId::IDLE)]
+}
+
+fn cpu() -> impl Strategy<Value = CpuId> {
+    (0..CPUS).prop_map(CpuId)
+}
+
+fn dsq() -> impl Strategy<Value = DsqId> {
+    any::<u64>().prop_map(DsqId)
+}
+
+fn what() -> impl Strategy<Value = What> {
+    let why = prop::sample::select(WHYS.to_vec());
+    let by = prop::sample::select(CHOOSERS.to_vec());
+    let op = prop::sample::select(Op::ALL);
+    let span = || any::<u64>().prop_map(Span::from_ns);
+    let lock = prop_oneof![
+        cpu().prop_map(Lock::Runqueue),
+        dsq().prop_map(Lock::Dsq),
+        any::<u64>().prop_map(Lock::Bpf)
+    ];
+    prop_oneof![
+        (task(), why, task()).prop_map(|(prev, why, next)| What::Switch { prev, why, next }),
+        (task(), cpu(), task()).prop_map(|(task, target, waker)| What::Wakeup { task, target, waker }),
+        (task(), cpu(), task()).prop_map(|(child, target, parent)| What::Fork { child, target, parent }),
+        task().prop_map(|task| What::Exit { task }),
+        (task(), cpu(), cpu()).prop_map(|(task, from, to)| What::Migrate { task, from, to }),
+        (task(), cpu(), cpu(), by, any::<bool>()).prop_map(|(task, prev, chosen, by, idle)| What::Placed {
+            task,
+            prev,
+            chosen,
+            by,
+            idle
+        }),
+        (task(), dsq(), any::<u32>()).prop_map(|(task, dsq, len)| What::Queued { task, dsq, len }),
+        (task(), dsq(), any::<u32>()).prop_map(|(task, dsq, len)| What::Unqueued { task, dsq, len }),
+        task().prop_map(|task| What::Held { task }),
+        (cpu(), any::<u64>()).prop_map(|(target, flags)| What::Kick { target, flags }),
+        (op, task(), span(), any::<u32>()).prop_map(|(op, task, took, insns)| What::Callback {
+            op,
+            task,
+            took,
+            insns
+        }),
+        (lock, span()).prop_map(|(lock, waited)| What::LockWait { lock, waited }),
+        (cpu(), any::<bool>()).prop_map(|(target, up)| What::Online { target, up }),
+        (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
+        any::<bool>().prop_map(|on| What::Bypass { on }),
+    ]
+}
+
+fn meta() -> impl Strategy<Value = Meta> {
+    let cpus = prop::collection::vec(cpu(), 0..5).prop_map(CpuSet::from_iter);
+    let kind = prop::sample::select(EXITS.to_vec());
+    prop_oneof![
+        (0u32..60_000, any::<u32>(), ".{0,20}", any::<i8>(), cpus).prop_map(
+            |(task, pid, name, nice, cpus)| {
+                Meta::Task(TaskInfo { task: TaskId(task), pid: Pid(pid), name, nice, cpus })
+            }
+        ),
+        (kind, ".{0,40}").prop_map(|(kind, message)| Meta::SchedulerExit { kind, message }),
+    ]
+}
+
+/// A stream without its start and end: time passed, and what then was.
+fn stream() -> impl Strategy<Value = Vec<Item>> {
+    let passed = || prop_oneof![Just(0u64), 0u64..5000, any::<u64>().prop_map(|n| n >> 8)];
+    let one = prop_oneof![
+        9 => (passed(), cpu(), what()).prop_map(|(ns, cpu, what)| {
+            Item::Event(Event { at: Instant::from_ns(ns), cpu, what })
+        }),
+        1 => (passed(), meta()).prop_map(|(ns, meta)| Item::Meta(Instant::from_ns(ns), meta)),
+    ];
+    prop::collection::vec(one, 0..100).prop_map(|mut items| {
+        let mut now = 0u64;
+        for item in &mut items {
+            let (Item::Event(Event { at, .. }) | Item::Meta(at, _)) = item;
+            now += at.as_ns();
+            *at = Instant::from_ns(now);
+        }
+        items
+    })
+}
+
+fn start() -> Meta {
+    let topology = Topology::regular(2, 5, 7, 1);
+    let [scheduler, workload, unit] = ["fifo", "größe", "loops"].map(str::to_owned);
+    Meta::Start { topology, scheduler, workload, unit }
+}
+
+fn written(items: &[Item], complete: bool) -> Result<Vec<u8>, WriteError> {
+    let mut writer = Writer::new(Vec::new());
+    writer.meta(Instant::ZERO, &start());
+    let mut last = Instant::ZERO;
+    for item in items {
+        match item {
+            Item::Event(event) => writer.events(&[*event]),
+            Item::Meta(at, meta) => writer.meta(*at, meta),
+        }
+        let (Item::Event(Event { at, .. }) | Item::Meta(at, _)) = item;
+        last = *at;
+    }
+    if complete {
+        writer.meta(last, &Meta::End);
+    }
+    writer.finish()
+}
+
+/// An everyday stream: 64 CPUs, tasks that wake, run and block.
+fn everyday() -> Vec<Item> {
+    let mut items = Vec::new();
+    for n in 0..2000u32 {
+        let (cpu, task) = (CpuId(n * 7 % 64), TaskId(n * 31 % 1000));
+        let dsq = DsqId(keel_abi::scx::dsq::LOCAL_ON | u64::from(cpu.0));
+        let whats = [
+            What::Placed { task, prev: cpu, chosen: cpu, by: Chooser::Default, idle: true },
+            What::Wakeup { task, target: cpu, waker: TaskId::IDLE },
+            What::Queued { task, dsq, len: 1 },
+            What::Unqueued { task, dsq, len: 0 },
+            What::Switch { prev: TaskId::IDLE, why: Why::WasIdle, next: task },
+            What::Callback { op: Op::Running, task, took: Span::from_ns(130), insns: 40 },
+            What::Switch { prev: task, why: Why::Blocked, next: TaskId::IDLE },
+        ];
+        for (i, what) in whats.into_iter().enumerate() {
+            let at = Instant::from_ns(u64::from(n) * 3000 + i as u64 * 350);
+            items.push(Item::Event(Event { at, cpu, what }));
+        }
+    }
+    items
+}
+
+fn read(bytes: &[u8]) -> Result<(), TraceError> {
+    Reader::new(bytes)?.pump(&mut NullSink)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(items in stream()) {
+        let file = written(&items, true).expect("memory takes it");
+        let read = Reader::new(&file[..]).expect("it is ours").collect::<Result<Vec<_>, _>>().expect("it is sound");
+        prop_assert_eq!(&read[0], &Item::Meta(Instant::ZERO, start()));
+        prop_assert_eq!(&read[1..read.len() - 1], &items[..]);
+        prop_assert!(matches!(read[read.len() - 1], Item::Meta(_, Meta::End)));
+    }
+}
+
+#[test]
+fn an_everyday_event_takes_a_few_bytes() {
+    let items = everyday();
+    let bytes = written(&items, true).expect("memory takes it").len() as f64;
+    let each = bytes / items.len() as f64;
+    assert!((3.0..8.0).contains(&each), "{each} bytes an event");
+}
+
+#[test]
+fn a_cut_file_is_said_to_be_cut() {
+    let file = written(&everyday()[..40], true).expect("memory takes it");
+    for len in 8..file.len() {
+        let error = read(&file[..len]).expect_err("its end is missing");
+        assert!(matches!(error, TraceError::Truncated { at } if at == len as u64), "{len}: {error}");
+    }
+    assert!(read(&file).is_ok());
+}
+
+#[test]
+fn other_files_are_refused() {
+    let check = |bytes: &[u8], expected: &str| {
+        assert_eq!(read(bytes).expect_err("refused").to_string(), expected);
+    };
+    check(b"PERFILE2....", "this is no keel trace: it does not begin with 'KEELTRC'");
+    check(b"", "this is no keel trace: it does not begin with 'KEELTRC'");
+    check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads version 1");
+    check(
+        b"KEELTRC\x01\x7f",
+        "the trace is damaged at byte 8: the start is not the first record, or not the only one",
+    );
+}
+
+#[test]
+fn no_damage_goes_unnoticed_or_panics() {
+    let file = written(&everyday()[..200], true).expect("memory takes it");
+    let mut seed = 1u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) as usize % below
+    };
+    for n in 0..10_000 {
+        let mut bad = file.clone();
+        for _ in 0..1 + n % 4 {
+            let at = random(bad.len());
+            match n % 3 {
+                0 => bad[at] ^= 1 << random(8),
+                1 => bad[at] = random(256) as u8,
+                _ => drop(bad.splice(at..(at + random(4)).min(bad.len()), [random(256) as u8])),
+            }
+        }
+        assert!(bad == file || read(&bad).is_err(), "damage {n} was not noticed");
+    }
+}
+
+#[test]
+fn an_incomplete_stream_is_an_error() {
+    assert!(matches!(written(&everyday()[..9], false), Err(WriteError::NoEnd)));
+}
+
+#[test]
+fn a_full_disk_is_told_at_the_end() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut writer = Writer::new(Full);
+    writer.meta(Instant::ZERO, &start());
+    writer.meta(Instant::ZERO, &Meta::End);
+    assert!(
+        matches!(writer.finish(), Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::StorageFull)
+    );
+}
+
+#[test]
+fn only_wanted_classes_are_written() {
+    let mut writer = Writer::of_classes(Vec::new(), Class::CORE);
+    writer.meta(Instant::ZERO, &start());
+    let held = What::Held { task: TaskId(1) };
+    writer.events(&[Event { at: Instant::ZERO, cpu: CpuId(0), what: held }]);
+    writer.meta(Instant::ZERO, &Meta::End);
+    let file = writer.finish().expect("memory takes it");
+    assert_eq!(Reader::new(&file[..]).expect("it is ours").count(), 2);
+}
