@@ -9,7 +9,7 @@ use crate::fiber::{Fiber, Signal};
 use crate::memory::{BASE, VmWorld};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, Progress, Usage, World};
+use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, Progress, Usage};
 use keel_abi::lines::{Transfers, holder_bit};
 use keel_object::model::Object;
 use std::ptr;

@@ -1,10 +1,141 @@
-//! Native code by Cranelift.
-use crate::code::Code;
+//! Native code by Cranelift: each function of an object becomes one of the process.
+//!
+//! It does what the interpreter does, operation for operation. Nothing of one simulation is in
+//! it: the region, the addresses and the host are reached through the [`Context`].
+//!
+//! Faults never return: the functions that raise them leave the fiber for good. So calls need no
+//! check of their outcome.
+#![allow(unsafe_code)]
+
+mod alu;
+mod memory;
+mod symbols;
+mod translate;
+
+use crate::code::{Code, Func};
 use crate::context::NativeFn;
 use crate::error::LoadError;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{Context, ir};
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use std::sync::Mutex;
+use symbols::Symbols;
+
+/// Bytes of the process's stack that a translated function may use: eight of them fit a fiber.
+const MAX_FRAME_BYTES: u32 = 24 << 10;
+
 /// An object's native code.
-pub(crate) struct Native {}
+pub(crate) struct Native {
+    table: Box<[NativeFn]>,
+    /// Owns the memory that the code lies in; taken when it is freed.
+    module: Mutex<Option<JITModule>>,
+}
+
 impl Native {
-    pub(crate) fn translate(_code: &Code) -> Result<Self, LoadError> { Ok(Self {}) }
-    pub(crate) fn table(&self) -> *const NativeFn { std::ptr::null() }
+    /// Translates every function.
+    pub(crate) fn translate(code: &Code) -> Result<Self, LoadError> {
+        let broken = |why: String| LoadError::Translation { function: "(all)".into(), why };
+        let mut module = new_module().map_err(broken)?;
+        let symbols = Symbols::define(&mut module).map_err(|e| broken(e.to_string()))?;
+        let ids = declare(&mut module, code).map_err(|e| broken(e.to_string()))?;
+        let mut work = Work { context: module.make_context(), builder: FunctionBuilderContext::new() };
+        for (function, &id) in code.functions.iter().zip(&ids) {
+            define(&mut module, &symbols, &ids, function, id, &mut work)
+                .map_err(|why| LoadError::Translation { function: function.name.clone(), why })?;
+        }
+        module.finalize_definitions().map_err(|e| broken(e.to_string()))?;
+        let table = ids
+            .iter()
+            .map(|&id| {
+                let at = module.get_finalized_function(id);
+                // SAFETY: the function was defined with just this signature and calling
+                // convention, and its memory lives as long as `self`.
+                unsafe { std::mem::transmute::<*const u8, NativeFn>(at) }
+            })
+            .collect();
+        Ok(Self { table, module: Mutex::new(Some(module)) })
+    }
+
+    /// Per function its code.
+    pub(crate) fn table(&self) -> *const NativeFn {
+        self.table.as_ptr()
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        let module = match self.module.get_mut() {
+            Ok(module) => module.take(),
+            Err(poisoned) => poisoned.into_inner().take(),
+        };
+        if let Some(module) = module {
+            // SAFETY: every Vm that runs this code, and so every fiber with a frame of it, holds
+            // the `Code` that owns `self`, so nothing executes it any more.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+/// Scratch space, used again from one function to the next.
+struct Work {
+    context: Context,
+    builder: FunctionBuilderContext,
+}
+
+fn new_module() -> Result<JITModule, String> {
+    let mut flags = settings::builder();
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("is_pic", "false"),
+        ("use_colocated_libcalls", "false"),
+        ("enable_probestack", "false"),
+        ("unwind_info", "false"),
+        ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+    ] {
+        flags.set(name, value).map_err(|e| e.to_string())?;
+    }
+    let isa = cranelift_native::builder()?
+        .finish(settings::Flags::new(flags))
+        .map_err(|e| e.to_string())?;
+    let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
+    symbols::addresses(&mut builder);
+    Ok(JITModule::new(builder))
+}
+
+/// The signature of [`NativeFn`].
+fn signature(module: &JITModule) -> ir::Signature {
+    let mut signature = module.make_signature();
+    signature.params = vec![ir::AbiParam::new(ir::types::I64); 7];
+    signature.returns = vec![ir::AbiParam::new(ir::types::I64)];
+    signature
+}
+
+fn declare(module: &mut JITModule, code: &Code) -> cranelift_module::ModuleResult<Vec<FuncId>> {
+    let signature = signature(module);
+    (0..code.functions.len())
+        .map(|i| module.declare_function(&format!("bpf{i}"), Linkage::Local, &signature))
+        .collect()
+}
+
+fn define(
+    module: &mut JITModule,
+    symbols: &Symbols,
+    ids: &[FuncId],
+    function: &Func,
+    id: FuncId,
+    work: &mut Work,
+) -> Result<(), String> {
+    work.context.func.signature = signature(module);
+    work.context.func.name = ir::UserFuncName::user(0, id.as_u32());
+    translate::function(module, symbols, ids, function, &mut work.context.func, &mut work.builder);
+    module.define_function(id, &mut work.context).map_err(|e| format!("{e:?}"))?;
+    let compiled = work.context.compiled_code().ok_or("no code")?;
+    let frame = compiled.buffer.frame_layout().map_or(0, |l| l.frame_to_fp_offset);
+    module.clear_context(&mut work.context);
+    if frame > MAX_FRAME_BYTES {
+        return Err(format!("it needs {frame} bytes of stack; {MAX_FRAME_BYTES} is the limit"));
+    }
+    Ok(())
 }
