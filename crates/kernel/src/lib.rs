@@ -1,6 +1,38 @@
-//! To be filled.
+//! The simulated kernel: a deterministic discrete-event model of Linux 7.2's scheduler core and
+//! sched_ext, around whichever machine and with whichever engine executing the BPF.
+//!
+//! Start at [`Sim`] (the main loop), then `frame` (how a path of the kernel is cut into steps),
+//! `path` (wakeups, picks, ticks, forks: the scheduler core), `scx` (sched_ext on top of it) and
+//! `call` (helpers and kfuncs). Costs are in [`cost`], machines in [`machine`].
+//!
+//! This room never looks at a wall clock, starts a thread, reads a file or depends on who
+//! executes BPF.
 #![forbid(unsafe_code)]
 
+mod actor;
+mod call;
+pub mod cost;
+mod cpu;
 pub mod dsq;
 pub mod event;
+mod exit;
+mod frame;
 pub mod idle;
+mod kernel;
+pub mod layout;
+pub mod machine;
+mod mirror;
+mod out;
+mod path;
+mod rng;
+mod scx;
+mod setup;
+mod sim;
+mod task;
+
+pub use call::{helper, kfunc, variable};
+pub use exit::Exit;
+pub use kernel::Counters;
+pub use layout::KERNEL_BTF;
+pub use setup::{Scheduler, Setup, SetupError};
+pub use sim::{Sim, State};

@@ -1,0 +1,218 @@
+//! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
+
+pub(crate) mod sync;
+
+use crate::cpu::Irq;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use crate::task::{Doing, State};
+use keel_abi::bpf::Engine;
+use keel_abi::scx::wake;
+use keel_abi::task::{Amount, ObjectId, Step, TimerMode};
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Class, What};
+
+/// Steps that a task takes without a cost of their own before it is charged for going on: so
+/// that a program of nothing but loops moves time, too.
+const FREE_STEPS: u32 = 64;
+
+/// What follows after a step.
+enum Then {
+    /// The next step.
+    GoOn,
+    /// Frames were pushed, or the task works: the path goes on by itself.
+    Leave,
+}
+
+impl<E: Engine> Sim<E> {
+    /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
+    pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
+        for _ in 0..FREE_STEPS {
+            if let Then::Leave = self.take_step(c, task) {
+                return;
+            }
+        }
+        let syscall_ns = self.k.machine.costs.syscall_ns;
+        self.k.charge_ns(c, syscall_ns);
+        self.k.cpu(c).stack.push(Frame::Act);
+    }
+
+    fn take_step(&mut self, c: CpuId, task: TaskId) -> Then {
+        let number = self.k.tasks[task].next_step;
+        let spec = self.k.tasks[task].spec.expect("only tasks of the workload run");
+        let Some(step) = self.k.workload.tasks[spec as usize].steps.get(number as usize) else {
+            return self.exit_task(c, task);
+        };
+        self.k.tasks[task].next_step = number + 1;
+        match *step {
+            Step::Run(amount) => {
+                let work = self.k.draw(task, amount);
+                self.k.task(task).doing = Doing::Work(work);
+                Then::Leave
+            }
+            Step::RunFor(span) => {
+                let until = self.k.cpu(c).clock + span;
+                self.k.task(task).doing = Doing::Until(until);
+                Then::Leave
+            }
+            Step::Sleep(amount) => {
+                let span = self.k.draw(task, amount);
+                let until = self.k.cpu(c).clock + span;
+                self.sleep_until(c, task, until)
+            }
+            Step::Timer { timer, period, mode } => self.wait_timer(c, task, timer, period, mode),
+            Step::Lock(mutex) => self.lock_mutex(c, task, mutex),
+            Step::Unlock(mutex) => self.unlock_mutex(c, task, mutex),
+            Step::Wait { condition, mutex } => self.wait_condition(c, task, condition, mutex),
+            Step::Signal(condition) => self.signal(c, task, condition, 1),
+            Step::Broadcast(condition) => self.signal(c, task, condition, u32::MAX),
+            Step::Sync { condition, mutex } => {
+                self.wait_condition(c, task, condition, mutex);
+                self.signal(c, task, condition, 1);
+                Then::Leave
+            }
+            Step::Barrier(barrier) => self.come_to_barrier(c, task, barrier),
+            Step::Suspend(name) => self.suspend(c, task, name),
+            Step::Resume(name) => self.resume_name(c, task, name),
+            Step::Yield => {
+                self.syscall(c);
+                self.k.cpu(c).stack.push(Frame::Yield);
+                Then::Leave
+            }
+            Step::Fork(spec) => {
+                self.syscall(c);
+                self.k.cpu(c).stack.push(Frame::Act);
+                self.fork(c, spec, task);
+                Then::Leave
+            }
+            Step::Nice(nice) => {
+                self.syscall(c);
+                self.k.cpu(c).stack.push(Frame::SetNice { task, nice });
+                Then::Leave
+            }
+            Step::Affinity(_) => {
+                self.syscall(c);
+                self.k.cpu(c).stack.push(Frame::SetCpus { task, step: number });
+                Then::Leave
+            }
+            Step::Loop { to, times, slot } => self.loop_back(task, to, times, slot),
+            Step::Count => {
+                self.k.task(task).counted += 1;
+                Then::GoOn
+            }
+        }
+    }
+
+    fn syscall(&mut self, c: CpuId) {
+        let syscall_ns = self.k.machine.costs.syscall_ns;
+        self.k.charge_ns(c, syscall_ns);
+    }
+
+    fn loop_back(&mut self, task: TaskId, to: u32, times: Option<u32>, slot: u8) -> Then {
+        let t = self.k.task(task);
+        let slot = usize::from(slot);
+        if t.loops.len() <= slot {
+            t.loops.resize(slot + 1, 0);
+        }
+        t.loops[slot] = t.loops[slot].saturating_add(1);
+        match times {
+            Some(times) if t.loops[slot] >= times => t.loops[slot] = 0,
+            _ => t.next_step = to,
+        }
+        Then::GoOn
+    }
+
+    /// The task gives the CPU up until it is woken.
+    fn block(&mut self, c: CpuId, task: TaskId) -> Then {
+        self.syscall(c);
+        self.k.task(task).state = State::Blocking;
+        self.k.resched(c, c);
+        Then::Leave
+    }
+
+    fn sleep_until(&mut self, c: CpuId, task: TaskId, until: Instant) -> Then {
+        self.k.task(task).sleeps += 1;
+        let now = self.k.cpu(c).clock;
+        let costs = &self.k.machine.costs;
+        let slack = Span::from_ns(costs.timer_slack_ns + costs.timer_ns);
+        self.k.queue.push(until.max(now) + slack, task.0);
+        self.block(c, task)
+    }
+
+    fn wait_timer(&mut self, c: CpuId, task: TaskId, timer: ObjectId, period: Span, mode: TimerMode) -> Then {
+        let now = self.k.cpu(c).clock;
+        let t = self.k.task(task);
+        let at = match t.timers.iter().position(|&(id, _)| id == timer) {
+            Some(at) => at,
+            None => {
+                t.timers.push((timer, now));
+                t.timers.len() - 1
+            }
+        };
+        let next = t.timers[at].1 + period;
+        if next > now {
+            t.timers[at].1 = next;
+            return self.sleep_until(c, task, next);
+        }
+        t.timers[at].1 = if mode == TimerMode::Relative { now } else { next };
+        self.syscall(c);
+        self.k.cpu(c).stack.push(Frame::Act);
+        Then::Leave
+    }
+
+    fn exit_task(&mut self, c: CpuId, task: TaskId) -> Then {
+        self.k.task(task).state = State::Exiting;
+        self.k.mirror_exiting(self.vm.world(), task);
+        self.k.resched(c, c);
+        Then::Leave
+    }
+
+    /// [`Frame::Interrupt`].
+    pub(crate) fn take_interrupt(&mut self, c: CpuId) {
+        let Some(irq) = self.k.cpu(c).inbox.pop_front() else { return };
+        match irq {
+            Irq::Sleeper(task, sleep) => {
+                if self.k.tasks[task].sleeps == sleep {
+                    let wake = Frame::Wake { task, flags: wake::TTWU, waker: TaskId::IDLE };
+                    self.k.cpu(c).stack.push(wake);
+                }
+            }
+            Irq::Start(start) => {
+                let spec = self.k.spec_of_start(start);
+                self.fork(c, spec, TaskId::IDLE);
+            }
+            Irq::BpfTimer(timer) => self.k.cpu(c).stack.push(Frame::RunBpfTimer { timer }),
+            Irq::Watchdog => self.watchdog(c),
+        }
+    }
+}
+
+impl Kernel {
+    fn draw(&mut self, task: TaskId, amount: Amount) -> Span {
+        if amount.spread == Span::ZERO {
+            return amount.base;
+        }
+        let spread = amount.spread.as_ns().min(amount.base.as_ns());
+        let drawn = self.tasks[task].rng.below(2 * spread + 1);
+        Span::from_ns(amount.base.as_ns() - spread + drawn)
+    }
+
+    /// Tells the throughput that `task` has done since it was last asked.
+    pub(crate) fn tell_counts(&mut self, c: CpuId, task: TaskId) {
+        if task.is_idle() {
+            return;
+        }
+        let units = std::mem::take(&mut self.task(task).counted);
+        if units > 0 {
+            self.tell(Class::COUNTS, c, What::Count { task, units });
+        }
+    }
+
+    pub(crate) fn tell_open_counts(&mut self) {
+        for task in self.tasks.ids() {
+            let c = self.tasks[task].cpu;
+            self.tell_counts(c, task);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The kfuncs on `struct cpumask` and `struct bpf_cpumask`. A mask in the world has room for the
+//! header's number of CPUs; only those that the machine has count.
+
+use super::{F, Served};
+use crate::kernel::Kernel;
+use crate::layout::{bpf_cpumask, cpumask};
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, World};
+
+impl Kernel {
+    pub(super) fn serve_cpumask<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+        let yes = |done: bool| Served::Value(u64::from(done));
+        let at = Ea(a[0]);
+        match f {
+            F::MaskCreate => self.mask_create(w).0.into(),
+            F::MaskAcquire => self.mask_usage(w, at, 1).0.into(),
+            F::MaskRelease => {
+                self.mask_usage(w, at, -1);
+                0.into()
+            }
+            F::MaskFirst => self.first_of(&self.mask_words(w, at)).into(),
+            F::MaskFirstZero => {
+                let inverse: Vec<u64> = self.mask_words(w, at).iter().map(|word| !word).collect();
+                self.first_of(&self.cut(inverse)).into()
+            }
+            F::MaskSetCpu => self.change_bit(w, Ea(a[1]), a[0], Some(true)).into(),
+            F::MaskClearCpu => self.change_bit(w, Ea(a[1]), a[0], Some(false)).into(),
+            F::MaskTestCpu => self.change_bit(w, Ea(a[1]), a[0], None).into(),
+            F::MaskTestAndSet => self.change_bit(w, Ea(a[1]), a[0], Some(true)).into(),
+            F::MaskTestAndClear => self.change_bit(w, Ea(a[1]), a[0], Some(false)).into(),
+            F::MaskSetAll => {
+                let all = self.cut(vec![u64::MAX; self.mask_word_count()]);
+                self.write_words(w, at, &all);
+                0.into()
+            }
+            F::MaskClear => {
+                self.write_words(w, at, &vec![0; self.mask_word_count()]);
+                0.into()
+            }
+            F::MaskAnd => yes(self.combine(w, a, |x, y| x & y)),
+            F::MaskOr => yes(self.combine(w, a, |x, y| x | y)),
+            F::MaskXor => yes(self.combine(w, a, |x, y| x ^ y)),
+            F::MaskCopy => {
+                let words = self.mask_words(w, Ea(a[1]));
+                self.write_words(w, at, &words);
+                0.into()
+            }
+            F::MaskEqual => yes(self.mask_words(w, at) == self.mask_words(w, Ea(a[1]))),
+            F::MaskIntersects => yes(self.pairs(w, a).any(|(x, y)| x & y != 0)),
+            F::MaskSubset => yes(self.pairs(w, a).all(|(x, y)| x & !y == 0)),
+            F::MaskEmpty => yes(self.mask_words(w, at).iter().all(|&word| word == 0)),
+            F::MaskFull => yes(self.mask_words(w, at) == self.cut(vec![u64::MAX; self.mask_word_count()])),
+            F::MaskWeight => {
+                self.mask_words(w, at).iter().map(|word| u64::from(word.count_ones())).sum::<u64>().into()
+            }
+            F::MaskAny => {
+                let words = self.mask_words(w, at);
+                let found = self.idle.any_distribute(c, &words);
+                self.cpu_or_none(found).into()
+            }
+            F::MaskAnyAnd => {
+                let (x, y) = (self.mask_words(w, at), self.mask_words(w, Ea(a[1])));
+                let found = self.idle.any_and_distribute(c, &x, &y);
+                self.cpu_or_none(found).into()
+            }
+            _ => Served::Forbidden(format!("{}() is not served", f.name())),
+        }
+    }
+
+    /// How many words of a mask the machine's CPUs take.
+    pub(super) fn mask_word_count(&self) -> usize {
+        self.cpus.len().div_ceil(64)
+    }
+
+    /// Bytes of a mask of the kernel's own.
+    pub(super) fn mask_bytes(&self) -> u64 {
+        cpumask::SIZE.max(self.mask_word_count() as u64 * 8)
+    }
+
+    /// The machine's part of the mask at an address; an address outside the world holds none.
+    pub(super) fn mask_words<W: World>(&self, w: &W, at: Ea) -> Vec<u64> {
+        let bytes = self.mask_word_count() as u64 * 8;
+        let words = match w.slice(at, bytes) {
+            Some(bytes) => {
+                bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes"))).collect()
+            }
+            None => vec![0; self.mask_word_count()],
+        };
+        self.cut(words)
+    }
+
+    /// Clears the bits beyond the machine's last CPU.
+    fn cut(&self, mut words: Vec<u64>) -> Vec<u64> {
+        let beyond = self.cpus.len() % 64;
+        if let (1.., Some(last)) = (beyond, words.last_mut()) {
+            *last &= (1 << beyond) - 1;
+        }
+        words
+    }
+
+    fn write_words<W: World>(&self, w: &mut W, at: Ea, words: &[u64]) {
+        for (i, word) in words.iter().enumerate() {
+            if let Some(bytes) = w.slice_mut(at.offset(i as u64 * 8), 8) {
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+        }
+    }
+
+    fn pairs<W: World>(&self, w: &W, a: [u64; 5]) -> impl Iterator<Item = (u64, u64)> + use<W> {
+        self.mask_words(w, Ea(a[0])).into_iter().zip(self.mask_words(w, Ea(a[1])))
+    }
+
+    /// `dst = a op b`; is anything in it?
+    fn combine<W: World>(&self, w: &mut W, a: [u64; 5], op: fn(u64, u64) -> u64) -> bool {
+        let (x, y) = (self.mask_words(w, Ea(a[1])), self.mask_words(w, Ea(a[2])));
+        let words: Vec<u64> = x.iter().zip(&y).map(|(&x, &y)| op(x, y)).collect();
+        self.write_words(w, Ea(a[0]), &words);
+        words.iter().any(|&word| word != 0)
+    }
+
+    /// Tests a bit and sets or clears it; CPUs beyond the machine are neither in nor put in.
+    fn change_bit<W: World>(&self, w: &mut W, at: Ea, cpu: u64, to: Option<bool>) -> u64 {
+        let cpu = cpu as u32;
+        if cpu as usize >= self.cpus.len() {
+            return 0;
+        }
+        let (byte, bit) = (u64::from(cpu / 8), 1u8 << (cpu % 8));
+        match to {
+            None => w.slice(at.offset(byte), 1).map_or(0, |b| u64::from(b[0] & bit != 0)),
+            Some(to) => {
+                let Some(b) = w.slice_mut(at.offset(byte), 1) else { return 0 };
+                let was = b[0] & bit != 0;
+                b[0] = if to { b[0] | bit } else { b[0] & !bit };
+                u64::from(was)
+            }
+        }
+    }
+
+    fn first_of(&self, words: &[u64]) -> u64 {
+        let first = words.iter().enumerate().find(|(_, w)| **w != 0);
+        first.map_or(self.cpus.len() as u64, |(i, w)| i as u64 * 64 + u64::from(w.trailing_zeros()))
+    }
+
+    /// What the kernel's searches return where nothing is found: `nr_cpu_ids`.
+    fn cpu_or_none(&self, cpu: Option<CpuId>) -> u64 {
+        cpu.map_or(self.cpus.len() as u64, |cpu| u64::from(cpu.0))
+    }
+
+    fn mask_create<W: World>(&mut self, w: &mut W) -> Ea {
+        let Some(at) = w.alloc(bpf_cpumask::SIZE.max(self.mask_bytes())) else { return Ea::NULL };
+        w.put(at.offset(bpf_cpumask::USAGE), &1u32.to_le_bytes());
+        at
+    }
+
+    /// One more or one less who uses a `bpf_cpumask`; the last one frees it.
+    fn mask_usage<W: World>(&mut self, w: &mut W, at: Ea, change: i32) -> Ea {
+        let Some(bytes) = w.bytes::<4>(at.offset(bpf_cpumask::USAGE)) else { return Ea::NULL };
+        let usage = i32::from_le_bytes(bytes).wrapping_add(change);
+        w.put(at.offset(bpf_cpumask::USAGE), &usage.to_le_bytes());
+        if usage == 0 {
+            w.free(at);
+        }
+        at
+    }
+}

@@ -1,0 +1,92 @@
+//! The helpers on memory: probing reads, comparison, pointers kept in maps, per-CPU variables.
+
+use super::{F, Served};
+use crate::kernel::Kernel;
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, Errno, World};
+
+/// The longest string or block that one call copies.
+const MOST_BYTES: u64 = 1 << 16;
+
+impl Kernel {
+    pub(super) fn serve_memory<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+        match f {
+            F::ProbeRead => probe_read(w, Ea(a[0]), a[1], Ea(a[2])).into(),
+            F::ProbeReadStr => probe_read_str(w, Ea(a[0]), a[1], Ea(a[2])).into(),
+            F::Strncmp => strncmp(w, Ea(a[0]), a[1], Ea(a[2])).into(),
+            F::KptrXchg => {
+                let (stall, old) = (w.touch_ps(Ea(a[0]), 8, c, true), exchange(w, Ea(a[0]), a[1]));
+                self.charge_ps(c, stall);
+                old.into()
+            }
+            // Per-CPU kernel variables are not served, so no address of one can be given.
+            _ => 0.into(),
+        }
+    }
+}
+
+/// A bad source is -EFAULT and the destination zeroed.
+fn probe_read<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
+    let len = len & 0xffff_ffff;
+    if len > MOST_BYTES {
+        return Errno::E2BIG.as_r0();
+    }
+    let bytes = w.slice(from, len).map(<[u8]>::to_vec);
+    let Some(room) = w.slice_mut(to, len) else { return Errno::EFAULT.as_r0() };
+    match bytes {
+        Some(bytes) => {
+            room.copy_from_slice(&bytes);
+            0
+        }
+        None => {
+            room.fill(0);
+            Errno::EFAULT.as_r0()
+        }
+    }
+}
+
+/// Up to and with the NUL, or cut short with one; returns the bytes written.
+fn probe_read_str<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
+    let len = (len & 0xffff_ffff).min(MOST_BYTES);
+    if len == 0 {
+        return 0;
+    }
+    let mut text = Vec::new();
+    while (text.len() as u64) < len - 1 {
+        match w.slice(from.offset(text.len() as u64), 1) {
+            Some([0]) => break,
+            Some(byte) => text.push(byte[0]),
+            None => {
+                if let Some(room) = w.slice_mut(to, len) {
+                    room.fill(0);
+                }
+                return Errno::EFAULT.as_r0();
+            }
+        }
+    }
+    text.push(0);
+    match w.slice_mut(to, text.len() as u64) {
+        Some(room) => {
+            room.copy_from_slice(&text);
+            text.len() as u64
+        }
+        None => Errno::EFAULT.as_r0(),
+    }
+}
+
+fn strncmp<W: World>(w: &W, left: Ea, len: u64, right: Ea) -> u64 {
+    let byte = |at: Ea, i| w.slice(at.offset(i), 1).map_or(0, |b| b[0]);
+    for i in 0..len.min(MOST_BYTES) {
+        let (l, r) = (byte(left, i), byte(right, i));
+        if l != r || l == 0 {
+            return (i32::from(l) - i32::from(r)) as i64 as u64;
+        }
+    }
+    0
+}
+
+fn exchange<W: World>(w: &mut W, at: Ea, new: u64) -> u64 {
+    let Some(old) = w.bytes::<8>(at) else { return 0 };
+    w.put(at, &new.to_le_bytes());
+    u64::from_le_bytes(old)
+}

@@ -1,0 +1,197 @@
+//! Helpers and kfuncs: what a scheduler can ask of the kernel.
+//!
+//! A call is a boundary: before it is served, whatever any other CPU has to do earlier in virtual
+//! time is done. Every call costs what [`crate::cost`] says, beside the lines and locks it touches.
+
+mod cpu;
+mod cpumask;
+pub(crate) mod iter;
+mod maps;
+mod memory;
+mod print;
+mod queue;
+pub(crate) mod spin;
+mod table;
+mod task;
+pub(crate) mod timer;
+
+pub(crate) use table::F;
+pub use table::{helper, kfunc};
+
+use crate::kernel::Kernel;
+use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, World};
+use keel_abi::{CpuId, Instant, Span};
+
+/// What serving a function came to.
+pub(super) enum Served {
+    /// R0.
+    Value(u64),
+    /// The call must be made again once the CPU's clock has moved on by this many nanoseconds.
+    Later(u64),
+    /// The program may not do that.
+    Forbidden(String),
+}
+
+impl From<u64> for Served {
+    fn from(value: u64) -> Self {
+        Self::Value(value)
+    }
+}
+
+/// The world's address of a kernel variable that BPF may take the address of; none is served yet.
+pub fn variable(_name: &str) -> Option<Ea> {
+    None
+}
+
+impl<W: World> Host<W> for Kernel {
+    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply {
+        let c = site.cpu;
+        let at = self.moment_of(c, &site);
+        if !site.again && self.is_ahead(c, at) {
+            self.cpu(c).clock = at;
+            return Reply::Suspend;
+        }
+        self.cpu(c).clock = at;
+        self.now = self.now.max(at);
+        if let Some(value) = self.callback(c).reply.take() {
+            return Reply::Value(value);
+        }
+        let Some(&f) = table::ALL.get(func.0 as usize) else {
+            return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
+        };
+        let (op, is_timer) = (self.callback(c).op, self.callback(c).is_timer);
+        if !f.from().allows(op, is_timer) {
+            let place = if is_timer { "a timer".to_owned() } else { format!("ops.{}()", op.name()) };
+            return Reply::Stop(FaultKind::BadCall(format!("{}() may not be called from {place}", f.name())));
+        }
+        self.charge_ps(c, self.call_costs[f as usize]);
+        let served = self.serve(site.world, c, f, args);
+        self.take_charges(c);
+        self.reply(c, served)
+    }
+}
+
+impl Kernel {
+    fn callback(&mut self, c: CpuId) -> &mut crate::cpu::Callback {
+        self.cpu(c).callbacks.last_mut().expect("a call comes from a callback")
+    }
+
+    /// The CPU's own time at the call.
+    fn moment_of<W>(&mut self, c: CpuId, site: &CallSite<'_, W>) -> Instant {
+        let insn_ps = self.machine.costs.insn_ps;
+        let callback = self.callback(c);
+        let used_ps = site.usage.insns * insn_ps + site.usage.stall_ps + callback.charged_ps;
+        callback.began + Span::from_ns(used_ps / 1000)
+    }
+
+    /// Has someone else something to do before `at`? Under a BPF spin lock nobody is let past.
+    fn is_ahead(&mut self, c: CpuId, at: Instant) -> bool {
+        self.queue.peek() < at && self.callback(c).spin.is_none()
+    }
+
+    /// What the call cost belongs to the callback.
+    fn take_charges(&mut self, c: CpuId) {
+        let ps = std::mem::take(&mut self.cpu(c).spent_ps);
+        self.callback(c).charged_ps += ps;
+    }
+
+    fn reply(&mut self, c: CpuId, served: Served) -> Reply {
+        match served {
+            Served::Value(value) if self.cpu(c).farewells.is_empty() => Reply::Value(value),
+            Served::Value(value) => {
+                // `ops.dequeue` is owed: it runs before the call returns.
+                self.callback(c).reply = Some(value);
+                Reply::Suspend
+            }
+            Served::Later(ns) => {
+                self.callback(c).charged_ps += ns * 1000;
+                self.cpu(c).clock += Span::from_ns(ns);
+                Reply::Suspend
+            }
+            Served::Forbidden(why) => Reply::Stop(FaultKind::BadCall(why)),
+        }
+    }
+
+    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+        if (f as u32) < F::CreateDsq as u32 {
+            return self.serve_helper(w, c, f, a);
+        }
+        if f as u32 >= F::MaskCreate as u32 {
+            return self.serve_cpumask(w, c, f, a);
+        }
+        self.serve_kfunc(w, c, f, a)
+    }
+
+    fn serve_helper<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+        match f {
+            F::MapLookup
+            | F::MapLookupPercpu
+            | F::MapUpdate
+            | F::MapDelete
+            | F::MapPush
+            | F::MapPop
+            | F::MapPeek => self.serve_map(w, c, f, a),
+            F::StorageGet => self.storage_get(w, a),
+            F::StorageDelete => self.storage_delete(w, a),
+            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.now.as_ns().into(),
+            F::Jiffies => (self.now.as_ns() / 1_000_000).into(),
+            F::SmpId => u64::from(c.0).into(),
+            F::NumaId => u64::from(self.machine.topology.place(c).node.0).into(),
+            F::Prandom => self.prandom(),
+            F::PidTgid => self.pid_tgid(c),
+            F::CurrentTask | F::CurrentTaskBtf => self.current_ea(c).0.into(),
+            F::SpinLock => self.spin_lock(w, c, Ea(a[0])),
+            F::SpinUnlock => self.spin_unlock(w, c, Ea(a[0])),
+            F::ProbeRead | F::ProbeReadStr | F::Strncmp | F::KptrXchg | F::PerCpuPtr | F::ThisCpuPtr => {
+                self.serve_memory(w, c, f, a)
+            }
+            F::TimerInit => self.timer_init(w, a),
+            F::TimerSetCallback => self.timer_set_callback(a),
+            F::TimerStart => self.timer_start(c, a),
+            F::TimerCancel => self.timer_cancel(a),
+            F::Printk | F::Vprintk | F::Snprintf => self.serve_print(w, c, f, a),
+            // The engine runs the loops; this is their charge.
+            _ => 0.into(),
+        }
+    }
+
+    fn serve_kfunc<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+        match f {
+            F::DsqIterNew | F::DsqIterNext | F::DsqIterDestroy => self.serve_dsq_iter(w, c, f, a),
+            F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
+            F::ErrorBstr | F::ExitBstr | F::DumpBstr => self.serve_print(w, c, f, a),
+            F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
+            F::Now => self.now.as_ns().into(),
+            F::TaskCpu
+            | F::TaskRunning
+            | F::TaskFromPid
+            | F::TaskAcquire
+            | F::TaskRelease
+            | F::TaskSetSlice
+            | F::TaskSetVtime => self.serve_task(w, f, a),
+            F::KickCpu
+            | F::SelectCpuDfl
+            | F::SelectCpuAnd
+            | F::SelectCpuAndV1
+            | F::TestAndClearIdle
+            | F::PickIdleCpu
+            | F::PickAnyCpu
+            | F::PickIdleCpuNode
+            | F::PickAnyCpuNode
+            | F::GetIdleCpumask
+            | F::GetIdleSmtmask
+            | F::PutIdleCpumask
+            | F::GetPossibleCpumask
+            | F::GetOnlineCpumask
+            | F::PutCpumask
+            | F::CpuCurr
+            | F::CpuNode
+            | F::NrCpuIds
+            | F::NrNodeIds
+            | F::CpuperfCap
+            | F::CpuperfCur
+            | F::CpuperfSet => self.serve_cpu(w, c, f, a),
+            _ => self.serve_queue(w, c, f, a),
+        }
+    }
+}

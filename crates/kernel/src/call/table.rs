@@ -1,0 +1,223 @@
+//! Every helper and kfunc that is served: its name, and where it may be called from.
+//!
+//! Linux 7.2 refuses a call from the wrong place when it verifies a program
+//! (`scx_kfunc_context_filter()`); here it is refused when it is reached, in the same terms.
+
+use keel_abi::bpf::FuncId;
+use keel_abi::scx::Op;
+
+/// Where a function may be called from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// Anywhere.
+    Any,
+    /// `ops.select_cpu`, `ops.enqueue`, `ops.dispatch`.
+    EnqueueOrDispatch,
+    /// `ops.dispatch`.
+    Dispatch,
+    /// `ops.dispatch`, and wherever no runqueue is locked.
+    DispatchOrUnlocked,
+    /// `ops.select_cpu`, `ops.enqueue`, and wherever no runqueue is locked.
+    SelectCpu,
+    /// Wherever a program may sleep.
+    Sleepable,
+}
+
+impl From {
+    /// May it be called from `op`, or from a timer?
+    pub(super) fn allows(self, op: Op, is_timer: bool) -> bool {
+        let unlocked =
+            is_timer || matches!(op, Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline);
+        match self {
+            Self::Any => true,
+            Self::EnqueueOrDispatch => !is_timer && matches!(op, Op::SelectCpu | Op::Enqueue | Op::Dispatch),
+            Self::Dispatch => !is_timer && op == Op::Dispatch,
+            Self::DispatchOrUnlocked => unlocked || op == Op::Dispatch,
+            Self::SelectCpu => unlocked || matches!(op, Op::SelectCpu | Op::Enqueue),
+            Self::Sleepable => {
+                !is_timer
+                    && matches!(
+                        op,
+                        Op::Init | Op::InitTask | Op::ExitTask | Op::Exit | Op::CpuOnline | Op::CpuOffline
+                    )
+            }
+        }
+    }
+}
+
+macro_rules! functions {
+    (helpers { $($hv:ident $hn:literal $number:literal,)* } kfuncs { $($kv:ident $kn:literal $from:ident,)* }) => {
+        /// A helper or kfunc.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub(crate) enum F { $($hv,)* $($kv,)* }
+
+        pub(super) const ALL: &[F] = &[$(F::$hv,)* $(F::$kv,)*];
+
+        impl F {
+            /// Every function, in the order of their numbers.
+            pub(crate) const fn all() -> &'static [F] {
+                ALL
+            }
+
+            /// Its name.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$hv => $hn,)* $(Self::$kv => $kn,)* }
+            }
+
+            pub(super) const fn from(self) -> From {
+                match self { $(Self::$hv => From::Any,)* $(Self::$kv => From::$from,)* }
+            }
+        }
+
+        /// The helper with this number, if it is served.
+        pub fn helper(number: i32) -> Option<FuncId> {
+            match number { $($number => Some(FuncId(F::$hv as u32)),)* _ => None }
+        }
+
+        /// The kfunc with this name, if it is served.
+        pub fn kfunc(name: &str) -> Option<FuncId> {
+            match name { $($kn => Some(FuncId(F::$kv as u32)),)* _ => None }
+        }
+    };
+}
+
+functions! {
+    helpers {
+    MapLookup "bpf_map_lookup_elem" 1,
+    MapUpdate "bpf_map_update_elem" 2,
+    MapDelete "bpf_map_delete_elem" 3,
+    Ktime "bpf_ktime_get_ns" 5,
+    Printk "bpf_trace_printk" 6,
+    Prandom "bpf_get_prandom_u32" 7,
+    SmpId "bpf_get_smp_processor_id" 8,
+    PidTgid "bpf_get_current_pid_tgid" 14,
+    CurrentTask "bpf_get_current_task" 35,
+    NumaId "bpf_get_numa_node_id" 42,
+    MapPush "bpf_map_push_elem" 87,
+    MapPop "bpf_map_pop_elem" 88,
+    MapPeek "bpf_map_peek_elem" 89,
+    SpinLock "bpf_spin_lock" 93,
+    SpinUnlock "bpf_spin_unlock" 94,
+    ProbeRead "bpf_probe_read_kernel" 113,
+    ProbeReadStr "bpf_probe_read_kernel_str" 115,
+    Jiffies "bpf_jiffies64" 118,
+    KtimeBoot "bpf_ktime_get_boot_ns" 125,
+    PerCpuPtr "bpf_per_cpu_ptr" 153,
+    ThisCpuPtr "bpf_this_cpu_ptr" 154,
+    StorageGet "bpf_task_storage_get" 156,
+    StorageDelete "bpf_task_storage_delete" 157,
+    CurrentTaskBtf "bpf_get_current_task_btf" 158,
+    KtimeCoarse "bpf_ktime_get_coarse_ns" 160,
+    ForEachMapElem "bpf_for_each_map_elem" 164,
+    Snprintf "bpf_snprintf" 165,
+    TimerInit "bpf_timer_init" 169,
+    TimerSetCallback "bpf_timer_set_callback" 170,
+    TimerStart "bpf_timer_start" 171,
+    TimerCancel "bpf_timer_cancel" 172,
+    Vprintk "bpf_trace_vprintk" 177,
+    Loop "bpf_loop" 181,
+    Strncmp "bpf_strncmp" 182,
+    KptrXchg "bpf_kptr_xchg" 194,
+    MapLookupPercpu "bpf_map_lookup_percpu_elem" 195,
+    } kfuncs {
+    CreateDsq "scx_bpf_create_dsq" Sleepable,
+    DestroyDsq "scx_bpf_destroy_dsq" Any,
+    DsqInsertV1 "scx_bpf_dsq_insert" EnqueueOrDispatch,
+    DsqInsert "scx_bpf_dsq_insert___v2" EnqueueOrDispatch,
+    DsqInsertVtimeV1 "scx_bpf_dsq_insert_vtime" EnqueueOrDispatch,
+    DsqInsertVtime "__scx_bpf_dsq_insert_vtime" EnqueueOrDispatch,
+    DsqMoveToLocalV1 "scx_bpf_dsq_move_to_local" Dispatch,
+    DsqMoveToLocal "scx_bpf_dsq_move_to_local___v2" Dispatch,
+    DsqMove "scx_bpf_dsq_move" DispatchOrUnlocked,
+    DsqMoveVtime "scx_bpf_dsq_move_vtime" DispatchOrUnlocked,
+    DsqMoveSetSlice "scx_bpf_dsq_move_set_slice" DispatchOrUnlocked,
+    DsqMoveSetVtime "scx_bpf_dsq_move_set_vtime" DispatchOrUnlocked,
+    DispatchNrSlots "scx_bpf_dispatch_nr_slots" Dispatch,
+    DispatchCancel "scx_bpf_dispatch_cancel" Dispatch,
+    DsqNrQueued "scx_bpf_dsq_nr_queued" Any,
+    DsqPeek "scx_bpf_dsq_peek" Any,
+    DsqIterNew "bpf_iter_scx_dsq_new" Any,
+    DsqIterNext "bpf_iter_scx_dsq_next" Any,
+    DsqIterDestroy "bpf_iter_scx_dsq_destroy" Any,
+    KickCpu "scx_bpf_kick_cpu" Any,
+    ErrorBstr "scx_bpf_error_bstr" Any,
+    ExitBstr "scx_bpf_exit_bstr" Any,
+    DumpBstr "scx_bpf_dump_bstr" Any,
+    SelectCpuDfl "scx_bpf_select_cpu_dfl" SelectCpu,
+    SelectCpuAnd "__scx_bpf_select_cpu_and" SelectCpu,
+    SelectCpuAndV1 "scx_bpf_select_cpu_and" SelectCpu,
+    TestAndClearIdle "scx_bpf_test_and_clear_cpu_idle" Any,
+    PickIdleCpu "scx_bpf_pick_idle_cpu" Any,
+    PickAnyCpu "scx_bpf_pick_any_cpu" Any,
+    PickIdleCpuNode "scx_bpf_pick_idle_cpu_node" Any,
+    PickAnyCpuNode "scx_bpf_pick_any_cpu_node" Any,
+    GetIdleCpumask "scx_bpf_get_idle_cpumask" Any,
+    GetIdleSmtmask "scx_bpf_get_idle_smtmask" Any,
+    PutIdleCpumask "scx_bpf_put_idle_cpumask" Any,
+    GetPossibleCpumask "scx_bpf_get_possible_cpumask" Any,
+    GetOnlineCpumask "scx_bpf_get_online_cpumask" Any,
+    PutCpumask "scx_bpf_put_cpumask" Any,
+    TaskCpu "scx_bpf_task_cpu" Any,
+    TaskRunning "scx_bpf_task_running" Any,
+    CpuCurr "scx_bpf_cpu_curr" Any,
+    CpuNode "scx_bpf_cpu_node" Any,
+    NrCpuIds "scx_bpf_nr_cpu_ids" Any,
+    NrNodeIds "scx_bpf_nr_node_ids" Any,
+    Now "scx_bpf_now" Any,
+    TaskSetSlice "scx_bpf_task_set_slice" Any,
+    TaskSetVtime "scx_bpf_task_set_dsq_vtime" Any,
+    CpuperfCap "scx_bpf_cpuperf_cap" Any,
+    CpuperfCur "scx_bpf_cpuperf_cur" Any,
+    CpuperfSet "scx_bpf_cpuperf_set" Any,
+    RcuLock "bpf_rcu_read_lock" Any,
+    RcuUnlock "bpf_rcu_read_unlock" Any,
+    PreemptDisable "bpf_preempt_disable" Any,
+    PreemptEnable "bpf_preempt_enable" Any,
+    IterNumNew "bpf_iter_num_new" Any,
+    IterNumNext "bpf_iter_num_next" Any,
+    IterNumDestroy "bpf_iter_num_destroy" Any,
+    TaskFromPid "bpf_task_from_pid" Any,
+    TaskAcquire "bpf_task_acquire" Any,
+    TaskRelease "bpf_task_release" Any,
+    MaskCreate "bpf_cpumask_create" Any,
+    MaskAcquire "bpf_cpumask_acquire" Any,
+    MaskRelease "bpf_cpumask_release" Any,
+    MaskFirst "bpf_cpumask_first" Any,
+    MaskFirstZero "bpf_cpumask_first_zero" Any,
+    MaskSetCpu "bpf_cpumask_set_cpu" Any,
+    MaskClearCpu "bpf_cpumask_clear_cpu" Any,
+    MaskTestCpu "bpf_cpumask_test_cpu" Any,
+    MaskTestAndSet "bpf_cpumask_test_and_set_cpu" Any,
+    MaskTestAndClear "bpf_cpumask_test_and_clear_cpu" Any,
+    MaskSetAll "bpf_cpumask_setall" Any,
+    MaskClear "bpf_cpumask_clear" Any,
+    MaskAnd "bpf_cpumask_and" Any,
+    MaskOr "bpf_cpumask_or" Any,
+    MaskXor "bpf_cpumask_xor" Any,
+    MaskEqual "bpf_cpumask_equal" Any,
+    MaskIntersects "bpf_cpumask_intersects" Any,
+    MaskSubset "bpf_cpumask_subset" Any,
+    MaskEmpty "bpf_cpumask_empty" Any,
+    MaskFull "bpf_cpumask_full" Any,
+    MaskCopy "bpf_cpumask_copy" Any,
+    MaskAny "bpf_cpumask_any_distribute" Any,
+    MaskAnyAnd "bpf_cpumask_any_and_distribute" Any,
+    MaskWeight "bpf_cpumask_weight" Any,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_numbered_by_their_place() {
+        for (i, f) in ALL.iter().enumerate() {
+            assert_eq!(*f as usize, i, "{}", f.name());
+        }
+        assert_eq!(helper(1), Some(FuncId(F::MapLookup as u32)));
+        assert_eq!(kfunc("scx_bpf_now"), Some(FuncId(F::Now as u32)));
+        assert_eq!(kfunc("no_such_kfunc"), None);
+    }
+}

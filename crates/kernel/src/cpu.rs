@@ -1,0 +1,179 @@
+//! A CPU as the simulated kernel keeps it.
+//!
+//! A CPU is in user mode (or idle) while its frame stack is empty, and in the kernel while it is
+//! not. In the kernel its own clock runs ahead by what its steps cost; it takes a step only when
+//! no other CPU has something earlier to do ([`crate::sim`]).
+
+use crate::frame::Frame;
+use keel_abi::bpf::Ea;
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId};
+use std::collections::VecDeque;
+
+/// Something that interrupts a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Irq {
+    /// A task's sleep is over; the number tells this sleep from others.
+    Sleeper(TaskId, u32),
+    /// A task of the workload starts.
+    Start(u32),
+    /// A BPF timer fires; the number is its place in the timer table.
+    BpfTimer(u32),
+    /// The stall watchdog looks.
+    Watchdog,
+}
+
+/// A callback in progress.
+#[derive(Clone, Debug)]
+pub(crate) struct Callback {
+    pub(crate) op: Op,
+    /// The task that it is about, or [`TaskId::IDLE`].
+    pub(crate) subject: TaskId,
+    /// When it began.
+    pub(crate) began: Instant,
+    /// What its calls have cost beyond the instructions, in picoseconds.
+    pub(crate) charged_ps: u64,
+    /// The task that may be dispatched directly; taken by the first insert.
+    pub(crate) direct_subject: DirectSubject,
+    /// The reply to give when a suspended call is made again.
+    pub(crate) reply: Option<u64>,
+    /// The `bpf_spin_lock` it holds.
+    pub(crate) spin: Option<Ea>,
+    /// Does nobody but BPF's own timer stand behind it?
+    pub(crate) is_timer: bool,
+}
+
+/// Who may be dispatched directly from this callback (`direct_dispatch_task`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DirectSubject {
+    /// Not a callback of that kind.
+    None,
+    /// This task.
+    Task(TaskId),
+    /// It has been done already.
+    Spent,
+}
+
+/// An insert that `ops.dispatch` has buffered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffered {
+    pub(crate) task: TaskId,
+    /// Which of the task's stays with the scheduler is meant; `None` where it had none.
+    pub(crate) stay: Option<u64>,
+    pub(crate) dsq: DsqId,
+    pub(crate) enq_flags: u64,
+}
+
+/// The state of one `ops.dispatch` call (`struct scx_dsp_ctx`).
+#[derive(Debug, Default)]
+pub(crate) struct DispatchBuffer {
+    pub(crate) inserts: Vec<Buffered>,
+    /// Tasks dispatched by this call.
+    pub(crate) dispatched: u32,
+}
+
+/// A runqueue's lock in virtual time. Whoever holds it while suspended makes others wait in
+/// line; otherwise only the time until which it was held matters.
+#[derive(Debug, Default)]
+pub(crate) struct RqLock {
+    pub(crate) holder: Option<CpuId>,
+    pub(crate) free_at: Instant,
+    pub(crate) waiters: VecDeque<CpuId>,
+}
+
+/// A CPU.
+#[derive(Debug)]
+pub(crate) struct Cpu {
+    /// Its own clock, in the kernel.
+    pub(crate) clock: Instant,
+    /// Costs not yet on the clock, in picoseconds.
+    pub(crate) spent_ps: u64,
+    /// Who runs, or [`TaskId::IDLE`].
+    pub(crate) curr: TaskId,
+    /// It should reschedule.
+    pub(crate) need_resched: bool,
+    /// When the interrupt that tells it so arrives.
+    pub(crate) resched_at: Instant,
+    /// Its next tick; [`Instant::NEVER`] while idle.
+    pub(crate) tick_at: Instant,
+    /// When the current task's work is done at the present speed.
+    pub(crate) work_done_at: Instant,
+    /// Since when the current task has been working undisturbed.
+    pub(crate) working_since: Instant,
+    /// In user mode or idle.
+    pub(crate) in_user: bool,
+    /// Waiting in line for a runqueue lock.
+    pub(crate) parked: bool,
+    /// What is left to do in the kernel, last first.
+    pub(crate) stack: Vec<Frame>,
+    /// Callbacks in progress, outermost first.
+    pub(crate) callbacks: Vec<Callback>,
+    /// What the last callback returned.
+    pub(crate) returned: u64,
+    /// Interrupts that came.
+    pub(crate) inbox: VecDeque<Irq>,
+    /// Tasks whose custody ended: `ops.dequeue` calls owed.
+    pub(crate) farewells: VecDeque<(TaskId, u64)>,
+    /// Kicks that its callbacks asked for.
+    pub(crate) kicks: Vec<(CpuId, u64)>,
+    pub(crate) dispatch: DispatchBuffer,
+    /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
+    pub(crate) deferred: VecDeque<TaskId>,
+    pub(crate) lock: RqLock,
+    /// Runnable tasks of this runqueue, the running one included.
+    pub(crate) nr_running: u32,
+    /// Tells one stay with the BPF scheduler from the next (`ops_qseq`).
+    pub(crate) qseq: u64,
+    /// A pick is in progress (`SCX_RQ_IN_BALANCE`).
+    pub(crate) in_balance: bool,
+    pub(crate) online: bool,
+    /// Its SMT siblings, itself excluded.
+    pub(crate) siblings: CpuSet,
+    /// Work gets done at this many thousandths of nominal speed.
+    pub(crate) speed_per_mille: u64,
+}
+
+impl Cpu {
+    pub(crate) fn new(siblings: CpuSet) -> Self {
+        Self {
+            clock: Instant::ZERO,
+            spent_ps: 0,
+            curr: TaskId::IDLE,
+            need_resched: false,
+            resched_at: Instant::NEVER,
+            tick_at: Instant::NEVER,
+            work_done_at: Instant::NEVER,
+            working_since: Instant::ZERO,
+            in_user: true,
+            parked: false,
+            stack: Vec::with_capacity(16),
+            callbacks: Vec::with_capacity(2),
+            returned: 0,
+            inbox: VecDeque::new(),
+            farewells: VecDeque::new(),
+            kicks: Vec::new(),
+            dispatch: DispatchBuffer::default(),
+            deferred: VecDeque::new(),
+            lock: RqLock::default(),
+            nr_running: 0,
+            qseq: 0,
+            in_balance: false,
+            online: true,
+            siblings,
+            speed_per_mille: 1000,
+        }
+    }
+
+    /// Is its idle task on the CPU?
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.curr.is_idle()
+    }
+
+    /// Puts the costs of the last step on the clock.
+    #[inline]
+    pub(crate) fn settle_costs(&mut self) {
+        self.clock += keel_abi::Span::from_ns(self.spent_ps / 1000);
+        self.spent_ps %= 1000;
+    }
+}

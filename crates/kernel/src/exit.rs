@@ -1,0 +1,29 @@
+//! How a scheduler ended, in the kernel's own words.
+
+use keel_abi::scx::ExitKind;
+use keel_abi::{CpuId, Instant};
+
+/// The end of a scheduler (`struct scx_exit_info`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// How.
+    pub kind: ExitKind,
+    /// The code that `scx_bpf_exit()` gave, or 0.
+    pub code: i64,
+    /// What exactly, such as `non-existent DSQ 0x2a for worker[1007]`.
+    pub message: String,
+    /// Where it was noticed.
+    pub cpu: CpuId,
+    /// When.
+    pub at: Instant,
+}
+
+impl Exit {
+    /// The kernel's line: the reason, and in brackets what exactly.
+    pub fn sentence(&self) -> String {
+        match self.message.is_empty() {
+            true => self.kind.reason().to_owned(),
+            false => format!("{} ({})", self.kind.reason(), self.message),
+        }
+    }
+}

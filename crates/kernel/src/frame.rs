@@ -1,0 +1,139 @@
+//! What a CPU has left to do in the kernel, as a stack of small frames.
+//!
+//! A path of the kernel (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock
+//! waits, because there it may be held up while other CPUs go on. Each frame is one short
+//! function in [`crate::path`] or [`crate::scx`]; the frame for what follows is pushed first.
+
+use keel_abi::task::ObjectId;
+use keel_abi::{CpuId, TaskId};
+
+/// One step of a kernel path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    /// Goes on with the innermost suspended callback.
+    Resume,
+    /// Gives a runqueue lock back.
+    Unlock { rq: CpuId },
+
+    /// Carries on with the current task's program.
+    Act,
+    /// Takes the next interrupt from the inbox.
+    Interrupt,
+    /// Tells one CPU what a callback's kick asked for.
+    Kick { target: CpuId, flags: u64 },
+
+    /// `try_to_wake_up()`: chooses a CPU.
+    Wake { task: TaskId, flags: u64, waker: TaskId },
+    /// The choice of `ops.select_cpu` is in.
+    WakeSelected { task: TaskId, flags: u64, waker: TaskId },
+    /// Takes the chosen runqueue's lock.
+    WakeLock { task: TaskId, target: CpuId, flags: u64, waker: TaskId },
+    /// `ttwu_do_activate()`.
+    WakeActivate { task: TaskId, target: CpuId, flags: u64, waker: TaskId },
+    /// `wakeup_preempt()` and `task_woken_scx()`.
+    Woken { task: TaskId, target: CpuId },
+
+    /// `enqueue_task_scx()` after `ops.runnable`, then `do_enqueue_task()`.
+    Enqueue { task: TaskId, enq_flags: u64 },
+    /// `ops.enqueue` has returned.
+    Enqueued { task: TaskId, enq_flags: u64 },
+
+    /// `__schedule()`: takes the own runqueue's lock.
+    Schedule,
+    /// Takes a blocking task off the runqueue.
+    Deactivate,
+    /// `ops.quiescent`, after `ops.stopping`.
+    Quiesce { task: TaskId },
+    /// `dequeue_task_scx()`'s end.
+    Deactivated { task: TaskId },
+    /// `balance_one()`.
+    Pick,
+    /// Calls `ops.dispatch`; this many calls are left for this pick.
+    Dispatch { left: u32 },
+    /// `ops.dispatch` has returned.
+    Dispatched { left: u32 },
+    /// Nothing was found.
+    NothingFound,
+    /// `put_prev_set_next_task()`.
+    Switch { next: TaskId },
+    /// `put_prev_task_scx()` after `ops.stopping`.
+    PutPrev { prev: TaskId, next: TaskId },
+    /// `set_next_task_scx()` or `set_next_task_idle()`.
+    SetNext { prev: TaskId, next: TaskId },
+    /// `ops.running` or `ops.update_idle` has returned.
+    Scheduled { prev: TaskId },
+
+    /// `task_tick_scx()`: takes the own runqueue's lock.
+    Tick,
+    /// Charges the current task and calls `ops.tick`.
+    TickLocked,
+    /// `ops.tick` has returned.
+    Ticked,
+
+    /// `yield_task_scx()`: takes the own runqueue's lock.
+    Yield,
+    /// Calls `ops.yield`.
+    YieldLocked,
+    /// `ops.yield` has returned.
+    Yielded,
+
+    /// A new task: `ops.init_task`.
+    ForkInit { child: TaskId, parent: TaskId },
+    /// `ops.init_task` has returned.
+    ForkInited { child: TaskId, parent: TaskId },
+    /// `ops.set_weight`, after `ops.enable`.
+    ForkWeight { child: TaskId, parent: TaskId },
+    /// `wake_up_new_task()`.
+    ForkWake { child: TaskId, parent: TaskId },
+
+    /// A dead task: `ops.disable`.
+    Reap { task: TaskId },
+    /// `ops.exit_task`.
+    ReapExit { task: TaskId },
+    /// Forgets it.
+    Reaped { task: TaskId },
+
+    /// The current task's nice value changes: takes its runqueue's lock.
+    SetNice { task: TaskId, nice: i8 },
+    /// `ops.quiescent`, before a change.
+    ChangeQuiesce { task: TaskId },
+    /// The change itself, the task taken off its runqueue.
+    ChangeNice { task: TaskId, nice: i8 },
+    /// The current task's CPUs change to a set of its spec's steps.
+    SetCpus { task: TaskId, step: u32 },
+    /// The change itself.
+    ChangeCpus { task: TaskId, step: u32 },
+    /// Puts a changed task back where it was.
+    Restore { task: TaskId },
+    /// `ops.running` again, for a changed task that runs.
+    RestoreRunning { task: TaskId },
+    /// A task that may not stay where it is moves (`migration_cpu_stop()`).
+    PushAway { task: TaskId },
+    /// It has left its CPU.
+    PushedAway { task: TaskId },
+    /// It joins another runqueue.
+    MoveLock { task: TaskId, target: CpuId },
+
+    /// A woken waiter of a condition takes its mutex.
+    Relock { mutex: ObjectId },
+
+    /// A BPF timer's function.
+    RunBpfTimer { timer: u32 },
+    /// It has returned.
+    BpfTimerDone { timer: u32 },
+
+    /// Enabling: `ops.init` has returned.
+    Inited,
+    /// Enabling: the next existing task.
+    EnableTask { task: TaskId },
+    /// Enabling: its `ops.init_task` has returned.
+    EnableInited { task: TaskId },
+    /// Enabling: all tasks are in.
+    EnableDone,
+    /// Disabling: the next task.
+    DisableTask { task: TaskId },
+    /// Disabling: `ops.exit`.
+    DisableExit,
+    /// The scheduler is gone.
+    Disabled,
+}

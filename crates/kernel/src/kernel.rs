@@ -1,0 +1,261 @@
+//! The state of the simulated kernel, and the small acts that every path shares: charging costs,
+//! taking a runqueue's lock, telling events, ending the scheduler.
+
+use crate::actor::sync::Objects;
+use crate::call::iter::Cursors;
+use crate::call::spin::SpinLocks;
+use crate::call::timer::Timers;
+use crate::cost::KernelLines;
+use crate::cost::lock::VirtualLock;
+use crate::cpu::{Cpu, Irq};
+use crate::event::EventQueue;
+use crate::exit::Exit;
+use crate::idle::IdleMasks;
+use crate::layout::TASK_STRIDE;
+use crate::machine::Machine;
+use crate::out::Out;
+use crate::rng::Rng;
+use crate::scx::Scx;
+use crate::scx::queues::{QueueId, Queues};
+use crate::setup::MAX_TASKS;
+use crate::task::{Task, Tasks};
+use keel_abi::bpf::Ea;
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::task::Workload;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Class, Lock, What};
+
+/// What a run counts whether or not anybody listens to its events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Times a CPU went from one task to another, idle included.
+    pub switches: u64,
+    /// Times a blocked task became runnable.
+    pub wakeups: u64,
+    /// Callbacks of the scheduler.
+    pub callbacks: u64,
+    /// BPF instructions.
+    pub insns: u64,
+    /// Time in callbacks.
+    pub callback_time: Span,
+    /// Time waiting for locks.
+    pub lock_wait: Span,
+    /// Callbacks that were held up by an earlier event on another CPU.
+    pub suspensions: u64,
+    /// Tasks made.
+    pub forks: u64,
+}
+
+/// The simulated kernel.
+pub(crate) struct Kernel {
+    pub(crate) machine: Machine,
+    pub(crate) queue: EventQueue,
+    /// The latest moment that anything has been done at; never goes back.
+    pub(crate) now: Instant,
+    pub(crate) end: Instant,
+    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) tasks: Tasks,
+    pub(crate) queues: Queues,
+    pub(crate) idle: IdleMasks,
+    pub(crate) lines: KernelLines,
+    pub(crate) scx: Scx,
+    pub(crate) workload: Workload,
+    pub(crate) objects: Objects,
+    pub(crate) spins: SpinLocks,
+    pub(crate) timers: Timers,
+    pub(crate) out: Out,
+    pub(crate) counters: Counters,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) seed: u64,
+    /// Address of the first `task_struct`, and the distance to the next.
+    pub(crate) task_base: Ea,
+    pub(crate) next_pid: u32,
+    pub(crate) tick: Span,
+    /// What a call of each function costs, in picoseconds, by [`crate::call::F`].
+    pub(crate) call_costs: Vec<u64>,
+    /// DSQ iterations in progress.
+    pub(crate) cursors: Cursors,
+    /// The locks of the global and user queues, by handle.
+    pub(crate) queue_locks: Vec<VirtualLock>,
+    /// Where BPF sees the mask of online CPUs.
+    pub(crate) online_mask: Ea,
+    /// What the scheduler draws random numbers from.
+    pub(crate) rng: Rng,
+    /// What the scheduler printed.
+    pub(crate) log: Vec<(Instant, String)>,
+}
+
+impl Kernel {
+    #[inline]
+    pub(crate) fn cpu(&mut self, c: CpuId) -> &mut Cpu {
+        &mut self.cpus[c.index()]
+    }
+
+    #[inline]
+    pub(crate) fn task(&mut self, task: TaskId) -> &mut Task {
+        &mut self.tasks[task]
+    }
+
+    /// Lets a step of `c` cost `ns` nanoseconds.
+    #[inline]
+    pub(crate) fn charge_ns(&mut self, c: CpuId, ns: u64) {
+        self.charge_ps(c, ns * 1000);
+    }
+
+    /// Lets a step of `c` cost `ps` picoseconds.
+    #[inline]
+    pub(crate) fn charge_ps(&mut self, c: CpuId, ps: u64) {
+        self.cpus[c.index()].spent_ps += ps;
+    }
+
+    /// Tells an event at the present moment.
+    #[inline]
+    pub(crate) fn tell(&mut self, class: Class, c: CpuId, what: What) {
+        self.out.tell(class, self.now, c, what);
+    }
+
+    /// Tries to take `rq`'s lock for `c`. Where it is held by a CPU that is held up itself, `c`
+    /// gets in line and this says no: its present frame must be pushed again, and is run once
+    /// the lock is free. The wait for a lock that is known to become free is charged.
+    pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+        let me = &self.cpus[c.index()];
+        let now = me.clock + Span::from_ns(me.spent_ps / 1000);
+        let lock = &mut self.cpus[rq.index()].lock;
+        match lock.holder {
+            Some(holder) if holder == c => return true,
+            Some(_) => {
+                lock.waiters.push_back(c);
+                self.cpus[c.index()].parked = true;
+                return false;
+            }
+            None => {}
+        }
+        lock.holder = Some(c);
+        let waited = lock.free_at.since(now);
+        let mut cost_ps = self.machine.costs.lock_acquire_ns * 1000;
+        cost_ps += self.lines.write_runqueue_ps(rq, c);
+        if waited > Span::ZERO {
+            cost_ps += waited.as_ns() * 1000 + self.machine.costs.lock_handover_ns * 1000;
+            self.waited_for(c, Lock::Runqueue(rq), waited);
+        }
+        self.charge_ps(c, cost_ps);
+        true
+    }
+
+    /// Takes a queue's lock for as long as linking a task takes; returns the price.
+    pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) -> u64 {
+        let me = &self.cpus[c.index()];
+        let now = me.clock + Span::from_ns(me.spent_ps / 1000);
+        if queue.index() >= self.queue_locks.len() {
+            self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
+        }
+        let costs = &self.machine.costs;
+        let lock = &mut self.queue_locks[queue.index()];
+        let taken = lock.acquire(now, c, costs, 0).expect("a queue's lock is given back at once");
+        lock.release(taken.at + Span::from_ns(costs.lock_acquire_ns));
+        if taken.waited > Span::ZERO {
+            let dsq = self.queues.table.queue(queue).id();
+            self.waited_for(c, Lock::Dsq(dsq), taken.waited);
+        }
+        taken.at.since(now).as_ns() * 1000
+    }
+
+    /// The `task_struct` of a CPU's idle task: behind those of the tasks.
+    pub(crate) fn idle_task_ea(&self, cpu: CpuId) -> Ea {
+        self.task_base.offset(TASK_STRIDE * (MAX_TASKS + u64::from(cpu.0)))
+    }
+
+    pub(crate) fn waited_for(&mut self, c: CpuId, lock: Lock, waited: Span) {
+        self.counters.lock_wait += waited;
+        self.tell(Class::COSTS, c, What::LockWait { lock, waited });
+    }
+
+    /// Gives `rq`'s lock back at `c`'s clock, to the first in line if there is one.
+    pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
+        let at = self.cpus[c.index()].clock;
+        let test_and_set = self.machine.costs.lock_per_waiter_ns;
+        let base = self.machine.costs.lock_handover_ns;
+        let lock = &mut self.cpus[rq.index()].lock;
+        debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
+        lock.free_at = at;
+        lock.holder = lock.waiters.pop_front();
+        let Some(next) = lock.holder else { return };
+        let handover = Span::from_ns(base + test_and_set * lock.waiters.len() as u64);
+        let waiter = &mut self.cpus[next.index()];
+        let resumes = waiter.clock.max(at) + handover;
+        let waited = resumes.since(waiter.clock);
+        waiter.clock = resumes;
+        waiter.parked = false;
+        self.queue.set_cpu(next, resumes);
+        self.waited_for(next, Lock::Runqueue(rq), waited);
+    }
+
+    /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).
+    pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
+        let from = &self.cpus[c.index()];
+        let at = from.clock + Span::from_ns(from.spent_ps / 1000);
+        let ipi = Span::from_ns(self.machine.costs.ipi_ns);
+        let to = &mut self.cpus[target.index()];
+        if to.need_resched {
+            return;
+        }
+        to.need_resched = true;
+        if target == c {
+            to.resched_at = at;
+            return;
+        }
+        to.resched_at = at + ipi;
+        if to.in_user {
+            let at = to.resched_at.min(self.queue.cpu_at(target));
+            self.queue.set_cpu(target, at);
+        }
+        let send_ns = self.machine.costs.ipi_send_ns;
+        self.charge_ns(c, send_ns);
+    }
+
+    /// Interrupts `c` at `at`, or as soon as it leaves the kernel.
+    pub(crate) fn interrupt(&mut self, c: CpuId, at: Instant, irq: Irq) {
+        let cpu = &mut self.cpus[c.index()];
+        cpu.inbox.push_back(irq);
+        if cpu.in_user {
+            let at = at.min(self.queue.cpu_at(c));
+            self.queue.set_cpu(c, at);
+        }
+    }
+
+    /// The callback's entry, where the scheduler has one.
+    #[inline]
+    pub(crate) fn has(&self, op: Op) -> bool {
+        self.scx.entries[op as usize].is_some()
+    }
+
+    /// Ends the scheduler; the first end counts (`scx_claim_exit()`).
+    pub(crate) fn end_scheduler(&mut self, c: CpuId, kind: ExitKind, code: i64, message: String) {
+        if self.exit.is_none() {
+            self.exit = Some(Exit { kind, code, message, cpu: c, at: self.now });
+        }
+    }
+
+    /// A runtime error (`scx_error()`).
+    pub(crate) fn error(&mut self, c: CpuId, message: String) {
+        self.end_scheduler(c, ExitKind::Error, 0, message);
+    }
+
+    /// `name[pid]`, as the kernel names tasks in its messages.
+    pub(crate) fn name_of(&self, task: TaskId) -> String {
+        format!("{}[{}]", self.comm(task), self.tasks[task].pid)
+    }
+
+    /// The first 15 bytes of the task's name.
+    pub(crate) fn comm(&self, task: TaskId) -> String {
+        let name = match self.tasks[task].spec {
+            Some(spec) => self.workload.tasks[spec as usize].name.as_str(),
+            None => "init",
+        };
+        let mut end = name.len().min(15);
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        name[..end].to_owned()
+    }
+}

@@ -1,0 +1,106 @@
+//! The `task_struct` that BPF sees: written whenever the kernel's own task changes, and never read
+//! back but for the slice and the vtime, which lie only there.
+
+use crate::kernel::Kernel;
+use crate::layout::{self, task as field};
+use crate::scx::write_mask;
+use keel_abi::TaskId;
+use keel_abi::bpf::World;
+use keel_abi::scx::ent;
+
+/// `PF_IDLE`.
+const PF_IDLE: u32 = 2;
+/// `PF_EXITING`.
+const PF_EXITING: u32 = 4;
+/// The nice value 0 among the kernel's priorities.
+const DEFAULT_PRIO: i32 = 120;
+/// Milliseconds a jiffy, in nanoseconds, whatever the machine's HZ: only differences matter.
+const JIFFY_NS: u64 = 1_000_000;
+
+impl Kernel {
+    /// A whole new one.
+    pub(crate) fn mirror_new<W: World>(&mut self, world: &mut W, task: TaskId, parent: TaskId) {
+        let t = &self.tasks[task];
+        let at = t.ea;
+        let mut comm = [0; 16];
+        let name = self.comm(task);
+        comm[..name.len()].copy_from_slice(name.as_bytes());
+        let parent_ea = if parent.is_idle() { self.task_base } else { self.tasks[parent].ea };
+        let put = |world: &mut W, offset: u64, bytes: &[u8]| world.put(at.offset(offset), bytes);
+        put(world, field::PID, &t.pid.0.to_le_bytes());
+        put(world, field::TGID, &t.pid.0.to_le_bytes());
+        put(world, field::COMM, &comm);
+        put(world, field::REAL_PARENT, &parent_ea.0.to_le_bytes());
+        put(world, field::GROUP_LEADER, &at.0.to_le_bytes());
+        put(world, field::CPUS_PTR, &at.offset(field::CPUS_MASK).0.to_le_bytes());
+        put(world, field::MM, &at.0.to_le_bytes());
+        put(world, field::SCX_SLICE, &keel_abi::scx::SLICE_DFL_NS.to_le_bytes());
+        self.mirror_nice(world, task);
+        self.mirror_cpus(world, task);
+        self.mirror_cpu(world, task);
+        self.mirror_flags(world, task);
+        self.mirror_runnable_at(world, task);
+    }
+
+    /// The idle tasks, one a CPU: `swapper/N`, pid 0.
+    pub(crate) fn mirror_idle_tasks<W: World>(&self, world: &mut W) {
+        for number in 0..self.cpus.len() as u32 {
+            let at = self.idle_task_ea(keel_abi::CpuId(number));
+            let name = format!("swapper/{number}");
+            world.put(at.offset(field::COMM), name.as_bytes());
+            world.put(at.offset(field::FLAGS), &PF_IDLE.to_le_bytes());
+            world.put(at.offset(field::THREAD_INFO_CPU), &number.to_le_bytes());
+            world.put(at.offset(field::CPUS_PTR), &at.offset(field::CPUS_MASK).0.to_le_bytes());
+            world.put(at.offset(field::NR_CPUS_ALLOWED), &1u32.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn mirror_nice<W: World>(&self, world: &mut W, task: TaskId) {
+        let t = &self.tasks[task];
+        let prio = DEFAULT_PRIO + i32::from(t.nice);
+        world.put(t.ea.offset(field::SCX_WEIGHT), &t.weight.to_le_bytes());
+        world.put(t.ea.offset(field::STATIC_PRIO), &prio.to_le_bytes());
+        world.put(t.ea.offset(field::PRIO), &prio.to_le_bytes());
+    }
+
+    pub(crate) fn mirror_cpus<W: World>(&self, world: &mut W, task: TaskId) {
+        let t = &self.tasks[task];
+        world.put(t.ea.offset(field::NR_CPUS_ALLOWED), &t.nr_allowed.to_le_bytes());
+        world.put(t.ea.offset(field::CPUS_MASK), &[0; layout::cpumask::SIZE as usize]);
+        write_mask(world, t.ea.offset(field::CPUS_MASK), t.cpus.words());
+    }
+
+    pub(crate) fn mirror_cpu<W: World>(&self, world: &mut W, task: TaskId) {
+        let t = &self.tasks[task];
+        world.put(t.ea.offset(field::THREAD_INFO_CPU), &t.cpu.0.to_le_bytes());
+        world.put(t.ea.offset(field::WAKE_CPU), &t.wake_cpu.0.to_le_bytes());
+    }
+
+    /// `p->scx.flags`.
+    pub(crate) fn mirror_flags<W: World>(&self, world: &mut W, task: TaskId) {
+        let t = &self.tasks[task];
+        let at = t.ea.offset(field::SCX_FLAGS);
+        let flags = (world.u32_at(at) & !ent::QUEUED) | if t.queued { ent::QUEUED } else { 0 };
+        world.put(at, &flags.to_le_bytes());
+    }
+
+    /// `p->scx.flags` says that the scheduler has the task.
+    pub(crate) fn mirror_enabled<W: World>(&self, world: &mut W, task: TaskId) {
+        let at = self.tasks[task].ea.offset(field::SCX_FLAGS);
+        let flags = (world.u32_at(at) & ent::QUEUED) | ent::STATE_ENABLED;
+        world.put(at, &flags.to_le_bytes());
+    }
+
+    /// `PF_EXITING`.
+    pub(crate) fn mirror_exiting<W: World>(&self, world: &mut W, task: TaskId) {
+        let at = self.tasks[task].ea.offset(field::FLAGS);
+        let flags = world.u32_at(at) | PF_EXITING;
+        world.put(at, &flags.to_le_bytes());
+    }
+
+    pub(crate) fn mirror_runnable_at<W: World>(&self, world: &mut W, task: TaskId) {
+        let t = &self.tasks[task];
+        let jiffies = t.runnable_at.as_ns() / JIFFY_NS;
+        world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
+    }
+}

@@ -1,0 +1,63 @@
+//! Events on their way to whoever listens, in batches, so that the paths that tell them pay a
+//! push and nothing else; and nothing at all where nobody listens.
+
+use keel_abi::{CpuId, Instant};
+use keel_trace::{Class, Event, Meta, Sink, What};
+
+/// How many events go out at once.
+const BATCH: usize = 512;
+
+/// Events and metas not yet handed to the sink, in order.
+#[derive(Debug)]
+pub(crate) struct Out {
+    wants: Class,
+    events: Vec<Event>,
+    /// Each with the number of events before it.
+    metas: Vec<(usize, Instant, Meta)>,
+}
+
+impl Out {
+    pub(crate) fn new(wants: Class) -> Self {
+        let room = if wants == Class::NONE { 0 } else { BATCH * 2 };
+        Self { wants, events: Vec::with_capacity(room), metas: Vec::new() }
+    }
+
+    /// Does anybody want events of this class?
+    #[inline]
+    pub(crate) fn wants(&self, class: Class) -> bool {
+        self.wants.has(class)
+    }
+
+    #[inline]
+    pub(crate) fn tell(&mut self, class: Class, at: Instant, cpu: CpuId, what: What) {
+        if self.wants.has(class) {
+            self.events.push(Event { at, cpu, what });
+        }
+    }
+
+    pub(crate) fn tell_meta(&mut self, at: Instant, meta: Meta) {
+        if self.wants != Class::NONE {
+            self.metas.push((self.events.len(), at, meta));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.events.len() >= BATCH
+    }
+
+    pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
+        let mut done = 0;
+        for (before, at, meta) in self.metas.drain(..) {
+            if before > done {
+                sink.events(&self.events[done..before]);
+                done = before;
+            }
+            sink.meta(at, &meta);
+        }
+        if done < self.events.len() {
+            sink.events(&self.events[done..]);
+        }
+        self.events.clear();
+    }
+}

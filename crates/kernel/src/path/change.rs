@@ -1,0 +1,133 @@
+//! Changes of a running task's own properties: its nice value and its CPUs. As in the kernel the
+//! task is taken off its runqueue around the change (`sched_change_begin()`): `ops.stopping` and
+//! `ops.quiescent` before, `ops.runnable` and `ops.running` after, without an enqueue.
+
+use crate::frame::Frame;
+use crate::sim::Sim;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{Op, deq, weight_of_nice};
+use keel_abi::task::Step;
+use keel_abi::{CpuId, CpuSet, TaskId};
+use keel_trace::{Class, What};
+
+/// `ENQUEUE_RESTORE` and `DEQUEUE_SAVE` have the same bit.
+const SAVE_RESTORE: u64 = 2;
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::SetNice`].
+    pub(crate) fn set_nice(&mut self, c: CpuId, task: TaskId, nice: i8) {
+        self.begin_change(c, Frame::SetNice { task, nice }, Frame::ChangeNice { task, nice }, task);
+    }
+
+    /// [`Frame::SetCpus`].
+    pub(crate) fn set_cpus(&mut self, c: CpuId, task: TaskId, step: u32) {
+        self.begin_change(c, Frame::SetCpus { task, step }, Frame::ChangeCpus { task, step }, task);
+    }
+
+    /// Pushes what is to come, last first, and starts with `ops.stopping`.
+    fn begin_change(&mut self, c: CpuId, again: Frame, change: Frame, task: TaskId) {
+        debug_assert_eq!(self.k.cpu(c).curr, task, "a task changes itself");
+        if !self.k.lock_rq(c, c) {
+            return self.k.cpu(c).stack.push(again);
+        }
+        self.k.update_curr(self.vm.world(), c);
+        self.k.cpu(c).stack.extend([Frame::Restore { task }, change, Frame::ChangeQuiesce { task }]);
+        let ea = self.k.tasks[task].ea;
+        self.start(c, Op::Stopping, task, &[ea.0, 0]);
+    }
+
+    /// [`Frame::ChangeQuiesce`].
+    pub(crate) fn change_quiesce(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
+        self.k.task(task).queued = false;
+        self.k.mirror_flags(self.vm.world(), task);
+        self.start(c, Op::Quiescent, task, &[ea.0, SAVE_RESTORE | deq::SCHED_CHANGE]);
+    }
+
+    /// [`Frame::ChangeNice`]: `reweight_task_scx()`.
+    pub(crate) fn change_nice(&mut self, c: CpuId, task: TaskId, nice: i8) {
+        let weight = weight_of_nice(nice);
+        let t = self.k.task(task);
+        t.nice = nice;
+        t.weight = weight;
+        let ea = t.ea;
+        self.k.mirror_nice(self.vm.world(), task);
+        self.k.tell_task(task);
+        self.start(c, Op::SetWeight, task, &[ea.0, u64::from(weight)]);
+    }
+
+    /// [`Frame::ChangeCpus`]: `set_cpus_allowed_scx()`.
+    pub(crate) fn change_cpus(&mut self, c: CpuId, task: TaskId, step: u32) {
+        let cpus = self.k.wanted_cpus(task, step);
+        let t = self.k.task(task);
+        t.nr_allowed = cpus.len() as u32;
+        t.cpus = cpus;
+        let (ea, mask) = (t.ea, t.ea.offset(crate::layout::task::CPUS_MASK));
+        self.k.mirror_cpus(self.vm.world(), task);
+        self.k.tell_task(task);
+        self.start(c, Op::SetCpumask, task, &[ea.0, mask.0]);
+    }
+
+    /// [`Frame::Restore`]: back on the runqueue, and on the CPU.
+    pub(crate) fn restore(&mut self, c: CpuId, task: TaskId) {
+        self.k.task(task).queued = true;
+        self.k.mirror_flags(self.vm.world(), task);
+        let ea = self.k.tasks[task].ea;
+        self.k.cpu(c).stack.push(Frame::RestoreRunning { task });
+        self.start(c, Op::Runnable, task, &[ea.0, SAVE_RESTORE]);
+    }
+
+    /// [`Frame::RestoreRunning`].
+    pub(crate) fn restore_running(&mut self, c: CpuId, task: TaskId) {
+        let t = &self.k.tasks[task];
+        let (ea, stays) = (t.ea, t.allows(c));
+        self.k.cpu(c).stack.push(if stays { Frame::Unlock { rq: c } } else { Frame::PushAway { task } });
+        self.start(c, Op::Running, task, &[ea.0]);
+    }
+
+    /// [`Frame::PushAway`]: the task may not stay on this CPU, and the stopper takes its place.
+    pub(crate) fn push_away(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
+        self.k.update_curr(self.vm.world(), c);
+        self.k.cpu(c).stack.push(Frame::PushedAway { task });
+        self.start(c, Op::Stopping, task, &[ea.0, 1]);
+    }
+
+    /// [`Frame::PushedAway`].
+    pub(crate) fn pushed_away(&mut self, c: CpuId, task: TaskId) {
+        let target = self.k.fallback_cpu(task);
+        self.k.cpu(c).nr_running -= 1;
+        self.k.switch_to(c, task, TaskId::IDLE);
+        self.k.resched(c, c);
+        self.k.tell(Class::CORE, c, What::Migrate { task, from: c, to: target });
+        let migration_ns = self.k.machine.costs.migration_ns;
+        self.k.charge_ns(c, migration_ns);
+        self.k.cpu(c).stack.extend([Frame::MoveLock { task, target }, Frame::Unlock { rq: c }]);
+    }
+
+    /// [`Frame::MoveLock`]: enqueued afresh on another CPU; `ops.runnable` isn't called, because
+    /// the task was runnable all along.
+    pub(crate) fn move_lock(&mut self, c: CpuId, task: TaskId, target: CpuId) {
+        if !self.k.lock_rq(c, target) {
+            return self.k.cpu(c).stack.push(Frame::MoveLock { task, target });
+        }
+        let t = self.k.task(task);
+        t.cpu = target;
+        t.wake_cpu = target;
+        self.k.mirror_cpu(self.vm.world(), task);
+        self.k.set_runnable(self.vm.world(), task);
+        self.k.cpu(target).nr_running += 1;
+        self.k.cpu(c).stack.extend([Frame::Woken { task, target }, Frame::Enqueue { task, enq_flags: 0 }]);
+    }
+}
+
+impl crate::kernel::Kernel {
+    /// What a step of the task's program confines it to; an empty set means all CPUs.
+    fn wanted_cpus(&self, task: TaskId, step: u32) -> CpuSet {
+        let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
+        match &self.workload.tasks[spec as usize].steps[step as usize] {
+            Step::Affinity(cpus) if !cpus.is_empty() => cpus.clone(),
+            _ => CpuSet::first(self.cpus.len() as u32),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! New tasks and dead ones: `sched_fork()`, `wake_up_new_task()`, `sched_ext_dead()`.
+
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::layout::TASK_STRIDE;
+use crate::rng::Rng;
+use crate::setup::MAX_TASKS;
+use crate::sim::Sim;
+use crate::task::{Doing, OpsState, State, Task};
+use keel_abi::bpf::{Ea, Engine, Owner, World};
+use keel_abi::scx::{Op, wake, weight_of_nice};
+use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
+use keel_trace::{Meta, TaskInfo};
+
+impl<E: Engine> Sim<E> {
+    /// Makes an instance of a task of the workload and starts it on its way.
+    pub(crate) fn fork(&mut self, c: CpuId, spec: u32, parent: TaskId) {
+        if self.k.tasks.len() as u64 >= MAX_TASKS {
+            return self.k.error(c, format!("fork: no more than {MAX_TASKS} tasks"));
+        }
+        let fork_ns = self.k.machine.costs.fork_ns;
+        self.k.charge_ns(c, fork_ns);
+        let child = self.k.make_task(self.vm.world(), Some(spec), c, parent);
+        self.k.cpu(c).stack.push(Frame::ForkInit { child, parent });
+    }
+
+    /// [`Frame::ForkInit`].
+    pub(crate) fn fork_init(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
+        self.k.cpu(c).stack.push(Frame::ForkInited { child, parent });
+        self.init_task(c, child, true);
+    }
+
+    /// Calls `ops.init_task`.
+    pub(crate) fn init_task(&mut self, c: CpuId, task: TaskId, fork: bool) {
+        let ea = self.k.tasks[task].ea;
+        let args = self.k.scx.scratch;
+        self.vm.world().put(args, &u64::from(fork).to_le_bytes());
+        self.vm.world().put(args.offset(8), &[0; 8]);
+        self.start(c, Op::InitTask, task, &[ea.0, args.0]);
+    }
+
+    /// [`Frame::ForkInited`]: an error aborts the fork; else `ops.enable`.
+    pub(crate) fn fork_inited(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
+        let answer = self.k.cpu(c).returned as i32;
+        if answer != 0 {
+            self.k.task(child).state = State::Dead;
+            return;
+        }
+        self.k.mirror_enabled(self.vm.world(), child);
+        let ea = self.k.tasks[child].ea;
+        self.k.cpu(c).stack.push(Frame::ForkWeight { child, parent });
+        self.start(c, Op::Enable, child, &[ea.0]);
+    }
+
+    /// [`Frame::ForkWeight`].
+    pub(crate) fn fork_weight(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
+        let (ea, weight) = (self.k.tasks[child].ea, self.k.tasks[child].weight);
+        self.k.cpu(c).stack.push(Frame::ForkWake { child, parent });
+        self.start(c, Op::SetWeight, child, &[ea.0, u64::from(weight)]);
+    }
+
+    /// [`Frame::ForkWake`].
+    pub(crate) fn fork_wake(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
+        self.k.cpu(c).stack.push(Frame::Wake { task: child, flags: wake::FORK, waker: parent });
+    }
+
+    /// [`Frame::Reap`]: a dead task leaves the scheduler: `ops.disable`, then `ops.exit_task`.
+    pub(crate) fn reap(&mut self, c: CpuId, task: TaskId) {
+        let exit_ns = self.k.machine.costs.exit_ns;
+        self.k.charge_ns(c, exit_ns);
+        let ea = self.k.tasks[task].ea;
+        self.k.cpu(c).stack.push(Frame::ReapExit { task });
+        self.start(c, Op::Disable, task, &[ea.0]);
+    }
+
+    /// [`Frame::ReapExit`].
+    pub(crate) fn reap_exit(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
+        let args = self.k.scx.scratch;
+        self.vm.world().put(args, &[0; 8]);
+        self.k.cpu(c).stack.push(Frame::Reaped { task });
+        self.start(c, Op::ExitTask, task, &[ea.0, args.0]);
+    }
+
+    /// [`Frame::Reaped`].
+    pub(crate) fn reaped(&mut self, _c: CpuId, task: TaskId) {
+        self.vm.world().storage_forget(Owner::Task(task.0));
+        let t = self.k.task(task);
+        t.loops = Vec::new();
+        t.timers = Vec::new();
+    }
+}
+
+impl Kernel {
+    /// Makes a task and its `task_struct`. The child starts where its maker runs.
+    pub(crate) fn make_task<W: World>(
+        &mut self,
+        world: &mut W,
+        spec: Option<u32>,
+        c: CpuId,
+        parent: TaskId,
+    ) -> TaskId {
+        let all = CpuSet::first(self.cpus.len() as u32);
+        let (nice, wanted) = match spec {
+            Some(spec) => {
+                let spec = &self.workload.tasks[spec as usize];
+                (spec.nice, spec.cpus.clone())
+            }
+            None => (0, CpuSet::new()),
+        };
+        let cpus = if wanted.is_empty() { all } else { wanted };
+        let number = self.tasks.len() as u64;
+        let pid = Pid(self.next_pid);
+        self.next_pid += 1;
+        let task = self.tasks.push(Task {
+            ea: Ea(self.task_base.0 + number * TASK_STRIDE),
+            cpu: c,
+            wake_cpu: c,
+            state: State::New,
+            queued: false,
+            on_cpu: false,
+            ops_state: OpsState::None,
+            in_custody: false,
+            deferred: false,
+            reset_runnable_at: true,
+            watched: false,
+            direct: None,
+            queue: None,
+            runnable_at: self.now,
+            exec_start: self.now,
+            cpu_time: Span::ZERO,
+            nr_allowed: cpus.len() as u32,
+            cpus,
+            nice,
+            weight: weight_of_nice(nice),
+            pid,
+            spec,
+            doing: Doing::Steps,
+            next_step: 0,
+            loops: Vec::new(),
+            timers: Vec::new(),
+            rng: Rng::new(self.seed, number),
+            counted: 0,
+            yielded: false,
+            sleeps: 0,
+        });
+        self.counters.forks += 1;
+        self.queues.add_task(task);
+        self.lines.add_task(task);
+        self.mirror_new(world, task, parent);
+        self.tell_task(task);
+        task
+    }
+
+    /// Tells who a task is, or what has changed about it.
+    pub(crate) fn tell_task(&mut self, task: TaskId) {
+        if self.tasks[task].spec.is_none() {
+            return;
+        }
+        let name = self.full_name(task);
+        let t = &self.tasks[task];
+        let info = TaskInfo { task, pid: t.pid, name, nice: t.nice, cpus: t.cpus.clone() };
+        self.out.tell_meta(self.now, Meta::Task(info));
+    }
+
+    fn full_name(&self, task: TaskId) -> String {
+        match self.tasks[task].spec {
+            Some(spec) => self.workload.tasks[spec as usize].name.clone(),
+            None => "init".to_owned(),
+        }
+    }
+
+    /// Is this moment the end of everything for the task?
+    pub(crate) fn is_dead(&self, task: TaskId) -> bool {
+        self.tasks[task].state == State::Dead
+    }
+
+    /// Arms the next tick of `c`, which has just got a task or ticked. CPUs tick in turn, spread
+    /// over the period.
+    pub(crate) fn arm_tick(&mut self, c: CpuId) {
+        let period = self.tick.as_ns();
+        let phase = period * u64::from(c.0) / self.cpus.len() as u64;
+        let now = self.cpus[c.index()].clock.as_ns();
+        let passed = (now + period - phase) / period;
+        self.cpu(c).tick_at = Instant::from_ns(passed * period + phase);
+    }
+}

@@ -1,0 +1,95 @@
+//! The scheduler core's paths, cut into frames: wakeup, fork, pick and switch, tick, yield,
+//! changes of a task's properties, and kicks.
+
+mod change;
+mod fork;
+mod schedule;
+mod tick;
+mod wake;
+
+mod work;
+
+pub(crate) use wake::SPIN_NS;
+
+use crate::frame::Frame;
+use crate::sim::Sim;
+use keel_abi::CpuId;
+use keel_abi::bpf::Engine;
+
+impl<E: Engine> Sim<E> {
+    /// Takes one step of `c`'s kernel path.
+    pub(crate) fn step(&mut self, c: CpuId, frame: Frame) {
+        match frame {
+            Frame::Resume => self.resume(c),
+            Frame::Unlock { rq } => self.k.unlock_rq(c, rq),
+            Frame::Act => self.act(c),
+            Frame::Interrupt => self.take_interrupt(c),
+            Frame::Kick { target, flags } => self.kick(c, target, flags),
+
+            Frame::Wake { task, flags, waker } => self.wake(c, task, flags, waker),
+            Frame::WakeSelected { task, flags, waker } => self.wake_selected(c, task, flags, waker),
+            Frame::WakeLock { task, target, flags, waker } => self.wake_lock(c, task, target, flags, waker),
+            Frame::WakeActivate { task, target, flags, waker } => {
+                self.wake_activate(c, task, target, flags, waker)
+            }
+            Frame::Woken { task, target } => self.woken(c, task, target),
+
+            Frame::Enqueue { task, enq_flags } => self.enqueue(c, task, enq_flags),
+            Frame::Enqueued { task, enq_flags } => self.enqueued(c, task, enq_flags),
+
+            Frame::Schedule => self.schedule(c),
+            Frame::Deactivate => self.deactivate(c),
+            Frame::Quiesce { task } => self.quiesce(c, task),
+            Frame::Deactivated { task } => self.deactivated(c, task),
+            Frame::Pick => self.pick(c),
+            Frame::Dispatch { left } => self.dispatch(c, left),
+            Frame::Dispatched { left } => self.dispatched(c, left),
+            Frame::NothingFound => self.nothing_found(c),
+            Frame::Switch { next } => self.switch(c, next),
+            Frame::PutPrev { prev, next } => self.put_prev(c, prev, next),
+            Frame::SetNext { prev, next } => self.set_next(c, prev, next),
+            Frame::Scheduled { prev } => self.scheduled(c, prev),
+
+            Frame::Tick => self.tick(c),
+            Frame::TickLocked => self.tick_locked(c),
+            Frame::Ticked => self.ticked(c),
+
+            Frame::Yield => self.yield_cpu(c),
+            Frame::YieldLocked => self.yield_locked(c),
+            Frame::Yielded => self.yielded(c),
+
+            Frame::ForkInit { child, parent } => self.fork_init(c, child, parent),
+            Frame::ForkInited { child, parent } => self.fork_inited(c, child, parent),
+            Frame::ForkWeight { child, parent } => self.fork_weight(c, child, parent),
+            Frame::ForkWake { child, parent } => self.fork_wake(c, child, parent),
+
+            Frame::Reap { task } => self.reap(c, task),
+            Frame::ReapExit { task } => self.reap_exit(c, task),
+            Frame::Reaped { task } => self.reaped(c, task),
+
+            Frame::SetNice { task, nice } => self.set_nice(c, task, nice),
+            Frame::ChangeQuiesce { task } => self.change_quiesce(c, task),
+            Frame::ChangeNice { task, nice } => self.change_nice(c, task, nice),
+            Frame::SetCpus { task, step } => self.set_cpus(c, task, step),
+            Frame::ChangeCpus { task, step } => self.change_cpus(c, task, step),
+            Frame::Restore { task } => self.restore(c, task),
+            Frame::RestoreRunning { task } => self.restore_running(c, task),
+            Frame::PushAway { task } => self.push_away(c, task),
+            Frame::PushedAway { task } => self.pushed_away(c, task),
+            Frame::MoveLock { task, target } => self.move_lock(c, task, target),
+
+            Frame::Relock { mutex } => self.relock(c, mutex),
+
+            Frame::RunBpfTimer { timer } => self.run_bpf_timer(c, timer),
+            Frame::BpfTimerDone { timer } => self.k.timers.ran(timer),
+
+            Frame::Inited => self.inited(c),
+            Frame::EnableTask { task } => self.enable_task(c, task),
+            Frame::EnableInited { task } => self.enable_inited(c, task),
+            Frame::EnableDone => self.enable_done(c),
+            Frame::DisableTask { task } => self.disable_task(c, task),
+            Frame::DisableExit => self.disable_exit(c),
+            Frame::Disabled => self.k.scx.mark_gone(),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Picking the next task and switching to it (`__schedule()`, `balance_one()`,
+//! `put_prev_set_next_task()`).
+
+use crate::frame::Frame;
+use crate::sim::Sim;
+use crate::task::State;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{DSP_MAX_LOOPS, Op, deq, enq, ops_flags};
+use keel_abi::{CpuId, TaskId};
+use keel_trace::event::Why;
+use keel_trace::{Class, What};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Schedule`].
+    pub(crate) fn schedule(&mut self, c: CpuId) {
+        if !self.k.lock_rq(c, c) {
+            return self.k.cpu(c).stack.push(Frame::Schedule);
+        }
+        let schedule_ns = self.k.machine.costs.schedule_ns;
+        self.k.charge_ns(c, schedule_ns);
+        let cpu = self.k.cpu(c);
+        cpu.need_resched = false;
+        cpu.resched_at = keel_abi::Instant::NEVER;
+        let curr = cpu.curr;
+        cpu.stack.push(Frame::Pick);
+        if !curr.is_idle() && matches!(self.k.tasks[curr].state, State::Blocking | State::Exiting) {
+            self.k.cpu(c).stack.push(Frame::Deactivate);
+        }
+    }
+
+    /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies.
+    pub(crate) fn deactivate(&mut self, c: CpuId) {
+        let task = self.k.cpu(c).curr;
+        self.k.update_curr(self.vm.world(), c);
+        let t = self.k.task(task);
+        t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
+        let ea = t.ea;
+        self.k.cpu(c).stack.push(Frame::Quiesce { task });
+        self.start(c, Op::Stopping, task, &[ea.0, 0]);
+    }
+
+    /// [`Frame::Quiesce`].
+    pub(crate) fn quiesce(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
+        self.k.cpu(c).stack.push(Frame::Deactivated { task });
+        self.start(c, Op::Quiescent, task, &[ea.0, deq::SLEEP]);
+    }
+
+    /// [`Frame::Deactivated`].
+    pub(crate) fn deactivated(&mut self, c: CpuId, task: TaskId) {
+        self.k.cpu(c).nr_running -= 1;
+        let t = self.k.task(task);
+        t.queued = false;
+        t.direct = None;
+        self.k.clear_runnable(task, false);
+        self.k.mirror_flags(self.vm.world(), task);
+    }
+
+    /// [`Frame::Pick`]: is there something to run without asking the scheduler?
+    pub(crate) fn pick(&mut self, c: CpuId) {
+        let prev = self.k.cpu(c).curr;
+        if !prev.is_idle() && self.k.tasks[prev].queued {
+            self.k.update_curr(self.vm.world(), c);
+            if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
+                return self.k.cpu(c).stack.push(Frame::Switch { next: prev });
+            }
+        }
+        if let Some(next) = self.k.first_local(c) {
+            return self.k.cpu(c).stack.push(Frame::Switch { next });
+        }
+        self.k.cpu(c).in_balance = true;
+        self.k.cpu(c).stack.push(Frame::Dispatch { left: DSP_MAX_LOOPS });
+    }
+
+    /// [`Frame::Dispatch`]: the global queue first, then the scheduler
+    /// (`scx_dispatch_sched()`).
+    pub(crate) fn dispatch(&mut self, c: CpuId, left: u32) {
+        if self.k.consume_global(self.vm.world(), c) {
+            let next = self.k.first_local(c).expect("something was just moved here");
+            return self.found(c, next);
+        }
+        if !self.k.has(Op::Dispatch) || self.k.scx.bypassing || !self.k.cpu(c).online {
+            return self.k.cpu(c).stack.push(Frame::NothingFound);
+        }
+        let cpu = self.k.cpu(c);
+        cpu.dispatch.dispatched = 0;
+        let prev = cpu.curr;
+        cpu.stack.push(Frame::Dispatched { left });
+        let prev_ea = if prev.is_idle() { 0 } else { self.k.tasks[prev].ea.0 };
+        self.start(c, Op::Dispatch, prev, &[u64::from(c.0), prev_ea]);
+    }
+
+    /// [`Frame::Dispatched`]: what `ops.dispatch` buffered takes effect; is there something now?
+    pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
+        if !self.k.flush_dispatch(self.vm.world(), c) {
+            self.k.charge_ns(c, super::SPIN_NS);
+            return self.k.cpu(c).stack.push(Frame::Dispatched { left });
+        }
+        let prev = self.k.cpu(c).curr;
+        let world = self.vm.world();
+        if !prev.is_idle() && self.k.tasks[prev].queued && self.k.slice(world, prev) != 0 {
+            return self.found(c, prev);
+        }
+        if let Some(next) = self.k.first_local(c) {
+            return self.found(c, next);
+        }
+        if self.k.consume_global(self.vm.world(), c) {
+            let next = self.k.first_local(c).expect("something was just moved here");
+            return self.found(c, next);
+        }
+        let next = if self.k.cpu(c).dispatch.dispatched == 0 {
+            Frame::NothingFound
+        } else if left <= 1 {
+            self.k.cpu(c).kicks.push((c, 0));
+            Frame::NothingFound
+        } else {
+            Frame::Dispatch { left: left - 1 }
+        };
+        self.k.cpu(c).stack.push(next);
+    }
+
+    fn found(&mut self, c: CpuId, next: TaskId) {
+        self.k.cpu(c).in_balance = false;
+        self.k.cpu(c).stack.push(Frame::Switch { next });
+    }
+
+    /// [`Frame::NothingFound`]: the previous task goes on, unless the scheduler wants to be asked
+    /// even about the last one; else the CPU goes idle.
+    pub(crate) fn nothing_found(&mut self, c: CpuId) {
+        let prev = self.k.cpu(c).curr;
+        let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.scx.bypassing;
+        let keep = !prev.is_idle() && self.k.tasks[prev].queued && !asks;
+        self.found(c, if keep { prev } else { TaskId::IDLE });
+    }
+
+    /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
+    pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
+        let prev = self.k.cpu(c).curr;
+        if !next.is_idle() && self.k.slice(self.vm.world(), next) == 0 {
+            self.k.refill_slice(self.vm.world(), next);
+        }
+        if prev == next && !prev.is_idle() {
+            return self.k.cpu(c).stack.push(Frame::Scheduled { prev: TaskId::IDLE });
+        }
+        if !prev.is_idle() && self.k.tasks[prev].queued {
+            self.k.update_curr(self.vm.world(), c);
+            let ea = self.k.tasks[prev].ea;
+            self.k.cpu(c).stack.push(Frame::PutPrev { prev, next });
+            return self.start(c, Op::Stopping, prev, &[ea.0, 1]);
+        }
+        self.k.cpu(c).stack.push(Frame::SetNext { prev, next });
+        if prev.is_idle() && !next.is_idle() {
+            self.update_idle(c, false, true);
+        }
+    }
+
+    /// `__scx_update_idle()`: the masks first, then the scheduler, but of real transitions only.
+    fn update_idle(&mut self, c: CpuId, idle: bool, real: bool) {
+        self.k.set_idle(self.vm.world(), c, idle);
+        if real && !self.k.scx.bypassing {
+            self.start(c, Op::UpdateIdle, TaskId::IDLE, &[u64::from(c.0), u64::from(idle)]);
+        }
+    }
+
+    /// [`Frame::PutPrev`]: a task with time left goes to the head of the local queue; another to
+    /// the scheduler, as the last one where the CPU would go idle.
+    pub(crate) fn put_prev(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        self.k.set_runnable(self.vm.world(), prev);
+        self.k.cpu(c).stack.push(Frame::SetNext { prev, next });
+        if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
+            let world = self.vm.world();
+            self.k.insert_local(world, c, c, prev, enq::HEAD);
+        } else {
+            let enq_flags = if next.is_idle() { enq::LAST } else { 0 };
+            self.k.cpu(c).stack.push(Frame::Enqueue { task: prev, enq_flags });
+        }
+    }
+
+    /// [`Frame::SetNext`]: the switch itself, then `ops.running` or `ops.update_idle`.
+    pub(crate) fn set_next(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        if prev == next {
+            self.k.set_idle(self.vm.world(), c, true);
+            return self.k.cpu(c).stack.push(Frame::Scheduled { prev: TaskId::IDLE });
+        }
+        self.k.switch_to(c, prev, next);
+        self.k.cpu(c).stack.push(Frame::Scheduled { prev });
+        if next.is_idle() {
+            self.update_idle(c, true, true);
+        } else {
+            let ea = self.k.tasks[next].ea;
+            self.start(c, Op::Running, next, &[ea.0]);
+        }
+    }
+
+    /// [`Frame::Scheduled`]: deferred moves, the lock given back, a dead predecessor buried.
+    pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
+        if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
+            self.k.cpu(c).stack.push(Frame::Reap { task: prev });
+        }
+        self.k.cpu(c).stack.push(Frame::Unlock { rq: c });
+        self.k.run_deferred(self.vm.world(), c, c);
+    }
+}
+
+impl crate::kernel::Kernel {
+    /// `set_next_task()` and `context_switch()`.
+    pub(crate) fn switch_to(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        let switch_ns = self.machine.costs.context_switch_ns;
+        self.charge_ns(c, switch_ns);
+        self.counters.switches += 1;
+        let why = self.why_left(prev);
+        if !prev.is_idle() {
+            let t = self.task(prev);
+            t.on_cpu = false;
+            t.yielded = false;
+        }
+        if !next.is_idle() {
+            let touched_ps = self.lines.write_task_ps(next, c);
+            self.charge_ps(c, touched_ps);
+            self.leave_queue(next);
+            self.task(next).ops_state = crate::task::OpsState::None;
+            let at = self.cpus[c.index()].clock;
+            let t = self.task(next);
+            t.on_cpu = true;
+            t.exec_start = at;
+            self.clear_runnable(next, true);
+        }
+        self.cpu(c).curr = next;
+        self.tell_counts(c, prev);
+        self.tell(Class::CORE, c, What::Switch { prev, why, next });
+        if self.exit.is_none() && !prev.is_idle() && why == Why::Exited {
+            self.tell(Class::CORE, c, What::Exit { task: prev });
+        }
+    }
+
+    fn why_left(&self, prev: TaskId) -> Why {
+        if prev.is_idle() {
+            return Why::WasIdle;
+        }
+        match self.tasks[prev].state {
+            State::Dead | State::Exiting => Why::Exited,
+            State::Blocked | State::Blocking | State::New => Why::Blocked,
+            State::Runnable if self.tasks[prev].yielded => Why::Yielded,
+            State::Runnable => Why::Preempted,
+        }
+    }
+}

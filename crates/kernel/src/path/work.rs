@@ -1,0 +1,137 @@
+//! Time in user mode: how far a task's work comes between two moments.
+//!
+//! Work is measured on an undisturbed CPU of nominal speed. A CPU whose SMT sibling is busy too
+//! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
+//! at the old speed.
+
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use crate::task::Doing;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+
+impl Kernel {
+    /// `c` leaves user mode at `at`: what has its task got done?
+    pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
+        let cpu = &self.cpus[c.index()];
+        if cpu.curr.is_idle() {
+            return;
+        }
+        let worked = at.since(cpu.working_since).as_ns();
+        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
+        let finished = cpu.work_done_at <= at;
+        let (curr, speed) = (cpu.curr, cpu.speed_per_mille);
+        if let Doing::Work(left) = self.tasks[curr].doing {
+            let left = if finished { Span::ZERO } else { left.saturating_sub(done) };
+            self.tasks[curr].doing = Doing::Work(left);
+        }
+        debug_assert!(speed > 0, "a CPU always gets on");
+        let cpu = self.cpu(c);
+        cpu.working_since = at;
+    }
+
+    /// `c` goes back to user mode: when will its task's work be done?
+    pub(crate) fn start_working(&mut self, c: CpuId) {
+        self.set_busy(c);
+        let cpu = &self.cpus[c.index()];
+        let done_at = match cpu.curr {
+            TaskId::IDLE => Instant::NEVER,
+            curr => match self.tasks[curr].doing {
+                Doing::Work(left) => cpu.clock + Span::from_ns(unscale(left.as_ns(), cpu.speed_per_mille)),
+                Doing::Until(until) => until.max(cpu.clock),
+                Doing::Steps | Doing::Relock(_) => cpu.clock,
+            },
+        };
+        let cpu = self.cpu(c);
+        cpu.working_since = cpu.clock;
+        cpu.work_done_at = done_at;
+        if cpu.curr.is_idle() {
+            cpu.tick_at = Instant::NEVER;
+        } else if cpu.tick_at == Instant::NEVER {
+            self.arm_tick(c);
+        }
+    }
+
+    /// Works out the speed of `c` from its siblings, and theirs from it.
+    fn set_busy(&mut self, c: CpuId) {
+        if self.cpus[c.index()].siblings.is_empty() {
+            return;
+        }
+        let siblings = self.cpus[c.index()].siblings.clone();
+        let mine = self.speed_of(c);
+        self.cpu(c).speed_per_mille = mine;
+        for sibling in siblings.iter() {
+            let speed = self.speed_of(sibling);
+            if self.cpus[sibling.index()].speed_per_mille != speed {
+                self.change_speed(sibling, speed);
+            }
+        }
+    }
+
+    fn speed_of(&self, c: CpuId) -> u64 {
+        let cpu = &self.cpus[c.index()];
+        let shared = cpu.siblings.iter().any(|s| !self.cpus[s.index()].is_idle());
+        if shared { self.machine.costs.smt_shared_per_mille } else { 1000 }
+    }
+
+    fn change_speed(&mut self, c: CpuId, speed: u64) {
+        let at = self.now;
+        let working = self.cpus[c.index()].in_user && !self.cpus[c.index()].is_idle();
+        if working {
+            self.stop_working(c, at);
+        }
+        self.cpu(c).speed_per_mille = speed;
+        if !working {
+            return;
+        }
+        let curr = self.cpus[c.index()].curr;
+        if let Doing::Work(left) = self.tasks[curr].doing {
+            let done_at = at + Span::from_ns(unscale(left.as_ns(), speed));
+            let cpu = self.cpu(c);
+            cpu.work_done_at = done_at;
+            let mut next = cpu.tick_at.min(done_at);
+            if cpu.need_resched {
+                next = next.min(cpu.resched_at);
+            }
+            if !cpu.inbox.is_empty() {
+                next = at;
+            }
+            self.queue.set_cpu(c, next);
+        }
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next.
+    pub(crate) fn act(&mut self, c: CpuId) {
+        let curr = self.k.cpu(c).curr;
+        if curr.is_idle() {
+            return;
+        }
+        let now = self.k.cpu(c).clock;
+        let t = self.k.task(curr);
+        match t.doing {
+            Doing::Work(left) if left > Span::ZERO => {}
+            Doing::Until(until) if until > now => {}
+            Doing::Relock(mutex) => {
+                t.doing = Doing::Steps;
+                self.k.cpu(c).stack.push(Frame::Relock { mutex });
+            }
+            _ => {
+                t.doing = Doing::Steps;
+                self.take_steps(c, curr);
+            }
+        }
+    }
+}
+
+/// Work done in `ns` at a speed.
+const fn scale(ns: u64, per_mille: u64) -> u64 {
+    if per_mille == 1000 { ns } else { (ns as u128 * per_mille as u128 / 1000) as u64 }
+}
+
+/// Time that work of `ns` takes at a speed, rounded up.
+const fn unscale(ns: u64, per_mille: u64) -> u64 {
+    if per_mille == 1000 { ns } else { (ns as u128 * 1000).div_ceil(per_mille as u128) as u64 }
+}

@@ -1,0 +1,145 @@
+//! A scheduler's beginning and end: `scx_root_enable_workfn()` and `scx_root_disable()`.
+//!
+//! The machine boots with one task, the parent of all others. It is there when the scheduler is
+//! enabled; the workload's tasks come later, as forks. When the scheduler ends, every task leaves
+//! it, `ops.exit` runs, and the run is over.
+
+use crate::cpu::Irq;
+use crate::frame::Frame;
+use crate::layout;
+use crate::scx::Phase;
+use crate::setup::timer_number;
+use crate::sim::Sim;
+use crate::task::State;
+use keel_abi::bpf::{Ea, Engine, World};
+use keel_abi::scx::{ExitKind, Op, deq};
+use keel_abi::{CpuId, Instant, Span, TaskId};
+
+/// The CPU that enables and disables.
+const BOOT_CPU: CpuId = CpuId(0);
+/// Bytes for the longest argument struct with its strings.
+const SCRATCH_BYTES: u64 = 4096;
+
+impl<E: Engine> Sim<E> {
+    /// Boots: the first task is made, and the boot CPU begins to enable the scheduler.
+    pub(crate) fn begin_enable(&mut self) {
+        let world = self.vm.world();
+        self.k.scx.scratch = world.alloc(SCRATCH_BYTES).expect("a new world has room");
+        let first = self.k.make_task(world, None, BOOT_CPU, TaskId::IDLE);
+        self.k.task(first).state = State::Blocked;
+        let cpu = self.k.cpu(BOOT_CPU);
+        cpu.in_user = false;
+        cpu.stack.push(Frame::Inited);
+        self.k.queue.set_cpu(BOOT_CPU, Instant::ZERO);
+        self.start(BOOT_CPU, Op::Init, TaskId::IDLE, &[]);
+    }
+
+    /// [`Frame::Inited`]: an error from `ops.init` ends it; else every existing task is told.
+    pub(crate) fn inited(&mut self, c: CpuId) {
+        let answer = self.k.cpu(c).returned as i32;
+        if answer != 0 {
+            self.k.error(c, format!("ops.init() failed ({answer})"));
+            return;
+        }
+        self.k.cpu(c).stack.push(Frame::EnableTask { task: TaskId(0) });
+    }
+
+    /// [`Frame::EnableTask`].
+    pub(crate) fn enable_task(&mut self, c: CpuId, task: TaskId) {
+        self.k.cpu(c).stack.push(Frame::EnableInited { task });
+        self.init_task(c, task, false);
+    }
+
+    /// [`Frame::EnableInited`].
+    pub(crate) fn enable_inited(&mut self, c: CpuId, task: TaskId) {
+        let answer = self.k.cpu(c).returned as i32;
+        if answer != 0 {
+            let who = self.k.name_of(task);
+            self.k.error(c, format!("ops.init_task() failed ({answer}) for {who}"));
+            return;
+        }
+        self.k.mirror_enabled(self.vm.world(), task);
+        let ea = self.k.tasks[task].ea;
+        self.k.cpu(c).stack.push(Frame::EnableDone);
+        self.start(c, Op::Enable, task, &[ea.0]);
+    }
+
+    /// [`Frame::EnableDone`]: all online CPUs count as idle, and the watchdog begins.
+    pub(crate) fn enable_done(&mut self, c: CpuId) {
+        if self.k.scx.phase != Phase::Enabling {
+            return;
+        }
+        self.k.scx.phase = Phase::Enabled;
+        self.k.idle.set_all(true);
+        self.k.show_idle(self.vm.world());
+        let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
+        let first = self.k.cpu(c).clock + half;
+        self.k.queue.push(first, timer_number::WATCHDOG);
+        let _ = Irq::Watchdog;
+    }
+
+    /// The scheduler has failed or asked to go: whatever it is still owed on this CPU is done, and
+    /// now every task leaves it.
+    pub(crate) fn begin_disable(&mut self, c: CpuId) {
+        self.k.scx.phase = Phase::Disabling;
+        self.k.scx.bypassing = true;
+        self.k.cpu(c).stack.push(Frame::DisableTask { task: TaskId(0) });
+    }
+
+    /// [`Frame::DisableTask`]: `ops.disable` and `ops.exit_task`, task by task.
+    pub(crate) fn disable_task(&mut self, c: CpuId, task: TaskId) {
+        if task.index() >= self.k.tasks.len() {
+            return self.k.cpu(c).stack.push(Frame::DisableExit);
+        }
+        let next = TaskId(task.0 + 1);
+        self.k.cpu(c).stack.push(Frame::DisableTask { task: next });
+        if self.k.is_dead(task) {
+            return;
+        }
+        let (ea, queued) = (self.k.tasks[task].ea, self.k.tasks[task].queued);
+        let args = self.k.scx.scratch;
+        self.vm.world().put(args, &[0; 8]);
+        if queued {
+            self.k.cpu(c).stack.push(Frame::ReapExit { task });
+            return self.start(c, Op::Quiescent, task, &[ea.0, deq::SCHED_CHANGE]);
+        }
+        self.k.cpu(c).stack.push(Frame::ReapExit { task });
+        self.start(c, Op::Disable, task, &[ea.0]);
+    }
+
+    /// [`Frame::DisableExit`]: `ops.exit` with the kernel's report.
+    pub(crate) fn disable_exit(&mut self, c: CpuId) {
+        let exit = self.k.exit.clone().expect("a scheduler is disabled because it ended");
+        let at = self.k.scx.scratch;
+        let (reason_at, message_at, dump_at) = (at.offset(256), at.offset(512), at.offset(4088));
+        let world = self.vm.world();
+        put_text(world, reason_at, exit.kind.reason(), 255);
+        put_text(world, message_at, &exit.message, 1023);
+        world.put(at.offset(layout::exit_info::KIND), &(exit.kind as u32).to_le_bytes());
+        world.put(at.offset(layout::exit_info::EXIT_CODE), &exit.code.to_le_bytes());
+        world.put(at.offset(layout::exit_info::EXIT_CPU), &exit.cpu.0.to_le_bytes());
+        world.put(at.offset(layout::exit_info::REASON), &reason_at.0.to_le_bytes());
+        world.put(at.offset(layout::exit_info::MSG), &message_at.0.to_le_bytes());
+        world.put(at.offset(layout::exit_info::DUMP), &dump_at.0.to_le_bytes());
+        self.k.cpu(c).stack.push(Frame::Disabled);
+        self.start(c, Op::Exit, TaskId::IDLE, &[at.0]);
+    }
+
+    /// Detaches the scheduler as a user would, and runs on until it is gone.
+    pub fn detach(&mut self, sink: &mut dyn keel_trace::Sink) {
+        if self.k.exit.is_none() {
+            self.k.end_scheduler(BOOT_CPU, ExitKind::Unreg, 0, String::new());
+            self.k.interrupt(BOOT_CPU, self.k.now, Irq::Watchdog);
+        }
+        while !self.k.scx.is_gone()
+            && self.run_until(self.k.now + Span::from_ms(100), sink) == crate::State::Running
+        {}
+    }
+}
+
+/// A NUL-terminated string of at most `most` bytes.
+fn put_text<W: World>(world: &mut W, at: Ea, text: &str, most: usize) {
+    let mut bytes = text.as_bytes()[..text.len().min(most)].to_vec();
+    bytes.push(0);
+    world.put(at, &bytes);
+}

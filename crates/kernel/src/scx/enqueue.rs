@@ -1,0 +1,140 @@
+//! From runnable to queued: `do_enqueue_task()` and direct dispatch.
+
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use crate::task::{Direct, OpsState, State};
+use keel_abi::bpf::{Engine, World};
+use keel_abi::scx::{Op, dsq, enq, ops_flags};
+use keel_abi::{CpuId, DsqId, TaskId};
+use keel_trace::{Class, What};
+
+/// Where `do_enqueue_task()` sends a task.
+enum Way {
+    Local,
+    Global,
+    Direct,
+    Ask,
+}
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Enqueue`]: the exits of `do_enqueue_task()` in their order.
+    pub(crate) fn enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
+        let rq = self.k.tasks[task].cpu;
+        let world = self.vm.world();
+        match self.k.way_of(task) {
+            Way::Local => {
+                self.k.refill_slice(world, task);
+                self.k.task(task).direct = None;
+                self.k.insert_local(world, c, rq, task, enq_flags);
+            }
+            Way::Global => {
+                self.k.refill_slice(world, task);
+                self.k.task(task).direct = None;
+                let node = self.k.machine.topology.place(rq).node;
+                let queue = self.k.queues.global(node);
+                self.k.insert(world, c, queue, task, enq_flags);
+            }
+            Way::Direct => self.k.direct_dispatch(world, c, task, enq_flags),
+            Way::Ask => self.ask(c, rq, task, enq_flags),
+        }
+    }
+
+    fn ask(&mut self, c: CpuId, rq: CpuId, task: TaskId, enq_flags: u64) {
+        let cpu = self.k.cpu(rq);
+        cpu.qseq += 1;
+        let stay = cpu.qseq << 12 | u64::from(rq.0);
+        let t = self.k.task(task);
+        t.ops_state = OpsState::Queueing(stay);
+        let ea = t.ea;
+        self.k.cpu(c).stack.push(Frame::Enqueued { task, enq_flags });
+        self.start(c, Op::Enqueue, task, &[ea.0, enq_flags]);
+    }
+
+    /// [`Frame::Enqueued`]: dispatched directly, or now in the scheduler's hands.
+    pub(crate) fn enqueued(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
+        if self.k.tasks[task].direct.is_some() {
+            return self.k.direct_dispatch(self.vm.world(), c, task, enq_flags);
+        }
+        let t = self.k.task(task);
+        if let OpsState::Queueing(stay) = t.ops_state {
+            t.ops_state = OpsState::Queued(stay);
+        }
+        t.in_custody = true;
+        self.k.tell(Class::QUEUES, c, What::Held { task });
+    }
+}
+
+impl Kernel {
+    fn way_of(&self, task: TaskId) -> Way {
+        let t = &self.tasks[task];
+        if !self.cpus[t.cpu.index()].online || self.scx.bypassing {
+            Way::Local
+        } else if t.direct.is_some() {
+            Way::Direct
+        } else if t.state == State::Exiting && self.scx.flags & ops_flags::ENQ_EXITING == 0 {
+            Way::Local
+        } else if !self.has(Op::Enqueue) {
+            Way::Global
+        } else {
+            Way::Ask
+        }
+    }
+
+    /// `direct_dispatch()`: at once, unless it is another CPU's local queue, whose lock can't be
+    /// taken here: then the move is owed.
+    pub(crate) fn direct_dispatch<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        let rq = self.tasks[task].cpu;
+        let direct = self.tasks[task].direct.expect("a direct dispatch was decided on");
+        let flags = direct.enq_flags | enq_flags;
+        match self.local_target(direct.dsq, rq) {
+            Some(target) if target == rq => self.insert_local(world, c, rq, task, flags | enq::CLEAR_OPSS),
+            Some(_) => {
+                let t = self.task(task);
+                t.ops_state = OpsState::None;
+                t.deferred = true;
+                t.direct = Some(Direct { dsq: direct.dsq, enq_flags: flags });
+                self.cpu(rq).deferred.push_back(task);
+            }
+            None => {
+                let queue = self.find_queue(c, direct.dsq, task);
+                self.insert(world, c, queue, task, flags | enq::CLEAR_OPSS);
+            }
+        }
+    }
+
+    /// The CPU whose local queue `id` means, seen from `rq`.
+    pub(crate) fn local_target(&self, id: DsqId, rq: CpuId) -> Option<CpuId> {
+        match id {
+            dsq::LOCAL => Some(rq),
+            id => self.queues.local_on(id),
+        }
+    }
+
+    /// The global or user queue with this id; where there is none that is an error, and the
+    /// global one serves (`find_dsq_for_dispatch()`).
+    pub(crate) fn find_queue(&mut self, c: CpuId, id: DsqId, task: TaskId) -> super::queues::QueueId {
+        let node = self.machine.topology.place(self.tasks[task].cpu).node;
+        if id == dsq::GLOBAL {
+            return self.queues.global(node);
+        }
+        match self.queues.table.find(id) {
+            Some(queue) => queue,
+            None => {
+                let message = if id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON {
+                    format!("invalid CPU {} in SCX_DSQ_LOCAL_ON", id.0 & dsq::LOCAL_CPU_MASK)
+                } else {
+                    format!("non-existent DSQ 0x{:x} for {}", id.0, self.name_of(task))
+                };
+                self.error(c, message);
+                self.queues.global(node)
+            }
+        }
+    }
+}

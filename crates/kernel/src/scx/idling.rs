@@ -1,0 +1,95 @@
+//! Idle tracking and choosing CPUs, on top of [`crate::idle`]; the masks as BPF sees them.
+
+use crate::idle::SelectCpu;
+use crate::kernel::Kernel;
+use keel_abi::bpf::World;
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// Marks `c` idle or busy, where the kernel keeps track (`update_builtin_idle()`).
+    pub(crate) fn set_idle<W: World>(&mut self, world: &mut W, c: CpuId, idle: bool) {
+        if !self.scx.tracks_idle {
+            return;
+        }
+        self.idle.set_idle(c, idle);
+        let ps = self.lines.write_idle_ps(c, c);
+        self.charge_ps(c, ps);
+        self.show_idle(world);
+    }
+
+    /// Writes the masks to where BPF reads them, if it does.
+    pub(crate) fn show_idle<W: World>(&self, world: &mut W) {
+        let Some((cpus, cores)) = self.scx.idle_masks else { return };
+        write_mask(world, cpus, self.idle.cpu_words());
+        write_mask(world, cores, self.idle.smt_words());
+    }
+
+    /// The kernel's default choice for `task`, which is taken; `c` is the waker's CPU.
+    pub(crate) fn select_cpu_dfl(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        prev: CpuId,
+        flags: u64,
+    ) -> Option<CpuId> {
+        self.select_cpu(c, task, prev, flags, None, 0)
+    }
+
+    /// The choice among `allowed` as well, with `SCX_PICK_IDLE_*` in `pick`.
+    pub(crate) fn select_cpu(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        prev: CpuId,
+        wake_flags: u64,
+        allowed: Option<&[u64]>,
+        pick: u64,
+    ) -> Option<CpuId> {
+        if !self.scx.tracks_idle {
+            return None;
+        }
+        let ps = self.lines.write_idle_ps(c, c);
+        self.charge_ps(c, ps);
+        let curr = self.cpus[c.index()].curr;
+        let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::task::State::Exiting;
+        let t = &self.tasks[task];
+        let asks = SelectCpu {
+            on: c,
+            prev,
+            wake_flags,
+            waker_queue_empty: self.queues.table.queue(self.queues.local(c)).is_empty(),
+            waker_exits,
+            cpus: t.cpus.words(),
+            allowed,
+            flags: pick,
+        };
+        match t.nr_allowed {
+            1 => self.idle.select_pinned(&asks),
+            _ => self.idle.select_cpu_dfl(&asks),
+        }
+    }
+
+    /// May `task` use `cpu` now?
+    pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.tasks[task].allows(cpu) && self.cpus[cpu.index()].online
+    }
+
+    /// A CPU for a task that may not go where it was sent: on its node, else anywhere
+    /// (`select_fallback_rq()`).
+    pub(crate) fn fallback_cpu(&self, task: TaskId) -> CpuId {
+        let t = &self.tasks[task];
+        let node = self.machine.topology.place(t.cpu).node;
+        let usable = || t.cpus.iter().filter(|&c| self.cpus[c.index()].online);
+        usable()
+            .find(|&c| self.machine.topology.place(c).node == node)
+            .or_else(|| usable().next())
+            .unwrap_or(t.cpu)
+    }
+}
+
+/// Writes the words of a set into a `struct cpumask`.
+pub(crate) fn write_mask<W: World>(world: &mut W, at: keel_abi::bpf::Ea, words: &[u64]) {
+    for (i, word) in words.iter().enumerate() {
+        world.put(at.offset(i as u64 * 8), &word.to_le_bytes());
+    }
+}

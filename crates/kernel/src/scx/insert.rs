@@ -1,0 +1,126 @@
+//! Into a queue and out of one (`dispatch_enqueue()`, `local_dsq_post_enq()`), and custody: the
+//! scheduler is told once when a task that it had in its hands or in a queue of its own leaves
+//! for one of the kernel's (`task_leave_custody()`).
+
+use super::queues::{QueueId, QueueKind};
+use crate::dsq::MixedModes;
+use crate::kernel::Kernel;
+use crate::task::OpsState;
+use keel_abi::bpf::World;
+use keel_abi::scx::{Op, enq};
+use keel_abi::{CpuId, TaskId};
+use keel_trace::{Class, What};
+
+impl Kernel {
+    /// Puts `task` into the local queue of `rq`; `c` is the CPU that does it.
+    pub(crate) fn insert_local<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        rq: CpuId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        let queue = self.queues.local(rq);
+        self.insert(world, c, queue, task, enq_flags);
+    }
+
+    /// `dispatch_enqueue()`.
+    pub(crate) fn insert<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        queue: QueueId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        let kind = self.queues.kind(queue);
+        self.charge_queue(c, queue);
+        let by_vtime = enq_flags & enq::DSQ_PRIQ != 0;
+        if by_vtime && kind != QueueKind::User {
+            self.error(c, "cannot use vtime ordering for built-in DSQs".into());
+        }
+        let done = if by_vtime && kind == QueueKind::User {
+            let vtime = self.vtime(world, task);
+            self.queues.table.push_vtime(queue, task, vtime)
+        } else if enq_flags & (enq::HEAD | enq::PREEMPT) != 0 {
+            self.queues.table.push_head(queue, task)
+        } else {
+            self.queues.table.push_tail(queue, task)
+        };
+        let id = self.queues.table.queue(queue).id();
+        if let Err(mixed) = done {
+            let held = match mixed {
+                MixedModes::HoldsFifo => "FIFO",
+                MixedModes::HoldsPriority => "PRIQ",
+            };
+            self.error(c, format!("DSQ ID 0x{:016x} already had {held}-enqueued tasks", id.0));
+        }
+        let t = self.task(task);
+        t.queue = Some(queue);
+        t.direct = None;
+        t.ops_state = OpsState::None;
+        let len = self.queues.table.queue(queue).len();
+        self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
+        match kind {
+            QueueKind::User => self.task(task).in_custody = true,
+            QueueKind::Global => self.leave_custody(c, task, 0),
+            QueueKind::Local(rq) => {
+                self.leave_custody(c, task, 0);
+                self.after_local_insert(world, c, rq, task, enq_flags);
+            }
+        }
+    }
+
+    /// `local_dsq_post_enq()`: whoever runs there now may have to go.
+    fn after_local_insert<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        rq: CpuId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        let cpu = &self.cpus[rq.index()];
+        if cpu.in_balance {
+            return;
+        }
+        let curr = cpu.curr;
+        if curr.is_idle() {
+            self.resched(c, rq);
+        } else if enq_flags & enq::PREEMPT != 0 && curr != task {
+            self.set_slice(world, curr, 0);
+            self.resched(c, rq);
+        }
+    }
+
+    /// The scheduler's hands are off `task`: it is owed an `ops.dequeue` with `flags`.
+    pub(crate) fn leave_custody(&mut self, c: CpuId, task: TaskId, flags: u64) {
+        let was = std::mem::take(&mut self.task(task).in_custody);
+        if was && self.has(Op::Dequeue) && !self.scx.is_disabling() {
+            self.cpu(c).farewells.push_back((task, flags));
+        }
+    }
+
+    /// Takes `task` out of the queue it is in, if any (`dispatch_dequeue()`).
+    pub(crate) fn leave_queue(&mut self, task: TaskId) -> Option<QueueId> {
+        self.task(task).queue = None;
+        let queue = self.queues.table.remove(task)?;
+        if self.out.wants(Class::QUEUES) {
+            let (id, len) = (self.queues.table.queue(queue).id(), self.queues.table.queue(queue).len());
+            let c = self.tasks[task].cpu;
+            self.tell(Class::QUEUES, c, What::Unqueued { task, dsq: id, len });
+        }
+        Some(queue)
+    }
+
+    /// The price of the queue's lines and of its lock where it has one of its own: a local queue
+    /// is under its runqueue's.
+    pub(crate) fn charge_queue(&mut self, c: CpuId, queue: QueueId) {
+        let mut ps = self.lines.write_queue_ps(queue, c);
+        if !matches!(self.queues.kind(queue), QueueKind::Local(_)) {
+            ps += self.lock_queue(c, queue);
+        }
+        self.charge_ps(c, ps);
+    }
+}

@@ -1,0 +1,44 @@
+//! Kicks: asynchronous, one interrupt after the kicking callback's runqueue lock has been given
+//! back, whatever number of times a CPU was named (`kick_cpus_irq_workfn()`).
+
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use keel_abi::CpuId;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::kick;
+use keel_trace::{Class, What};
+
+impl Kernel {
+    /// Notes a kick for when `c` has left the scheduler's hands (`scx_kick_cpu()`).
+    pub(crate) fn note_kick(&mut self, c: CpuId, target: CpuId, flags: u64) {
+        if self.scx.bypassing {
+            return;
+        }
+        if flags & kick::IDLE != 0 && !self.cpus[target.index()].is_idle() {
+            return;
+        }
+        let kicks = &mut self.cpu(c).kicks;
+        match kicks.iter_mut().find(|(noted, _)| *noted == target) {
+            // A plain kick swallows an idle one.
+            Some((_, noted)) => *noted = (*noted & !kick::IDLE) | (flags & (*noted | !kick::IDLE)),
+            None => kicks.push((target, flags)),
+        }
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// [`crate::frame::Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
+    pub(crate) fn kick(&mut self, c: CpuId, target: CpuId, flags: u64) {
+        let send_ns = self.k.machine.costs.ipi_send_ns;
+        self.k.charge_ns(c, send_ns);
+        self.k.tell(Class::DECISIONS, c, What::Kick { target, flags });
+        let curr = self.k.cpus[target.index()].curr;
+        if flags & kick::IDLE != 0 && !curr.is_idle() {
+            return;
+        }
+        if flags & kick::PREEMPT != 0 && !curr.is_idle() {
+            self.k.set_slice(self.vm.world(), curr, 0);
+        }
+        self.k.resched(c, target);
+    }
+}

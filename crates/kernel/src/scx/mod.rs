@@ -1,0 +1,85 @@
+//! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and
+//! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
+
+mod deferred;
+mod enable;
+mod enqueue;
+mod fill;
+mod idling;
+mod insert;
+mod kick;
+pub(crate) mod queues;
+mod slice;
+mod watchdog;
+
+pub(crate) use idling::write_mask;
+
+use crate::setup::Scheduler;
+use keel_abi::bpf::{Ea, Entry};
+use keel_abi::scx::{self, Op, ops_flags};
+use keel_abi::{Instant, Span};
+
+/// Where a scheduler is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Enabling,
+    Enabled,
+    Disabling,
+    Gone,
+}
+
+/// The attached scheduler (`struct scx_sched`).
+#[derive(Debug)]
+pub(crate) struct Scx {
+    /// The program of each callback.
+    pub(crate) entries: [Option<Entry>; Op::ALL.len()],
+    pub(crate) flags: u64,
+    pub(crate) timeout: Span,
+    pub(crate) max_batch: u32,
+    pub(crate) phase: Phase,
+    /// The kernel schedules by itself meanwhile.
+    pub(crate) bypassing: bool,
+    /// The kernel keeps track of idle CPUs.
+    pub(crate) tracks_idle: bool,
+    /// Room for callbacks' argument structs, in the world.
+    pub(crate) scratch: Ea,
+    /// Where BPF sees the idle masks: of CPUs, and of whole cores.
+    pub(crate) idle_masks: Option<(Ea, Ea)>,
+    pub(crate) watchdog_at: Instant,
+}
+
+impl Scx {
+    pub(crate) fn new(scheduler: &Scheduler) -> Self {
+        let mut entries = [None; Op::ALL.len()];
+        for &(op, entry) in &scheduler.callbacks {
+            entries[op as usize] = Some(entry);
+        }
+        let or_default = |value: u32, default: u32| if value == 0 { default } else { value };
+        let timeout_ms = or_default(scheduler.timeout_ms, scx::WATCHDOG_MAX_TIMEOUT_MS);
+        Self {
+            tracks_idle: entries[Op::UpdateIdle as usize].is_none()
+                || scheduler.flags & ops_flags::KEEP_BUILTIN_IDLE != 0,
+            entries,
+            flags: scheduler.flags,
+            timeout: Span::from_ms(u64::from(timeout_ms)),
+            max_batch: or_default(scheduler.dispatch_max_batch, scx::DSP_DFL_MAX_BATCH),
+            phase: Phase::Enabling,
+            bypassing: false,
+            scratch: Ea::NULL,
+            idle_masks: None,
+            watchdog_at: Instant::NEVER,
+        }
+    }
+
+    pub(crate) fn is_disabling(&self) -> bool {
+        matches!(self.phase, Phase::Disabling | Phase::Gone)
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.phase == Phase::Gone
+    }
+
+    pub(crate) fn mark_gone(&mut self) {
+        self.phase = Phase::Gone;
+    }
+}

@@ -1,0 +1,55 @@
+//! Slices and running time. A task's slice and vtime lie in the world's `task_struct`, where the
+//! scheduler may write them.
+
+use crate::kernel::Kernel;
+use crate::layout::task as field;
+use keel_abi::bpf::World;
+use keel_abi::scx::{SLICE_DFL_NS, SLICE_INF};
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// What is left of the task's slice, in nanoseconds.
+    #[inline]
+    pub(crate) fn slice<W: World>(&self, world: &W, task: TaskId) -> u64 {
+        world.u64_at(self.tasks[task].ea.offset(field::SCX_SLICE))
+    }
+
+    #[inline]
+    pub(crate) fn set_slice<W: World>(&self, world: &mut W, task: TaskId, slice_ns: u64) {
+        world.put(self.tasks[task].ea.offset(field::SCX_SLICE), &slice_ns.to_le_bytes());
+    }
+
+    /// Gives the task a default slice (`refill_task_slice_dfl()`).
+    #[inline]
+    pub(crate) fn refill_slice<W: World>(&self, world: &mut W, task: TaskId) {
+        self.set_slice(world, task, SLICE_DFL_NS);
+    }
+
+    #[inline]
+    pub(crate) fn vtime<W: World>(&self, world: &W, task: TaskId) -> u64 {
+        world.u64_at(self.tasks[task].ea.offset(field::SCX_DSQ_VTIME))
+    }
+
+    #[inline]
+    pub(crate) fn set_vtime<W: World>(&self, world: &mut W, task: TaskId, vtime: u64) {
+        world.put(self.tasks[task].ea.offset(field::SCX_DSQ_VTIME), &vtime.to_le_bytes());
+    }
+
+    /// Charges the running task for its time since it was last charged (`update_curr_scx()`).
+    pub(crate) fn update_curr<W: World>(&mut self, world: &mut W, c: CpuId) {
+        let (curr, at) = (self.cpus[c.index()].curr, self.cpus[c.index()].clock);
+        if curr.is_idle() {
+            return;
+        }
+        let t = &mut self.tasks[curr];
+        let ran = at.since(t.exec_start);
+        t.exec_start = at;
+        t.cpu_time += ran;
+        let (ea, total) = (t.ea, t.cpu_time);
+        world.put(ea.offset(field::SE_SUM_EXEC_RUNTIME), &total.as_ns().to_le_bytes());
+        let slice = self.slice(world, curr);
+        if slice != SLICE_INF {
+            self.set_slice(world, curr, slice.saturating_sub(ran.as_ns()));
+        }
+    }
+}

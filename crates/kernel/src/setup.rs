@@ -1,0 +1,196 @@
+//! Booting: from a machine, a workload and a scheduler's callbacks to a kernel at time zero.
+
+use crate::actor::sync::Objects;
+use crate::call::iter::Cursors;
+use crate::call::spin::SpinLocks;
+use crate::call::timer::Timers;
+use crate::cost::KernelLines;
+use crate::cpu::Cpu;
+use crate::event::EventQueue;
+use crate::idle::IdleMasks;
+use crate::kernel::{Counters, Kernel};
+use crate::layout::TASK_STRIDE;
+use crate::machine::Machine;
+use crate::out::Out;
+use crate::rng::Rng;
+use crate::scx::Scx;
+use crate::scx::queues::Queues;
+use crate::task::Tasks;
+use keel_abi::bpf::{Ea, Entry, World};
+use keel_abi::scx::{self, Op, ops_flags};
+use keel_abi::task::Workload;
+use keel_abi::{CpuId, Instant, Span};
+use keel_trace::{Class, Meta};
+
+/// Numbers of the queue's timers: sleeping tasks have their own ids, the others are above.
+pub(crate) mod timer_number {
+    /// Starting tasks of the workload.
+    pub(crate) const FIRST_START: u32 = 1 << 28;
+    /// BPF timers.
+    pub(crate) const FIRST_BPF: u32 = 1 << 30;
+    /// The stall watchdog.
+    pub(crate) const WATCHDOG: u32 = u32::MAX;
+}
+
+/// The first task's pid.
+pub(crate) const FIRST_PID: u32 = 1;
+
+/// Tasks that one run can make.
+pub(crate) const MAX_TASKS: u64 = 1 << 20;
+
+/// A scheduler as attached: which programs serve which callbacks, and its settings.
+#[derive(Clone, Debug, Default)]
+pub struct Scheduler {
+    /// Its name (`.name`).
+    pub name: String,
+    /// The program of each callback that it has.
+    pub callbacks: Vec<(Op, Entry)>,
+    /// `SCX_OPS_*`.
+    pub flags: u64,
+    /// `.timeout_ms`; 0 for the default of 30 s.
+    pub timeout_ms: u32,
+    /// `.dispatch_max_batch`; 0 for the default of 32.
+    pub dispatch_max_batch: u32,
+}
+
+/// All that a run is made of, apart from the engine.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The machine.
+    pub machine: Machine,
+    /// What its tasks do.
+    pub workload: Workload,
+    /// Who schedules them.
+    pub scheduler: Scheduler,
+    /// Where all random numbers come from.
+    pub seed: u64,
+}
+
+/// Why a run cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// The kernel refuses to attach the scheduler, in its own words.
+    #[error("the kernel refuses the scheduler: {0}")]
+    Refused(String),
+    /// The world has no room for the tasks.
+    #[error("there is no room for {0} tasks; ask for fewer")]
+    NoRoom(u64),
+}
+
+impl Kernel {
+    pub(crate) fn boot<W: World>(world: &mut W, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+        refuse(&setup.scheduler)?;
+        let topology = &setup.machine.topology;
+        let cpus = topology.iter().map(|c| Cpu::new(siblings(&setup.machine, c))).collect();
+        let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
+        let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
+        let mut kernel = Self {
+            queue: EventQueue::new(topology.cpus()),
+            now: Instant::ZERO,
+            end: Instant::NEVER,
+            cpus,
+            tasks: Tasks::default(),
+            queues: Queues::new(topology),
+            idle: IdleMasks::new(topology),
+            lines: KernelLines::new(topology, setup.machine.lines),
+            scx: Scx::new(&setup.scheduler),
+            objects: Objects::new(&setup.workload),
+            spins: SpinLocks::default(),
+            timers: Timers::default(),
+            out: Out::new(wants),
+            counters: Counters::default(),
+            exit: None,
+            seed: setup.seed,
+            task_base,
+            next_pid: FIRST_PID,
+            tick: Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz)),
+            call_costs: call_costs(setup.machine.costs.insn_ps, topology.cpus()),
+            cursors: Cursors::default(),
+            queue_locks: Vec::new(),
+            online_mask: Ea::NULL,
+            rng: Rng::new(setup.seed, u64::MAX),
+            log: Vec::new(),
+            machine: setup.machine,
+            workload: setup.workload,
+        };
+        kernel.mirror_idle_tasks(world);
+        kernel.tell_start(&setup.scheduler.name);
+        kernel.arm_starts();
+        Ok(kernel)
+    }
+
+    fn tell_start(&mut self, scheduler: &str) {
+        let meta = Meta::Start {
+            topology: self.machine.topology.clone(),
+            scheduler: scheduler.to_owned(),
+            workload: self.workload.name.clone(),
+            unit: self.workload.unit.clone(),
+        };
+        self.out.tell_meta(Instant::ZERO, meta);
+    }
+
+    /// Instances start on the CPUs in turn, each CPU's a little after one another.
+    fn arm_starts(&mut self) {
+        let cpus = self.cpus.len() as u64;
+        let apart_ns = self.machine.costs.fork_ns * 2;
+        let mut start = 0;
+        for spec in &self.workload.tasks {
+            for _ in 0..spec.instances {
+                let turn = u64::from(start) / cpus;
+                let at = Instant::ZERO + spec.delay + Span::from_ns(apart_ns * (turn + 1));
+                self.queue.push(at, timer_number::FIRST_START + start);
+                start += 1;
+            }
+        }
+    }
+
+    /// The spec of the start with this number.
+    pub(crate) fn spec_of_start(&self, start: u32) -> u32 {
+        let mut left = start;
+        for (spec, task) in self.workload.tasks.iter().enumerate() {
+            if left < task.instances {
+                return spec as u32;
+            }
+            left -= task.instances;
+        }
+        unreachable!("starts are numbered by instances")
+    }
+}
+
+fn siblings(machine: &Machine, c: CpuId) -> keel_abi::CpuSet {
+    let core = machine.topology.place(c).core;
+    let mut set = machine.topology.cpus_where(|p| p.core == core);
+    set.remove(c);
+    set
+}
+
+/// The price of each helper and kfunc on a machine, in picoseconds.
+fn call_costs(insn_ps: u64, cpus: u32) -> Vec<u64> {
+    let words = u64::from(cpus.div_ceil(64));
+    let price = |f: &crate::call::F| crate::cost::kfunc::price(f.name()).over(words) * insn_ps;
+    crate::call::F::all().iter().map(price).collect()
+}
+
+/// What `validate_ops()` refuses.
+fn refuse(scheduler: &Scheduler) -> Result<(), SetupError> {
+    let has = |op| scheduler.callbacks.iter().any(|&(o, _)| o == op);
+    if scheduler.flags & ops_flags::ENQ_LAST != 0 && !has(Op::Enqueue) {
+        return Err(SetupError::Refused("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented".into()));
+    }
+    if scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0
+        && scheduler.flags & ops_flags::KEEP_BUILTIN_IDLE == 0
+        && has(Op::UpdateIdle)
+    {
+        return Err(SetupError::Refused(
+            "SCX_OPS_BUILTIN_IDLE_PER_NODE requires CPU idle selection enabled".into(),
+        ));
+    }
+    if scheduler.timeout_ms > scx::WATCHDOG_MAX_TIMEOUT_MS {
+        return Err(SetupError::Refused(format!(
+            "timeout_ms {} is above {} (-E2BIG)",
+            scheduler.timeout_ms,
+            scx::WATCHDOG_MAX_TIMEOUT_MS
+        )));
+    }
+    Ok(())
+}

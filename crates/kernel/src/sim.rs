@@ -1,0 +1,336 @@
+//! The main loop: one total order over everything that any CPU does.
+//!
+//! The earliest event is taken from the queue. A timer lands in a CPU's inbox; a CPU goes on with
+//! the frames on its stack, but takes a step only while nobody else has something earlier to do.
+//! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
+//! and a callback on one CPU sees what others do meanwhile.
+
+use crate::cpu::{Callback, DirectSubject, Irq};
+use crate::exit::Exit;
+use crate::frame::Frame;
+use crate::kernel::{Counters, Kernel};
+use crate::setup::{Setup, SetupError};
+use keel_abi::bpf::{Ea, Engine, Fault, FaultKind, Progress, Usage};
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Class, Meta, Sink, What};
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has come to the moment asked for.
+    Running,
+    /// Nothing will ever happen again, or the scheduler has ended.
+    Ended,
+}
+
+/// One simulated kernel with the engine that executes its scheduler.
+pub struct Sim<E: Engine> {
+    pub(crate) k: Kernel,
+    pub(crate) vm: E,
+}
+
+impl<E: Engine> Sim<E> {
+    /// Boots a machine with a scheduler attached and a workload about to start.
+    pub fn new(mut vm: E, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+        let k = Kernel::boot(vm.world(), setup, wants)?;
+        let mut sim = Self { k, vm };
+        sim.begin_enable();
+        Ok(sim)
+    }
+
+    /// Goes on until virtual time reaches `until`, telling `sink` what happens.
+    pub fn run_until(&mut self, until: Instant, sink: &mut dyn Sink) -> State {
+        while self.k.queue.peek() <= until {
+            let (at, source) = self.k.queue.pop().expect("the queue was not empty");
+            match source {
+                crate::event::Source::Timer(timer) => self.k.timer_fires(timer, at),
+                crate::event::Source::Cpu(c) => self.run_cpu(c, at),
+            }
+            if self.k.out.is_full() {
+                self.k.out.flush(sink);
+            }
+            if self.k.scx.is_gone() {
+                self.k.out.flush(sink);
+                return State::Ended;
+            }
+        }
+        self.k.now = self.k.now.max(until);
+        self.k.out.flush(sink);
+        match self.k.queue.peek() {
+            Instant::NEVER => State::Ended,
+            _ => State::Running,
+        }
+    }
+
+    /// Ends the run at the present moment: open counts are told, and the stream is closed.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.k.tell_open_counts();
+        if let Some(exit) = self.k.exit.clone() {
+            self.k.out.tell_meta(self.k.now, Meta::SchedulerExit { kind: exit.kind, message: exit.message });
+        }
+        self.k.out.tell_meta(self.k.now, Meta::End);
+        self.k.out.flush(sink);
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Instant {
+        self.k.now
+    }
+
+    /// How the scheduler ended, if it has.
+    pub fn exit(&self) -> Option<&Exit> {
+        self.k.exit.as_ref()
+    }
+
+    /// What the run counts by itself.
+    pub fn counters(&self) -> Counters {
+        self.k.counters
+    }
+
+    /// The engine, to read maps and counters back.
+    pub fn engine(&mut self) -> &mut E {
+        &mut self.vm
+    }
+
+    fn run_cpu(&mut self, c: CpuId, at: Instant) {
+        let cpu = self.k.cpu(c);
+        debug_assert!(!cpu.parked, "a CPU in line for a lock has no event");
+        if cpu.in_user {
+            cpu.clock = cpu.clock.max(at);
+            self.enter_kernel(c, at);
+        }
+        self.run_frames(c);
+    }
+
+    /// From user mode or idle into the kernel: why?
+    fn enter_kernel(&mut self, c: CpuId, at: Instant) {
+        self.k.stop_working(c, at);
+        let costs = &self.k.machine.costs;
+        let (idle_exit_ns, irq_ns) = (costs.idle_exit_ns, costs.irq_ns);
+        let cpu = self.k.cpu(c);
+        cpu.in_user = false;
+        if cpu.is_idle() {
+            cpu.spent_ps += idle_exit_ns * 1000;
+        }
+        if !cpu.inbox.is_empty() {
+            cpu.spent_ps += irq_ns * 1000;
+            cpu.stack.push(Frame::Interrupt);
+        } else if cpu.need_resched && cpu.resched_at <= at {
+            cpu.stack.push(Frame::Schedule);
+        } else if cpu.tick_at <= at {
+            cpu.spent_ps += irq_ns * 1000;
+            cpu.stack.push(Frame::Tick);
+        } else if cpu.work_done_at <= at {
+            cpu.stack.push(Frame::Act);
+        }
+        cpu.settle_costs();
+    }
+
+    /// Goes on with what `c` has to do in the kernel, until it is done, held up by an earlier
+    /// event elsewhere, or in line for a lock.
+    fn run_frames(&mut self, c: CpuId) {
+        loop {
+            let next = self.k.queue.peek();
+            let now = self.k.now;
+            let cpu = self.k.cpu(c);
+            if cpu.parked {
+                self.k.queue.clear_cpu(c);
+                return;
+            }
+            if next < cpu.clock {
+                let at = cpu.clock;
+                self.k.queue.set_cpu(c, at);
+                return;
+            }
+            let at = cpu.clock.max(now);
+            cpu.clock = at;
+            self.k.now = at;
+            if let Some((task, flags)) = self.k.cpu(c).farewells.pop_front() {
+                let ea = self.k.tasks[task].ea;
+                self.start(c, Op::Dequeue, task, &[ea.0, flags]);
+            } else if let Some(frame) = self.k.cpu(c).stack.pop() {
+                self.step(c, frame);
+            } else if !self.next_duty(c) {
+                self.leave_kernel(c);
+                return;
+            }
+            self.k.cpu(c).settle_costs();
+        }
+    }
+
+    /// With the stack empty: what else is there to do before going back to user mode?
+    fn next_duty(&mut self, c: CpuId) -> bool {
+        if self.k.exit.is_some() && !self.k.scx.is_disabling() {
+            self.begin_disable(c);
+            return true;
+        }
+        let cpu = self.k.cpu(c);
+        let duty = if let Some((target, flags)) = cpu.kicks.pop() {
+            Frame::Kick { target, flags }
+        } else if !cpu.inbox.is_empty() {
+            Frame::Interrupt
+        } else if cpu.need_resched {
+            Frame::Schedule
+        } else if cpu.tick_at <= cpu.clock {
+            Frame::Tick
+        } else {
+            return false;
+        };
+        cpu.stack.push(duty);
+        true
+    }
+
+    /// Back to user mode or idle: the next event is whatever comes first.
+    fn leave_kernel(&mut self, c: CpuId) {
+        self.k.start_working(c);
+        let cpu = self.k.cpu(c);
+        cpu.in_user = true;
+        let at = cpu.tick_at.min(cpu.work_done_at);
+        match at {
+            Instant::NEVER => self.k.queue.clear_cpu(c),
+            at => self.k.queue.set_cpu(c, at),
+        }
+    }
+
+    /// Starts a callback of the scheduler, if it has this one; the frame for what follows must
+    /// have been pushed before. Without the callback, 0 counts as returned.
+    pub(crate) fn start(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) {
+        let Some(entry) = self.k.scx.entries[op as usize] else {
+            self.k.cpu(c).returned = 0;
+            return;
+        };
+        self.k.begin_callback(c, op, subject);
+        let progress = self.vm.start(&mut self.k, c, entry, args);
+        self.progressed(c, progress);
+    }
+
+    /// Starts a function that BPF handed over, on behalf of a timer.
+    pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
+        self.k.begin_callback(c, Op::Tick, TaskId::IDLE);
+        self.k.cpu(c).callbacks.last_mut().expect("just begun").is_timer = true;
+        let progress = self.vm.start_function(&mut self.k, c, function, args);
+        self.progressed(c, progress);
+    }
+
+    /// [`Frame::Resume`].
+    pub(crate) fn resume(&mut self, c: CpuId) {
+        let progress = self.vm.resume(&mut self.k, c);
+        self.progressed(c, progress);
+    }
+
+    fn progressed(&mut self, c: CpuId, progress: Progress) {
+        match progress {
+            Progress::Suspended => {
+                self.k.counters.suspensions += 1;
+                self.k.cpu(c).stack.push(Frame::Resume);
+            }
+            Progress::Done { value, usage } => {
+                self.k.end_callback(c, usage);
+                self.k.cpu(c).returned = value;
+            }
+            Progress::Failed { fault, usage } => {
+                self.k.end_callback(c, usage);
+                self.k.cpu(c).returned = 0;
+                self.k.fault(c, &fault);
+            }
+        }
+    }
+}
+
+impl Kernel {
+    fn begin_callback(&mut self, c: CpuId, op: Op, subject: TaskId) {
+        let entry_ns = self.machine.costs.callback_ns;
+        let direct_subject = match op {
+            Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
+            _ => DirectSubject::None,
+        };
+        let cpu = self.cpu(c);
+        cpu.settle_costs();
+        cpu.callbacks.push(Callback {
+            op,
+            subject,
+            began: cpu.clock,
+            charged_ps: entry_ns * 1000,
+            direct_subject,
+            reply: None,
+            spin: None,
+            is_timer: false,
+        });
+    }
+
+    fn end_callback(&mut self, c: CpuId, usage: Usage) {
+        let insn_ps = self.machine.costs.insn_ps;
+        let cpu = self.cpu(c);
+        let done = cpu.callbacks.pop().expect("the callback that ends has begun");
+        let total_ps =
+            usage.insns * insn_ps + usage.stall_ps + done.charged_ps + std::mem::take(&mut cpu.spent_ps);
+        let ends = done.began + Span::from_ns(total_ps / 1000);
+        cpu.clock = cpu.clock.max(ends);
+        let took = cpu.clock.since(done.began);
+        self.counters.callbacks += 1;
+        self.counters.insns += usage.insns;
+        self.counters.callback_time += took;
+        if let Some(lock) = done.spin {
+            self.error(
+                c,
+                format!("bpf_spin_lock at {:#x} is still held when ops.{} returns", lock.0, done.op.name()),
+            );
+        }
+        if self.out.wants(Class::COSTS) {
+            let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
+            self.tell(Class::COSTS, c, What::Callback { op: done.op, task: done.subject, took, insns });
+        }
+    }
+
+    /// A program was stopped: that is the scheduler's failure.
+    fn fault(&mut self, c: CpuId, fault: &Fault) {
+        let place = match &fault.source {
+            Some(source) => format!("{} insn {} ({source})", fault.program, fault.insn),
+            None => format!("{} insn {}", fault.program, fault.insn),
+        };
+        match &fault.kind {
+            FaultKind::NeverEnds => {
+                let message = format!("soft lockup - CPU {} stuck in {place}", c.0);
+                self.end_scheduler(c, ExitKind::Error, 0, message);
+            }
+            FaultKind::TooDeep => self.error(c, format!("the call stack is too deep in {place}")),
+            FaultKind::Poisoned(missing) => self.error(c, format!("{missing}, needed by {place}")),
+            FaultKind::OutOfBounds { at: Ea(at), len, write } => {
+                let act = if *write { "write" } else { "read" };
+                self.error(
+                    c,
+                    format!("{act} of {len} bytes at {at:#x}, outside every live object, in {place}"),
+                );
+            }
+            FaultKind::BadInstruction => self.error(c, format!("invalid instruction in {place}")),
+            FaultKind::BadCall(why) => self.error(c, format!("{why}, in {place}")),
+        }
+    }
+
+    /// A timer of the queue is due: its owner's CPU is interrupted.
+    fn timer_fires(&mut self, timer: u32, at: Instant) {
+        self.now = self.now.max(at);
+        let (c, irq) = self.owner_of_timer(timer);
+        self.interrupt(c, at, irq);
+    }
+
+    fn owner_of_timer(&self, timer: u32) -> (CpuId, Irq) {
+        use crate::setup::timer_number as number;
+        match timer {
+            number::WATCHDOG => (CpuId(0), Irq::Watchdog),
+            t if t >= number::FIRST_BPF => {
+                let slot = t - number::FIRST_BPF;
+                (self.timers.cpu_of(slot), Irq::BpfTimer(slot))
+            }
+            t if t >= number::FIRST_START => {
+                let start = t - number::FIRST_START;
+                (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
+            }
+            t => {
+                let task = TaskId(t);
+                (self.tasks[task].cpu, Irq::Sleeper(task, self.tasks[task].sleeps))
+            }
+        }
+    }
+}

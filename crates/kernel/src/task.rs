@@ -1,0 +1,154 @@
+//! A task as the simulated kernel keeps it.
+//!
+//! What BPF may write (slice and vtime) lives only in the world's `task_struct`; everything else
+//! lives here and is mirrored there ([`crate::mirror`]).
+
+use crate::rng::Rng;
+use crate::scx::queues::QueueId;
+use keel_abi::bpf::Ea;
+use keel_abi::task::ObjectId;
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId};
+
+/// Where a task is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Made, but not yet on a runqueue.
+    New,
+    /// On a runqueue: running or waiting for a CPU.
+    Runnable,
+    /// Still on the CPU, has announced to block.
+    Blocking,
+    /// Off the runqueue, or just leaving it, until something wakes it.
+    Blocked,
+    /// Still on the CPU, has announced to end.
+    Exiting,
+    /// Gone.
+    Dead,
+}
+
+/// What the kernel remembers of who decides over a task (`p->scx.ops_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpsState {
+    /// Nobody: it runs, sleeps or is in a queue.
+    None,
+    /// `ops.enqueue` is being called for it, at the beginning of this stay.
+    Queueing(u64),
+    /// The BPF scheduler has it; the number tells one stay from the next.
+    Queued(u64),
+}
+
+/// What the task is doing when it next gets a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Between steps of its program.
+    Steps,
+    /// This much work is left.
+    Work(Span),
+    /// Busy until this moment.
+    Until(Instant),
+    /// Woken inside a condition wait: takes the mutex again first.
+    Relock(ObjectId),
+}
+
+/// A direct dispatch that `ops.select_cpu` or `ops.enqueue` decided on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Direct {
+    pub(crate) dsq: DsqId,
+    pub(crate) enq_flags: u64,
+}
+
+/// A task.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// Its `task_struct` in the world.
+    pub(crate) ea: Ea,
+    /// The CPU whose runqueue it is on or was on last.
+    pub(crate) cpu: CpuId,
+    /// The CPU it was placed on last (`p->wake_cpu`).
+    pub(crate) wake_cpu: CpuId,
+    pub(crate) state: State,
+    /// `SCX_TASK_QUEUED`: on an ext runqueue.
+    pub(crate) queued: bool,
+    /// It runs on its CPU right now.
+    pub(crate) on_cpu: bool,
+    pub(crate) ops_state: OpsState,
+    /// The scheduler must be told when it leaves (`ops.dequeue`).
+    pub(crate) in_custody: bool,
+    /// It waits on its runqueue's list of deferred moves to other CPUs' local queues.
+    pub(crate) deferred: bool,
+    /// `SCX_TASK_RESET_RUNNABLE_AT`.
+    pub(crate) reset_runnable_at: bool,
+    /// On its runqueue's list of runnable tasks, for the watchdog.
+    pub(crate) watched: bool,
+    pub(crate) direct: Option<Direct>,
+    /// The queue it is in.
+    pub(crate) queue: Option<QueueId>,
+    pub(crate) runnable_at: Instant,
+    /// Since when its running time has not been charged.
+    pub(crate) exec_start: Instant,
+    pub(crate) cpu_time: Span,
+    /// How many of its CPUs may be used.
+    pub(crate) nr_allowed: u32,
+    pub(crate) cpus: CpuSet,
+    pub(crate) nice: i8,
+    pub(crate) weight: u32,
+    pub(crate) pid: Pid,
+    /// The workload's task that it is an instance of; `None` for the kernel's first task.
+    pub(crate) spec: Option<u32>,
+    pub(crate) doing: Doing,
+    /// The next step of its program.
+    pub(crate) next_step: u32,
+    /// Passes so far, by loop slot.
+    pub(crate) loops: Vec<u32>,
+    /// Last expiry, by timer; grown as used.
+    pub(crate) timers: Vec<(ObjectId, Instant)>,
+    pub(crate) rng: Rng,
+    /// Units of throughput done since last told.
+    pub(crate) counted: u32,
+    /// It called `sched_yield()` and has not been switched out since.
+    pub(crate) yielded: bool,
+    /// Tells a sleep's timer from an earlier one.
+    pub(crate) sleeps: u32,
+}
+
+impl Task {
+    /// May it run on `cpu`?
+    #[inline]
+    pub(crate) fn allows(&self, cpu: CpuId) -> bool {
+        self.cpus.contains(cpu)
+    }
+}
+
+/// All tasks, by [`TaskId`].
+#[derive(Debug, Default)]
+pub(crate) struct Tasks(Vec<Task>);
+
+impl Tasks {
+    pub(crate) fn push(&mut self, task: Task) -> TaskId {
+        self.0.push(task);
+        TaskId(self.0.len() as u32 - 1)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = TaskId> + use<> {
+        (0..self.0.len() as u32).map(TaskId)
+    }
+}
+
+impl std::ops::Index<TaskId> for Tasks {
+    type Output = Task;
+    #[inline]
+    fn index(&self, task: TaskId) -> &Task {
+        &self.0[task.index()]
+    }
+}
+
+impl std::ops::IndexMut<TaskId> for Tasks {
+    #[inline]
+    fn index_mut(&mut self, task: TaskId) -> &mut Task {
+        &mut self.0[task.index()]
+    }
+}
