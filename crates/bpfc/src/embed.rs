@@ -1,0 +1,64 @@
+//! A folder of sources as a Rust table of objects.
+
+use crate::{CLANG, Compiler, Error};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Compiles every `*.bpf.c` in `folder`, relative to the compiler's root, into `out`, and writes
+/// `out/TABLE.rs`: `pub static OBJECTS: &[(&str, &[u8])]`, the names without `.bpf.c` in
+/// alphabetical order. For a build script; include the table with
+/// `include!(concat!(env!("OUT_DIR"), "/TABLE.rs"))`.
+///
+/// # Errors
+/// What [`Compiler::compile`] says of the first source that fails, and files that cannot be used.
+pub fn embed(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> Result<(), Error> {
+    println!("cargo::rerun-if-env-changed={CLANG}");
+    let mut rows = String::new();
+    for source in sources(&compiler.root.join(folder))? {
+        let name = source.trim_end_matches(".bpf.c");
+        let object = compiler.compile(Path::new(folder).join(&source))?;
+        write(&out.join(format!("{name}.bpf.o")), &object)?;
+        let _ =
+            writeln!(rows, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bpf.o\"))),");
+    }
+    let text =
+        format!("/// Name and bytes of each object.\npub static OBJECTS: &[(&str, &[u8])] = &[\n{rows}];\n");
+    write(&out.join(format!("{table}.rs")), text.as_bytes())?;
+    for watched in compiler.includes.iter().map(PathBuf::as_path).chain([Path::new(folder)]) {
+        println!("cargo::rerun-if-changed={}", compiler.root.join(watched).display());
+    }
+    Ok(())
+}
+
+fn sources(folder: &Path) -> Result<Vec<String>, Error> {
+    let failed = |why| Error::File { path: folder.to_owned(), why };
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        names.extend(name.to_str().filter(|name| name.ends_with(".bpf.c")).map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    std::fs::write(path, bytes).map_err(|why| Error::File { path: path.to_owned(), why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_is_in_the_table() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["two.bpf.c", "one.bpf.c", "header.h"] {
+            std::fs::write(folder.path().join(name), "int x;\n").unwrap();
+        }
+        embed(&Compiler::new(folder.path()), ".", folder.path(), "table").unwrap();
+        let table = std::fs::read_to_string(folder.path().join("table.rs")).unwrap();
+        let one = table.find("(\"one\", include_bytes!").unwrap();
+        assert!(one < table.find("(\"two\", include_bytes!").unwrap());
+        assert!(folder.path().join("two.bpf.o").exists());
+    }
+}

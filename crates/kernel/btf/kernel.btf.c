@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Made into the simulated kernel's BTF: each kfunc as a function with the kernel's tag, and
+ * one variable that names every type which no kfunc names.
+ */
+#define KFUNC(result, name, ...) \
+	__attribute__((btf_decl_tag("bpf_kfunc"))) result name(__VA_ARGS__) { return (result)0; }
+#define KFUNC_VERSION(result, name, version, ...) KFUNC(result, name##version, __VA_ARGS__)
+
+#include "kernel.h"
+
+/* Compilers describe only what is used. */
+union {
+	struct sched_ext_ops ops;
+	struct task_struct task;
+	struct rq rq;
+	struct bpf_cpumask cpumask;
+	struct bpf_spin_lock spin_lock;
+	struct bpf_timer timer;
+	struct bpf_iter_num iter_num;
+	struct bpf_iter_task iter_task;
+	struct bpf_iter_scx_dsq iter_scx_dsq;
+	struct scx_exit_info exit_info;
+	struct scx_init_task_args init_task_args;
+	struct scx_exit_task_args exit_task_args;
+	struct scx_cgroup_init_args cgroup_init_args;
+	struct scx_cpu_acquire_args cpu_acquire_args;
+	struct scx_cpu_release_args cpu_release_args;
+	struct scx_dump_ctx dump_ctx;
+	struct scx_sub_attach_args sub_attach_args;
+	struct scx_sub_detach_args sub_detach_args;
+	struct scx_bpf_dsq_insert_vtime_args dsq_insert_vtime_args;
+	struct scx_bpf_select_cpu_and_args select_cpu_and_args;
+	enum scx_public_consts public_consts;
+	enum scx_consts consts;
+	enum scx_dsq_id_flags dsq_id_flags;
+	enum scx_dsq_iter_flags dsq_iter_flags;
+	enum scx_enq_flags enq_flags;
+	enum scx_deq_flags deq_flags;
+	enum scx_wake_flags wake_flags;
+	enum scx_kick_flags kick_flags;
+	enum scx_pick_idle_cpu_flags pick_idle_cpu_flags;
+	enum scx_reenq_flags reenq_flags;
+	enum scx_ops_flags ops_flags;
+	enum scx_ent_flags ent_flags;
+	enum scx_ent_dsq_flags ent_dsq_flags;
+	enum scx_rq_flags rq_flags;
+	enum scx_exit_code exit_code;
+	enum scx_exit_flags exit_flags;
+	enum bpf_map_type map_type;
+} keel_types;

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* All that BPF code can see of the simulated kernel. */
+#ifndef KEEL_KERNEL_H
+#define KEEL_KERNEL_H
+
+#include "enums.h"
+#include "types.h"
+#include "ops.h"
+#include "kfuncs.h"
+
+#endif

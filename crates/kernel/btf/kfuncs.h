@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kfuncs of the simulated kernel, with the prototypes that Linux 7.2's BTF shows: without
+ * the argument that the verifier adds. Whoever includes this says what a kfunc becomes:
+ *
+ *   KFUNC(result, name, parameters...)
+ *   KFUNC_VERSION(result, name, ___version, parameters...)   a name that ends in ___version
+ *
+ * What is not here is absent, as a weak symbol finds out.
+ */
+#ifndef KEEL_KERNEL_KFUNCS_H
+#define KEEL_KERNEL_KFUNCS_H
+
+#include "ops.h"
+
+/* Dispatch queues. */
+KFUNC(s32, scx_bpf_create_dsq, u64 dsq_id, s32 node)
+KFUNC(void, scx_bpf_destroy_dsq, u64 dsq_id)
+KFUNC(s32, scx_bpf_dsq_nr_queued, u64 dsq_id)
+KFUNC(struct task_struct *, scx_bpf_dsq_peek, u64 dsq_id)
+KFUNC(void, scx_bpf_dsq_insert, struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+KFUNC_VERSION(bool, scx_bpf_dsq_insert, ___v2, struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+KFUNC(void, scx_bpf_dsq_insert_vtime, struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags)
+KFUNC(bool, __scx_bpf_dsq_insert_vtime, struct task_struct *p, struct scx_bpf_dsq_insert_vtime_args *args)
+KFUNC(u32, scx_bpf_dispatch_nr_slots, void)
+KFUNC(void, scx_bpf_dispatch_cancel, void)
+KFUNC(bool, scx_bpf_dsq_move_to_local, u64 dsq_id)
+KFUNC_VERSION(bool, scx_bpf_dsq_move_to_local, ___v2, u64 dsq_id, u64 enq_flags)
+KFUNC(void, scx_bpf_dsq_move_set_slice, struct bpf_iter_scx_dsq *it__iter, u64 slice)
+KFUNC(void, scx_bpf_dsq_move_set_vtime, struct bpf_iter_scx_dsq *it__iter, u64 vtime)
+KFUNC(bool, scx_bpf_dsq_move, struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id, u64 enq_flags)
+KFUNC(bool, scx_bpf_dsq_move_vtime, struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id, u64 enq_flags)
+KFUNC(u32, scx_bpf_reenqueue_local, void)
+KFUNC_VERSION(void, scx_bpf_reenqueue_local, ___v2, void)
+KFUNC(int, bpf_iter_scx_dsq_new, struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags)
+KFUNC(struct task_struct *, bpf_iter_scx_dsq_next, struct bpf_iter_scx_dsq *it)
+KFUNC(void, bpf_iter_scx_dsq_destroy, struct bpf_iter_scx_dsq *it)
+
+/* Tasks. */
+KFUNC(bool, scx_bpf_task_set_slice, struct task_struct *p, u64 slice)
+KFUNC(bool, scx_bpf_task_set_dsq_vtime, struct task_struct *p, u64 vtime)
+KFUNC(bool, scx_bpf_task_running, const struct task_struct *p)
+KFUNC(s32, scx_bpf_task_cpu, const struct task_struct *p)
+KFUNC(struct task_struct *, bpf_task_acquire, struct task_struct *p)
+KFUNC(struct task_struct *, bpf_task_from_pid, s32 pid)
+KFUNC(void, bpf_task_release, struct task_struct *p)
+
+/* CPUs, and which of them are idle. */
+KFUNC(s32, scx_bpf_select_cpu_dfl, struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle)
+KFUNC(s32, scx_bpf_select_cpu_and, struct task_struct *p, s32 prev_cpu, u64 wake_flags, const struct cpumask *cpus_allowed, u64 flags)
+KFUNC(s32, __scx_bpf_select_cpu_and, struct task_struct *p, const struct cpumask *cpus_allowed, struct scx_bpf_select_cpu_and_args *args)
+KFUNC(bool, scx_bpf_test_and_clear_cpu_idle, s32 cpu)
+KFUNC(s32, scx_bpf_pick_idle_cpu, const struct cpumask *cpus_allowed, u64 flags)
+KFUNC(s32, scx_bpf_pick_idle_cpu_node, const struct cpumask *cpus_allowed, s32 node, u64 flags)
+KFUNC(s32, scx_bpf_pick_any_cpu, const struct cpumask *cpus_allowed, u64 flags)
+KFUNC(s32, scx_bpf_pick_any_cpu_node, const struct cpumask *cpus_allowed, s32 node, u64 flags)
+KFUNC(const struct cpumask *, scx_bpf_get_idle_cpumask, void)
+KFUNC(const struct cpumask *, scx_bpf_get_idle_cpumask_node, s32 node)
+KFUNC(const struct cpumask *, scx_bpf_get_idle_smtmask, void)
+KFUNC(const struct cpumask *, scx_bpf_get_idle_smtmask_node, s32 node)
+KFUNC(void, scx_bpf_put_idle_cpumask, const struct cpumask *idle_mask)
+KFUNC(const struct cpumask *, scx_bpf_get_possible_cpumask, void)
+KFUNC(const struct cpumask *, scx_bpf_get_online_cpumask, void)
+KFUNC(void, scx_bpf_put_cpumask, const struct cpumask *cpumask)
+KFUNC(u32, scx_bpf_nr_cpu_ids, void)
+KFUNC(u32, scx_bpf_nr_node_ids, void)
+KFUNC(s32, scx_bpf_cpu_node, s32 cpu)
+KFUNC(struct rq *, scx_bpf_cpu_rq, s32 cpu)
+KFUNC(struct task_struct *, scx_bpf_cpu_curr, s32 cpu)
+KFUNC(void, scx_bpf_kick_cpu, s32 cpu, u64 flags)
+KFUNC(u32, scx_bpf_cpuperf_cap, s32 cpu)
+KFUNC(u32, scx_bpf_cpuperf_cur, s32 cpu)
+KFUNC(void, scx_bpf_cpuperf_set, s32 cpu, u32 perf)
+
+/* Time, and the end. */
+KFUNC(u64, scx_bpf_now, void)
+KFUNC(void, scx_bpf_exit_bstr, s64 exit_code, char *fmt, unsigned long long *data, u32 data__sz)
+KFUNC(void, scx_bpf_error_bstr, char *fmt, unsigned long long *data, u32 data__sz)
+KFUNC(void, scx_bpf_dump_bstr, char *fmt, unsigned long long *data, u32 data__sz)
+
+/* CPU masks of the scheduler's own. */
+KFUNC(struct bpf_cpumask *, bpf_cpumask_create, void)
+KFUNC(struct bpf_cpumask *, bpf_cpumask_acquire, struct bpf_cpumask *cpumask)
+KFUNC(void, bpf_cpumask_release, struct bpf_cpumask *cpumask)
+KFUNC(u32, bpf_cpumask_first, const struct cpumask *cpumask)
+KFUNC(u32, bpf_cpumask_first_zero, const struct cpumask *cpumask)
+KFUNC(u32, bpf_cpumask_first_and, const struct cpumask *src1, const struct cpumask *src2)
+KFUNC(void, bpf_cpumask_set_cpu, u32 cpu, struct bpf_cpumask *cpumask)
+KFUNC(void, bpf_cpumask_clear_cpu, u32 cpu, struct bpf_cpumask *cpumask)
+KFUNC(bool, bpf_cpumask_test_cpu, u32 cpu, const struct cpumask *cpumask)
+KFUNC(bool, bpf_cpumask_test_and_set_cpu, u32 cpu, struct bpf_cpumask *cpumask)
+KFUNC(bool, bpf_cpumask_test_and_clear_cpu, u32 cpu, struct bpf_cpumask *cpumask)
+KFUNC(void, bpf_cpumask_setall, struct bpf_cpumask *cpumask)
+KFUNC(void, bpf_cpumask_clear, struct bpf_cpumask *cpumask)
+KFUNC(bool, bpf_cpumask_and, struct bpf_cpumask *dst, const struct cpumask *src1, const struct cpumask *src2)
+KFUNC(void, bpf_cpumask_or, struct bpf_cpumask *dst, const struct cpumask *src1, const struct cpumask *src2)
+KFUNC(void, bpf_cpumask_xor, struct bpf_cpumask *dst, const struct cpumask *src1, const struct cpumask *src2)
+KFUNC(bool, bpf_cpumask_equal, const struct cpumask *src1, const struct cpumask *src2)
+KFUNC(bool, bpf_cpumask_intersects, const struct cpumask *src1, const struct cpumask *src2)
+KFUNC(bool, bpf_cpumask_subset, const struct cpumask *src1, const struct cpumask *src2)
+KFUNC(bool, bpf_cpumask_empty, const struct cpumask *cpumask)
+KFUNC(bool, bpf_cpumask_full, const struct cpumask *cpumask)
+KFUNC(void, bpf_cpumask_copy, struct bpf_cpumask *dst, const struct cpumask *src)
+KFUNC(u32, bpf_cpumask_any_distribute, const struct cpumask *cpumask)
+KFUNC(u32, bpf_cpumask_any_and_distribute, const struct cpumask *src1, const struct cpumask *src2)
+KFUNC(u32, bpf_cpumask_weight, const struct cpumask *cpumask)
+
+/* BPF's own. */
+KFUNC(void, bpf_rcu_read_lock, void)
+KFUNC(void, bpf_rcu_read_unlock, void)
+KFUNC(void, bpf_preempt_disable, void)
+KFUNC(void, bpf_preempt_enable, void)
+KFUNC(int, bpf_iter_num_new, struct bpf_iter_num *it, int start, int end)
+KFUNC(int *, bpf_iter_num_next, struct bpf_iter_num *it)
+KFUNC(void, bpf_iter_num_destroy, struct bpf_iter_num *it)
+KFUNC(int, bpf_iter_task_new, struct bpf_iter_task *it, struct task_struct *task__nullable, unsigned int flags)
+KFUNC(struct task_struct *, bpf_iter_task_next, struct bpf_iter_task *it)
+KFUNC(void, bpf_iter_task_destroy, struct bpf_iter_task *it)
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * struct sched_ext_ops and what its callbacks are handed, as Linux 7.2 has them: every member,
+ * in the kernel's order. Objects name members; one that is missing here cannot be loaded.
+ */
+#ifndef KEEL_KERNEL_OPS_H
+#define KEEL_KERNEL_OPS_H
+
+#include "enums.h"
+#include "types.h"
+
+struct scx_exit_info {
+	enum scx_exit_kind kind;
+	s32 exit_cpu;
+	s64 exit_code;
+	u64 flags;
+	const char *reason;
+	unsigned long *bt;
+	u32 bt_len;
+	char *msg;
+	char *dump;
+};
+
+struct scx_init_task_args {
+	bool fork;
+	struct cgroup *cgroup;
+};
+
+struct scx_exit_task_args {
+	bool cancelled;
+};
+
+struct scx_cgroup_init_args {
+	u32 weight;
+	u64 bw_period_us;
+	u64 bw_quota_us;
+	u64 bw_burst_us;
+};
+
+struct scx_cpu_acquire_args {};
+
+struct scx_cpu_release_args {
+	enum scx_cpu_preempt_reason reason;
+	struct task_struct *task;
+};
+
+struct scx_dump_ctx {
+	enum scx_exit_kind kind;
+	s64 exit_code;
+	const char *reason;
+	u64 at_ns;
+	u64 at_jiffies;
+};
+
+/* Kfuncs of more than five arguments take them in these. */
+struct scx_bpf_dsq_insert_vtime_args {
+	u64 dsq_id;
+	u64 slice;
+	u64 vtime;
+	u64 enq_flags;
+};
+
+struct scx_bpf_select_cpu_and_args {
+	s32 prev_cpu;
+	u64 wake_flags;
+	u64 flags;
+};
+
+struct sched_ext_ops;
+
+struct scx_sub_attach_args {
+	struct sched_ext_ops *ops;
+	char *cgroup_path;
+};
+
+struct scx_sub_detach_args {
+	struct sched_ext_ops *ops;
+	char *cgroup_path;
+};
+
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);
+	void (*dequeue)(struct task_struct *p, u64 deq_flags);
+	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*tick)(struct task_struct *p);
+	void (*runnable)(struct task_struct *p, u64 enq_flags);
+	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
+	bool (*core_sched_before)(struct task_struct *a, struct task_struct *b);
+	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
+	void (*update_idle)(s32 cpu, bool idle);
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	void (*enable)(struct task_struct *p);
+	void (*disable)(struct task_struct *p);
+	void (*dump)(struct scx_dump_ctx *ctx);
+	void (*dump_cpu)(struct scx_dump_ctx *ctx, s32 cpu, bool idle);
+	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+	void (*cgroup_exit)(struct cgroup *cgrp);
+	s32 (*cgroup_prep_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us);
+	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
+	s32 (*sub_attach)(struct scx_sub_attach_args *args);
+	void (*sub_detach)(struct scx_sub_detach_args *args);
+	void (*cpu_online)(s32 cpu);
+	void (*cpu_offline)(s32 cpu);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *info);
+	u32 dispatch_max_batch;
+	u64 flags;
+	u32 timeout_ms;
+	u32 exit_dump_len;
+	u64 hotplug_seq;
+	u64 sub_cgroup_id;
+	char name[SCX_OPS_NAME_LEN];
+	void *priv;
+	void (*cpu_acquire)(s32 cpu, struct scx_cpu_acquire_args *args);
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
+};
+
+#endif
