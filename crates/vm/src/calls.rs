@@ -8,8 +8,9 @@ use crate::code::op::FRAME_BYTES;
 use crate::context::Context;
 use crate::fiber::Signal;
 use crate::interp;
+use crate::maps::EntryKey;
 use crate::memory::VmWorld;
-use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, Reply, World};
+use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, Reply, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function of the object by whichever engine the callback uses.
@@ -245,25 +246,26 @@ pub(crate) unsafe extern "C" fn for_each(
             let why = format!("bpf_for_each_map_elem was given {map:#x}, which is no map");
             Context::stop(context, FaultKind::BadCall(why));
         };
+        if !(*(*context).world).maps().is_walkable(id) {
+            return Errno::EINVAL.as_r0();
+        }
         let depth = (frame - (*context).stack_floor) / FRAME_BYTES;
         let scratch = (*context).scratch.offset(8 * depth);
-        let mut seen = 0;
-        let mut cursor = 0;
-        while let Some((key, value)) = element(context, id, &mut cursor, scratch) {
+        let (mut seen, mut from) = (0, 0);
+        while let Some(entry) = (*(*context).world).maps().walk(id, from, (*context).cpu) {
+            let key = match entry.key {
+                EntryKey::At(key) => key,
+                EntryKey::Index(index) => {
+                    (*(*context).world).put(scratch, &index.to_le_bytes());
+                    scratch
+                }
+            };
             seen += 1;
-            if round(context, function, site, frame, [map, key.0, value.0, data, 0]) != 0 {
+            from = entry.next;
+            if round(context, function, site, frame, [map, key.0, entry.value.0, data, 0]) != 0 {
                 break;
             }
         }
         seen
     }
-}
-
-/// The map's next element: its key, copied to `scratch` where it lies in no memory of its own,
-/// and its value.
-///
-/// # Safety
-/// As for [`invoke`].
-unsafe fn element(_context: *mut Context, _map: MapId, _cursor: &mut u64, _scratch: Ea) -> Option<(Ea, Ea)> {
-    None
 }

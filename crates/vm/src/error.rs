@@ -1,5 +1,8 @@
 //! Why an object cannot be loaded.
 
+use crate::maps::MapError;
+use crate::memory::WorldError;
+
 /// Why an object cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
@@ -24,7 +27,10 @@ pub enum LoadError {
         /// The function that uses it, or the map.
         function: String,
     },
-    /// The object's maps and stacks do not fit into simulated memory.
+    /// Its maps are not possible, or not supported, or the host lacks address space.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// The stacks do not fit into simulated memory.
     #[error("the object does not fit into simulated memory: {0}")]
     NoRoom(String),
     /// The code generator refused a function; that is a defect of ours.
@@ -35,4 +41,14 @@ pub enum LoadError {
         /// The code generator's words.
         why: String,
     },
+}
+
+impl LoadError {
+    /// Is the object well formed, but in need of something that is not simulated?
+    pub fn is_unsupported(&self) -> bool {
+        matches!(
+            self,
+            Self::Unsupported { .. } | Self::World(WorldError::Map(MapError::Unsupported { .. }))
+        )
+    }
 }

@@ -6,10 +6,10 @@ use crate::code::{Address, Code, NO_IMPORT, Needed};
 use crate::context::{Context, Job};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Signal};
-use crate::memory::{BASE, VmWorld};
+use crate::memory::{BASE, VmWorld, WorldConfig};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, Progress, Usage};
+use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
 use keel_abi::lines::{Transfers, holder_bit};
 use keel_object::model::Object;
 use std::ptr;
@@ -97,10 +97,12 @@ impl Vm {
         config: VmConfig,
         linker: &mut dyn Linker<VmWorld>,
     ) -> Result<Self, LoadError> {
+        let shape = (object.maps.len(), object.ksyms.len());
+        assert_eq!(shape, code.shape, "the code was compiled from this object");
         if config.mode == Mode::Native {
             code.native()?;
         }
-        let mut world = VmWorld::new(&object.maps, config.transfers.clone(), config.cpus)?;
+        let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         let callees = link_functions(&code, linker)?;
         let addresses = link_addresses(&code, object, &mut world, linker)?;
         let stacks = Stacks::new(&mut world, config.cpus)
@@ -265,6 +267,15 @@ impl Vm {
     }
 }
 
+fn world_config(config: &VmConfig) -> WorldConfig {
+    let world = WorldConfig::new(config.transfers.clone(), config.cpus);
+    WorldConfig { checked: config.checked, ..world }
+}
+
+fn value_of(object: &Object, map: u32, offset: u32) -> String {
+    format!("the address of byte {offset} of map `{}`", object.maps[map as usize].name)
+}
+
 fn failed(fault: Fault) -> Progress {
     Progress::Failed { fault, usage: Usage::default() }
 }
@@ -340,11 +351,10 @@ fn link_addresses(
     let mut table = Vec::with_capacity(code.addresses.len());
     for (address, user) in &code.addresses {
         let at = match *address {
-            Address::Map(map) => world.map_handle(map),
+            Address::Map(map) => world.map_handle(MapId(map)),
             Address::MapValue(map, offset) => world
-                .map_value(map)
-                .map(|at| at.offset(u64::from(offset)))
-                .ok_or_else(|| unsupported(code, format!("the value's address of map {map}"), *user))?,
+                .map_value_address(MapId(map), offset)
+                .ok_or_else(|| unsupported(code, value_of(object, map, offset), *user))?,
             Address::Ksym(ksym) if object.ksyms[ksym as usize].is_function => {
                 Ea(crate::code::kernel_function_address(ksym))
             }

@@ -77,6 +77,8 @@ pub struct Code {
     pub(crate) imports: Vec<(Needed, u32)>,
     pub(crate) addresses: Vec<(Address, u32)>,
     pub(crate) sites: Vec<Site>,
+    /// Maps and kernel symbols of the object, which the addresses refer to.
+    pub(crate) shape: (usize, usize),
     native: OnceLock<Result<Native, LoadError>>,
 }
 
@@ -106,7 +108,9 @@ impl Code {
             entries.push(p.function);
         }
         let tables::Tables { imports, addresses, sites, .. } = tables;
-        Ok(Arc::new(Self { functions, entries, imports, addresses, sites, native: OnceLock::new() }))
+        let shape = (object.maps.len(), object.ksyms.len());
+        let native = OnceLock::new();
+        Ok(Arc::new(Self { functions, entries, imports, addresses, sites, shape, native }))
     }
 
     /// The native code, translated by the first who asks.
