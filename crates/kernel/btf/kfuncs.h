@@ -6,7 +6,7 @@
  *   KFUNC(result, name, parameters...)
  *   KFUNC_VERSION(result, name, ___version, parameters...)   a name that ends in ___version
  *
- * What is not here is absent, as a weak symbol finds out.
+ * All that the kernel room serves is here; what is not is absent, as a weak symbol finds out.
  */
 #ifndef KEEL_KERNEL_KFUNCS_H
 #define KEEL_KERNEL_KFUNCS_H
@@ -30,8 +30,6 @@ KFUNC(void, scx_bpf_dsq_move_set_slice, struct bpf_iter_scx_dsq *it__iter, u64 s
 KFUNC(void, scx_bpf_dsq_move_set_vtime, struct bpf_iter_scx_dsq *it__iter, u64 vtime)
 KFUNC(bool, scx_bpf_dsq_move, struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id, u64 enq_flags)
 KFUNC(bool, scx_bpf_dsq_move_vtime, struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id, u64 enq_flags)
-KFUNC(u32, scx_bpf_reenqueue_local, void)
-KFUNC_VERSION(void, scx_bpf_reenqueue_local, ___v2, void)
 KFUNC(int, bpf_iter_scx_dsq_new, struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags)
 KFUNC(struct task_struct *, bpf_iter_scx_dsq_next, struct bpf_iter_scx_dsq *it)
 KFUNC(void, bpf_iter_scx_dsq_destroy, struct bpf_iter_scx_dsq *it)
@@ -55,9 +53,7 @@ KFUNC(s32, scx_bpf_pick_idle_cpu_node, const struct cpumask *cpus_allowed, s32 n
 KFUNC(s32, scx_bpf_pick_any_cpu, const struct cpumask *cpus_allowed, u64 flags)
 KFUNC(s32, scx_bpf_pick_any_cpu_node, const struct cpumask *cpus_allowed, s32 node, u64 flags)
 KFUNC(const struct cpumask *, scx_bpf_get_idle_cpumask, void)
-KFUNC(const struct cpumask *, scx_bpf_get_idle_cpumask_node, s32 node)
 KFUNC(const struct cpumask *, scx_bpf_get_idle_smtmask, void)
-KFUNC(const struct cpumask *, scx_bpf_get_idle_smtmask_node, s32 node)
 KFUNC(void, scx_bpf_put_idle_cpumask, const struct cpumask *idle_mask)
 KFUNC(const struct cpumask *, scx_bpf_get_possible_cpumask, void)
 KFUNC(const struct cpumask *, scx_bpf_get_online_cpumask, void)
@@ -65,7 +61,6 @@ KFUNC(void, scx_bpf_put_cpumask, const struct cpumask *cpumask)
 KFUNC(u32, scx_bpf_nr_cpu_ids, void)
 KFUNC(u32, scx_bpf_nr_node_ids, void)
 KFUNC(s32, scx_bpf_cpu_node, s32 cpu)
-KFUNC(struct rq *, scx_bpf_cpu_rq, s32 cpu)
 KFUNC(struct task_struct *, scx_bpf_cpu_curr, s32 cpu)
 KFUNC(void, scx_bpf_kick_cpu, s32 cpu, u64 flags)
 KFUNC(u32, scx_bpf_cpuperf_cap, s32 cpu)
@@ -113,8 +108,5 @@ KFUNC(void, bpf_preempt_enable, void)
 KFUNC(int, bpf_iter_num_new, struct bpf_iter_num *it, int start, int end)
 KFUNC(int *, bpf_iter_num_next, struct bpf_iter_num *it)
 KFUNC(void, bpf_iter_num_destroy, struct bpf_iter_num *it)
-KFUNC(int, bpf_iter_task_new, struct bpf_iter_task *it, struct task_struct *task__nullable, unsigned int flags)
-KFUNC(struct task_struct *, bpf_iter_task_next, struct bpf_iter_task *it)
-KFUNC(void, bpf_iter_task_destroy, struct bpf_iter_task *it)
 
 #endif
