@@ -33,6 +33,9 @@ pub enum LoadError {
     /// The stacks do not fit into simulated memory.
     #[error("the object does not fit into simulated memory: {0}")]
     NoRoom(String),
+    /// There is no native code for this processor or operating system.
+    #[error("native code cannot be made on this machine ({0}); use the interpreter")]
+    NoNative(String),
     /// The code generator refused a function; that is a defect of ours.
     #[error("function `{function}` could not be translated to native code: {why}")]
     Translation {

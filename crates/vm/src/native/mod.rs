@@ -36,7 +36,7 @@ pub(crate) struct Native {
 impl Native {
     /// Translates every function.
     pub(crate) fn translate(code: &Code) -> Result<Self, LoadError> {
-        let broken = |why: String| LoadError::Translation { function: "(all)".into(), why };
+        let broken = LoadError::NoNative;
         let mut module = new_module().map_err(broken)?;
         let symbols = Symbols::define(&mut module).map_err(|e| broken(e.to_string()))?;
         let ids = declare(&mut module, code).map_err(|e| broken(e.to_string()))?;
