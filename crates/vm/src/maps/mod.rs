@@ -6,18 +6,28 @@
 
 mod array;
 mod error;
+mod hash;
+mod index;
 mod kinds;
 mod plan;
+mod queue;
+mod recency;
+mod slots;
 mod storage;
+
+#[cfg(test)]
+mod tests;
 
 pub use error::MapError;
 
 use crate::memory::Region;
 use array::Array;
+use hash::Hash;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, Owner};
 use keel_object::model::MapDef;
 use plan::Plan;
+use queue::Queue;
 use storage::Storage;
 
 /// From one map's handle to the next; `struct bpf_map` has about as many bytes.
@@ -25,6 +35,8 @@ const HANDLE_STRIDE: u64 = 256;
 
 enum Body {
     Array(Array),
+    Hash(Hash),
+    Queue(Queue),
     TaskStorage(Storage),
     CgroupStorage(Storage),
 }
@@ -137,7 +149,8 @@ impl Maps {
     pub fn lookup(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {
         match self.body_mut(map)? {
             Body::Array(array) => array.lookup(region, key, cpu),
-            Body::TaskStorage(_) | Body::CgroupStorage(_) => None,
+            Body::Hash(hash) => hash.lookup(region, key, cpu),
+            Body::Queue(_) | Body::TaskStorage(_) | Body::CgroupStorage(_) => None,
         }
     }
 
@@ -156,6 +169,8 @@ impl Maps {
     ) -> Result<(), Errno> {
         match self.body_mut(map).ok_or(Errno::EINVAL)? {
             Body::Array(array) => array.update(region, key, value, flags, cpu),
+            Body::Hash(hash) => hash.update(region, key, value, flags, cpu),
+            Body::Queue(_) => Err(Errno::EINVAL),
             Body::TaskStorage(_) | Body::CgroupStorage(_) => Err(Errno::EOPNOTSUPP),
         }
     }
@@ -164,9 +179,10 @@ impl Maps {
     ///
     /// # Errors
     /// Those of the kernel; EFAULT where the key lies outside the region.
-    pub fn delete(&mut self, _region: &mut Region, map: MapId, _key: Ea) -> Result<(), Errno> {
+    pub fn delete(&mut self, region: &mut Region, map: MapId, key: Ea) -> Result<(), Errno> {
         match self.body_mut(map).ok_or(Errno::EINVAL)? {
-            Body::Array(_) => Err(Errno::EINVAL),
+            Body::Hash(hash) => hash.delete(region, key),
+            Body::Array(_) | Body::Queue(_) => Err(Errno::EINVAL),
             Body::TaskStorage(_) | Body::CgroupStorage(_) => Err(Errno::EOPNOTSUPP),
         }
     }
@@ -175,16 +191,22 @@ impl Maps {
     ///
     /// # Errors
     /// E2BIG when it is full and `flags` does not say to replace; EOPNOTSUPP for other types.
-    pub fn push(&mut self, _region: &mut Region, _map: MapId, _value: Ea, _flags: u64) -> Result<(), Errno> {
-        Err(Errno::EOPNOTSUPP)
+    pub fn push(&mut self, region: &mut Region, map: MapId, value: Ea, flags: u64) -> Result<(), Errno> {
+        match self.body_mut(map) {
+            Some(Body::Queue(queue)) => queue.push(region, value, flags),
+            _ => Err(Errno::EOPNOTSUPP),
+        }
     }
 
     /// `bpf_map_pop_elem`, or with `keep` `bpf_map_peek_elem`.
     ///
     /// # Errors
     /// ENOENT when it is empty (`value` is zeroed); EOPNOTSUPP for other types.
-    pub fn pop(&mut self, _region: &mut Region, _map: MapId, _value: Ea, _keep: bool) -> Result<(), Errno> {
-        Err(Errno::EOPNOTSUPP)
+    pub fn pop(&mut self, region: &mut Region, map: MapId, value: Ea, keep: bool) -> Result<(), Errno> {
+        match self.body_mut(map) {
+            Some(Body::Queue(queue)) => queue.pop(region, value, keep),
+            _ => Err(Errno::EOPNOTSUPP),
+        }
     }
 
     /// The first entry at or after `from`, 0 at first and then [`Entry::next`]: a walk for
@@ -196,13 +218,17 @@ impl Maps {
                 let (index, value) = array.next(from, cpu)?;
                 Some(Entry { key: EntryKey::Index(index), value, next: from + 1 })
             }
+            Body::Hash(hash) => {
+                let (slot, key, value) = hash.next(from, cpu)?;
+                Some(Entry { key: EntryKey::At(key), value, next: u64::from(slot) + 1 })
+            }
             _ => None,
         }
     }
 
     /// Can the map be walked? `bpf_for_each_map_elem` takes arrays and hashes only.
     pub fn is_walkable(&self, map: MapId) -> bool {
-        matches!(self.body(map), Some(Body::Array(_)))
+        matches!(self.body(map), Some(Body::Array(_) | Body::Hash(_)))
     }
 
     #[inline]
@@ -258,6 +284,11 @@ impl Body {
     fn new(plan: &Plan<'_>, region: &mut Region) -> Result<Self, MapError> {
         Ok(match plan.def.kind {
             kinds::ARRAY | kinds::PERCPU_ARRAY => Self::Array(Array::new(plan, region)?),
+            kinds::HASH | kinds::PERCPU_HASH | kinds::LRU_HASH | kinds::LRU_PERCPU_HASH => {
+                Self::Hash(Hash::new(plan, region)?)
+            }
+            kinds::QUEUE => Self::Queue(Queue::new(plan, false, region)?),
+            kinds::STACK => Self::Queue(Queue::new(plan, true, region)?),
             kinds::TASK_STORAGE => Self::TaskStorage(Storage::new(plan)?),
             kinds::CGRP_STORAGE => Self::CgroupStorage(Storage::new(plan)?),
             kind => {

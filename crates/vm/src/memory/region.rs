@@ -184,12 +184,14 @@ impl Region {
     #[inline]
     pub fn load(&mut self, at: Ea, len: u64) -> u64 {
         assert!((1..=8).contains(&len), "an integer has 1 to 8 bytes");
-        let mut word = [0; 8];
-        match self.slice(at, len) {
-            Some(bytes) => word[..len as usize].copy_from_slice(bytes),
-            None => return self.load_cold(at, len),
+        let Some(bytes) = self.slice(at, len) else { return self.load_cold(at, len) };
+        match *bytes {
+            [a] => u64::from(a),
+            [a, b] => u64::from(u16::from_le_bytes([a, b])),
+            [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+            [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            _ => bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
         }
-        u64::from_le_bytes(word)
     }
 
     /// Stores the low `len` bytes (1 to 8) of `value`; dropped, and counted, where they are out
@@ -198,7 +200,11 @@ impl Region {
     pub fn store(&mut self, at: Ea, len: u64, value: u64) {
         assert!((1..=8).contains(&len), "an integer has 1 to 8 bytes");
         match self.slice_mut(at, len) {
-            Some(bytes) => bytes.copy_from_slice(&value.to_le_bytes()[..len as usize]),
+            Some(bytes) => match (len, value.to_le_bytes()) {
+                (8, word) => bytes.copy_from_slice(&word),
+                (4, [a, b, c, d, ..]) => bytes.copy_from_slice(&[a, b, c, d]),
+                (_, word) => bytes.copy_from_slice(&word[..len as usize]),
+            },
             None => self.store_cold(at, len, value),
         }
     }

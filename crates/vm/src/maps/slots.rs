@@ -1,0 +1,56 @@
+//! Which elements of a hash map are in use.
+
+/// Slots up to a limit: freed ones are taken again first, the last freed before the others.
+pub(super) struct Slots {
+    used: Vec<u64>,
+    free: Vec<u32>,
+    fresh: u32,
+    limit: u32,
+}
+
+impl Slots {
+    /// Slots `first..limit`.
+    pub(super) fn new(first: u32, limit: u32) -> Self {
+        Self { used: Vec::new(), free: Vec::new(), fresh: first, limit }
+    }
+
+    /// A slot that is not in use; it still is not until [`Slots::fill`].
+    pub(super) fn take(&mut self) -> Option<u32> {
+        self.free.pop().or_else(|| {
+            let slot = self.fresh;
+            (slot < self.limit).then(|| self.fresh += 1).map(|()| slot)
+        })
+    }
+
+    /// Gives a slot back that is not in use.
+    pub(super) fn give(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    /// The slot is in use.
+    pub(super) fn fill(&mut self, slot: u32) {
+        let word = slot as usize / 64;
+        if self.used.len() <= word {
+            self.used.resize(word + 1, 0);
+        }
+        self.used[word] |= 1 << (slot % 64);
+    }
+
+    /// The slot is in use no more.
+    pub(super) fn empty(&mut self, slot: u32) {
+        self.used[slot as usize / 64] &= !(1 << (slot % 64));
+    }
+
+    /// The first slot in use at or after `from`.
+    pub(super) fn next_used(&self, from: u64) -> Option<u32> {
+        let first = usize::try_from(from / 64).ok()?;
+        let mut mask = u64::MAX << (from % 64);
+        for (i, word) in self.used.iter().enumerate().skip(first) {
+            if word & mask != 0 {
+                return Some(i as u32 * 64 + (word & mask).trailing_zeros());
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+}
