@@ -1,1 +1,34 @@
-//! To be filled.
+//! Workloads: what the simulated tasks do.
+//!
+//! [`parse`] reads rt-app's JSON, [`mix`] makes run-and-sleep tasks of a given load, and
+//! [`built_in`] holds the files of `workloads/`. Each gives a [`Workload`]: data, which the kernel
+//! room executes. The language as supported is described in `docs/workloads.md`.
+//!
+//! Pure functions: no file, clock or environment is touched, and whatever a stranger's file
+//! holds, reading it ends in time and memory proportional to its length.
+#![forbid(unsafe_code)]
+
+mod affinity;
+mod built_in;
+mod compile;
+mod endless;
+mod error;
+mod event;
+mod extension;
+mod global;
+mod json;
+mod keys;
+mod mix;
+mod names;
+mod phase;
+mod place;
+mod sched;
+mod source;
+mod task;
+mod timers;
+
+pub use built_in::{built_in, built_in_names};
+pub use compile::{MAX_INSTANCES, MAX_STEPS, MAX_STEPS_PER_TASK, parse};
+pub use error::{Warning, WorkloadError};
+pub use keel_abi::task::Workload;
+pub use mix::mix;

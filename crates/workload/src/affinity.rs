@@ -1,0 +1,46 @@
+//! Where a task may run: rt-app's `cpus`, and `nodes` of ours. Both need the machine.
+
+use crate::compile::Compiler;
+use crate::error::WorkloadError;
+use crate::json::Field;
+use crate::place::Place;
+use keel_abi::{CpuId, CpuSet};
+use std::collections::BTreeSet;
+
+impl Compiler<'_> {
+    /// The CPUs that a `cpus` field lists.
+    pub(crate) fn cpus(&self, at: &Place<'_>, field: &Field<'_>) -> Result<CpuSet, WorkloadError> {
+        let numbers = self.numbers(at, field.value, self.topology.cpus() - 1, "CPU")?;
+        self.not_empty(at, &numbers)?;
+        Ok(numbers.into_iter().map(CpuId).collect())
+    }
+
+    /// The CPUs of the nodes that a `nodes` field lists.
+    pub(crate) fn cpus_of_nodes(&self, at: &Place<'_>, field: &Field<'_>) -> Result<CpuSet, WorkloadError> {
+        let nodes = self.node_numbers(at, field)?;
+        let cpus = self.topology.cpus_where(|place| nodes.contains(&place.node.0));
+        // An empty set would mean every CPU.
+        match cpus.is_empty() {
+            true => Err(self.error(at, "these nodes have no CPU on this machine")),
+            false => Ok(cpus),
+        }
+    }
+
+    /// The nodes that a field lists.
+    pub(crate) fn node_numbers(
+        &self,
+        at: &Place<'_>,
+        field: &Field<'_>,
+    ) -> Result<BTreeSet<u32>, WorkloadError> {
+        let nodes = self.numbers(at, field.value, self.topology.nodes() - 1, "node")?;
+        self.not_empty(at, &nodes)?;
+        Ok(nodes.into_iter().collect())
+    }
+
+    fn not_empty(&self, at: &Place<'_>, numbers: &[u32]) -> Result<(), WorkloadError> {
+        match numbers.is_empty() {
+            true => Err(self.error(at, "the list is empty; leave it out to allow every CPU")),
+            false => Ok(()),
+        }
+    }
+}

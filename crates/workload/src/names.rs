@@ -1,0 +1,73 @@
+//! Names of mutexes, conditions, barriers and the rest to dense ids, made when first used, as
+//! rt-app makes its resources. Each kind has names of its own.
+
+use crate::keys::{Event, event};
+use jsonc_parser::ast::{Object, Value};
+use keel_abi::task::ObjectId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The names of one kind.
+#[derive(Default)]
+pub(crate) struct Names<'a> {
+    ids: BTreeMap<&'a str, u32>,
+}
+
+impl<'a> Names<'a> {
+    /// The id of `name`, a new one where it is new.
+    pub(crate) fn id(&mut self, name: &'a str) -> ObjectId {
+        let next = self.len();
+        ObjectId(*self.ids.entry(name).or_insert(next))
+    }
+
+    /// How many names there are.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.ids.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// What must be known of all tasks before the first is compiled.
+#[derive(Default)]
+pub(crate) struct Used<'a> {
+    /// The names that `lock`, `wait` and their kin use for mutexes and conditions.
+    ///
+    /// In rt-app a `suspend` waits on the condition of its name with the mutex of its name. Where
+    /// the names meet, that can be seen, and such a `suspend` is compiled to those very steps.
+    pub(crate) by_locks: BTreeSet<&'a str>,
+    /// The tasks that some task forks.
+    pub(crate) forked: BTreeSet<&'a str>,
+}
+
+impl<'a> Used<'a> {
+    /// What these tasks use.
+    pub(crate) fn by(tasks: impl Iterator<Item = &'a Value<'a>>) -> Self {
+        let mut used = Self::default();
+        for task in tasks.filter_map(Value::as_object) {
+            used.collect(task);
+            let phases = task.properties.iter().filter(|p| p.name.as_str() == "phases");
+            let phases = phases.filter_map(|p| p.value.as_object()).flat_map(|p| &p.properties);
+            phases.filter_map(|phase| phase.value.as_object()).for_each(|phase| used.collect(phase));
+        }
+        used
+    }
+
+    fn collect(&mut self, object: &'a Object<'a>) {
+        for property in &object.properties {
+            match (event(property.name.as_str()), &property.value) {
+                (
+                    Some(Event::Lock | Event::Unlock | Event::Signal | Event::Broadcast),
+                    Value::StringLit(name),
+                ) => {
+                    self.by_locks.insert(&name.value);
+                }
+                (Some(Event::Wait | Event::Sync), Value::Object(pair)) => {
+                    let names = pair.properties.iter().filter_map(|p| p.value.as_string_lit());
+                    self.by_locks.extend(names.map(|name| &*name.value));
+                }
+                (Some(Event::Fork), Value::StringLit(name)) => {
+                    self.forked.insert(&name.value);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What stands in a task or in a phase, which are read alike: settings first, then events.
+
+use crate::compile::Compiler;
+use crate::error::{WorkloadError, shown};
+use crate::event::Task;
+use crate::extension::{Extension, Level};
+use crate::json::{Field, fields};
+use crate::keys::{Event, Key, Setting, meaning};
+use crate::place::Place;
+use crate::sched::Policy;
+use jsonc_parser::ast::Object;
+use keel_abi::task::Step;
+use keel_abi::{CpuSet, Span};
+
+/// How often something is repeated; `None` for ever.
+pub(crate) type Times = Option<u32>;
+
+/// The settings and events of a task or phase.
+#[derive(Default)]
+pub(crate) struct Body<'a> {
+    /// `loop`, where it is given, and where.
+    pub(crate) looped: Option<(i64, usize)>,
+    pub(crate) cpus: Option<CpuSet>,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) priority: Option<i8>,
+    pub(crate) instances: Option<u32>,
+    pub(crate) delay: Span,
+    pub(crate) extension: Extension,
+    pub(crate) phases: Option<Field<'a>>,
+    pub(crate) events: Vec<(Event, Field<'a>)>,
+}
+
+/// A phase, compiled but for its place in the task.
+pub(crate) struct Phase {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) times: Times,
+    pub(crate) cpus: Option<CpuSet>,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) priority: Option<i8>,
+    pub(crate) count: Option<bool>,
+}
+
+impl<'a> Compiler<'a> {
+    /// Reads the settings of a task (`is_task`) or phase, and sets its events apart.
+    pub(crate) fn body(
+        &mut self,
+        at: &Place<'_>,
+        object: &'a Object<'a>,
+        is_task: bool,
+    ) -> Result<Body<'a>, WorkloadError> {
+        let each = !self.top.last_duplicate_wins;
+        let fields = fields(object, |key| each && matches!(meaning(key), Key::Event(_)));
+        self.note_duplicates(at, &fields);
+        let mut body = Body::default();
+        for field in fields.list {
+            let at = at.child(field.key, field.start);
+            match meaning(field.key) {
+                Key::Event(event) => body.events.push((event, field)),
+                Key::Setting(setting) => self.setting(&at, setting, field, is_task, &mut body)?,
+                Key::Comment => {}
+                Key::Unknown => {
+                    let problem = "is neither an event nor a setting; docs/workloads.md lists both \
+                                   (a key that begins with _ is a comment)";
+                    return Err(self.error(&at, problem));
+                }
+            }
+        }
+        Ok(body)
+    }
+
+    fn setting(
+        &mut self,
+        at: &Place<'_>,
+        setting: Setting,
+        field: Field<'a>,
+        is_task: bool,
+        body: &mut Body<'a>,
+    ) -> Result<(), WorkloadError> {
+        match setting {
+            Setting::Loop => {
+                let what = "number of passes (-1 is for ever)";
+                body.looped =
+                    Some((self.integer(at, field.value, -1..=i64::from(i32::MAX), what)?, at.start));
+            }
+            Setting::Cpus => body.cpus = Some(self.cpus(at, &field)?),
+            Setting::Policy => body.policy = Some(self.policy(at, &field)?),
+            Setting::Priority => body.priority = Some(self.nice(at, &field)?),
+            Setting::NodesMembind => {
+                self.node_numbers(at, &field)?;
+                let note = "has no effect: it binds memory, which is not modelled (\"evenkeel\": {\"nodes\": \
+                            [...]} confines a task to the CPUs of nodes)";
+                self.warn(at, note);
+            }
+            Setting::TaskGroup => self.task_group(at, &field)?,
+            Setting::Evenkeel => {
+                body.extension = self.extension(at, &field, Level::TaskOrPhase)?;
+            }
+            Setting::Legacy => {
+                let problem = "belongs to the grammar of old rt-app versions; describe the task by events";
+                return Err(self.error(at, problem));
+            }
+            Setting::Idle(note) => self.warn(at, note),
+            Setting::Instance | Setting::Delay | Setting::Phases if !is_task => {
+                self.warn(at, "has no effect in a phase; it belongs to a task");
+            }
+            Setting::Instance => body.instances = Some(self.instances(at, &field)?),
+            Setting::Delay => body.delay = self.time(at, field.value)?,
+            Setting::Phases => body.phases = Some(field),
+        }
+        Ok(())
+    }
+
+    fn task_group(&self, at: &Place<'_>, field: &Field<'_>) -> Result<(), WorkloadError> {
+        match self.string(at, field.value)? {
+            "" => Ok(()),
+            name => Err(self.error(at, format!("task groups are not modelled; leave out {}", shown(name)))),
+        }
+    }
+
+    /// `cpus` and the extension's `nodes` say the same thing; only one may.
+    pub(crate) fn affinity(
+        &self,
+        at: &Place<'_>,
+        body: &mut Body<'_>,
+    ) -> Result<Option<CpuSet>, WorkloadError> {
+        match (body.cpus.take(), body.extension.cpus.take()) {
+            (Some(_), Some(_)) => Err(self.error(at, "has both \"cpus\" and \"nodes\"; keep one of them")),
+            (cpus, nodes) => Ok(cpus.or(nodes)),
+        }
+    }
+
+    /// How often a phase is repeated. rt-app never leaves a phase whose `loop` is 0.
+    pub(crate) fn phase_times(
+        &self,
+        at: &Place<'_>,
+        looped: Option<(i64, usize)>,
+    ) -> Result<Times, WorkloadError> {
+        match looped {
+            None => Ok(Some(1)),
+            Some((-1, _)) => Ok(None),
+            Some((0, start)) => {
+                let at = at.child("loop", start);
+                Err(self.error(&at, "0 passes are none; rt-app would repeat for ever, which is -1"))
+            }
+            Some((times, _)) => Ok(u32::try_from(times).ok()),
+        }
+    }
+
+    /// The steps of a body's events.
+    pub(crate) fn steps(
+        &mut self,
+        at: &Place<'_>,
+        body: &Body<'a>,
+        task: &Task<'a>,
+    ) -> Result<Vec<Step>, WorkloadError> {
+        if body.events.is_empty() {
+            return Err(self.error(at, "has no event; give it something to do, such as \"run\": 1000"));
+        }
+        let percent = body.extension.jitter_percent.unwrap_or(task.jitter_percent);
+        let task = Task { jitter_percent: percent, ..*task };
+        let mut steps = Vec::new();
+        for (event, field) in &body.events {
+            self.event(&at.child(field.key, field.start), *event, field, &task, &mut steps)?;
+        }
+        Ok(steps)
+    }
+
+    /// A phase of a task.
+    pub(crate) fn phase(
+        &mut self,
+        at: &Place<'_>,
+        object: &'a Object<'a>,
+        task: &Task<'a>,
+    ) -> Result<Phase, WorkloadError> {
+        let mut body = self.body(at, object, false)?;
+        Ok(Phase {
+            steps: self.steps(at, &body, task)?,
+            times: self.phase_times(at, body.looped)?,
+            cpus: self.affinity(at, &mut body)?,
+            policy: body.policy,
+            priority: body.priority,
+            count: body.extension.count,
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! One task: read whole first, then laid out as one program of steps.
+
+use crate::compile::{Compiler, MAX_INSTANCES};
+use crate::error::WorkloadError;
+use crate::event::Task;
+use crate::json::{Field, fields};
+use crate::phase::{Body, Phase, Times};
+use crate::place::Place;
+use crate::sched::{Current, Policy};
+use keel_abi::task::{Step, TaskSpec};
+use keel_abi::{CpuSet, Span};
+
+/// The counter of a task's own loop, and the one that its phases use in turn.
+const TASK_SLOT: u8 = 0;
+const PHASE_SLOT: u8 = 1;
+
+/// A task that has been read. What counts is decided only when all have been.
+pub(crate) struct Draft {
+    name: String,
+    instances: u32,
+    delay: Span,
+    policy: Policy,
+    priority: Option<i8>,
+    cpus: CpuSet,
+    phases: Vec<Phase>,
+    times: Times,
+    count: Option<bool>,
+    /// Where in the text its key begins.
+    pub(crate) start: usize,
+}
+
+impl Draft {
+    /// Does the task, or one of its phases, ask to be counted?
+    pub(crate) fn asks_to_count(&self) -> bool {
+        self.count == Some(true) || self.phases.iter().any(|phase| phase.count == Some(true))
+    }
+
+    /// The task's program. A pass of the whole task is counted if `count`, or if the task says so.
+    pub(crate) fn into_spec(self, count: bool) -> TaskSpec {
+        let (mut sched, nice) = Current::start(self.policy, self.priority);
+        let mut steps = Vec::new();
+        let mut before = self.affinity_before();
+        if self.times != Some(0) {
+            for phase in &self.phases {
+                enter(phase, &self.cpus, &mut before, &mut sched, &mut steps);
+                repeat(phase, &mut steps);
+            }
+            if self.count.unwrap_or(count) {
+                steps.push(Step::Count);
+            }
+            push_loop(&mut steps, 0, self.times, TASK_SLOT);
+        }
+        let Self { name, instances, delay, cpus, .. } = self;
+        TaskSpec { name, instances, delay, nice, cpus, steps }
+    }
+
+    /// The affinities that the first phase may find.
+    fn affinity_before(&self) -> Vec<CpuSet> {
+        let mut before = vec![self.cpus.clone()];
+        if self.times != Some(1) {
+            before.extend(self.phases.last().map(|last| last.cpus.as_ref().unwrap_or(&self.cpus).clone()));
+        }
+        before
+    }
+}
+
+/// What happens when a phase begins: its CPUs, or else the task's; its priority, if it has one.
+fn enter(
+    phase: &Phase,
+    task_cpus: &CpuSet,
+    before: &mut Vec<CpuSet>,
+    sched: &mut Current,
+    steps: &mut Vec<Step>,
+) {
+    let cpus = phase.cpus.as_ref().unwrap_or(task_cpus);
+    if before.iter().any(|b| b != cpus) {
+        steps.push(Step::Affinity(cpus.clone()));
+    }
+    *before = vec![cpus.clone()];
+    if let Some(nice) = sched.enter(phase.policy, phase.priority) {
+        steps.push(Step::Nice(nice));
+    }
+}
+
+fn repeat(phase: &Phase, steps: &mut Vec<Step>) {
+    let to = steps.len();
+    steps.extend_from_slice(&phase.steps);
+    if phase.count == Some(true) {
+        steps.push(Step::Count);
+    }
+    push_loop(steps, to, phase.times, PHASE_SLOT);
+}
+
+fn push_loop(steps: &mut Vec<Step>, to: usize, times: Times, slot: u8) {
+    if times != Some(1) {
+        let to = u32::try_from(to).expect("a program's length is bounded");
+        steps.push(Step::Loop { to, times, slot });
+    }
+}
+
+impl<'a> Compiler<'a> {
+    /// How many instances of a task start by themselves.
+    pub(crate) fn instances(&self, at: &Place<'_>, field: &Field<'_>) -> Result<u32, WorkloadError> {
+        let count = self.integer(at, field.value, 0..=i64::from(MAX_INSTANCES), "number of instances")?;
+        Ok(u32::try_from(count).unwrap_or(MAX_INSTANCES))
+    }
+
+    /// Reads a task.
+    pub(crate) fn task(
+        &mut self,
+        at: &Place<'_>,
+        index: u32,
+        field: &Field<'a>,
+    ) -> Result<Draft, WorkloadError> {
+        let mut body = self.body(at, self.object(at, field.value)?, true)?;
+        let instances = body.instances.unwrap_or(1);
+        self.count_instances(at, instances)?;
+        let task = Task {
+            index,
+            name: field.key,
+            instances,
+            alone: instances <= 1 && !self.used.forked.contains(field.key),
+            jitter_percent: body.extension.jitter_percent.or(self.top.jitter_percent).unwrap_or(0),
+        };
+        let cpus = self.affinity(at, &mut body)?.unwrap_or_default();
+        let (phases, times) = match body.phases {
+            Some(phases) => self.phases(at, &body, &phases, &task)?,
+            None => self.single_phase(at, &body, &task)?,
+        };
+        Ok(Draft {
+            name: field.key.to_owned(),
+            instances,
+            delay: body.delay,
+            policy: body.policy.unwrap_or(self.default_policy),
+            priority: body.priority,
+            cpus,
+            phases,
+            times,
+            count: body.extension.count,
+            start: field.start,
+        })
+    }
+
+    fn count_instances(&mut self, at: &Place<'_>, instances: u32) -> Result<(), WorkloadError> {
+        self.instances_left = self.instances_left.checked_sub(instances).ok_or_else(|| {
+            self.error(at, format!("with this task there are more than {MAX_INSTANCES} instances in all"))
+        })?;
+        Ok(())
+    }
+
+    /// A task with `phases`: its `loop`, without one for ever, goes around them all.
+    fn phases(
+        &mut self,
+        at: &Place<'_>,
+        body: &Body<'a>,
+        field: &Field<'a>,
+        task: &Task<'a>,
+    ) -> Result<(Vec<Phase>, Times), WorkloadError> {
+        if let Some((_, event)) = body.events.first() {
+            self.warn(&at.child(event.key, event.start), "has no effect: the task has phases");
+        }
+        let times = match body.looped {
+            None | Some((-1, _)) => None,
+            Some((times, _)) => u32::try_from(times).ok(),
+        };
+        let at = at.child(field.key, field.start);
+        let fields = fields(self.object(&at, field.value)?, |_| false);
+        self.note_duplicates(&at, &fields);
+        let mut phases = Vec::new();
+        let mut length = 0;
+        for phase in fields.list {
+            let at = at.child(phase.key, phase.start);
+            let compiled = self.phase(&at, self.object(&at, phase.value)?, task)?;
+            length += compiled.steps.len();
+            self.bound_length(&at, length)?;
+            phases.push(compiled);
+        }
+        match phases.is_empty() {
+            true => Err(self.error(&at, "has no phase; give it one, or leave it out and list events")),
+            false => Ok((phases, times)),
+        }
+    }
+
+    /// A task that lists its events itself: `loop`, without one for ever, goes around them.
+    fn single_phase(
+        &mut self,
+        at: &Place<'_>,
+        body: &Body<'a>,
+        task: &Task<'a>,
+    ) -> Result<(Vec<Phase>, Times), WorkloadError> {
+        let times = match body.looped {
+            None => None,
+            looped => self.phase_times(at, looped)?,
+        };
+        let steps = self.steps(at, body, task)?;
+        self.bound_length(at, steps.len())?;
+        let phase = Phase { steps, times: Some(1), cpus: None, policy: None, priority: None, count: None };
+        Ok((vec![phase], times))
+    }
+}

@@ -1,0 +1,80 @@
+//! Workloads as text, for goldens.
+
+use keel_abi::Span;
+use keel_abi::task::{Amount, Step, TaskSpec, TimerMode, Workload};
+use keel_workload::Warning;
+use std::fmt::Write;
+
+/// A workload and its warnings: a line for each step.
+pub(crate) fn listing(workload: &Workload, warnings: &[Warning]) -> String {
+    let w = workload;
+    let mut text = format!("{}: counts {}", w.name, w.unit);
+    if let Some(duration) = w.duration {
+        write!(text, ", lasts {duration}").unwrap();
+    }
+    let kinds = [w.mutexes, w.conditions, w.suspensions, w.timers];
+    writeln!(text, "\nmutexes, conditions, suspensions, own timers: {kinds:?}; barriers: {:?}", w.barriers)
+        .unwrap();
+    w.tasks.iter().for_each(|task| list_task(&mut text, task));
+    warnings.iter().for_each(|warning| writeln!(text, "! {warning}").unwrap());
+    text
+}
+
+fn list_task(text: &mut String, task: &TaskSpec) {
+    writeln!(text, "{}", heading(task)).unwrap();
+    for (i, step) in task.steps.iter().enumerate() {
+        writeln!(text, "{i:4} {}", step_text(step)).unwrap();
+    }
+}
+
+/// A task without its steps.
+pub(crate) fn heading(task: &TaskSpec) -> String {
+    let TaskSpec { name, instances, delay, nice, cpus, .. } = task;
+    let mut text = format!("{name} x{instances}");
+    if *delay > Span::ZERO {
+        write!(text, " after {delay}").unwrap();
+    }
+    if *nice != 0 {
+        write!(text, " nice {nice}").unwrap();
+    }
+    if !cpus.is_empty() {
+        write!(text, " on CPUs {cpus}").unwrap();
+    }
+    text
+}
+
+fn amount_text(amount: &Amount) -> String {
+    match amount.spread {
+        Span::ZERO => amount.base.to_string(),
+        spread => format!("{} +- {spread}", amount.base),
+    }
+}
+
+fn step_text(step: &Step) -> String {
+    match step {
+        Step::Run(amount) => format!("run {}", amount_text(amount)),
+        Step::RunFor(span) => format!("run for {span}"),
+        Step::Sleep(amount) => format!("sleep {}", amount_text(amount)),
+        Step::Timer { timer, period, mode } => {
+            let mode = if *mode == TimerMode::Absolute { " absolute" } else { "" };
+            format!("timer {} every {period}{mode}", timer.0)
+        }
+        Step::Lock(id) => format!("lock {}", id.0),
+        Step::Unlock(id) => format!("unlock {}", id.0),
+        Step::Wait { condition, mutex } => format!("wait {} mutex {}", condition.0, mutex.0),
+        Step::Signal(id) => format!("signal {}", id.0),
+        Step::Broadcast(id) => format!("broadcast {}", id.0),
+        Step::Sync { condition, mutex } => format!("sync {} mutex {}", condition.0, mutex.0),
+        Step::Barrier(id) => format!("barrier {}", id.0),
+        Step::Suspend(id) => format!("suspend {}", id.0),
+        Step::Resume(id) => format!("resume {}", id.0),
+        Step::Yield => "yield".to_owned(),
+        Step::Fork(task) => format!("fork task {task}"),
+        Step::Nice(nice) => format!("nice {nice}"),
+        Step::Affinity(cpus) if cpus.is_empty() => "any CPU".to_owned(),
+        Step::Affinity(cpus) => format!("on CPUs {cpus}"),
+        Step::Loop { to, times: None, slot } => format!("loop to {to} for ever (slot {slot})"),
+        Step::Loop { to, times: Some(times), slot } => format!("loop to {to}, {times} times (slot {slot})"),
+        Step::Count => "count".to_owned(),
+    }
+}

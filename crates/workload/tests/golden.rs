@@ -1,0 +1,158 @@
+//! Small files and the steps that they become.
+
+mod common;
+
+use common::listing;
+use keel_abi::Topology;
+use keel_workload::{built_in, built_in_names, parse};
+
+/// Eight CPUs on two nodes.
+fn compiled(text: &str) -> String {
+    match parse("w.json", text, &Topology::regular(2, 1, 4, 1)) {
+        Ok((workload, warnings)) => listing(&workload, &warnings),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+macro_rules! golden {
+    ($name:ident, $text:expr) => {
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(compiled($text));
+        }
+    };
+}
+
+golden!(
+    events_are_known_by_prefix_and_keep_their_order,
+    r#"{ "tasks": { "a": { "sleep2": 20, "run1": 10, "runtime": 30, "run": 0, "yield": "", "loop": 3 } } }"#
+);
+
+golden!(
+    phases_loop_inside_the_task_and_change_cpus_and_nice,
+    r#"{
+    "tasks": {
+        "a": {
+            "cpus": [1], "priority": 2, "delay": 500, "instance": 2,
+            "phases": {
+                "one": { "loop": 10, "run": 1, "cpus": [0, 3] },
+                "two": { "run": 2, "priority": -5 },
+                "three": { "loop": -1, "sleep": 3, "policy": "SCHED_IDLE" }
+            }
+        },
+        "b": { "loop": 1, "phases": { "one": { "run": 1 }, "two": { "run": 2, "cpus": [7] } } },
+        "c": { "loop": 0, "phases": { "one": { "run": 1 } } }
+    }
+}"#
+);
+
+golden!(
+    locks_conditions_and_barriers_are_made_when_first_used,
+    r#"{
+    "resources": { "m": { "type": "mutex" } },
+    "tasks": {
+        "a": { "lock": "m", "wait": { "ref": "c", "mutex": "m" }, "unlock": "m", "barrier": "b" },
+        "b": { "instance": 3, "lock": "n", "signal": "c", "broad": "d", "unlock": "n", "barrier": "b",
+               "sync": { "ref": "d", "mutex": "n" } },
+        "c": { "wait": {} }
+    }
+}"#
+);
+
+golden!(
+    suspend_without_a_name_means_the_task_itself,
+    "{ \"tasks\": {\n \"a\": {\n \"suspend\",\n \"run\": 5 },\n \"b\": { \"suspend\": \"\", \"resume\": \"a\" } } }"
+);
+
+golden!(
+    suspend_is_spelt_out_where_its_condition_is_used_otherwise,
+    r#"{ "tasks": {
+        "a": { "suspend": "x", "run": 1 },
+        "b": { "resume": "x", "run": 1 },
+        "c": { "lock": "x", "signal": "x", "unlock": "x", "run": 1 }
+    } }"#
+);
+
+golden!(
+    timers_are_own_or_shared_and_absolute_for_all_uses,
+    r#"{ "tasks": {
+        "a": { "instance": 2, "phases": {
+            "one": { "timer": { "ref": "uniqueA", "period": 10 } },
+            "two": { "timer": { "ref": "unique", "period": 20, "mode": "relative" } } } },
+        "b": { "timer": { "ref": "alone", "period": 30 } },
+        "c": { "timer1": { "ref": "common", "period": 40 }, "timer2": { "ref": "common", "period": 50 } },
+        "d": { "timer": { "ref": "common", "period": 60, "mode": "absolute" } },
+        "e": { "instance": 2, "timer": { "ref": "among instances", "period": 70 } }
+    } }"#
+);
+
+golden!(
+    repeated_keys_are_events_each_and_other_keys_keep_the_last_value,
+    r#"{ "tasks": {
+        "a": { "run": 1, "loop": 2, "sleep": 2, "run": 3, "loop": 4 },
+        "b": { "phases": { "p": { "run": 1 }, "q": { "run": 2 }, "p": { "run": 3 } } },
+        "a": { "run": 7, "sleep": 8, "run": 9 }
+    } }"#
+);
+
+golden!(
+    repeated_events_can_be_read_as_rt_app_alone_reads_them,
+    r#"{ "evenkeel": { "duplicates": "last" }, "tasks": { "a": { "run": 1, "sleep": 2, "run": 3 } } }"#
+);
+
+golden!(
+    what_json_c_accepts_is_accepted,
+    "{ // a comment\n 'tasks': { /* another\n one */ \"a\": { \"run\": 1, }, },\n}\n\n"
+);
+
+golden!(
+    settings_without_effect_are_remarked_on,
+    r#"{
+    "global": { "duration": 6, "calibration": "CPU0", "default_policy": "SCHED_BATCH", "pi_enabled": true,
+                "lock_pages": true, "logdir": "./", "log_size": 2, "ftrace": "main,task", "frag": 1 },
+    "tasks": { "a": { "run": 1, "nodes_membind": [1], "util_max": 512, "dl-runtime": 3, "taskgroup": "" },
+               "b": { "run": 1, "phases": { "p": { "run": 2, "delay": 3 } } } },
+    "authors": "nobody", "_note": "a comment"
+}"#
+);
+
+golden!(
+    extensions_vary_count_and_confine,
+    r#"{
+    "evenkeel": { "jitter_percent": 10, "unit": "requests" },
+    "tasks": {
+        "a": { "run": 100, "sleep": 200, "evenkeel": { "jitter_percent": 50, "count": true, "nodes": [1] } },
+        "b": { "runtime": 100, "run": 1000 },
+        "c": { "phases": {
+            "p": { "loop": 3, "run": 100, "evenkeel": { "count": true, "jitter_percent": 0 } },
+            "q": { "run": 100, "evenkeel": { "nodes": [0, 1] } } } }
+    }
+}"#
+);
+
+golden!(
+    a_task_forks_another_wherever_it_stands,
+    r#"{ "tasks": { "parent": { "fork": "child", "sleep": 1000 },
+                    "child": { "instance": 0, "loop": 1, "run": 5, "timer": { "ref": "t", "period": 9 } } } }"#
+);
+
+#[test]
+fn the_built_in_files_compile_without_a_remark() {
+    let texts = built_in_names().map(|name| {
+        let text = built_in(name).expect("it is listed");
+        let (workload, warnings) = parse(name, text, &Topology::flat(64)).expect(name);
+        assert_eq!(warnings, []);
+        listing(&workload, &warnings)
+    });
+    insta::assert_snapshot!(texts.collect::<Vec<_>>().join("\n"));
+    assert!(built_in("mix-64.json").is_some());
+    assert!(built_in("nothing").is_none());
+}
+
+#[test]
+fn the_documented_example_compiles() {
+    let page = include_str!("../../../docs/workloads.md");
+    let example =
+        page.split("```json").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
+    assert!(compiled(example).contains("counts requests"));
+}

@@ -1,0 +1,207 @@
+//! Bad files and the sentence that each earns.
+
+use keel_abi::Topology;
+use keel_workload::{WorkloadError, parse};
+
+fn refusal(text: &str) -> String {
+    match parse("w.json", text, &Topology::regular(2, 1, 4, 1)) {
+        Ok(_) => panic!("not refused: {text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A file with one task that holds `body` must earn `expected`, on line 2.
+fn task(body: &str, expected: &str) {
+    let text = format!("{{ \"tasks\": {{\n \"a\": {{ {body} }} }} }}");
+    assert_eq!(refusal(&text), format!("w.json:2: tasks.a{expected}"));
+}
+
+fn file(text: &str, expected: &str) {
+    assert_eq!(refusal(text), format!("w.json:{expected}"));
+}
+
+#[test]
+fn the_error_names_file_line_and_field() {
+    let text = "{ \"tasks\": { \"a\": {\n \"run\": 1,\n \"policy\": \"SCHED_FIFO\" } } }";
+    let error = parse("dir/w.json", text, &Topology::flat(1)).expect_err("FIFO is refused");
+    let problem = "SCHED_FIFO is not modelled; use SCHED_OTHER".to_owned();
+    let expected =
+        WorkloadError { file: "dir/w.json".to_owned(), line: 3, field: "tasks.a.policy".to_owned(), problem };
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn what_is_not_modelled_is_refused_by_name() {
+    task(r#""policy": "SCHED_RR""#, ".policy: SCHED_RR is not modelled; use SCHED_OTHER");
+    task(r#""policy": "SCHED_DEADLINE""#, ".policy: SCHED_DEADLINE is not modelled; use SCHED_OTHER");
+    task(r#""mem": 1000"#, ".mem: mem is not modelled; use run for the time that it takes");
+    task(r#""iorun": 1"#, ".iorun: iorun is not modelled; use run and sleep for the time that it takes");
+    task(r#""taskgroup": "/tg1", "run": 1"#, ".taskgroup: task groups are not modelled; leave out /tg1");
+    task(
+        r#""exec": 5000, "period": 24000"#,
+        ".exec: belongs to the grammar of old rt-app versions; describe the task by events",
+    );
+    file(
+        r#"{ "tasks": { "a": { "run": 1 } }, "global": { "default_policy": "SCHED_FIFO" } }"#,
+        "1: global.default_policy: SCHED_FIFO is not modelled; use SCHED_OTHER",
+    );
+}
+
+#[test]
+fn wrong_types_and_numbers_are_refused() {
+    task(r#""run": "10""#, ".run: must be a whole number, not \"10\"");
+    task(r#""run": 1.5"#, ".run: must be a whole number, not 1.5");
+    task(r#""run": 1e3"#, ".run: must be a whole number, not 1e3");
+    task(r#""sleep": -5"#, ".sleep: -5 is a negative time; times are in microseconds, from 0");
+    task(r#""run": 99999999999"#, ".run: 99999999999 is no time in microseconds; it must be 0 to 2147483647");
+    task(
+        r#""run": 999999999999999999999999"#,
+        ".run: 999999999999999999999999 is no time in microseconds; it must be 0 to 2147483647",
+    );
+    task(r#""run": 1, "delay": -1"#, ".delay: -1 is a negative time; times are in microseconds, from 0");
+    task(r#""lock": 3"#, ".lock: must be a string, not 3");
+    task(r#""suspend": 3"#, ".suspend: must be a string, not 3");
+    task(r#""timer": "t""#, ".timer: must be an object, not \"t\"");
+    task(r#""timer": { "ref": "t" }"#, ".timer: a timer needs a \"period\" in microseconds");
+    task(
+        r#""timer": { "ref": "t", "period": 1, "mode": "odd" }"#,
+        ".timer.mode: must be \"relative\" or \"absolute\", not \"odd\"",
+    );
+    task(
+        r#""run": 1, "loop": -2"#,
+        ".loop: -2 is no number of passes (-1 is for ever); it must be -1 to 2147483647",
+    );
+    task(r#""run": 1, "loop": 0"#, ".loop: 0 passes are none; rt-app would repeat for ever, which is -1");
+    task(
+        r#""run": 1, "priority": 20"#,
+        ".priority: 20 is no priority of SCHED_OTHER (a nice value); it must be -20 to 19",
+    );
+    task(r#""run": 1, "policy": "FAIR""#, ".policy: there is no policy FAIR; use SCHED_OTHER or SCHED_IDLE");
+    task(r#""run": 1, "phases": []"#, ".phases: must be an object, not a list");
+    file(r#"{ "tasks": { "a": 3 } }"#, "1: tasks.a: must be an object, not 3");
+    file(
+        r#"{ "tasks": { "a": { "run": 1 } }, "global": { "gnuplot": 1 } }"#,
+        "1: global.gnuplot: must be true or false, not 1",
+    );
+    file(
+        r#"{ "tasks": { "a": { "run": 1 } }, "global": { "duration": -7 } }"#,
+        "1: global.duration: -7 is no duration in seconds (-1 is for ever); it must be -1 to 2147483647",
+    );
+    file(
+        r#"{ "tasks": { "a": { "run": 1 } }, "resources": { "x": { "type": "lamp" } } }"#,
+        "1: resources.x.type: there is no resource type \"lamp\"",
+    );
+}
+
+#[test]
+fn the_machine_bounds_the_affinity() {
+    task(
+        r#""run": 1, "cpus": [0, 8]"#,
+        ".cpus: there is no CPU 8 on this machine of 8 CPUs (numbered from 0)",
+    );
+    task(r#""run": 1, "cpus": [-1]"#, ".cpus: -1 is no CPU; it must be 0 to 4294967295");
+    task(r#""run": 1, "cpus": []"#, ".cpus: the list is empty; leave it out to allow every CPU");
+    task(r#""run": 1, "cpus": 3"#, ".cpus: must be a list of numbers, not 3");
+    task(
+        r#""run": 1, "nodes_membind": [2]"#,
+        ".nodes_membind: there is no node 2 on this machine of 2 nodes (numbered from 0)",
+    );
+    task(
+        r#""run": 1, "evenkeel": { "nodes": [5] }"#,
+        ".evenkeel.nodes: there is no node 5 on this machine of 2 nodes (numbered from 0)",
+    );
+    task(
+        r#""run": 1, "cpus": [1], "evenkeel": { "nodes": [1] }"#,
+        ": has both \"cpus\" and \"nodes\"; keep one of them",
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    task(
+        r#""slep": 5"#,
+        ".slep: is neither an event nor a setting; docs/workloads.md lists both (a key that begins with _ is a \
+         comment)",
+    );
+    task(r#""fork": "b""#, ".fork: there is no task \"b\" to fork");
+    task("", ": has no event; give it something to do, such as \"run\": 1000");
+    task(r#""phases": {}"#, ".phases: has no phase; give it one, or leave it out and list events");
+    task(
+        r#""phases": { "p": { "loop": 2 } }"#,
+        ".phases.p: has no event; give it something to do, such as \"run\": 1000",
+    );
+    file(
+        "{ \"tasks\": { \"a\": { \"instance\": 0,\n \"barrier\": \"b\" } } }",
+        "2: tasks: the barrier at this line has no user: its tasks have 0 instances",
+    );
+    let idle = "goes around without any time passing; give the loop a run, sleep or timer";
+    let idles = [
+        r#""signal": "c""#,
+        r#""run": 0"#,
+        r#""sleep": 0, "lock": "m", "unlock": "m""#,
+        r#""loop": 2000000, "signal": "c""#,
+        r#""barrier": "only me""#,
+        r#""phases": { "p": { "loop": -1, "signal": "c" }, "q": { "run": 5 } }"#,
+        r#""loop": 2000, "phases": { "p": { "loop": 2000, "signal": "c" }, "q": { "signal": "c" } }"#,
+    ];
+    for body in idles {
+        let text = format!("{{ \"tasks\": {{ \"a\": {{ {body} }} }} }}");
+        assert_eq!(refusal(&text), format!("w.json:1: tasks.a: {idle}"), "{body}");
+    }
+}
+
+#[test]
+fn extensions_are_checked() {
+    task(
+        r#""run": 1, "evenkeel": { "jitter_percent": 101 }"#,
+        ".evenkeel.jitter_percent: 101 is no jitter in percent; it must be 0 to 100",
+    );
+    task(
+        r#""run": 1, "evenkeel": { "jiter": 1 }"#,
+        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes",
+    );
+    task(r#""run": 1, "evenkeel": true"#, ".evenkeel: must be an object, not true");
+    file(
+        r#"{ "evenkeel": { "unit": "a" }, "tasks": { "t": { "run": 1, "evenkeel": { "unit": "b" } } } }"#,
+        "1: tasks.t.evenkeel.unit: a workload has one unit, and this one counts a already",
+    );
+    file(
+        r#"{ "evenkeel": { "duplicates": "first" }, "tasks": {} }"#,
+        "1: evenkeel.duplicates: must be \"each\" or \"last\", not \"first\"",
+    );
+}
+
+#[test]
+fn what_is_no_json_is_refused() {
+    file("", "1: the file is empty; it needs a \"tasks\" object");
+    file("[]", "1: must be an object, not a list");
+    file("{}", "1: the file has no \"tasks\" object");
+    file("{ \"tasks\": {} }", "1: tasks: there is no task");
+    file("{\n\"tasks\": {", "2: this is no JSON: unterminated object at '{'");
+    file(
+        "{\n\"tasks\" 3 }",
+        "2: this is no JSON: expected colon after the string or word in object property at '3 }'",
+    );
+    file("{\n a: 1 }", "2: this is no JSON: expected string for object property at 'a: 1 }'");
+    file("{} {}", "1: this is no JSON: text cannot contain more than one JSON value at '{}'");
+    file("\u{1b}[2J", "1: this is no JSON: unexpected token at '\\u{1b}[2J'");
+}
+
+#[test]
+fn absurd_counts_are_refused() {
+    task(
+        r#""run": 1, "instance": 1000001"#,
+        ".instance: 1000001 is no number of instances; it must be 0 to 1000000",
+    );
+    file(
+        "{ \"tasks\": { \"a\": { \"run\": 1, \"instance\": 1000000 },\n \"b\": { \"run\": 1 } } }",
+        "2: tasks.b: with this task there are more than 1000000 instances in all",
+    );
+    let body = "\"run\": 1, ".repeat(100_001);
+    file(
+        &format!("{{ \"tasks\": {{ \"a\": {{ {body} }} }} }}"),
+        "1: tasks.a.run: a task has at most 100000 events",
+    );
+    let text = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    file(&text, &format!("1: this is no JSON: maximum nesting depth exceeded at '{}...'", "[".repeat(48)));
+}
