@@ -41,7 +41,9 @@ pub enum Step {
     RunFor(Span),
     /// Blocks for this long.
     Sleep(Amount),
-    /// Blocks until the timer's next expiry, `period` after the last; the first use starts it.
+    /// Blocks until the timer's next expiry, `period` after the last. The first is counted from the
+    /// task's start (after its delay), as rt-app does, not from this step. Ids below
+    /// [`Workload::timers`] are each task's own, the others are shared by all tasks.
     Timer {
         /// The timer.
         timer: ObjectId,
