@@ -356,11 +356,12 @@ fn finding(past: &Past) -> Finding {
             let who = called(&seen.name, seen.pid, seen.task);
             format!("CPU {cpu} idled for {length} while task {who} waited {}", seen.place.words())
         }
-        Some((seen, tasks)) => {
+        // The tasks may be few that take turns, so their number would say little.
+        Some((seen, _)) => {
             let who = called(&seen.name, seen.pid, seen.task);
             let (met, place) = (seen.met, seen.place.words());
             format!(
-                "CPU {cpu} idled for {length} while {tasks} tasks waited in turn; \
+                "CPU {cpu} idled for {length} while there was always a task waiting; \
                  the longest, {who}, for {met} {place}"
             )
         }

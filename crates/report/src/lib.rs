@@ -1,1 +1,21 @@
-//! To be filled.
+//! Figures and findings, for people and for programs: tables, one sentence of verdict, JSON, pictures.
+//!
+//! It judges nothing itself: all that it shows comes from [`keel_check`]. Names of tasks,
+//! schedulers and workloads are a stranger's text and are escaped wherever they are shown.
+//!
+//! Never here: knowledge of where a stream came from; files; the terminal (callers say how wide
+//! it is and whether it takes colour: [`Style`]).
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod picture;
+pub mod run;
+pub mod style;
+pub mod table;
+pub mod verdict;
+
+mod units;
+
+pub use picture::Picture;
+pub use run::{RunFacts, RunReport};
+pub use style::Style;

@@ -133,7 +133,7 @@ impl<R: Read> Reader<R> {
         Ok(Span::from_ns(self.input.number()?))
     }
 
-    fn from_table<T: Copy>(&self, table: &[T], index: u8, what: &'static str) -> Result<T, TraceError> {
+    fn one_of<T: Copy>(&self, table: &[T], index: u8, what: &'static str) -> Result<T, TraceError> {
         table.get(index as usize).copied().ok_or_else(|| self.input.damaged(what))
     }
 
@@ -155,7 +155,7 @@ impl<R: Read> Reader<R> {
             kind::PLACED => {
                 let (task, prev, chosen) = (self.task()?, self.target()?, self.target()?);
                 let byte = self.input.byte()?;
-                let by = self.from_table(&CHOOSERS, byte >> 1, "nobody is known who chooses so")?;
+                let by = self.one_of(&CHOOSERS, byte >> 1, "nobody is known who chooses so")?;
                 What::Placed { task, prev, chosen, by, idle: byte & 1 != 0 }
             }
             kind::QUEUED => What::Queued { task: self.task()?, dsq: self.dsq()?, len: self.number32()? },
@@ -164,7 +164,7 @@ impl<R: Read> Reader<R> {
             kind::KICK => What::Kick { target: self.target()?, flags: self.input.number()? },
             kind::CALLBACK => {
                 let op = self.input.byte()?;
-                let op = self.from_table(Op::ALL, op, "a callback is not known")?;
+                let op = self.one_of(Op::ALL, op, "a callback is not known")?;
                 What::Callback { op, task: self.task()?, took: self.span()?, insns: self.number32()? }
             }
             kind::WAIT_RUNQUEUE => {
@@ -196,7 +196,7 @@ impl<R: Read> Reader<R> {
             kind::TASK => self.task_info(),
             kind::SCHEDULER_EXIT => {
                 let exit = self.input.byte()?;
-                let kind = self.from_table(&EXITS, exit, "a way to exit is not known")?;
+                let kind = self.one_of(&EXITS, exit, "a way to exit is not known")?;
                 Ok(Meta::SchedulerExit { kind, message: self.input.text()? })
             }
             _ => self.end(),

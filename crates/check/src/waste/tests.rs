@@ -123,7 +123,7 @@ fn one_episode_may_have_many_witnesses() {
          950 end",
         (950, 0),
         &[
-            "CPU 1 idled for 950.00 us while 3 tasks waited in turn; the longest, task-a (pid 1000), for 600.00 us \
+            "CPU 1 idled for 950.00 us while there was always a task waiting; the longest, task-a (pid 1000), for 600.00 us \
            in the queue of CPU 0 after it had been preempted",
         ],
     );

@@ -1,0 +1,87 @@
+//! The run at a glance, as a static SVG.
+//!
+//! Strips of a fixed time, one under the other, each with its clock; in a strip one thin row a CPU,
+//! the CPUs of a node between two black lines, the node's number at the left. White is idle, green one
+//! runnable thread, then yellow, orange, red for more; where a CPU idled while a thread that may run
+//! there waited, blue hatching. Whole nodes white or hatched beside red ones are what one looks for.
+//!
+//! [`Picture`] listens to a run in memory that depends on the machine alone, and is drawn at its end.
+
+mod draw;
+mod heat;
+mod layout;
+mod paths;
+
+pub use draw::Caption;
+
+use heat::Heat;
+use keel_abi::{CpuId, Instant};
+use keel_check::{Observer, WastedCores};
+use keel_trace::{Class, Event, Meta, Sink};
+
+/// Wasted episodes that are not in the picture yet.
+#[derive(Debug, Default)]
+struct Marks(Vec<(CpuId, Instant, Instant)>);
+
+impl Observer for Marks {
+    fn wasted(&mut self, cpu: CpuId, start: Instant, end: Instant) {
+        self.0.push((cpu, start, end));
+    }
+}
+
+/// Listens to a run and draws it.
+#[derive(Debug)]
+pub struct Picture {
+    heat: Heat,
+    waste: WastedCores<Marks>,
+}
+
+impl Default for Picture {
+    fn default() -> Self {
+        Self { heat: Heat::default(), waste: WastedCores::observed(0, Marks::default()) }
+    }
+}
+
+impl Picture {
+    /// An empty picture.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Draws it: a whole SVG document of less than 2 MB. Call it once, at the end.
+    pub fn svg(&mut self, caption: &Caption) -> String {
+        self.waste.verdict();
+        self.mark();
+        self.heat.finish();
+        draw::document(&self.heat, caption)
+    }
+
+    fn mark(&mut self) {
+        for (cpu, start, end) in self.waste.observer().0.drain(..) {
+            self.heat.wasted(cpu, start, end);
+        }
+    }
+}
+
+impl Sink for Picture {
+    fn wants(&self) -> Class {
+        self.waste.wants()
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.heat.events(events);
+        self.waste.events(events);
+        self.mark();
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.heat.meta(at, meta);
+        self.waste.meta(at, meta);
+        self.mark();
+    }
+}
+
+#[cfg(test)]
+mod synthetic;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! The document: title, legend, strips.
+
+use super::heat::Heat;
+use super::layout::{CLOCK, LEFT, Layout, WIDTH};
+use super::paths::{HATCHES, LEVELS, Paths};
+use crate::run::RunReport;
+use crate::verdict::{printable, sentence};
+use keel_abi::Span;
+use std::fmt::Write;
+
+/// Characters of the title that fit on a line.
+const TITLE_LINE: usize = 112;
+/// Pixels from a line of the title to the next.
+const LINE: u32 = 22;
+
+/// What stands over the picture.
+#[derive(Clone, Debug)]
+pub struct Caption {
+    /// The verdict.
+    pub title: String,
+    /// Scheduler, workload, machine, seed.
+    pub subtitle: String,
+}
+
+impl Caption {
+    /// The caption of a run's picture.
+    pub fn of(run: &RunReport) -> Self {
+        let [scheduler, workload, machine] =
+            [&run.scheduler, &run.workload, &run.machine].map(|name| printable(name));
+        let subtitle =
+            format!("scheduler {scheduler} · workload {workload} · machine {machine} · seed {}", run.seed);
+        Self { title: sentence(run), subtitle }
+    }
+}
+
+/// `text` as XML character data: markup escaped, and what XML does not allow replaced.
+fn xml(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in printable_once(text).chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// Captions may be anybody's: no control character gets through, and what was escaped before stays.
+fn printable_once(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Breaks a text between words.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.len() - 1;
+        if !lines[line].is_empty() && lines[line].chars().count() + 1 + word.chars().count() > most {
+            lines.push(word.to_owned());
+            continue;
+        }
+        if !lines[line].is_empty() {
+            lines[line].push(' ');
+        }
+        lines[line].push_str(word);
+    }
+    lines
+}
+
+/// The whole document.
+pub(super) fn document(heat: &Heat, caption: &Caption) -> String {
+    let Some(topology) = &heat.topology else {
+        return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"/>\n".to_owned();
+    };
+    let layout = Layout::new(topology, heat.duration());
+    let paths = Paths::new(heat, &layout);
+    let lines = wrapped(&caption.title, TITLE_LINE);
+    let head = 18 + LINE * lines.len() as u32 + 64;
+    let strip = layout.height + CLOCK;
+    let (width, height) = (LEFT + WIDTH + 30, head + strip * layout.strips as u32 + 16);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" \
+         width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n\
+         <title>{}</title>\n<desc>{}</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        xml(&caption.title),
+        xml(&caption.subtitle)
+    );
+    let stretch = f64::from(WIDTH) * paths.column_ns as f64 / layout.strip_ns as f64;
+    definitions(&mut svg, &layout, &paths, stretch);
+    titles(&mut svg, &lines, &caption.subtitle);
+    legend(&mut svg, head - 40);
+    for number in 0..layout.strips {
+        let top = head + strip * number as u32 + CLOCK;
+        strip_at(
+            &mut svg,
+            heat,
+            &layout,
+            number,
+            top,
+            stretch * (layout.strip_ns as f64 / paths.column_ns as f64),
+        );
+    }
+    svg + "</svg>\n"
+}
+
+macro_rules! put {
+    // Writing to a string cannot fail.
+    ($svg:expr, $($format:tt)*) => { let _ = writeln!($svg, $($format)*); };
+}
+
+/// What the strips share: hatchings, the window of a strip, and the whole run as one long row of
+/// columns, of which each strip shows its part.
+fn definitions(svg: &mut String, layout: &Layout, paths: &Paths, stretch: f64) {
+    put!(svg, "<defs>");
+    for (name, width) in [("light", 1.1), ("dense", 2.4)] {
+        for (suffix, scale) in [("", 1.0 / stretch), ("-legend", 1.0)] {
+            put!(
+                svg,
+                "<pattern id=\"{name}{suffix}\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
+                 patternTransform=\"scale({scale:.5} 1) rotate(45)\">\
+                 <path d=\"M0 3h6\" stroke=\"#1f3bff\" stroke-width=\"{width}\"/></pattern>"
+            );
+        }
+    }
+    put!(svg, "<clipPath id=\"strip\"><rect width=\"{WIDTH}\" height=\"{}\"/></clipPath>", layout.height);
+    let middle = f64::from(layout.row) / 2.0;
+    put!(svg, "<g id=\"run\" fill=\"none\" stroke-width=\"{}\" shape-rendering=\"crispEdges\">", layout.row);
+    put!(svg, "<g transform=\"scale({stretch:.5} 1) translate(0 {middle})\">");
+    for ((_, colour), path) in LEVELS.iter().zip(&paths.levels).filter(|(_, path)| !path.is_empty()) {
+        put!(svg, "<path stroke=\"{colour}\" d=\"{path}\"/>");
+    }
+    for ((_, name), path) in HATCHES.iter().zip(&paths.hatches).filter(|(_, path)| !path.is_empty()) {
+        put!(svg, "<path stroke=\"url(#{name})\" d=\"{path}\"/>");
+    }
+    put!(svg, "</g></g></defs>");
+}
+
+fn titles(svg: &mut String, lines: &[String], subtitle: &str) {
+    let mut y = 18;
+    for line in lines {
+        y += LINE;
+        put!(
+            svg,
+            "<text x=\"16\" y=\"{}\" font-size=\"17\" font-weight=\"bold\">{}</text>",
+            y - 8,
+            xml(line)
+        );
+    }
+    put!(svg, "<text x=\"16\" y=\"{}\" fill=\"#444\">{}</text>", y + 12, xml(subtitle));
+}
+
+fn legend(svg: &mut String, y: u32) {
+    let labels = ["half idle", "1 runnable thread", "2", "3 to 4", "5 to 8", "more"];
+    let colours = LEVELS.iter().map(|level| level.1.to_owned());
+    let mut entries = vec![("#fff".to_owned(), "idle")];
+    entries.extend(colours.zip(labels));
+    entries.push(("url(#dense-legend)".to_owned(), "idle while a thread waited for a CPU"));
+    entries.push(("url(#light-legend)".to_owned(), "so for 10 to 50 % of the time"));
+    let mut x = 16;
+    for (fill, label) in entries {
+        put!(
+            svg,
+            "<rect x=\"{x}.5\" y=\"{y}.5\" width=\"22\" height=\"13\" fill=\"{fill}\" stroke=\"#000\" stroke-width=\".7\"/>"
+        );
+        put!(svg, "<text x=\"{}\" y=\"{}\">{label}</text>", x + 28, y + 11);
+        x += 46 + (label.len() as u32 * 13).div_ceil(2);
+    }
+}
+
+/// One strip: its clock, its part of the run, nodes and their lines.
+fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u32, width: f64) {
+    let from = number * layout.strip_ns;
+    let shown = (heat.duration() - from).min(layout.strip_ns);
+    let right = f64::from(WIDTH) * shown as f64 / layout.strip_ns as f64;
+    put!(svg, "<g transform=\"translate({LEFT} {top})\">");
+    let back = number as f64 * width;
+    put!(svg, "<g clip-path=\"url(#strip)\"><use xlink:href=\"#run\" x=\"-{back:.3}\"/></g>");
+    for part in 0..=4 {
+        let x = f64::from(WIDTH) * f64::from(part) / 4.0;
+        let clock = from + layout.strip_ns * u64::from(part as u32) / 4;
+        if x > right + 1.0 {
+            break;
+        }
+        let anchor = if part == 0 {
+            "start"
+        } else if part == 4 {
+            "end"
+        } else {
+            "middle"
+        };
+        put!(svg, "<path d=\"M{x:.1} -5v5\" stroke=\"#000\"/>");
+        put!(
+            svg,
+            "<text x=\"{x:.1}\" y=\"-8\" text-anchor=\"{anchor}\" fill=\"#444\">{}</text>",
+            clock_text(clock, layout)
+        );
+    }
+    for node in &layout.nodes {
+        let (above, below) = (f64::from(node.top) - 0.5, f64::from(node.bottom) + 0.5);
+        put!(
+            svg,
+            "<path d=\"M-6 {above}H{right:.1}M-6 {below}H{right:.1}\" stroke=\"#000\" stroke-width=\"1\"/>"
+        );
+        let middle = (node.top + node.bottom) / 2 + 4;
+        put!(svg, "<text x=\"-12\" y=\"{middle}\" text-anchor=\"end\">node {}</text>", node.id);
+    }
+    put!(svg, "<path d=\"M{right:.1} 0V{}\" stroke=\"#000\" stroke-width=\".7\"/>", layout.height);
+    put!(svg, "</g>");
+}
+
+/// A clock time, all in one unit with as many digits as tell the ticks apart.
+fn clock_text(ns: u64, layout: &Layout) -> String {
+    let (unit, name) = match layout.strip_ns {
+        0..1_000_000 => (1e3, "us"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    match Span::from_ns(layout.strip_ns / 4).as_ns() as f64 / unit {
+        step if step >= 1.0 && step.fract() == 0.0 => format!("{:.0} {name}", ns as f64 / unit),
+        _ => format!("{:.3} {name}", ns as f64 / unit),
+    }
+}

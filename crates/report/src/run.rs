@@ -1,0 +1,267 @@
+//! One run as `--json` prints it. Field names are stable; docs/json.md tells each.
+
+use keel_abi::Span;
+use keel_abi::scx::ExitKind;
+use keel_check::{Costs, Finding, Judgement, Summary, TaskFigures};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What the event stream does not tell about a run.
+#[derive(Clone, Debug)]
+pub struct RunFacts {
+    /// The scheduler's name.
+    pub scheduler: String,
+    /// The workload's name.
+    pub workload: String,
+    /// The machine's name.
+    pub machine: String,
+    /// The seed.
+    pub seed: u64,
+    /// How long the simulation took, in nanoseconds of the host.
+    pub wall_ns: u64,
+    /// The most memory that the process had, in bytes.
+    pub peak_rss_bytes: u64,
+    /// How the scheduler ended.
+    pub exit: ExitKind,
+    /// The kernel's words beside the reason; may be empty.
+    pub message: String,
+    /// What the scheduler took; where absent, what the stream told of it.
+    pub costs: Option<Costs>,
+}
+
+/// Wakeup or fork to running, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WakeupDelay {
+    /// The median.
+    pub p50: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+/// What the scheduler itself took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Overhead {
+    /// In callbacks, waiting for locks inside them included.
+    pub callback_ns: u64,
+    /// Waiting for locks.
+    pub lock_wait_ns: u64,
+    /// BPF instructions.
+    pub instructions: u64,
+}
+
+/// One task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskReport {
+    /// Its name: a stranger's text.
+    pub name: String,
+    /// Its pid.
+    pub pid: u32,
+    /// Time on CPUs.
+    pub cpu_ns: u64,
+    /// Time runnable but not running.
+    pub wait_ns: u64,
+    /// Times that it left a CPU.
+    pub switches: u64,
+    /// Times that it started on another CPU than it last ran on.
+    pub migrations: u64,
+    /// Times that it lost its CPU while it wanted it.
+    pub preemptions: u64,
+    /// Its time on each CPU that it ran on, in nanoseconds.
+    pub cpus: BTreeMap<u32, u64>,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FindingReport {
+    /// `wasted_core` or `starvation`.
+    pub kind: String,
+    /// When it began.
+    pub start_ns: u64,
+    /// How long it lasted.
+    pub duration_ns: u64,
+    /// The CPUs that it is about.
+    pub cpus: Vec<u32>,
+    /// The pids of the tasks that it is about.
+    pub tasks: Vec<u32>,
+    /// One sentence, safe to print.
+    pub text: String,
+}
+
+/// How the scheduler ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Exit {
+    /// `none`, `done`, `unreg`, `unreg_bpf`, `unreg_kern`, `error`, `error_bpf`, `error_stall`.
+    pub kind: String,
+    /// The kernel's words.
+    pub reason: String,
+    #[serde(skip)]
+    failed: bool,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunReport {
+    /// The scheduler's name.
+    pub scheduler: String,
+    /// The workload's name.
+    pub workload: String,
+    /// The machine's name.
+    pub machine: String,
+    /// How many CPUs it has.
+    pub cpus: u32,
+    /// The seed.
+    pub seed: u64,
+    /// Virtual time of the run.
+    pub duration_ns: u64,
+    /// Time that the simulation took on the host.
+    pub wall_ns: u64,
+    /// The most memory that the process had.
+    pub peak_rss_bytes: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Wakeups.
+    pub wakeups: u64,
+    /// New tasks.
+    pub forks: u64,
+    /// Tasks that started on another CPU than they last ran on.
+    pub migrations: u64,
+    /// Tasks that lost their CPU while they wanted it.
+    pub preemptions: u64,
+    /// Units of the workload a second of virtual time.
+    pub throughput: f64,
+    /// Units of the workload in all.
+    pub throughput_total: u64,
+    /// What a unit is: `loops`, `messages`.
+    pub throughput_unit: String,
+    /// Wakeup or fork to running.
+    pub wakeup_delay_ns: WakeupDelay,
+    /// Time that tasks ran, of the time that CPUs were online.
+    pub busy_share: f64,
+    /// Core time in which a core idled while a task that may run there waited.
+    pub wasted_core_ns: u64,
+    /// `wasted_core_ns` as a share of the time that CPUs were online.
+    pub wasted_share: f64,
+    /// Core time wasted in transients, which are no finding.
+    pub wasted_transient_ns: u64,
+    /// `wasted_core_ns` is a lower bound, because there were too many different affinities.
+    pub wasted_lower_bound: bool,
+    /// What the scheduler took.
+    pub overhead: Overhead,
+    /// The tasks, by their order of appearance.
+    pub tasks: Vec<TaskReport>,
+    /// Tasks that had ended and are not in `tasks`.
+    pub tasks_left_out: u64,
+    /// The longest findings of each kind.
+    pub findings: Vec<FindingReport>,
+    /// Findings of each kind, listed or not.
+    pub findings_total: BTreeMap<String, u64>,
+    /// How the scheduler ended.
+    pub exit: Exit,
+}
+
+impl RunReport {
+    /// Joins what the stream told with what it could not.
+    pub fn new(facts: &RunFacts, judgement: &Judgement) -> Self {
+        let (sums, waste) = (&judgement.summary, &judgement.waste);
+        let costs = facts.costs.unwrap_or(sums.costs);
+        Self {
+            scheduler: facts.scheduler.clone(),
+            workload: facts.workload.clone(),
+            machine: facts.machine.clone(),
+            cpus: sums.cpus,
+            seed: facts.seed,
+            duration_ns: sums.duration.as_ns(),
+            wall_ns: facts.wall_ns,
+            peak_rss_bytes: facts.peak_rss_bytes,
+            switches: sums.switches,
+            wakeups: sums.wakeups,
+            forks: sums.forks,
+            migrations: sums.migrations,
+            preemptions: sums.preemptions,
+            throughput: sums.throughput(),
+            throughput_total: sums.units,
+            throughput_unit: sums.unit.clone(),
+            wakeup_delay_ns: delay(sums),
+            busy_share: sums.busy_share,
+            wasted_core_ns: waste.wasted.as_ns(),
+            wasted_share: waste.share,
+            wasted_transient_ns: waste.transient.as_ns(),
+            wasted_lower_bound: waste.lower_bound,
+            overhead: Overhead {
+                callback_ns: costs.callback.as_ns(),
+                lock_wait_ns: costs.lock_wait.as_ns(),
+                instructions: costs.instructions,
+            },
+            tasks: sums.tasks.iter().map(task).collect(),
+            tasks_left_out: sums.others.1,
+            findings: judgement.findings.iter().map(|found| finding(found, sums)).collect(),
+            findings_total: judgement.found.iter().map(|&(kind, n)| (kind.name().to_owned(), n)).collect(),
+            exit: exit(facts.exit, &facts.message),
+        }
+    }
+
+    /// Did the scheduler fail?
+    pub fn failed(&self) -> bool {
+        self.exit.failed
+    }
+
+    /// Did a check find something?
+    pub fn found_something(&self) -> bool {
+        self.findings_total.values().any(|&n| n > 0)
+    }
+
+    pub(crate) fn duration(&self) -> Span {
+        Span::from_ns(self.duration_ns)
+    }
+}
+
+fn delay(sums: &Summary) -> WakeupDelay {
+    let delay = sums.wakeup_delay;
+    WakeupDelay { p50: delay.p50.as_ns(), p99: delay.p99.as_ns(), max: delay.max.as_ns() }
+}
+
+fn task(of: &TaskFigures) -> TaskReport {
+    TaskReport {
+        name: of.name.clone(),
+        pid: of.pid.0,
+        cpu_ns: of.cpu.as_ns(),
+        wait_ns: of.wait.as_ns(),
+        switches: of.switches,
+        migrations: of.migrations,
+        preemptions: of.preemptions,
+        cpus: of.cpus.iter().map(|&(cpu, span)| (cpu.0, span.as_ns())).collect(),
+    }
+}
+
+fn finding(found: &Finding, sums: &Summary) -> FindingReport {
+    let pid = |task| sums.tasks.binary_search_by_key(&task, |t| t.task).map(|at| sums.tasks[at].pid.0).ok();
+    FindingReport {
+        kind: found.kind.name().to_owned(),
+        start_ns: found.start.as_ns(),
+        duration_ns: found.duration.as_ns(),
+        cpus: found.cpus.iter().map(|cpu| cpu.0).collect(),
+        tasks: found.tasks.iter().filter_map(|&task| pid(task)).collect(),
+        text: found.text.clone(),
+    }
+}
+
+fn exit(kind: ExitKind, message: &str) -> Exit {
+    let name = match kind {
+        ExitKind::None => "none",
+        ExitKind::Done => "done",
+        ExitKind::Unreg => "unreg",
+        ExitKind::UnregBpf => "unreg_bpf",
+        ExitKind::UnregKern => "unreg_kern",
+        ExitKind::Error => "error",
+        ExitKind::ErrorBpf => "error_bpf",
+        ExitKind::ErrorStall => "error_stall",
+    };
+    let reason = match (kind.reason(), message) {
+        (reason, "") => reason.to_owned(),
+        ("", message) => message.to_owned(),
+        (reason, message) => format!("{reason} ({message})"),
+    };
+    Exit { kind: name.to_owned(), reason, failed: kind.is_error() }
+}

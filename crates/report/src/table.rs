@@ -1,0 +1,147 @@
+//! One run as text: the figures, the tasks that had most, what was found, and the verdict.
+
+use crate::run::{RunReport, TaskReport};
+use crate::style::{Paint, Style};
+use crate::units::{core_seconds, count, figures, percent};
+use crate::verdict::{painted, printable};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use keel_abi::Span;
+
+/// How many tasks the text lists.
+const TASKS: usize = 10;
+/// How many findings the text lists.
+const FINDINGS: usize = 5;
+
+/// Narrower terminals get fewer columns about tasks.
+const WIDE: u16 = 80;
+
+/// The whole text, ending in the verdict.
+pub fn run(run: &RunReport, style: Style) -> String {
+    let mut text = format!("{}\n\n{}\n", heading(run, style), figures_of(run, style));
+    if !run.tasks.is_empty() {
+        text += &format!("\n{}\n", tasks(run, style));
+    }
+    let listed = run.findings.len().min(FINDINGS);
+    let all: u64 = run.findings_total.values().sum();
+    if listed > 0 {
+        let of = if all > listed as u64 { format!(", the longest of {}", count(all)) } else { String::new() };
+        text += &format!("\n{}\n", style.paint(Paint::Bold, &format!("Findings{of}")));
+        for found in &run.findings[..listed] {
+            text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
+        }
+    }
+    text + "\n" + &painted(run, style) + "\n"
+}
+
+/// An empty table in our fashion.
+pub(crate) fn plain_table(style: Style) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(style.width);
+    table
+}
+
+/// A table's lines without blanks at their ends.
+pub(crate) fn lines_of(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+fn heading(run: &RunReport, style: Style) -> String {
+    let [scheduler, workload, machine] = [&run.scheduler, &run.workload, &run.machine].map(|s| printable(s));
+    let first = format!("{scheduler}: {workload} on {machine} ({} CPUs), seed {}", run.cpus, run.seed);
+    format!(
+        "{}\n{} simulated in {}, {} MiB",
+        style.paint(Paint::Bold, &first),
+        run.duration(),
+        Span::from_ns(run.wall_ns),
+        run.peak_rss_bytes >> 20
+    )
+}
+
+fn figures_of(run: &RunReport, style: Style) -> String {
+    let mut table = plain_table(style);
+    let seconds = run.duration_ns as f64 / 1e9;
+    let rate = |n: u64| match n {
+        0 => String::new(),
+        n => format!("{} a second", figures(n as f64 / seconds)),
+    };
+    let mut row = |name: &str, value: String, note: String| {
+        table.add_row(vec![
+            Cell::new(name),
+            Cell::new(value).set_alignment(CellAlignment::Right),
+            Cell::new(note),
+        ]);
+    };
+    let unit = printable(if run.throughput_unit.is_empty() { "units" } else { &run.throughput_unit });
+    row(
+        "throughput",
+        format!("{} {unit}/s", figures(run.throughput)),
+        format!("{} in all", count(run.throughput_total)),
+    );
+    row("switches", count(run.switches), rate(run.switches));
+    row("wakeups", count(run.wakeups), rate(run.wakeups));
+    row("migrations", count(run.migrations), rate(run.migrations));
+    row("preemptions", count(run.preemptions), rate(run.preemptions));
+    let delay = run.wakeup_delay_ns;
+    let [p50, p99, max] = [delay.p50, delay.p99, delay.max].map(Span::from_ns);
+    row("wakeup to running", p50.to_string(), format!("median; 99 % within {p99}, longest {max}"));
+    row("CPUs busy", percent(run.busy_share), String::new());
+    let transient = match run.wasted_transient_ns {
+        0 => String::new(),
+        ns => format!("; {} more in transients", core_seconds(ns)),
+    };
+    row(
+        "wasted",
+        core_seconds(run.wasted_core_ns),
+        format!("{} of the machine{transient}", percent(run.wasted_share)),
+    );
+    let cost = run.overhead;
+    let machine_ns = (run.duration_ns as f64 * f64::from(run.cpus)).max(1.0);
+    row(
+        "scheduler",
+        core_seconds(cost.callback_ns),
+        format!(
+            "{} of the machine in callbacks, {} instructions; {} waiting for locks",
+            percent(cost.callback_ns as f64 / machine_ns),
+            count(cost.instructions),
+            core_seconds(cost.lock_wait_ns)
+        ),
+    );
+    row("exit", run.exit.kind.clone(), printable(&run.exit.reason));
+    lines_of(&table)
+}
+
+fn tasks(run: &RunReport, style: Style) -> String {
+    let mut most: Vec<&TaskReport> = run.tasks.iter().collect();
+    most.sort_by_key(|task| std::cmp::Reverse(task.cpu_ns));
+    most.truncate(TASKS);
+    let all = run.tasks.len() as u64 + run.tasks_left_out;
+    let mut table = plain_table(style);
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let title = match all as usize > most.len() {
+        true => format!("task ({} of {})", most.len(), count(all)),
+        false => "task".to_owned(),
+    };
+    let heads = ["pid", "on CPU", "waited", "switches", "migrations", "preemptions", "CPUs"];
+    let shown = if style.width < WIDE { 4 } else { heads.len() };
+    let heads = heads.map(str::to_owned).map(right).into_iter().take(shown);
+    table.set_header([Cell::new(title)].into_iter().chain(heads));
+    for task in most {
+        let cells = [
+            task.pid.to_string(),
+            Span::from_ns(task.cpu_ns).to_string(),
+            Span::from_ns(task.wait_ns).to_string(),
+            count(task.switches),
+            count(task.migrations),
+            count(task.preemptions),
+            task.cpus.len().to_string(),
+        ];
+        let cells = cells.map(right).into_iter().take(shown);
+        table.add_row([Cell::new(keel_check::escape(&task.name))].into_iter().chain(cells));
+    }
+    lines_of(&table)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+use crate::run::{RunFacts, RunReport};
+use crate::style::Style;
+use crate::{compare, table, verdict};
+use keel_abi::scx::ExitKind;
+use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
+use keel_check::{Costs, Delay, Finding, Judgement, Kind, Summary, TaskFigures, Verdict};
+
+/// Facts of a run by `scheduler`.
+fn facts(scheduler: &str, seed: u64) -> RunFacts {
+    RunFacts {
+        scheduler: scheduler.into(),
+        workload: "chat.json".into(),
+        machine: "opteron-8x8".into(),
+        seed,
+        wall_ns: 1_234_000_000,
+        peak_rss_bytes: 38 << 20,
+        exit: ExitKind::None,
+        message: String::new(),
+        costs: Some(Costs {
+            callback: Span::from_ms(812),
+            lock_wait: Span::from_us(90_500),
+            instructions: 123_456_789,
+        }),
+    }
+}
+
+fn task(n: u32, name: &str) -> TaskFigures {
+    TaskFigures {
+        task: TaskId(n),
+        pid: Pid(1000 + n),
+        name: name.into(),
+        cpu: Span::from_ms(u64::from(900 - n)),
+        wait: Span::from_us(1500),
+        switches: 12_345,
+        migrations: 67,
+        preemptions: 8,
+        units: 100,
+        cpus: vec![(CpuId(1), Span::from_ms(500)), (CpuId(3), Span::from_ms(400))],
+    }
+}
+
+fn judgement(scale: f64) -> Judgement {
+    let n = |n: f64| (n * scale) as u64;
+    let summary = Summary {
+        duration: Span::from_s(10),
+        cpus: 64,
+        machine_time: Span::from_s(640),
+        switches: n(5_123_456.0),
+        wakeups: n(2_345_678.0),
+        forks: 12,
+        migrations: n(45_678.0),
+        preemptions: n(1234.0),
+        units: n(987_654.0),
+        unit: "messages".into(),
+        wakeup_delay: Delay {
+            p50: Span::from_ns(n(4200.0)),
+            p99: Span::from_us(n(1100.0)),
+            max: Span::from_ms(n(20.0)),
+        },
+        busy_share: 0.798,
+        costs: Costs::default(),
+        tasks: (0..12).map(|i| task(i, &format!("worker-{i}"))).collect(),
+        others: (TaskFigures::default(), 0),
+    };
+    let found = vec![(Kind::WastedCore, 0), (Kind::Starvation, 0)];
+    Judgement { summary, waste: Verdict::default(), findings: vec![], found }
+}
+
+fn wasteful(scale: f64) -> Judgement {
+    let finding = |kind, text: &str, task| Finding {
+        kind,
+        start: Instant::from_ns(2_100_000_000),
+        duration: Span::from_ms(1900),
+        cpus: vec![CpuId(5)],
+        tasks: vec![TaskId(task)],
+        text: text.into(),
+    };
+    let text = "CPU 5 idled for 1.90 s while task worker-3 (pid 1003) waited in the queue of CPU 2, where \
+                select_cpu had put it";
+    let starved = "task worker-4 (pid 1004) was runnable for 1.90 s without running, on CPU 2";
+    let mut judgement = judgement(scale);
+    judgement.waste.wasted = Span::from_ms((12_300.0 * scale) as u64);
+    judgement.waste.share = 0.0192;
+    judgement.waste.transient = Span::from_ms(104);
+    judgement.waste.episodes = 1234;
+    judgement.findings = vec![finding(Kind::WastedCore, text, 3), finding(Kind::Starvation, starved, 4)];
+    judgement.found = vec![(Kind::WastedCore, 1234), (Kind::Starvation, 1)];
+    judgement
+}
+
+fn good() -> RunReport {
+    RunReport::new(&facts("fifo", 1), &judgement(1.0))
+}
+
+fn bad() -> RunReport {
+    RunReport::new(&facts("sticky", 1), &wasteful(0.9))
+}
+
+fn stalled() -> RunReport {
+    let mut facts = facts("stall", 1);
+    facts.exit = ExitKind::ErrorStall;
+    facts.message = "worker\x1b[2J-3[1003] failed to run for 30.001s".into();
+    RunReport::new(&facts, &judgement(0.3))
+}
+
+#[test]
+fn a_run_reads_well() {
+    insta::assert_snapshot!("run_good", table::run(&good(), Style::PLAIN));
+    insta::assert_snapshot!("run_bad", table::run(&bad(), Style::PLAIN));
+}
+
+#[test]
+fn a_narrow_terminal_gets_narrow_lines() {
+    let style = Style { width: 60, colour: false };
+    let text = table::run(&good(), style);
+    let widest = text
+        .lines()
+        .skip(3)
+        .take_while(|line| !line.starts_with("task"))
+        .map(|line| line.chars().count())
+        .max();
+    assert!(widest <= Some(60), "{widest:?} columns:\n{text}");
+    insta::assert_snapshot!("run_narrow", text);
+}
+
+#[test]
+fn colour_only_where_it_is_welcome() {
+    assert!(table::run(&bad(), Style::terminal(100, false)).contains("\x1b["));
+    for style in [Style::PLAIN, Style::terminal(100, true)] {
+        assert!(!table::run(&stalled(), style).contains('\x1b'), "not even a task's name brings one in");
+    }
+}
+
+#[test]
+fn verdicts_say_it_in_one_sentence() {
+    let mut starving = good();
+    starving.findings = bad().findings.split_off(1);
+    starving.findings_total = [("starvation".to_owned(), 1)].into();
+    let all = [good(), bad(), starving, stalled()].map(|run| verdict::sentence(&run)).join("\n");
+    insta::assert_snapshot!("verdicts", all);
+}
+
+#[test]
+fn schedulers_are_compared_by_ratios_with_their_spread() {
+    let run = |name: &str, seed, scale| RunReport::new(&facts(name, seed), &judgement(scale));
+    let bad = |seed, scale| RunReport::new(&facts("sticky", seed), &wasteful(scale));
+    let runs =
+        [run("fifo", 1, 1.0), run("fifo", 2, 1.1), bad(1, 0.5), bad(2, 0.6), run("other", 1, 2.0), stalled()];
+    insta::assert_snapshot!("compare", compare::table(&runs, Style::PLAIN));
+    insta::assert_snapshot!("compare_narrow", compare::table(&runs, Style { width: 70, colour: false }));
+    assert_eq!(compare::table(&[], Style::PLAIN), "");
+}
+
+#[test]
+fn json_keeps_its_names() {
+    let mut run = bad();
+    run.tasks.truncate(1);
+    insta::assert_snapshot!("json", serde_json::to_string_pretty(&run).expect("it is plain data"));
+}

@@ -1,0 +1,56 @@
+//! The run in one plain sentence.
+
+use crate::run::{FindingReport, RunReport};
+use crate::style::{Paint, Style};
+use crate::units::{core_seconds, count, percent};
+use keel_check::escape;
+
+/// The verdict: a failure before waste, waste before starvation.
+pub fn sentence(run: &RunReport) -> String {
+    if run.failed() {
+        // The kernel's words may hold a task's name, and are longer than one.
+        let reason: String = run.exit.reason.chars().take(400).collect();
+        return format!("The scheduler failed after {}: {}.", run.duration(), printable(&reason));
+    }
+    let worst = |kind: &str| run.findings.iter().find(|f| f.kind == kind);
+    let starved = run.findings_total.get("starvation").copied().unwrap_or(0);
+    match (run.wasted_core_ns, starved) {
+        (0, 0) => "No core idled while a thread waited.".to_owned(),
+        (0, n) => format!(
+            "No core idled while a thread waited, but {} too long; {}.",
+            if n == 1 {
+                "one thread waited".to_owned()
+            } else {
+                format!("threads waited {} times", count(n))
+            },
+            told(worst("starvation"))
+        ),
+        (wasted, _) => format!(
+            "{}{} ({} of the machine) were idle while threads waited; {}.",
+            if run.wasted_lower_bound { "At least " } else { "" },
+            core_seconds(wasted),
+            percent(run.wasted_share),
+            told(worst("wasted_core"))
+        ),
+    }
+}
+
+fn told(worst: Option<&FindingReport>) -> String {
+    worst.map_or("nothing more is known".to_owned(), |worst| format!("worst: {}", worst.text))
+}
+
+/// [`escape`] for texts of any length.
+pub(crate) fn printable(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    chars.chunks(32).map(|chunk| escape(&chunk.iter().collect::<String>())).collect()
+}
+
+/// The sentence, painted by how bad it is.
+pub fn painted(run: &RunReport, style: Style) -> String {
+    let paint = match () {
+        () if run.failed() => Paint::Bad,
+        () if run.found_something() => Paint::Doubtful,
+        () => Paint::Good,
+    };
+    style.paint(paint, &sentence(run))
+}
