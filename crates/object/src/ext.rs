@@ -1,0 +1,122 @@
+//! `.BTF.ext`: source lines, function types and CO-RE relocations, each by section and instruction.
+
+use crate::ObjectError;
+use crate::btf::{Btf, TypeId};
+
+/// One section's records.
+#[derive(Debug)]
+pub(crate) struct Records<T> {
+    pub(crate) section: String,
+    /// In the file's order.
+    pub(crate) records: Vec<T>,
+}
+
+/// A source line's record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LineRecord {
+    /// Bytes from the section's start.
+    pub(crate) offset: u32,
+    pub(crate) file: u32,
+    pub(crate) text: u32,
+    pub(crate) line: u32,
+}
+
+/// A CO-RE relocation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoreRecord {
+    /// Bytes from the section's start.
+    pub(crate) offset: u32,
+    pub(crate) ty: TypeId,
+    /// Offset of the access string in the object's BTF.
+    pub(crate) access: u32,
+    pub(crate) kind: u32,
+}
+
+/// A function's type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FuncRecord {
+    /// Bytes from the section's start.
+    pub(crate) offset: u32,
+    pub(crate) ty: TypeId,
+}
+
+/// All of `.BTF.ext`.
+#[derive(Debug, Default)]
+pub(crate) struct Ext {
+    pub(crate) functions: Vec<Records<FuncRecord>>,
+    pub(crate) lines: Vec<Records<LineRecord>>,
+    pub(crate) core: Vec<Records<CoreRecord>>,
+}
+
+impl Ext {
+    pub(crate) fn parse(bytes: &[u8], btf: &Btf) -> Result<Ext, ObjectError> {
+        if half(bytes, 0)? != 0xeb9f {
+            return Err(ObjectError::BtfExt("it doesn't start as one"));
+        }
+        let header = word(bytes, 4)?;
+        let part = |field: usize| -> Result<&[u8], ObjectError> {
+            // Old compilers wrote a shorter header, without CO-RE relocations.
+            if field + 8 > header as usize {
+                return Ok(&[]);
+            }
+            let start = u64::from(header) + u64::from(word(bytes, field)?);
+            let end = start + u64::from(word(bytes, field + 4)?);
+            usize::try_from(start)
+                .ok()
+                .zip(usize::try_from(end).ok())
+                .and_then(|(start, end)| bytes.get(start..end))
+                .ok_or(ObjectError::BtfExt("a part lies outside it"))
+        };
+        let functions =
+            records(part(8)?, btf, 8, |r| Ok(FuncRecord { offset: word(r, 0)?, ty: TypeId(word(r, 4)?) }))?;
+        let lines = records(part(16)?, btf, 16, |r| {
+            let (offset, file, text, line) = (word(r, 0)?, word(r, 4)?, word(r, 8)?, word(r, 12)? >> 10);
+            Ok(LineRecord { offset, file, text, line })
+        })?;
+        let core = records(part(24)?, btf, 16, |r| {
+            let (offset, ty) = (word(r, 0)?, TypeId(word(r, 4)?));
+            Ok(CoreRecord { offset, ty, access: word(r, 8)?, kind: word(r, 12)? })
+        })?;
+        Ok(Ext { functions, lines, core })
+    }
+}
+
+/// Records of `size` bytes or more each; later versions may append fields.
+fn records<T>(
+    bytes: &[u8],
+    btf: &Btf,
+    size: usize,
+    parse: impl Fn(&[u8]) -> Result<T, ObjectError>,
+) -> Result<Vec<Records<T>>, ObjectError> {
+    if bytes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let stride = word(bytes, 0)? as usize;
+    if stride < size {
+        return Err(ObjectError::BtfExt("its records are too short"));
+    }
+    let mut rest = &bytes[4..];
+    let mut sections = Vec::new();
+    while !rest.is_empty() {
+        let section = btf.string(word(rest, 0)?)?.to_owned();
+        let count = word(rest, 4)? as usize;
+        let bytes = count
+            .checked_mul(stride)
+            .and_then(|length| rest[8..].get(..length))
+            .ok_or(ObjectError::BtfExt("it ends within its records"))?;
+        let records = bytes.chunks_exact(stride).map(&parse).collect::<Result<_, _>>()?;
+        sections.push(Records { section, records });
+        rest = &rest[8 + bytes.len()..];
+    }
+    Ok(sections)
+}
+
+fn half(bytes: &[u8], at: usize) -> Result<u16, ObjectError> {
+    let found = bytes.get(at..at + 2).ok_or(ObjectError::BtfExt("it ends within its header"))?;
+    Ok(u16::from_le_bytes([found[0], found[1]]))
+}
+
+fn word(bytes: &[u8], at: usize) -> Result<u32, ObjectError> {
+    let found = bytes.get(at..at + 4).ok_or(ObjectError::BtfExt("it ends too early"))?;
+    Ok(u32::from_le_bytes([found[0], found[1], found[2], found[3]]))
+}

@@ -1,0 +1,59 @@
+//! Source lines of functions, from `.BTF.ext`.
+
+use crate::ObjectError;
+use crate::btf::Btf;
+use crate::code::Places;
+use crate::elf::Elf;
+use crate::ext::{FuncRecord, LineRecord, Records};
+use crate::model::{Function, LineInfo};
+
+/// Bytes of file names and source text at most, over all lines.
+const MAX_TEXT: usize = 32 << 20;
+
+/// Gives every function its lines.
+pub(crate) fn attach(
+    elf: &Elf<'_>,
+    btf: &Btf,
+    places: &Places,
+    records: &[Records<LineRecord>],
+    functions: &mut [Function],
+) -> Result<(), ObjectError> {
+    let mut text = 0;
+    for group in records {
+        let code = |section: &crate::elf::Section<'_>| section.name == group.section && section.code;
+        let Some(section) = elf.sections.iter().position(code) else { continue };
+        for record in &group.records {
+            let Some((function, insn)) = places.holding(section, u64::from(record.offset / 8)) else {
+                continue;
+            };
+            let line = LineInfo {
+                insn: insn as u32,
+                file: btf.string_lossy(record.file),
+                line: record.line,
+                text: btf.string_lossy(record.text).trim().to_owned(),
+            };
+            text += line.file.len() + line.text.len();
+            if text > MAX_TEXT {
+                return Err(ObjectError::TooLarge { what: "source lines in bytes", limit: MAX_TEXT as u64 });
+            }
+            functions[function].lines.push(line);
+        }
+    }
+    for function in functions {
+        function.lines.sort_by_key(|line| line.insn);
+        function.lines.dedup_by_key(|line| line.insn);
+    }
+    Ok(())
+}
+
+/// Checks that what `.BTF.ext` calls a function is one in BTF too.
+pub(crate) fn check_functions(btf: &Btf, records: &[Records<FuncRecord>]) -> Result<(), ObjectError> {
+    let is_function = |record: &FuncRecord| {
+        record.offset % 8 == 0 && matches!(btf.kind(record.ty), crate::btf::Kind::Func { .. })
+    };
+    if records.iter().all(|group| group.records.iter().all(is_function)) {
+        Ok(())
+    } else {
+        Err(ObjectError::BtfExt("its function info names something that is no function"))
+    }
+}

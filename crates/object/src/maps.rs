@@ -1,0 +1,176 @@
+//! Maps defined in `.maps`: each is a variable whose struct's members tell kind and sizes.
+//!
+//! Numbers hide in types: `__uint(max_entries, 7)` is a pointer to an array of 7.
+
+use std::collections::BTreeMap;
+
+use crate::ObjectError;
+use crate::btf::{Btf, Kind, Member, TypeId};
+use crate::elf::{Elf, SymbolKind};
+use crate::model::MapDef;
+
+/// The section of map definitions.
+const SECTION: &str = ".maps";
+/// `BPF_MAP_TYPE_PROG_ARRAY`, `_ARRAY_OF_MAPS`, `_HASH_OF_MAPS`.
+const PROG_ARRAY: u32 = 3;
+const MAPS_OF_MAPS: [u32; 2] = [12, 13];
+
+/// The maps by their offset in `.maps`.
+#[derive(Debug, Default)]
+pub(crate) struct MapOffsets {
+    pub(crate) section: Option<usize>,
+    pub(crate) by_offset: BTreeMap<u64, u32>,
+}
+
+/// Reads all definitions, and appends the templates of inner maps behind them.
+pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<MapDef>) -> Result<MapOffsets, ObjectError> {
+    refuse_legacy(elf)?;
+    let Some(section) = elf.sections.iter().position(|section| section.name == SECTION) else {
+        return Ok(MapOffsets::default());
+    };
+    if !elf.sections[section].relocs.is_empty() {
+        return Err(ObjectError::Section {
+            section: SECTION.to_owned(),
+            why: "maps of maps whose entries are given at build time are not read",
+        });
+    }
+    let types = variables(btf);
+    let mut offsets = MapOffsets { section: Some(section), ..MapOffsets::default() };
+    let mut inner = Vec::new();
+    for symbol in &elf.symbols {
+        if symbol.section != Some(section) || symbol.kind != SymbolKind::Object {
+            continue;
+        }
+        let bad = |why: String| ObjectError::Map { map: symbol.name.to_owned(), why };
+        let ty = types.get(symbol.name).ok_or_else(|| bad("its type isn't in BTF".to_owned()))?;
+        if offsets.by_offset.insert(symbol.value, maps.len() as u32).is_some() {
+            return Err(bad("it lies where another map lies".to_owned()));
+        }
+        let (map, template) = define(btf, symbol.name, *ty, true).map_err(bad)?;
+        if let Some(template) = template {
+            inner.push((maps.len(), template));
+        }
+        maps.push(map);
+    }
+    for (outer, template) in inner {
+        maps[outer].inner = Some(maps.len() as u32);
+        maps.push(template);
+    }
+    Ok(offsets)
+}
+
+fn refuse_legacy(elf: &Elf<'_>) -> Result<(), ObjectError> {
+    let Some(section) = elf.sections.iter().position(|section| section.name == "maps") else {
+        return Ok(());
+    };
+    let defined = |s: &&crate::elf::Symbol<'_>| s.section == Some(section) && s.kind == SymbolKind::Object;
+    let first = elf.symbols.iter().find(defined);
+    Err(ObjectError::LegacyMap(first.map_or("", |symbol| symbol.name).to_owned()))
+}
+
+/// The types of the variables of `.maps`.
+fn variables(btf: &Btf) -> BTreeMap<&str, TypeId> {
+    btf.variables().filter(|(section, _, _)| *section == SECTION).map(|(_, name, ty)| (name, ty)).collect()
+}
+
+/// What the members of a definition say, before they are weighed together.
+#[derive(Default)]
+struct Draft {
+    map: MapDef,
+    inner: Option<MapDef>,
+}
+
+fn define(btf: &Btf, name: &str, ty: TypeId, outermost: bool) -> Result<(MapDef, Option<MapDef>), String> {
+    let Kind::Struct(definition) = btf.kind(btf.skip_modifiers(ty)) else {
+        return Err("its definition is no struct".to_owned());
+    };
+    let mut draft = Draft::default();
+    draft.map.name = name.to_owned();
+    // The kind comes first, since it says what `values` means.
+    for wanted in [true, false] {
+        for member in definition.members.iter().filter(|m| (btf.member_name(m) == "type") == wanted) {
+            member_says(btf, member, &mut draft, outermost)?;
+        }
+    }
+    let Draft { map, inner } = draft;
+    if map.kind == 0 {
+        return Err("its definition has no type".to_owned());
+    }
+    if outermost && MAPS_OF_MAPS.contains(&map.kind) && inner.is_none() {
+        return Err("it is a map of maps, but its definition has no values".to_owned());
+    }
+    Ok((map, inner))
+}
+
+fn member_says(btf: &Btf, member: &Member, draft: &mut Draft, outermost: bool) -> Result<(), String> {
+    let name = btf.member_name(member);
+    let number = || number(btf, member.ty).ok_or_else(|| format!("its {name} is no number"));
+    match name {
+        "type" => draft.map.kind = number()?,
+        "max_entries" => draft.map.max_entries = number()?,
+        "map_flags" => draft.map.flags = number()?,
+        "key_size" => set_size(&mut draft.map.key_size, number()?, "key")?,
+        "value_size" => set_size(&mut draft.map.value_size, number()?, "value")?,
+        "key" => set_size(&mut draft.map.key_size, pointee_size(btf, member.ty, "key")?, "key")?,
+        "value" => set_size(&mut draft.map.value_size, pointee_size(btf, member.ty, "value")?, "value")?,
+        "values" => values(btf, member.ty, draft, outermost)?,
+        // Where memory comes from, and what outlives the object, is no concern of a simulated kernel.
+        "numa_node" | "pinning" => drop(number()?),
+        // An arena's wanted address, a bloom filter's hashes.
+        "map_extra" => {}
+        _ => return Err(format!("its definition has the unknown member {name}")),
+    }
+    Ok(())
+}
+
+fn set_size(size: &mut u32, found: u32, what: &str) -> Result<(), String> {
+    if *size != 0 && *size != found {
+        return Err(format!("its {what} has two sizes, {size} and {found}"));
+    }
+    *size = found;
+    Ok(())
+}
+
+fn number(btf: &Btf, ty: TypeId) -> Option<u32> {
+    match btf.kind(btf.skip_modifiers(ty)) {
+        Kind::Ptr(to) => match btf.kind(btf.skip_modifiers(*to)) {
+            Kind::Array(array) => Some(array.count),
+            _ => None,
+        },
+        // `__ulong()`: an enum of one value.
+        Kind::Enum(e) => match e.values.as_slice() {
+            [value] => u32::try_from(value.value).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn pointee_size(btf: &Btf, ty: TypeId, what: &str) -> Result<u32, String> {
+    let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(ty)) else {
+        return Err(format!("its {what} is no pointer to a type"));
+    };
+    btf.size_of(*to).ok_or_else(|| format!("its {what} has no size"))
+}
+
+/// `__array(values, ...)`: of a map of maps the inner maps' definition.
+fn values(btf: &Btf, ty: TypeId, draft: &mut Draft, outermost: bool) -> Result<(), String> {
+    let Kind::Array(array) = btf.kind(btf.skip_modifiers(ty)) else {
+        return Err("its values are no array".to_owned());
+    };
+    let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(array.element)) else {
+        return Err("its values are no pointers".to_owned());
+    };
+    set_size(&mut draft.map.value_size, 4, "value")?;
+    match draft.map.kind {
+        PROG_ARRAY => Ok(()),
+        kind if MAPS_OF_MAPS.contains(&kind) && outermost => {
+            let (inner, _) = define(btf, &format!("{}.inner", draft.map.name), *to, false)
+                .map_err(|why| format!("of its inner maps: {why}"))?;
+            draft.inner = Some(inner);
+            Ok(())
+        }
+        kind if MAPS_OF_MAPS.contains(&kind) => Err("it nests maps deeper than one level".to_owned()),
+        kind => Err(format!("it has values, which maps of type {kind} have not")),
+    }
+}

@@ -1,0 +1,41 @@
+//! CO-RE: what an object says about its own types, told again in the kernel's.
+//!
+//! A relocation names a type of the object and a way into it (`0:3:1`: of the 0th, the member 3, of
+//! that the member 1) and asks for an offset, a size, whether it is there... The same names are
+//! walked in every kernel type of the same name, and all that match must agree. Rules and their
+//! corner cases are libbpf's (`relo_core.c`).
+
+mod apply;
+mod compat;
+mod find;
+mod kinds;
+mod matches;
+mod missing;
+mod patch;
+mod spec;
+mod value;
+
+pub(crate) use apply::apply;
+pub(crate) use compat::{Pair, compatible};
+pub(crate) use patch::POISON;
+
+use crate::budget::Exhausted;
+
+/// Why a relocation itself is wrong; what the kernel merely lacks is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CoreError {
+    /// It contradicts itself or its instruction.
+    Malformed(String),
+    /// Its types take too long to compare.
+    TooComplex,
+}
+
+impl From<Exhausted> for CoreError {
+    fn from(_: Exhausted) -> CoreError {
+        CoreError::TooComplex
+    }
+}
+
+fn malformed<T>(why: &str) -> Result<T, CoreError> {
+    Err(CoreError::Malformed(why.to_owned()))
+}

@@ -1,0 +1,113 @@
+//! `--set NAME=VALUE`: a global variable's first value.
+
+use crate::model::{Object, Variable};
+
+/// Why a variable cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetError {
+    /// No variable of that name.
+    #[error("the object has no variable {name}{}", suggest(.close))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Variables of similar names, closest first.
+        close: Vec<String>,
+    },
+    /// An array, a struct or a pointer.
+    #[error("variable {0} is no integer, boolean or enum")]
+    NotInteger(String),
+    /// The value isn't a number.
+    #[error("variable {name} takes an integer, decimal or hexadecimal, or true or false, not {value:?}")]
+    NotANumber {
+        /// The variable.
+        name: String,
+        /// What was given.
+        value: String,
+    },
+    /// The value doesn't fit.
+    #[error("variable {name} takes {low} to {high}, not {value}")]
+    Range {
+        /// The variable.
+        name: String,
+        /// What was given.
+        value: String,
+        /// The least value.
+        low: i128,
+        /// The greatest value.
+        high: i128,
+    },
+}
+
+fn suggest(close: &[String]) -> String {
+    if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) }
+}
+
+impl Object {
+    /// A global variable by name; the first, where several files have one of that name.
+    pub fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().find(|variable| variable.name == name)
+    }
+
+    /// Sets a global variable's first value: decimal, hexadecimal, negative, `true` or `false`.
+    ///
+    /// # Errors
+    /// [`SetError`], and nothing is changed.
+    pub fn set_variable(&mut self, name: &str, value: &str) -> Result<(), SetError> {
+        let Some(variable) = self.variable(name) else {
+            return Err(SetError::Unknown { name: name.to_owned(), close: self.close_names(name) });
+        };
+        let not_integer = || SetError::NotInteger(name.to_owned());
+        let signed = variable.signed.ok_or_else(not_integer)?;
+        let number = parse(value)
+            .ok_or_else(|| SetError::NotANumber { name: name.to_owned(), value: value.to_owned() })?;
+        let bits = variable.size * 8;
+        let (low, high) = match signed {
+            true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+            false => (0, (1i128 << bits) - 1),
+        };
+        if !(low..=high).contains(&number) {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            return Err(SetError::Range { name, value, low, high });
+        }
+        let (map, start, size) = (variable.map as usize, variable.offset as usize, variable.size as usize);
+        let bytes = self.maps.get_mut(map).and_then(|map| map.initial.get_mut(start..start + size));
+        bytes.ok_or_else(not_integer)?.copy_from_slice(&number.to_le_bytes()[..size]);
+        Ok(())
+    }
+
+    fn close_names(&self, name: &str) -> Vec<String> {
+        const SHOWN: usize = 3;
+        let limit = (name.len() / 3).max(1);
+        let distance = |found: &Variable| distance(&found.name, name).filter(|&d| d <= limit);
+        let mut close: Vec<(usize, &str)> =
+            self.variables.iter().filter_map(|v| Some((distance(v)?, v.name.as_str()))).collect();
+        close.sort_unstable();
+        close.dedup();
+        close.into_iter().take(SHOWN).map(|(_, name)| name.to_owned()).collect()
+    }
+}
+
+/// How many letters differ; `None` for names that are too long to compare.
+fn distance(a: &str, b: &str) -> Option<usize> {
+    const LONGEST: usize = 128;
+    (a.len() <= LONGEST && b.len() <= LONGEST).then(|| strsim::damerau_levenshtein(a, b))
+}
+
+fn parse(value: &str) -> Option<i128> {
+    match value {
+        "true" => return Some(1),
+        "false" => return Some(0),
+        _ => {}
+    }
+    let (negative, digits) = match value.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, value),
+    };
+    let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => digits.parse::<u64>(),
+    };
+    // Neither of them refuses a plus sign.
+    let number = number.ok().filter(|_| !digits.contains('+')).map(i128::from)?;
+    Some(if negative { -number } else { number })
+}

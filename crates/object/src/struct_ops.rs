@@ -1,0 +1,159 @@
+//! struct_ops variables: which program each callback is, and what the other members hold.
+
+use std::collections::BTreeMap;
+
+use crate::ObjectError;
+use crate::btf::{Btf, Kind, Struct, TypeId, essential_name};
+use crate::code::{Places, SLOT};
+use crate::elf::{Elf, Section, SymbolKind};
+use crate::model::{Program, StructOps};
+
+/// The sections that hold them; a question mark leaves it to user space whether they are used.
+const SECTIONS: [(&str, bool); 4] = [
+    (".struct_ops", false),
+    (".struct_ops.link", true),
+    ("?.struct_ops", false),
+    ("?.struct_ops.link", true),
+];
+/// Members that are set, over all variables: far above any kernel's, far below what would hurt.
+const MAX_SET: usize = 4096;
+
+/// What variables are read from.
+pub(crate) struct Source<'a> {
+    pub(crate) elf: &'a Elf<'a>,
+    pub(crate) btf: &'a Btf,
+    pub(crate) kernel: &'a Btf,
+    pub(crate) places: &'a Places,
+    pub(crate) programs: &'a [Program],
+}
+
+/// Reads every struct_ops variable.
+pub(crate) fn collect(source: &Source<'_>) -> Result<Vec<StructOps>, ObjectError> {
+    let mut found = Vec::new();
+    for (name, link) in SECTIONS {
+        let Some(index) = source.elf.sections.iter().position(|s| s.name == name) else { continue };
+        let section = &source.elf.sections[index];
+        let targets = targets(source, section)?;
+        for (variable, ty) in variables(source.btf, name) {
+            let symbol = source.elf.symbols.iter().find(|symbol| {
+                symbol.section == Some(index) && symbol.kind == SymbolKind::Object && symbol.name == variable
+            });
+            let bad =
+                |why: &str| ObjectError::StructOps { variable: variable.to_owned(), why: why.to_owned() };
+            let start = symbol.ok_or_else(|| bad("it has no symbol"))?.value;
+            let reader = Reader { source, section, targets: &targets, variable, start };
+            let budget = MAX_SET - found.iter().map(set).sum::<usize>().min(MAX_SET);
+            found.push(reader.read(ty, link, budget)?);
+        }
+    }
+    Ok(found)
+}
+
+fn set(ops: &StructOps) -> usize {
+    ops.callbacks.len() + ops.fields.len() + 1
+}
+
+fn variables<'a>(btf: &'a Btf, section: &str) -> Vec<(&'a str, TypeId)> {
+    btf.variables().filter(|(found, _, _)| *found == section).map(|(_, name, ty)| (name, ty)).collect()
+}
+
+/// The programs that the section's relocations name, by where the pointers lie.
+fn targets(source: &Source<'_>, section: &Section<'_>) -> Result<BTreeMap<u64, u32>, ObjectError> {
+    let bad = |why| ObjectError::Section { section: section.name.to_owned(), why };
+    let programs: BTreeMap<u32, u32> =
+        source.programs.iter().enumerate().map(|(program, p)| (p.function, program as u32)).collect();
+    let mut targets = BTreeMap::new();
+    for reloc in &section.relocs {
+        let symbol = source.elf.symbol(section, reloc)?;
+        let addend = word(section.data, reloc.offset).ok_or(bad("a relocation lies outside it"))?;
+        let code = symbol.section.filter(|&index| source.elf.sections[index].code);
+        let code = code.ok_or(bad("a member points to something that is no program"))?;
+        let offset = symbol.value.checked_add(addend).filter(|offset| offset % SLOT == 0);
+        let function = offset.and_then(|offset| source.places.starting(code, offset / SLOT));
+        let program = function.and_then(|function| programs.get(&(function as u32)));
+        targets.insert(reloc.offset, *program.ok_or(bad("a member points to something that is no program"))?);
+    }
+    Ok(targets)
+}
+
+fn word(bytes: &[u8], at: u64) -> Option<u64> {
+    let at = usize::try_from(at).ok()?;
+    let found = bytes.get(at..at.checked_add(8)?)?;
+    found.try_into().ok().map(u64::from_le_bytes)
+}
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    section: &'a Section<'a>,
+    targets: &'a BTreeMap<u64, u32>,
+    variable: &'a str,
+    /// Bytes from the section's start.
+    start: u64,
+}
+
+impl Reader<'_> {
+    fn read(&self, ty: TypeId, link: bool, budget: usize) -> Result<StructOps, ObjectError> {
+        let btf = self.source.btf;
+        let ty = btf.skip_modifiers(ty);
+        let Kind::Struct(definition) = btf.kind(ty) else { return Err(self.bad("it is no struct")) };
+        let type_name = essential_name(btf.name(ty)).to_owned();
+        let kernel_type = self.source.kernel.find_kind(&type_name, |kind| matches!(kind, Kind::Struct(_)));
+        let kernel_type = kernel_type.ok_or_else(|| ObjectError::StructOpsType {
+            variable: self.variable.to_owned(),
+            type_name: type_name.clone(),
+        })?;
+        let mut ops =
+            StructOps { variable: self.variable.to_owned(), type_name, link, ..StructOps::default() };
+        let end = self.start.checked_add(u64::from(definition.size));
+        if end.is_none_or(|end| end > self.section.data.len() as u64) {
+            return Err(self.bad("it reaches beyond its section"));
+        }
+        for index in 0..definition.members.len() {
+            self.member(definition, index, kernel_type, &mut ops)?;
+            if set(&ops) > budget {
+                return Err(ObjectError::TooLarge { what: "set struct_ops members", limit: MAX_SET as u64 });
+            }
+        }
+        Ok(ops)
+    }
+
+    fn member(
+        &self,
+        definition: &Struct,
+        index: usize,
+        kernel_type: TypeId,
+        ops: &mut StructOps,
+    ) -> Result<(), ObjectError> {
+        let (btf, member) = (self.source.btf, &definition.members[index]);
+        let name = btf.member_name(member);
+        let Some(size) = btf.size_of(member.ty) else { return Err(self.bad("a member has no size")) };
+        let offset = self.start + u64::from(member.bit_offset / 8);
+        if u64::from(member.bit_offset / 8) + u64::from(size) > u64::from(definition.size) {
+            return Err(self.bad("a member reaches beyond its end"));
+        }
+        let target = self.targets.get(&offset).filter(|_| size == 8);
+        let bytes = &self.section.data[offset as usize..(offset + u64::from(size)) as usize];
+        if target.is_none() && bytes.iter().all(|&byte| byte == 0) {
+            return Ok(());
+        }
+        if member.bit_size > 0 || name.is_empty() {
+            return Err(self.bad("it sets a bit-field or a member without a name, which is not read"));
+        }
+        if self.source.kernel.field_of(kernel_type, name).is_none() {
+            return Err(ObjectError::StructOpsMember {
+                variable: self.variable.to_owned(),
+                type_name: ops.type_name.clone(),
+                member: name.to_owned(),
+            });
+        }
+        match target {
+            Some(&program) => ops.callbacks.push((name.to_owned(), program)),
+            None => ops.fields.push((name.to_owned(), bytes.to_vec())),
+        }
+        Ok(())
+    }
+
+    fn bad(&self, why: &str) -> ObjectError {
+        ObjectError::StructOps { variable: self.variable.to_owned(), why: why.to_owned() }
+    }
+}

@@ -1,0 +1,79 @@
+//! Global variables by name, and the scheduler constants that a loader has to fill.
+
+use std::collections::BTreeMap;
+
+use crate::btf::{Btf, Kind, TypeId};
+use crate::data::{ARENA_SECTION, SectionMaps};
+use crate::elf::{Elf, SymbolKind};
+use crate::model::{MapDef, Variable};
+
+/// Every variable of global data that BTF names.
+pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, data: &SectionMaps, maps: &[MapDef]) -> Vec<Variable> {
+    let places = places(elf);
+    let mut variables = Vec::new();
+    for (id, ty) in btf.types() {
+        let Kind::Datasec { vars, size } = &ty.kind else { continue };
+        let Some(section) = elf.sections.iter().position(|section| section.name == btf.name(id)) else {
+            continue;
+        };
+        let Some(map) = data.get(section).filter(|_| elf.sections[section].name != ARENA_SECTION) else {
+            continue;
+        };
+        for var in vars {
+            let Kind::Var { ty, .. } = btf.kind(var.ty) else { continue };
+            // Compilers leave offsets to the linker; where a linker has set them, they are right.
+            let offset = match places.get(&(section, btf.name(var.ty))) {
+                _ if *size != 0 => u64::from(var.offset),
+                Some(&offset) => offset,
+                None => continue,
+            };
+            variables.extend(variable(btf, btf.name(var.ty), *ty, (map, offset), maps));
+        }
+    }
+    variables
+}
+
+fn places<'a>(elf: &'a Elf<'_>) -> BTreeMap<(usize, &'a str), u64> {
+    let objects = elf.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Object);
+    objects.filter_map(|symbol| Some(((symbol.section?, symbol.name), symbol.value))).collect()
+}
+
+/// A variable, if it lies within its map.
+fn variable(btf: &Btf, name: &str, ty: TypeId, place: (u32, u64), maps: &[MapDef]) -> Option<Variable> {
+    let (map, offset) = place;
+    let size = btf.size_of(ty)?;
+    let end = offset.checked_add(u64::from(size))?;
+    (end <= u64::from(maps[map as usize].value_size)).then(|| Variable {
+        name: name.to_owned(),
+        map,
+        offset: offset as u32,
+        size,
+        signed: signed(btf, ty, size),
+    })
+}
+
+fn signed(btf: &Btf, ty: TypeId, size: u32) -> Option<bool> {
+    match btf.kind(btf.skip_modifiers(ty)) {
+        _ if !matches!(size, 1 | 2 | 4 | 8) => None,
+        Kind::Int(int) => Some(int.signed),
+        Kind::Enum(e) => Some(e.signed),
+        _ => None,
+    }
+}
+
+/// Fills read-only integers called `__X` with the kernel's enumerator `X`, as scx's loader does.
+///
+/// Their headers declare `const volatile u64 __SCX_DSQ_LOCAL __weak` and count on it; what the kernel
+/// lacks stays 0, and so does what the object has set itself.
+pub(crate) fn fill_constants(kernel: &Btf, variables: &[Variable], maps: &mut [MapDef]) {
+    for variable in variables.iter().filter(|variable| variable.signed.is_some()) {
+        let map = &mut maps[variable.map as usize];
+        let Some(name) = variable.name.strip_prefix("__").filter(|_| map.read_only) else { continue };
+        let Some(value) = kernel.enumerator(name) else { continue };
+        let (start, size) = (variable.offset as usize, variable.size as usize);
+        let Some(bytes) = map.initial.get_mut(start..start + size) else { continue };
+        if bytes.iter().all(|&byte| byte == 0) {
+            bytes.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+    }
+}
