@@ -4,12 +4,12 @@
 //! the same however the queue was filled. A CPU has at most one event, re-armed in place; a
 //! timer number may be due several times, and its owner ignores the times that it gave up.
 
-mod heap;
 mod tournament;
+mod wheel;
 
-use heap::Heap;
 use keel_abi::{CpuId, Instant};
 use tournament::Tournament;
+use wheel::Wheel;
 
 /// Who an event is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
 /// Everything that is due, earliest first.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    timers: Heap,
+    timers: Wheel,
     cpus: Tournament,
 }
 
@@ -37,7 +37,7 @@ impl EventQueue {
     /// An empty queue for CPUs 0 to `cpus - 1`; panics above [`MAX_CPUS`].
     pub fn new(cpus: u32) -> Self {
         assert!(cpus <= MAX_CPUS, "at most {MAX_CPUS} CPUs");
-        Self { timers: Heap::default(), cpus: Tournament::new(cpus) }
+        Self { timers: Wheel::default(), cpus: Tournament::new(cpus) }
     }
 
     /// Sets the one event of `cpu`, in place of any that it had.
