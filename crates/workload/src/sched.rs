@@ -76,3 +76,25 @@ impl Current {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_changes_what_it_names() {
+        let check = |from, policy, priority, expected| {
+            let (mut current, _) = Current::start(from, Some(-3));
+            assert_eq!(current.enter(policy, priority), expected, "{from:?} {policy:?} {priority:?}");
+        };
+        check(Policy::Other, None, None, None);
+        check(Policy::Other, None, Some(7), Some(7));
+        check(Policy::Other, Some(Policy::Other), None, Some(0));
+        check(Policy::Other, Some(Policy::Idle), Some(7), Some(IDLE_NICE));
+        check(Policy::Idle, None, Some(7), None);
+        check(Policy::Idle, Some(Policy::Idle), None, None);
+        check(Policy::Idle, Some(Policy::Other), Some(7), Some(7));
+        assert_eq!(Current::start(Policy::Idle, Some(-3)).1, IDLE_NICE);
+        assert_eq!(Current::start(Policy::Other, Some(-3)).1, -3);
+    }
+}

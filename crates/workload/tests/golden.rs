@@ -74,6 +74,15 @@ golden!(
 );
 
 golden!(
+    uses_in_phases_are_seen_from_other_tasks,
+    r#"{ "tasks": {
+        "a": { "suspend": "x", "run": 1 },
+        "b": { "timer": { "ref": "t", "period": 5 } },
+        "c": { "phases": { "p": { "wait": { "ref": "x", "mutex": "m" } }, "q": { "fork": "b" } } }
+    } }"#
+);
+
+golden!(
     timers_are_own_or_shared_and_absolute_for_all_uses,
     r#"{ "tasks": {
         "a": { "instance": 2, "phases": {
