@@ -169,7 +169,7 @@ impl Figures {
         self.sums.switches += 1;
         if let Some(row) = self.tasks.get(prev) {
             self.busy += ran;
-            row.sums.ran(cpu, ran);
+            row.ran(cpu, ran);
             row.sums.switches += 1;
             if why == Why::Preempted {
                 row.sums.preemptions += 1;
@@ -177,7 +177,7 @@ impl Figures {
             }
             row.state = State::after(why, at);
             if why == Why::Exited {
-                self.end(prev);
+                self.end(at, prev);
             }
         }
         if let Some(row) = self.tasks.get(next) {
@@ -217,17 +217,17 @@ impl Figures {
     fn exit(&mut self, at: Instant, task: TaskId) {
         let Some(row) = self.tasks.get(task) else { return };
         if row.state != State::Running {
-            row.sums = row.until(at);
-            self.end(task);
+            self.end(at, task);
         }
     }
 
-    fn end(&mut self, task: TaskId) {
+    fn end(&mut self, at: Instant, task: TaskId) {
         let Some(row) = self.tasks.end(task) else { return };
+        let sums = row.until(at);
         if self.ended.len() < ENDED_KEPT {
-            self.ended.push(row.sums);
+            self.ended.push(sums);
         } else {
-            self.others.0.add(&row.sums);
+            self.others.0.add(&sums);
             self.others.1 += 1;
         }
     }
