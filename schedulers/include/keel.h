@@ -48,6 +48,30 @@
 
 #define LICENSE char _license[] SEC("license") = "GPL"
 
+#define __CLEANUP(function) __attribute__((cleanup(function)))
+
+/* For every number from `start` up to `end`, which is left out; the verifier need not unroll it. */
+#define for_range(number, start, end)                                                              \
+	for (struct bpf_iter_num ___it __CLEANUP(bpf_iter_num_destroy),                            \
+	     *___begun __attribute__((unused)) = (bpf_iter_num_new(&___it, start, end), (void *)0); \
+	     range_next(&___it, &(number));)
+
+static __always_inline bool range_next(struct bpf_iter_num *it, s32 *number)
+{
+	int *next = bpf_iter_num_next(it);
+
+	if (!next)
+		return false;
+	*number = *next;
+	return true;
+}
+
+/* For every task in a queue of the scheduler's own; `it` is what scx_bpf_dsq_move() asks for. */
+#define for_each_queued(it, p, dsq, flags)                                                       \
+	for (struct bpf_iter_scx_dsq it __CLEANUP(bpf_iter_scx_dsq_destroy),                     \
+	     *___begun __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, dsq, flags), (void *)0); \
+	     ((p) = bpf_iter_scx_dsq_next(&it));)
+
 /* Puts the task into a queue; false where the kernel can tell that it was not. */
 static inline bool insert(struct task_struct *p, u64 dsq, u64 slice_ns, u64 enq_flags)
 {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fault: it stops. After a number of enqueues it queues nothing any more, of whatever task.
+ */
+#include "keel.h"
+
+LICENSE;
+
+#define SHARED_DSQ 1
+const volatile u64 stop_after = 500;
+static u64 nr_enqueued;
+
+struct exit_record exit_record;
+
+CALLBACK(void, stall_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	if (__sync_fetch_and_add(&nr_enqueued, 1) < stop_after)
+		insert(p, SHARED_DSQ, SCX_SLICE_DFL, enq_flags);
+}
+
+CALLBACK(void, stall_dispatch, s32 cpu, struct task_struct *prev)
+{
+	scx_bpf_dsq_move_to_local(SHARED_DSQ);
+}
+
+SLEEPABLE(s32, stall_init)
+{
+	return scx_bpf_create_dsq(SHARED_DSQ, -1);
+}
+
+CALLBACK(void, stall_exit, struct scx_exit_info *info)
+{
+	record_exit(&exit_record, info);
+}
+
+SCHEDULER(stall_ops,
+	  .enqueue = (void *)stall_enqueue,
+	  .dispatch = (void *)stall_dispatch,
+	  .init = (void *)stall_init,
+	  .exit = (void *)stall_exit,
+	  .timeout_ms = 2000,
+	  .name = "stall");
