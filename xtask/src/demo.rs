@@ -9,7 +9,7 @@ use std::process::Command;
 const GOOD: &str = "fifo";
 const WASTEFUL: &str = "wasteful";
 /// What both run, where, for how long.
-const SCENE: &[&str] = &["--workload", "demo", "--machine", "64", "--duration", "2s", "--seed", "1"];
+const SCENE: &[&str] = &["--workload", "mix-64", "--machine", "64", "--duration", "2s", "--seed", "1"];
 /// The picture, from the root.
 const PICTURE: &str = "out/demo.svg";
 

@@ -1,0 +1,89 @@
+//! What `./x vm` takes.
+
+use super::kernels::{KERNELS, Kernel};
+use crate::Failure;
+use std::time::Duration;
+
+/// What `--help` prints.
+pub(super) const HELP: &str = "\
+usage: ./x vm [--kernel 6.18|7.2]... [--quick] [--limit SECONDS]
+
+Boots Debian's kernels under QEMU with 8 CPUs and registers each object of ours with bpftool:
+schedulers/* must attach, survive load and detach without a word of complaint; tests/objects/* must
+be refused or ended as tests/objects/expected-7.2.tsv says. Prints a line an object and writes
+out/vm.json. Kernels and bpftool are fetched once, into .cache/vm, from where this machine's own apt
+gets its packages.
+
+  --kernel V        only this kernel; may be repeated
+  --quick           only the schedulers, under load for a shorter time
+  --limit SECONDS   how long one boot may take in all (default 600)
+
+Exit codes: 0 all held; 1 something did not; 75 something could not be fetched.
+";
+
+/// The parsed arguments.
+#[derive(Debug)]
+pub(super) struct Args {
+    kernels: Vec<&'static Kernel>,
+    /// Only the schedulers, for a shorter time.
+    pub(super) quick: bool,
+    /// How long one boot may take.
+    pub(super) limit: Duration,
+}
+
+impl Args {
+    /// `None` where help is asked for.
+    pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
+        let mut parsed = Self { kernels: Vec::new(), quick: false, limit: Duration::from_secs(600) };
+        let mut args = args.iter().map(String::as_str);
+        while let Some(arg) = args.next() {
+            match arg {
+                "--help" | "-h" => return Ok(None),
+                "--quick" | "--short" => parsed.quick = true,
+                "--kernel" => parsed.kernels.push(kernel(args.next())?),
+                "--limit" => parsed.limit = Duration::from_secs(seconds(args.next())?),
+                other => return Err(format!("./x vm has no option '{other}'; ./x vm --help lists them")),
+            }
+        }
+        Ok(Some(parsed))
+    }
+
+    /// The kernels asked for; all where none was named.
+    pub(super) fn kernels(&self) -> Vec<&'static Kernel> {
+        if self.kernels.is_empty() { KERNELS.iter().collect() } else { self.kernels.clone() }
+    }
+
+    /// How long each object is under load, in the guest's seconds.
+    pub(super) fn seconds(&self) -> u32 {
+        if self.quick { 2 } else { 3 }
+    }
+}
+
+fn kernel(version: Option<&str>) -> Result<&'static Kernel, Failure> {
+    KERNELS.iter().find(|kernel| Some(kernel.version) == version).ok_or_else(|| {
+        let known: Vec<_> = KERNELS.iter().map(|kernel| kernel.version).collect();
+        format!("--kernel takes one of {}", known.join(", "))
+    })
+}
+
+fn seconds(text: Option<&str>) -> Result<u64, Failure> {
+    let seconds = text.and_then(|text| text.parse().ok()).filter(|seconds| (1..=36_000).contains(seconds));
+    seconds.ok_or_else(|| "--limit takes a number of seconds from 1 to 36000".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_or_refused_by_name() {
+        let parse = |words: &str| Args::parse(&words.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let names = |args: Args| args.kernels().iter().map(|kernel| kernel.version).collect::<Vec<_>>();
+        assert!(parse("--help").unwrap().is_none());
+        assert_eq!(names(parse("").unwrap().unwrap()), ["6.18", "7.2"]);
+        assert_eq!(names(parse("--quick --kernel 7.2").unwrap().unwrap()), ["7.2"]);
+        assert!(parse("--kernel 5.10").unwrap_err().contains("6.18"));
+        assert!(parse("--limit soon").unwrap_err().contains("seconds"));
+        assert!(parse("--fast").unwrap_err().contains("--fast"));
+    }
+}

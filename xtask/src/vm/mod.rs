@@ -1,0 +1,86 @@
+//! Every object of ours on real kernels under QEMU: the verifier takes it, it attaches, schedules
+//! under load, detaches; the ones that are wrong on purpose are refused or ended in the words
+//! that `tests/objects/expected-7.2.tsv` holds.
+
+mod apt;
+mod args;
+mod cpio;
+mod expected;
+mod guest;
+mod kernels;
+mod objects;
+mod outcome;
+mod qemu;
+mod root;
+
+use crate::Failure;
+use args::Args;
+use outcome::Outcome;
+use std::time::Instant;
+
+/// What stopped the check itself, as opposed to an object that did not hold.
+pub(crate) enum Stop {
+    /// Something could not be fetched; the same check may pass another day.
+    Unavailable(Failure),
+    /// Anything else.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// The exit code where something could not be fetched, so that it is not taken for a fault of
+/// ours (`EX_TEMPFAIL`).
+const UNAVAILABLE: i32 = 75;
+
+/// Runs the check that `args` ask for.
+///
+/// # Errors
+/// Where an object did not hold, or the check could not be made. Where a download failed the
+/// process ends with code 75 instead.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let Some(args) = Args::parse(args)? else {
+        print!("{}", args::HELP);
+        return Ok(());
+    };
+    match check(&args) {
+        Ok(()) => Ok(()),
+        Err(Stop::Failed(failure)) => Err(failure),
+        Err(Stop::Unavailable(failure)) => {
+            eprintln!("x: {failure}");
+            std::process::exit(UNAVAILABLE);
+        }
+    }
+}
+
+fn check(args: &Args) -> Result<(), Stop> {
+    let expected = expected::read()?;
+    let objects = objects::compile(args.quick)?;
+    let mut store = apt::Store::open()?;
+    let tool = store.unpack(&kernels::TOOL)?;
+    let mut outcomes = Vec::new();
+    for kernel in args.kernels() {
+        let image = kernels::image(&mut store, kernel)?;
+        let root = root::build(&tool, &objects, args.seconds())?;
+        println!("Linux {}", image.release);
+        let begun = Instant::now();
+        let log = qemu::boot(&image.vmlinuz, &root, args.limit)?;
+        let found = guest::read(&log);
+        for object in &objects {
+            let outcome = Outcome::of(kernel.version, object, found.get(&object.name), &expected);
+            println!("  {outcome}");
+            outcomes.push(outcome);
+        }
+        println!("  in {} s", begun.elapsed().as_secs());
+    }
+    outcome::write_summary(&outcomes)?;
+    let failed: Vec<_> = outcomes.iter().filter(|outcome| outcome.fault.is_some()).collect();
+    match failed.as_slice() {
+        [] => Ok(()),
+        [one] => Err(format!("{} did not hold on Linux {}", one.object, one.kernel).into()),
+        several => Err(format!("{} objects did not hold; the lines marked FAIL say why", several.len()).into()),
+    }
+}
