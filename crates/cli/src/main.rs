@@ -1,1 +1,66 @@
-fn main() {}
+//! `keel`: arguments in, runs made, results printed, an exit code out.
+//!
+//! This room is the only one that reads files, the environment and the wall clock, and the only
+//! one that prints. It never simulates, judges or lays out results itself.
+#![forbid(unsafe_code)]
+
+mod absent;
+mod args;
+mod bug;
+mod commands;
+mod execute;
+mod failure;
+mod host;
+mod inputs;
+mod lab;
+mod output;
+mod outputs;
+mod parse;
+mod progress;
+mod show;
+mod text;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+use args::{Cli, Command};
+use clap::Parser;
+use failure::{Code, Failure};
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bug::install_hook();
+    let cli = Cli::parse();
+    log_as_asked();
+    let code = match std::panic::catch_unwind(|| run(&cli, &lab::REAL)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => {
+            // Where stderr is gone there is nobody left to tell.
+            let _ = write!(std::io::stderr(), "{failure}");
+            failure.code
+        }
+        Err(_) => Code::Bug,
+    };
+    ExitCode::from(code as u8)
+}
+
+fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
+    match &cli.command {
+        Command::Sim(args) => commands::sim::run(args, lab),
+        Command::Compare(args) => commands::compare::run(args, lab),
+        Command::List(args) => commands::list::run(args, lab),
+        absent => Err(absent::command(absent)),
+    }
+}
+
+/// Logs what `RUST_LOG` asks for, to stderr; nothing by default.
+fn log_as_asked() {
+    let filter = tracing_subscriber::EnvFilter::builder()
+        .with_default_directive(tracing::level_filters::LevelFilter::OFF.into())
+        .from_env_lossy();
+    let colours = host::Terminal::of(&std::io::stderr()).is_some_and(|terminal| terminal.colour);
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+}

@@ -1,0 +1,48 @@
+//! What the command line will have one day, refused by name until then.
+
+use crate::args::{Command, Listed, OutputArgs};
+use crate::failure::Failure;
+use std::ffi::OsStr;
+
+/// The commands that are there.
+const THERE: &str = "sim, compare and list are";
+
+/// A command that is not there yet.
+pub(crate) fn command(command: &Command) -> Failure {
+    let name = match command {
+        Command::Sim(_) | Command::Compare(_) | Command::List(_) => unreachable!("{command:?} is there"),
+        Command::Lab(_) => "lab",
+        Command::Check(_) => "check",
+        Command::Replay(_) => "replay",
+        Command::Report(_) => "report",
+        Command::Run(_) => "run",
+        Command::Watch(_) => "watch",
+        Command::Record(_) => "record",
+        Command::Exec(_) => "exec",
+        Command::Vm(_) => "vm",
+    };
+    Failure::input(format!("keel {name} is not there yet; {THERE}"))
+}
+
+/// A list that is not there yet.
+pub(crate) fn list(what: Listed) -> Failure {
+    let name = if what == Listed::Kernels { "kernels" } else { "experiments" };
+    Failure::input(format!(
+        "keel list {name} is not there yet; schedulers, machines, workloads and checks are"
+    ))
+}
+
+/// Refuses outputs that cannot be written yet.
+pub(crate) fn refuse_outputs(outputs: &OutputArgs) -> Result<(), Failure> {
+    if outputs.perfetto.is_some() {
+        return Err(Failure::input("--perfetto is not there yet; --trace and --report OUT.svg are"));
+    }
+    match &outputs.report {
+        Some(path) if path.extension() != Some(OsStr::new("svg")) => {
+            let shown = crate::text::shown_path(path);
+            Err(Failure::input(format!("--report {shown}: only pictures (.svg) are there yet"))
+                .help("name a file that ends in .svg"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,191 @@
+//! The command line as clap reads it.
+
+use crate::parse;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use keel_abi::Span;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The seed of a run that names none.
+pub(crate) const DEFAULT_SEED: u64 = 1;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   done
+  1   --strict, and a check found something
+  2   bad input or usage; nothing is written
+  3   the scheduler failed: its error, a stall, an exit
+  4   the object or workload needs something that is not supported
+  70  a bug of ours";
+
+/// A lab for Linux CPU schedulers: runs a compiled sched_ext scheduler on any machine that you
+/// can describe, repeatably, and shows every core that idled while a thread waited.
+#[derive(Debug, Parser)]
+#[command(name = "keel", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands; those that are not there yet are hidden, and refused by name.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scheduler on a simulated machine and judge what it did
+    Sim(SimArgs),
+    /// Run several schedulers on the same machine and workload, side by side
+    Compare(CompareArgs),
+    /// List what is built in
+    List(ListArgs),
+    #[command(hide = true)]
+    Lab(Rest),
+    #[command(hide = true)]
+    Check(Rest),
+    #[command(hide = true)]
+    Replay(Rest),
+    #[command(hide = true)]
+    Report(Rest),
+    #[command(hide = true)]
+    Run(Rest),
+    #[command(hide = true)]
+    Watch(Rest),
+    #[command(hide = true)]
+    Record(Rest),
+    #[command(hide = true)]
+    Exec(Rest),
+    #[command(hide = true)]
+    Vm(Rest),
+}
+
+/// Whatever follows a command that is not there yet.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Rest {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _rest: Vec<OsString>,
+}
+
+/// `keel sim`.
+#[derive(Debug, Args)]
+pub(crate) struct SimArgs {
+    /// A built-in name, a .bpf.o, or a binary that carries one in .bpf.objs
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    #[command(flatten)]
+    pub(crate) scene: SceneArgs,
+    #[command(flatten)]
+    pub(crate) outputs: OutputArgs,
+}
+
+/// `keel compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Schedulers, with commas between them; the first is what the others are compared with
+    #[arg(value_name = "SCHED,SCHED,...", value_delimiter = ',', required = true)]
+    pub(crate) schedulers: Vec<String>,
+    #[command(flatten)]
+    pub(crate) scene: SceneArgs,
+    #[command(flatten)]
+    pub(crate) outputs: OutputArgs,
+    /// Runs of each scheduler, with seeds counted up from --seed
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: u32,
+}
+
+/// What is run where, for how long.
+#[derive(Debug, Args)]
+pub(crate) struct SceneArgs {
+    /// A built-in name, an rt-app JSON file, or mix:TASKS:LOAD[:JITTER] (percent)
+    #[arg(long, value_name = "W", default_value = keel_lab::workloads::DEFAULT)]
+    pub(crate) workload: String,
+    /// A built-in name, a number of CPUs, or a file
+    #[arg(long, value_name = "M", default_value = "8")]
+    pub(crate) machine: String,
+    /// How long, in virtual time: 10s, 500ms, 2m; the workload's own duration, or else 10s, by default
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) duration: Option<Span>,
+    /// Where all random numbers come from
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, allow_negative_numbers = true)]
+    pub(crate) seed: u64,
+    /// Set a global variable of the scheduler before it is loaded
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// Name each stray memory access of the scheduler (slower)
+    #[arg(long)]
+    pub(crate) checked: bool,
+    /// Who executes the scheduler's instructions; the results are the same
+    #[arg(long, value_enum, default_value_t = EngineArg::Native)]
+    pub(crate) engine: EngineArg,
+}
+
+/// What comes out besides the table.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Write every event of the run to this file
+    #[arg(long, value_name = "OUT")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Write a picture of the run to this file
+    #[arg(long, value_name = "OUT.svg")]
+    pub(crate) report: Option<PathBuf>,
+    #[arg(long, hide = true, value_name = "OUT")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// Print one JSON object instead of the table; times in nanoseconds
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 1 when a check found something
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// `keel list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// What to list; everything by default
+    #[arg(value_enum, value_name = "WHAT")]
+    pub(crate) what: Option<Listed>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    Schedulers,
+    Machines,
+    Workloads,
+    #[value(hide = true)]
+    Experiments,
+    #[value(hide = true)]
+    Kernels,
+    Checks,
+}
+
+/// Who executes the scheduler's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineArg {
+    /// Native code
+    Native,
+    /// The interpreter
+    Interpreter,
+}
+
+impl From<EngineArg> for keel_lab::Engine {
+    fn from(engine: EngineArg) -> Self {
+        match engine {
+            EngineArg::Native => Self::Native,
+            EngineArg::Interpreter => Self::Interpreter,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,61 @@
+//! A bug of ours: a panic becomes one sentence with the command that shows it again, and exit
+//! code 70.
+
+use std::io::Write;
+use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Replaces the panic message. Unwinding goes on, so that half-written files are removed; `main`
+/// turns it into the exit code.
+pub(crate) fn install_hook() {
+    // Runs side by side may panic together; one message is enough.
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    std::panic::set_hook(Box::new(|panic| {
+        if !TOLD.swap(true, Ordering::Relaxed) {
+            let _ = write!(std::io::stderr(), "{}", message(panic));
+        }
+    }));
+}
+
+fn message(panic: &PanicHookInfo<'_>) -> String {
+    let what = panic.payload_as_str().unwrap_or("something unexpected");
+    let place = panic.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
+    format!("keel: a bug of ours: {what}{place}\nhelp: {}\n", reproduce())
+}
+
+/// The command that shows the bug again: as given, and with its seed where the default was used.
+pub(crate) fn reproduce() -> String {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let command: String = args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
+    let makes_runs = args.first().is_some_and(|name| name == "sim" || name == "compare");
+    let has_seed = args.iter().any(|arg| arg == "--seed" || arg.starts_with("--seed="));
+    let seed = match makes_runs && !has_seed {
+        true => format!(" --seed {}", crate::args::DEFAULT_SEED),
+        false => String::new(),
+    };
+    format!("please report it with its files: keel{command}{seed}  (keel {})", env!("CARGO_PKG_VERSION"))
+}
+
+/// An argument as a shell takes it.
+fn quoted(arg: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    match !arg.is_empty() && arg.chars().all(plain) {
+        true => arg.to_owned(),
+        false => format!("'{}'", crate::text::shown(arg).replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn arguments_survive_a_shell() {
+        let check = |arg, expected: &str| assert_eq!(quoted(arg), expected);
+        check("--machine=64", "--machine=64");
+        check("my file", "'my file'");
+        check("it's", r"'it'\''s'");
+        check("", "''");
+        check("$(x)", "'$(x)'");
+    }
+}

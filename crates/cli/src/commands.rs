@@ -1,0 +1,5 @@
+//! One command a file.
+
+pub(crate) mod compare;
+pub(crate) mod list;
+pub(crate) mod sim;

@@ -1,0 +1,74 @@
+//! `keel list`: what is built in.
+
+use crate::absent;
+use crate::args::{ListArgs, Listed};
+use crate::failure::{Code, Failure};
+use crate::lab::{Lab, Names};
+use crate::output;
+use keel_check::Kind;
+use serde_json::{Map, Value, json};
+
+/// Every list that is there, in the order in which they are shown.
+const ALL: [(Listed, &str); 4] = [
+    (Listed::Schedulers, "schedulers"),
+    (Listed::Machines, "machines"),
+    (Listed::Workloads, "workloads"),
+    (Listed::Checks, "checks"),
+];
+
+pub(crate) fn run(args: &ListArgs, lab: &Lab) -> Result<Code, Failure> {
+    let wanted: Vec<(Listed, &str)> = match args.what {
+        None => ALL.into(),
+        Some(what) => ALL.into_iter().filter(|(each, _)| *each == what).collect(),
+    };
+    if let (Some(what), true) = (args.what, wanted.is_empty()) {
+        return Err(absent::list(what));
+    }
+    let lists: Vec<(&str, Names)> =
+        wanted.into_iter().map(|(what, title)| (title, names(what, lab))).collect();
+    output::print(&if args.json { as_json(&lists) } else { as_text(&lists) })?;
+    Ok(Code::Done)
+}
+
+fn names(what: Listed, lab: &Lab) -> Names {
+    match what {
+        Listed::Schedulers => (lab.schedulers)(),
+        Listed::Machines => (lab.machines)(),
+        Listed::Workloads => (lab.workloads)(),
+        Listed::Checks => {
+            Kind::ALL.iter().map(|kind| (kind.name().to_owned(), about(*kind).to_owned())).collect()
+        }
+        Listed::Experiments | Listed::Kernels => Vec::new(),
+    }
+}
+
+fn about(kind: Kind) -> &'static str {
+    match kind {
+        Kind::WastedCore => "a CPU idled while a task that may run there waited",
+        Kind::Starvation => "a task was runnable and did not run for too long",
+    }
+}
+
+/// A title above each list where there are several.
+fn as_text(lists: &[(&str, Names)]) -> String {
+    let mut text = String::new();
+    for (title, names) in lists {
+        let indent = if lists.len() > 1 { "  " } else { "" };
+        if lists.len() > 1 {
+            text += &format!("{title}:\n");
+        }
+        let width = names.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        for (name, about) in names {
+            text += format!("{indent}{name:width$}  {about}").trim_end();
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn as_json(lists: &[(&str, Names)]) -> String {
+    let one = |(name, about): &(String, String)| json!({ "name": name, "about": about });
+    let all: Map<String, Value> =
+        lists.iter().map(|(title, names)| ((*title).to_owned(), names.iter().map(one).collect())).collect();
+    format!("{:#}\n", Value::Object(all))
+}

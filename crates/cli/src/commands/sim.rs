@@ -1,0 +1,46 @@
+//! `keel sim`: one scheduler, one run, one judgement.
+
+use crate::args::SimArgs;
+use crate::execute::execute;
+use crate::failure::{Code, Failure};
+use crate::lab::Lab;
+use crate::outputs::{self, Outputs};
+use crate::progress::Bar;
+use crate::{inputs, show};
+use keel_lab::RunSpec;
+use keel_report::picture::Caption;
+use keel_report::{Picture, RunReport};
+use keel_trace::{Sink, Writer};
+
+pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
+    let scene = &args.scene;
+    let specs = inputs::specs(lab, std::slice::from_ref(&args.scheduler), scene)?;
+    let outputs = outputs::reserve(&args.outputs, &[&args.scheduler, &scene.workload, &scene.machine])?;
+    let run = simulate(lab, &specs[0], outputs)?;
+    show::one(&run, args.outputs.json)?;
+    Ok(show::code(&run, args.outputs.strict))
+}
+
+/// Runs, and keeps the files once all are complete. A scheduler that fails leaves them too: they
+/// tell why.
+fn simulate(lab: &Lab, spec: &RunSpec, mut outputs: Outputs) -> Result<RunReport, Failure> {
+    let mut trace = outputs.trace.as_mut().map(|output| Writer::new(output.writer()));
+    let mut others: Vec<&mut dyn Sink> = Vec::new();
+    others.extend(trace.as_mut().map(|trace| trace as &mut dyn Sink));
+    let mut picture = outputs.report.is_some().then(Picture::new);
+    others.extend(picture.as_mut().map(|picture| picture as &mut dyn Sink));
+    let bar = Bar::new(spec.duration);
+    let run = execute(lab, spec, others, &bar)?;
+    drop(bar);
+    match trace.map(Writer::finish) {
+        // The kernel refused the scheduler before anything happened: there is nothing to keep.
+        _ if run.cpus == 0 => return Ok(run),
+        Some(Err(e)) => return Err(Failure::input(format!("the trace cannot be written: {e}"))),
+        Some(Ok(_)) | None => {}
+    }
+    if let (Some(mut picture), Some(output)) = (picture, &mut outputs.report) {
+        output.write(picture.svg(&Caption::of(&run)).as_bytes())?;
+    }
+    outputs.keep()?;
+    Ok(run)
+}

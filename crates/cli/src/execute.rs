@@ -1,0 +1,60 @@
+//! One run from spec to report: the judge and the sinks listen, the host's clock is read around it.
+
+use crate::failure::Failure;
+use crate::host;
+use crate::lab::Lab;
+use crate::progress::Bar;
+use keel_abi::{Instant, Span};
+use keel_check::{Costs, Judge};
+use keel_lab::{Outcome, Progress, RunSpec};
+use keel_report::{RunFacts, RunReport};
+use keel_trace::{Fanout, Sink};
+
+/// Runs a spec, with `others` listening beside the judge.
+pub(crate) fn execute(
+    lab: &Lab,
+    spec: &RunSpec,
+    others: Vec<&mut dyn Sink>,
+    bar: &Bar,
+) -> Result<RunReport, Failure> {
+    tracing::info!(scheduler = spec.scheduler.name, seed = spec.seed, "run begins");
+    let mut judge = Judge::default();
+    let begun = std::time::Instant::now();
+    let mut sinks = Fanout::new().with(&mut judge);
+    for other in others {
+        sinks = sinks.with(&mut *other);
+    }
+    let outcome = simulate(lab, spec, sinks, bar)?;
+    let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
+    Ok(RunReport::new(&facts(spec, outcome, wall_ns), &judge.judgement()))
+}
+
+fn simulate(lab: &Lab, spec: &RunSpec, mut sinks: Fanout<'_>, bar: &Bar) -> Result<Outcome, Failure> {
+    let mut reached = Span::ZERO;
+    let mut progress = |progress: Progress| {
+        let now = progress.now.since(Instant::ZERO);
+        bar.advance(now.saturating_sub(reached));
+        reached = now;
+    };
+    (lab.run)(spec, &mut sinks, &mut progress).map_err(Failure::from_lab)
+}
+
+fn facts(spec: &RunSpec, outcome: Outcome, wall_ns: u64) -> RunFacts {
+    let taken = outcome.overhead;
+    RunFacts {
+        scheduler: spec.scheduler.name.clone(),
+        workload: spec.workload.name.clone(),
+        machine: spec.machine.name.clone(),
+        seed: spec.seed,
+        wall_ns,
+        peak_rss_bytes: host::peak_rss_bytes().unwrap_or(0),
+        exit: outcome.exit,
+        message: outcome.message,
+        costs: Some(Costs {
+            callback: taken.callback,
+            lock_wait: taken.lock_wait,
+            instructions: taken.instructions,
+        }),
+    }
+}

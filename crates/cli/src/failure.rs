@@ -1,0 +1,69 @@
+//! Exit codes, and failures as people read them: one sentence, and what to do.
+
+use keel_lab::LabError;
+use std::fmt;
+
+/// How `keel` ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Done.
+    Done = 0,
+    /// `--strict`, and a check found something.
+    Found = 1,
+    /// Bad input or usage; nothing was written.
+    Input = 2,
+    /// The scheduler failed.
+    Scheduler = 3,
+    /// The object or workload needs something that we do not support.
+    Unsupported = 4,
+    /// A bug of ours.
+    Bug = 70,
+}
+
+/// Why `keel` could not do what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) code: Code,
+    /// One sentence without a full stop: where, and what.
+    message: String,
+    /// What to do about it.
+    help: Option<String>,
+}
+
+impl Failure {
+    /// Bad input or usage.
+    pub(crate) fn input(message: impl Into<String>) -> Self {
+        Self { code: Code::Input, message: message.into(), help: None }
+    }
+
+    /// The same, with what to do about it.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// What a run could not begin for. A bug is told with the command that shows it.
+    pub(crate) fn from_lab(error: LabError) -> Self {
+        let (code, message, help) = match error {
+            LabError::BadInput(message) => (Code::Input, message, None),
+            LabError::Unsupported(message) => {
+                (Code::Unsupported, message, Some("LIMITATIONS.md lists what is there".to_owned()))
+            }
+            LabError::Bug(message) => {
+                (Code::Bug, format!("a bug of ours: {message}"), Some(crate::bug::reproduce()))
+            }
+        };
+        Self { code, message, help }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "keel: {}", self.message)?;
+        match &self.help {
+            Some(help) => writeln!(f, "help: {help}"),
+            None => Ok(()),
+        }
+    }
+}

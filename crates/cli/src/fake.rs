@@ -1,0 +1,78 @@
+//! A joining room without a simulator: its runs tell a few events and end as their scheduler's
+//! name says.
+
+use crate::lab::{Lab, REAL};
+use keel_abi::scx::ExitKind;
+use keel_abi::task::Workload;
+use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
+use keel_lab::{Counters, LabError, Machine, Outcome, Overhead, Progress, RunSpec};
+use keel_trace::{Event, Meta, Sink, TaskInfo, What, Why};
+
+/// Built in are `good`, `wasteful`, `fails`, `refused`, `unsupported`, `buggy`; and one workload.
+pub(crate) const FAKE: Lab = Lab {
+    scheduler: |name| NAMES.contains(&name).then_some(b"object".as_slice()),
+    workload: |name| (name == keel_lab::workloads::DEFAULT).then_some("{}"),
+    read_workload,
+    run,
+    ..REAL
+};
+
+const NAMES: &[&str] = &["good", "wasteful", "fails", "refused", "unsupported", "buggy"];
+
+fn read_workload(name: &str, text: &str, _: &Machine) -> Result<(Workload, Vec<String>), LabError> {
+    match text.starts_with('{') {
+        true => Ok((Workload { name: name.into(), ..Workload::default() }, Vec::new())),
+        false => Err(LabError::BadInput(format!("{name}:1: this is no JSON"))),
+    }
+}
+
+fn run(spec: &RunSpec, sink: &mut dyn Sink, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LabError> {
+    let name = spec.scheduler.name.trim_end_matches(|c: char| c == '#' || c.is_ascii_digit());
+    match name {
+        "unsupported" => return Err(LabError::Unsupported("kfunc scx_bpf_nothing is not supported".into())),
+        "buggy" => return Err(LabError::Bug("a tick came twice".into())),
+        "refused" => return Ok(outcome(spec, ExitKind::Error, "SCX_OPS_ENQ_LAST requires ops.enqueue()")),
+        _ => {}
+    }
+    tell(spec, sink, name == "wasteful");
+    progress(Progress { now: Instant::ZERO + spec.duration, duration: spec.duration });
+    match name {
+        "fails" => Ok(outcome(spec, ExitKind::ErrorStall, "worker[1] failed to run for 30.000s")),
+        _ => Ok(outcome(spec, ExitKind::None, "")),
+    }
+}
+
+/// One task that wakes at once, and runs at once or half-way through the run.
+fn tell(spec: &RunSpec, sink: &mut dyn Sink, late: bool) {
+    let (cpu, task) = (CpuId(0), TaskId(0));
+    let start = Instant::ZERO;
+    let end = start + spec.duration;
+    let runs = if late { Instant::from_ns(spec.duration.as_ns() / 2) } else { start };
+    sink.meta(
+        start,
+        &Meta::Start {
+            topology: spec.machine.topology.clone(),
+            scheduler: spec.scheduler.name.clone(),
+            workload: spec.workload.name.clone(),
+            unit: "loops".into(),
+        },
+    );
+    let info = TaskInfo { task, pid: Pid(1), name: "worker".into(), nice: 0, cpus: CpuSet::first(1) };
+    sink.meta(start, &Meta::Task(info));
+    sink.events(&[
+        Event { at: start, cpu, what: What::Wakeup { task, target: cpu, waker: TaskId::IDLE } },
+        Event { at: runs, cpu, what: What::Switch { prev: TaskId::IDLE, why: Why::WasIdle, next: task } },
+        Event { at: end, cpu, what: What::Switch { prev: task, why: Why::Blocked, next: TaskId::IDLE } },
+    ]);
+    sink.meta(end, &Meta::End);
+}
+
+fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
+    Outcome {
+        exit,
+        message: message.into(),
+        end: Instant::ZERO + spec.duration,
+        counters: Counters::default(),
+        overhead: Overhead::default(),
+    }
+}

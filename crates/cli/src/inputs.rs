@@ -1,0 +1,123 @@
+//! From arguments to what a run is made of: built-in names, numbers, files.
+
+use crate::args::SceneArgs;
+use crate::failure::Failure;
+use crate::lab::Lab;
+use crate::text::shown;
+use keel_abi::Span;
+use keel_abi::cpuset::MAX_CPUS;
+use keel_abi::task::Workload;
+use keel_lab::{Machine, RunSpec, SchedulerSource};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Most bytes of a scheduler, which may be a whole user-space program.
+const MAX_OBJECT: u64 = 256 << 20;
+/// Most bytes of a workload or machine.
+const MAX_TEXT: u64 = 64 << 20;
+/// How long a run is that neither the arguments nor the workload bound.
+const DEFAULT_DURATION: Span = Span::from_s(10);
+
+/// What each scheduler is to run: the specs differ in the scheduler alone.
+pub(crate) fn specs(lab: &Lab, schedulers: &[String], scene: &SceneArgs) -> Result<Vec<RunSpec>, Failure> {
+    let schedulers: Vec<SchedulerSource> =
+        schedulers.iter().map(|given| scheduler(lab, given)).collect::<Result<_, _>>()?;
+    let machine = machine(lab, &scene.machine)?;
+    let workload = workload(lab, &scene.workload, &machine)?;
+    let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
+    let spec = |scheduler| RunSpec {
+        scheduler,
+        settings: scene.settings.clone(),
+        workload: workload.clone(),
+        machine: machine.clone(),
+        duration,
+        seed: scene.seed,
+        engine: scene.engine.into(),
+        checked: scene.checked,
+    };
+    Ok(schedulers.into_iter().map(spec).collect())
+}
+
+fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
+    if let Some(bytes) = (lab.scheduler)(given) {
+        return Ok(SchedulerSource { name: given.into(), bytes: bytes.into() });
+    }
+    let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?;
+    let name = Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(SchedulerSource { name, bytes: bytes.into() })
+}
+
+fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
+    if let Some(machine) = (lab.machine)(given) {
+        return Ok(machine);
+    }
+    if !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit()) {
+        return match given.parse::<u32>() {
+            Ok(cpus) if (1..=MAX_CPUS).contains(&cpus) => Ok((lab.machine_of_cpus)(cpus)),
+            _ => {
+                Err(Failure::input(format!("--machine {}: a machine has 1 to {MAX_CPUS} CPUs", shown(given))))
+            }
+        };
+    }
+    let text = text("machine", "machines", given)?;
+    (lab.read_machine)(&shown(given), &text).map_err(Failure::from_lab)
+}
+
+fn workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
+    if let Some(made) = (lab.made_workload)(given, machine) {
+        return made.map_err(Failure::from_lab);
+    }
+    let read = match (lab.workload)(given) {
+        Some(text) => (lab.read_workload)(given, text, machine),
+        None => (lab.read_workload)(&shown(given), &text("workload", "workloads", given)?, machine),
+    };
+    let (workload, remarks) = read.map_err(Failure::from_lab)?;
+    for remark in remarks {
+        // Where stderr is gone there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "keel: note: {remark}");
+    }
+    Ok(workload)
+}
+
+/// A file's text.
+fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
+    let bytes = file(kind, list, given, MAX_TEXT)?;
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Failure::input(format!("{} is no text: byte {at} is not UTF-8", shown(given)))
+    })
+}
+
+/// A file's bytes, at most `limit` of them.
+fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(given);
+    let read = opened.and_then(|file| {
+        let kind = file.metadata()?.file_type();
+        if kind.is_char_device() || kind.is_block_device() {
+            return Err(std::io::Error::other("it is a device"));
+        }
+        file.take(limit + 1).read_to_end(&mut bytes)
+    });
+    let looks_like_name = !given.contains(['/', '.']);
+    match read {
+        Ok(_) if bytes.len() as u64 > limit => Err(Failure::input(format!(
+            "{} is larger than the {} MiB that a {kind} may have",
+            shown(given),
+            limit >> 20
+        ))),
+        Ok(_) => Ok(bytes),
+        Err(e) if looks_like_name && e.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failure::input(format!("no {kind} is called '{}', and there is no such file", shown(given)))
+                .help(format!("keel list {list} names what is built in")))
+        }
+        Err(e) => Err(Failure::input(format!("{} cannot be read: {}", shown(given), reason(&e)))),
+    }
+}
+
+/// Why, without the number of the error.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}

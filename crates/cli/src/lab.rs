@@ -1,0 +1,39 @@
+//! The joining room as this one uses it: a table of functions, so that tests can make runs
+//! without any scheduler.
+
+use keel_abi::task::Workload;
+use keel_lab::{LabError, Machine, Outcome, Progress, RunSpec};
+use keel_trace::Sink;
+
+/// Names, each with one line on what it is.
+pub(crate) type Names = Vec<(String, String)>;
+
+/// What `keel` asks of the joining room.
+pub(crate) struct Lab {
+    pub(crate) schedulers: fn() -> Names,
+    pub(crate) scheduler: fn(&str) -> Option<&'static [u8]>,
+    pub(crate) machines: fn() -> Names,
+    pub(crate) machine: fn(&str) -> Option<Machine>,
+    pub(crate) machine_of_cpus: fn(u32) -> Machine,
+    pub(crate) read_machine: fn(&str, &str) -> Result<Machine, LabError>,
+    pub(crate) workloads: fn() -> Names,
+    pub(crate) workload: fn(&str) -> Option<&'static str>,
+    pub(crate) made_workload: fn(&str, &Machine) -> Option<Result<Workload, LabError>>,
+    pub(crate) read_workload: fn(&str, &str, &Machine) -> Result<(Workload, Vec<String>), LabError>,
+    pub(crate) run: fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress)) -> Result<Outcome, LabError>,
+}
+
+/// The joining room itself.
+pub(crate) const REAL: Lab = Lab {
+    schedulers: keel_lab::schedulers::list,
+    scheduler: keel_lab::schedulers::built_in,
+    machines: keel_lab::machines::list,
+    machine: keel_lab::machines::built_in,
+    machine_of_cpus: keel_lab::machines::of_cpus,
+    read_machine: keel_lab::machines::read,
+    workloads: keel_lab::workloads::list,
+    workload: keel_lab::workloads::built_in,
+    made_workload: keel_lab::workloads::made,
+    read_workload: keel_lab::workloads::read,
+    run: keel_lab::run::run,
+};

@@ -1,0 +1,139 @@
+//! Files written whole or not at all, and a stdout whose reader may go away.
+
+use crate::failure::Failure;
+use crate::inputs::reason;
+use crate::text::shown_path;
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file to be: it appears under its name when [`Output::keep`] is called, and not before.
+pub(crate) struct Output {
+    path: PathBuf,
+    to: To,
+}
+
+enum To {
+    /// Written beside its place, then renamed.
+    Beside(NamedTempFile),
+    /// A pipe or a device, which must not be replaced by a file.
+    Straight(File),
+}
+
+impl Output {
+    /// Makes sure that the file can be written, before any work is done for it.
+    pub(crate) fn reserve(path: &Path) -> Result<Self, Failure> {
+        let cannot =
+            |e: io::Error| Failure::input(format!("{} cannot be written: {}", shown_path(path), reason(&e)));
+        // Through a link, so that the link stays and what it leads to is replaced.
+        let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let to = match std::fs::metadata(&place) {
+            Ok(there) if there.is_dir() => return Err(cannot(ErrorKind::IsADirectory.into())),
+            Ok(there) if !there.is_file() => {
+                To::Straight(File::options().write(true).open(&place).map_err(cannot)?)
+            }
+            _ => To::Beside(beside(&place).map_err(cannot)?),
+        };
+        Ok(Self { path: place, to })
+    }
+
+    /// Where it goes; two outputs must not go to one place.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the bytes go to.
+    pub(crate) fn writer(&mut self) -> &mut dyn Write {
+        match &mut self.to {
+            To::Beside(file) => file.as_file_mut(),
+            To::Straight(file) => file,
+        }
+    }
+
+    /// Writes all of it.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.writer().write_all(bytes);
+        written.map_err(|e| {
+            Failure::input(format!("{} cannot be written: {}", shown_path(&self.path), reason(&e)))
+        })
+    }
+
+    /// The file is complete: it gets its name.
+    pub(crate) fn keep(self) -> Result<(), Failure> {
+        let To::Beside(file) = self.to else { return Ok(()) };
+        file.persist(&self.path).map(drop).map_err(|e| {
+            Failure::input(format!("{} cannot be written: {}", shown_path(&self.path), reason(&e.error)))
+        })
+    }
+}
+
+/// A file in the same folder, with the rights that any new file gets.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".keel-").suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The umask takes from these what the user wants taken.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+/// Prints to stdout. A reader that went away (`keel list | head`) has had all that it wanted.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    if cfg!(test) {
+        // The test runner captures this and not the lock below.
+        print!("{text}");
+        return Ok(());
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::input(format!("stdout cannot be written: {}", reason(&e))))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_appears_before_it_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.svg");
+        std::fs::write(&path, "old").unwrap();
+        let mut output = Output::reserve(&path).unwrap();
+        output.writer().write_all(b"new").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+        drop(output);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the part is removed");
+
+        let mut output = Output::reserve(&path).unwrap();
+        output.writer().write_all(b"new").unwrap();
+        output.keep().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+    }
+
+    #[test]
+    fn devices_are_written_and_stay() {
+        let mut output = Output::reserve(Path::new("/dev/null")).unwrap();
+        output.writer().write_all(b"x").unwrap();
+        output.keep().unwrap();
+        assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Output::reserve(folder.path()).is_err(), "a folder");
+        assert!(Output::reserve(&folder.path().join("no/such/file")).is_err());
+    }
+}

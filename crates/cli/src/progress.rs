@@ -1,0 +1,58 @@
+//! Progress of long work: a bar on a terminal, nothing elsewhere.
+
+use crate::host::Terminal;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use keel_abi::Span;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Work that is done sooner shows no bar.
+const QUIET: Duration = Duration::from_millis(500);
+/// Drawings a second.
+const HZ: u8 = 10;
+
+/// A bar over the virtual time of all runs together. Any thread may move it.
+pub(crate) struct Bar {
+    bar: Option<ProgressBar>,
+    begun: Instant,
+    shown: Mutex<bool>,
+}
+
+impl Bar {
+    /// A bar over this much virtual time; it draws nothing unless stderr is a terminal.
+    pub(crate) fn new(total: Span) -> Self {
+        let wanted = Terminal::of(&std::io::stderr()).is_some_and(|terminal| terminal.cursor);
+        let bar = wanted.then(|| {
+            let bar = ProgressBar::with_draw_target(Some(total.as_ns()), ProgressDrawTarget::hidden());
+            bar.set_style(style());
+            bar
+        });
+        Self { bar, begun: Instant::now(), shown: Mutex::new(false) }
+    }
+
+    /// So much more virtual time has been simulated.
+    pub(crate) fn advance(&self, by: Span) {
+        let Some(bar) = &self.bar else { return };
+        bar.inc(by.as_ns());
+        if self.begun.elapsed() < QUIET {
+            return;
+        }
+        let mut shown = self.shown.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !*shown {
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(HZ));
+            *shown = true;
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{wide_bar} {percent:>3} %  {eta} left").expect("the template is sound")
+}

@@ -1,0 +1,51 @@
+//! Results, handed to the report room in the way that stdout can show them.
+
+use crate::failure::{Code, Failure};
+use crate::host::Terminal;
+use crate::output::print;
+use keel_report::{RunReport, Style, compare, table};
+use serde::Serialize;
+
+/// What `keel compare --json` prints.
+#[derive(Serialize)]
+struct Runs<'a> {
+    runs: &'a [RunReport],
+}
+
+/// JSON whose fields keep the order in which they are documented.
+fn in_order(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("reports have string keys alone") + "\n"
+}
+
+/// Prints one run.
+pub(crate) fn one(run: &RunReport, as_json: bool) -> Result<(), Failure> {
+    match as_json {
+        true => print(&in_order(run)),
+        false => print(&table::run(run, style())),
+    }
+}
+
+/// Prints many runs; those of one scheduler follow one another.
+pub(crate) fn many(runs: &[RunReport], as_json: bool) -> Result<(), Failure> {
+    match as_json {
+        true => print(&in_order(&Runs { runs })),
+        false => print(&compare::table(runs, style())),
+    }
+}
+
+/// The exit code of a run that was made: a scheduler that failed says more than any finding.
+pub(crate) fn code(run: &RunReport, strict: bool) -> Code {
+    match (run.failed(), strict && run.found_something()) {
+        (true, _) => Code::Scheduler,
+        (false, true) => Code::Found,
+        (false, false) => Code::Done,
+    }
+}
+
+/// As wide and colourful as stdout takes it.
+fn style() -> Style {
+    match Terminal::of(&std::io::stdout()) {
+        Some(terminal) => Style::terminal(terminal.columns, !terminal.colour),
+        None => Style::PLAIN,
+    }
+}

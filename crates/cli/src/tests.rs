@@ -1,0 +1,117 @@
+//! Whole commands over the fake joining room: exit codes and files.
+
+use crate::args::Cli;
+use crate::failure::{Code, Failure};
+use crate::fake::FAKE;
+use clap::Parser;
+use std::path::Path;
+
+fn keel(args: &[&str]) -> Result<Code, Failure> {
+    let cli = Cli::try_parse_from(["keel"].iter().chain(args)).expect("the arguments are right");
+    crate::run(&cli, &FAKE)
+}
+
+fn code(args: &[&str]) -> Code {
+    keel(args).unwrap_or_else(|failure| failure.code)
+}
+
+#[test]
+fn each_ending_has_its_exit_code() {
+    let check = |scheduler: &str, more: &[&str], expected| {
+        let args: Vec<&str> = ["sim", scheduler].iter().chain(more).copied().collect();
+        assert_eq!(code(&args), expected, "{args:?}");
+    };
+    check("good", &[], Code::Done);
+    check("good", &["--strict"], Code::Done);
+    check("wasteful", &[], Code::Done);
+    check("wasteful", &["--strict", "--json"], Code::Found);
+    check("fails", &["--strict"], Code::Scheduler);
+    check("refused", &[], Code::Scheduler);
+    check("unsupported", &[], Code::Unsupported);
+    check("buggy", &[], Code::Bug);
+    check("nobody", &[], Code::Input);
+    check("good", &["--workload", "nothing"], Code::Input);
+    check("good", &["--workload", "Cargo.toml"], Code::Input);
+    check("good", &["--machine", "0"], Code::Input);
+    check("good", &["--machine", "4097"], Code::Input);
+    check("good", &["--machine", "99999999999999999999"], Code::Input);
+    check("good", &["--machine", "nowhere.toml"], Code::Input);
+    check("good", &["--machine", "4096"], Code::Done);
+}
+
+#[test]
+fn a_comparison_ends_as_its_worst_run() {
+    let check = |args: &[&str], expected| assert_eq!(code(args), expected, "{args:?}");
+    check(&["compare", "good,good", "--runs", "2"], Code::Done);
+    check(&["compare", "good,wasteful", "--strict"], Code::Found);
+    check(&["compare", "good,wasteful,fails", "--strict", "--json"], Code::Scheduler);
+    check(&["compare", "good,unsupported"], Code::Unsupported);
+    check(&["compare", "good,,good"], Code::Input);
+    check(&["compare", "good", "--trace", "x"], Code::Input);
+    check(&["compare", "good", "--report", "x.svg"], Code::Input);
+}
+
+#[test]
+fn files_appear_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let trace = folder.path().join("run.keel");
+    let sim = |scheduler: &str, to: &Path| code(&["sim", scheduler, "--trace", to.to_str().unwrap()]);
+    for (scheduler, expected) in
+        [("unsupported", Code::Unsupported), ("nobody", Code::Input), ("refused", Code::Scheduler)]
+    {
+        assert_eq!(sim(scheduler, &trace), expected);
+        assert_eq!(files(), 0, "{scheduler}");
+    }
+    assert_eq!(sim("fails", &trace), Code::Scheduler);
+    assert_eq!(files(), 1, "a failure leaves its trace");
+    let first = std::fs::read(&trace).unwrap();
+    assert_eq!(sim("fails", &trace), Code::Scheduler);
+    assert_eq!(std::fs::read(&trace).unwrap(), first, "the same run, the same bytes");
+    let picture = folder.path().join("run.svg");
+    assert_eq!(code(&["sim", "wasteful", "--report", picture.to_str().unwrap()]), Code::Done);
+    assert!(std::fs::read_to_string(&picture).unwrap().contains("</svg>"));
+    assert_eq!(sim("good", &folder.path().join("no/such/folder")), Code::Input);
+    assert_eq!(sim("good", folder.path()), Code::Input);
+}
+
+#[test]
+fn outputs_are_neither_inputs_nor_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = folder.path().join("w.json");
+    std::fs::write(&workload, "{}").unwrap();
+    let workload = workload.to_str().unwrap();
+    let check = |args: &[&str]| {
+        let args: Vec<&str> = ["sim", "good"].iter().chain(args).copied().collect();
+        assert_eq!(code(&args), Code::Input, "{args:?}");
+        assert_eq!(std::fs::read_to_string(workload).unwrap(), "{}");
+    };
+    let picture = folder.path().join("x.svg");
+    let picture = picture.to_str().unwrap();
+    check(&["--workload", workload, "--trace", workload]);
+    check(&["--trace", picture, "--report", picture]);
+    check(&["--report", "run.html"]);
+    check(&["--perfetto", "run.pftrace"]);
+}
+
+#[test]
+fn what_is_not_there_yet_is_refused_by_name() {
+    let check = |args: &[&str], expected: &str| {
+        let failure = keel(args).unwrap_err();
+        assert_eq!(failure.code, Code::Input);
+        assert!(failure.to_string().contains(expected), "{failure}");
+    };
+    for name in ["lab", "check", "replay", "report", "run", "watch", "record", "exec", "vm"] {
+        check(&[name, "--any", "-x", "--help", "--", "thing"], &format!("keel {name} is not there yet"));
+    }
+    check(&["list", "experiments"], "keel list experiments is not there yet");
+    check(&["list", "kernels"], "keel list kernels is not there yet");
+}
+
+#[test]
+fn lists_are_there() {
+    for what in [&["list"][..], &["list", "schedulers"], &["list", "checks", "--json"], &["list", "machines"]]
+    {
+        assert_eq!(code(what), Code::Done);
+    }
+}

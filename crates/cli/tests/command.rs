@@ -1,0 +1,68 @@
+//! The program itself: usage errors, pipes that close, environments.
+
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+
+fn keel(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
+    command.args(args).stdin(Stdio::null()).env_remove("RUST_LOG");
+    command
+}
+
+fn output(args: &[&str]) -> Output {
+    keel(args).output().expect("keel runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.into()).expect("keel prints UTF-8")
+}
+
+#[test]
+fn wrong_usage_is_told_on_stderr_alone() {
+    let check = |args: &[&str], expected: &str| {
+        let output = output(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(text(&output.stdout), "", "{args:?}");
+        let told = text(&output.stderr);
+        assert!(told.contains(expected), "{args:?}: {told}");
+        assert!(!told.contains('\x1b'), "no colour into a pipe: {told}");
+    };
+    check(&[], "Usage: keel <COMMAND>");
+    check(&["simm"], "unrecognized subcommand 'simm'");
+    check(&["sim"], "SCHED");
+    check(&["sim", "fifo", "--durations", "1s"], "'--duration");
+    check(&["sim", "fifo", "--duration", "10"], "it needs a unit");
+    check(&["sim", "fifo", "--seed", "-1"], "--seed");
+    check(&["sim", "fifo", "--set", "x"], "write NAME=VALUE");
+    check(&["sim", "fifo", "--engine", "valve"], "native, interpreter");
+    check(&["compare", "fifo", "--runs", "0"], "1..=1000");
+    check(&["lab", "yield-8"], "keel lab is not there yet");
+    check(&["vm", "--", "true"], "keel vm is not there yet");
+    check(&["sim", "no-such-scheduler"], "keel list schedulers names what is built in");
+    check(&["sim", "./no-such-file.bpf.o"], "cannot be read: no such file or directory");
+    check(&["sim", "/"], "cannot be read: is a directory");
+    check(&["sim", "/dev/zero"], "cannot be read: it is a device");
+    check(&["sim", "a\u{1b}[31mb"], "a\\u{1b}[31mb");
+}
+
+#[test]
+fn help_and_version_are_no_failures() {
+    let check = |args: &[&str], expected: &str| {
+        let output = output(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert!(text(&output.stdout).contains(expected), "{args:?}");
+    };
+    check(&["--help"], "Exit codes:");
+    check(&["sim", "--help"], "--machine <M>");
+    check(&["--version"], "keel ");
+    check(&["list", "checks"], "wasted_core");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let mut child = keel(&["list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("keel runs");
+    drop(child.stdout.take());
+    let mut told = String::new();
+    child.stderr.take().expect("stderr is piped").read_to_string(&mut told).expect("keel prints UTF-8");
+    assert_eq!((child.wait().expect("keel ends").code(), told.as_str()), (Some(0), ""));
+}
