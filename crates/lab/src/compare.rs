@@ -1,0 +1,63 @@
+//! Many runs, side by side on the host's threads.
+
+use crate::spec::RunSpec;
+use rayon::prelude::*;
+
+/// Runs every spec `runs` times by `one`, with seeds counted up from the spec's own, and gives the
+/// results in the order of the specs, then of the seeds, however many threads there are.
+///
+/// `one` makes its sink, calls [`run`](crate::run()) and keeps what it wants of both; it runs on any
+/// thread.
+pub fn compare<T: Send>(specs: &[RunSpec], runs: u32, one: impl Fn(&RunSpec) -> T + Sync) -> Vec<Vec<T>> {
+    let one = &one;
+    let seeded = |spec: &RunSpec| {
+        (0..runs)
+            .map(|run| RunSpec { seed: spec.seed.wrapping_add(u64::from(run)), ..spec.clone() })
+            .collect::<Vec<_>>()
+    };
+    let all: Vec<RunSpec> = specs.iter().flat_map(seeded).collect();
+    let mut results: Vec<T> = all.par_iter().map(one).collect();
+    let mut grouped = Vec::with_capacity(specs.len());
+    for _ in specs {
+        let rest = results.split_off(runs as usize);
+        grouped.push(std::mem::replace(&mut results, rest));
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Engine, SchedulerSource};
+    use crate::{Machine, machines};
+    use keel_abi::Span;
+
+    fn spec(name: &str) -> RunSpec {
+        let machine: Machine = machines::of_cpus(2);
+        RunSpec {
+            scheduler: SchedulerSource { name: name.into(), bytes: [].into() },
+            settings: Vec::new(),
+            workload: keel_abi::task::Workload::default(),
+            machine,
+            duration: Span::from_s(1),
+            seed: u64::MAX,
+            engine: Engine::Native,
+            checked: false,
+        }
+    }
+
+    #[test]
+    fn results_come_in_a_fixed_order() {
+        let one = |spec: &RunSpec| {
+            // The first run of each spec takes longest.
+            if spec.seed == u64::MAX {
+                (0..100_000u64).for_each(|n| drop(std::hint::black_box(n.to_string())));
+            }
+            (spec.scheduler.name.clone(), spec.seed)
+        };
+        let results = compare(&[spec("a"), spec("b")], 2, one);
+        let expected = |name: &str| vec![(name.to_owned(), u64::MAX), (name.to_owned(), 0)];
+        assert_eq!(results, [expected("a"), expected("b")]);
+        assert_eq!(compare(&[], 3, one), Vec::<Vec<_>>::new());
+    }
+}

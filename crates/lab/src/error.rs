@@ -1,0 +1,16 @@
+//! Why a run could not be made at all.
+
+/// A run that could not begin or go on. What the scheduler itself does wrong is an
+/// [`Outcome`](crate::Outcome) instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LabError {
+    /// An object, workload, machine or setting that is wrong: one sentence with its place.
+    #[error("{0}")]
+    BadInput(String),
+    /// The object or workload needs something that we do not support: one sentence that names it.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Our own fault: what was expected, and what was found.
+    #[error("{0}")]
+    Bug(String),
+}

@@ -1,0 +1,32 @@
+//! The schedulers that are built in: compiled objects, as a real kernel would load them.
+
+include!(concat!(env!("OUT_DIR"), "/schedulers.rs"));
+
+/// One line on each, by name.
+const ABOUT: &[(&str, &str)] =
+    &[("fifo", "one queue for the machine, ordered by weighted vtime, or by arrival with --set fifo=1")];
+
+/// The built-in schedulers: name, and one line on what it is.
+pub fn list() -> Vec<(String, String)> {
+    let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
+    OBJECTS.iter().map(|(name, _)| ((*name).to_owned(), about(name).to_owned())).collect()
+}
+
+/// The compiled object with this name.
+pub fn built_in(name: &str) -> Option<&'static [u8]> {
+    OBJECTS.iter().find(|(n, _)| *n == name).map(|(_, bytes)| *bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheduler_is_described() {
+        for (name, line) in list() {
+            assert!(!line.is_empty(), "{name}");
+            assert!(built_in(&name).is_some(), "{name}");
+        }
+        assert!(built_in("no such scheduler").is_none());
+    }
+}
