@@ -104,7 +104,7 @@ impl Hash {
     }
 
     /// `bpf_map_lookup_elem`.
-    #[inline]
+    #[inline(never)]
     pub(super) fn lookup(&mut self, region: &Region, key: Ea, cpu: CpuId) -> Option<Ea> {
         let slot = self.find(region, key).ok()??;
         if let Some(recency) = &mut self.recency {

@@ -124,7 +124,7 @@ impl Open {
             if found == 0 {
                 return None;
             }
-            if found >> 32 == wanted >> 32 && keys.get(slot_of(found)) == key {
+            if found >> 32 == wanted >> 32 && same(keys.get(slot_of(found)), key) {
                 return Some(at);
             }
             at = (at + 1) & (self.table.len() - 1);
@@ -191,6 +191,18 @@ fn entry(key: &[u8], slot: u32) -> u64 {
 #[inline]
 fn slot_of(entry: u64) -> u32 {
     entry as u32 - 1
+}
+
+/// Are the keys the same? The usual sizes need no call.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    if let (Some(a), Some(b)) = (a.as_array::<4>(), b.as_array::<4>()) {
+        a == b
+    } else if let (Some(a), Some(b)) = (a.as_array::<8>(), b.as_array::<8>()) {
+        a == b
+    } else {
+        a == b
+    }
 }
 
 /// Folds eight bytes at a time by a multiplication; 32 bits are meaningful.

@@ -35,7 +35,7 @@ const HANDLE_STRIDE: u64 = 256;
 
 enum Body {
     Array(Array),
-    Hash(Hash),
+    Hash(Box<Hash>),
     Queue(Queue),
     TaskStorage(Storage),
     CgroupStorage(Storage),
@@ -285,7 +285,7 @@ impl Body {
         Ok(match plan.def.kind {
             kinds::ARRAY | kinds::PERCPU_ARRAY => Self::Array(Array::new(plan, region)?),
             kinds::HASH | kinds::PERCPU_HASH | kinds::LRU_HASH | kinds::LRU_PERCPU_HASH => {
-                Self::Hash(Hash::new(plan, region)?)
+                Self::Hash(Box::new(Hash::new(plan, region)?))
             }
             kinds::QUEUE => Self::Queue(Queue::new(plan, false, region)?),
             kinds::STACK => Self::Queue(Queue::new(plan, true, region)?),

@@ -36,6 +36,9 @@ struct Class {
 
 struct Span {
     size: u64,
+    class: usize,
+    /// 2^32 / `size`, rounded up: exact for offsets within a span.
+    reciprocal: u64,
     taken: Box<[u64]>,
 }
 
@@ -77,7 +80,9 @@ impl Heap {
                 return None;
             }
             let places = SPAN_BYTES / size;
-            self.spans.push(Span { size, taken: vec![0; places.div_ceil(64) as usize].into() });
+            let reciprocal = (1_u64 << 32).div_ceil(size);
+            let taken = vec![0; places.div_ceil(64) as usize].into();
+            self.spans.push(Span { size, class, reciprocal, taken });
             self.classes[class].fresh = off;
             self.classes[class].fresh_end = off + places * size;
         }
@@ -93,19 +98,20 @@ impl Heap {
             return false;
         }
         self.spans[span].taken[word] &= !bit;
-        let (class, _) = class_of(self.spans[span].size);
-        self.classes[class].free.push((off / 8) as u32);
+        self.classes[self.spans[span].class].free.push((off / 8) as u32);
         true
     }
 
     /// The span of a place, and where its bit is; nothing where no place begins.
     fn bit_of(&self, off: u64) -> Option<(usize, usize, u64)> {
         let within = off.checked_sub(self.start)?;
-        let span = (within / SPAN_BYTES) as usize;
-        let size = self.spans.get(span)?.size;
-        let (place, rest) = (within % SPAN_BYTES / size, within % SPAN_BYTES % size);
+        let number = (within / SPAN_BYTES) as usize;
+        let span = self.spans.get(number)?;
+        let within = within % SPAN_BYTES;
+        let place = (within * span.reciprocal) >> 32;
         let word = (place / 64) as usize;
-        (rest == 0 && place < SPAN_BYTES / size).then_some((span, word, 1 << (place % 64)))
+        let begins = place * span.size == within && within + span.size <= SPAN_BYTES;
+        begins.then_some((number, word, 1 << (place % 64)))
     }
 }
 

@@ -10,7 +10,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `mapping` | address space of this process, committed when touched |
-//! | `region` | bytes, bounds, permissions, cache lines |
+//! | `region` | bytes, bounds, permissions, cache lines; within it `room`, what is placed where |
 //! | `heap` | which small object lies where |
 //! | `live` | the checked mode's table of live objects |
 //! | `world` | [`VmWorld`]: region and maps as the [`World`](keel_abi::bpf::World) of programs |

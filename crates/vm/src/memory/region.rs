@@ -6,13 +6,15 @@
 //! at or below it: one comparison, which native code makes for itself.
 #![allow(unsafe_code)]
 
-use super::heap::{Heap, MAX_SMALL, SPAN_BYTES};
+mod room;
+
+use super::heap::Heap;
 use super::live::Live;
 use super::mapping::Mapping;
 use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
-use keel_abi::lines::{LINE_BYTES, Line, Transfers};
+use keel_abi::lines::{LINE_BYTES, Line, Transfers, holder_bit};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
@@ -227,18 +229,20 @@ impl Region {
     #[inline]
     pub fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64 {
         match self.inside(at, len) {
-            Some(off) if len > 0 => {
-                let lines = off / LINE_BYTES..=(off + len - 1) / LINE_BYTES;
-                lines.map(|line| self.move_line_ps(line, cpu, write)).sum()
+            Some(_) if len == 0 => 0,
+            Some(off) => {
+                let (first, last) = (off / LINE_BYTES, (off + len - 1) / LINE_BYTES);
+                let price = self.hold_line_ps(first, cpu, write);
+                price + (first + 1..=last).map(|line| self.hold_line_ps(line, cpu, write)).sum::<u64>()
             }
-            _ => 0,
+            None => 0,
         }
     }
 
     /// Picoseconds that `cpu` waits for the line under the byte at `at`.
     #[inline]
     pub fn touch_line_ps(&mut self, at: Ea, cpu: CpuId, write: bool) -> u64 {
-        self.inside(at, 1).map_or(0, |off| self.move_line_ps(off / LINE_BYTES, cpu, write))
+        self.inside(at, 1).map_or(0, |off| self.hold_line_ps(off / LINE_BYTES, cpu, write))
     }
 
     /// The state of the line under the byte at `at`; untouched where that is out of bounds.
@@ -252,7 +256,18 @@ impl Region {
         }
     }
 
+    /// As native code does, looks at the holders alone: who holds a line so already, waits for
+    /// nothing and changes nothing. `line` is below the high-water mark.
     #[inline]
+    fn hold_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> u64 {
+        // SAFETY: the table has an entry for every line of the region.
+        let holders = unsafe { *self.holders.start().as_ptr().cast::<u64>().add(line as usize) };
+        let me = holder_bit(cpu);
+        let held = if write { holders == me } else { holders & me != 0 };
+        if held { 0 } else { self.move_line_ps(line, cpu, write) }
+    }
+
+    #[inline(never)]
     fn move_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> u64 {
         // SAFETY: `line` is below the high-water mark, and both tables have an entry for every
         // line of the region; no other reference to the entries is alive.
@@ -268,121 +283,6 @@ impl Region {
         };
         (*holders, *writer) = (line.holders, line.writer);
         price
-    }
-
-    fn raise(&mut self, end: u64) {
-        debug_assert!(end <= self.capacity, "what is handed out lies in the region");
-        if end > self.high_water() {
-            // SAFETY: the word lives as long as the region; native code only reads it, and not
-            // while `self` is in use.
-            unsafe { *self.high_water.as_ptr() = end };
-        }
-    }
-
-    fn born(&mut self, off: u64, len: u64, writable: bool) -> Ea {
-        self.raise(off + len);
-        if let Some(live) = &mut self.live {
-            live.add(off, len, writable);
-        }
-        Ea(BASE + off)
-    }
-
-    /// Room that programs may read only, aligned to 64 bytes; nothing when it does not fit.
-    /// Panics when the heap is in use already: read-only room comes first.
-    pub fn place_read_only(&mut self, len: u64) -> Option<Ea> {
-        assert!(self.heap.is_unused(), "read-only room is placed before the heap is used");
-        let off = self.front.next_multiple_of(LINE_BYTES);
-        let end = off.checked_add(len).filter(|&end| end <= self.heap_end)?;
-        self.front = end;
-        self.writable_from = end.next_multiple_of(SPAN_BYTES);
-        self.heap = Heap::new(self.writable_from, self.heap_end);
-        Some(self.born(off, len, false))
-    }
-
-    /// Zeroed room in the large zone, never freed, aligned to `align` (a power of two, at least
-    /// 64); nothing when it does not fit.
-    pub fn place(&mut self, len: u64, align: u64) -> Option<Ea> {
-        assert!(align.is_power_of_two() && align >= LINE_BYTES, "lines have one owner");
-        let off = self.top.checked_next_multiple_of(align)?;
-        let end = off.checked_add(len).filter(|&end| end <= self.capacity)?;
-        self.top = end;
-        Some(self.born(off, len, true))
-    }
-
-    /// Asks the host for huge pages under these bytes, and under their lines' state.
-    pub fn advise_huge(&self, at: Ea, len: u64) {
-        let Some(off) = self.inside(at, len) else { return };
-        self.bytes.advise_huge(off, len);
-        self.holders.advise_huge(off / 8, len / 8);
-        self.writers.advise_huge(off / 32, len / 32);
-    }
-
-    /// Zeroed room, aligned to a page and never freed; nothing when it does not fit. From 2 MiB
-    /// on it is backed by huge pages, so use it from its start and densely.
-    pub fn reserve(&mut self, len: u64) -> Option<Ea> {
-        if len < HUGE_BYTES {
-            return self.place(len, PAGE_BYTES);
-        }
-        let at = self.place(len, HUGE_BYTES)?;
-        self.advise_huge(at, len);
-        Some(at)
-    }
-
-    /// A zeroed object, aligned to 8 bytes, or to 64 where it is at least as long; nothing when
-    /// it does not fit.
-    pub fn alloc(&mut self, len: u64) -> Option<Ea> {
-        let len = len.max(1);
-        if len > MAX_SMALL {
-            return self.alloc_large(len);
-        }
-        let (off, size) = self.heap.alloc(len)?;
-        self.raise(off + size);
-        let at = self.born(off, len, true);
-        self.clear(at, size);
-        Some(at)
-    }
-
-    fn alloc_large(&mut self, len: u64) -> Option<Ea> {
-        let size = len.checked_next_multiple_of(PAGE_BYTES)?;
-        let freed = self.large_free.get_mut(&size).and_then(Vec::pop);
-        let at = match freed {
-            Some(off) => self.born(off, size, true),
-            None => self.place(size, PAGE_BYTES)?,
-        };
-        self.large.insert(at.0 - BASE, size);
-        if freed.is_some() {
-            self.clear(at, size);
-        }
-        Some(at)
-    }
-
-    /// Also where no object was before: a program may have written there astray.
-    fn clear(&mut self, at: Ea, len: u64) {
-        self.slice_mut_anyway(at, len).expect("the object was just placed").fill(0);
-    }
-
-    /// Ends an object that [`Region::alloc`] gave. Anything else is counted and left alone.
-    pub fn free(&mut self, at: Ea) {
-        let off = at.0.wrapping_sub(BASE);
-        if let Some(size) = self.large.remove(&off) {
-            self.large_free.entry(size).or_default().push(off);
-        } else if !self.heap.free(off) {
-            self.stray.frees += 1;
-            return;
-        }
-        if let Some(live) = &mut self.live {
-            live.remove(off);
-        }
-    }
-
-    /// Do all these bytes belong to one live object, which may be written if `write`? Without
-    /// the checked mode: are they in bounds (and not read-only)?
-    pub fn is_live(&self, at: Ea, len: u64, write: bool) -> bool {
-        let Some(off) = self.inside(at, len) else { return false };
-        match &self.live {
-            Some(live) => live.covers(off, len, write),
-            None => off >= if write { self.writable_from } else { PAGE_BYTES },
-        }
     }
 }
 

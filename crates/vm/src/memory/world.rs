@@ -1,6 +1,6 @@
 //! The region and the maps in it, as programs and the host of a simulation use them.
 
-use super::{BASE, DEFAULT_CAPACITY, Region, ReserveError};
+use super::{DEFAULT_CAPACITY, Region, ReserveError};
 use crate::maps::{MapError, Maps};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, Owner, World};
@@ -103,12 +103,6 @@ impl VmWorld {
         let Some(at) = len.and_then(|len| self.maps.variable(map, offset, len)) else { return false };
         let target = self.region.slice_mut_anyway(at, bytes.len() as u64);
         target.map(|target| target.copy_from_slice(bytes)).is_some()
-    }
-
-    /// The offset of an address in the region, wherever that may be.
-    #[inline]
-    pub const fn offset_of(at: Ea) -> u64 {
-        at.0.wrapping_sub(BASE)
     }
 }
 

@@ -1,0 +1,129 @@
+//! Where objects and rooms are placed in the region, and which of them live.
+#![allow(unsafe_code)]
+
+use super::Region;
+use crate::memory::heap::{Heap, MAX_SMALL, SPAN_BYTES};
+use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
+use keel_abi::bpf::Ea;
+use keel_abi::lines::LINE_BYTES;
+
+impl Region {
+    fn raise(&mut self, end: u64) {
+        debug_assert!(end <= self.capacity, "what is handed out lies in the region");
+        if end > self.high_water() {
+            // SAFETY: the word lives as long as the region; native code only reads it, and not
+            // while `self` is in use.
+            unsafe { *self.high_water.as_ptr() = end };
+        }
+    }
+
+    fn born(&mut self, off: u64, len: u64, writable: bool) -> Ea {
+        self.raise(off + len);
+        if let Some(live) = &mut self.live {
+            live.add(off, len, writable);
+        }
+        Ea(BASE + off)
+    }
+
+    /// Room that programs may read only, aligned to 64 bytes; nothing when it does not fit.
+    /// Panics when the heap is in use already: read-only room comes first.
+    pub fn place_read_only(&mut self, len: u64) -> Option<Ea> {
+        assert!(self.heap.is_unused(), "read-only room is placed before the heap is used");
+        let off = self.front.next_multiple_of(LINE_BYTES);
+        let end = off.checked_add(len).filter(|&end| end <= self.heap_end)?;
+        self.front = end;
+        self.writable_from = end.next_multiple_of(SPAN_BYTES);
+        self.heap = Heap::new(self.writable_from, self.heap_end);
+        Some(self.born(off, len, false))
+    }
+
+    /// Zeroed room in the large zone, never freed, aligned to `align` (a power of two, at least
+    /// 64); nothing when it does not fit.
+    pub fn place(&mut self, len: u64, align: u64) -> Option<Ea> {
+        assert!(align.is_power_of_two() && align >= LINE_BYTES, "lines have one owner");
+        let off = self.top.checked_next_multiple_of(align)?;
+        let end = off.checked_add(len).filter(|&end| end <= self.capacity)?;
+        self.top = end;
+        Some(self.born(off, len, true))
+    }
+
+    /// Asks the host for huge pages under these bytes, and under their lines' state.
+    pub fn advise_huge(&self, at: Ea, len: u64) {
+        let Some(off) = self.inside(at, len) else { return };
+        self.bytes.advise_huge(off, len);
+        self.holders.advise_huge(off / 8, len / 8);
+        self.writers.advise_huge(off / 32, len / 32);
+    }
+
+    /// Zeroed room, aligned to a page and never freed; nothing when it does not fit. From 2 MiB
+    /// on it is backed by huge pages, so use it from its start and densely.
+    pub fn reserve(&mut self, len: u64) -> Option<Ea> {
+        if len < HUGE_BYTES {
+            return self.place(len, PAGE_BYTES);
+        }
+        let at = self.place(len, HUGE_BYTES)?;
+        self.advise_huge(at, len);
+        Some(at)
+    }
+
+    /// A zeroed object, aligned to 8 bytes, or to 64 where it is at least as long; nothing when
+    /// it does not fit.
+    pub fn alloc(&mut self, len: u64) -> Option<Ea> {
+        let len = len.max(1);
+        if len > MAX_SMALL {
+            return self.alloc_large(len);
+        }
+        let (off, size) = self.heap.alloc(len)?;
+        self.raise(off + size);
+        let at = self.born(off, len, true);
+        self.clear(at, size);
+        Some(at)
+    }
+
+    fn alloc_large(&mut self, len: u64) -> Option<Ea> {
+        let size = len.checked_next_multiple_of(PAGE_BYTES)?;
+        let freed = self.large_free.get_mut(&size).and_then(Vec::pop);
+        let at = match freed {
+            Some(off) => self.born(off, size, true),
+            None => self.place(size, PAGE_BYTES)?,
+        };
+        self.large.insert(at.0 - BASE, size);
+        if freed.is_some() {
+            self.clear(at, size);
+        }
+        Some(at)
+    }
+
+    /// Also where no object was before: a program may have written there astray.
+    fn clear(&mut self, at: Ea, len: u64) {
+        self.slice_mut_anyway(at, len).expect("the object was just placed").fill(0);
+    }
+
+    /// Ends an object that [`Region::alloc`] gave. Anything else is counted and left alone.
+    pub fn free(&mut self, at: Ea) {
+        let off = at.0.wrapping_sub(BASE);
+        let known = if off < self.heap_end { self.heap.free(off) } else { self.free_large(off) };
+        if !known {
+            self.stray.frees += 1;
+            return;
+        }
+        if let Some(live) = &mut self.live {
+            live.remove(off);
+        }
+    }
+
+    fn free_large(&mut self, off: u64) -> bool {
+        let size = self.large.remove(&off);
+        size.map(|size| self.large_free.entry(size).or_default().push(off)).is_some()
+    }
+
+    /// Do all these bytes belong to one live object, which may be written if `write`? Without
+    /// the checked mode: are they in bounds (and not read-only)?
+    pub fn is_live(&self, at: Ea, len: u64, write: bool) -> bool {
+        let Some(off) = self.inside(at, len) else { return false };
+        match &self.live {
+            Some(live) => live.covers(off, len, write),
+            None => off >= if write { self.writable_from } else { PAGE_BYTES },
+        }
+    }
+}
