@@ -34,7 +34,7 @@ impl Places {
         for symbol in elf.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function) {
             let Some(section) = symbol.section.filter(|&index| elf.sections[index].code) else { continue };
             let bad = |why| ObjectError::Function { function: elf.symbol_name(symbol), why };
-            if symbol.value % SLOT != 0 || symbol.size % SLOT != 0 {
+            if !symbol.value.is_multiple_of(SLOT) || !symbol.size.is_multiple_of(SLOT) {
                 return Err(bad("its symbol doesn't cover whole instructions"));
             }
             if symbol.size == 0 {

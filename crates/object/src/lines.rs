@@ -49,7 +49,7 @@ pub(crate) fn attach(
 /// Checks that what `.BTF.ext` calls a function is one in BTF too.
 pub(crate) fn check_functions(btf: &Btf, records: &[Records<FuncRecord>]) -> Result<(), ObjectError> {
     let is_function = |record: &FuncRecord| {
-        record.offset % 8 == 0 && matches!(btf.kind(record.ty), crate::btf::Kind::Func { .. })
+        record.offset.is_multiple_of(8) && matches!(btf.kind(record.ty), crate::btf::Kind::Func { .. })
     };
     if records.iter().all(|group| group.records.iter().all(is_function)) {
         Ok(())

@@ -83,7 +83,7 @@ impl Resolver<'_> {
         object: &mut Object,
     ) -> Result<(), ObjectError> {
         let symbol = self.parts.elf.symbol(section, reloc)?;
-        if reloc.offset % SLOT != 0 {
+        if !reloc.offset.is_multiple_of(SLOT) {
             let why = "a relocation lies within an instruction";
             return Err(ObjectError::Section { section: section.name.to_owned(), why });
         }
@@ -129,7 +129,7 @@ impl Resolver<'_> {
     /// The function at a symbol and some slots on.
     fn function(&self, symbol: &Symbol<'_>, slots: i64) -> Result<i32, &'static str> {
         let Some(section) = symbol.section else { return Err("it isn't defined") };
-        if symbol.value % SLOT != 0 {
+        if !symbol.value.is_multiple_of(SLOT) {
             return Err("it lies within an instruction");
         }
         let slot = (symbol.value / SLOT).checked_add_signed(slots);
@@ -208,7 +208,7 @@ impl Resolver<'_> {
 
     fn extern_address(&mut self, symbol: &Symbol<'_>, insn: Insn) -> Result<Address, &'static str> {
         let mut ksym = |name: &str, is_function| {
-            let index = self.ksyms.of(symbol.name, || Ksym { name: name.to_owned(), is_function });
+            let index = self.ksyms.of(name, || Ksym { name: name.to_owned(), is_function });
             Ok(Address { src: PSEUDO_KSYM, low: index, high: 0 })
         };
         match self.parts.externs.by_name.get(symbol.name) {

@@ -61,7 +61,7 @@ fn apply_one(
     let Some(ask) = Ask::of(record.kind) else {
         return malformed(&format!("its kind {} is unknown", record.kind));
     };
-    if record.offset % 8 != 0 {
+    if !record.offset.is_multiple_of(8) {
         return malformed("it lies within an instruction");
     }
     let Ok(access) = pair.local.string(record.access) else {

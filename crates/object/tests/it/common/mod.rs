@@ -12,16 +12,16 @@ pub(crate) use show::{show, show_function};
 
 /// Compiles C as a BPF object.
 pub(crate) fn compile(source: &str) -> Vec<u8> {
-    compile_with(source, &[])
+    compile_with(source, &["-target", "bpf", "-mcpu=v3"])
 }
 
-/// Compiles C with further arguments.
+/// Compiles C for another machine, or with other arguments.
 pub(crate) fn compile_with(source: &str, arguments: &[&str]) -> Vec<u8> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
     let room = tempfile::tempdir().unwrap();
     std::fs::write(room.path().join("fixture.c"), source).unwrap();
     let clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned()))
-        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wno-unused", "-fno-ident", "-I"])
+        .args(["-O2", "-g", "-Wall", "-Wno-unused", "-fno-ident", "-I"])
         .arg(&fixtures)
         .args(arguments)
         .args(["-fdebug-compilation-dir=.", "-c", "fixture.c", "-o", "fixture.o"])

@@ -1,0 +1,70 @@
+//! Maps of every way of definition.
+
+use crate::common::{refusal, show, try_load};
+
+#[test]
+fn definitions_are_read() {
+    let source = r#"
+        struct value { u64 a; u32 b; };
+        typedef struct value value_t;
+        struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key, u32); __type(value, value_t); __uint(pinning, 1); } by_type SEC(".maps");
+        struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 7); __uint(key_size, 4); __uint(value_size, 24); } by_size SEC(".maps");
+        struct {
+            __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+            __uint(max_entries, 5);
+            __type(key, int);
+            __array(values, struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 2); __type(key, int); __type(value, u64); });
+        } nested SEC(".maps");
+        struct { __uint(type, BPF_MAP_TYPE_ARENA); __uint(map_flags, BPF_F_MMAPABLE); __uint(max_entries, 10); enum { extra = 0x100000000 } map_extra; } arena SEC(".maps");
+        u64 in_arena SEC(".addr_space.1") = 0x1122;
+        SEC("syscall") long f(void *ctx) {
+            u32 key = 1;
+            bpf_map_lookup_elem(&by_type, &key);
+            bpf_map_lookup_elem(&by_size, &key);
+            bpf_map_lookup_elem(&nested, &key);
+            return (long)&arena + in_arena;
+        }
+    "#;
+    let object = try_load(source).unwrap();
+    insta::assert_snapshot!(show(&object));
+    let arena = object.maps.iter().find(|map| map.name == "arena").unwrap();
+    assert_eq!(arena.initial, 0x1122u64.to_le_bytes());
+}
+
+#[test]
+fn bad_definitions_are_refused() {
+    let check = |members: &str, expected: &str| {
+        let source = format!(
+            "struct {{ {members} }} m SEC(\".maps\"); SEC(\"syscall\") long f(void *c) {{ return (long)&m; }}"
+        );
+        assert_eq!(refusal(&source), expected);
+    };
+    check("__uint(max_entries, 1);", "map m is malformed: its definition has no type");
+    check(
+        "__uint(type, 1); __uint(colour, 1);",
+        "map m is malformed: its definition has the unknown member colour",
+    );
+    check("__uint(type, 1); int max_entries;", "map m is malformed: its max_entries is no number");
+    check(
+        "__uint(type, 1); __type(key, int); __uint(key_size, 8);",
+        "map m is malformed: its key has two sizes, 4 and 8",
+    );
+    check(
+        "__uint(type, 12); __uint(max_entries, 1); __type(key, int);",
+        "map m is malformed: it is a map of maps, but its definition has no values",
+    );
+    check("__uint(type, 1); __type(value, void);", "map m is malformed: its value has no size");
+}
+
+#[test]
+fn legacy_maps_are_refused_by_name() {
+    let source = r#"
+        struct bpf_map_def { u32 type, key_size, value_size, max_entries; };
+        struct bpf_map_def old_style SEC("maps") = { 1, 4, 4, 10 };
+        SEC("syscall") long f(void *c) { return (long)&old_style; }
+    "#;
+    assert_eq!(
+        refusal(source),
+        "map old_style is defined in the legacy section maps; define it in .maps with BTF"
+    );
+}

@@ -1,0 +1,75 @@
+//! Global variables: set, found, refused.
+
+use keel_object::Object;
+
+use crate::common::try_load;
+
+fn sample() -> Object {
+    try_load(
+        r#"
+        const volatile u64 slice_ns = 20000000;
+        const volatile s32 signed_one = -1;
+        const volatile bool flag;
+        const volatile u8 tiny;
+        const volatile u64 __SCX_ENQ_LAST __weak;
+        const volatile u64 __SCX_RQ_ONLINE __weak;
+        const volatile u64 __SMALL_A __weak = 99;
+        u64 array[3];
+        static volatile u32 own_section SEC(".data.own") = 4;
+        SEC("syscall") long f(void *c) {
+            return slice_ns + signed_one + flag + tiny + __SCX_ENQ_LAST + __SCX_RQ_ONLINE + __SMALL_A + array[1] + own_section;
+        }
+    "#,
+    )
+    .unwrap()
+}
+
+fn value(object: &Object, name: &str) -> Vec<u8> {
+    let variable = object.variable(name).unwrap();
+    let map = &object.maps[variable.map as usize];
+    map.initial[variable.offset as usize..][..variable.size as usize].to_vec()
+}
+
+#[test]
+fn values_are_set_within_their_range() {
+    let check = |name: &str, text: &str, expected: &[u8]| {
+        let mut object = sample();
+        object.set_variable(name, text).unwrap();
+        assert_eq!(value(&object, name), expected, "{name} = {text}");
+    };
+    check("slice_ns", "5", &5u64.to_le_bytes());
+    check("slice_ns", "0xffffffffffffffff", &u64::MAX.to_le_bytes());
+    check("signed_one", "-2147483648", &i32::MIN.to_le_bytes());
+    check("signed_one", "-0x1", &(-1i32).to_le_bytes());
+    check("flag", "true", &[1]);
+    check("flag", "false", &[0]);
+    check("tiny", "255", &[255]);
+    check("own_section", "9", &9u32.to_le_bytes());
+}
+
+#[test]
+fn values_that_do_not_fit_are_refused() {
+    let check = |name: &str, text: &str, expected: &str| {
+        let mut object = sample();
+        assert_eq!(object.set_variable(name, text).unwrap_err().to_string(), expected);
+        assert_eq!(object, sample());
+    };
+    check("tiny", "256", "variable tiny takes 0 to 255, not 256");
+    check("tiny", "-1", "variable tiny takes 0 to 255, not -1");
+    check("signed_one", "2147483648", "variable signed_one takes -2147483648 to 2147483647, not 2147483648");
+    check("array", "1", "variable array is no integer, boolean or enum");
+    check("slice_n", "1", "the object has no variable slice_n; did you mean slice_ns?");
+    check("zzzzzz", "1", "the object has no variable zzzzzz");
+    let number = "variable tiny takes an integer, decimal or hexadecimal, or true or false, not";
+    for text in ["", "-", "+1", "0x", "1.5", "--1", "ten", "99999999999999999999999"] {
+        check("tiny", text, &format!("{number} {text:?}"));
+    }
+}
+
+#[test]
+fn constants_come_from_the_kernels_enums() {
+    let object = sample();
+    assert_eq!(value(&object, "__SCX_ENQ_LAST"), (1u64 << 41).to_le_bytes());
+    assert_eq!(value(&object, "__SCX_RQ_ONLINE"), [0; 8], "the kernel has no such enumerator");
+    assert_eq!(value(&object, "__SMALL_A"), 99u64.to_le_bytes(), "the object has set it");
+}
