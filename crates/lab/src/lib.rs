@@ -1,1 +1,24 @@
-//! To be filled.
+//! The joining room: a scheduler object, a workload and a machine in; events and an [`Outcome`]
+//! out.
+//!
+//! It alone knows `object`, `vm`, `kernel` and `workload` together. It never judges, prints,
+//! reads files or looks at a clock: callers bring bytes and a sink, and measure the time of the
+//! host themselves.
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod error;
+mod load;
+pub mod machines;
+pub mod outcome;
+pub mod run;
+pub mod schedulers;
+pub mod spec;
+pub mod workloads;
+
+pub use compare::compare;
+pub use error::LabError;
+pub use machines::Machine;
+pub use outcome::{Counters, Outcome, Overhead};
+pub use run::{Progress, run};
+pub use spec::{Engine, RunSpec, SchedulerSource};

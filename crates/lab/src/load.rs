@@ -1,0 +1,129 @@
+//! From a scheduler's bytes to a kernel with it attached.
+
+use crate::error::LabError;
+use crate::spec::{Engine, RunSpec};
+use keel_abi::bpf::{Ea, Entry, FuncId, World};
+use keel_abi::lines::Transfers;
+use keel_abi::scx::{Op, ops_flags};
+use keel_kernel::{KERNEL_BTF, Scheduler};
+use keel_object::{Btf, LoadOptions, Object, ObjectError, StructOps};
+use keel_vm::{Code, Import, Linker, LoadError, Mode, Vm, VmConfig};
+
+/// The kernel version that the simulated kernel stands for, as `LINUX_KERNEL_VERSION` has it.
+const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
+
+/// Callbacks of `struct sched_ext_ops` that may be there because nothing here ever calls them.
+const NEVER_CALLED: &[&str] = &["core_sched_before", "dump", "dump_cpu", "dump_task"];
+
+/// Flags whose rules are not modelled.
+const ABSENT_FLAGS: &[(u64, &str)] = &[
+    (ops_flags::ALWAYS_ENQ_IMMED, "SCX_OPS_ALWAYS_ENQ_IMMED"),
+    (ops_flags::TID_TO_TASK, "SCX_OPS_TID_TO_TASK"),
+    (ops_flags::SWITCH_PARTIAL, "SCX_OPS_SWITCH_PARTIAL"),
+];
+
+/// The object, relocated against the simulated kernel's types, its variables set.
+pub(crate) fn object(spec: &RunSpec) -> Result<Object, LabError> {
+    let name = &spec.scheduler.name;
+    let btf = Btf::parse(KERNEL_BTF).map_err(|e| LabError::Bug(format!("our own BTF: {e}")))?;
+    let mut object =
+        keel_object::load(&spec.scheduler.bytes, &btf, &options(spec)).map_err(|e| object_error(name, &e))?;
+    for (variable, value) in &spec.settings {
+        object
+            .set_variable(variable, value)
+            .map_err(|e| LabError::BadInput(format!("--set {variable}={value}: {e}")))?;
+    }
+    Ok(object)
+}
+
+/// The kernel's configuration as far as schedulers ask for it.
+fn options(spec: &RunSpec) -> LoadOptions {
+    LoadOptions::default()
+        .kconfig("LINUX_KERNEL_VERSION", KERNEL_VERSION)
+        .kconfig("CONFIG_HZ", i64::from(spec.machine.hz))
+        .kconfig("CONFIG_NR_CPUS", 1024)
+        .kconfig("CONFIG_PREEMPT_RCU", 1)
+        .kconfig("CONFIG_X86_64", 1)
+        .kconfig("CONFIG_NO_HZ_IDLE", 1)
+        .kconfig("CONFIG_LOCALVERSION", "-keel")
+        .kconfig("CONFIG_CC_VERSION_TEXT", "clang")
+}
+
+fn object_error(name: &str, error: &ObjectError) -> LabError {
+    let text = format!("{name}: {error}");
+    if error.is_unsupported() { LabError::Unsupported(text) } else { LabError::BadInput(text) }
+}
+
+/// The scheduler that the object defines: which programs serve which callbacks.
+pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabError> {
+    let ops = sched_ext_ops(name, object)?;
+    let mut callbacks = Vec::new();
+    for (member, program) in &ops.callbacks {
+        if let Some(op) = Op::from_name(member) {
+            callbacks.push((op, Entry(*program)));
+        } else if !NEVER_CALLED.contains(&member.as_str()) {
+            return Err(LabError::Unsupported(format!("{name}: ops.{member}() is not modelled")));
+        }
+    }
+    let flags = ops.integer("flags");
+    if let Some((_, flag)) = ABSENT_FLAGS.iter().find(|(bit, _)| flags & bit != 0) {
+        return Err(LabError::Unsupported(format!("{name}: {flag} is not modelled")));
+    }
+    Ok(Scheduler {
+        name: ops.name(),
+        callbacks,
+        flags,
+        timeout_ms: ops.integer("timeout_ms") as u32,
+        dispatch_max_batch: ops.integer("dispatch_max_batch") as u32,
+    })
+}
+
+fn sched_ext_ops<'o>(name: &str, object: &'o Object) -> Result<&'o StructOps, LabError> {
+    let mut found = object.struct_ops.iter().filter(|ops| ops.type_name == "sched_ext_ops");
+    match (found.next(), found.next()) {
+        (Some(ops), None) => Ok(ops),
+        (None, _) => Err(LabError::BadInput(format!(
+            "{name}: no scheduler in it: a .struct_ops section with a struct sched_ext_ops is needed"
+        ))),
+        (Some(_), Some(_)) => Err(LabError::BadInput(format!("{name}: more than one scheduler in it"))),
+    }
+}
+
+/// The engine with the object loaded.
+pub(crate) fn engine(spec: &RunSpec, object: &Object) -> Result<Vm, LabError> {
+    let name = &spec.scheduler.name;
+    let transfers = Transfers::new(spec.machine.topology.clone(), spec.machine.lines);
+    let mut config = VmConfig::new(spec.machine.topology.cpus(), transfers);
+    config.checked = spec.checked;
+    config.mode = match (spec.engine, spec.checked) {
+        (Engine::Native, false) => Mode::Native,
+        _ => Mode::Interpreted,
+    };
+    let code = Code::compile(object).map_err(|e| load_error(name, &e))?;
+    Vm::new(code, object, config, &mut Kernel).map_err(|e| load_error(name, &e))
+}
+
+fn load_error(name: &str, error: &LoadError) -> LabError {
+    let text = format!("{name}: {error}");
+    match error {
+        LoadError::Unsupported { .. } => LabError::Unsupported(text),
+        LoadError::Translation { .. } => LabError::Bug(text),
+        _ => LabError::BadInput(text),
+    }
+}
+
+/// What the simulated kernel has, for the engine to link against.
+struct Kernel;
+
+impl<W: World> Linker<W> for Kernel {
+    fn function(&mut self, import: Import<'_>) -> Option<FuncId> {
+        match import {
+            Import::Helper(number) => keel_kernel::helper(number),
+            Import::Kfunc(name) => keel_kernel::kfunc(name),
+        }
+    }
+
+    fn variable(&mut self, _world: &mut W, name: &str) -> Option<Ea> {
+        keel_kernel::variable(name)
+    }
+}

@@ -1,0 +1,53 @@
+//! How a run went, apart from its events.
+
+use keel_abi::scx::ExitKind;
+use keel_abi::{Instant, Span};
+
+/// What the run counts by itself, whoever listens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Times a CPU went from one task to another, to and from idle included.
+    pub switches: u64,
+    /// Times a blocked task became runnable.
+    pub wakeups: u64,
+    /// Callbacks of the scheduler.
+    pub callbacks: u64,
+    /// Callbacks that were held up by an earlier event on another CPU.
+    pub suspensions: u64,
+    /// Loads and stores outside the scheduler's world: they read 0 and store nothing, as on a
+    /// real kernel.
+    pub bad_accesses: u64,
+}
+
+/// What the scheduler itself took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// CPU time in callbacks, waiting for locks inside them included.
+    pub callback: Span,
+    /// CPU time waiting for locks.
+    pub lock_wait: Span,
+    /// BPF instructions executed.
+    pub instructions: u64,
+}
+
+/// How a run ended. A scheduler that fails is an outcome, no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How the scheduler ended; [`ExitKind::None`] where it was in charge until the run's end.
+    pub exit: ExitKind,
+    /// The kernel's own words about it; empty where there is nothing to say.
+    pub message: String,
+    /// When the run ended.
+    pub end: Instant,
+    /// What it counted.
+    pub counters: Counters,
+    /// What the scheduler took.
+    pub overhead: Overhead,
+}
+
+impl Outcome {
+    /// Did the scheduler stay in charge, or leave of its own accord without an error?
+    pub fn is_good(&self) -> bool {
+        !self.exit.is_error()
+    }
+}

@@ -1,0 +1,99 @@
+//! One run.
+
+use crate::error::LabError;
+use crate::load;
+use crate::outcome::{Counters, Outcome, Overhead};
+use crate::spec::RunSpec;
+use keel_abi::scx::ExitKind;
+use keel_abi::{CpuId, Instant, Span};
+use keel_kernel::{Exit, Setup, SetupError, Sim, State};
+use keel_trace::Sink;
+use keel_vm::Vm;
+
+/// How far a run is, told now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The virtual moment that is reached.
+    pub now: Instant,
+    /// How long the run is.
+    pub duration: Span,
+}
+
+/// How often progress is told.
+const TELLS: u64 = 200;
+
+/// Runs a spec to its end, telling `sink` what it wants to hear and `progress` how far it is.
+/// Deterministic: the events are a function of the spec.
+pub fn run(
+    spec: &RunSpec,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LabError> {
+    let object = load::object(spec)?;
+    let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
+    let vm = load::engine(spec, &object)?;
+    let setup =
+        Setup { machine: spec.machine.clone(), workload: spec.workload.clone(), scheduler, seed: spec.seed };
+    let mut sim = match Sim::new(vm, setup, sink.wants()) {
+        Ok(sim) => sim,
+        Err(SetupError::Refused(why)) => return Ok(refused(why)),
+        Err(e @ SetupError::NoRoom(_)) => return Err(LabError::BadInput(e.to_string())),
+    };
+    go_on(&mut sim, spec.duration, sink, progress);
+    sim.finish(sink);
+    Ok(outcome(&mut sim))
+}
+
+fn go_on(sim: &mut Sim<Vm>, duration: Span, sink: &mut dyn Sink, progress: &mut dyn FnMut(Progress)) {
+    let part = Span::from_ns((duration.as_ns() / TELLS).max(1));
+    let end = Instant::ZERO + duration;
+    let mut until = Instant::ZERO;
+    while until < end {
+        until = (until + part).min(end);
+        if sim.run_until(until, sink) == State::Ended && sim.exit().is_some() {
+            break;
+        }
+        progress(Progress { now: sim.now(), duration });
+    }
+}
+
+fn outcome(sim: &mut Sim<Vm>) -> Outcome {
+    let exit = sim.exit().cloned().unwrap_or(Exit {
+        kind: ExitKind::None,
+        code: 0,
+        message: String::new(),
+        cpu: CpuId(0),
+        at: Instant::ZERO,
+    });
+    let end = sim.now();
+    let counted = sim.counters();
+    let bad_accesses = sim.engine().bad_accesses();
+    Outcome {
+        exit: exit.kind,
+        message: exit.message,
+        end,
+        counters: Counters {
+            switches: counted.switches,
+            wakeups: counted.wakeups,
+            callbacks: counted.callbacks,
+            suspensions: counted.suspensions,
+            bad_accesses,
+        },
+        overhead: Overhead {
+            callback: counted.callback_time,
+            lock_wait: counted.lock_wait,
+            instructions: counted.insns,
+        },
+    }
+}
+
+/// The kernel did not attach it: the scheduler's failure, before anything ran.
+fn refused(why: String) -> Outcome {
+    Outcome {
+        exit: ExitKind::Error,
+        message: why,
+        end: Instant::ZERO,
+        counters: Counters::default(),
+        overhead: Overhead::default(),
+    }
+}
