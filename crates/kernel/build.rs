@@ -1,6 +1,7 @@
 //! Compiles the kernel's header into its BTF, and asks the compiler where each field lies that
 //! Rust reads or writes (`btf/layout.tsv`).
 #![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "no part of a run")]
 
 use keel_bpfc::{CLANG, Compiler, section};
 use std::error::Error;

@@ -6,7 +6,7 @@
 
 use super::all_or;
 use crate::Failure;
-use crate::tree::root;
+use crate::tree::{files, root};
 
 /// The rooms, as DESIGN.md has them.
 const ROOMS: &[&str] = &["kernel", "vm", "workload", "check"];
@@ -15,11 +15,49 @@ const ROOMS: &[&str] = &["kernel", "vm", "workload", "check"];
 const LIST: &str = "clippy-deterministic.toml";
 
 pub(super) fn run() -> Result<(), Failure> {
+    let mut faults = unguarded()?;
+    for file in files()?.iter().filter(|file| is_part_of_a_run(&file.path)) {
+        if file.text.lines().any(lifts) {
+            faults.push(format!("{} lifts a ban; only tests and build scripts may", file.path));
+        }
+    }
+    all_or(faults)
+}
+
+/// Rooms where clippy would not see the list.
+fn unguarded() -> Result<Vec<String>, Failure> {
     let list = std::fs::read(root().join(LIST)).map_err(|e| format!("{LIST} cannot be read: {e}"))?;
-    let guarded = |room: &&&str| {
+    let unseen = |room: &&&str| {
         let seen = std::fs::read(root().join("crates").join(room).join("clippy.toml"));
         !seen.is_ok_and(|seen| seen == list)
     };
     let fault = |room: &&str| format!("crates/{room}/clippy.toml is no link to ../../{LIST}");
-    all_or(ROOMS.iter().filter(guarded).map(fault).collect())
+    Ok(ROOMS.iter().filter(unseen).map(fault).collect())
+}
+
+/// Sources of the rooms, tests apart.
+fn is_part_of_a_run(path: &str) -> bool {
+    let of_room = |room: &&str| path.starts_with(&format!("crates/{room}/src/"));
+    ROOMS.iter().any(|room| of_room(room)) && !path.ends_with("tests.rs") && !path.contains("/tests/")
+}
+
+/// Is it an attribute that allows what the list bans?
+fn lifts(line: &str) -> bool {
+    line.trim().starts_with('#') && line.contains("clippy::disallowed_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bans_hold_where_runs_are_made() {
+        let check = |path, expected| assert_eq!(is_part_of_a_run(path), expected, "{path}");
+        check("crates/kernel/src/sim.rs", true);
+        check("crates/kernel/src/event/tests.rs", false);
+        check("crates/kernel/build.rs", false);
+        check("crates/cli/src/main.rs", false);
+        assert!(lifts("    #[allow(clippy::disallowed_types)]"));
+        assert!(!lifts("    // clippy::disallowed_types"));
+    }
 }
