@@ -10,7 +10,7 @@ use crate::fiber::Signal;
 use crate::interp;
 use crate::maps::EntryKey;
 use crate::memory::VmWorld;
-use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, Reply, World};
+use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, Reply, Usage, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function of the object by whichever engine the callback uses.
@@ -72,32 +72,65 @@ unsafe fn suspended(context: *mut Context, args: [u64; 5]) -> u64 {
     }
 }
 
+/// What became of one call.
+enum Outcome {
+    Value,
+    Suspend,
+    Stop,
+}
+
 /// Calls the host once; nothing when it wants the callback suspended.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline]
 pub(crate) unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: [u64; 5]) -> Option<u64> {
-    // SAFETY: `host` and `world` were set from exclusive references that whoever entered the
-    // fiber holds and does not use before it is left; the site is one that calls the host.
+    // No panic may unwind through native code, so it is caught here and goes on in the driver.
+    // What the closure captures and returns is kept small: this is the hot path.
+    // SAFETY: as above.
+    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { call_once::<H>(context, &args) }));
+    // SAFETY: as above.
     unsafe {
-        let reply = {
-            let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
-            let func = *(*context).callees.add((*context).site as usize);
-            let c = &*context;
-            let site = CallSite { world, cpu: c.cpu, usage: c.usage(), again: c.again };
-            catch_unwind(AssertUnwindSafe(|| host.call(site, func, args)))
-        };
-        match reply {
-            Ok(Reply::Value(value)) => {
+        match outcome {
+            Ok(Outcome::Value) => {
                 (*context).refresh();
-                Some(value)
+                Some((*context).value)
             }
-            Ok(Reply::Suspend) => None,
-            Ok(Reply::Stop(kind)) => Context::stop(context, kind),
+            Ok(Outcome::Suspend) => None,
+            Ok(Outcome::Stop) => {
+                let kind = (*context).refused.take().unwrap_or(FaultKind::BadInstruction);
+                Context::stop(context, kind)
+            }
             Err(payload) => {
                 (*context).panic = Some(payload);
                 Context::leave(context, Signal::Panicked)
+            }
+        }
+    }
+}
+
+/// Calls the host, and leaves its answer in the context.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Outcome {
+    // SAFETY: `host` and `world` were set from exclusive references that whoever entered the
+    // fiber holds and does not use before it is left; the site is one that calls the host.
+    unsafe {
+        let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
+        let func = *(*context).callees.add((*context).site as usize);
+        let usage = Usage { insns: (*context).insns, stall_ps: (*context).stall_ps };
+        let site = CallSite { world, cpu: (*context).cpu, usage, again: (*context).again };
+        match host.call(site, func, *args) {
+            Reply::Value(value) => {
+                (*context).value = value;
+                Outcome::Value
+            }
+            Reply::Suspend => Outcome::Suspend,
+            Reply::Stop(kind) => {
+                (*context).refused = Some(kind);
+                Outcome::Stop
             }
         }
     }

@@ -65,8 +65,10 @@ pub(crate) struct Context {
     /// Room in the region for the keys that callbacks of the engine are given, one a frame.
     pub(crate) scratch: Ea,
     pub(crate) job: Job,
-    /// R0 at the exit.
+    /// R0 at the exit, or of the call that was just made.
     pub(crate) value: u64,
+    /// Why the host wants the callback stopped.
+    pub(crate) refused: Option<FaultKind>,
     pub(crate) fault: Option<Box<Fault>>,
     pub(crate) panic: Option<Box<dyn Any + Send>>,
 }
@@ -81,6 +83,7 @@ pub(crate) struct Job {
 
 impl Context {
     /// What the callback has used.
+    #[inline]
     pub(crate) fn usage(&self) -> Usage {
         Usage { insns: self.insns, stall_ps: self.stall_ps }
     }

@@ -49,9 +49,6 @@ pub enum LoadError {
 impl LoadError {
     /// Is the object well formed, but in need of something that is not simulated?
     pub fn is_unsupported(&self) -> bool {
-        matches!(
-            self,
-            Self::Unsupported { .. } | Self::World(WorldError::Map(MapError::Unsupported { .. }))
-        )
+        matches!(self, Self::Unsupported { .. } | Self::World(WorldError::Map(MapError::Unsupported { .. })))
     }
 }

@@ -49,6 +49,7 @@ impl Fiber {
     }
 
     /// The context; only between entries.
+    #[inline]
     pub(crate) fn context(&mut self) -> &mut Context {
         // SAFETY: the fiber owns the box, and its code isn't running.
         unsafe { self.context.as_mut() }

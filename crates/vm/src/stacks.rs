@@ -23,16 +23,19 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// R10 of the first frame: the stack's end.
+    #[inline]
     pub(crate) fn r10(self) -> Ea {
         self.stack.offset(STACK_BYTES)
     }
 
     /// The struct_ops context.
+    #[inline]
     pub(crate) fn args(self) -> Ea {
         self.stack.offset(STACK_BYTES)
     }
 
     /// Room for a map key a frame.
+    #[inline]
     pub(crate) fn scratch(self) -> Ea {
         self.stack.offset(STACK_BYTES + ARGS_BYTES)
     }

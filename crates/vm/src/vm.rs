@@ -141,9 +141,12 @@ impl Vm {
     fn put_args(&mut self, at: Ea, args: &[u64]) {
         let raw = self.world.region().raw();
         for (i, &word) in args.iter().enumerate() {
+            // Volatile, because a call of memcpy takes longer than these few words.
             // SAFETY: a slot has room for `MAX_ARGS` aligned words within the region, and no
             // reference into the region is alive.
-            unsafe { raw.base.add((at.0 - BASE) as usize).cast::<u64>().add(i).write(word.to_le()) };
+            unsafe {
+                raw.base.add((at.0 - BASE) as usize).cast::<u64>().add(i).write_volatile(word.to_le());
+            }
         }
     }
 
@@ -194,6 +197,7 @@ impl Vm {
             scratch: Ea::NULL,
             job: Job::default(),
             value: 0,
+            refused: None,
             fault: None,
             panic: None,
         };
@@ -256,14 +260,17 @@ impl Vm {
         Progress::Failed { fault: *fault, usage: context.usage() }
     }
 
-    /// The CPU's next slot, or why there is none.
+    /// The CPU's next slot; nothing when the world is full.
     #[inline]
-    fn slot(&mut self, cpu: CpuId, function: u32) -> Result<Slot, Progress> {
+    fn slot(&mut self, cpu: CpuId) -> Option<Slot> {
         let depth = self.suspended[cpu.index()].len();
-        match self.stacks.slot(&mut self.world, cpu, depth) {
-            Some(slot) => Ok(slot),
-            None => Err(failed(self.code.fault(FaultKind::TooDeep, function, 0))),
-        }
+        self.stacks.slot(&mut self.world, cpu, depth)
+    }
+
+    /// There is no room for one more stack.
+    #[cold]
+    fn no_slot(&self, function: u32) -> Progress {
+        failed(self.code.fault(FaultKind::TooDeep, function, 0))
     }
 }
 
@@ -291,10 +298,7 @@ impl Engine for Vm {
     fn start<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, entry: Entry, args: &[u64]) -> Progress {
         assert!(args.len() <= MAX_ARGS, "a struct_ops callback has at most {MAX_ARGS} arguments");
         let function = self.code.entries[entry.0 as usize];
-        let slot = match self.slot(cpu, function) {
-            Ok(slot) => slot,
-            Err(progress) => return progress,
-        };
+        let Some(slot) = self.slot(cpu) else { return self.no_slot(function) };
         let at = slot.args();
         self.put_args(at, args);
         let job = Job { function, r10: slot.r10().0, args: [at.0, 0, 0, 0, 0] };
@@ -312,14 +316,11 @@ impl Engine for Vm {
             let kind = FaultKind::BadCall(format!("{function:#x} is no function of the object"));
             return failed(Fault { kind, program: String::new(), insn: 0, source: None });
         };
-        match self.slot(cpu, index) {
-            Ok(slot) => {
-                self.launch(host, cpu, slot, Job { function: index, r10: slot.r10().0, args })
-            }
-            Err(progress) => progress,
-        }
+        let Some(slot) = self.slot(cpu) else { return self.no_slot(index) };
+        self.launch(host, cpu, slot, Job { function: index, r10: slot.r10().0, args })
     }
 
+    #[inline]
     fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
         let fiber = self.suspended[cpu.index()].pop().expect("a callback of this CPU is suspended");
         self.enter(host, cpu, fiber)

@@ -59,7 +59,11 @@ fn arithmetic() -> impl Strategy<Value = Vec<Insn>> {
         .prop_map(|((op, class, dst, src), off, imm)| vec![insn(op << 4 | class, dst, src, off, imm)]);
     let neg = (any::<bool>(), reg())
         .prop_map(|(wide, dst)| vec![insn(if wide { 0x87 } else { 0x84 }, dst, 0, 0, 0)]);
-    let end = (proptest::sample::select(vec![0xd4u8, 0xdc, 0xd7]), reg(), proptest::sample::select(vec![16, 32, 64]))
+    let end = (
+        proptest::sample::select(vec![0xd4u8, 0xdc, 0xd7]),
+        reg(),
+        proptest::sample::select(vec![16, 32, 64]),
+    )
         .prop_map(|(code, dst, bits)| vec![insn(code, dst, 0, 0, bits)]);
     let constant = (reg(), interesting()).prop_map(|(dst, value)| imm64(dst, value).to_vec());
     prop_oneof![6 => plain, 1 => neg, 1 => end, 2 => constant]
@@ -124,7 +128,15 @@ fn calls() -> impl Strategy<Value = Vec<Insn>> {
 
 fn piece() -> impl Strategy<Value = Piece> {
     let conditions = vec![1u8, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13];
-    let skip = (proptest::sample::select(conditions), any::<bool>(), any::<bool>(), reg(), reg(), any::<i8>(), 0u8..4)
+    let skip = (
+        proptest::sample::select(conditions),
+        any::<bool>(),
+        any::<bool>(),
+        reg(),
+        reg(),
+        any::<i8>(),
+        0u8..4,
+    )
         .prop_map(|(op, wide, x, a, b, imm, over)| {
             let class = if wide { 5 } else { 6 } | if x { 8 } else { 0 };
             Piece::Skip(insn(op << 4 | class, a, b, 0, i32::from(imm)), over)
@@ -174,8 +186,7 @@ fn program() -> impl Strategy<Value = Object> {
     let function = |n| vec(piece(), 0..n).prop_map(|pieces| assemble(&pieces));
     (function(40), function(10), function(6)).prop_map(|(main, second, third)| {
         let mut o = object(vec![main, second, third]);
-        o.ksyms =
-            ["a", "b"].map(|name| Ksym { name: name.into(), is_function: false }).to_vec();
+        o.ksyms = ["a", "b"].map(|name| Ksym { name: name.into(), is_function: false }).to_vec();
         o
     })
 }

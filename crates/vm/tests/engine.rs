@@ -3,8 +3,8 @@
 mod common;
 
 use common::asm::{
-    add, add_r, call, exit, function, goto, helper, imm64, insn, jump, kfunc, load, mov, mov_r, seq, store_imm,
-    wide,
+    add, add_r, call, exit, function, goto, helper, imm64, insn, jump, kfunc, load, mov, mov_r, seq,
+    store_imm, wide,
 };
 use common::host::Mock;
 use common::{AnyLinker, MODES, config, done, load as load_vm, object, run, run_on};
@@ -120,7 +120,9 @@ fn check_fault(functions: Vec<Vec<Insn>>, kind: FaultKind, program: &str, insn: 
         for _ in 0..2 {
             let fault = Fault { kind: kind.clone(), program: program.into(), insn, source: None };
             match run(&mut vm, &mut Mock::default(), &[]) {
-                Progress::Failed { fault: f, usage } => assert_eq!((f, usage.insns), (fault, insns), "{mode:?}"),
+                Progress::Failed { fault: f, usage } => {
+                    assert_eq!((f, usage.insns), (fault, insns), "{mode:?}")
+                }
                 other => panic!("{mode:?}: {other:?}"),
             }
         }
@@ -130,7 +132,13 @@ fn check_fault(functions: Vec<Vec<Insn>>, kind: FaultKind, program: &str, insn: 
 #[test]
 fn programs_that_never_end_are_stopped() {
     check_fault(vec![vec![goto(-1), exit()]], FaultKind::NeverEnds, "f0", 0, 1001);
-    check_fault(vec![vec![mov(0, 0), add(0, 1), jump(5, 0, 0, -2), exit()]], FaultKind::NeverEnds, "f0", 2, 1001);
+    check_fault(
+        vec![vec![mov(0, 0), add(0, 1), jump(5, 0, 0, -2), exit()]],
+        FaultKind::NeverEnds,
+        "f0",
+        2,
+        1001,
+    );
     let callback = vec![mov(0, 0), exit()];
     let main = seq(&[&[mov(1, 8 << 20)], &function(2, 1), &[mov(3, 0), mov(4, 0), helper(181), exit()]]);
     check_fault(vec![main, callback], FaultKind::NeverEnds, "f0", 5, 1001);
@@ -166,7 +174,8 @@ fn poison_is_named_when_it_is_reached() {
     let mut object = object(vec![poisoned]);
     let missing = "struct task_struct has no field core_cookie".to_string();
     object.functions[0].poison = vec![Poison { insn: 2, missing: missing.clone() }];
-    let line = LineInfo { insn: 1, file: "a.bpf.c".into(), line: 12, text: "  return p->core_cookie;".into() };
+    let line =
+        LineInfo { insn: 1, file: "a.bpf.c".into(), line: 12, text: "  return p->core_cookie;".into() };
     object.functions[0].lines = vec![line];
     for mode in MODES {
         let mut vm = load_vm(&object, config(mode)).unwrap();
@@ -260,7 +269,10 @@ fn malformed_code_does_not_load() {
     check_load(vec![imm64(0, 0)[0]], "function `f0`, instruction 0: ld_imm64 lacks its second half");
     check_load(vec![mov(10, 0), exit()], "function `f0`, instruction 0: r10 is read-only");
     check_load(vec![mov_r(0, 11), exit()], "function `f0`, instruction 0: there is no register r11");
-    check_load(vec![insn(0xff, 0, 0, 0, 0), exit()], "function `f0`, instruction 0: 0xff is not a known instruction");
+    check_load(
+        vec![insn(0xff, 0, 0, 0, 0), exit()],
+        "function `f0`, instruction 0: 0xff is not a known instruction",
+    );
     check_load(vec![call(1), exit()], "function `f0`, instruction 0: there is no function number 1");
     check_load(vec![kfunc(9), exit()], "function `f0`, instruction 0: there is no kfunc number 9");
     check_load(

@@ -35,7 +35,8 @@ fn plausible(insns: Vec<Insn>) -> Vec<Insn> {
     let mut kept: Vec<Insn> = insns
         .into_iter()
         .filter(|&insn| {
-            let jump_free = Insn { off: if insn.code & 7 >= 5 && insn.code & 7 <= 6 { 0 } else { insn.off }, ..insn };
+            let jump_free =
+                Insn { off: if insn.code & 7 >= 5 && insn.code & 7 <= 6 { 0 } else { insn.off }, ..insn };
             insn.code != 0x18 && insn.code != 6 && Code::compile(&object(vec![vec![jump_free, exit]])).is_ok()
         })
         .collect();

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::asm::{add, add_r, exit, function, helper, insn, jump, load, mov, mov_r, seq, store, store_imm, wide};
+use common::asm::{
+    add, add_r, exit, function, helper, insn, jump, load, mov, mov_r, seq, store, store_imm, wide,
+};
 use common::host::Mock;
 use common::{MODES, config, done, load as load_vm, object, run};
 use keel_abi::bpf::{FaultKind, MapId, Progress, World};
@@ -46,7 +48,8 @@ fn check(functions: Vec<Vec<Insn>>, expected: (u64, u64)) {
 
 #[test]
 fn global_data_is_at_its_address() {
-    let main = seq(&[&wide(1, PSEUDO_MAP_VALUE, 1, 8), &[load(8, 0, 1, 0), load(8, 2, 1, 8), add_r(0, 2), exit()]]);
+    let main =
+        seq(&[&wide(1, PSEUDO_MAP_VALUE, 1, 8), &[load(8, 0, 1, 0), load(8, 2, 1, 8), add_r(0, 2), exit()]]);
     check(vec![main], (17, 5));
 }
 

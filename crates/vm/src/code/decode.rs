@@ -93,7 +93,9 @@ impl Decoder<'_> {
     fn load_immediate(&mut self, insn: Insn) -> Result<Op, Wrong> {
         match insn.code >> 5 {
             0 if insn.code == LD_IMM64 => {}
-            1 | 2 => return Err(Wrong::Unsupported(format!("the packet load instruction {:#04x}", insn.code))),
+            1 | 2 => {
+                return Err(Wrong::Unsupported(format!("the packet load instruction {:#04x}", insn.code)));
+            }
             _ => return unknown(insn),
         }
         let Some(second) = self.function.insns.get(self.at as usize + 1) else {

@@ -95,19 +95,64 @@ pub(crate) enum Callee {
 /// One instruction. Targets index the same function's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    Alu { wide: bool, op: Alu, dst: u8, src: Operand },
+    Alu {
+        wide: bool,
+        op: Alu,
+        dst: u8,
+        src: Operand,
+    },
     /// A constant.
-    Const { dst: u8, value: u64 },
+    Const {
+        dst: u8,
+        value: u64,
+    },
     /// An address that differs from one `Vm` to the next, from the table of addresses.
-    Address { dst: u8, slot: u32 },
-    Load { dst: u8, base: u8, off: i32, size: Size, signed: bool },
-    Store { base: u8, off: i32, size: Size, src: Operand },
-    Atomic { base: u8, off: i32, size: Size, op: Atomic, src: u8, fetch: bool },
-    Jump { target: u32, site: u32 },
-    Branch { wide: bool, cond: Cond, a: u8, b: Operand, target: u32, site: u32 },
+    Address {
+        dst: u8,
+        slot: u32,
+    },
+    Load {
+        dst: u8,
+        base: u8,
+        off: i32,
+        size: Size,
+        signed: bool,
+    },
+    Store {
+        base: u8,
+        off: i32,
+        size: Size,
+        src: Operand,
+    },
+    Atomic {
+        base: u8,
+        off: i32,
+        size: Size,
+        op: Atomic,
+        src: u8,
+        fetch: bool,
+    },
+    Jump {
+        target: u32,
+        site: u32,
+    },
+    Branch {
+        wide: bool,
+        cond: Cond,
+        a: u8,
+        b: Operand,
+        target: u32,
+        site: u32,
+    },
     /// Jumps when the callback has used up its loops.
-    MayGoto { target: u32, site: u32 },
-    Call { callee: Callee, site: u32 },
+    MayGoto {
+        target: u32,
+        site: u32,
+    },
+    Call {
+        callee: Callee,
+        site: u32,
+    },
     Exit,
     /// The second slot of `ld_imm64`; nothing reaches it.
     Hole,

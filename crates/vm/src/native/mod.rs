@@ -96,9 +96,7 @@ fn new_module() -> Result<JITModule, String> {
     ] {
         flags.set(name, value).map_err(|e| e.to_string())?;
     }
-    let isa = cranelift_native::builder()?
-        .finish(settings::Flags::new(flags))
-        .map_err(|e| e.to_string())?;
+    let isa = cranelift_native::builder()?.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())?;
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
     symbols::addresses(&mut builder);
     Ok(JITModule::new(builder))
