@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it stops. After a number of enqueues it queues nothing any more, of whatever task.
+ * Fault: it stops. After a number of enqueues it queues nothing any more but kernel threads, which
+ * a real kernel needs to find out.
  */
 #include "keel.h"
 
 LICENSE;
 
 #define SHARED_DSQ 1
+#define PF_KTHREAD 0x00200000
+
 const volatile u64 stop_after = 500;
 static u64 nr_enqueued;
 
@@ -14,7 +17,7 @@ struct exit_record exit_record;
 
 CALLBACK(void, stall_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	if (__sync_fetch_and_add(&nr_enqueued, 1) < stop_after)
+	if (__sync_fetch_and_add(&nr_enqueued, 1) < stop_after || p->flags & PF_KTHREAD)
 		insert(p, SHARED_DSQ, SCX_SLICE_DFL, enq_flags);
 }
 

@@ -67,7 +67,8 @@ impl Store {
         make(&base.join("cache/archives/partial"))?;
         let sources = own_sources().ok_or_else(|| {
             Stop::Unavailable(
-                "this machine's apt names no Debian mirror to fetch kernels from; run ./x vm on Debian".into(),
+                "this machine's apt names no Debian mirror to fetch kernels from; run ./x vm on Debian"
+                    .into(),
             )
         })?;
         let line = format!("deb [{}] {} {suite} main\n", sources.options, sources.mirror);
@@ -106,7 +107,8 @@ impl Store {
         let output = self.apt("apt-cache", package.suite).arg("pkgnames").arg(package.prefix).output();
         let output = output.map_err(|e| Stop::Failed(format!("apt-cache cannot be run: {e}")))?;
         let names = String::from_utf8_lossy(&output.stdout).into_owned();
-        let fits = |name: &&str| middle(name, package).is_some_and(|m| !m.contains("cloud") && !m.contains("rt"));
+        let fits =
+            |name: &&str| middle(name, package).is_some_and(|m| !m.contains("cloud") && !m.contains("rt"));
         let newest = names.lines().filter(fits).max_by_key(|name| numbers(name));
         newest.map(str::to_owned).ok_or_else(|| {
             let Package { suite, prefix, suffix } = package;
@@ -164,7 +166,8 @@ fn succeed(mut command: Command, what: &str) -> Result<(), Stop> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let why = said.lines().find(|line| line.starts_with("E:")).or(said.lines().last()).unwrap_or("it said nothing");
+    let why =
+        said.lines().find(|line| line.starts_with("E:")).or(said.lines().last()).unwrap_or("it said nothing");
     Err(Stop::Unavailable(format!("could not {what}: {why}")))
 }
 
@@ -185,16 +188,27 @@ mod tests {
         let check = |text: &str, mirror: Option<&str>| {
             assert_eq!(parse_sources(text).map(|s| s.mirror).as_deref(), mirror, "{text}");
         };
-        check("Types: deb\n# URIs: http://old/debian\nURIs: http://a.test/debian\nSuites: x\n", Some("http://a.test/debian"));
-        check("deb http://s.test/debian-security x main\ndeb [a=b] http://b.test/debian/ x main\n", Some("http://b.test/debian/"));
+        check(
+            "Types: deb\n# URIs: http://old/debian\nURIs: http://a.test/debian\nSuites: x\n",
+            Some("http://a.test/debian"),
+        );
+        check(
+            "deb http://s.test/debian-security x main\ndeb [a=b] http://b.test/debian/ x main\n",
+            Some("http://b.test/debian/"),
+        );
         check("deb https://c.test/node x main\n", None);
     }
 
     #[test]
     fn the_newest_fitting_package_is_taken() {
         let package = Package { suite: "s", prefix: "linux-image-6.18.", suffix: "-cloud-amd64" };
-        let names = ["linux-image-6.18.9+deb13-cloud-amd64", "linux-image-6.18.15+deb13-cloud-amd64", "linux-image-6.18.20+deb13-amd64"];
-        let newest = names.iter().filter(|name| middle(name, &package).is_some()).max_by_key(|name| numbers(name));
+        let names = [
+            "linux-image-6.18.9+deb13-cloud-amd64",
+            "linux-image-6.18.15+deb13-cloud-amd64",
+            "linux-image-6.18.20+deb13-amd64",
+        ];
+        let newest =
+            names.iter().filter(|name| middle(name, &package).is_some()).max_by_key(|name| numbers(name));
         assert_eq!(newest, Some(&names[1]));
         let tool = Package { suite: "s", prefix: "bpftool", suffix: "" };
         assert!(middle("bpftool", &tool).is_some() && middle("bpftool-dbg", &tool).is_none());

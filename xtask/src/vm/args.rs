@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn arguments_are_read_or_refused_by_name() {
-        let parse = |words: &str| Args::parse(&words.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let parse =
+            |words: &str| Args::parse(&words.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         let names = |args: Args| args.kernels().iter().map(|kernel| kernel.version).collect::<Vec<_>>();
         assert!(parse("--help").unwrap().is_none());
         assert_eq!(names(parse("").unwrap().unwrap()), ["6.18", "7.2"]);

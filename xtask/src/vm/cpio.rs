@@ -35,7 +35,8 @@ impl Archive {
 
     fn entry(&mut self, path: &str, mode: u32, data: &[u8]) {
         self.entries += 1;
-        let (name_len, len) = (path.len() as u32 + 1, u32::try_from(data.len()).expect("files of under 4 GiB"));
+        let (name_len, len) =
+            (path.len() as u32 + 1, u32::try_from(data.len()).expect("files of under 4 GiB"));
         // Inode, mode, owner, group, links, time, size, two devices of two numbers, name, checksum.
         let words = [self.entries, mode, 0, 0, 1, 0, len, 0, 0, 0, 0, name_len, 0];
         self.bytes.extend_from_slice(b"070701");
@@ -66,7 +67,8 @@ mod tests {
         archive.link("c", "a/b");
         let bytes = archive.finish();
         assert_eq!(bytes.len() % 4, 0);
-        let headers: Vec<_> = bytes.windows(6).enumerate().filter(|(_, w)| w == b"070701").map(|(i, _)| i).collect();
+        let headers: Vec<_> =
+            bytes.windows(6).enumerate().filter(|(_, w)| w == b"070701").map(|(i, _)| i).collect();
         assert_eq!(headers.len(), 4);
         assert!(headers.iter().all(|at| at % 4 == 0));
     }

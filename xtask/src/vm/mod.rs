@@ -64,7 +64,7 @@ fn check(args: &Args) -> Result<(), Stop> {
     let mut outcomes = Vec::new();
     for kernel in args.kernels() {
         let image = kernels::image(&mut store, kernel)?;
-        let root = root::build(&tool, &objects, args.seconds())?;
+        let root = root::build(&tool, &objects, &expected, args.seconds())?;
         println!("Linux {}", image.release);
         let begun = Instant::now();
         let log = qemu::boot(&image.vmlinuz, &root, args.limit)?;
@@ -81,6 +81,8 @@ fn check(args: &Args) -> Result<(), Stop> {
     match failed.as_slice() {
         [] => Ok(()),
         [one] => Err(format!("{} did not hold on Linux {}", one.object, one.kernel).into()),
-        several => Err(format!("{} objects did not hold; the lines marked FAIL say why", several.len()).into()),
+        several => {
+            Err(format!("{} objects did not hold; the lines marked FAIL say why", several.len()).into())
+        }
     }
 }
