@@ -37,7 +37,7 @@ pub const PAGE_BYTES: u64 = 4096;
 pub const HUGE_BYTES: u64 = 2 << 20;
 
 /// What a region reserves unless told otherwise, in bytes of address space.
-pub const DEFAULT_CAPACITY: u64 = 64 << 30;
+pub const DEFAULT_CAPACITY: u64 = 16 << 30;
 
 /// The host would not give address space.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
