@@ -52,7 +52,6 @@ pub(crate) struct Kernel {
     pub(crate) queue: EventQueue,
     /// The latest moment that anything has been done at; never goes back.
     pub(crate) now: Instant,
-    pub(crate) end: Instant,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,

@@ -87,7 +87,6 @@ impl Kernel {
         let mut kernel = Self {
             queue: EventQueue::new(topology.cpus()),
             now: Instant::ZERO,
-            end: Instant::NEVER,
             cpus,
             tasks: Tasks::default(),
             queues: Queues::new(topology),
@@ -113,6 +112,7 @@ impl Kernel {
             machine: setup.machine,
             workload: setup.workload,
         };
+        kernel.idle.set_per_node(setup.scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
         kernel.mirror_idle_tasks(world);
         kernel.tell_start(&setup.scheduler.name);
         kernel.arm_starts();

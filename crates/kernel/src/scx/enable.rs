@@ -75,7 +75,6 @@ impl<E: Engine> Sim<E> {
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
         let first = self.k.cpu(c).clock + half;
         self.k.queue.push(first, timer_number::WATCHDOG);
-        let _ = Irq::Watchdog;
     }
 
     /// The scheduler has failed or asked to go: whatever it is still owed on this CPU is done, and

@@ -17,7 +17,7 @@ pub(crate) use idling::write_mask;
 use crate::setup::Scheduler;
 use keel_abi::bpf::{Ea, Entry};
 use keel_abi::scx::{self, Op, ops_flags};
-use keel_abi::{Instant, Span};
+use keel_abi::Span;
 
 /// Where a scheduler is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,6 @@ pub(crate) struct Scx {
     pub(crate) scratch: Ea,
     /// Where BPF sees the idle masks: of CPUs, and of whole cores.
     pub(crate) idle_masks: Option<(Ea, Ea)>,
-    pub(crate) watchdog_at: Instant,
 }
 
 impl Scx {
@@ -67,7 +66,6 @@ impl Scx {
             bypassing: false,
             scratch: Ea::NULL,
             idle_masks: None,
-            watchdog_at: Instant::NEVER,
         }
     }
 
