@@ -1,6 +1,7 @@
 //! Prints what callbacks cost: nanoseconds each, on either engine.
 //!
 //! `cargo run --release -p keel-vm --example bench`
+#![allow(clippy::disallowed_types, reason = "it measures the machine that it runs on")]
 
 use keel_abi::bpf::{CallSite, Ea, Engine, Entry, FuncId, Host, Progress, Reply, World};
 use keel_abi::lines::{LineCosts, Transfers};

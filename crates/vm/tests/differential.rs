@@ -178,13 +178,20 @@ fn assemble(pieces: &[Piece]) -> Vec<Insn> {
         }
     }
     let mut code = bodies.concat();
+    // R0 depends on every register, so that none goes wrong unseen.
+    for reg in 1..10 {
+        code.extend([insn(0x27, 0, 0, 0, 31), insn(0x0f, 0, reg, 0, 0)]);
+    }
     code.push(exit());
     code
 }
 
 fn program() -> impl Strategy<Value = Object> {
     let function = |n| vec(piece(), 0..n).prop_map(|pieces| assemble(&pieces));
-    (function(40), function(10), function(6)).prop_map(|(main, second, third)| {
+    let start = vec((6u8..10, interesting()), 4)
+        .prop_map(|regs| regs.into_iter().flat_map(|(reg, value)| imm64(reg, value)).collect::<Vec<_>>());
+    (start, function(40), function(10), function(6)).prop_map(|(mut main, rest, second, third)| {
+        main.extend(rest);
         let mut o = object(vec![main, second, third]);
         o.ksyms = ["a", "b"].map(|name| Ksym { name: name.into(), is_function: false }).to_vec();
         o

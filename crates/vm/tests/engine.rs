@@ -1,4 +1,5 @@
 //! Suspension, nesting, faults and load errors, on each engine.
+#![allow(clippy::disallowed_methods, reason = "whole runs go to threads, so that is tested")]
 
 mod common;
 

@@ -20,7 +20,7 @@ use cranelift_codegen::{Context, ir};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use std::sync::Mutex;
+use std::mem::ManuallyDrop;
 use symbols::Symbols;
 
 /// Bytes of the process's stack that a translated function may use: eight of them fit a fiber.
@@ -29,17 +29,22 @@ const MAX_FRAME_BYTES: u32 = 24 << 10;
 /// An object's native code.
 pub(crate) struct Native {
     table: Box<[NativeFn]>,
-    /// Owns the memory that the code lies in; taken when it is freed.
-    module: Mutex<Option<JITModule>>,
+    _module: Owner,
 }
+
+/// Owns the memory that the code lies in.
+struct Owner(ManuallyDrop<JITModule>);
+
+// SAFETY: nothing reaches the module through a shared reference; it is only dropped.
+unsafe impl Sync for Owner {}
 
 impl Native {
     /// Translates every function.
     pub(crate) fn translate(code: &Code) -> Result<Self, LoadError> {
         let broken = LoadError::NoNative;
         let mut module = new_module().map_err(broken)?;
-        let symbols = Symbols::define(&mut module).map_err(|e| broken(e.to_string()))?;
-        let ids = declare(&mut module, code).map_err(|e| broken(e.to_string()))?;
+        let symbols = Symbols::define(&mut module).map_err(broken)?;
+        let ids = declare(&mut module, code).map_err(broken)?;
         let mut work = Work { context: module.make_context(), builder: FunctionBuilderContext::new() };
         for (function, &id) in code.functions.iter().zip(&ids) {
             define(&mut module, &symbols, &ids, function, id, &mut work)
@@ -55,7 +60,7 @@ impl Native {
                 unsafe { std::mem::transmute::<*const u8, NativeFn>(at) }
             })
             .collect();
-        Ok(Self { table, module: Mutex::new(Some(module)) })
+        Ok(Self { table, _module: Owner(ManuallyDrop::new(module)) })
     }
 
     /// Per function its code.
@@ -64,17 +69,11 @@ impl Native {
     }
 }
 
-impl Drop for Native {
+impl Drop for Owner {
     fn drop(&mut self) {
-        let module = match self.module.get_mut() {
-            Ok(module) => module.take(),
-            Err(poisoned) => poisoned.into_inner().take(),
-        };
-        if let Some(module) = module {
-            // SAFETY: every Vm that runs this code, and so every fiber with a frame of it, holds
-            // the `Code` that owns `self`, so nothing executes it any more.
-            unsafe { module.free_memory() };
-        }
+        // SAFETY: the module is taken only here, once. Every Vm that runs its code, and so every
+        // fiber with a frame of it, holds the `Code` that owns it, so nothing executes it any more.
+        unsafe { ManuallyDrop::take(&mut self.0).free_memory() };
     }
 }
 
@@ -110,10 +109,13 @@ fn signature(module: &JITModule) -> ir::Signature {
     signature
 }
 
-fn declare(module: &mut JITModule, code: &Code) -> cranelift_module::ModuleResult<Vec<FuncId>> {
+fn declare(module: &mut JITModule, code: &Code) -> Result<Vec<FuncId>, String> {
     let signature = signature(module);
     (0..code.functions.len())
-        .map(|i| module.declare_function(&format!("bpf{i}"), Linkage::Local, &signature))
+        .map(|i| {
+            let name = format!("bpf{i}");
+            module.declare_function(&name, Linkage::Local, &signature).map_err(|e| e.to_string())
+        })
         .collect()
 }
 

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{AbiParam, Function, InstBuilder, Signature, types::I
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module, ModuleResult};
+use cranelift_module::{FuncId, Linkage, Module};
 
 /// The engine's functions, as the module knows them.
 pub(super) struct Symbols {
@@ -44,10 +44,10 @@ pub(super) fn addresses(builder: &mut JITBuilder) {
 
 impl Symbols {
     /// Declares the engine's functions and defines the stubs.
-    pub(super) fn define(module: &mut JITModule) -> ModuleResult<Self> {
+    pub(super) fn define(module: &mut JITModule) -> Result<Self, String> {
         let mut import = |name: &str, params: usize, returns: usize| {
             let signature = plain(module, params, returns);
-            module.declare_function(name, Linkage::Import, &signature)
+            module.declare_function(name, Linkage::Import, &signature).map_err(|e| e.to_string())
         };
         let touch = import("touch", 3, 0)?;
         let bounds = import("out_of_bounds", 1, 0)?;
@@ -84,10 +84,10 @@ fn stub(
     params: usize,
     target: FuncId,
     last: Option<i64>,
-) -> ModuleResult<FuncId> {
+) -> Result<FuncId, String> {
     let mut signature = plain(module, params, 0);
     signature.call_conv = CallConv::PreserveAll;
-    let id = module.declare_function(name, Linkage::Local, &signature)?;
+    let id = module.declare_function(name, Linkage::Local, &signature).map_err(|e| e.to_string())?;
     let mut context = Context::for_function(Function::new());
     context.func.signature = signature;
     let mut scratch = FunctionBuilderContext::new();
@@ -102,6 +102,6 @@ fn stub(
     b.ins().return_(&[]);
     b.seal_all_blocks();
     b.finalize(module.target_config());
-    module.define_function(id, &mut context)?;
+    module.define_function(id, &mut context).map_err(|e| format!("{e:?}"))?;
     Ok(id)
 }
