@@ -16,7 +16,7 @@ fn storage(kind: u32, value_size: u32) -> MapDef {
 }
 
 fn world() -> VmWorld {
-    let maps = [storage(TASK_STORAGE, 24), storage(TASK_STORAGE, 200), storage(CGRP_STORAGE, 8)];
+    let maps = [storage(TASK_STORAGE, 24), storage(TASK_STORAGE, 256), storage(CGRP_STORAGE, 8)];
     world_of(&maps, false).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn owners_share_neither_bytes_nor_lines() {
     let ids = [0, 1, 2, 63, 64, 1023, 1024, 1025, 3071, 3072, 100_000, (1 << 20) - 1, 1 << 20];
     let mut spans = Vec::new();
     for id in ids {
-        for (map, size) in [(TASKS, 24), (OTHERS, 200)] {
+        for (map, size) in [(TASKS, 24), (OTHERS, 256)] {
             let at = world.storage_get(map, Task(id), true, Ea::NULL).unwrap();
             assert_eq!(at.0 % 8, 0);
             assert_eq!(world.slice(at, size), Some(&vec![0; size as usize][..]));
@@ -86,7 +86,7 @@ fn the_wrong_owner_or_map_has_nothing() {
 #[test]
 fn a_value_is_where_it_was_in_every_run() {
     let run = |checked| {
-        let maps = [storage(TASK_STORAGE, 24), storage(TASK_STORAGE, 200)];
+        let maps = [storage(TASK_STORAGE, 24), storage(TASK_STORAGE, 256)];
         let mut world = world_of(&maps, checked).unwrap();
         let mut get = |map, id| world.storage_get(map, Task(id), true, Ea::NULL).unwrap();
         [get(TASKS, 3), get(OTHERS, 5000), get(TASKS, 20_000), get(OTHERS, 0)]
