@@ -1,7 +1,7 @@
 //! Helpers and kfuncs: what a scheduler can ask of the kernel.
 //!
-//! A call is a boundary: before it is served, whatever any other CPU has to do earlier in virtual
-//! time is done. Every call costs what [`crate::cost`] says, beside the lines and locks it touches.
+//! A call that touches what other CPUs can touch is a boundary: before it is served, whatever any
+//! other CPU has to do earlier in virtual time is done. Every call costs what [`crate::cost`] says, beside the lines and locks it touches.
 
 mod cpu;
 mod cpumask;
@@ -47,16 +47,20 @@ impl<W: World> Host<W> for Kernel {
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply {
         let c = site.cpu;
         let at = self.moment_of(c, &site);
-        if !site.again && self.is_ahead(c, at) {
-            self.cpu(c).clock = at;
-            return Reply::Suspend;
+        let f = table::ALL.get(func.0 as usize).copied();
+        let op = self.callback(c).op;
+        if f.is_none_or(|f| f.is_boundary(op)) {
+            if !site.again && self.is_ahead(c, at) {
+                self.cpu(c).clock = at;
+                return Reply::Suspend;
+            }
+            self.now = self.now.max(at);
         }
         self.cpu(c).clock = at;
-        self.now = self.now.max(at);
         if let Some(value) = self.callback(c).reply.take() {
             return Reply::Value(value);
         }
-        let Some(&f) = table::ALL.get(func.0 as usize) else {
+        let Some(f) = f else {
             return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
         };
         let (op, is_timer) = (self.callback(c).op, self.callback(c).is_timer);
@@ -133,8 +137,8 @@ impl Kernel {
             | F::MapPeek => self.serve_map(w, c, f, a),
             F::StorageGet => self.storage_get(w, a),
             F::StorageDelete => self.storage_delete(w, a),
-            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.now.as_ns().into(),
-            F::Jiffies => (self.now.as_ns() / 1_000_000).into(),
+            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.cpus[c.index()].clock.as_ns().into(),
+            F::Jiffies => (self.cpus[c.index()].clock.as_ns() / 1_000_000).into(),
             F::SmpId => u64::from(c.0).into(),
             F::NumaId => u64::from(self.machine.topology.place(c).node.0).into(),
             F::Prandom => self.prandom(),
@@ -161,7 +165,7 @@ impl Kernel {
             F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
             F::ErrorBstr | F::ExitBstr | F::DumpBstr => self.serve_print(w, c, f, a),
             F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
-            F::Now => self.now.as_ns().into(),
+            F::Now => self.cpus[c.index()].clock.as_ns().into(),
             F::TaskCpu
             | F::TaskRunning
             | F::TaskFromPid

@@ -207,6 +207,64 @@ functions! {
     }
 }
 
+impl F {
+    /// Can other CPUs tell when it is served? What only concerns the caller's own CPU, its own
+    /// task or nothing at all is served wherever the callback has got to. An insert is the caller's
+    /// own affair but for `ops.dispatch`, which may name anybody's task.
+    pub(super) fn is_boundary(self, op: Op) -> bool {
+        if op == Op::Dispatch
+            && matches!(
+                self,
+                Self::DsqInsertV1 | Self::DsqInsert | Self::DsqInsertVtimeV1 | Self::DsqInsertVtime
+            )
+        {
+            return true;
+        }
+        !matches!(
+            self,
+            Self::Ktime
+                | Self::KtimeBoot
+                | Self::KtimeCoarse
+                | Self::Jiffies
+                | Self::Now
+                | Self::Prandom
+                | Self::SmpId
+                | Self::NumaId
+                | Self::PidTgid
+                | Self::CurrentTask
+                | Self::CurrentTaskBtf
+                | Self::Loop
+                | Self::ForEachMapElem
+                | Self::Snprintf
+                | Self::Strncmp
+                | Self::StorageGet
+                | Self::RcuLock
+                | Self::RcuUnlock
+                | Self::PreemptDisable
+                | Self::PreemptEnable
+                | Self::IterNumNew
+                | Self::IterNumNext
+                | Self::IterNumDestroy
+                | Self::NrCpuIds
+                | Self::NrNodeIds
+                | Self::CpuNode
+                | Self::CpuperfCap
+                | Self::CpuperfCur
+                | Self::CpuperfSet
+                | Self::DsqInsertV1
+                | Self::DsqInsert
+                | Self::DsqInsertVtimeV1
+                | Self::DsqInsertVtime
+                | Self::DispatchNrSlots
+                | Self::DispatchCancel
+                | Self::TaskSetSlice
+                | Self::TaskSetVtime
+                | Self::TaskAcquire
+                | Self::TaskRelease
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,9 +15,9 @@ mod watchdog;
 pub(crate) use idling::write_mask;
 
 use crate::setup::Scheduler;
+use keel_abi::Span;
 use keel_abi::bpf::{Ea, Entry};
 use keel_abi::scx::{self, Op, ops_flags};
-use keel_abi::Span;
 
 /// Where a scheduler is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
