@@ -11,6 +11,9 @@ pub(crate) const LD_IMM64: u8 = 0x18;
 /// The opcode of a call.
 pub(crate) const CALL: u8 = 0x85;
 
+/// Functions at most.
+const MAX_FUNCTIONS: usize = 1 << 15;
+
 /// Where a function lies in the ELF file.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
@@ -43,6 +46,12 @@ impl Places {
             let size = elf.sections[section].data.len() as u64;
             if symbol.value.checked_add(symbol.size).is_none_or(|end| end > size) {
                 return Err(bad("its symbol reaches beyond its section"));
+            }
+            if places.len() >= MAX_FUNCTIONS {
+                return Err(ObjectError::TooLarge {
+                    what: "number of functions",
+                    limit: MAX_FUNCTIONS as u64,
+                });
             }
             let name = symbol.name.to_owned();
             let (start, len) = (symbol.value / SLOT, symbol.size / SLOT);

@@ -122,6 +122,9 @@ pub enum ObjectError {
         /// The member.
         member: String,
     },
+    /// Something that is sound, but not read.
+    #[error("the object has {0}, which is not supported")]
+    Unsupported(&'static str),
     /// A kfunc that the kernel lacks.
     #[error("the object needs the kfunc {0}, which the kernel doesn't have")]
     UnknownKfunc(String),
@@ -159,6 +162,7 @@ impl ObjectError {
             self,
             Self::StructOpsType { .. }
                 | Self::StructOpsMember { .. }
+                | Self::Unsupported(_)
                 | Self::UnknownKfunc(_)
                 | Self::KfuncPrototype(_)
                 | Self::UnknownKsym(_)

@@ -3,10 +3,14 @@
 use crate::ObjectError;
 use crate::btf::{Btf, TypeId};
 
+/// Code sections by name.
+type Code<'a> = std::collections::BTreeMap<&'a str, usize>;
+
 /// One section's records.
 #[derive(Debug)]
 pub(crate) struct Records<T> {
-    pub(crate) section: String,
+    /// Index into the ELF's sections.
+    pub(crate) section: usize,
     /// In the file's order.
     pub(crate) records: Vec<T>,
 }
@@ -49,7 +53,8 @@ pub(crate) struct Ext {
 }
 
 impl Ext {
-    pub(crate) fn parse(bytes: &[u8], btf: &Btf) -> Result<Ext, ObjectError> {
+    /// Parses the section; records of sections that are no code are left out.
+    pub(crate) fn parse(bytes: &[u8], btf: &Btf, code: &Code<'_>) -> Result<Ext, ObjectError> {
         if half(bytes, 0)? != 0xeb9f {
             return Err(ObjectError::BtfExt("it doesn't start as one"));
         }
@@ -67,13 +72,14 @@ impl Ext {
                 .and_then(|(start, end)| bytes.get(start..end))
                 .ok_or(ObjectError::BtfExt("a part lies outside it"))
         };
-        let functions =
-            records(part(8)?, btf, 8, |r| Ok(FuncRecord { offset: word(r, 0)?, ty: TypeId(word(r, 4)?) }))?;
-        let lines = records(part(16)?, btf, 16, |r| {
+        let functions = records(part(8)?, (btf, code), 8, |r| {
+            Ok(FuncRecord { offset: word(r, 0)?, ty: TypeId(word(r, 4)?) })
+        })?;
+        let lines = records(part(16)?, (btf, code), 16, |r| {
             let (offset, file, text, line) = (word(r, 0)?, word(r, 4)?, word(r, 8)?, word(r, 12)? >> 10);
             Ok(LineRecord { offset, file, text, line })
         })?;
-        let core = records(part(24)?, btf, 16, |r| {
+        let core = records(part(24)?, (btf, code), 16, |r| {
             let (offset, ty) = (word(r, 0)?, TypeId(word(r, 4)?));
             Ok(CoreRecord { offset, ty, access: word(r, 8)?, kind: word(r, 12)? })
         })?;
@@ -84,7 +90,7 @@ impl Ext {
 /// Records of `size` bytes or more each; later versions may append fields.
 fn records<T>(
     bytes: &[u8],
-    btf: &Btf,
+    (btf, code): (&Btf, &Code<'_>),
     size: usize,
     parse: impl Fn(&[u8]) -> Result<T, ObjectError>,
 ) -> Result<Vec<Records<T>>, ObjectError> {
@@ -98,14 +104,16 @@ fn records<T>(
     let mut rest = &bytes[4..];
     let mut sections = Vec::new();
     while !rest.is_empty() {
-        let section = btf.string(word(rest, 0)?)?.to_owned();
+        let section = code.get(btf.string(word(rest, 0)?)?);
         let count = word(rest, 4)? as usize;
         let bytes = count
             .checked_mul(stride)
             .and_then(|length| rest[8..].get(..length))
             .ok_or(ObjectError::BtfExt("it ends within its records"))?;
-        let records = bytes.chunks_exact(stride).map(&parse).collect::<Result<_, _>>()?;
-        sections.push(Records { section, records });
+        if let Some(&section) = section.filter(|_| count > 0) {
+            let records = bytes.chunks_exact(stride).map(&parse).collect::<Result<_, _>>()?;
+            sections.push(Records { section, records });
+        }
         rest = &rest[8 + bytes.len()..];
     }
     Ok(sections)

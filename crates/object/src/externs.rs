@@ -11,6 +11,9 @@ use crate::kconfig::Kconfig;
 use crate::relo::{CoreError, Pair, compatible};
 use crate::{LoadOptions, ObjectError};
 
+/// Externs at most.
+const MAX_EXTERNS: usize = 1 << 14;
+
 /// What an extern stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Extern {
@@ -68,6 +71,9 @@ impl Externs {
                     Extern::Kconfig(offset, size)
                 }
             };
+            if externs.by_name.len() >= MAX_EXTERNS {
+                return Err(ObjectError::TooLarge { what: "number of externs", limit: MAX_EXTERNS as u64 });
+            }
             externs.by_name.insert(symbol.name.to_owned(), found);
         }
         Ok(externs)

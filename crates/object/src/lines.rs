@@ -3,7 +3,6 @@
 use crate::ObjectError;
 use crate::btf::Btf;
 use crate::code::Places;
-use crate::elf::Elf;
 use crate::ext::{FuncRecord, LineRecord, Records};
 use crate::model::{Function, LineInfo};
 
@@ -12,7 +11,6 @@ const MAX_TEXT: usize = 32 << 20;
 
 /// Gives every function its lines.
 pub(crate) fn attach(
-    elf: &Elf<'_>,
     btf: &Btf,
     places: &Places,
     records: &[Records<LineRecord>],
@@ -20,10 +18,8 @@ pub(crate) fn attach(
 ) -> Result<(), ObjectError> {
     let mut text = 0;
     for group in records {
-        let code = |section: &crate::elf::Section<'_>| section.name == group.section && section.code;
-        let Some(section) = elf.sections.iter().position(code) else { continue };
         for record in &group.records {
-            let Some((function, insn)) = places.holding(section, u64::from(record.offset / 8)) else {
+            let Some((function, insn)) = places.holding(group.section, u64::from(record.offset / 8)) else {
                 continue;
             };
             let line = LineInfo {

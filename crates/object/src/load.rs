@@ -22,11 +22,11 @@ use crate::{LoadOptions, ObjectError, data, lines, maps, refer, relo, struct_ops
 pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object, ObjectError> {
     let elf = Elf::parse(bpf_object(bytes)?)?;
     let btf = match elf.section(".BTF") {
-        Some(section) => Btf::parse(section.data)?,
+        Some(section) => Btf::parse_without_index(section.data)?,
         None => Btf::default(),
     };
     let ext = match elf.section(".BTF.ext") {
-        Some(section) => Ext::parse(section.data, &btf)?,
+        Some(section) => Ext::parse(section.data, &btf, &elf.code_sections())?,
         None => Ext::default(),
     };
     let budget = Budget::new();
@@ -44,10 +44,11 @@ pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object,
         object.maps.push(map);
         object.maps.len() as u32 - 1
     });
-    object.variables = variables::collect(&elf, &btf, &section_maps, &object.maps);
+    let objects = elf.objects();
+    object.variables = variables::collect(&elf, &objects, &btf, &section_maps, &object.maps)?;
     variables::fill_constants(kernel, &object.variables, &mut object.maps);
 
-    relo::apply(pair, &elf, &places, &ext.core, &mut object.functions)?;
+    relo::apply(pair, &places, &ext.core, &mut object.functions)?;
     let parts = Parts {
         elf: &elf,
         places: &places,
@@ -55,15 +56,21 @@ pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object,
         kconfig,
         maps: &map_offsets,
         data: &section_maps,
+        budget: &budget,
     };
     refer::resolve(&parts, &mut object)?;
     for function in &object.functions {
         code::check(&function.name, &function.insns)?;
     }
     lines::check_functions(&btf, &ext.functions)?;
-    lines::attach(&elf, &btf, &places, &ext.lines, &mut object.functions)?;
-    let source =
-        struct_ops::Source { elf: &elf, btf: &btf, kernel, places: &places, programs: &object.programs };
+    lines::attach(&btf, &places, &ext.lines, &mut object.functions)?;
+    let source = struct_ops::Source {
+        elf: &elf,
+        objects: &objects,
+        pair,
+        places: &places,
+        programs: &object.programs,
+    };
     object.struct_ops = struct_ops::collect(&source)?;
     Ok(object)
 }

@@ -11,6 +11,10 @@ use crate::model::MapDef;
 
 /// The section of map definitions.
 const SECTION: &str = ".maps";
+/// Maps at most.
+const MAX_MAPS: usize = 4096;
+/// Members of a definition at most; there are a dozen kinds.
+const MAX_MEMBERS: usize = 64;
 /// `BPF_MAP_TYPE_PROG_ARRAY`, `_ARRAY_OF_MAPS`, `_HASH_OF_MAPS`.
 const PROG_ARRAY: u32 = 3;
 const MAPS_OF_MAPS: [u32; 2] = [12, 13];
@@ -29,10 +33,7 @@ pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<MapDef>) -> Resul
         return Ok(MapOffsets::default());
     };
     if !elf.sections[section].relocs.is_empty() {
-        return Err(ObjectError::Section {
-            section: SECTION.to_owned(),
-            why: "maps of maps whose entries are given at build time are not read",
-        });
+        return Err(ObjectError::Unsupported("a map of maps or programs whose entries it names itself"));
     }
     let types = variables(btf);
     let mut offsets = MapOffsets { section: Some(section), ..MapOffsets::default() };
@@ -40,6 +41,9 @@ pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<MapDef>) -> Resul
     for symbol in &elf.symbols {
         if symbol.section != Some(section) || symbol.kind != SymbolKind::Object {
             continue;
+        }
+        if maps.len() >= MAX_MAPS {
+            return Err(ObjectError::TooLarge { what: "number of maps", limit: MAX_MAPS as u64 });
         }
         let bad = |why: String| ObjectError::Map { map: symbol.name.to_owned(), why };
         let ty = types.get(symbol.name).ok_or_else(|| bad("its type isn't in BTF".to_owned()))?;
@@ -84,6 +88,9 @@ fn define(btf: &Btf, name: &str, ty: TypeId, outermost: bool) -> Result<(MapDef,
     let Kind::Struct(definition) = btf.kind(btf.skip_modifiers(ty)) else {
         return Err("its definition is no struct".to_owned());
     };
+    if definition.members.len() > MAX_MEMBERS {
+        return Err(format!("its definition has more than {MAX_MEMBERS} members"));
+    }
     let mut draft = Draft::default();
     draft.map.name = name.to_owned();
     // The kind comes first, since it says what `values` means.

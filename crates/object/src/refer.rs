@@ -1,6 +1,7 @@
 //! References between parts: relocations by symbol, and calls by distance.
 
 use crate::ObjectError;
+use crate::budget::Budget;
 use crate::code::{CALL, LD_IMM64, Places, SLOT};
 use crate::data::SectionMaps;
 use crate::elf::{Elf, Reloc, Section, Symbol};
@@ -21,6 +22,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) kconfig: Option<u32>,
     pub(crate) maps: &'a MapOffsets,
     pub(crate) data: &'a SectionMaps,
+    pub(crate) budget: &'a Budget,
 }
 
 /// Resolves every reference of every function.
@@ -155,6 +157,9 @@ impl Resolver<'_> {
             }
             Some(Extern::Null(missing)) => {
                 *insn = POISON;
+                // Texts of their own make it worth more than the few bytes of a relocation.
+                let spent = self.parts.budget.spend(missing.len() as u64);
+                spent.map_err(|_| ObjectError::TooComplex)?;
                 function.poison.push(Poison { insn: at as u32, missing: missing.clone() });
                 Ok(())
             }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::ObjectError;
 use crate::btf::{Btf, Kind, Struct, TypeId, essential_name};
 use crate::code::{Places, SLOT};
-use crate::elf::{Elf, Section, SymbolKind};
+use crate::elf::{Elf, Objects, Section};
 use crate::model::{Program, StructOps};
+use crate::relo::Pair;
 
 /// The sections that hold them; a question mark leaves it to user space whether they are used.
 const SECTIONS: [(&str, bool); 4] = [
@@ -17,12 +18,14 @@ const SECTIONS: [(&str, bool); 4] = [
 ];
 /// Members that are set, over all variables: far above any kernel's, far below what would hurt.
 const MAX_SET: usize = 4096;
+/// Bytes of a member that is set, at most.
+const MAX_MEMBER: usize = 4096;
 
 /// What variables are read from.
 pub(crate) struct Source<'a> {
     pub(crate) elf: &'a Elf<'a>,
-    pub(crate) btf: &'a Btf,
-    pub(crate) kernel: &'a Btf,
+    pub(crate) objects: &'a Objects<'a>,
+    pub(crate) pair: Pair<'a>,
     pub(crate) places: &'a Places,
     pub(crate) programs: &'a [Program],
 }
@@ -34,13 +37,10 @@ pub(crate) fn collect(source: &Source<'_>) -> Result<Vec<StructOps>, ObjectError
         let Some(index) = source.elf.sections.iter().position(|s| s.name == name) else { continue };
         let section = &source.elf.sections[index];
         let targets = targets(source, section)?;
-        for (variable, ty) in variables(source.btf, name) {
-            let symbol = source.elf.symbols.iter().find(|symbol| {
-                symbol.section == Some(index) && symbol.kind == SymbolKind::Object && symbol.name == variable
-            });
+        for (variable, ty) in variables(source.pair.local, name) {
             let bad =
                 |why: &str| ObjectError::StructOps { variable: variable.to_owned(), why: why.to_owned() };
-            let start = symbol.ok_or_else(|| bad("it has no symbol"))?.value;
+            let start = *source.objects.get(&(index, variable)).ok_or_else(|| bad("it has no symbol"))?;
             let reader = Reader { source, section, targets: &targets, variable, start };
             let budget = MAX_SET - found.iter().map(set).sum::<usize>().min(MAX_SET);
             found.push(reader.read(ty, link, budget)?);
@@ -93,11 +93,12 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&self, ty: TypeId, link: bool, budget: usize) -> Result<StructOps, ObjectError> {
-        let btf = self.source.btf;
+        let btf = self.source.pair.local;
         let ty = btf.skip_modifiers(ty);
         let Kind::Struct(definition) = btf.kind(ty) else { return Err(self.bad("it is no struct")) };
         let type_name = essential_name(btf.name(ty)).to_owned();
-        let kernel_type = self.source.kernel.find_kind(&type_name, |kind| matches!(kind, Kind::Struct(_)));
+        let kernel_type =
+            self.source.pair.kernel.find_kind(&type_name, |kind| matches!(kind, Kind::Struct(_)));
         let kernel_type = kernel_type.ok_or_else(|| ObjectError::StructOpsType {
             variable: self.variable.to_owned(),
             type_name: type_name.clone(),
@@ -124,13 +125,16 @@ impl Reader<'_> {
         kernel_type: TypeId,
         ops: &mut StructOps,
     ) -> Result<(), ObjectError> {
-        let (btf, member) = (self.source.btf, &definition.members[index]);
+        let (btf, member) = (self.source.pair.local, &definition.members[index]);
         let name = btf.member_name(member);
         let Some(size) = btf.size_of(member.ty) else { return Err(self.bad("a member has no size")) };
         let offset = self.start + u64::from(member.bit_offset / 8);
         if u64::from(member.bit_offset / 8) + u64::from(size) > u64::from(definition.size) {
             return Err(self.bad("a member reaches beyond its end"));
         }
+        // Members of a hostile type may all cover the same bytes.
+        let spent = self.source.pair.budget.spend(1 + u64::from(size) / 64);
+        spent.map_err(|_| ObjectError::TooComplex)?;
         let target = self.targets.get(&offset).filter(|_| size == 8);
         let bytes = &self.section.data[offset as usize..(offset + u64::from(size)) as usize];
         if target.is_none() && bytes.iter().all(|&byte| byte == 0) {
@@ -139,11 +143,17 @@ impl Reader<'_> {
         if member.bit_size > 0 || name.is_empty() {
             return Err(self.bad("it sets a bit-field or a member without a name, which is not read"));
         }
-        if self.source.kernel.field_of(kernel_type, name).is_none() {
+        if self.source.pair.kernel.field_of(kernel_type, name).is_none() {
             return Err(ObjectError::StructOpsMember {
                 variable: self.variable.to_owned(),
                 type_name: ops.type_name.clone(),
                 member: name.to_owned(),
+            });
+        }
+        if bytes.len() > MAX_MEMBER {
+            return Err(ObjectError::TooLarge {
+                what: "struct_ops member in bytes",
+                limit: MAX_MEMBER as u64,
             });
         }
         match target {

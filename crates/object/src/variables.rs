@@ -2,40 +2,50 @@
 
 use std::collections::BTreeMap;
 
+use crate::ObjectError;
 use crate::btf::{Btf, Kind, TypeId};
 use crate::data::{ARENA_SECTION, SectionMaps};
-use crate::elf::{Elf, SymbolKind};
+use crate::elf::{Elf, Objects};
 use crate::model::{MapDef, Variable};
 
+/// Variables at most.
+const MAX_VARIABLES: usize = 1 << 16;
+
 /// Every variable of global data that BTF names.
-pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, data: &SectionMaps, maps: &[MapDef]) -> Vec<Variable> {
-    let places = places(elf);
+pub(crate) fn collect(
+    elf: &Elf<'_>,
+    objects: &Objects<'_>,
+    btf: &Btf,
+    data: &SectionMaps,
+    maps: &[MapDef],
+) -> Result<Vec<Variable>, ObjectError> {
+    let sections: BTreeMap<&str, usize> =
+        elf.sections.iter().enumerate().map(|(index, section)| (section.name, index)).collect();
     let mut variables = Vec::new();
     for (id, ty) in btf.types() {
         let Kind::Datasec { vars, size } = &ty.kind else { continue };
-        let Some(section) = elf.sections.iter().position(|section| section.name == btf.name(id)) else {
-            continue;
-        };
+        let Some(&section) = sections.get(btf.name(id)) else { continue };
         let Some(map) = data.get(section).filter(|_| elf.sections[section].name != ARENA_SECTION) else {
             continue;
         };
         for var in vars {
             let Kind::Var { ty, .. } = btf.kind(var.ty) else { continue };
             // Compilers leave offsets to the linker; where a linker has set them, they are right.
-            let offset = match places.get(&(section, btf.name(var.ty))) {
+            let offset = match objects.get(&(section, btf.name(var.ty))) {
                 _ if *size != 0 => u64::from(var.offset),
                 Some(&offset) => offset,
                 None => continue,
             };
+            if variables.len() >= MAX_VARIABLES {
+                return Err(ObjectError::TooLarge {
+                    what: "number of variables",
+                    limit: MAX_VARIABLES as u64,
+                });
+            }
             variables.extend(variable(btf, btf.name(var.ty), *ty, (map, offset), maps));
         }
     }
-    variables
-}
-
-fn places<'a>(elf: &'a Elf<'_>) -> BTreeMap<(usize, &'a str), u64> {
-    let objects = elf.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Object);
-    objects.filter_map(|symbol| Some(((symbol.section?, symbol.name), symbol.value))).collect()
+    Ok(variables)
 }
 
 /// A variable, if it lies within its map.

@@ -13,7 +13,7 @@ impl Strings {
     fn bytes(&self, offset: u32) -> Option<&[u8]> {
         let rest = self.0.get(offset as usize..)?;
         let rest = &rest[..rest.len().min(MAX_NAME)];
-        Some(&rest[..rest.iter().position(|&byte| byte == 0)?])
+        std::ffi::CStr::from_bytes_until_nul(rest).ok().map(std::ffi::CStr::to_bytes)
     }
 
     pub(super) fn get(&self, offset: u32) -> Result<&str, BtfError> {

@@ -16,12 +16,20 @@ impl Btf {
     /// # Errors
     /// [`BtfError`], when anything in it is malformed.
     pub fn parse(bytes: &[u8]) -> Result<Btf, BtfError> {
+        let mut btf = Btf::parse_without_index(bytes)?;
+        btf.index();
+        Ok(btf)
+    }
+
+    /// Parses types that nobody looks up by name: an object's own.
+    ///
+    /// Sorting names that share their bytes could cost far more than the bytes themselves.
+    pub(crate) fn parse_without_index(bytes: &[u8]) -> Result<Btf, BtfError> {
         let (types, strings) = split(bytes)?;
         let strings = Strings(strings.to_vec());
         let types = parse_types(types, &strings)?;
-        let mut btf = Btf { strings, types, ..Btf::default() };
+        let btf = Btf { strings, types, ..Btf::default() };
         btf.check_references()?;
-        btf.index();
         Ok(btf)
     }
 

@@ -6,6 +6,8 @@ use crate::ObjectError;
 
 /// Between two objects of one section there is padding of less than this many bytes.
 const MAX_PADDING: usize = 64;
+/// Objects that are looked at, at most.
+const MAX_OBJECTS: usize = 64;
 
 /// The object's bytes: the file itself, or what it carries.
 ///
@@ -23,7 +25,8 @@ pub(crate) fn bpf_object(bytes: &[u8]) -> Result<&[u8], ObjectError> {
     let carried = headers.data(carried)?;
     let mut first = None;
     let mut rest = carried;
-    while let Some(start) = next_start(rest) {
+    for _ in 0..MAX_OBJECTS {
+        let Some(start) = next_start(rest) else { break };
         let candidate = &rest[start..];
         let Ok(headers) = Headers::parse(candidate) else { break };
         if headers.named().any(|(name, _)| name == ".struct_ops" || name == ".struct_ops.link") {

@@ -8,12 +8,14 @@ mod read;
 
 pub(crate) use carrier::bpf_object;
 
+use std::collections::BTreeMap;
+
 use crate::ObjectError;
 
 /// ELF's machine number of BPF.
 const EM_BPF: u16 = 247;
 /// An object's bytes at most.
-const MAX_OBJECT: usize = 64 << 20;
+const MAX_OBJECT: usize = 32 << 20;
 
 /// A BPF object's ELF.
 #[derive(Debug)]
@@ -73,7 +75,22 @@ pub(crate) struct Symbol<'a> {
     pub(crate) size: u64,
 }
 
+/// Where named objects lie: offsets by section and name.
+pub(crate) type Objects<'a> = BTreeMap<(usize, &'a str), u64>;
+
 impl Elf<'_> {
+    /// Code sections by name; of several with one name the first.
+    pub(crate) fn code_sections(&self) -> BTreeMap<&str, usize> {
+        let sections = self.sections.iter().enumerate().rev();
+        sections.filter(|(_, section)| section.code).map(|(index, section)| (section.name, index)).collect()
+    }
+
+    /// Every named object; names that statics of several files share stand for the last.
+    pub(crate) fn objects(&self) -> Objects<'_> {
+        let objects = self.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Object);
+        objects.filter_map(|symbol| Some(((symbol.section?, symbol.name), symbol.value))).collect()
+    }
+
     /// The section of that name; the first, if there are several.
     pub(crate) fn section(&self, name: &str) -> Option<&Section<'_>> {
         self.sections.iter().find(|section| section.name == name)

@@ -3,8 +3,8 @@
 use object::LittleEndian as Le;
 use object::elf::{
     self, ELFCLASS64, ELFDATA2LSB, FileHeader64, Rel64, SHF_ALLOC, SHF_EXECINSTR, SHN_UNDEF, SHT_NOBITS,
-    SHT_REL, SHT_SYMTAB, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION, SectionHeader64,
-    Sym64,
+    SHT_REL, SHT_RELA, SHT_SYMTAB, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION,
+    SectionHeader64, Sym64,
 };
 use object::read::elf::{FileHeader as _, Rel as _, SectionHeader as _, Sym as _};
 
@@ -132,6 +132,12 @@ fn parse_symbol<'a>(symbol: &Sym64<Le>, names: &'a [u8], sections: usize) -> Res
 }
 
 fn relocations(headers: &Headers<'_>, sections: &mut [Section<'_>]) -> Result<(), ObjectError> {
+    let with_addend = |h: &SectionHeader64<Le>| {
+        h.sh_type(Le) == SHT_RELA && sections.get(h.sh_info(Le) as usize).is_some_and(|s| s.alloc)
+    };
+    if headers.headers.iter().any(with_addend) {
+        return Err(ObjectError::Elf("its relocations have addends, which BPF's have not".to_owned()));
+    }
     let mut left = headers.bytes.len() / size_of::<Rel64<Le>>();
     for header in headers.headers.iter().filter(|header| header.sh_type(Le) == SHT_REL) {
         let relocs: &[Rel64<Le>] = header.data_as_array(Le, headers.bytes).map_err(broken)?;
@@ -152,8 +158,7 @@ fn string(table: &[u8], offset: u32) -> Option<&str> {
     }
     let rest = table.get(offset as usize..)?;
     let rest = &rest[..rest.len().min(MAX_NAME)];
-    let end = rest.iter().position(|&byte| byte == 0)?;
-    std::str::from_utf8(&rest[..end]).ok()
+    std::ffi::CStr::from_bytes_until_nul(rest).ok()?.to_str().ok()
 }
 
 fn broken(error: object::Error) -> ObjectError {

@@ -12,7 +12,6 @@ use super::{CoreError, malformed, missing};
 use crate::ObjectError;
 use crate::btf::{Kind, TypeId};
 use crate::code::Places;
-use crate::elf::Elf;
 use crate::ext::{CoreRecord, Records};
 use crate::model::{Function, Poison};
 
@@ -26,17 +25,14 @@ type Known = BTreeMap<(TypeId, u32, Ask), Outcome>;
 /// merely lacks is poisoned.
 pub(crate) fn apply(
     pair: Pair<'_>,
-    elf: &Elf<'_>,
     places: &Places,
     records: &[Records<CoreRecord>],
     functions: &mut [Function],
 ) -> Result<(), ObjectError> {
     let mut known = Known::new();
     for group in records {
-        let code = |(_, s): &(usize, &crate::elf::Section<'_>)| s.name == group.section && s.code;
-        let Some((section, _)) = elf.sections.iter().enumerate().find(code) else { continue };
         for record in &group.records {
-            let Some((function, at)) = places.holding(section, u64::from(record.offset / 8)) else {
+            let Some((function, at)) = places.holding(group.section, u64::from(record.offset / 8)) else {
                 continue;
             };
             let function = &mut functions[function];
@@ -70,7 +66,13 @@ fn apply_one(
     let key = (record.ty, record.access, ask);
     let outcome = match known.get(&key) {
         Some(outcome) => outcome.clone(),
-        None => known.entry(key).or_insert(resolve(pair, record.ty, access, ask)?).clone(),
+        None => {
+            let outcome = resolve(pair, record.ty, access, ask)?;
+            if let Outcome::Poison { missing } = &outcome {
+                pair.budget.spend(missing.len() as u64)?;
+            }
+            known.entry(key).or_insert(outcome).clone()
+        }
     };
     let missing = match outcome {
         Outcome::Poison { missing } => missing,
@@ -82,6 +84,7 @@ fn apply_one(
             missing::misread(pair.local, &spec)
         }
     };
+    pair.budget.spend(missing.len() as u64)?;
     poison(&mut function.insns, at);
     function.poison.push(Poison { insn: at as u32, missing });
     Ok(())

@@ -68,3 +68,19 @@ fn legacy_maps_are_refused_by_name() {
         "map old_style is defined in the legacy section maps; define it in .maps with BTF"
     );
 }
+
+#[test]
+fn entries_given_at_build_time_are_refused() {
+    let source = r#"
+        struct inner { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, int); __type(value, int); } first SEC(".maps");
+        struct {
+            __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); __uint(max_entries, 2); __type(key, int);
+            __array(values, struct inner);
+        } outer SEC(".maps") = { .values = { &first } };
+        SEC("syscall") long f(void *c) { return (long)&outer; }
+    "#;
+    assert_eq!(
+        refusal(source),
+        "the object has a map of maps or programs whose entries it names itself, which is not supported"
+    );
+}
