@@ -8,7 +8,7 @@ mod embed;
 
 pub use embed::embed;
 
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,6 +49,9 @@ pub enum Error {
     /// The result lacks what was asked for.
     #[error("the object has no section {0}")]
     NoSection(String),
+    /// There is no such setting.
+    #[error("the object has no read-only variable {0}")]
+    NoVariable(String),
 }
 
 /// A compiler for the sources under one folder.
@@ -120,6 +123,29 @@ pub fn section(object: &[u8], name: &str) -> Result<Vec<u8>, Error> {
     data.map(<[u8]>::to_vec).ok_or_else(|| Error::NoSection(name.to_owned()))
 }
 
+/// Gives a read-only variable (`const volatile`) of an object another value, as `--set` does in
+/// the simulated kernel: for loaders that cannot set one. The value is cut to the variable's size.
+///
+/// # Errors
+/// Where the object has no such variable in `.rodata`.
+pub fn set(object: &mut [u8], variable: &str, value: u64) -> Result<(), Error> {
+    let place = place_of(object, variable).filter(|place| place.len() <= 8);
+    let bytes = place.and_then(|place| object.get_mut(place));
+    let bytes = bytes.ok_or_else(|| Error::NoVariable(variable.to_owned()))?;
+    bytes.copy_from_slice(&value.to_le_bytes()[..bytes.len()]);
+    Ok(())
+}
+
+/// The bytes of the file that hold a variable of `.rodata`.
+fn place_of(object: &[u8], variable: &str) -> Option<std::ops::Range<usize>> {
+    let file = object::File::parse(object).ok()?;
+    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(variable))?;
+    let section = file.section_by_index(symbol.section_index()?).ok()?;
+    let (start, len) = section.file_range().filter(|_| section.name() == Ok(".rodata"))?;
+    let end = symbol.address().checked_add(symbol.size()).filter(|&end| end <= len)?;
+    Some((start + symbol.address()) as usize..(start + end) as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +167,19 @@ mod tests {
         assert!(section(&object, ".none").is_err());
         let place = here.path().as_os_str().as_encoded_bytes();
         assert!(!object.windows(place.len()).any(|w| w == place));
+    }
+
+    #[test]
+    fn a_setting_is_changed_in_place() {
+        let folder =
+            folder_with("const volatile int a = 1, b = 2; int c = 3;\nint f(void) { return a + b + c; }\n");
+        let mut object = Compiler::new(folder.path()).compile("a.bpf.c").unwrap();
+        set(&mut object, "b", 7).unwrap();
+        let words: Vec<u8> = [1i32, 7].iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(section(&object, ".rodata").unwrap(), words);
+        for absent in ["c", "d"] {
+            assert!(set(&mut object, absent, 0).unwrap_err().to_string().ends_with(absent));
+        }
     }
 
     #[test]

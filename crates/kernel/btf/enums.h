@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sched_ext's constants, as Linux 7.2 has them, and those of BPF that schedulers name. */
 #ifndef KEEL_KERNEL_ENUMS_H
 #define KEEL_KERNEL_ENUMS_H

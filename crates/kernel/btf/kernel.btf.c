@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Made into the simulated kernel's BTF: each kfunc as a function with the kernel's tag, and
  * one variable that names every type which no kfunc names.

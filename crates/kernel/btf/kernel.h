@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* All that BPF code can see of the simulated kernel. */
 #ifndef KEEL_KERNEL_H
 #define KEEL_KERNEL_H

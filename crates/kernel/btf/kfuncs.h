@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The kfuncs of the simulated kernel, with the prototypes that Linux 7.2's BTF shows: without
  * the argument that the verifier adds. Whoever includes this says what a kfunc becomes:
@@ -79,7 +79,6 @@ KFUNC(struct bpf_cpumask *, bpf_cpumask_acquire, struct bpf_cpumask *cpumask)
 KFUNC(void, bpf_cpumask_release, struct bpf_cpumask *cpumask)
 KFUNC(u32, bpf_cpumask_first, const struct cpumask *cpumask)
 KFUNC(u32, bpf_cpumask_first_zero, const struct cpumask *cpumask)
-KFUNC(u32, bpf_cpumask_first_and, const struct cpumask *src1, const struct cpumask *src2)
 KFUNC(void, bpf_cpumask_set_cpu, u32 cpu, struct bpf_cpumask *cpumask)
 KFUNC(void, bpf_cpumask_clear_cpu, u32 cpu, struct bpf_cpumask *cpumask)
 KFUNC(bool, bpf_cpumask_test_cpu, u32 cpu, const struct cpumask *cpumask)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * struct sched_ext_ops and what its callbacks are handed, as Linux 7.2 has them: every member,
  * in the kernel's order. Objects name members; one that is missing here cannot be loaded.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The kernel types that BPF code can see, as they lie in the simulated kernel's memory.
  *

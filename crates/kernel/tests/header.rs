@@ -161,3 +161,11 @@ fn kfuncs_carry_the_tag() {
         assert!(btf.function(absent).is_none(), "{absent}");
     }
 }
+
+#[test]
+fn every_kfunc_of_the_header_is_served() {
+    let btf = btf();
+    let tagged = btf.functions().filter(|function| btf.has_tag(function.id, "bpf_kfunc"));
+    let absent: Vec<_> = tagged.map(|f| f.name).filter(|name| keel_kernel::kfunc(name).is_none()).collect();
+    assert_eq!(absent, [""; 0], "declared but not served");
+}

@@ -44,7 +44,7 @@ impl Outcome {
         };
         outcome.fault = match (found, row.outcome) {
             (None, _) => Some("the guest never finished with it".to_owned()),
-            (Some(found), expected::Outcome::Survives) => outcome.survives(found),
+            (Some(found), expected::Outcome::Survives) => outcome.survives(found, object.scheduler()),
             (Some(found), expected::Outcome::Refused) => outcome.refused(found, &row),
             (Some(found), expected::Outcome::Ended) => outcome.ended(found, &row),
             (Some(found), expected::Outcome::Hangs) => {
@@ -63,9 +63,8 @@ impl Outcome {
         Some(format!("not {step}: {}", why()))
     }
 
-    fn survives(&mut self, found: &Found) -> Option<String> {
-        let name = self.object.clone();
-        let ended = || ending(found, &name).unwrap_or_else(|| "the kernel does not say why".into());
+    fn survives(&mut self, found: &Found, name: &str) -> Option<String> {
+        let ended = || ending(found, name).unwrap_or_else(|| "the kernel does not say why".into());
         let fault = self.step(fact(found, "registered") == "0", "verified", || said(found));
         let attached = fact(found, "state") == "enabled" && fact(found, "ops") == name;
         let fault = fault.or_else(|| self.step(attached, "attached", ended));
@@ -73,7 +72,7 @@ impl Outcome {
         let gone = fact(found, "gone");
         let fault =
             fault.or_else(|| self.step(gone == "disabled", "detached", || format!("its state is '{gone}'")));
-        fault.or_else(|| complaint(found, &name).map(|line| format!("the kernel complains: {line}")))
+        fault.or_else(|| complaint(found, name).map(|line| format!("the kernel complains: {line}")))
     }
 
     fn refused(&mut self, found: &Found, row: &Row) -> Option<String> {
@@ -145,7 +144,7 @@ fn complaint<'a>(found: &'a Found, name: &str) -> Option<&'a String> {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.fault.is_some() { "FAIL" } else { "ok  " };
-        write!(f, "{state} {:<14} {}", self.object, self.steps.join(", "))?;
+        write!(f, "{state} {:<21} {}", self.object, self.steps.join(", "))?;
         if !self.words.is_empty() {
             write!(f, ": {}", self.words)?;
         }

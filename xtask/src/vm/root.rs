@@ -19,11 +19,14 @@ pub(super) fn build(
     for folder in ["bin", "dev", "lib", "lib64", "obj", "proc", "sys", "tmp"] {
         archive.folder(folder);
     }
-    archive.program("bin/busybox", &read(&busybox()?)?);
+    let (busybox, bpftool) = (busybox()?, tool.join("usr/sbin/bpftool"));
+    archive.program("bin/busybox", &read(&busybox)?);
     archive.link("bin/sh", "busybox");
-    let bpftool = tool.join("usr/sbin/bpftool");
     archive.program("bin/bpftool", &read(&bpftool)?);
-    for library in libraries(&bpftool)? {
+    let mut needed = [libraries(&busybox)?, libraries(&bpftool)?].concat();
+    needed.sort();
+    needed.dedup();
+    for library in needed {
         let name = library.file_name().and_then(|name| name.to_str()).expect("ldd prints names");
         let place = if name.starts_with("ld-linux") { "lib64" } else { "lib" };
         archive.program(&format!("{place}/{name}"), &read(&library)?);
@@ -41,13 +44,13 @@ fn busybox() -> Result<PathBuf, Failure> {
     found.ok_or_else(|| "there is no busybox for the guest; install busybox-static".to_owned())
 }
 
-/// The shared libraries of a program, the loader included.
+/// The shared libraries of a program, the loader included; none of one that is linked statically.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>, Failure> {
     let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();
     let output = output.map_err(|e| format!("ldd cannot be run: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if let Some(line) = text.lines().find(|line| line.contains("not found")) {
-        return Err(format!("bpftool needs a library that is not installed: {}", line.trim()));
+        return Err(format!("{} needs a library that is not installed: {}", program.display(), line.trim()));
     }
     let paths = text.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
     Ok(paths.map(PathBuf::from).collect())
