@@ -3,11 +3,13 @@
 
 use crate::tree::root;
 use crate::{Failure, cargo};
+use keel_bpfc::Compiler;
 use std::process::Command;
 
-/// A plain scheduler, and one that leaves cores idle on purpose.
+/// A plain scheduler, and the source and object of one that leaves cores idle on purpose.
 const GOOD: &str = "fifo";
-const WASTEFUL: &str = "wasteful";
+const WASTEFUL_SOURCE: &str = "tests/objects/wasteful.bpf.c";
+const WASTEFUL: &str = "out/wasteful.bpf.o";
 /// What both run, where, for how long.
 const SCENE: &[&str] = &["--workload", "mix-64", "--machine", "64", "--duration", "2s", "--seed", "1"];
 /// The picture, from the root.
@@ -18,6 +20,10 @@ pub(crate) fn run() -> Result<(), Failure> {
     eprintln!("x: building keel (some minutes the first time)");
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     std::fs::create_dir_all(root().join("out")).map_err(|e| format!("the folder out cannot be made: {e}"))?;
+    let compiler = Compiler::new(root()).include("schedulers/include").include("crates/kernel/btf");
+    let object = compiler.compile(WASTEFUL_SOURCE).map_err(|e| e.to_string())?;
+    std::fs::write(root().join(WASTEFUL), object)
+        .map_err(|e| format!("{WASTEFUL} cannot be written: {e}"))?;
     keel(&["compare", &format!("{GOOD},{WASTEFUL}")])?;
     println!();
     keel(&["sim", WASTEFUL, "--report", PICTURE])?;

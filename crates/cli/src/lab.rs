@@ -34,6 +34,9 @@ pub(crate) const REAL: Lab = Lab {
     workloads: keel_lab::workloads::list,
     workload: keel_lab::workloads::built_in,
     made_workload: keel_lab::workloads::made,
-    read_workload: keel_lab::workloads::read,
+    read_workload: |name, text, machine| {
+        let (workload, remarks) = keel_lab::workloads::read(name, text, machine)?;
+        Ok((workload, remarks.iter().map(ToString::to_string).collect()))
+    },
     run: keel_lab::run::run,
 };

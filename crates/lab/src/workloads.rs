@@ -27,6 +27,26 @@ pub fn built_in(name: &str) -> Option<&'static str> {
     keel_workload::built_in(name)
 }
 
+/// How a mix is asked for.
+pub const MIX: &str = "mix:TASKS:LOAD[:JITTER]";
+
+/// The mix of running and sleeping tasks that a name like `mix:1000:80:40` asks for: so many tasks, which together want LOAD percent of
+/// the machine, lengths varying by JITTER percent. `None` where it is no such name.
+pub fn made(name: &str, machine: &Machine) -> Option<Result<Workload, LabError>> {
+    let numbers: Option<Vec<u32>> =
+        name.strip_prefix("mix:")?.split(':').map(|number| number.parse().ok()).collect();
+    let (tasks, load, jitter) = match numbers.as_deref() {
+        Some(&[tasks, load]) => (tasks, load, 0),
+        Some(&[tasks, load, jitter]) => (tasks, load, jitter),
+        _ => (0, 0, 0),
+    };
+    let good = (1..=keel_workload::MAX_INSTANCES).contains(&tasks) && (1..=10_000).contains(&load);
+    Some(match u8::try_from(jitter) {
+        Ok(jitter @ 0..=100) if good => Ok(keel_workload::mix(tasks, machine.topology.cpus(), load, jitter)),
+        _ => Err(LabError::BadInput(format!("'{name}': write {MIX}, as in mix:1000:80:40"))),
+    })
+}
+
 /// The workload that an rt-app JSON describes, for a machine whose CPUs its affinities must be
 /// among; `name` is the file's, for messages. With it come notes on what was ignored.
 pub fn read(name: &str, text: &str, machine: &Machine) -> Result<(Workload, Vec<Warning>), LabError> {
@@ -36,6 +56,22 @@ pub fn read(name: &str, text: &str, machine: &Machine) -> Result<(Workload, Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mixes_are_made_to_measure() {
+        let check = |name, expected: Option<bool>| {
+            let made = made(name, &crate::machines::of_cpus(4));
+            assert_eq!(made.map(|made| made.is_ok()), expected, "{name}");
+        };
+        check("mix:16:80:40", Some(true));
+        check("mix:16:125", Some(true));
+        check("mix-64", None);
+        for bad in
+            ["mix:", "mix:16", "mix:0:80", "mix:16:80:101", "mix:x:80", "mix:1:2:3:4", "mix:9999999999:80"]
+        {
+            check(bad, Some(false));
+        }
+    }
 
     #[test]
     fn every_workload_is_described_and_read() {

@@ -38,7 +38,7 @@ fn unguarded() -> Result<Vec<String>, Failure> {
 /// Sources of the rooms, tests apart.
 fn is_part_of_a_run(path: &str) -> bool {
     let of_room = |room: &&str| path.starts_with(&format!("crates/{room}/src/"));
-    ROOMS.iter().any(|room| of_room(room)) && !path.ends_with("tests.rs") && !path.contains("/tests/")
+    ROOMS.iter().any(of_room) && !path.ends_with("tests.rs") && !path.contains("/tests/")
 }
 
 /// Is it an attribute that allows what the list bans?
