@@ -14,11 +14,12 @@ pub mod outcome;
 pub mod run;
 pub mod schedulers;
 pub mod spec;
+pub mod variables;
 pub mod workloads;
 
 pub use compare::compare;
 pub use error::LabError;
 pub use machines::Machine;
 pub use outcome::{Counters, Outcome, Overhead};
-pub use run::{Progress, run};
+pub use run::{Progress, run, run_and_read};
 pub use spec::{Engine, RunSpec, SchedulerSource};

@@ -106,7 +106,7 @@ pub(crate) fn engine(spec: &RunSpec, object: &Object) -> Result<Vm, LabError> {
 fn load_error(name: &str, error: &LoadError) -> LabError {
     let text = format!("{name}: {error}");
     match error {
-        LoadError::Unsupported { .. } => LabError::Unsupported(text),
+        _ if error.is_unsupported() => LabError::Unsupported(text),
         LoadError::Translation { .. } => LabError::Bug(text),
         _ => LabError::BadInput(text),
     }

@@ -4,6 +4,7 @@ use crate::error::LabError;
 use crate::load;
 use crate::outcome::{Counters, Outcome, Overhead};
 use crate::spec::RunSpec;
+use crate::variables::{self, Value};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Span};
 use keel_kernel::{Exit, Setup, SetupError, Sim, State};
@@ -29,6 +30,16 @@ pub fn run(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
+    run_and_read(spec, sink, progress).map(|(outcome, _)| outcome)
+}
+
+/// As [`run`], and gives the scheduler's global variables as it left them; none where the kernel
+/// refused to attach it.
+pub fn run_and_read(
+    spec: &RunSpec,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Outcome, Vec<Value>), LabError> {
     let object = load::object(spec)?;
     let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
     let vm = load::engine(spec, &object)?;
@@ -36,12 +47,13 @@ pub fn run(
         Setup { machine: spec.machine.clone(), workload: spec.workload.clone(), scheduler, seed: spec.seed };
     let mut sim = match Sim::new(vm, setup, sink.wants()) {
         Ok(sim) => sim,
-        Err(SetupError::Refused(why)) => return Ok(refused(why)),
+        Err(SetupError::Refused(why)) => return Ok((refused(why), Vec::new())),
         Err(e @ SetupError::NoRoom(_)) => return Err(LabError::BadInput(e.to_string())),
     };
     go_on(&mut sim, spec.duration, sink, progress);
     sim.finish(sink);
-    Ok(outcome(&mut sim))
+    let variables = variables::read(&object, sim.engine().world_ref());
+    Ok((outcome(&mut sim), variables))
 }
 
 fn go_on(sim: &mut Sim<Vm>, duration: Span, sink: &mut dyn Sink, progress: &mut dyn FnMut(Progress)) {

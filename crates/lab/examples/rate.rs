@@ -1,0 +1,110 @@
+//! One run to be measured: `rate CPUS TASKS LOAD_PERCENT MS SINK`, with `fifo`, a mix with 50 %
+//! jitter, and SINK one of `none`, `judge` (all checks) and `trace` (written to /dev/null).
+//!
+//! Prints one line, `name value` by turns: what was counted, what it took of this process' user
+//! CPU time (not of the wall's, which other programs lengthen), and its peak memory.
+#![forbid(unsafe_code)]
+
+use keel_abi::Span;
+use keel_check::{Figures, Judge};
+use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource, machines, schedulers};
+use keel_trace::{NullSink, Sink, Writer};
+use std::time::Duration;
+
+const JITTER_PERCENT: u8 = 50;
+const USAGE: &str = "usage: rate CPUS TASKS LOAD_PERCENT MS none|judge|trace";
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [cpus, tasks, load, ms, sink] = args.as_slice() else { panic!("{USAGE}") };
+    let number = |text: &String| text.parse::<u32>().unwrap_or_else(|_| panic!("{text}: {USAGE}"));
+    let spec = spec(number(cpus), number(tasks), number(load), number(ms));
+    let before = used();
+    let outcome = match sink.as_str() {
+        "none" => run(&spec, &mut NullSink),
+        "judge" => {
+            let mut judge = Judge::new(Figures::with_costs());
+            let outcome = run(&spec, &mut judge);
+            std::hint::black_box(judge.judgement());
+            outcome
+        }
+        "trace" => {
+            let file = std::fs::File::create("/dev/null").expect("/dev/null can be written");
+            let mut writer = Writer::new(file);
+            let outcome = run(&spec, &mut writer);
+            writer.finish().expect("/dev/null takes everything");
+            outcome
+        }
+        other => panic!("{other}: {USAGE}"),
+    };
+    let user = used().user_since(&before);
+    println!(
+        "switches {} wakeups {} callbacks {} suspensions {} bpf_insns {} user_ns {} peak_rss_bytes {}",
+        outcome.counters.switches,
+        outcome.counters.wakeups,
+        outcome.counters.callbacks,
+        outcome.counters.suspensions,
+        outcome.overhead.instructions,
+        user.as_nanos(),
+        peak_rss_bytes(),
+    );
+}
+
+fn spec(cpus: u32, tasks: u32, load_percent: u32, ms: u32) -> RunSpec {
+    let bytes = schedulers::built_in("fifo").expect("fifo is built in");
+    RunSpec {
+        scheduler: SchedulerSource { name: "fifo".into(), bytes: bytes.into() },
+        settings: Vec::new(),
+        workload: keel_workload::mix(tasks, cpus, load_percent, JITTER_PERCENT),
+        machine: machines::of_cpus(cpus),
+        duration: Span::from_ms(u64::from(ms)),
+        seed: 1,
+        engine: Engine::Native,
+        checked: false,
+    }
+}
+
+fn run(spec: &RunSpec, sink: &mut dyn Sink) -> Outcome {
+    let outcome = keel_lab::run(spec, sink, &mut |_| {}).expect("our own inputs are right");
+    assert!(outcome.is_good(), "{}", outcome.message);
+    outcome
+}
+
+/// What a process has used so far.
+struct Used {
+    /// On a CPU, in user and system mode.
+    cpu: Duration,
+    user_ticks: u64,
+    system_ticks: u64,
+}
+
+fn used() -> Used {
+    let read = |file| std::fs::read_to_string(file).expect("Linux tells it");
+    let first = read("/proc/self/schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok());
+    // Behind the name, which may hold anything, in brackets, utime and stime are the 12th and 13th.
+    let stat = read("/proc/self/stat");
+    let mut fields = stat.rsplit(')').next().unwrap_or("").split_whitespace().skip(11);
+    let mut ticks = || fields.next().and_then(|n| n.parse().ok()).expect("a number of ticks");
+    Used {
+        cpu: Duration::from_nanos(first.expect("nanoseconds come first")),
+        user_ticks: ticks(),
+        system_ticks: ticks(),
+    }
+}
+
+impl Used {
+    /// User CPU time since `before`: ticks are coarse, so they only tell user from system time.
+    fn user_since(&self, before: &Self) -> Duration {
+        let user = self.user_ticks - before.user_ticks;
+        let all = user + self.system_ticks - before.system_ticks;
+        let share = if all == 0 { 1.0 } else { user as f64 / all as f64 };
+        self.cpu.saturating_sub(before.cpu).mul_f64(share)
+    }
+}
+
+fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("VmHWM is in KiB") * 1024
+}

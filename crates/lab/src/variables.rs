@@ -1,0 +1,26 @@
+//! The scheduler's global variables, as it left them.
+
+use keel_object::{Object, Variable};
+use keel_vm::memory::VmWorld;
+
+/// A global integer, boolean or enum of the object: its name, and its value, sign-extended to 64
+/// bits where its type is signed.
+pub type Value = (String, u64);
+
+/// All of them, in the object's order. Variables that are arrays, structs or pointers are left out.
+pub(crate) fn read(object: &Object, world: &VmWorld) -> Vec<Value> {
+    object
+        .variables
+        .iter()
+        .filter_map(|variable| Some((variable.name.clone(), value(variable, world)?)))
+        .collect()
+}
+
+fn value(variable: &Variable, world: &VmWorld) -> Option<u64> {
+    let signed = variable.signed?;
+    let bytes = world.read_variable(keel_abi::bpf::MapId(variable.map), variable.offset, variable.size)?;
+    let mut word = [0; 8];
+    word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    let (value, unused) = (u64::from_le_bytes(word), 64 - 8 * bytes.len() as u32);
+    Some(if signed { ((value << unused) as i64 >> unused) as u64 } else { value })
+}

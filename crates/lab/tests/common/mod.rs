@@ -1,0 +1,75 @@
+//! What the tests of whole runs share: objects, specs, traces.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part")]
+
+use keel_abi::Span;
+use keel_abi::task::Workload;
+use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, schedulers, workloads};
+use keel_trace::Writer;
+
+/// The built-in fifo.
+pub fn fifo() -> SchedulerSource {
+    source("fifo", schedulers::built_in("fifo").expect("fifo is built in"))
+}
+
+/// A scheduler from its bytes.
+pub fn source(name: &str, bytes: &[u8]) -> SchedulerSource {
+    SchedulerSource { name: name.to_owned(), bytes: bytes.into() }
+}
+
+/// One of the objects in tests/objects, compiled.
+pub fn object(name: &str) -> SchedulerSource {
+    let compiler =
+        keel_bpfc::Compiler::new("../..").include("schedulers/include").include("crates/kernel/btf");
+    let bytes = compiler.compile(format!("tests/objects/{name}.bpf.c")).unwrap_or_else(|e| panic!("{e}"));
+    source(name, &bytes)
+}
+
+/// A machine file's machine.
+pub fn machine(text: &str) -> Machine {
+    machines::read("m.toml", text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Two nodes of two cores of two threads each.
+pub fn two_nodes() -> Machine {
+    machine(
+        "name = 'two nodes'\n\
+         [topology]\n\
+         nodes = 2\n\
+         llcs_per_node = 1\n\
+         cores_per_llc = 2\n\
+         threads_per_core = 2\n",
+    )
+}
+
+/// A workload file's workload.
+pub fn workload(text: &str, machine: &Machine) -> Workload {
+    workloads::read("w.json", text, machine).unwrap_or_else(|e| panic!("{e}")).0
+}
+
+/// A run by native code.
+pub fn spec(
+    scheduler: SchedulerSource,
+    workload: Workload,
+    machine: Machine,
+    duration_ms: u64,
+    seed: u64,
+) -> RunSpec {
+    RunSpec {
+        scheduler,
+        settings: Vec::new(),
+        workload,
+        machine,
+        duration: Span::from_ms(duration_ms),
+        seed,
+        engine: Engine::Native,
+        checked: false,
+    }
+}
+
+/// A run's whole trace, byte by byte, and how it ended.
+pub fn trace(spec: &RunSpec) -> (Vec<u8>, Outcome) {
+    let mut writer = Writer::new(Vec::new());
+    let outcome = keel_lab::run(spec, &mut writer, &mut |_| {})
+        .unwrap_or_else(|e| panic!("{} with seed {}: {e}", spec.scheduler.name, spec.seed));
+    (writer.finish().unwrap_or_else(|e| panic!("seed {}: {e}", spec.seed)), outcome)
+}

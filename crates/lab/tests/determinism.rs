@@ -1,0 +1,113 @@
+//! The same spec gives the same bytes: again, on any number of threads, by either engine, in every
+//! build and on every host.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::{fifo, source, spec, trace, two_nodes, workload};
+use keel_abi::Span;
+use keel_lab::{Engine, RunSpec};
+
+const SEED: u64 = 42;
+const BUSY: &str = include_str!("data/busy.json");
+/// `fifo` without its DWARF, kept as bytes so that no compiler's choice of instructions counts:
+/// `llvm-strip-19 -g` of what clang made of schedulers/fifo.bpf.c.
+const KEPT_FIFO: &[u8] = include_bytes!("data/fifo.bpf.o");
+/// The hash of [`kept`]'s trace. It changes with every rule, cost or event that changes. Where
+/// that is meant, run the test, check that both engines and `--release` agree with what it
+/// prints, write that here, and say in the commit what changed it.
+const KEPT_HASH: u64 = 0x5895_7730_82be_6ba7;
+
+fn busy(seed: u64) -> RunSpec {
+    let machine = two_nodes();
+    spec(fifo(), workload(BUSY, &machine), machine, 200, seed)
+}
+
+fn kept() -> RunSpec {
+    RunSpec { scheduler: source("kept fifo", KEPT_FIFO), duration: Span::from_ms(50), ..busy(SEED) }
+}
+
+/// Traces of equal runs must be equal; where they part is told, not their thousands of bytes.
+fn same(what: &str, seed: u64, one: &[u8], other: &[u8]) {
+    let parted = one.iter().zip(other).position(|(a, b)| a != b);
+    let at = parted.or((one.len() != other.len()).then(|| one.len().min(other.len())));
+    let lengths = (one.len(), other.len());
+    assert!(
+        at.is_none(),
+        "{what}, seed {seed}: traces of {lengths:?} bytes part at byte {}",
+        at.unwrap_or(0)
+    );
+}
+
+/// FNV-1a.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[test]
+fn a_run_repeats_and_does_something() {
+    let (first, outcome) = trace(&busy(SEED));
+    let (again, outcome_again) = trace(&busy(SEED));
+    same("twice", SEED, &first, &again);
+    assert_eq!(outcome, outcome_again, "seed {SEED}");
+    assert!(outcome.is_good(), "seed {SEED}: {}", outcome.message);
+    let counters = outcome.counters;
+    assert!(counters.switches > 1_000 && counters.wakeups > 1_000, "seed {SEED}: {counters:?}");
+    assert!(counters.suspensions > 100, "seed {SEED}: callbacks must overlap: {counters:?}");
+    assert!(outcome.overhead.lock_wait > Span::ZERO, "seed {SEED}: locks must be contended");
+}
+
+#[test]
+fn nobody_who_listens_changes_a_run() {
+    let (_, heard) = trace(&busy(SEED));
+    let silent = keel_lab::run(&busy(SEED), &mut keel_trace::NullSink, &mut |_| {});
+    assert_eq!(silent, Ok(heard), "seed {SEED}");
+}
+
+#[test]
+fn threads_of_the_host_change_nothing() {
+    let traces = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be had");
+        let specs = [busy(SEED), RunSpec { duration: Span::from_ms(70), ..busy(SEED) }];
+        pool.install(|| keel_lab::compare(&specs, 3, |spec| trace(spec).0))
+    };
+    let (alone, together) = (traces(1), traces(2));
+    assert_eq!(alone.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
+    for (number, (one, other)) in alone.iter().flatten().zip(together.iter().flatten()).enumerate() {
+        same("1 and 2 threads", SEED + number as u64 % 3, one, other);
+    }
+    same("compared and alone", SEED, &alone[0][0], &trace(&busy(SEED)).0);
+}
+
+#[test]
+fn both_engines_make_the_same_run() {
+    for seed in [SEED, 7] {
+        let native = trace(&busy(seed));
+        for checked in [false, true] {
+            let interpreted = trace(&RunSpec { engine: Engine::Interpreter, checked, ..busy(seed) });
+            same("native and interpreted", seed, &native.0, &interpreted.0);
+            assert_eq!(native.1, interpreted.1, "seed {seed}, checked {checked}");
+        }
+    }
+}
+
+#[test]
+fn another_seed_makes_another_run() {
+    let (one, other) = (trace(&busy(SEED)).0, trace(&busy(SEED + 1)).0);
+    assert!(one != other, "seeds {SEED} and {} give the same {} bytes", SEED + 1, one.len());
+}
+
+#[test]
+fn every_build_and_host_gives_the_kept_bytes() {
+    for engine in [Engine::Native, Engine::Interpreter] {
+        let (bytes, outcome) = trace(&RunSpec { engine, ..kept() });
+        let found = hash(&bytes);
+        assert!(
+            found == KEPT_HASH,
+            "seed {SEED}, {engine:?}: the trace of {} bytes has hash {found:#x}, not {KEPT_HASH:#x}: {outcome:?}",
+            bytes.len()
+        );
+    }
+}
