@@ -10,7 +10,7 @@ LICENSE;
 #define SHARED_DSQ 1
 #define PF_KTHREAD 0x00200000
 
-const volatile u64 stop_after = 500;
+const volatile u64 stop_after = 200;
 static u64 nr_enqueued;
 
 struct exit_record exit_record;

@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 pub fn embed(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> Result<(), Error> {
     println!("cargo::rerun-if-env-changed={CLANG}");
     let mut rows = String::new();
-    for source in sources(&compiler.root.join(folder))? {
-        let name = source.trim_end_matches(".bpf.c");
-        let object = compiler.compile(Path::new(folder).join(&source))?;
+    for name in compiler.names(folder)? {
+        let object = compiler.compile(format!("{folder}/{name}.bpf.c"))?;
         write(&out.join(format!("{name}.bpf.o")), &object)?;
         let _ =
             writeln!(rows, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bpf.o\"))),");
@@ -28,17 +27,6 @@ pub fn embed(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> Resu
         println!("cargo::rerun-if-changed={}", compiler.root.join(watched).display());
     }
     Ok(())
-}
-
-fn sources(folder: &Path) -> Result<Vec<String>, Error> {
-    let failed = |why| Error::File { path: folder.to_owned(), why };
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
-        names.extend(name.to_str().filter(|name| name.ends_with(".bpf.c")).map(str::to_owned));
-    }
-    names.sort();
-    Ok(names)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {

@@ -98,6 +98,22 @@ impl Compiler {
         Err(Error::Refused { source_file: self.root.join(source), diagnostics })
     }
 
+    /// The names, without `.bpf.c`, of the sources in `folder`, relative to the root, in
+    /// alphabetical order.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub fn names(&self, folder: &str) -> Result<Vec<String>, Error> {
+        let path = self.root.join(folder);
+        let entries = std::fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let entries = entries.map_err(|why| Error::File { path, why })?;
+        let files = entries.iter().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<_> =
+            files.filter_map(|file| Some(file.strip_suffix(".bpf.c")?.to_owned())).collect();
+        names.sort();
+        Ok(names)
+    }
+
     fn command(&self, source: &Path) -> Command {
         let mut command = Command::new(&self.clang);
         command.current_dir(&self.root);

@@ -144,7 +144,7 @@ fn complaint<'a>(found: &'a Found, name: &str) -> Option<&'a String> {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.fault.is_some() { "FAIL" } else { "ok  " };
-        write!(f, "{state} {:<21} {}", self.object, self.steps.join(", "))?;
+        write!(f, "{state} {:<23} {}", self.object, self.steps.join(", "))?;
         if !self.words.is_empty() {
             write!(f, ": {}", self.words)?;
         }
