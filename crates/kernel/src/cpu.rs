@@ -43,6 +43,20 @@ pub(crate) struct Callback {
     pub(crate) is_timer: bool,
 }
 
+impl Callback {
+    /// Stands for none.
+    pub(crate) const NONE: Self = Self {
+        op: Op::Exit,
+        subject: TaskId::IDLE,
+        began: Instant::ZERO,
+        charged_ps: 0,
+        direct_subject: DirectSubject::None,
+        reply: None,
+        spin: None,
+        is_timer: false,
+    };
+}
+
 /// Who may be dispatched directly from this callback (`direct_dispatch_task`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirectSubject {
@@ -106,8 +120,11 @@ pub(crate) struct Cpu {
     pub(crate) parked: bool,
     /// What is left to do in the kernel, last first.
     pub(crate) stack: Vec<Frame>,
-    /// Callbacks in progress, outermost first.
-    pub(crate) callbacks: Vec<Callback>,
+    /// The callback in progress, if any; the innermost.
+    pub(crate) callback: Callback,
+    /// The callbacks that it is nested in, outermost first; and below them one that stands for
+    /// none.
+    pub(crate) outer: Vec<Callback>,
     /// What the last callback returned.
     pub(crate) returned: u64,
     /// Interrupts that came.
@@ -147,7 +164,8 @@ impl Cpu {
             in_user: true,
             parked: false,
             stack: Vec::with_capacity(16),
-            callbacks: Vec::with_capacity(2),
+            callback: Callback::NONE,
+            outer: Vec::with_capacity(2),
             returned: 0,
             inbox: VecDeque::new(),
             farewells: VecDeque::new(),
@@ -173,7 +191,9 @@ impl Cpu {
     /// Puts the costs of the last step on the clock.
     #[inline]
     pub(crate) fn settle_costs(&mut self) {
-        self.clock += keel_abi::Span::from_ns(self.spent_ps / 1000);
-        self.spent_ps %= 1000;
+        if self.spent_ps >= 1000 {
+            self.clock += keel_abi::Span::from_ns(self.spent_ps / 1000);
+            self.spent_ps %= 1000;
+        }
     }
 }

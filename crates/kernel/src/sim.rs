@@ -134,28 +134,40 @@ impl<E: Engine> Sim<E> {
             let next = self.k.queue.peek();
             let now = self.k.now;
             let cpu = self.k.cpu(c);
-            if cpu.parked {
-                self.k.queue.clear_cpu(c);
-                return;
+            cpu.settle_costs();
+            if cpu.clock > next || cpu.parked {
+                return self.hold_up(c);
             }
-            if next < cpu.clock {
-                let at = cpu.clock;
-                self.k.queue.set_cpu(c, at);
-                return;
-            }
-            let at = cpu.clock.max(now);
-            cpu.clock = at;
-            self.k.now = at;
-            if let Some((task, flags)) = self.k.cpu(c).farewells.pop_front() {
-                let ea = self.k.tasks[task].ea;
-                self.start(c, Op::Dequeue, task, &[ea.0, flags]);
-            } else if let Some(frame) = self.k.cpu(c).stack.pop() {
+            cpu.clock = cpu.clock.max(now);
+            let clock = cpu.clock;
+            let owes = !cpu.farewells.is_empty();
+            let frame = if owes { None } else { cpu.stack.pop() };
+            self.k.now = clock;
+            if let Some(frame) = frame {
                 self.step(c, frame);
+            } else if owes {
+                self.say_farewell(c);
             } else if !self.next_duty(c) {
-                self.leave_kernel(c);
-                return;
+                return self.leave_kernel(c);
             }
-            self.k.cpu(c).settle_costs();
+        }
+    }
+
+    /// Others go first; in line for a lock, until it is handed over.
+    fn hold_up(&mut self, c: CpuId) {
+        let cpu = self.k.cpu(c);
+        let at = cpu.clock;
+        match cpu.parked {
+            true => self.k.queue.clear_cpu(c),
+            false => self.k.queue.set_cpu(c, at),
+        }
+    }
+
+    /// Calls an `ops.dequeue` that is owed.
+    fn say_farewell(&mut self, c: CpuId) {
+        if let Some((task, flags)) = self.k.cpu(c).farewells.pop_front() {
+            let ea = self.k.tasks[task].ea;
+            self.start(c, Op::Dequeue, task, &[ea.0, flags]);
         }
     }
 
@@ -208,7 +220,7 @@ impl<E: Engine> Sim<E> {
     /// Starts a function that BPF handed over, on behalf of a timer.
     pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
         self.k.begin_callback(c, Op::Tick, TaskId::IDLE);
-        self.k.cpu(c).callbacks.last_mut().expect("just begun").is_timer = true;
+        self.k.cpu(c).callback.is_timer = true;
         let progress = self.vm.start_function(&mut self.k, c, function, args);
         self.progressed(c, progress);
     }
@@ -247,22 +259,28 @@ impl Kernel {
         };
         let cpu = self.cpu(c);
         cpu.settle_costs();
-        cpu.callbacks.push(Callback {
-            op,
-            subject,
-            began: cpu.clock,
-            charged_ps: entry_ns * 1000,
-            direct_subject,
-            reply: None,
-            spin: None,
-            is_timer: false,
-        });
+        let began = cpu.clock;
+        let outer = std::mem::replace(
+            &mut cpu.callback,
+            Callback {
+                op,
+                subject,
+                began,
+                charged_ps: entry_ns * 1000,
+                direct_subject,
+                reply: None,
+                spin: None,
+                is_timer: false,
+            },
+        );
+        cpu.outer.push(outer);
     }
 
     fn end_callback(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
         let cpu = self.cpu(c);
-        let done = cpu.callbacks.pop().expect("the callback that ends has begun");
+        let outer = cpu.outer.pop().expect("the callback that ends has begun");
+        let done = std::mem::replace(&mut cpu.callback, outer);
         let total_ps =
             usage.insns * insn_ps + usage.stall_ps + done.charged_ps + std::mem::take(&mut cpu.spent_ps);
         let ends = done.began + Span::from_ns(total_ps / 1000);

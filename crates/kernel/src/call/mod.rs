@@ -20,7 +20,8 @@ pub use table::{helper, kfunc};
 
 use crate::kernel::Kernel;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, World};
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, Span};
 
 /// What serving a function came to.
 pub(super) enum Served {
@@ -46,70 +47,59 @@ pub fn variable(_name: &str) -> Option<Ea> {
 impl<W: World> Host<W> for Kernel {
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply {
         let c = site.cpu;
-        let at = self.moment_of(c, &site);
-        let f = table::ALL.get(func.0 as usize).copied();
-        let op = self.callback(c).op;
-        if f.is_none_or(|f| f.is_boundary(op)) {
-            if !site.again && self.is_ahead(c, at) {
-                self.cpu(c).clock = at;
+        let Some(&f) = table::ALL.get(func.0 as usize) else {
+            return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
+        };
+        let insn_ps = self.machine.costs.insn_ps;
+        let next = self.queue.peek();
+        let cpu = self.cpu(c);
+        let callback = &mut cpu.callback;
+        let used_ps = site.usage.insns * insn_ps + site.usage.stall_ps + callback.charged_ps;
+        let at = callback.began + Span::from_ns(used_ps / 1000);
+        cpu.clock = at;
+        let op = callback.op;
+        if f.is_boundary(op) {
+            // Under a BPF spin lock nobody is let past.
+            if next < at && !site.again && callback.spin.is_none() {
                 return Reply::Suspend;
+            }
+            if site.again
+                && let Some(value) = callback.reply.take()
+            {
+                return Reply::Value(value);
             }
             self.now = self.now.max(at);
         }
-        self.cpu(c).clock = at;
-        if let Some(value) = self.callback(c).reply.take() {
-            return Reply::Value(value);
-        }
-        let Some(f) = f else {
-            return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
-        };
-        let (op, is_timer) = (self.callback(c).op, self.callback(c).is_timer);
+        let is_timer = self.cpu(c).callback.is_timer;
         if !f.from().allows(op, is_timer) {
-            let place = if is_timer { "a timer".to_owned() } else { format!("ops.{}()", op.name()) };
-            return Reply::Stop(FaultKind::BadCall(format!("{}() may not be called from {place}", f.name())));
+            return Reply::Stop(FaultKind::BadCall(misplaced(f, op, is_timer)));
         }
         self.charge_ps(c, self.call_costs[f as usize]);
         let served = self.serve(site.world, c, f, args);
-        self.take_charges(c);
         self.reply(c, served)
     }
 }
 
+fn misplaced(f: F, op: Op, is_timer: bool) -> String {
+    let place = if is_timer { "a timer".to_owned() } else { format!("ops.{}()", op.name()) };
+    format!("{}() may not be called from {place}", f.name())
+}
+
 impl Kernel {
-    fn callback(&mut self, c: CpuId) -> &mut crate::cpu::Callback {
-        self.cpu(c).callbacks.last_mut().expect("a call comes from a callback")
-    }
-
-    /// The CPU's own time at the call.
-    fn moment_of<W>(&mut self, c: CpuId, site: &CallSite<'_, W>) -> Instant {
-        let insn_ps = self.machine.costs.insn_ps;
-        let callback = self.callback(c);
-        let used_ps = site.usage.insns * insn_ps + site.usage.stall_ps + callback.charged_ps;
-        callback.began + Span::from_ns(used_ps / 1000)
-    }
-
-    /// Has someone else something to do before `at`? Under a BPF spin lock nobody is let past.
-    fn is_ahead(&mut self, c: CpuId, at: Instant) -> bool {
-        self.queue.peek() < at && self.callback(c).spin.is_none()
-    }
-
-    /// What the call cost belongs to the callback.
-    fn take_charges(&mut self, c: CpuId) {
-        let ps = std::mem::take(&mut self.cpu(c).spent_ps);
-        self.callback(c).charged_ps += ps;
-    }
-
+    /// What the call cost belongs to the callback; then the answer.
     fn reply(&mut self, c: CpuId, served: Served) -> Reply {
+        let cpu = self.cpu(c);
+        cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
         match served {
-            Served::Value(value) if self.cpu(c).farewells.is_empty() => Reply::Value(value),
+            Served::Value(value) if cpu.farewells.is_empty() => Reply::Value(value),
             Served::Value(value) => {
                 // `ops.dequeue` is owed: it runs before the call returns.
-                self.callback(c).reply = Some(value);
+                cpu.callback.reply = Some(value);
                 Reply::Suspend
             }
             Served::Later(ns) => {
-                self.callback(c).charged_ps += ns * 1000;
-                self.cpu(c).clock += Span::from_ns(ns);
+                cpu.callback.charged_ps += ns * 1000;
+                cpu.clock += Span::from_ns(ns);
                 Reply::Suspend
             }
             Served::Forbidden(why) => Reply::Stop(FaultKind::BadCall(why)),

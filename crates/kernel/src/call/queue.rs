@@ -109,12 +109,12 @@ impl Kernel {
     }
 
     fn callback_op(&self, c: CpuId) -> Op {
-        self.cpus[c.index()].callbacks.last().expect("a call comes from a callback").op
+        self.cpus[c.index()].callback.op
     }
 
     /// Only the task that the callback is about, and only once (`mark_direct_dispatch()`).
     fn mark_direct(&mut self, c: CpuId, task: TaskId, id: DsqId, enq_flags: u64) -> bool {
-        let callback = self.cpu(c).callbacks.last_mut().expect("a call comes from a callback");
+        let callback = &mut self.cpu(c).callback;
         match std::mem::replace(&mut callback.direct_subject, DirectSubject::Spent) {
             DirectSubject::Task(subject) if subject == task => {}
             DirectSubject::Task(subject) => {

@@ -58,7 +58,7 @@ impl Kernel {
             self.waited_for(c, Lock::Bpf(lock.0), waited);
         }
         self.charge_ps(c, ps);
-        self.cpu(c).callbacks.last_mut().expect("a call comes from a callback").spin = Some(lock);
+        self.cpu(c).callback.spin = Some(lock);
         0.into()
     }
 
@@ -70,11 +70,11 @@ impl Kernel {
         self.charge_ps(c, stall);
         let at = self.cpus[c.index()].clock;
         self.spins.release(lock, at);
-        self.cpu(c).callbacks.last_mut().expect("a call comes from a callback").spin = None;
+        self.cpu(c).callback.spin = None;
         0.into()
     }
 
     fn spin_held(&self, c: CpuId) -> Option<Ea> {
-        self.cpus[c.index()].callbacks.last().and_then(|callback| callback.spin)
+        self.cpus[c.index()].callback.spin
     }
 }
