@@ -91,7 +91,7 @@ fn apply_one(
 }
 
 /// Answers one question by the kernel's types.
-fn resolve(pair: Pair<'_>, ty: TypeId, access: &str, ask: Ask) -> Result<Outcome, CoreError> {
+pub(super) fn resolve(pair: Pair<'_>, ty: TypeId, access: &str, ask: Ask) -> Result<Outcome, CoreError> {
     let local = Spec::parse(pair.local, ty, access, ask)?;
     let Some(old) = answer(pair.local, Some(&local), ask)? else { return malformed("it asks for nothing") };
     if ask == Ask::TypeIdLocal {

@@ -39,3 +39,6 @@ impl From<Exhausted> for CoreError {
 fn malformed<T>(why: &str) -> Result<T, CoreError> {
     Err(CoreError::Malformed(why.to_owned()))
 }
+
+#[cfg(test)]
+mod tests;
