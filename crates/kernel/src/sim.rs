@@ -88,6 +88,11 @@ impl<E: Engine> Sim<E> {
         self.k.counters
     }
 
+    /// What the scheduler printed (`bpf_printk`), and when: the first 10,000 lines.
+    pub fn printed(&self) -> &[(Instant, String)] {
+        &self.k.log
+    }
+
     /// The engine, to read maps and counters back.
     pub fn engine(&mut self) -> &mut E {
         &mut self.vm

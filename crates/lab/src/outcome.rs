@@ -43,6 +43,8 @@ pub struct Outcome {
     pub counters: Counters,
     /// What the scheduler took.
     pub overhead: Overhead,
+    /// What it printed (`bpf_printk`), and when: the first 10,000 lines. A stranger's text.
+    pub printed: Vec<(Instant, String)>,
 }
 
 impl Outcome {

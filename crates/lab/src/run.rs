@@ -96,6 +96,7 @@ fn outcome(sim: &mut Sim<Vm>) -> Outcome {
             lock_wait: counted.lock_wait,
             instructions: counted.insns,
         },
+        printed: sim.printed().to_vec(),
     }
 }
 
@@ -107,5 +108,6 @@ fn refused(why: String) -> Outcome {
         end: Instant::ZERO,
         counters: Counters::default(),
         overhead: Overhead::default(),
+        printed: Vec::new(),
     }
 }
