@@ -10,9 +10,9 @@ usage: ./x vm [--kernel 6.18|7.2]... [--quick] [--limit SECONDS]
 
 Boots Debian's kernels under QEMU with 8 CPUs and registers each object of ours with bpftool:
 schedulers/* must attach, survive load and detach without a word of complaint; tests/objects/* must
-be refused or ended as tests/objects/expected-7.2.tsv says. Prints a line an object and writes
-out/vm.json. Kernels and bpftool are fetched once, into .cache/vm, from where this machine's own apt
-gets its packages.
+be refused or ended as tests/objects/expected-7.2.tsv says. Prints a line an object; writes
+out/vm.json, and all that a guest said to out/vm-VERSION.log. Kernels and bpftool are fetched once,
+into .cache/vm, from where this machine's own apt gets its packages.
 
   --kernel V        only this kernel; may be repeated
   --quick           under load for a shorter time, as CI runs it

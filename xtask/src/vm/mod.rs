@@ -67,7 +67,7 @@ fn check(args: &Args) -> Result<(), Stop> {
         let root = root::build(&tool, &objects, &expected, args.seconds())?;
         println!("Linux {}", image.release);
         let begun = Instant::now();
-        let log = qemu::boot(&image.vmlinuz, &root, args.limit)?;
+        let log = qemu::boot(kernel.version, &image.vmlinuz, &root, args.limit)?;
         let found = guest::read(&log);
         for object in &objects {
             let outcome = Outcome::of(kernel.version, object, found.get(&object.name), &expected);

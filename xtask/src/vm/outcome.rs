@@ -112,10 +112,12 @@ fn fact<'a>(found: &'a Found, name: &str) -> &'a str {
     found.facts.get(name).map_or("", String::as_str)
 }
 
-/// The loader's last words.
+/// The verifier's verdict, which comes before its statistics, or else the loader's last words.
 fn said(found: &Found) -> String {
-    let telling = found.said.iter().rev().find(|line| !line.is_empty());
-    telling.cloned().unwrap_or_else(|| "the loader said nothing".into())
+    let statistics = found.said.iter().position(|line| line.starts_with("processed "));
+    let telling = &found.said[..statistics.unwrap_or(found.said.len())];
+    let last = telling.iter().rev().find(|line| !line.is_empty());
+    last.cloned().unwrap_or_else(|| "the loader said nothing".into())
 }
 
 /// Why the kernel ended the scheduler: `reason` or `reason: message`.
@@ -144,14 +146,10 @@ fn complaint<'a>(found: &'a Found, name: &str) -> Option<&'a String> {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.fault.is_some() { "FAIL" } else { "ok  " };
-        write!(f, "{state} {:<23} {}", self.object, self.steps.join(", "))?;
-        if !self.words.is_empty() {
-            write!(f, ": {}", self.words)?;
-        }
-        match &self.fault {
-            Some(fault) => write!(f, "; {fault}"),
-            None => Ok(()),
-        }
+        let mut told = vec![self.steps.join(", ")];
+        told.extend([self.words.clone(), self.fault.clone().unwrap_or_default()]);
+        told.retain(|words| !words.is_empty());
+        write!(f, "{state} {:<23} {}", self.object, told.join(": "))
     }
 }
 

@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Boots the kernel with this file system and returns what came over the serial line, which is
-/// kept in `out/vm.log` too.
-pub(super) fn boot(vmlinuz: &Path, root_fs: &[u8], limit: Duration) -> Result<String, Failure> {
+/// kept in `out/vm-NAME.log` too.
+pub(super) fn boot(name: &str, vmlinuz: &Path, root_fs: &[u8], limit: Duration) -> Result<String, Failure> {
     let archive = root().join(".cache/vm/root.cpio");
     std::fs::write(&archive, root_fs).map_err(|e| format!("{}: {e}", archive.display()))?;
     let mut qemu = Command::new("qemu-system-x86_64");
@@ -26,15 +26,16 @@ pub(super) fn boot(vmlinuz: &Path, root_fs: &[u8], limit: Duration) -> Result<St
         .spawn()
         .map_err(|e| format!("qemu-system-x86_64 cannot be run ({e}); install qemu-system-x86"))?;
     let log = follow(child, limit)?;
-    let kept = root().join("out/vm.log");
+    let kept = root().join(format!("out/vm-{name}.log"));
     std::fs::create_dir_all(root().join("out")).ok();
     std::fs::write(&kept, &log).map_err(|e| format!("{}: {e}", kept.display()))?;
     if log.contains("@@ done") {
         return Ok(log);
     }
-    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim().to_owned();
+    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    let last: String = last.chars().filter(|c| !c.is_control()).collect();
     Err(format!(
-        "the guest did not finish within {} s; it last said: {last} (all of it is in out/vm.log)",
+        "the guest did not finish within {} s; it last said: {last} (all of it is in out/vm-{name}.log)",
         limit.as_secs()
     ))
 }
