@@ -30,7 +30,7 @@ mod setup;
 mod sim;
 mod task;
 
-pub use call::{helper, kfunc, variable};
+pub use call::{helper, kfunc, served, variable};
 pub use exit::Exit;
 pub use kernel::Counters;
 pub use layout::KERNEL_BTF;

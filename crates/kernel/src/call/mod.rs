@@ -16,7 +16,7 @@ mod task;
 pub(crate) mod timer;
 
 pub(crate) use table::F;
-pub use table::{helper, kfunc};
+pub use table::{helper, kfunc, served};
 
 use crate::kernel::Kernel;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, World};

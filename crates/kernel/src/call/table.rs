@@ -207,6 +207,11 @@ functions! {
     }
 }
 
+/// The name of every helper and kfunc that is served.
+pub fn served() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|f| f.name())
+}
+
 impl F {
     /// Can other CPUs tell when it is served? What only concerns the caller's own CPU, its own
     /// task or nothing at all is served wherever the callback has got to. An insert is the caller's
