@@ -173,6 +173,11 @@ impl ExitKind {
         }
     }
 
+    /// Did it end, and not because its user wanted it to? An error, a stall, an exit of its own.
+    pub const fn is_failure(self) -> bool {
+        !matches!(self, Self::None | Self::Done | Self::Unreg)
+    }
+
     /// Did it end because of an error?
     pub const fn is_error(self) -> bool {
         self as u32 >= Self::Error as u32

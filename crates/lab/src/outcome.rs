@@ -46,10 +46,3 @@ pub struct Outcome {
     /// What it printed (`bpf_printk`), and when: the first 10,000 lines. A stranger's text.
     pub printed: Vec<(Instant, String)>,
 }
-
-impl Outcome {
-    /// Did the scheduler stay in charge, or leave of its own accord without an error?
-    pub fn is_good(&self) -> bool {
-        !self.exit.is_error()
-    }
-}

@@ -263,5 +263,5 @@ fn exit(kind: ExitKind, message: &str) -> Exit {
         ("", message) => message.to_owned(),
         (reason, message) => format!("{reason} ({message})"),
     };
-    Exit { kind: name.to_owned(), reason, failed: kind.is_error() }
+    Exit { kind: name.to_owned(), reason, failed: kind.is_failure() }
 }
