@@ -1,0 +1,83 @@
+//! What `./x bench` can be asked for.
+
+use crate::Failure;
+
+const USAGE: &str =
+    "./x bench [--seconds N] [--runs N] [--cpus 4|8|64] [--no-instructions] [--queue] [--json]";
+
+/// How to measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Args {
+    /// How long each run is, in virtual time.
+    pub(super) seconds: u32,
+    /// Each figure is the median of so many runs.
+    pub(super) runs: u32,
+    /// Only the machine with so many CPUs.
+    pub(super) only: Option<u32>,
+    /// Count instructions under valgrind, too.
+    pub(super) instructions: bool,
+    /// Measure the event queue by itself, too.
+    pub(super) queue: bool,
+    /// One JSON object instead of tables.
+    pub(super) json: bool,
+}
+
+impl Args {
+    pub(super) fn parse(given: &[String]) -> Result<Self, Failure> {
+        let mut args =
+            Self { seconds: 10, runs: 3, only: None, instructions: true, queue: false, json: false };
+        let mut given = given.iter();
+        while let Some(arg) = given.next() {
+            let mut number = |most| match given.next().and_then(|n| n.parse().ok()) {
+                Some(n) if (1..=most).contains(&n) => Ok(n),
+                _ => Err(format!("bench: {arg} takes a number from 1 to {most}: {USAGE}")),
+            };
+            match arg.as_str() {
+                "--seconds" => args.seconds = number(3600)?,
+                "--runs" => args.runs = number(99)?,
+                "--cpus" => args.only = Some(number(64)?),
+                "--no-instructions" => args.instructions = false,
+                "--queue" => args.queue = true,
+                "--json" => args.json = true,
+                other => return Err(format!("bench: there is no {other}: {USAGE}")),
+            }
+        }
+        match args.only {
+            Some(cpus) if super::SIZES.iter().all(|size| size.cpus != cpus) => {
+                Err(format!("bench: no case has {cpus} CPUs: {USAGE}"))
+            }
+            _ if args.queue && args.json => Err("bench: --queue has no JSON; leave one out".to_owned()),
+            _ => Ok(args),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(given: &[&str]) -> Result<Args, Failure> {
+        Args::parse(&given.iter().map(|&arg| arg.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn wrong_arguments_are_told() {
+        let check = |given: &[&str], expected: &str| {
+            let told = parse(given).expect_err("it is wrong");
+            assert!(told.starts_with(expected), "{told}");
+        };
+        check(&["--second", "1"], "bench: there is no --second");
+        check(&["--seconds"], "bench: --seconds takes a number");
+        check(&["--runs", "0"], "bench: --runs takes a number from 1 to 99");
+        check(&["--cpus", "5"], "bench: no case has 5 CPUs");
+        check(&["--queue", "--json"], "bench: --queue has no JSON");
+    }
+
+    #[test]
+    fn arguments_come_in_any_order() {
+        let args = parse(&["--json", "--runs", "1", "--seconds", "2", "--cpus", "8", "--no-instructions"]);
+        let expected =
+            Args { seconds: 2, runs: 1, only: Some(8), instructions: false, queue: false, json: true };
+        assert_eq!(args, Ok(expected));
+    }
+}

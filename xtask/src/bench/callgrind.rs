@@ -1,0 +1,30 @@
+//! Counting instructions by valgrind's callgrind, which no other program on the host disturbs.
+
+use super::driver::{self, Case};
+use super::profile::Counts;
+use crate::Failure;
+use crate::tree::root;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Can instructions be counted here?
+pub(super) fn is_there() -> bool {
+    let probe =
+        Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    probe.is_ok_and(|status| status.success())
+}
+
+/// Runs a case under callgrind.
+pub(super) fn run(rate: &Path, case: &Case) -> Result<Counts, Failure> {
+    let folder = root().join("out");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("out/ cannot be made: {e}"))?;
+    let file = folder.join(format!("callgrind.{}", std::process::id()));
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--quiet", "--dump-line=no", "--compress-pos=no"]);
+    command.arg(format!("--callgrind-out-file={}", file.display())).arg(rate).args(case.args());
+    let facts = driver::facts(&mut command);
+    let written = std::fs::read_to_string(&file);
+    let _ = std::fs::remove_file(&file);
+    let written = written.map_err(|e| format!("what callgrind wrote cannot be read: {e}"))?;
+    Ok(Counts::parse(&written, facts?.events()?))
+}

@@ -1,0 +1,120 @@
+//! `./x bench`: how fast `fifo` is simulated on three machines with run-and-sleep mixes, in how
+//! much memory, and where the instructions go. docs/bench.md tells how to read it.
+//!
+//! Figures for people; never a test that fails by time.
+
+mod args;
+mod callgrind;
+mod driver;
+mod profile;
+mod table;
+
+use crate::{Failure, cargo};
+use args::Args;
+use driver::{Case, Measured};
+use profile::Profile;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// One machine and how many tasks it has.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    cpus: u32,
+    tasks: u32,
+    /// What we want to reach, in million events a second.
+    goal: f64,
+    /// The virtual time of a run under valgrind, which is some fifty times slower.
+    counted_ms: u32,
+}
+
+const SIZES: &[Size] = &[
+    Size { cpus: 4, tasks: 16, goal: 10.0, counted_ms: 1000 },
+    Size { cpus: 8, tasks: 1_000, goal: 8.0, counted_ms: 500 },
+    Size { cpus: 64, tasks: 10_000, goal: 5.0, counted_ms: 100 },
+];
+/// Load as a share of the machine, in percent.
+const LOADS_PERCENT: &[u32] = &[80, 125];
+
+/// All that is known of one case.
+struct Row {
+    size: Size,
+    load_percent: u32,
+    /// With nobody listening.
+    plain: Measured,
+    /// With all checks.
+    judged: Measured,
+    /// With a trace written to /dev/null.
+    traced: Measured,
+    profile: Option<Profile>,
+}
+
+/// Builds the driver for speed, measures, prints a table or JSON.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let args = Args::parse(args)?;
+    cargo::run(&["build", "-q", "--release", "-p", "keel-lab", "--example", "rate"])?;
+    let rate = cargo::built("examples/rate")?;
+    let count = args.instructions && callgrind::is_there();
+    if args.instructions && !count {
+        eprintln!("x: there is no valgrind, so instructions are not counted; apt-get install valgrind");
+    }
+    if !args.json {
+        println!("{}", table::head(&args));
+    }
+    let mut rows = Vec::new();
+    for size in SIZES.iter().filter(|size| args.only.is_none_or(|cpus| cpus == size.cpus)) {
+        for &load_percent in LOADS_PERCENT {
+            let row = measure(&rate, *size, load_percent, &args, count)?;
+            if !args.json {
+                println!("{}", table::row(&row));
+            }
+            rows.push(row);
+        }
+    }
+    if args.json {
+        println!("{}", json!({ "seconds": args.seconds, "runs": args.runs, "cases": cases(&rows) }));
+    } else {
+        rows.iter().filter_map(table::functions).for_each(|text| println!("\n{text}"));
+    }
+    match args.queue {
+        true => cargo::run(&["run", "-q", "--release", "-p", "keel-kernel", "--example", "event_queue"]),
+        false => Ok(()),
+    }
+}
+
+fn measure(rate: &Path, size: Size, load_percent: u32, args: &Args, count: bool) -> Result<Row, Failure> {
+    let case = |ms, sink| Case { cpus: size.cpus, tasks: size.tasks, load_percent, ms, sink };
+    let long_ms = args.seconds * 1000;
+    let profile = match count {
+        true => {
+            let whole = callgrind::run(rate, &case(size.counted_ms, "none"))?;
+            let nothing = callgrind::run(rate, &case(0, "none"))?;
+            Some(Profile::new(&whole, &nothing))
+        }
+        false => None,
+    };
+    Ok(Row {
+        size,
+        load_percent,
+        plain: driver::median(rate, &case(long_ms, "none"), args.runs)?,
+        judged: driver::median(rate, &case(long_ms, "judge"), args.runs)?,
+        traced: driver::median(rate, &case(long_ms, "trace"), args.runs)?,
+        profile,
+    })
+}
+
+fn cases(rows: &[Row]) -> Vec<Value> {
+    rows.iter()
+        .map(|row| {
+            json!({
+                "cpus": row.size.cpus,
+                "tasks": row.size.tasks,
+                "load_percent": row.load_percent,
+                "goal_mev_s": row.size.goal,
+                "plain": row.plain.json(),
+                "judged": row.judged.json(),
+                "traced": row.traced.json(),
+                "instructions": row.profile.as_ref().map(Profile::json),
+            })
+        })
+        .collect()
+}
