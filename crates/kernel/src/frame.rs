@@ -128,10 +128,18 @@ pub(crate) enum Frame {
     EnableTask { task: TaskId },
     /// Enabling: its `ops.init_task` has returned.
     EnableInited { task: TaskId },
+    /// Enabling: `ops.set_weight`, after `ops.enable`.
+    EnableWeight { task: TaskId },
+    /// Enabling: `ops.set_cpumask`.
+    EnableCpus { task: TaskId },
     /// Enabling: all tasks are in.
     EnableDone,
     /// Disabling: the next task.
     DisableTask { task: TaskId },
+    /// Disabling: `ops.quiescent`, for a task that is runnable.
+    DisableQuiesce { task: TaskId },
+    /// Disabling: `ops.disable`.
+    DisableMember { task: TaskId },
     /// Disabling: `ops.exit`.
     DisableExit,
     /// The scheduler is gone.

@@ -240,6 +240,17 @@ impl Kernel {
         self.end_scheduler(c, ExitKind::Error, 0, message);
     }
 
+    /// An answer of `ops.what`, made an error number: what is none is an error of its own
+    /// (`ops_sanitize_err()`).
+    pub(crate) fn sane_errno(&mut self, c: CpuId, what: &str, answer: i32) -> i32 {
+        const EPROTO: i32 = 71;
+        if (-4095..=0).contains(&answer) {
+            return answer;
+        }
+        self.error(c, format!("ops.{what}() returned an invalid errno {answer}"));
+        -EPROTO
+    }
+
     /// `name[pid]`, as the kernel names tasks in its messages.
     pub(crate) fn name_of(&self, task: TaskId) -> String {
         format!("{}[{}]", self.comm(task), self.tasks[task].pid)

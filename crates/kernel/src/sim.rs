@@ -217,6 +217,10 @@ impl<E: Engine> Sim<E> {
             self.k.cpu(c).returned = 0;
             return;
         };
+        if self.k.scx.is_disabling() && self.k.has_left(subject) {
+            self.k.cpu(c).returned = 0;
+            return;
+        }
         self.k.begin_callback(c, op, subject);
         let progress = self.vm.start(&mut self.k, c, entry, args);
         self.progressed(c, progress);
@@ -256,6 +260,11 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
+    /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
+    fn has_left(&self, task: TaskId) -> bool {
+        !task.is_idle() && self.tasks[task].member == crate::task::Member::No
+    }
+
     fn begin_callback(&mut self, c: CpuId, op: Op, subject: TaskId) {
         let entry_ns = self.machine.costs.callback_ns;
         let direct_subject = match op {

@@ -37,6 +37,17 @@ pub(crate) enum OpsState {
     Queued(u64),
 }
 
+/// How far the task is the scheduler's (`SCX_TASK_STATE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Member {
+    /// Not yet, or no more.
+    No,
+    /// `ops.init_task` has run.
+    Ready,
+    /// `ops.enable` has been called.
+    Enabled,
+}
+
 /// What the task is doing when it next gets a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
@@ -62,6 +73,7 @@ pub(crate) struct Direct {
 pub(crate) struct Task {
     /// Its `task_struct` in the world.
     pub(crate) ea: Ea,
+    pub(crate) member: Member,
     /// The CPU whose runqueue it is on or was on last.
     pub(crate) cpu: CpuId,
     /// The CPU it was placed on last (`p->wake_cpu`).
@@ -100,6 +112,8 @@ pub(crate) struct Task {
     pub(crate) next_step: u32,
     /// Passes so far, by loop slot.
     pub(crate) loops: Vec<u32>,
+    /// When it took its first step.
+    pub(crate) began: Option<Instant>,
     /// Last expiry, by timer; grown as used.
     pub(crate) timers: Vec<(ObjectId, Instant)>,
     pub(crate) rng: Rng,

@@ -28,6 +28,8 @@ enum Then {
 impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
+        let now = self.k.cpu(c).clock;
+        self.k.task(task).began.get_or_insert(now);
         for _ in 0..FREE_STEPS {
             if let Then::Leave = self.take_step(c, task) {
                 return;
@@ -86,11 +88,13 @@ impl<E: Engine> Sim<E> {
                 self.fork(c, spec, task);
                 Then::Leave
             }
+            Step::Nice(nice) if nice == self.k.tasks[task].nice => Then::GoOn,
             Step::Nice(nice) => {
                 self.syscall(c);
                 self.k.cpu(c).stack.push(Frame::SetNice { task, nice });
                 Then::Leave
             }
+            Step::Affinity(_) if self.k.wanted_cpus(task, number) == self.k.tasks[task].cpus => Then::GoOn,
             Step::Affinity(_) => {
                 self.syscall(c);
                 self.k.cpu(c).stack.push(Frame::SetCpus { task, step: number });
@@ -142,20 +146,13 @@ impl<E: Engine> Sim<E> {
 
     fn wait_timer(&mut self, c: CpuId, task: TaskId, timer: ObjectId, period: Span, mode: TimerMode) -> Then {
         let now = self.k.cpu(c).clock;
-        let t = self.k.task(task);
-        let at = match t.timers.iter().position(|&(id, _)| id == timer) {
-            Some(at) => at,
-            None => {
-                t.timers.push((timer, now));
-                t.timers.len() - 1
-            }
-        };
-        let next = t.timers[at].1 + period;
+        let last = self.k.last_expiry(task, timer);
+        let next = *last + period;
         if next > now {
-            t.timers[at].1 = next;
+            *last = next;
             return self.sleep_until(c, task, next);
         }
-        t.timers[at].1 = if mode == TimerMode::Relative { now } else { next };
+        *last = if mode == TimerMode::Relative { now } else { next };
         self.syscall(c);
         self.k.cpu(c).stack.push(Frame::Act);
         Then::Leave
@@ -189,6 +186,20 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
+    /// When a timer expired last; to begin with, when the task that first uses it began. Timers beyond
+    /// the workload's number are shared by all tasks.
+    fn last_expiry(&mut self, task: TaskId, timer: ObjectId) -> &mut Instant {
+        let t = &mut self.tasks[task];
+        let began = t.began.expect("a task that takes steps has begun");
+        let timers =
+            if timer.0 < self.workload.timers { &mut t.timers } else { &mut self.objects.shared_timers };
+        let at = timers.iter().position(|&(id, _)| id == timer).unwrap_or_else(|| {
+            timers.push((timer, began));
+            timers.len() - 1
+        });
+        &mut timers[at].1
+    }
+
     fn draw(&mut self, task: TaskId, amount: Amount) -> Span {
         if amount.spread == Span::ZERO {
             return amount.base;

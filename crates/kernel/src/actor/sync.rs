@@ -8,7 +8,7 @@ use crate::task::{Doing, State};
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::task::{ObjectId, Workload};
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 use std::collections::VecDeque;
 
 /// All objects of a workload.
@@ -18,6 +18,8 @@ pub(crate) struct Objects {
     conditions: Vec<VecDeque<Waiter>>,
     barriers: Vec<Barrier>,
     suspended: Vec<VecDeque<TaskId>>,
+    /// Last expiry, by timer that tasks share; grown as used.
+    pub(super) shared_timers: Vec<(ObjectId, Instant)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -45,6 +47,7 @@ impl Objects {
             conditions: vec![VecDeque::new(); workload.conditions as usize],
             barriers: workload.barriers.iter().map(|&wanted| Barrier { wanted, come: Vec::new() }).collect(),
             suspended: vec![VecDeque::new(); workload.suspensions as usize],
+            shared_timers: Vec::new(),
         }
     }
 }

@@ -123,7 +123,7 @@ impl<E: Engine> Sim<E> {
 
 impl crate::kernel::Kernel {
     /// What a step of the task's program confines it to; an empty set means all CPUs.
-    fn wanted_cpus(&self, task: TaskId, step: u32) -> CpuSet {
+    pub(crate) fn wanted_cpus(&self, task: TaskId, step: u32) -> CpuSet {
         let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
         match &self.workload.tasks[spec as usize].steps[step as usize] {
             Step::Affinity(cpus) if !cpus.is_empty() => cpus.clone(),

@@ -6,7 +6,7 @@ use crate::layout::TASK_STRIDE;
 use crate::rng::Rng;
 use crate::setup::MAX_TASKS;
 use crate::sim::Sim;
-use crate::task::{Doing, OpsState, State, Task};
+use crate::task::{Doing, Member, OpsState, State, Task};
 use keel_abi::bpf::{Ea, Engine, Owner, World};
 use keel_abi::scx::{Op, wake, weight_of_nice};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
@@ -42,14 +42,23 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::ForkInited`]: an error aborts the fork; else `ops.enable`.
     pub(crate) fn fork_inited(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
         let answer = self.k.cpu(c).returned as i32;
-        if answer != 0 {
+        if self.k.sane_errno(c, "init_task", answer) != 0 {
             self.k.task(child).state = State::Dead;
             return;
         }
-        self.k.mirror_enabled(self.vm.world(), child);
-        let ea = self.k.tasks[child].ea;
+        if self.k.scx.is_disabling() {
+            return self.k.cpu(c).stack.push(Frame::ForkWake { child, parent });
+        }
         self.k.cpu(c).stack.push(Frame::ForkWeight { child, parent });
-        self.start(c, Op::Enable, child, &[ea.0]);
+        self.enable_member(c, child);
+    }
+
+    /// Calls `ops.enable`.
+    pub(crate) fn enable_member(&mut self, c: CpuId, task: TaskId) {
+        self.k.task(task).member = Member::Enabled;
+        self.k.mirror_enabled(self.vm.world(), task);
+        let ea = self.k.tasks[task].ea;
+        self.start(c, Op::Enable, task, &[ea.0]);
     }
 
     /// [`Frame::ForkWeight`].
@@ -75,9 +84,13 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::ReapExit`].
     pub(crate) fn reap_exit(&mut self, c: CpuId, task: TaskId) {
+        if self.k.tasks[task].member == Member::No {
+            return;
+        }
         let ea = self.k.tasks[task].ea;
         let args = self.k.scx.scratch;
         self.vm.world().put(args, &[0; 8]);
+        self.k.task(task).member = Member::Ready;
         self.k.cpu(c).stack.push(Frame::Reaped { task });
         self.start(c, Op::ExitTask, task, &[ea.0, args.0]);
     }
@@ -86,6 +99,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn reaped(&mut self, _c: CpuId, task: TaskId) {
         self.vm.world().storage_forget(Owner::Task(task.0));
         let t = self.k.task(task);
+        t.member = Member::No;
         t.loops = Vec::new();
         t.timers = Vec::new();
     }
@@ -114,6 +128,7 @@ impl Kernel {
         self.next_pid += 1;
         let task = self.tasks.push(Task {
             ea: Ea(self.task_base.0 + number * TASK_STRIDE),
+            member: Member::No,
             cpu: c,
             wake_cpu: c,
             state: State::New,
@@ -138,6 +153,7 @@ impl Kernel {
             doing: Doing::Steps,
             next_step: 0,
             loops: Vec::new(),
+            began: None,
             timers: Vec::new(),
             rng: Rng::new(self.seed, number),
             counted: 0,

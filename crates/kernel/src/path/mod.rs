@@ -86,8 +86,12 @@ impl<E: Engine> Sim<E> {
             Frame::Inited => self.inited(c),
             Frame::EnableTask { task } => self.enable_task(c, task),
             Frame::EnableInited { task } => self.enable_inited(c, task),
+            Frame::EnableWeight { task } => self.enable_weight(c, task),
+            Frame::EnableCpus { task } => self.enable_cpus(c, task),
             Frame::EnableDone => self.enable_done(c),
             Frame::DisableTask { task } => self.disable_task(c, task),
+            Frame::DisableQuiesce { task } => self.disable_quiesce(c, task),
+            Frame::DisableMember { task } => self.disable_member(c, task),
             Frame::DisableExit => self.disable_exit(c),
             Frame::Disabled => self.k.scx.mark_gone(),
         }

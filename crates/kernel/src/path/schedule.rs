@@ -140,6 +140,7 @@ impl<E: Engine> Sim<E> {
             self.k.refill_slice(self.vm.world(), next);
         }
         if prev == next && !prev.is_idle() {
+            self.k.task(prev).yielded = false;
             return self.k.cpu(c).stack.push(Frame::Scheduled { prev: TaskId::IDLE });
         }
         if !prev.is_idle() && self.k.tasks[prev].queued {
@@ -185,6 +186,10 @@ impl<E: Engine> Sim<E> {
         self.k.switch_to(c, prev, next);
         self.k.cpu(c).stack.push(Frame::Scheduled { prev });
         if next.is_idle() {
+            // Whoever put a task here since the pick did not see an idle CPU.
+            if self.k.first_local(c).is_some() {
+                self.k.resched(c, c);
+            }
             self.update_idle(c, true, true);
         } else {
             let ea = self.k.tasks[next].ea;

@@ -14,12 +14,17 @@ pub(crate) const SPIN_NS: u64 = 100;
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Wake`]: `select_task_rq()`. A task that has only announced to block stays
-    /// runnable (`ttwu_runnable()`); one that isn't blocked is left alone.
+    /// runnable (`ttwu_runnable()`); one that isn't blocked is left alone; one that is still being
+    /// switched out is waited for (`smp_cond_load_acquire(&p->on_cpu)`).
     pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         match self.k.tasks[task].state {
             State::New | State::Blocked => {}
             State::Blocking => return self.k.task(task).state = State::Runnable,
             State::Runnable | State::Exiting | State::Dead => return,
+        }
+        if self.k.tasks[task].on_cpu {
+            self.k.charge_ns(c, SPIN_NS);
+            return self.k.cpu(c).stack.push(Frame::Wake { task, flags, waker });
         }
         let wakeup_ns = self.k.machine.costs.wakeup_ns;
         self.k.charge_ns(c, wakeup_ns);
@@ -79,13 +84,8 @@ impl<E: Engine> Sim<E> {
         self.k.cpu(c).stack.push(Frame::WakeLock { task, target, flags, waker });
     }
 
-    /// [`Frame::WakeLock`]: a task that is still being switched out is waited for first
-    /// (`smp_cond_load_acquire(&p->on_cpu)`).
+    /// [`Frame::WakeLock`].
     pub(crate) fn wake_lock(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
-        if self.k.tasks[task].on_cpu {
-            self.k.charge_ns(c, SPIN_NS);
-            return self.k.cpu(c).stack.push(Frame::WakeLock { task, target, flags, waker });
-        }
         let next = match self.k.lock_rq(c, target) {
             true => Frame::WakeActivate { task, target, flags, waker },
             false => Frame::WakeLock { task, target, flags, waker },

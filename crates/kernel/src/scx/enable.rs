@@ -10,7 +10,7 @@ use crate::layout;
 use crate::scx::Phase;
 use crate::setup::timer_number;
 use crate::sim::Sim;
-use crate::task::State;
+use crate::task::{Member, State};
 use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::{ExitKind, Op, deq};
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -21,10 +21,12 @@ const BOOT_CPU: CpuId = CpuId(0);
 const SCRATCH_BYTES: u64 = 4096;
 
 impl<E: Engine> Sim<E> {
-    /// Boots: the first task is made, and the boot CPU begins to enable the scheduler.
+    /// Boots: the first task is made, all online CPUs count as idle, and the boot CPU begins to
+    /// enable the scheduler.
     pub(crate) fn begin_enable(&mut self) {
         let world = self.vm.world();
         self.k.scx.scratch = world.alloc(SCRATCH_BYTES).expect("a new world has room");
+        self.k.idle.set_all(true);
         let first = self.k.make_task(world, None, BOOT_CPU, TaskId::IDLE);
         self.k.task(first).state = State::Blocked;
         let cpu = self.k.cpu(BOOT_CPU);
@@ -37,6 +39,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Inited`]: an error from `ops.init` ends it; else every existing task is told.
     pub(crate) fn inited(&mut self, c: CpuId) {
         let answer = self.k.cpu(c).returned as i32;
+        let answer = self.k.sane_errno(c, "init", answer);
         if answer != 0 {
             self.k.error(c, format!("ops.init() failed ({answer})"));
             return;
@@ -53,25 +56,40 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::EnableInited`].
     pub(crate) fn enable_inited(&mut self, c: CpuId, task: TaskId) {
         let answer = self.k.cpu(c).returned as i32;
+        let answer = self.k.sane_errno(c, "init_task", answer);
         if answer != 0 {
             let who = self.k.name_of(task);
             self.k.error(c, format!("ops.init_task() failed ({answer}) for {who}"));
             return;
         }
-        self.k.mirror_enabled(self.vm.world(), task);
-        let ea = self.k.tasks[task].ea;
-        self.k.cpu(c).stack.push(Frame::EnableDone);
-        self.start(c, Op::Enable, task, &[ea.0]);
+        self.k.cpu(c).stack.extend([
+            Frame::EnableDone,
+            Frame::EnableCpus { task },
+            Frame::EnableWeight { task },
+        ]);
+        self.enable_member(c, task);
     }
 
-    /// [`Frame::EnableDone`]: all online CPUs count as idle, and the watchdog begins.
+    /// [`Frame::EnableWeight`].
+    pub(crate) fn enable_weight(&mut self, c: CpuId, task: TaskId) {
+        let t = &self.k.tasks[task];
+        let args = [t.ea.0, u64::from(t.weight)];
+        self.start(c, Op::SetWeight, task, &args);
+    }
+
+    /// [`Frame::EnableCpus`]: a class that takes a task over is told its CPUs; for a new task it
+    /// isn't (`switching_to_scx()`).
+    pub(crate) fn enable_cpus(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
+        self.start(c, Op::SetCpumask, task, &[ea.0, ea.offset(layout::task::CPUS_MASK).0]);
+    }
+
+    /// [`Frame::EnableDone`]: the watchdog begins.
     pub(crate) fn enable_done(&mut self, c: CpuId) {
         if self.k.scx.phase != Phase::Enabling {
             return;
         }
         self.k.scx.phase = Phase::Enabled;
-        self.k.idle.set_all(true);
-        self.k.show_idle(self.vm.world());
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
         let first = self.k.cpu(c).clock + half;
         self.k.queue.push(first, timer_number::WATCHDOG);
@@ -95,13 +113,32 @@ impl<E: Engine> Sim<E> {
         if self.k.is_dead(task) {
             return;
         }
-        let (ea, queued) = (self.k.tasks[task].ea, self.k.tasks[task].queued);
-        let args = self.k.scx.scratch;
-        self.vm.world().put(args, &[0; 8]);
-        if queued {
-            self.k.cpu(c).stack.push(Frame::ReapExit { task });
-            return self.start(c, Op::Quiescent, task, &[ea.0, deq::SCHED_CHANGE]);
+        let t = &self.k.tasks[task];
+        let (ea, queued, runs, member) = (t.ea, t.queued, t.on_cpu, t.member);
+        match member {
+            Member::No => return,
+            Member::Ready => return self.k.cpu(c).stack.push(Frame::ReapExit { task }),
+            Member::Enabled => self.k.cpu(c).stack.push(Frame::DisableMember { task }),
         }
+        if !queued {
+            return;
+        }
+        self.k.leave_custody(c, task, deq::SCHED_CHANGE);
+        self.k.cpu(c).stack.push(Frame::DisableQuiesce { task });
+        if runs {
+            self.start(c, Op::Stopping, task, &[ea.0, 0]);
+        }
+    }
+
+    /// [`Frame::DisableQuiesce`].
+    pub(crate) fn disable_quiesce(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
+        self.start(c, Op::Quiescent, task, &[ea.0, deq::SCHED_CHANGE]);
+    }
+
+    /// [`Frame::DisableMember`].
+    pub(crate) fn disable_member(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
         self.k.cpu(c).stack.push(Frame::ReapExit { task });
         self.start(c, Op::Disable, task, &[ea.0]);
     }

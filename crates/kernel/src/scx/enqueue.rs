@@ -128,7 +128,8 @@ impl Kernel {
             Some(queue) => queue,
             None => {
                 let message = if id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON {
-                    format!("invalid CPU {} in SCX_DSQ_LOCAL_ON", id.0 & dsq::LOCAL_CPU_MASK)
+                    let cpu = (id.0 & dsq::LOCAL_CPU_MASK) as i32;
+                    format!("invalid CPU {cpu} in SCX_DSQ_LOCAL_ON dispatch verdict")
                 } else {
                     format!("non-existent DSQ 0x{:x} for {}", id.0, self.name_of(task))
                 };

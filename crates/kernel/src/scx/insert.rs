@@ -97,7 +97,7 @@ impl Kernel {
     /// The scheduler's hands are off `task`: it is owed an `ops.dequeue` with `flags`.
     pub(crate) fn leave_custody(&mut self, c: CpuId, task: TaskId, flags: u64) {
         let was = std::mem::take(&mut self.task(task).in_custody);
-        if was && self.has(Op::Dequeue) && !self.scx.is_disabling() {
+        if was && self.has(Op::Dequeue) {
             self.cpu(c).farewells.push_back((task, flags));
         }
     }

@@ -1,6 +1,7 @@
 //! Kicks: asynchronous, one interrupt after the kicking callback's runqueue lock has been given
 //! back, whatever number of times a CPU was named (`kick_cpus_irq_workfn()`).
 
+use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
 use keel_abi::CpuId;
@@ -14,7 +15,9 @@ impl Kernel {
         if self.scx.bypassing {
             return;
         }
-        if flags & kick::IDLE != 0 && !self.cpus[target.index()].is_idle() {
+        // Only a CPU whose lock is free is known not to be going idle (`can_skip_idle_kick()`).
+        let known = self.cpus[target.index()].lock.holder.is_none();
+        if flags & kick::IDLE != 0 && known && !self.cpus[target.index()].is_idle() {
             return;
         }
         let kicks = &mut self.cpu(c).kicks;
@@ -29,13 +32,17 @@ impl Kernel {
 impl<E: Engine> Sim<E> {
     /// [`crate::frame::Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
     pub(crate) fn kick(&mut self, c: CpuId, target: CpuId, flags: u64) {
-        let send_ns = self.k.machine.costs.ipi_send_ns;
-        self.k.charge_ns(c, send_ns);
-        self.k.tell(Class::DECISIONS, c, What::Kick { target, flags });
+        if !self.k.lock_rq(c, target) {
+            return self.k.cpu(c).stack.push(Frame::Kick { target, flags });
+        }
+        self.k.cpu(c).stack.push(Frame::Unlock { rq: target });
         let curr = self.k.cpus[target.index()].curr;
         if flags & kick::IDLE != 0 && !curr.is_idle() {
             return;
         }
+        let send_ns = self.k.machine.costs.ipi_send_ns;
+        self.k.charge_ns(c, send_ns);
+        self.k.tell(Class::DECISIONS, c, What::Kick { target, flags });
         if flags & kick::PREEMPT != 0 && !curr.is_idle() {
             self.k.set_slice(self.vm.world(), curr, 0);
         }
