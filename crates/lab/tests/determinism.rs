@@ -6,6 +6,7 @@ mod common;
 
 use common::{fifo, source, spec, trace, two_nodes, workload};
 use keel_abi::Span;
+use keel_abi::scx::ExitKind;
 use keel_lab::{Engine, RunSpec};
 
 const SEED: u64 = 42;
@@ -52,7 +53,7 @@ fn a_run_repeats_and_does_something() {
     let (again, outcome_again) = trace(&busy(SEED));
     same("twice", SEED, &first, &again);
     assert_eq!(outcome, outcome_again, "seed {SEED}");
-    assert!(outcome.is_good(), "seed {SEED}: {}", outcome.message);
+    assert_eq!(outcome.exit, ExitKind::None, "seed {SEED}: {}", outcome.message);
     let counters = outcome.counters;
     assert!(counters.switches > 1_000 && counters.wakeups > 1_000, "seed {SEED}: {counters:?}");
     assert!(counters.suspensions > 100, "seed {SEED}: callbacks must overlap: {counters:?}");

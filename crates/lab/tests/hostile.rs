@@ -51,7 +51,10 @@ fn all_end(cases: Vec<(String, Vec<u8>)>) -> usize {
 fn ends(name: &str, result: Result<Outcome, LabError>) -> bool {
     match result {
         Ok(outcome) => {
-            assert!(outcome.is_good() != outcome.exit.is_error());
+            assert!(
+                !outcome.exit.is_error() || !outcome.message.is_empty(),
+                "{name}: it fails without a word"
+            );
             outcome.counters.callbacks > 0
         }
         Err(LabError::Bug(text)) => panic!("{name}: our own fault: {text}"),

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{object, spec};
+use keel_abi::scx::ExitKind;
 use keel_lab::{Engine, Machine, RunSpec, SchedulerSource, machines};
 use keel_trace::NullSink;
 
@@ -24,7 +25,7 @@ fn moves(spec: &RunSpec) -> Moves {
     let told = format!("seed {}", spec.seed);
     let (outcome, variables) =
         keel_lab::run_and_read(spec, &mut NullSink, &mut |_| {}).unwrap_or_else(|e| panic!("{told}: {e}"));
-    assert!(outcome.is_good(), "{told}: {}", outcome.message);
+    assert_eq!(outcome.exit, ExitKind::None, "{told}: {}", outcome.message);
     let read = |name: &str| {
         let found = variables.iter().find(|(n, _)| n == name);
         found.unwrap_or_else(|| panic!("{told}: there is no {name} in {variables:?}")).1
