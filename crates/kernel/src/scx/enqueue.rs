@@ -131,7 +131,7 @@ impl Kernel {
                     let cpu = (id.0 & dsq::LOCAL_CPU_MASK) as i32;
                     format!("invalid CPU {cpu} in SCX_DSQ_LOCAL_ON dispatch verdict")
                 } else {
-                    format!("non-existent DSQ 0x{:x} for {}", id.0, self.name_of(task))
+                    format!("non-existent DSQ 0x{:x}", id.0)
                 };
                 self.error(c, message);
                 self.queues.global(node)

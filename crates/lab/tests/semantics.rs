@@ -1,0 +1,45 @@
+//! The rules of sched_ext, each provoked by a small scheduler and read from what it wrote down and
+//! from the run's events. The rules are Linux 7.2's; each module is one topic.
+#![forbid(unsafe_code)]
+
+#[path = "semantics/harness.rs"]
+mod harness;
+
+#[path = "semantics/actors.rs"]
+mod actors;
+#[path = "semantics/callbacks_order.rs"]
+mod callbacks_order;
+#[path = "semantics/default_cpu.rs"]
+mod default_cpu;
+#[path = "semantics/dequeue_custody.rs"]
+mod dequeue_custody;
+#[path = "semantics/direct_dispatch.rs"]
+mod direct_dispatch;
+#[path = "semantics/dispatch.rs"]
+mod dispatch;
+#[path = "semantics/dsq_order.rs"]
+mod dsq_order;
+#[path = "semantics/enable_disable.rs"]
+mod enable_disable;
+#[path = "semantics/enq_last.rs"]
+mod enq_last;
+#[path = "semantics/exits.rs"]
+mod exits;
+#[path = "semantics/idle.rs"]
+mod idle;
+#[path = "semantics/iteration.rs"]
+mod iteration;
+#[path = "semantics/keep_last.rs"]
+mod keep_last;
+#[path = "semantics/kicks.rs"]
+mod kicks;
+#[path = "semantics/select_cpu.rs"]
+mod select_cpu;
+#[path = "semantics/slices.rs"]
+mod slices;
+#[path = "semantics/wakeup.rs"]
+mod wakeup;
+#[path = "semantics/watchdog.rs"]
+mod watchdog;
+#[path = "semantics/wrong_on_purpose.rs"]
+mod wrong_on_purpose;

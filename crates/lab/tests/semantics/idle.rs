@@ -1,0 +1,55 @@
+//! Idle CPUs: the kernel's masks, and what `ops.update_idle` is told.
+
+use crate::harness::*;
+
+#[test]
+fn all_cpus_are_idle_to_begin_with() {
+    let run = with("tracer").cpus(4).survives();
+    assert_eq!(run.global("idle_mask")[0].value, 0b1111, "as ops.init sees it");
+}
+
+#[test]
+fn update_idle_tells_of_transitions_after_the_masks_have_changed() {
+    let run = with("tracer").cpus(2).task(repeat("a", [run(100), sleep(100)]).on([1])).millis(10).survives();
+    let mut last = None;
+    let mut seen = 0;
+    for (told, mask) in run.global("update_idle").iter().zip(run.global("idle_mask").iter().skip(1)) {
+        assert_eq!(mask.value >> told.cpu & 1, told.value, "{}", run.log());
+        if told.cpu == 1 {
+            assert_ne!(last.replace(told.value), Some(told.value), "in turn");
+            seen += 1;
+        }
+    }
+    assert!(seen > 50);
+}
+
+/// A task wakes on the busy CPU 0 again and again, and each time an idle CPU is claimed.
+fn claims(kicks: i32) -> Run {
+    let base = with("tracer").cpus(2).set("select_this", 0).set("only_pid", 3).set("picks_idle", 1);
+    let base = base.set("enqueue_dsq", local_on(0)).set("slice_ns", 1_000_000).set("enqueue_kicks", kicks);
+    base.task(hog("x").on([0])).task(repeat("a", [run(100), sleep(3000)]).after_ms(1)).millis(30).survives()
+}
+
+#[test]
+fn a_claim_lasts_until_the_cpu_has_been_idle_anew() {
+    let kicked = claims(1);
+    let picked = kicked.values("a", "picked");
+    assert!(
+        picked.len() > 3 && picked.iter().all(|&cpu| cpu == 1),
+        "a kick without work gives it back: {picked:?}"
+    );
+    let told = kicked.global("update_idle").iter().filter(|c| c.cpu == 1).count();
+    assert!(told <= 1, "and nobody is told of that");
+    let alone = claims(-1).values("a", "picked");
+    assert_eq!(alone[0], 1);
+    assert!(alone[1..].iter().all(|&cpu| cpu as i64 == -16), "EBUSY: {alone:?}");
+}
+
+#[test]
+fn with_update_idle_alone_there_are_no_masks() {
+    let words = "built-in idle tracking is disabled";
+    with("own_idle").cpus(2).task(hog("a")).fails(words);
+    with("own_idle").cpus(2).set("select_default", 0).set("picks_idle", 1).task(hog("a")).fails(words);
+    let run = with("own_idle").cpus(2).set("select_default", 0).task(task("a", [run(100)])).survives();
+    assert!(run.global("update_idle").len() >= 2);
+}

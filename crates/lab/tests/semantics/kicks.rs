@@ -1,0 +1,96 @@
+//! `scx_bpf_kick_cpu()`.
+
+use crate::harness::*;
+use keel_trace::What;
+
+const IDLE: u64 = 1;
+const PREEMPT: u64 = 2;
+
+/// A hog has CPU 0 for long; a task wakes on CPU 1 every 2 ms and kicks `target`.
+fn kicking(target: u32, flags: u64) -> Scenario {
+    let base = with("tracer").cpus(2).set("slice_ns", 50_000_000).set("only_pid", 3);
+    let base = base.set("enqueue_kicks", target).set("kick_flags", flags).set("enqueue_dsq", LOCAL);
+    base.task(hog("x").on([0])).task(repeat("a", [run(100), sleep(2000)]).on([1]).after_ms(1)).millis(40)
+}
+
+fn kicks(run: &Run) -> Vec<u32> {
+    run.events_of(|e| match e.what {
+        What::Kick { target, .. } => Some(target.0),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_plain_kick_reschedules_and_who_has_time_left_goes_on_unseen() {
+    let run = kicking(0, 0).survives();
+    assert_eq!(kicks(&run).len(), run.count("a", "enqueue"));
+    assert_eq!(run.count("x", "stopping"), 0);
+    assert!(
+        run.calls.iter().all(|c| c.op != "dispatch" || c.cpu != 0 || c.pid != run.pid("x")),
+        "{}",
+        run.log()
+    );
+}
+
+#[test]
+fn preempt_ends_the_slice() {
+    let run = kicking(0, PREEMPT).survives();
+    // The hog is alone on its CPU: kept, with a new slice, after ops.dispatch was asked.
+    assert!(run.calls.iter().any(|c| c.op == "dispatch" && c.cpu == 0 && c.pid == run.pid("x")));
+    let y = task("y", [run_us()]).on([0]).after_ms(5);
+    let run = kicking(0, PREEMPT).task(y.clone()).survives();
+    assert!(near(run.first("y", "running").at, 6000, 2500), "{}", run.log());
+    let patient = kicking(0, 0).task(y).survives();
+    assert!(patient.of("y").all(|c| c.op != "running"), "a plain kick does not help it");
+}
+
+fn run_us() -> keel_abi::task::Step {
+    run(100)
+}
+
+#[test]
+fn an_idle_kick_leaves_the_busy_alone() {
+    assert_eq!(kicks(&kicking(0, IDLE).survives()), [0u32; 0]);
+}
+
+#[test]
+fn an_idle_kick_wakes_the_idle() {
+    // A task waits behind the hog in the shared queue, and CPU 2 is idle.
+    let base = |kicks: i32| {
+        let base =
+            with("tracer").cpus(3).set("slice_ns", 50_000_000).set("only_pid", 3).set("select_this", 0);
+        let base = base.set("enqueue_kicks", kicks).set("kick_flags", IDLE);
+        base.task(hog("x").on([0])).task(hog("a").after_ms(2)).millis(40)
+    };
+    let run = base(2).survives();
+    assert_eq!(run.starts("a").first().map(|(_, cpu)| cpu.0), Some(2), "{}", run.log());
+    assert!(near(run.starts("a")[0].0, 2000, 200));
+    assert_eq!(base(-1).survives().starts("a").len(), 0, "it waits");
+}
+
+#[test]
+fn kicks_of_one_callback_are_one() {
+    let run = kicking(0, 0).set("kick_times", 5).survives();
+    assert_eq!(kicks(&run).len(), run.count("a", "enqueue"));
+}
+
+#[test]
+fn they_go_out_when_the_lock_has_been_given_back() {
+    let run = kicking(0, PREEMPT).survives();
+    let kicked = run.events_of(|e| matches!(e.what, What::Kick { .. }).then_some(e.at));
+    let running: Vec<_> = run.of("a").filter(|c| c.op == "enqueue").map(|c| c.at).collect();
+    for (kick, enqueue) in kicked.iter().zip(running) {
+        assert!(*kick > enqueue);
+    }
+    let callback_ends = run.events_of(|e| match e.what {
+        What::Callback { op: keel_abi::scx::Op::Enqueue, task, .. } if task == run.id("a") => Some(e.at),
+        _ => None,
+    });
+    assert!(kicked.iter().zip(callback_ends).all(|(kick, end)| *kick >= end));
+}
+
+#[test]
+fn words_for_wrong_ones() {
+    kicking(0, IDLE | PREEMPT).fails("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE");
+    kicking(99, 0).fails("invalid CPU 99");
+}

@@ -1,0 +1,49 @@
+//! Who is woken when a task is put somewhere.
+
+use crate::harness::*;
+
+/// CPU 0 is busy for 50 ms; a task is placed there after 2 ms and put into `dsq`. When and where
+/// does it run?
+fn placed_on_the_busy(dsq: &str) -> (u64, u32) {
+    let base = with("tracer").cpus(2).set("slice_ns", 20_000_000).set("only_pid", 3).set("select_this", 0);
+    let base = base.set("enqueue_dsq", dsq).task(hog("x").on([0])).task(task("a", [run(100)]).after_ms(2));
+    let run = base.survives();
+    let (at, cpu) = run.starts("a")[0];
+    (at.as_ns() / 1_000_000, cpu.0)
+}
+
+#[test]
+fn an_enqueue_on_an_idle_cpus_runqueue_wakes_it_whatever_the_queue() {
+    for dsq in [LOCAL, GLOBAL, "1"] {
+        let base = with("tracer").cpus(2).set("select_this", 1).set("enqueue_dsq", dsq);
+        let run = base.task(task("a", [run(100)])).survives();
+        let (at, cpu) = run.starts("a")[0];
+        assert!(cpu.0 == 1 && at.as_ns() < 1_000_000, "{dsq}");
+    }
+}
+
+#[test]
+fn a_queue_that_all_share_wakes_nobody_else() {
+    for dsq in ["1", GLOBAL] {
+        let (at_ms, _) = placed_on_the_busy(dsq);
+        assert!((19..=22).contains(&at_ms), "{dsq}: only when the busy CPU's slice ends, at {at_ms} ms");
+    }
+}
+
+#[test]
+fn a_foreign_local_queue_wakes_an_idle_cpu_at_once() {
+    assert_eq!(placed_on_the_busy(&local_on(1)), (2, 1));
+}
+
+#[test]
+fn a_foreign_local_queue_does_not_preempt_unless_asked() {
+    let base = |flags: u64| {
+        let base =
+            with("tracer").cpus(2).set("slice_ns", 20_000_000).set("only_pid", 3).set("select_this", 0);
+        let base = base.set("enqueue_dsq", local_on(1)).set("enqueue_flags", flags);
+        let run = base.task(hog("x").on([1])).task(task("a", [run(100)]).after_ms(2)).survives();
+        run.starts("a")[0].0.as_ns() / 1_000_000
+    };
+    assert!((19..=22).contains(&base(0)), "{}", base(0));
+    assert_eq!(base(1 << 32), 2);
+}

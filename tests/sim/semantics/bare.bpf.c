@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The tracer without a say in where tasks go. */
+#define WITHOUT_SELECT_CPU
+#define WITHOUT_ENQUEUE
+#define WITHOUT_DISPATCH
+#include "tracer.h"

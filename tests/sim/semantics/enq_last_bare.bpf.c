@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Asks about the last runnable task, but has nobody to ask: the kernel refuses it. */
+#define WITHOUT_SELECT_CPU
+#define WITHOUT_ENQUEUE
+#define WITHOUT_DISPATCH
+#define OPS_FLAGS (SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST)
+#include "tracer.h"
