@@ -6,46 +6,56 @@ use std::collections::BTreeMap;
 /// How code that has no symbols, because it was made at run time, is called.
 const NATIVE: &str = "(the scheduler itself, as native code)";
 
-/// Instructions by function, callees not included, and how many events they made.
+/// Instructions by function and by source file, callees not included, and how many events they
+/// made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counts {
     functions: BTreeMap<String, u64>,
+    /// What is inlined counts in its own file, but in the function that it is inlined into.
+    files: BTreeMap<String, u64>,
     events: f64,
 }
 
 impl Counts {
-    /// Reads callgrind's format: `ob=` and `fn=` tell where we are, their names spelled out only
-    /// the first time; a line of numbers is a cost; the cost behind `calls=` is the callee's.
+    /// Reads callgrind's format: `ob=`, `fl=` and `fn=` tell where we are, `fi=` and `fe=` which
+    /// file the code is inlined from, their names spelled out only the first time, be it for a
+    /// callee (`cob=`...); a line of numbers is a cost, but the one behind `calls=` is the callee's.
     pub(super) fn parse(text: &str, events: f64) -> Self {
         let mut names = Names::default();
-        let (mut native, mut function, mut skip) = (false, String::new(), false);
-        let mut functions = BTreeMap::new();
+        let (mut native, mut function, mut file, mut skip) = (false, String::new(), String::new(), false);
+        let mut counts = Self { events, ..Self::default() };
         for line in text.lines() {
-            if let Some(object) = line.strip_prefix("ob=") {
-                native = names.objects.resolve(object) == "???";
-            } else if let Some(object) = line.strip_prefix("cob=") {
-                names.objects.resolve(object);
-            } else if let Some(name) = line.strip_prefix("fn=") {
-                let name = names.functions.resolve(name);
-                function = if native { NATIVE.to_owned() } else { tidy(name) };
-            } else if let Some(name) = line.strip_prefix("cfn=") {
-                names.functions.resolve(name);
-            } else if line.starts_with("calls=") {
-                skip = true;
-            } else if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) {
+            if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) {
                 let cost = line.split_whitespace().nth(1).and_then(|cost| cost.parse::<u64>().ok());
                 if !std::mem::take(&mut skip) {
-                    *functions.entry(function.clone()).or_default() += cost.unwrap_or(0);
+                    *counts.functions.entry(function.clone()).or_default() += cost.unwrap_or(0);
+                    *counts.files.entry(file.clone()).or_default() += cost.unwrap_or(0);
                 }
+                continue;
+            }
+            let (key, name) = line.split_once('=').unwrap_or((line, ""));
+            match key {
+                "ob" => native = names.objects.resolve(name) == "???",
+                "cob" => _ = names.objects.resolve(name),
+                "fl" | "fi" | "fe" => file = place(names.files.resolve(name), native),
+                "cfi" | "cfl" => _ = names.files.resolve(name),
+                "fn" => {
+                    let name = names.functions.resolve(name);
+                    function = if native { NATIVE.to_owned() } else { tidy(name) };
+                }
+                "cfn" => _ = names.functions.resolve(name),
+                "calls" => skip = true,
+                _ => {}
             }
         }
-        Self { functions, events }
+        counts
     }
 }
 
 #[derive(Default)]
 struct Names {
     objects: Table,
+    files: Table,
     functions: Table,
 }
 
@@ -75,35 +85,68 @@ fn tidy(name: &str) -> String {
     }
 }
 
-/// Instructions an event, all and by function, most first: a run less one of no length.
+/// A source file, from its crate or from the standard library on.
+fn place(path: &str, native: bool) -> String {
+    if native {
+        return NATIVE.to_owned();
+    }
+    for (folder, keep) in [("/crates/", 1), ("/library/", 1), ("/registry/src/", 0)] {
+        if let Some((_, rest)) = path.split_once(folder) {
+            // In the registry, its index comes first.
+            return if keep == 1 { format!("{}{rest}", &folder[1..]) } else { after_slash(rest).to_owned() };
+        }
+    }
+    path.to_owned()
+}
+
+fn after_slash(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(_, rest)| rest)
+}
+
+/// Instructions an event: a run less one of no length.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Profile {
     pub(super) per_event: f64,
+    /// By function, most first.
     pub(super) functions: Vec<(String, f64)>,
+    /// By source file, most first.
+    pub(super) files: Vec<(String, f64)>,
 }
 
-/// How many functions are shown.
+/// How many functions, and how many files, are shown.
 const SHOWN: usize = 20;
 
 impl Profile {
     pub(super) fn new(whole: &Counts, nothing: &Counts) -> Self {
         let events = (whole.events - nothing.events).max(1.0);
-        let less = |name: &String, count: u64| {
-            (count as f64 - nothing.functions.get(name).map_or(0.0, |&n| n as f64)) / events
-        };
-        let mut functions: Vec<(String, f64)> =
-            whole.functions.iter().map(|(name, &count)| (name.clone(), less(name, count))).collect();
+        let functions = less(&whole.functions, &nothing.functions, events);
+        let files = less(&whole.files, &nothing.files, events);
         let per_event = functions.iter().map(|(_, count)| count).sum();
-        functions.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        functions.truncate(SHOWN);
-        Self { per_event, functions }
+        let most = |mut of: Vec<(String, f64)>| {
+            of.truncate(SHOWN);
+            of
+        };
+        Self { per_event, functions: most(functions), files: most(files) }
     }
 
     pub(super) fn json(&self) -> Value {
-        let functions: Vec<Value> =
-            self.functions.iter().map(|(name, n)| json!({ "name": name, "per_event": n })).collect();
-        json!({ "per_event": self.per_event, "functions": functions })
+        let list = |of: &[(String, f64)]| -> Vec<Value> {
+            of.iter().map(|(name, n)| json!({ "name": name, "per_event": n })).collect()
+        };
+        let (functions, files) = (list(&self.functions), list(&self.files));
+        json!({ "per_event": self.per_event, "functions": functions, "files": files })
     }
+}
+
+/// The difference by name, divided, most first.
+fn less(whole: &BTreeMap<String, u64>, nothing: &BTreeMap<String, u64>, by: f64) -> Vec<(String, f64)> {
+    let per = |(name, &count): (&String, &u64)| {
+        let less = count as f64 - nothing.get(name).map_or(0.0, |&n| n as f64);
+        (name.clone(), less / by)
+    };
+    let mut found: Vec<(String, f64)> = whole.iter().map(per).collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    found
 }
 
 #[cfg(test)]
@@ -114,21 +157,23 @@ mod tests {
 version: 1
 events: Ir
 ob=(1) /bin/rate
-fl=(1) a.rs
+fl=(1) /somewhere/crates/a.rs
 fn=(1) keel::run::h0123456789abcdef
 0 100
 cob=(2) ???
 cfn=(2) 0x4838030
 calls=5 0
 0 5000
-fi=(2) b.rs
+fi=(2) /rustc/0123/library/core/b.rs
 0 20
 ob=(2)
+fl=(3) ???
 fn=(2)
 0 70
 fn=(3) 0x4838040
 0 7
 ob=(1)
+fl=(1)
 fn=(4) keel::step'2
 0 300
 ";
@@ -138,11 +183,13 @@ fn=(4) keel::step'2
         let counts = Counts::parse(WRITTEN, 10.0);
         let found: Vec<(&str, u64)> = counts.functions.iter().map(|(name, n)| (name.as_str(), *n)).collect();
         assert_eq!(found, [(NATIVE, 77), ("keel::run", 120), ("keel::step", 300)]);
+        let files: Vec<(&str, u64)> = counts.files.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+        assert_eq!(files, [(NATIVE, 77), ("crates/a.rs", 400), ("library/core/b.rs", 20)]);
     }
 
     #[test]
     fn a_run_of_no_length_is_taken_off() {
-        let nothing = Counts::parse("ob=(1) /bin/rate\nfn=(1) keel::run\n0 20\n", 0.0);
+        let nothing = Counts::parse("ob=(1) /bin/rate\nfl=(1) a.rs\nfn=(1) keel::run\n0 20\n", 0.0);
         let profile = Profile::new(&Counts::parse(WRITTEN, 10.0), &nothing);
         let expected = [("keel::step", 30.0), ("keel::run", 10.0), (NATIVE, 7.7)];
         assert_eq!(profile.functions, expected.map(|(name, n)| (name.to_owned(), n)));

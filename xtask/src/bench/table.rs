@@ -69,13 +69,15 @@ pub(super) fn row(row: &Row) -> String {
 pub(super) fn functions(row: &Row) -> Option<String> {
     let profile = row.profile.as_ref()?;
     let mut text = format!(
-        "{} CPUs, {} tasks, {} %: {:.0} instructions an event, of these in",
+        "{} CPUs, {} tasks, {} %: {:.0} instructions an event, by function (inlined ones in their callers):",
         row.size.cpus, row.size.tasks, row.load_percent, profile.per_event
     );
-    for (name, count) in &profile.functions {
-        let share = 100.0 * count / profile.per_event.max(1.0);
-        text.push_str(&format!("\n{count:>8.1} {share:>5.1} %  {}", shorter(name)));
-    }
+    let line = |(name, count): &(String, f64)| {
+        format!("\n{count:>8.1} {:>5.1} %  {}", 100.0 * count / profile.per_event.max(1.0), shorter(name))
+    };
+    text.extend(profile.functions.iter().map(line));
+    text.push_str("\nthe same by source file (inlined code in its own):");
+    text.extend(profile.files.iter().map(line));
     Some(text)
 }
 
