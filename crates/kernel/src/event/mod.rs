@@ -31,15 +31,21 @@ pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
 pub struct EventQueue {
     timers: Wheel,
     cpus: Tournament,
-    /// When the first of all is due: asked far more often than it changes.
+    /// When the first of all is due, or the horizon: asked far more often than it changes.
     next_at: Instant,
+    horizon: Instant,
 }
 
 impl EventQueue {
     /// An empty queue for CPUs 0 to `cpus - 1`; panics above [`MAX_CPUS`].
     pub fn new(cpus: u32) -> Self {
         assert!(cpus <= MAX_CPUS, "at most {MAX_CPUS} CPUs");
-        Self { timers: Wheel::default(), cpus: Tournament::new(cpus), next_at: Instant::NEVER }
+        Self {
+            timers: Wheel::default(),
+            cpus: Tournament::new(cpus),
+            next_at: Instant::NEVER,
+            horizon: Instant::NEVER,
+        }
     }
 
     /// Sets the one event of `cpu`, in place of any that it had.
@@ -71,7 +77,18 @@ impl EventQueue {
         }
     }
 
-    /// When the next event is due, or [`Instant::NEVER`].
+    /// Nobody goes beyond `horizon` for now: [`EventQueue::peek`] tells nothing later.
+    pub fn set_horizon(&mut self, horizon: Instant) {
+        self.horizon = horizon;
+        self.note();
+    }
+
+    /// Is nothing due, ever?
+    pub fn is_empty(&self) -> bool {
+        self.timers.next_at().min(self.cpus.next_at()) == Instant::NEVER
+    }
+
+    /// When the next event is due, or the horizon where that comes first, or [`Instant::NEVER`].
     #[inline]
     pub fn peek(&self) -> Instant {
         self.next_at
@@ -79,7 +96,7 @@ impl EventQueue {
 
     #[inline]
     fn note(&mut self) {
-        self.next_at = self.timers.next_at().min(self.cpus.next_at());
+        self.next_at = self.timers.next_at().min(self.cpus.next_at()).min(self.horizon);
     }
 
     /// The next event, which stays.
