@@ -41,8 +41,8 @@ impl<E: Engine> Sim<E> {
 
     /// Goes on until virtual time reaches `until`, telling `sink` what happens.
     pub fn run_until(&mut self, until: Instant, sink: &mut dyn Sink) -> State {
-        self.k.queue.set_horizon(until + Span::from_ns(1));
-        while self.k.queue.peek() <= until {
+        self.k.queue.set_horizon(until);
+        while self.k.queue.next_due() <= until {
             let (at, source) = self.k.queue.pop().expect("the queue was not empty");
             match source {
                 crate::event::Source::Timer(timer) => self.k.timer_fires(timer, at),
@@ -58,9 +58,9 @@ impl<E: Engine> Sim<E> {
         }
         self.k.now = self.k.now.max(until);
         self.k.out.flush(sink);
-        match self.k.queue.is_empty() {
-            true => State::Ended,
-            false => State::Running,
+        match self.k.queue.next_due() {
+            Instant::NEVER => State::Ended,
+            _ => State::Running,
         }
     }
 

@@ -83,9 +83,10 @@ impl EventQueue {
         self.note();
     }
 
-    /// Is nothing due, ever?
-    pub fn is_empty(&self) -> bool {
-        self.timers.next_at().min(self.cpus.next_at()) == Instant::NEVER
+    /// When the next event is due, horizon or not; [`Instant::NEVER`] where nothing is.
+    #[inline]
+    pub fn next_due(&self) -> Instant {
+        self.timers.next_at().min(self.cpus.next_at())
     }
 
     /// When the next event is due, or the horizon where that comes first, or [`Instant::NEVER`].
@@ -96,7 +97,7 @@ impl EventQueue {
 
     #[inline]
     fn note(&mut self) {
-        self.next_at = self.timers.next_at().min(self.cpus.next_at()).min(self.horizon);
+        self.next_at = self.next_due().min(self.horizon);
     }
 
     /// The next event, which stays.
