@@ -143,6 +143,9 @@ pub(crate) struct Cpu {
     pub(crate) qseq: u64,
     /// A pick is in progress (`SCX_RQ_IN_BALANCE`).
     pub(crate) in_balance: bool,
+    /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and nobody
+    /// has been told that the CPU is idle.
+    pub(crate) in_stopper: bool,
     pub(crate) online: bool,
     /// Its SMT siblings, itself excluded.
     pub(crate) siblings: CpuSet,
@@ -176,10 +179,17 @@ impl Cpu {
             nr_running: 0,
             qseq: 0,
             in_balance: false,
+            in_stopper: false,
             online: true,
             siblings,
             speed_per_mille: 1000,
         }
+    }
+
+    /// The next kick to send: CPUs are gone through in order.
+    pub(crate) fn next_kick(&mut self) -> Option<(CpuId, u64)> {
+        let first = self.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target)?.0;
+        Some(self.kicks.swap_remove(first))
     }
 
     /// Is its idle task on the CPU?

@@ -184,7 +184,7 @@ impl<E: Engine> Sim<E> {
             return true;
         }
         let cpu = self.k.cpu(c);
-        let duty = if let Some((target, flags)) = cpu.kicks.pop() {
+        let duty = if let Some((target, flags)) = cpu.next_kick() {
             Frame::Kick { target, flags }
         } else if !cpu.inbox.is_empty() {
             Frame::Interrupt

@@ -41,6 +41,7 @@ const volatile s64 vtime_step = 0;
 const volatile s32 enqueue_inserts_pid = 0;
 const volatile bool enqueue_twice = false;
 const volatile s32 enqueue_kicks = NOWHERE;
+const volatile s32 kicks_too = NOWHERE;
 const volatile u64 kick_flags = 0;
 const volatile u32 kick_times = 1;
 const volatile bool fifo_once = false;
@@ -184,6 +185,8 @@ CALLBACK(void, tracer_enqueue, struct task_struct *p, u64 enq_flags)
 	if (enqueue_kicks != NOWHERE && is_special(p))
 		for_range(i, 0, kick_times)
 			scx_bpf_kick_cpu(enqueue_kicks, kick_flags);
+	if (kicks_too != NOWHERE && is_special(p))
+		scx_bpf_kick_cpu(kicks_too, kick_flags);
 }
 
 CALLBACK(void, tracer_dequeue, struct task_struct *p, u64 deq_flags)

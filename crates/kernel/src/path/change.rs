@@ -98,6 +98,7 @@ impl<E: Engine> Sim<E> {
         let target = self.k.fallback_cpu(task);
         self.k.cpu(c).nr_running -= 1;
         self.k.switch_to(c, task, TaskId::IDLE);
+        self.k.cpu(c).in_stopper = true;
         self.k.resched(c, c);
         self.k.tell(Class::CORE, c, What::Migrate { task, from: c, to: target });
         let migration_ns = self.k.machine.costs.migration_ns;

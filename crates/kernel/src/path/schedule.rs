@@ -28,9 +28,13 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies.
+    /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. One that
+    /// was woken meanwhile stays (`try_to_block_task()`).
     pub(crate) fn deactivate(&mut self, c: CpuId) {
         let task = self.k.cpu(c).curr;
+        if self.k.tasks[task].state == State::Runnable {
+            return;
+        }
         self.k.update_curr(self.vm.world(), c);
         let t = self.k.task(task);
         t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
@@ -150,7 +154,7 @@ impl<E: Engine> Sim<E> {
             return self.start(c, Op::Stopping, prev, &[ea.0, 1]);
         }
         self.k.cpu(c).stack.push(Frame::SetNext { prev, next });
-        if prev.is_idle() && !next.is_idle() {
+        if prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.cpu(c).in_stopper) {
             self.update_idle(c, false, true);
         }
     }
@@ -180,8 +184,9 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::SetNext`]: the switch itself, then `ops.running` or `ops.update_idle`.
     pub(crate) fn set_next(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         if prev == next {
-            self.k.set_idle(self.vm.world(), c, true);
-            return self.k.cpu(c).stack.push(Frame::Scheduled { prev: TaskId::IDLE });
+            self.k.cpu(c).stack.push(Frame::Scheduled { prev: TaskId::IDLE });
+            let real = std::mem::take(&mut self.k.cpu(c).in_stopper);
+            return self.update_idle(c, true, real);
         }
         self.k.switch_to(c, prev, next);
         self.k.cpu(c).stack.push(Frame::Scheduled { prev });

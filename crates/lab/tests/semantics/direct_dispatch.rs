@@ -97,3 +97,9 @@ fn flags_of_select_cpu_and_of_the_wakeup_are_joined() {
     assert!(near(rude.first("a", "running").at, 1100, 400), "{}", rude.log());
     assert!(!near(patient.first("a", "running").at, 1100, 5000), "{}", patient.log());
 }
+
+#[test]
+fn the_kernels_own_queues_begin_with_a_new_slice() {
+    let run = with("bare").task(task("a", [run(5000), sleep(100), run(100)])).survives();
+    assert_eq!(run.values("a", "running"), [DEFAULT_SLICE; 2], "though 15 ms were left");
+}

@@ -35,7 +35,7 @@ fn a_claim_lasts_until_the_cpu_has_been_idle_anew() {
     let kicked = claims(1);
     let picked = kicked.values("a", "picked");
     assert!(
-        picked.len() > 3 && picked.iter().all(|&cpu| cpu == 1),
+        picked.len() >= 3 && picked.iter().all(|&cpu| cpu == 1),
         "a kick without work gives it back: {picked:?}"
     );
     let told = kicked.global("update_idle").iter().filter(|c| c.cpu == 1).count();
@@ -52,4 +52,16 @@ fn with_update_idle_alone_there_are_no_masks() {
     with("own_idle").cpus(2).set("select_default", 0).set("picks_idle", 1).task(hog("a")).fails(words);
     let run = with("own_idle").cpus(2).set("select_default", 0).task(task("a", [run(100)])).survives();
     assert!(run.global("update_idle").len() >= 2);
+}
+
+#[test]
+fn a_cpu_whose_task_was_pushed_away_is_told_to_be_idle_once() {
+    let a = repeat("a", [run(100), affinity([1]), run(100), affinity([0])]);
+    let run = with("tracer").cpus(2).task(a).millis(10).survives();
+    for cpu in [0, 1] {
+        let told: Vec<u64> =
+            run.global("update_idle").iter().filter(|c| c.cpu == cpu).map(|c| c.value).collect();
+        let in_turn = told.windows(2).all(|w| w[0] != w[1]);
+        assert!(in_turn && told.len() > 20, "{cpu}: {told:?} {}", run.log());
+    }
 }

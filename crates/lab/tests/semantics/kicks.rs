@@ -94,3 +94,12 @@ fn words_for_wrong_ones() {
     kicking(0, IDLE | PREEMPT).fails("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE");
     kicking(99, 0).fails("invalid CPU 99");
 }
+
+#[test]
+fn cpus_are_kicked_in_order() {
+    // CPU 3 kicks the two others, the higher first.
+    let base = with("tracer").cpus(4).set("enqueue_kicks", 2).set("kicks_too", 0).set("only_pid", 2);
+    let run = base.task(repeat("a", [run(100), sleep(1000)]).on([3])).millis(20).survives();
+    let kicked = kicks(&run);
+    assert!(kicked.len() > 10 && kicked.chunks(2).all(|pair| pair == [0, 2]), "{kicked:?}");
+}

@@ -1,6 +1,7 @@
 //! Who is woken when a task is put somewhere.
 
 use crate::harness::*;
+use keel_abi::task::{ObjectId, Step};
 
 /// CPU 0 is busy for 50 ms; a task is placed there after 2 ms and put into `dsq`. When and where
 /// does it run?
@@ -46,4 +47,26 @@ fn a_foreign_local_queue_does_not_preempt_unless_asked() {
     };
     assert!((19..=22).contains(&base(0)), "{}", base(0));
     assert_eq!(base(1 << 32), 2);
+}
+
+#[test]
+fn no_wakeup_is_lost() {
+    // Tasks that wake each other while they go to sleep, and are moved to CPUs that go idle.
+    for dispatch in [false, true] {
+        let base = with("tracer").cpus(4).set("slice_ns", 300_000).set("select_default", 0);
+        let base = if dispatch {
+            base.set("enqueue_dsq", 0).set("dispatch_moves", 0).set("dispatch_dsq", local_on(2))
+        } else {
+            base.set("enqueue_dsq", local_on(2))
+        };
+        let base = base.task(repeat("a", [run(7), sleep(11)]).instances(3));
+        let pair = |name: &str, mine: u32, other: u32| {
+            repeat(name, [run(3), Step::Resume(ObjectId(other)), Step::Suspend(ObjectId(mine))])
+        };
+        let base = base.task(pair("ping", 0, 1)).task(pair("pong", 1, 0)).workload(|w| w.suspensions = 2);
+        let run = base.millis(30).survives();
+        let end = run.outcome.end;
+        let last = run.starts("a").last().unwrap().0;
+        assert!(end.since(last).as_ns() < 2_000_000, "{dispatch}: a sleeps for ever");
+    }
 }
