@@ -34,7 +34,7 @@ impl From<Failure> for Stop {
 
 /// The exit code where something could not be fetched, so that it is not taken for a fault of
 /// ours (`EX_TEMPFAIL`).
-const UNAVAILABLE: i32 = 75;
+pub(crate) const UNAVAILABLE: i32 = 75;
 
 /// Runs the check that `args` ask for.
 ///
