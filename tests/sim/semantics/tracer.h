@@ -105,6 +105,7 @@ CALLBACK(s32, tracer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_f
 
 	LOG("select_cpu", p, wake_flags);
 	LOG("prev_cpu", p, prev_cpu);
+	LOG("on_cpu", p, scx_bpf_task_running(p));
 	if (select_this != NOWHERE && is_special(p))
 		cpu = select_this;
 	else if (select_default)

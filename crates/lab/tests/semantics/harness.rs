@@ -217,9 +217,17 @@ impl Run {
         self.events.iter().filter_map(pick).collect()
     }
 
+    /// Every instance of a name.
+    pub(crate) fn ids(&self, name: &str) -> Vec<TaskId> {
+        self.tasks.iter().filter(|t| t.name == name).map(|t| t.task).collect()
+    }
+
     /// When a task got a CPU, and which.
     pub(crate) fn starts(&self, name: &str) -> Vec<(Instant, CpuId)> {
-        let task = self.id(name);
+        self.starts_of(self.id(name))
+    }
+
+    pub(crate) fn starts_of(&self, task: TaskId) -> Vec<(Instant, CpuId)> {
         self.events_of(|e| match e.what {
             What::Switch { next, .. } if next == task => Some((e.at, e.cpu)),
             _ => None,

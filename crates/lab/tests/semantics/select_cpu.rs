@@ -1,6 +1,7 @@
 //! `ops.select_cpu`: when it is called, with what, and what its answer may be.
 
 use crate::harness::*;
+use keel_abi::task::{ObjectId, Step};
 use keel_trace::What;
 use keel_trace::event::Chooser;
 
@@ -73,16 +74,11 @@ fn without_it_and_without_an_idle_cpu_enqueue_is_asked() {
 
 #[test]
 fn a_waker_waits_until_the_wakee_is_off_its_cpu_before_it_asks() {
-    // A sleep that is over almost at once: its timer fires on the CPU itself, or on another.
-    let run = with("tracer").cpus(2).task(repeat("a", [run(50), sleep(0)])).millis(20).survives();
-    let mut on_cpu = false;
-    for call in run.of("a") {
-        match call.op.as_str() {
-            "running" => on_cpu = true,
-            "stopping" => on_cpu = false,
-            "select_cpu" => assert!(!on_cpu, "{}", run.log()),
-            _ => {}
-        }
-    }
-    assert!(run.count("a", "select_cpu") > 50);
+    // One goes to sleep again and again, another wakes it at every moment of that.
+    let sleeper = repeat("a", [run(1), Step::Suspend(ObjectId(0))]).on([0, 2]);
+    let waker = repeat("b", [run(1), Step::Resume(ObjectId(0))]).on([1]);
+    let base = with("tracer").cpus(3).task(sleeper).task(waker).workload(|w| w.suspensions = 1);
+    let run = base.millis(3).survives();
+    let on_cpu = run.values("a", "on_cpu");
+    assert!(on_cpu.len() > 100 && on_cpu.iter().all(|&on| on == 0), "{on_cpu:?}");
 }

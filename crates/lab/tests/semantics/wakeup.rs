@@ -50,23 +50,29 @@ fn a_foreign_local_queue_does_not_preempt_unless_asked() {
 }
 
 #[test]
-fn no_wakeup_is_lost() {
-    // Tasks that wake each other while they go to sleep, and are moved to CPUs that go idle.
-    for dispatch in [false, true] {
+fn no_wakeup_is_lost_beside_a_task_that_goes_to_sleep() {
+    // It is woken at every moment of that.
+    let sleeper = repeat("a", [run(1), Step::Suspend(ObjectId(0))]).on([0, 2]);
+    let waker = repeat("b", [run(1), Step::Resume(ObjectId(0))]).on([1]);
+    let base = with("tracer").cpus(3).task(sleeper).task(waker).workload(|w| w.suspensions = 1);
+    let run = base.millis(5).survives();
+    assert!(run.outcome.end.since(run.starts("a").last().unwrap().0).as_ns() < 200_000);
+}
+
+#[test]
+fn no_task_is_lost_beside_a_cpu_that_goes_idle() {
+    // Tasks sleep at every moment of the CPU to which others are moved.
+    for by_dispatch in [false, true] {
         let base = with("tracer").cpus(4).set("slice_ns", 300_000).set("select_default", 0);
-        let base = if dispatch {
-            base.set("enqueue_dsq", 0).set("dispatch_moves", 0).set("dispatch_dsq", local_on(2))
-        } else {
-            base.set("enqueue_dsq", local_on(2))
-        };
-        let base = base.task(repeat("a", [run(7), sleep(11)]).instances(3));
-        let pair = |name: &str, mine: u32, other: u32| {
-            repeat(name, [run(3), Step::Resume(ObjectId(other)), Step::Suspend(ObjectId(mine))])
-        };
-        let base = base.task(pair("ping", 0, 1)).task(pair("pong", 1, 0)).workload(|w| w.suspensions = 2);
-        let run = base.millis(30).survives();
+        let base = base.set("dispatch_moves", !by_dispatch as u32).set("dispatch_dsq", local_on(2));
+        let base = base.set("enqueue_dsq", if by_dispatch { "0".into() } else { local_on(2) });
+        let base =
+            base.task(repeat("a", [run(7), sleep(11)]).instances(3)).task(repeat("b", [run(3), sleep(5)]));
+        let run = base.millis(20).survives();
         let end = run.outcome.end;
-        let last = run.starts("a").last().unwrap().0;
-        assert!(end.since(last).as_ns() < 2_000_000, "{dispatch}: a sleeps for ever");
+        for task in run.ids("a").into_iter().chain(run.ids("b")) {
+            let last = run.starts_of(task).last().unwrap().0;
+            assert!(end.since(last).as_ns() < 1_000_000, "{task:?} sleeps for ever");
+        }
     }
 }
