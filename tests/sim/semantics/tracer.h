@@ -31,6 +31,7 @@ const volatile u64 select_flags = 0;
 const volatile bool select_twice = false;
 /* Asks by scx_bpf_select_cpu_dfl() from ops.enqueue, too. */
 const volatile bool enqueue_selects = false;
+const volatile s32 select_prev = NOWHERE;
 
 /* ops.enqueue: into this queue, or into the scheduler's hands. */
 const volatile u64 enqueue_dsq = OWN_DSQ;
@@ -39,6 +40,7 @@ const volatile bool enqueue_by_vtime = false;
 const volatile u64 first_vtime = 0;
 const volatile s64 vtime_step = 0;
 const volatile s32 enqueue_inserts_pid = 0;
+const volatile s32 enqueue_local_pid = 0;
 const volatile bool enqueue_twice = false;
 const volatile s32 enqueue_kicks = NOWHERE;
 const volatile s32 kicks_too = NOWHERE;
@@ -124,6 +126,10 @@ static __always_inline void enqueue_special(struct task_struct *p, u64 enq_flags
 {
 	u64 flags = enq_flags | enqueue_flags;
 
+	if (p->pid == enqueue_local_pid) {
+		insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
+		return;
+	}
 	if (enqueue_inserts_pid) {
 		struct task_struct *other = bpf_task_from_pid(enqueue_inserts_pid);
 
@@ -172,7 +178,8 @@ CALLBACK(void, tracer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	if (enqueue_selects) {
 		bool is_idle = false;
-		s32 cpu = scx_bpf_select_cpu_dfl(p, scx_bpf_task_cpu(p), 0, &is_idle);
+		s32 prev = select_prev == NOWHERE ? scx_bpf_task_cpu(p) : select_prev;
+		s32 cpu = scx_bpf_select_cpu_dfl(p, prev, 0, &is_idle);
 
 		LOG("selected_by_kfunc", p, cpu);
 		LOG("was_idle", p, is_idle);

@@ -1,7 +1,9 @@
 //! `ops.dispatch`: when it is called, what it may insert, and what becomes of that.
 
 use crate::harness::*;
+use keel_abi::Instant;
 use keel_abi::scx::ExitKind;
+use keel_trace::What;
 
 /// A scheduler that keeps tasks in its own hands, and dispatches from there.
 fn by_hand() -> Scenario {
@@ -42,14 +44,17 @@ fn it_is_called_again_while_it_dispatches_and_nothing_is_local() {
 #[test]
 fn it_is_called_32_times_at_most_for_one_pick_and_then_the_cpu_kicks_itself() {
     let x = task("x", [run(5000)]);
-    let base = by_hand().set("only_pid", 0).set("slice_ns", 50_000_000);
+    let base = by_hand().set("enqueue_local_pid", 2).set("slice_ns", 50_000_000);
     // All of them come while the first runs.
     let base = base.task(x).task(hog("a").instances(40).after_ms(1)).set("dispatch_only_on", 0);
     let run = base.set("dispatch_dsq", 2).survives();
-    // Even the first is stuck in a queue that nobody takes from: one dispatch a task, and one more.
-    assert_eq!(run.global("slots").len(), 0);
-    let slots = run.calls.iter().filter(|c| c.op == "slots").count();
-    assert_eq!(slots, 41, "{}", run.log());
+    // They go where nobody takes from: so many calls in a row, a pause, and the rest.
+    let calls: Vec<_> = run.calls.iter().filter(|c| c.op == "dispatch").map(|c| c.at).collect();
+    let kicks = run.events_of(|e| matches!(e.what, What::Kick { .. }).then_some(e.at));
+    assert_eq!(kicks.len(), 1, "{}", run.log());
+    let before = calls.iter().filter(|&&at| at > Instant::from_ns(1_000_000) && at < kicks[0]).count();
+    let after = calls.iter().filter(|&&at| at > kicks[0]).count();
+    assert_eq!((before, after), (32, 9), "the last finds nothing: {}", run.log());
 }
 
 #[test]
