@@ -347,6 +347,12 @@ pub(crate) fn run(us: u64) -> Step {
     Step::Run(Amount::fixed(Span::from_us(us)))
 }
 
+/// Work of up to so long: no two times alike.
+pub(crate) fn run_up_to(us: u64) -> Step {
+    let half = Span::from_us(us.div_ceil(2));
+    Step::Run(Amount { base: half, spread: half })
+}
+
 pub(crate) fn sleep(us: u64) -> Step {
     Step::Sleep(Amount::fixed(Span::from_us(us)))
 }

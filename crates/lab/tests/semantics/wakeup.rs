@@ -52,8 +52,8 @@ fn a_foreign_local_queue_does_not_preempt_unless_asked() {
 #[test]
 fn no_wakeup_is_lost_beside_a_task_that_goes_to_sleep() {
     // It is woken at every moment of that.
-    let sleeper = repeat("a", [run(1), Step::Suspend(ObjectId(0))]).on([0, 2]);
-    let waker = repeat("b", [run(1), Step::Resume(ObjectId(0))]).on([1]);
+    let sleeper = repeat("a", [run_up_to(4), Step::Suspend(ObjectId(0))]).on([0, 2]);
+    let waker = repeat("b", [run_up_to(6), Step::Resume(ObjectId(0))]).on([1]);
     let base = with("tracer").cpus(3).task(sleeper).task(waker).workload(|w| w.suspensions = 1);
     let run = base.millis(5).survives();
     assert!(run.outcome.end.since(run.starts("a").last().unwrap().0).as_ns() < 200_000);
@@ -67,7 +67,7 @@ fn no_task_is_lost_beside_a_cpu_that_goes_idle() {
         let base = base.set("dispatch_moves", !by_dispatch as u32).set("dispatch_dsq", local_on(2));
         let base = base.set("enqueue_dsq", if by_dispatch { "0".into() } else { local_on(2) });
         let base =
-            base.task(repeat("a", [run(7), sleep(11)]).instances(3)).task(repeat("b", [run(3), sleep(5)]));
+            base.task(repeat("a", [run_up_to(20), sleep(11)]).instances(3)).task(repeat("b", [run_up_to(10), sleep(5)]));
         let run = base.millis(20).survives();
         let end = run.outcome.end;
         for task in run.ids("a").into_iter().chain(run.ids("b")) {
