@@ -7,7 +7,7 @@ use keel_bpfc::Compiler;
 use keel_lab::{Engine, LabError, Machine, Outcome, RunSpec, SchedulerSource, machines};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 /// Queue ids as settings.
 pub(crate) const LOCAL: &str = "0x8000000000000002";
@@ -20,17 +20,22 @@ pub(crate) fn local_on(cpu: u64) -> String {
 }
 
 /// Compiled sources, by path: tests run side by side and share them.
-static OBJECTS: LazyLock<Mutex<BTreeMap<String, Arc<[u8]>>>> = LazyLock::new(Mutex::default);
+static OBJECTS: LazyLock<Mutex<BTreeMap<String, Compiled>>> = LazyLock::new(Mutex::default);
+
+/// A source's object, compiled by whoever wants it first.
+type Compiled = Arc<OnceLock<Arc<[u8]>>>;
 
 /// The object of a source in the checkout, without `.bpf.c`.
 pub(crate) fn object(path: &str) -> Arc<[u8]> {
-    let mut objects = OBJECTS.lock().unwrap_or_else(|e| e.into_inner());
     let compile = || {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let compiler = Compiler::new(root).include("schedulers/include").include("crates/kernel/btf");
         compiler.compile(format!("{path}.bpf.c")).unwrap_or_else(|e| panic!("{e}")).into()
     };
-    objects.entry(path.to_owned()).or_insert_with(compile).clone()
+    let mut objects = OBJECTS.lock().unwrap_or_else(|e| e.into_inner());
+    let compiled = objects.entry(path.to_owned()).or_default().clone();
+    drop(objects);
+    compiled.get_or_init(compile).clone()
 }
 
 /// One callback, as the scheduler wrote it down.

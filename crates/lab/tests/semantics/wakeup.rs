@@ -66,8 +66,9 @@ fn no_task_is_lost_beside_a_cpu_that_goes_idle() {
         let base = with("tracer").cpus(4).set("slice_ns", 300_000).set("select_default", 0);
         let base = base.set("dispatch_moves", !by_dispatch as u32).set("dispatch_dsq", local_on(2));
         let base = base.set("enqueue_dsq", if by_dispatch { "0".into() } else { local_on(2) });
-        let base =
-            base.task(repeat("a", [run_up_to(20), sleep(11)]).instances(3)).task(repeat("b", [run_up_to(10), sleep(5)]));
+        let base = base
+            .task(repeat("a", [run_up_to(20), sleep(11)]).instances(3))
+            .task(repeat("b", [run_up_to(10), sleep(5)]));
         let run = base.millis(20).survives();
         let end = run.outcome.end;
         for task in run.ids("a").into_iter().chain(run.ids("b")) {
