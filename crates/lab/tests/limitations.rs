@@ -28,6 +28,9 @@ fn what_is_named_and_not_served_is_said_to_be_absent() {
     let absent = PAGE.split("Absent:").skip(1).map(|part| part.split("\n\n").next().unwrap_or(part));
     let absent: String = absent.collect();
     for name in others {
-        assert!(absent.contains(name) || name == "bpf_core_field_exists", "{name} is neither served nor absent");
+        assert!(
+            absent.contains(name) || name == "bpf_core_field_exists",
+            "{name} is neither served nor absent"
+        );
     }
 }
