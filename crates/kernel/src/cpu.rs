@@ -24,8 +24,10 @@ pub(crate) enum Irq {
 }
 
 /// A callback in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Callback {
+    /// Nothing else here means anything where there is none.
+    pub(crate) in_progress: bool,
     pub(crate) op: Op,
     /// The task that it is about, or [`TaskId::IDLE`].
     pub(crate) subject: TaskId,
@@ -46,6 +48,7 @@ pub(crate) struct Callback {
 impl Callback {
     /// Stands for none.
     pub(crate) const NONE: Self = Self {
+        in_progress: false,
         op: Op::Exit,
         subject: TaskId::IDLE,
         began: Instant::ZERO,
@@ -122,8 +125,7 @@ pub(crate) struct Cpu {
     pub(crate) stack: Vec<Frame>,
     /// The callback in progress, if any; the innermost.
     pub(crate) callback: Callback,
-    /// The callbacks that it is nested in, outermost first; and below them one that stands for
-    /// none.
+    /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
     /// What the last callback returned.
     pub(crate) returned: u64,

@@ -2,6 +2,7 @@
 //! taking a runqueue's lock, telling events, ending the scheduler.
 
 use crate::actor::sync::Objects;
+use crate::call::Terms;
 use crate::call::iter::Cursors;
 use crate::call::spin::SpinLocks;
 use crate::call::timer::Timers;
@@ -70,8 +71,8 @@ pub(crate) struct Kernel {
     pub(crate) task_base: Ea,
     pub(crate) next_pid: u32,
     pub(crate) tick: Span,
-    /// What a call of each function costs, in picoseconds, by [`crate::call::F`].
-    pub(crate) call_costs: Vec<u64>,
+    /// On what terms each function is called, by [`crate::call::F`].
+    pub(crate) terms: Vec<Terms>,
     /// DSQ iterations in progress.
     pub(crate) cursors: Cursors,
     /// The locks of the global and user queues, by handle.

@@ -103,7 +103,7 @@ impl Kernel {
             task_base,
             next_pid: FIRST_PID,
             tick: Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz)),
-            call_costs: call_costs(setup.machine.costs.insn_ps, topology.cpus()),
+            terms: terms(setup.machine.costs.insn_ps, topology.cpus()),
             cursors: Cursors::default(),
             queue_locks: Vec::new(),
             online_mask: Ea::NULL,
@@ -164,11 +164,11 @@ fn siblings(machine: &Machine, c: CpuId) -> keel_abi::CpuSet {
     set
 }
 
-/// The price of each helper and kfunc on a machine, in picoseconds.
-fn call_costs(insn_ps: u64, cpus: u32) -> Vec<u64> {
+/// On what terms each helper and kfunc is called on a machine.
+fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::call::Terms> {
     let words = u64::from(cpus.div_ceil(64));
-    let price = |f: &crate::call::F| crate::cost::kfunc::price(f.name()).over(words) * insn_ps;
-    crate::call::F::all().iter().map(price).collect()
+    let price = |f: crate::call::F| crate::cost::kfunc::price(f.name()).over(words) * insn_ps;
+    crate::call::F::all().iter().map(|&f| crate::call::Terms::new(f, price(f))).collect()
 }
 
 /// What `validate_ops()` refuses.

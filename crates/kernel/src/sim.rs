@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
 use crate::setup::{Setup, SetupError};
-use keel_abi::bpf::{Ea, Engine, Fault, FaultKind, Progress, Usage};
+use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Meta, Sink, What};
@@ -40,6 +40,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Goes on until virtual time reaches `until`, telling `sink` what happens.
+    #[inline(never)]
     pub fn run_until(&mut self, until: Instant, sink: &mut dyn Sink) -> State {
         self.k.queue.set_horizon(until);
         while self.k.queue.next_due() <= until {
@@ -136,26 +137,44 @@ impl<E: Engine> Sim<E> {
     /// Goes on with what `c` has to do in the kernel, until it is done, held up by an earlier
     /// event elsewhere, or in line for a lock.
     fn run_frames(&mut self, c: CpuId) {
-        loop {
-            let next = self.k.queue.peek();
-            let now = self.k.now;
+        while self.k.comes_next(c) {
             let cpu = self.k.cpu(c);
-            cpu.settle_costs();
-            if cpu.clock > next || cpu.parked {
-                return self.hold_up(c);
-            }
-            cpu.clock = cpu.clock.max(now);
-            let clock = cpu.clock;
-            let owes = !cpu.farewells.is_empty();
-            let frame = if owes { None } else { cpu.stack.pop() };
-            self.k.now = clock;
-            if let Some(frame) = frame {
-                self.step(c, frame);
-            } else if owes {
+            if !cpu.farewells.is_empty() {
                 self.say_farewell(c);
+            } else if let Some(frame) = cpu.stack.pop() {
+                self.step(c, frame);
             } else if !self.next_duty(c) {
                 return self.leave_kernel(c);
             }
+        }
+        self.hold_up(c);
+    }
+
+    /// Goes straight on with `step`, which is what `frame` stands for, where the loop would come
+    /// back to it at once; else leaves the frame for later. Saves most frames their way through
+    /// the stack.
+    #[inline(always)]
+    pub(crate) fn go(&mut self, c: CpuId, frame: Frame, step: impl FnOnce(&mut Self)) {
+        if self.k.comes_next(c) && self.k.cpu(c).farewells.is_empty() {
+            step(self);
+        } else {
+            self.k.cpu(c).stack.push(frame);
+        }
+    }
+
+    /// Calls `op` back, if the scheduler has it, and then goes on as [`Sim::go`] does.
+    #[inline(always)]
+    pub(crate) fn call(
+        &mut self,
+        c: CpuId,
+        op: Op,
+        (subject, args): (TaskId, &[u64]),
+        frame: Frame,
+        step: impl FnOnce(&mut Self),
+    ) {
+        match self.begin(c, op, subject, args) {
+            Begun::Over => self.go(c, frame, step),
+            Begun::Suspended => self.k.cpu(c).stack.extend([frame, Frame::Resume]),
         }
     }
 
@@ -214,17 +233,31 @@ impl<E: Engine> Sim<E> {
     /// Starts a callback of the scheduler, if it has this one; the frame for what follows must
     /// have been pushed before. Without the callback, 0 counts as returned.
     pub(crate) fn start(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) {
-        let Some(entry) = self.k.scx.entries[op as usize] else {
-            self.k.cpu(c).returned = 0;
-            return;
-        };
+        if self.begin(c, op, subject, args) == Begun::Suspended {
+            self.k.cpu(c).stack.push(Frame::Resume);
+        }
+    }
+
+    /// Begins a callback, if the scheduler has it.
+    #[inline(always)]
+    fn begin(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) -> Begun {
+        match self.k.scx.entries[op as usize] {
+            Some(entry) => self.enter(c, op, entry, subject, args),
+            None => {
+                self.k.cpu(c).returned = 0;
+                Begun::Over
+            }
+        }
+    }
+
+    fn enter(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
             self.k.cpu(c).returned = 0;
-            return;
+            return Begun::Over;
         }
         self.k.begin_callback(c, op, subject);
         let progress = self.vm.start(&mut self.k, c, entry, args);
-        self.progressed(c, progress);
+        self.progressed(c, progress)
     }
 
     /// Starts a function that BPF handed over, on behalf of a timer.
@@ -232,40 +265,69 @@ impl<E: Engine> Sim<E> {
         self.k.begin_callback(c, Op::Tick, TaskId::IDLE);
         self.k.cpu(c).callback.is_timer = true;
         let progress = self.vm.start_function(&mut self.k, c, function, args);
-        self.progressed(c, progress);
+        if self.progressed(c, progress) == Begun::Suspended {
+            self.k.cpu(c).stack.push(Frame::Resume);
+        }
     }
 
     /// [`Frame::Resume`].
     pub(crate) fn resume(&mut self, c: CpuId) {
         let progress = self.vm.resume(&mut self.k, c);
-        self.progressed(c, progress);
+        if self.progressed(c, progress) == Begun::Suspended {
+            self.k.cpu(c).stack.push(Frame::Resume);
+        }
     }
 
-    fn progressed(&mut self, c: CpuId, progress: Progress) {
-        match progress {
+    #[inline(always)]
+    fn progressed(&mut self, c: CpuId, progress: Progress) -> Begun {
+        let (value, usage, fault) = match progress {
             Progress::Suspended => {
                 self.k.counters.suspensions += 1;
-                self.k.cpu(c).stack.push(Frame::Resume);
+                return Begun::Suspended;
             }
-            Progress::Done { value, usage } => {
-                self.k.end_callback(c, usage);
-                self.k.cpu(c).returned = value;
-            }
-            Progress::Failed { fault, usage } => {
-                self.k.end_callback(c, usage);
-                self.k.cpu(c).returned = 0;
-                self.k.fault(c, &fault);
-            }
+            Progress::Done { value, usage } => (value, usage, None),
+            Progress::Failed { fault, usage } => (0, usage, Some(fault)),
+        };
+        self.k.end_callback(c, usage);
+        self.k.cpu(c).returned = value;
+        if let Some(fault) = fault {
+            self.k.fault(c, &fault);
         }
+        Begun::Over
     }
 }
 
+/// How far a callback came that was begun or resumed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    /// It has returned, failed, or the scheduler doesn't have it.
+    Over,
+    /// [`Frame::Resume`] is to be left on the stack.
+    Suspended,
+}
+
 impl Kernel {
+    /// Puts the costs of the last step on `c`'s clock: may it take the next one? Not while
+    /// another event is due before, nor in line for a lock.
+    #[inline]
+    fn comes_next(&mut self, c: CpuId) -> bool {
+        let (next, now) = (self.queue.peek(), self.now);
+        let cpu = self.cpu(c);
+        cpu.settle_costs();
+        if cpu.clock > next || cpu.parked {
+            return false;
+        }
+        cpu.clock = cpu.clock.max(now);
+        self.now = cpu.clock;
+        true
+    }
+
     /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
     fn has_left(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].member == crate::task::Member::No
     }
 
+    #[inline]
     fn begin_callback(&mut self, c: CpuId, op: Op, subject: TaskId) {
         let entry_ns = self.machine.costs.callback_ns;
         let direct_subject = match op {
@@ -275,48 +337,57 @@ impl Kernel {
         let cpu = self.cpu(c);
         cpu.settle_costs();
         let began = cpu.clock;
-        let outer = std::mem::replace(
-            &mut cpu.callback,
-            Callback {
-                op,
-                subject,
-                began,
-                charged_ps: entry_ns * 1000,
-                direct_subject,
-                reply: None,
-                spin: None,
-                is_timer: false,
-            },
-        );
-        cpu.outer.push(outer);
+        if cpu.callback.in_progress {
+            cpu.outer.push(cpu.callback);
+        }
+        cpu.callback = Callback {
+            in_progress: true,
+            op,
+            subject,
+            began,
+            charged_ps: entry_ns * 1000,
+            direct_subject,
+            reply: None,
+            spin: None,
+            is_timer: false,
+        };
     }
 
+    #[inline]
     fn end_callback(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
         let cpu = self.cpu(c);
-        let outer = cpu.outer.pop().expect("the callback that ends has begun");
-        let done = std::mem::replace(&mut cpu.callback, outer);
+        debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
+        let Callback { op, subject, began, charged_ps, spin, .. } = cpu.callback;
+        match cpu.outer.pop() {
+            Some(outer) => cpu.callback = outer,
+            None => cpu.callback.in_progress = false,
+        }
         let total_ps =
-            usage.insns * insn_ps + usage.stall_ps + done.charged_ps + std::mem::take(&mut cpu.spent_ps);
-        let ends = done.began + Span::from_ns(total_ps / 1000);
+            usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut cpu.spent_ps);
+        let ends = began + Span::from_ns(total_ps / 1000);
         cpu.clock = cpu.clock.max(ends);
-        let took = cpu.clock.since(done.began);
+        let took = cpu.clock.since(began);
         self.counters.callbacks += 1;
         self.counters.insns += usage.insns;
         self.counters.callback_time += took;
-        if let Some(lock) = done.spin {
-            self.error(
-                c,
-                format!("bpf_spin_lock at {:#x} is still held when ops.{} returns", lock.0, done.op.name()),
-            );
+        if let Some(lock) = spin {
+            self.still_locked(c, op, lock);
         }
         if self.out.wants(Class::COSTS) {
             let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
-            self.tell(Class::COSTS, c, What::Callback { op: done.op, task: done.subject, took, insns });
+            self.tell(Class::COSTS, c, What::Callback { op, task: subject, took, insns });
         }
     }
 
+    #[cold]
+    fn still_locked(&mut self, c: CpuId, op: Op, lock: Ea) {
+        let op = op.name();
+        self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));
+    }
+
     /// A program was stopped: that is the scheduler's failure.
+    #[cold]
     fn fault(&mut self, c: CpuId, fault: &Fault) {
         let place = match &fault.source {
             Some(source) => format!("{} insn {} ({source})", fault.program, fault.insn),

@@ -41,6 +41,11 @@ impl Slot {
     }
 }
 
+#[inline]
+fn slot_of(level: Ea, cpu: CpuId) -> Ea {
+    level.offset(SLOT_BYTES * u64::from(cpu.0))
+}
+
 /// Every CPU's slots.
 pub(crate) struct Stacks {
     cpus: u32,
@@ -65,17 +70,22 @@ impl Stacks {
     /// The CPU's slot at a nesting depth; nothing when the world is full.
     #[inline]
     pub(crate) fn slot(&mut self, world: &mut VmWorld, cpu: CpuId, depth: usize) -> Option<Slot> {
+        match self.levels.get(depth) {
+            Some((level, used)) if used[cpu.index()] => Some(Slot { stack: slot_of(*level, cpu) }),
+            _ => self.first_slot(world, cpu, depth),
+        }
+    }
+
+    #[cold]
+    fn first_slot(&mut self, world: &mut VmWorld, cpu: CpuId, depth: usize) -> Option<Slot> {
         while depth >= self.levels.len() {
             self.grow(world)?;
         }
         let (level, used) = &mut self.levels[depth];
-        let stack = level.offset(SLOT_BYTES * u64::from(cpu.0));
-        let used = &mut used[cpu.index()];
-        if !*used {
-            *used = true;
-            // The CPU holds its own stack from the start, so that it costs no transfer.
-            world.touch_ps(stack, SLOT_BYTES, cpu, true);
-        }
+        used[cpu.index()] = true;
+        let stack = slot_of(*level, cpu);
+        // The CPU holds its own stack from the start, so that it costs no transfer.
+        world.touch_ps(stack, SLOT_BYTES, cpu, true);
         Some(Slot { stack })
     }
 }

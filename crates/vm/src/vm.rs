@@ -207,7 +207,7 @@ impl Vm {
     }
 
     /// Runs a job on a fiber of its own.
-    #[inline]
+    #[inline(always)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, slot: Slot, job: Job) -> Progress {
         let fiber = self.take_fiber();
         let context = self.fibers[fiber as usize].context();
@@ -223,7 +223,7 @@ impl Vm {
     }
 
     /// Enters a fiber and tells how far it came.
-    #[inline]
+    #[inline(always)]
     fn enter<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, fiber: u32) -> Progress {
         let world = &raw mut self.world;
         let f = &mut self.fibers[fiber as usize];

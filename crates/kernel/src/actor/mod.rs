@@ -172,7 +172,7 @@ impl<E: Engine> Sim<E> {
             Irq::Sleeper(task, sleep) => {
                 if self.k.tasks[task].sleeps == sleep {
                     let wake = Frame::Wake { task, flags: wake::TTWU, waker: TaskId::IDLE };
-                    self.k.cpu(c).stack.push(wake);
+                    self.go(c, wake, |sim| sim.wake(c, task, wake::TTWU, TaskId::IDLE));
                 }
             }
             Irq::Start(start) => {

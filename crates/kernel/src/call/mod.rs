@@ -15,7 +15,7 @@ mod table;
 mod task;
 pub(crate) mod timer;
 
-pub(crate) use table::F;
+pub(crate) use table::{F, Terms};
 pub use table::{helper, kfunc, served};
 
 use crate::kernel::Kernel;
@@ -45,20 +45,22 @@ pub fn variable(_name: &str) -> Option<Ea> {
 }
 
 impl<W: World> Host<W> for Kernel {
+    #[inline]
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply {
         let c = site.cpu;
-        let Some(&f) = table::ALL.get(func.0 as usize) else {
+        let (Some(&f), Some(&terms)) = (table::ALL.get(func.0 as usize), self.terms.get(func.0 as usize))
+        else {
             return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
         };
         let insn_ps = self.machine.costs.insn_ps;
         let next = self.queue.peek();
-        let cpu = self.cpu(c);
+        let (cpu, now) = (&mut self.cpus[c.index()], &mut self.now);
         let callback = &mut cpu.callback;
         let used_ps = site.usage.insns * insn_ps + site.usage.stall_ps + callback.charged_ps;
         let at = callback.began + Span::from_ns(used_ps / 1000);
         cpu.clock = at;
         let op = callback.op;
-        if f.is_boundary(op) {
+        if terms.is_boundary(op) {
             // Under a BPF spin lock nobody is let past.
             if next < at && !site.again && callback.spin.is_none() {
                 return Reply::Suspend;
@@ -68,18 +70,19 @@ impl<W: World> Host<W> for Kernel {
             {
                 return Reply::Value(value);
             }
-            self.now = self.now.max(at);
+            *now = (*now).max(at);
         }
-        let is_timer = self.cpu(c).callback.is_timer;
-        if !f.from().allows(op, is_timer) {
+        let is_timer = callback.is_timer;
+        if !terms.allows(op, is_timer) {
             return Reply::Stop(FaultKind::BadCall(misplaced(f, op, is_timer)));
         }
-        self.charge_ps(c, self.call_costs[f as usize]);
+        cpu.spent_ps += terms.cost_ps;
         let served = self.serve(site.world, c, f, args);
         self.reply(c, served)
     }
 }
 
+#[cold]
 fn misplaced(f: F, op: Op, is_timer: bool) -> String {
     let place = if is_timer { "a timer".to_owned() } else { format!("ops.{}()", op.name()) };
     format!("{}() may not be called from {place}", f.name())
@@ -87,6 +90,7 @@ fn misplaced(f: F, op: Op, is_timer: bool) -> String {
 
 impl Kernel {
     /// What the call cost belongs to the callback; then the answer.
+    #[inline]
     fn reply(&mut self, c: CpuId, served: Served) -> Reply {
         let cpu = self.cpu(c);
         cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
@@ -107,16 +111,6 @@ impl Kernel {
     }
 
     fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
-        if (f as u32) < F::CreateDsq as u32 {
-            return self.serve_helper(w, c, f, a);
-        }
-        if f as u32 >= F::MaskCreate as u32 {
-            return self.serve_cpumask(w, c, f, a);
-        }
-        self.serve_kfunc(w, c, f, a)
-    }
-
-    fn serve_helper<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
         match f {
             F::MapLookup
             | F::MapLookupPercpu
@@ -145,12 +139,8 @@ impl Kernel {
             F::TimerCancel => self.timer_cancel(a),
             F::Printk | F::Vprintk | F::Snprintf => self.serve_print(w, c, f, a),
             // The engine runs the loops; this is their charge.
-            _ => 0.into(),
-        }
-    }
+            F::ForEachMapElem | F::Loop => 0.into(),
 
-    fn serve_kfunc<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
-        match f {
             F::DsqIterNew | F::DsqIterNext | F::DsqIterDestroy => self.serve_dsq_iter(w, c, f, a),
             F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
             F::ErrorBstr | F::ExitBstr | F::DumpBstr => self.serve_print(w, c, f, a),
@@ -185,6 +175,7 @@ impl Kernel {
             | F::CpuperfCap
             | F::CpuperfCur
             | F::CpuperfSet => self.serve_cpu(w, c, f, a),
+            _ if f as u32 >= F::MaskCreate as u32 => self.serve_cpumask(w, c, f, a),
             _ => self.serve_queue(w, c, f, a),
         }
     }

@@ -25,7 +25,7 @@ pub(super) enum From {
 
 impl From {
     /// May it be called from `op`, or from a timer?
-    pub(super) fn allows(self, op: Op, is_timer: bool) -> bool {
+    fn allows(self, op: Op, is_timer: bool) -> bool {
         let unlocked =
             is_timer || matches!(op, Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline);
         match self {
@@ -65,7 +65,7 @@ macro_rules! functions {
                 match self { $(Self::$hv => $hn,)* $(Self::$kv => $kn,)* }
             }
 
-            pub(super) const fn from(self) -> From {
+            const fn from(self) -> From {
                 match self { $(Self::$hv => From::Any,)* $(Self::$kv => From::$from,)* }
             }
         }
@@ -212,11 +212,51 @@ pub fn served() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|f| f.name())
 }
 
+/// What must be known of a function at each call of it, worked out once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Its price in picoseconds.
+    pub(super) cost_ps: u64,
+    /// A bit for each callback that may call it, and one for timers.
+    allowed: u64,
+    /// A bit for each callback in which a call of it is a boundary.
+    boundary: u64,
+}
+
+const TIMER_BIT: u64 = 1 << 63;
+const _: () = assert!(Op::ALL.len() < 63);
+
+impl Terms {
+    /// The terms of a function with this price.
+    pub(crate) fn new(f: F, cost_ps: u64) -> Self {
+        let bits = |wanted: &dyn Fn(Op) -> bool| {
+            Op::ALL.iter().filter(|&&op| wanted(op)).map(|&op| 1 << op as u32).sum::<u64>()
+        };
+        let timer = if f.from().allows(Op::Tick, true) { TIMER_BIT } else { 0 };
+        Self {
+            cost_ps,
+            allowed: bits(&|op| f.from().allows(op, false)) | timer,
+            boundary: bits(&|op| f.is_boundary(op)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_boundary(&self, op: Op) -> bool {
+        self.boundary >> op as u32 & 1 != 0
+    }
+
+    #[inline]
+    pub(super) fn allows(&self, op: Op, is_timer: bool) -> bool {
+        let bit = if is_timer { TIMER_BIT } else { 1 << op as u32 };
+        self.allowed & bit != 0
+    }
+}
+
 impl F {
     /// Can other CPUs tell when it is served? What only concerns the caller's own CPU, its own
     /// task or nothing at all is served wherever the callback has got to. An insert is the caller's
     /// own affair but for `ops.dispatch`, which may name anybody's task.
-    pub(super) fn is_boundary(self, op: Op) -> bool {
+    fn is_boundary(self, op: Op) -> bool {
         if op == Op::Dispatch
             && matches!(
                 self,

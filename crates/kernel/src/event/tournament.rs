@@ -1,7 +1,8 @@
 //! The earliest of the CPUs' own events, by a tournament among groups of eight.
 //!
 //! A key is the instant above the CPU's number. Groups fill a cache line each; a changed key
-//! plays again only in the groups above it, and only as far as a winner changes.
+//! plays again only in the groups above it, and only as far as a winner changes. A whole group is
+//! looked at only when its winner gets later: one that becomes first is known to win.
 
 use keel_abi::{CpuId, Instant};
 
@@ -24,6 +25,20 @@ impl Group {
         let (a, b) = (k[0].min(k[1]), k[2].min(k[3]));
         let (c, d) = (k[4].min(k[5]), k[6].min(k[7]));
         a.min(b).min(c.min(d))
+    }
+
+    /// Sets a lane's key; `before` is the group's winner so far. Gives the winner if it is another.
+    #[inline]
+    fn replace(&mut self, lane: usize, key: u64, before: u64) -> Option<u64> {
+        let old = std::mem::replace(&mut self.0[lane], key);
+        let winner = if key <= before {
+            key
+        } else if old == before {
+            self.winner()
+        } else {
+            return None;
+        };
+        (winner != before).then_some(winner)
     }
 }
 
@@ -80,20 +95,16 @@ impl Tournament {
 
     #[inline]
     fn play(&mut self, cpu: CpuId, key: u64) {
-        let mut index = cpu.index();
-        let group = &mut self.rounds[index >> LANE_BITS];
-        group.0[index % LANES] = key;
-        let mut winner = group.winner();
+        let (mut key, mut index, mut at) = (key, cpu.index(), cpu.index() >> LANE_BITS);
         for &start in &self.starts {
-            index >>= LANE_BITS;
-            let group = &mut self.rounds[start as usize + (index >> LANE_BITS)];
-            if group.0[index % LANES] == winner {
-                return;
-            }
-            group.0[index % LANES] = winner;
-            winner = group.winner();
+            let above = start as usize + (index >> LANE_BITS >> LANE_BITS);
+            let before = self.rounds[above].0[(index >> LANE_BITS) % LANES];
+            let Some(winner) = self.rounds[at].replace(index % LANES, key, before) else { return };
+            (key, index, at) = (winner, index >> LANE_BITS, above);
         }
-        self.winner = winner;
+        if let Some(winner) = self.rounds[at].replace(index % LANES, key, self.winner) {
+            self.winner = winner;
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Wheel {
     /// What is due more than once around after `floor`.
     far: BinaryHeap<Reverse<Due>>,
     len: usize,
+    /// When the first of all is due: asked more often than it changes.
+    next_at: Instant,
 }
 
 impl Default for Wheel {
@@ -63,6 +65,7 @@ impl Default for Wheel {
             sorted: Vec::new(),
             far: BinaryHeap::new(),
             len: 0,
+            next_at: Instant::NEVER,
         }
     }
 }
@@ -73,12 +76,8 @@ impl Wheel {
     }
 
     #[inline]
-    pub(super) fn next_at(&self) -> Instant {
-        let near = self.sorted.last().map_or(Instant::NEVER, |due| due.at);
-        match self.far.peek() {
-            None => near,
-            Some(Reverse(due)) => near.min(due.at),
-        }
+    pub(super) const fn next_at(&self) -> Instant {
+        self.next_at
     }
 
     #[inline]
@@ -94,6 +93,7 @@ impl Wheel {
     #[inline]
     pub(super) fn push(&mut self, at: Instant, id: u32) {
         self.len += 1;
+        self.next_at = self.next_at.min(at);
         let due = Due { at, id };
         // What is late already joins the first bucket there can be.
         let bucket = (at.as_ns() >> BUCKET_BITS).max(self.floor);
@@ -116,6 +116,13 @@ impl Wheel {
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Instant, u32)> {
+        let popped = self.take_first();
+        self.next_at = self.first().map_or(Instant::NEVER, |(at, _)| at);
+        popped
+    }
+
+    #[inline]
+    fn take_first(&mut self) -> Option<(Instant, u32)> {
         let (at, id) = self.first()?;
         self.len -= 1;
         if self.sorted.last() != Some(&Due { at, id }) {

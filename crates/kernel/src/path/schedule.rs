@@ -22,9 +22,10 @@ impl<E: Engine> Sim<E> {
         cpu.need_resched = false;
         cpu.resched_at = keel_abi::Instant::NEVER;
         let curr = cpu.curr;
-        cpu.stack.push(Frame::Pick);
         if !curr.is_idle() && matches!(self.k.tasks[curr].state, State::Blocking | State::Exiting) {
-            self.k.cpu(c).stack.push(Frame::Deactivate);
+            self.go(c, Frame::Deactivate, |sim| sim.deactivate(c));
+        } else {
+            self.go(c, Frame::Pick, |sim| sim.pick(c));
         }
     }
 
@@ -33,21 +34,20 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn deactivate(&mut self, c: CpuId) {
         let task = self.k.cpu(c).curr;
         if self.k.tasks[task].state == State::Runnable {
-            return;
+            return self.go(c, Frame::Pick, |sim| sim.pick(c));
         }
         self.k.update_curr(self.vm.world(), c);
         let t = self.k.task(task);
         t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
-        let ea = t.ea;
-        self.k.cpu(c).stack.push(Frame::Quiesce { task });
-        self.start(c, Op::Stopping, task, &[ea.0, 0]);
+        let args = [t.ea.0, 0];
+        self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
     }
 
     /// [`Frame::Quiesce`].
     pub(crate) fn quiesce(&mut self, c: CpuId, task: TaskId) {
-        let ea = self.k.tasks[task].ea;
-        self.k.cpu(c).stack.push(Frame::Deactivated { task });
-        self.start(c, Op::Quiescent, task, &[ea.0, deq::SLEEP]);
+        let args = [self.k.tasks[task].ea.0, deq::SLEEP];
+        let next = Frame::Deactivated { task };
+        self.call(c, Op::Quiescent, (task, &args), next, |sim| sim.deactivated(c, task));
     }
 
     /// [`Frame::Deactivated`].
@@ -58,6 +58,7 @@ impl<E: Engine> Sim<E> {
         t.direct = None;
         self.k.clear_runnable(task, false);
         self.k.mirror_flags(self.vm.world(), task);
+        self.go(c, Frame::Pick, |sim| sim.pick(c));
     }
 
     /// [`Frame::Pick`]: is there something to run without asking the scheduler?
@@ -66,14 +67,14 @@ impl<E: Engine> Sim<E> {
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
             if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
-                return self.k.cpu(c).stack.push(Frame::Switch { next: prev });
+                return self.go(c, Frame::Switch { next: prev }, |sim| sim.switch(c, prev));
             }
         }
         if let Some(next) = self.k.first_local(c) {
-            return self.k.cpu(c).stack.push(Frame::Switch { next });
+            return self.go(c, Frame::Switch { next }, |sim| sim.switch(c, next));
         }
         self.k.cpu(c).in_balance = true;
-        self.k.cpu(c).stack.push(Frame::Dispatch { left: DSP_MAX_LOOPS });
+        self.go(c, Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
     }
 
     /// [`Frame::Dispatch`]: the global queue first, then the scheduler
@@ -84,14 +85,14 @@ impl<E: Engine> Sim<E> {
             return self.found(c, next);
         }
         if !self.k.has(Op::Dispatch) || self.k.scx.bypassing || !self.k.cpu(c).online {
-            return self.k.cpu(c).stack.push(Frame::NothingFound);
+            return self.go(c, Frame::NothingFound, |sim| sim.nothing_found(c));
         }
         let cpu = self.k.cpu(c);
         cpu.dispatch.dispatched = 0;
         let prev = cpu.curr;
-        cpu.stack.push(Frame::Dispatched { left });
         let prev_ea = if prev.is_idle() { 0 } else { self.k.tasks[prev].ea.0 };
-        self.start(c, Op::Dispatch, prev, &[u64::from(c.0), prev_ea]);
+        let args = [u64::from(c.0), prev_ea];
+        self.call(c, Op::Dispatch, (prev, &args), Frame::Dispatched { left }, |sim| sim.dispatched(c, left));
     }
 
     /// [`Frame::Dispatched`]: what `ops.dispatch` buffered takes effect; is there something now?
@@ -125,7 +126,7 @@ impl<E: Engine> Sim<E> {
 
     fn found(&mut self, c: CpuId, next: TaskId) {
         self.k.cpu(c).in_balance = false;
-        self.k.cpu(c).stack.push(Frame::Switch { next });
+        self.go(c, Frame::Switch { next }, |sim| sim.switch(c, next));
     }
 
     /// [`Frame::NothingFound`]: the previous task goes on, unless the scheduler wants to be asked
@@ -149,56 +150,65 @@ impl<E: Engine> Sim<E> {
         }
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
-            let ea = self.k.tasks[prev].ea;
-            self.k.cpu(c).stack.push(Frame::PutPrev { prev, next });
-            return self.start(c, Op::Stopping, prev, &[ea.0, 1]);
+            let args = [self.k.tasks[prev].ea.0, 1];
+            let put = Frame::PutPrev { prev, next };
+            return self.call(c, Op::Stopping, (prev, &args), put, |sim| sim.put_prev(c, prev, next));
         }
-        self.k.cpu(c).stack.push(Frame::SetNext { prev, next });
+        let set = Frame::SetNext { prev, next };
         if prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.cpu(c).in_stopper) {
-            self.update_idle(c, false, true);
+            self.update_idle(c, false, true, set, |sim| sim.set_next(c, prev, next));
+        } else {
+            self.go(c, set, |sim| sim.set_next(c, prev, next));
         }
     }
 
-    /// `__scx_update_idle()`: the masks first, then the scheduler, but of real transitions only.
-    fn update_idle(&mut self, c: CpuId, idle: bool, real: bool) {
+    /// `__scx_update_idle()`: the masks first, then the scheduler, but of real transitions only;
+    /// then on with `frame`.
+    #[inline(always)]
+    fn update_idle(&mut self, c: CpuId, idle: bool, real: bool, frame: Frame, step: impl FnOnce(&mut Self)) {
         self.k.set_idle(self.vm.world(), c, idle);
-        if real && !self.k.scx.bypassing {
-            self.start(c, Op::UpdateIdle, TaskId::IDLE, &[u64::from(c.0), u64::from(idle)]);
+        if !real || self.k.scx.bypassing {
+            return self.go(c, frame, step);
         }
+        let args = [u64::from(c.0), u64::from(idle)];
+        self.call(c, Op::UpdateIdle, (TaskId::IDLE, &args), frame, step);
     }
 
     /// [`Frame::PutPrev`]: a task with time left goes to the head of the local queue; another to
     /// the scheduler, as the last one where the CPU would go idle.
     pub(crate) fn put_prev(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.set_runnable(self.vm.world(), prev);
-        self.k.cpu(c).stack.push(Frame::SetNext { prev, next });
+        let set = Frame::SetNext { prev, next };
         if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
             let world = self.vm.world();
             self.k.insert_local(world, c, c, prev, enq::HEAD);
+            self.go(c, set, |sim| sim.set_next(c, prev, next));
         } else {
             let enq_flags = if next.is_idle() { enq::LAST } else { 0 };
-            self.k.cpu(c).stack.push(Frame::Enqueue { task: prev, enq_flags });
+            self.k.cpu(c).stack.push(set);
+            let enqueue = Frame::Enqueue { task: prev, enq_flags };
+            self.go(c, enqueue, |sim| sim.enqueue(c, prev, enq_flags));
         }
     }
 
     /// [`Frame::SetNext`]: the switch itself, then `ops.running` or `ops.update_idle`.
     pub(crate) fn set_next(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         if prev == next {
-            self.k.cpu(c).stack.push(Frame::Scheduled { prev: TaskId::IDLE });
             let real = std::mem::take(&mut self.k.cpu(c).in_stopper);
-            return self.update_idle(c, true, real);
+            let done = Frame::Scheduled { prev: TaskId::IDLE };
+            return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
         }
         self.k.switch_to(c, prev, next);
-        self.k.cpu(c).stack.push(Frame::Scheduled { prev });
+        let done = Frame::Scheduled { prev };
         if next.is_idle() {
             // Whoever put a task here since the pick did not see an idle CPU.
             if self.k.first_local(c).is_some() {
                 self.k.resched(c, c);
             }
-            self.update_idle(c, true, true);
+            self.update_idle(c, true, true, done, |sim| sim.scheduled(c, prev));
         } else {
-            let ea = self.k.tasks[next].ea;
-            self.start(c, Op::Running, next, &[ea.0]);
+            let args = [self.k.tasks[next].ea.0];
+            self.call(c, Op::Running, (next, &args), done, |sim| sim.scheduled(c, prev));
         }
     }
 
@@ -207,8 +217,8 @@ impl<E: Engine> Sim<E> {
         if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
             self.k.cpu(c).stack.push(Frame::Reap { task: prev });
         }
-        self.k.cpu(c).stack.push(Frame::Unlock { rq: c });
         self.k.run_deferred(self.vm.world(), c, c);
+        self.go(c, Frame::Unlock { rq: c }, |sim| sim.k.unlock_rq(c, c));
     }
 }
 

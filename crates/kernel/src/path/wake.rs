@@ -36,8 +36,11 @@ impl<E: Engine> Sim<E> {
             let only = t.cpus.lowest().expect("a task has a CPU");
             self.place(c, task, only, flags, waker, Chooser::OnlyOne);
         } else if self.k.has(Op::SelectCpu) && !self.k.scx.bypassing {
-            self.k.cpu(c).stack.push(Frame::WakeSelected { task, flags, waker });
-            self.start(c, Op::SelectCpu, task, &[ea.0, u64::from(prev.0), flags]);
+            let args = [ea.0, u64::from(prev.0), flags];
+            let selected = Frame::WakeSelected { task, flags, waker };
+            self.call(c, Op::SelectCpu, (task, &args), selected, |sim| {
+                sim.wake_selected(c, task, flags, waker)
+            });
         } else {
             let chosen = self.default_cpu(c, task, flags, prev);
             self.place(c, task, chosen, flags, waker, Chooser::Default);
@@ -81,16 +84,17 @@ impl<E: Engine> Sim<E> {
         let prev = self.k.tasks[task].wake_cpu;
         let idle = self.k.cpus[target.index()].is_idle();
         self.k.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen: target, by, idle });
-        self.k.cpu(c).stack.push(Frame::WakeLock { task, target, flags, waker });
+        let lock = Frame::WakeLock { task, target, flags, waker };
+        self.go(c, lock, |sim| sim.wake_lock(c, task, target, flags, waker));
     }
 
     /// [`Frame::WakeLock`].
     pub(crate) fn wake_lock(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
-        let next = match self.k.lock_rq(c, target) {
-            true => Frame::WakeActivate { task, target, flags, waker },
-            false => Frame::WakeLock { task, target, flags, waker },
-        };
-        self.k.cpu(c).stack.push(next);
+        if !self.k.lock_rq(c, target) {
+            return self.k.cpu(c).stack.push(Frame::WakeLock { task, target, flags, waker });
+        }
+        let activate = Frame::WakeActivate { task, target, flags, waker };
+        self.go(c, activate, |sim| sim.wake_activate(c, task, target, flags, waker));
     }
 
     /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock.
@@ -127,8 +131,10 @@ impl<E: Engine> Sim<E> {
         self.k.task(task).queued = true;
         self.k.cpu(rq).nr_running += 1;
         self.k.mirror_flags(self.vm.world(), task);
-        self.k.cpu(c).stack.push(Frame::Enqueue { task, enq_flags });
-        self.start(c, Op::Runnable, task, &[ea.0, enq_flags]);
+        let enqueue = Frame::Enqueue { task, enq_flags };
+        self.call(c, Op::Runnable, (task, &[ea.0, enq_flags]), enqueue, |sim| {
+            sim.enqueue(c, task, enq_flags)
+        });
     }
 
     /// [`Frame::Woken`]: an idle CPU that got something in whatever queue reschedules; deferred
@@ -137,7 +143,7 @@ impl<E: Engine> Sim<E> {
         if self.k.cpus[target.index()].is_idle() {
             self.k.resched(c, target);
         }
-        self.k.cpu(c).stack.push(Frame::Unlock { rq: target });
         self.k.run_deferred(self.vm.world(), c, target);
+        self.go(c, Frame::Unlock { rq: target }, |sim| sim.k.unlock_rq(c, target));
     }
 }

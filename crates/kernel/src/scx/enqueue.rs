@@ -46,9 +46,9 @@ impl<E: Engine> Sim<E> {
         let stay = cpu.qseq << 12 | u64::from(rq.0);
         let t = self.k.task(task);
         t.ops_state = OpsState::Queueing(stay);
-        let ea = t.ea;
-        self.k.cpu(c).stack.push(Frame::Enqueued { task, enq_flags });
-        self.start(c, Op::Enqueue, task, &[ea.0, enq_flags]);
+        let args = [t.ea.0, enq_flags];
+        let enqueued = Frame::Enqueued { task, enq_flags };
+        self.call(c, Op::Enqueue, (task, &args), enqueued, |sim| sim.enqueued(c, task, enq_flags));
     }
 
     /// [`Frame::Enqueued`]: dispatched directly, or now in the scheduler's hands.
