@@ -280,20 +280,28 @@ impl<E: Engine> Sim<E> {
 
     #[inline(always)]
     fn progressed(&mut self, c: CpuId, progress: Progress) -> Begun {
-        let (value, usage, fault) = match progress {
+        match progress {
+            Progress::Done { value, usage } => {
+                self.k.end_callback(c, usage);
+                self.k.cpu(c).returned = value;
+                Begun::Over
+            }
             Progress::Suspended => {
                 self.k.counters.suspensions += 1;
-                return Begun::Suspended;
+                Begun::Suspended
             }
-            Progress::Done { value, usage } => (value, usage, None),
-            Progress::Failed { fault, usage } => (0, usage, Some(fault)),
-        };
-        self.k.end_callback(c, usage);
-        self.k.cpu(c).returned = value;
-        if let Some(fault) = fault {
-            self.k.fault(c, &fault);
+            Progress::Failed { fault, usage } => {
+                self.failed(c, &fault, usage);
+                Begun::Over
+            }
         }
-        Begun::Over
+    }
+
+    #[cold]
+    fn failed(&mut self, c: CpuId, fault: &Fault, usage: Usage) {
+        self.k.end_callback(c, usage);
+        self.k.cpu(c).returned = 0;
+        self.k.fault(c, fault);
     }
 }
 
@@ -353,7 +361,7 @@ impl Kernel {
         };
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_callback(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
         let cpu = self.cpu(c);

@@ -68,12 +68,13 @@ pub(crate) struct Direct {
     pub(crate) enq_flags: u64,
 }
 
-/// A task.
+/// A task. The fields' order is theirs in memory: with thousands of tasks nearly every look at one
+/// is a cache miss, so what each wakeup, switch and step touches fills the first two lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Task {
     /// Its `task_struct` in the world.
     pub(crate) ea: Ea,
-    pub(crate) member: Member,
     /// The CPU whose runqueue it is on or was on last.
     pub(crate) cpu: CpuId,
     /// The CPU it was placed on last (`p->wake_cpu`).
@@ -83,7 +84,6 @@ pub(crate) struct Task {
     pub(crate) queued: bool,
     /// It runs on its CPU right now.
     pub(crate) on_cpu: bool,
-    pub(crate) ops_state: OpsState,
     /// The scheduler must be told when it leaves (`ops.dequeue`).
     pub(crate) in_custody: bool,
     /// It waits on its runqueue's list of deferred moves to other CPUs' local queues.
@@ -92,37 +92,41 @@ pub(crate) struct Task {
     pub(crate) reset_runnable_at: bool,
     /// On its runqueue's list of runnable tasks, for the watchdog.
     pub(crate) watched: bool,
-    pub(crate) direct: Option<Direct>,
-    /// The queue it is in.
-    pub(crate) queue: Option<QueueId>,
+    /// It called `sched_yield()` and has not been switched out since.
+    pub(crate) yielded: bool,
+    pub(crate) ops_state: OpsState,
     pub(crate) runnable_at: Instant,
     /// Since when its running time has not been charged.
     pub(crate) exec_start: Instant,
     pub(crate) cpu_time: Span,
+
+    pub(crate) doing: Doing,
+    /// When it took its first step; [`Instant::NEVER`] until then.
+    pub(crate) began: Instant,
+    pub(crate) rng: Rng,
+    /// The queue it is in.
+    pub(crate) queue: Option<QueueId>,
+    /// The workload's task that it is an instance of; `None` for the kernel's first task.
+    pub(crate) spec: Option<u32>,
+    /// The next step of its program.
+    pub(crate) next_step: u32,
+    /// Tells a sleep's timer from an earlier one.
+    pub(crate) sleeps: u32,
+    /// Units of throughput done since last told.
+    pub(crate) counted: u32,
     /// How many of its CPUs may be used.
     pub(crate) nr_allowed: u32,
+
     pub(crate) cpus: CpuSet,
+    pub(crate) direct: Option<Direct>,
+    pub(crate) member: Member,
     pub(crate) nice: i8,
     pub(crate) weight: u32,
     pub(crate) pid: Pid,
-    /// The workload's task that it is an instance of; `None` for the kernel's first task.
-    pub(crate) spec: Option<u32>,
-    pub(crate) doing: Doing,
-    /// The next step of its program.
-    pub(crate) next_step: u32,
     /// Passes so far, by loop slot.
     pub(crate) loops: Vec<u32>,
-    /// When it took its first step.
-    pub(crate) began: Option<Instant>,
     /// Last expiry, by timer; grown as used.
     pub(crate) timers: Vec<(ObjectId, Instant)>,
-    pub(crate) rng: Rng,
-    /// Units of throughput done since last told.
-    pub(crate) counted: u32,
-    /// It called `sched_yield()` and has not been switched out since.
-    pub(crate) yielded: bool,
-    /// Tells a sleep's timer from an earlier one.
-    pub(crate) sleeps: u32,
 }
 
 impl Task {

@@ -29,7 +29,8 @@ impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
         let now = self.k.cpu(c).clock;
-        self.k.task(task).began.get_or_insert(now);
+        let began = &mut self.k.task(task).began;
+        *began = now.min(*began);
         for _ in 0..FREE_STEPS {
             if let Then::Leave = self.take_step(c, task) {
                 return;
@@ -115,14 +116,19 @@ impl<E: Engine> Sim<E> {
 
     fn loop_back(&mut self, task: TaskId, to: u32, times: Option<u32>, slot: u8) -> Then {
         let t = self.k.task(task);
+        let Some(times) = times else {
+            t.next_step = to;
+            return Then::GoOn;
+        };
         let slot = usize::from(slot);
         if t.loops.len() <= slot {
             t.loops.resize(slot + 1, 0);
         }
         t.loops[slot] = t.loops[slot].saturating_add(1);
-        match times {
-            Some(times) if t.loops[slot] >= times => t.loops[slot] = 0,
-            _ => t.next_step = to,
+        if t.loops[slot] >= times {
+            t.loops[slot] = 0;
+        } else {
+            t.next_step = to;
         }
         Then::GoOn
     }
@@ -190,7 +196,7 @@ impl Kernel {
     /// the workload's number are shared by all tasks.
     fn last_expiry(&mut self, task: TaskId, timer: ObjectId) -> &mut Instant {
         let t = &mut self.tasks[task];
-        let began = t.began.expect("a task that takes steps has begun");
+        let began = t.began;
         let timers =
             if timer.0 < self.workload.timers { &mut t.timers } else { &mut self.objects.shared_timers };
         let at = timers.iter().position(|&(id, _)| id == timer).unwrap_or_else(|| {

@@ -95,6 +95,14 @@ impl Tournament {
 
     #[inline]
     fn play(&mut self, cpu: CpuId, key: u64) {
+        if !self.starts.is_empty() {
+            self.play_rounds(cpu, key);
+        } else if let Some(winner) = self.rounds[0].replace(cpu.index() % LANES, key, self.winner) {
+            self.winner = winner;
+        }
+    }
+
+    fn play_rounds(&mut self, cpu: CpuId, key: u64) {
         let (mut key, mut index, mut at) = (key, cpu.index(), cpu.index() >> LANE_BITS);
         for &start in &self.starts {
             let above = start as usize + (index >> LANE_BITS >> LANE_BITS);

@@ -153,7 +153,7 @@ impl Kernel {
             doing: Doing::Steps,
             next_step: 0,
             loops: Vec::new(),
-            began: None,
+            began: Instant::NEVER,
             timers: Vec::new(),
             rng: Rng::new(self.seed, number),
             counted: 0,
