@@ -8,6 +8,12 @@ use keel_trace::Sink;
 /// Names, each with one line on what it is.
 pub(crate) type Names = Vec<(String, String)>;
 
+/// A workload, and remarks on what was ignored in its file.
+pub(crate) type ReadWorkload = fn(&str, &str, &Machine) -> Result<(Workload, Vec<String>), LabError>;
+
+/// Makes one run.
+pub(crate) type Run = fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress)) -> Result<Outcome, LabError>;
+
 /// What `keel` asks of the joining room.
 pub(crate) struct Lab {
     pub(crate) schedulers: fn() -> Names,
@@ -19,8 +25,8 @@ pub(crate) struct Lab {
     pub(crate) workloads: fn() -> Names,
     pub(crate) workload: fn(&str) -> Option<&'static str>,
     pub(crate) made_workload: fn(&str, &Machine) -> Option<Result<Workload, LabError>>,
-    pub(crate) read_workload: fn(&str, &str, &Machine) -> Result<(Workload, Vec<String>), LabError>,
-    pub(crate) run: fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress)) -> Result<Outcome, LabError>,
+    pub(crate) read_workload: ReadWorkload,
+    pub(crate) run: Run,
 }
 
 /// The joining room itself.
