@@ -21,7 +21,9 @@ impl Strings {
             return Ok("");
         }
         let bytes = self.bytes(offset).ok_or(BtfError::String(offset))?;
-        std::str::from_utf8(bytes).map_err(|_| BtfError::String(offset))
+        // Names end up in sentences: none may hold a line's end or a terminal's escape.
+        let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains(char::is_control));
+        text.ok_or(BtfError::String(offset))
     }
 
     pub(super) fn lossy(&self, offset: u32) -> String {

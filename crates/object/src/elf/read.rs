@@ -158,7 +158,9 @@ fn string(table: &[u8], offset: u32) -> Option<&str> {
     }
     let rest = table.get(offset as usize..)?;
     let rest = &rest[..rest.len().min(MAX_NAME)];
-    std::ffi::CStr::from_bytes_until_nul(rest).ok()?.to_str().ok()
+    let text = std::ffi::CStr::from_bytes_until_nul(rest).ok()?.to_str().ok()?;
+    // Names end up in sentences: none may hold a line's end or a terminal's escape.
+    (!text.contains(char::is_control)).then_some(text)
 }
 
 fn broken(error: object::Error) -> ObjectError {
