@@ -189,7 +189,11 @@ impl Cpu {
     }
 
     /// The next kick to send: CPUs are gone through in order.
+    #[inline]
     pub(crate) fn next_kick(&mut self) -> Option<(CpuId, u64)> {
+        if self.kicks.is_empty() {
+            return None;
+        }
         let first = self.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target)?.0;
         Some(self.kicks.swap_remove(first))
     }

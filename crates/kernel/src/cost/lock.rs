@@ -29,6 +29,7 @@ pub struct Acquired {
 impl VirtualLock {
     /// Takes the lock for `cpu`, which asks at `now`; `transfer_ps` is what its line costs to
     /// get. `None` while a holder has not said when it ends: ask again after its release.
+    #[inline]
     pub fn acquire(&mut self, now: Instant, cpu: CpuId, costs: &Costs, transfer_ps: u64) -> Option<Acquired> {
         if self.holder.is_some() {
             return None;
@@ -52,6 +53,7 @@ impl VirtualLock {
     }
 
     /// Gives the lock back at `at`. Panics unless it is held.
+    #[inline]
     pub fn release(&mut self, at: Instant) {
         assert!(self.holder.take().is_some(), "only a held lock is given back");
         self.free_at = self.free_at.max(at);

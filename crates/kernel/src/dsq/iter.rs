@@ -128,10 +128,10 @@ impl Dsq {
         let found = if cursor.reverse || cursor.steps > SEARCHED_STEPS {
             self.next_sorted(links, cursor, last)
         } else {
-            self.heap.first_after(last, |entry| !is_after(entry.key.seq, cursor.limit))
+            self.heap.first_after(last, |entry| !is_after(entry.key().seq, cursor.limit))
         };
         let entry = found?;
-        cursor.last = Last::Vtime(entry.key);
+        cursor.last = Last::Vtime(entry.key());
         Some(entry.task)
     }
 
@@ -143,13 +143,13 @@ impl Dsq {
         let me = self.me;
         let visible = |entry: &&Entry| {
             let link = links.at(entry.task);
-            link.queue == me && link.seq == entry.key.seq && !is_after(entry.key.seq, cursor.limit)
+            link.queue == me && link.seq == entry.key().seq && !is_after(entry.key().seq, cursor.limit)
         };
         if cursor.reverse {
-            let end = last.map_or(entries.len(), |last| entries.partition_point(|e| e.key.before(last)));
+            let end = last.map_or(entries.len(), |last| entries.partition_point(|e| e.key().before(last)));
             entries[..end].iter().rev().find(visible).copied()
         } else {
-            let start = last.map_or(0, |last| entries.partition_point(|e| !last.before(e.key)));
+            let start = last.map_or(0, |last| entries.partition_point(|e| !last.before(e.key())));
             entries[start..].iter().find(visible).copied()
         }
     }
@@ -159,9 +159,9 @@ impl Dsq {
 /// vtimes are.
 fn sorted(heap: &Heap, newest: u32) -> Vec<Entry> {
     let mut entries = heap.entries().to_vec();
-    if let Some(root) = entries.first().map(|e| e.key.vtime) {
+    if let Some(root) = entries.first().map(|e| e.key().vtime) {
         entries.sort_unstable_by_key(|e| {
-            (e.key.vtime.wrapping_sub(root) as i64, std::cmp::Reverse(newest.wrapping_sub(e.key.seq)))
+            (e.key().vtime.wrapping_sub(root) as i64, std::cmp::Reverse(newest.wrapping_sub(e.key().seq)))
         });
     }
     entries
