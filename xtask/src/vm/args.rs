@@ -10,13 +10,14 @@ usage: ./x vm [--kernel 6.18|7.2]... [--quick] [--limit SECONDS]
 
 Boots Debian's kernels under QEMU with 8 CPUs and registers each object of ours with bpftool:
 schedulers/* must attach, survive load and detach without a word of complaint; tests/objects/* must
-be refused or ended as tests/objects/expected-7.2.tsv says. Prints a line an object; writes
-out/vm.json, and all that a guest said to out/vm-VERSION.log. Kernels and bpftool are fetched once,
+be refused or ended as tests/objects/expected-7.2.tsv says. A guest that hangs or dies at an object
+is booted anew for it; three times at one object is that object's fault. Prints a line an object;
+writes out/vm.json, and all that the guests said to out/vm-VERSION.log. Kernels and bpftool are fetched once,
 into .cache/vm, from where this machine's own apt gets its packages.
 
   --kernel V        only this kernel; may be repeated
   --quick           under load for a shorter time, as CI runs it
-  --limit SECONDS   how long one boot may take in all (default 300)
+  --limit SECONDS   how long a guest may be silent before it counts as hung (default 120)
 
 Exit codes: 0 all held; 1 something did not; 75 something could not be fetched.
 ";
@@ -26,14 +27,14 @@ Exit codes: 0 all held; 1 something did not; 75 something could not be fetched.
 pub(super) struct Args {
     kernels: Vec<&'static Kernel>,
     quick: bool,
-    /// How long one boot may take.
+    /// How long a guest may be silent.
     pub(super) limit: Duration,
 }
 
 impl Args {
     /// `None` where help is asked for.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
-        let mut parsed = Self { kernels: Vec::new(), quick: false, limit: Duration::from_secs(300) };
+        let mut parsed = Self { kernels: Vec::new(), quick: false, limit: Duration::from_secs(120) };
         let mut args = args.iter().map(String::as_str);
         while let Some(arg) = args.next() {
             match arg {

@@ -11,6 +11,9 @@ const SAID: &str = "@>";
 /// What begins a line of the kernel's log.
 const LOG: &str = "@!";
 
+/// What the guest says once its own programs run.
+pub(super) const BEGUN: &str = "@@ begun";
+
 /// What the guest told of one object.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -35,6 +38,7 @@ mount -t devtmpfs none /dev
 mount -t bpf none /sys/fs/bpf
 SCX=/sys/kernel/sched_ext
 LINK=/sys/fs/bpf/link
+echo "{BEGUN}"
 
 load() {{
     pids=

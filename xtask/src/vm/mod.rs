@@ -12,9 +12,11 @@ mod objects;
 mod outcome;
 mod qemu;
 mod root;
+mod rounds;
 
 use crate::Failure;
 use args::Args;
+use objects::BpfObject;
 use outcome::Outcome;
 use std::time::Instant;
 
@@ -56,13 +58,6 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// An emulated guest hangs now and then while the kernel takes a failed scheduler down. What hangs
-/// because of an object of ours hangs again.
-fn once_more(hung: &str, boot: impl FnOnce() -> Result<String, Failure>) -> Result<String, Failure> {
-    println!("  {hung}; once more");
-    boot()
-}
-
 fn check(args: &Args) -> Result<(), Stop> {
     let expected = expected::read()?;
     let objects = objects::compile()?;
@@ -71,12 +66,14 @@ fn check(args: &Args) -> Result<(), Stop> {
     let mut outcomes = Vec::new();
     for kernel in args.kernels() {
         let image = kernels::image(&mut store, kernel)?;
-        let root = root::build(&tool, &objects, &expected, args.seconds())?;
         println!("Linux {}", image.release);
+        std::fs::remove_file(qemu::kept(kernel.version)).ok();
         let begun = Instant::now();
-        let boot = || qemu::boot(kernel.version, &image.vmlinuz, &root, args.limit);
-        let log = boot().or_else(|hung| once_more(&hung, boot))?;
-        let found = guest::read(&log);
+        let boot = |objects: &[BpfObject]| {
+            let root = root::build(&tool, objects, &expected, args.seconds())?;
+            qemu::boot(kernel.version, &image.vmlinuz, &root, args.limit)
+        };
+        let found = rounds::find(&objects, boot)?;
         for object in &objects {
             let outcome = Outcome::of(kernel.version, object, found.get(&object.name), &expected);
             println!("  {outcome}");

@@ -5,13 +5,14 @@
 
 use crate::Failure;
 use crate::tree::root;
-use std::io::Read;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
 
-/// Boots the kernel with this file system and returns what came over the serial line, which is
-/// kept in `out/vm-NAME.log` too.
+/// Boots the kernel with this file system and returns what came over the serial line until the
+/// guest ended, or was silent for `limit` and was ended. It is added to `out/vm-NAME.log` too.
 pub(super) fn boot(name: &str, vmlinuz: &Path, root_fs: &[u8], limit: Duration) -> Result<String, Failure> {
     let archive = root().join(".cache/vm/root.cpio");
     std::fs::write(&archive, root_fs).map_err(|e| format!("{}: {e}", archive.display()))?;
@@ -26,49 +27,61 @@ pub(super) fn boot(name: &str, vmlinuz: &Path, root_fs: &[u8], limit: Duration) 
         .spawn()
         .map_err(|e| format!("qemu-system-x86_64 cannot be run ({e}); install qemu-system-x86"))?;
     let log = follow(child, limit)?;
-    let kept = root().join(format!("out/vm-{name}.log"));
-    std::fs::create_dir_all(root().join("out")).ok();
-    std::fs::write(&kept, &log).map_err(|e| format!("{}: {e}", kept.display()))?;
-    if log.contains("@@ done") {
-        return Ok(log);
-    }
-    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-    let last: String = last.chars().filter(|c| !c.is_control()).collect();
-    Err(format!(
-        "the guest did not finish within {} s; it last said: {last} (all of it is in out/vm-{name}.log)",
-        limit.as_secs()
-    ))
+    keep(name, &log)?;
+    Ok(log)
 }
 
-/// Everything the guest says until it ends, or is ended at the limit.
+/// The last thing that a guest said.
+pub(super) fn last_words(log: &str) -> String {
+    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    last.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Where all that a kernel's guests say is kept.
+pub(super) fn kept(name: &str) -> PathBuf {
+    root().join(format!("out/vm-{name}.log"))
+}
+
+fn keep(name: &str, log: &str) -> Result<(), Failure> {
+    let path = kept(name);
+    std::fs::create_dir_all(root().join("out")).ok();
+    let file = std::fs::File::options().create(true).append(true).open(&path);
+    file.and_then(|mut file| file.write_all(log.as_bytes())).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Everything the guest says.
 fn follow(mut child: Child, limit: Duration) -> Result<String, Failure> {
-    let mut stdout = child.stdout.take().expect("piped");
+    let stdout = child.stdout.take().expect("piped");
     let mut stderr = child.stderr.take().expect("piped");
-    let reader = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        stdout.read_to_end(&mut bytes).map(|_| bytes)
-    });
+    let (sender, said) = mpsc::channel();
+    std::thread::spawn(move || pass_on(stdout, &sender));
     let complaints = std::thread::spawn(move || {
         let mut text = String::new();
         stderr.read_to_string(&mut text).map(|_| text)
     });
-    let begun = Instant::now();
-    let ended = loop {
-        match child.try_wait().map_err(|e| format!("qemu is lost: {e}"))? {
-            Some(status) => break status.success(),
-            None if begun.elapsed() < limit => std::thread::sleep(Duration::from_millis(50)),
-            None => {
-                child.kill().ok();
-                child.wait().ok();
-                break true;
-            }
+    let mut log = Vec::new();
+    let silent = loop {
+        match said.recv_timeout(limit) {
+            Ok(bytes) => log.extend(bytes),
+            Err(end) => break end == RecvTimeoutError::Timeout,
         }
     };
-    let bytes =
-        reader.join().expect("no panic in a read").map_err(|e| format!("qemu's output is lost: {e}"))?;
+    if silent {
+        child.kill().ok();
+    }
+    let status = child.wait().map_err(|e| format!("qemu is lost: {e}"))?;
     let complaints = complaints.join().expect("no panic in a read").unwrap_or_default();
-    match ended {
-        true => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+    match silent || status.success() {
+        true => Ok(String::from_utf8_lossy(&log).into_owned()),
         false => Err(format!("qemu failed: {}", complaints.trim())),
+    }
+}
+
+fn pass_on(mut stdout: ChildStdout, to: &Sender<Vec<u8>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(len @ 1..) = stdout.read(&mut buffer) {
+        if to.send(buffer[..len].to_vec()).is_err() {
+            return;
+        }
     }
 }
