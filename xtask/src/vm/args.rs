@@ -17,7 +17,7 @@ into .cache/vm, from where this machine's own apt gets its packages.
 
   --kernel V        only this kernel; may be repeated
   --quick           under load for a shorter time, as CI runs it
-  --limit SECONDS   how long a guest may be silent before it counts as hung (default 120)
+  --limit SECONDS   how long a guest may be silent before it counts as hung (default 60)
 
 Exit codes: 0 all held; 1 something did not; 75 something could not be fetched.
 ";
@@ -34,7 +34,7 @@ pub(super) struct Args {
 impl Args {
     /// `None` where help is asked for.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
-        let mut parsed = Self { kernels: Vec::new(), quick: false, limit: Duration::from_secs(120) };
+        let mut parsed = Self { kernels: Vec::new(), quick: false, limit: Duration::from_secs(60) };
         let mut args = args.iter().map(String::as_str);
         while let Some(arg) = args.next() {
             match arg {
