@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it stops. After a number of enqueues it queues nothing any more but kernel threads, which
- * a real kernel needs to find out.
+ * Fault: it stops. After a number of enqueues, by default at once, it queues nothing any more but
+ * kernel threads, which a real kernel needs to find out.
  */
 #include "keel.h"
 
@@ -10,10 +10,16 @@ LICENSE;
 #define SHARED_DSQ 1
 #define PF_KTHREAD 0x00200000
 
-const volatile u64 stop_after = 200;
+const volatile u64 stop_after = 0;
 static u64 nr_enqueued;
 
 struct exit_record exit_record;
+
+/* The kernel's own choice would send the task straight to an idle CPU. */
+CALLBACK(s32, stall_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	return prev_cpu;
+}
 
 CALLBACK(void, stall_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -37,6 +43,7 @@ CALLBACK(void, stall_exit, struct scx_exit_info *info)
 }
 
 SCHEDULER(stall_ops,
+	  .select_cpu = (void *)stall_select_cpu,
 	  .enqueue = (void *)stall_enqueue,
 	  .dispatch = (void *)stall_dispatch,
 	  .init = (void *)stall_init,

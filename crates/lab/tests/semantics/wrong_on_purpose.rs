@@ -66,6 +66,6 @@ macro_rules! objects {
 }
 
 objects! {
-    bad_affinity bad_dsq errors exits forgets mixed_dsq race spins stall unfair unknown_kfunc wasteful
+    bad_affinity bad_dsq errors exits forgets mixed_dsq race spins stall tardy unfair unknown_kfunc wasteful
     wrong_type
 }
