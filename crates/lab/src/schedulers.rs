@@ -3,8 +3,11 @@
 include!(concat!(env!("OUT_DIR"), "/schedulers.rs"));
 
 /// One line on each, by name.
-const ABOUT: &[(&str, &str)] =
-    &[("fifo", "one queue for the machine, ordered by weighted vtime, or by arrival with --set fifo=1")];
+const ABOUT: &[(&str, &str)] = &[
+    ("fifo", "one queue for the machine, ordered by weighted vtime, or by arrival with --set fifo=1"),
+    ("goodness", "Linux 2.4: one list, weighed task by task under one lock; counters anew for all at once"),
+    ("o1", "Molnar's O(1): two priority arrays a CPU, load history, a balancer; --set balance=0, global_queue=1"),
+];
 
 /// The built-in schedulers: name, and one line on what it is.
 pub fn list() -> Vec<(String, String)> {

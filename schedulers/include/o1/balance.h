@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * o1, fifth: the balancer. All the rest knows one runqueue only; who wants another balancer (nodes,
+ * caches) replaces this file and keeps its two entries, balance_idle() and balance_tick().
+ *
+ * Tasks stay where they are until a CPU has nothing to do: then it takes one from whoever has most. Idle CPUs
+ * don't tick, so each busy one looks at every tick interval whether one idles while a task waits here, and tells it.
+ * Seldom, a busy CPU takes half the difference from one that has clearly more. Expired tasks go first: they are cold.
+ */
+#ifndef O1_BALANCE_H
+#define O1_BALANCE_H
+
+#include "realtime.h"
+
+/* How many tasks that may not move are passed over, and how many move at once: no step loops over all tasks. */
+#define LOOKS 16
+#define MAX_PULL 8
+
+/* The other CPU whose tasks wait most; `cpu` itself where none wait anywhere. */
+static __always_inline u32 busiest(u32 cpu)
+{
+	u32 most = 0, found = cpu;
+	s32 i;
+
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+		u32 nr = runqueue_at(other)->nr_waiting;
+
+		if (nr > most) {
+			most = nr;
+			found = other;
+		}
+	}
+	return found;
+}
+
+/* A task of this array that `cpu` may take, worst level last; the lock is held. */
+static __always_inline u32 find_movable(struct runqueue *rq, u32 which, u32 cpu)
+{
+	struct array *array = array_at(rq, which);
+	u64 levels = array->bitmap;
+	u32 number = NOBODY;
+	s32 i;
+
+	for_range(i, 0, LOOKS) {
+		if (number == NOBODY) {
+			if (!levels)
+				break;
+			number = array->lists[__builtin_ctzll(levels) & (LEVELS - 1)].first;
+			levels &= levels - 1;
+		}
+		if (may_use(number, cpu))
+			return number;
+		number = slot_at(number)->next;
+	}
+	return NOBODY;
+}
+
+/* Takes a task from another CPU's runqueue; NOBODY where none may come here. */
+static __noinline u32 take_from(u32 victim, u32 cpu)
+{
+	struct runqueue *rq = runqueue_at(victim);
+	struct bpf_spin_lock *lock = lock_of(victim);
+	u32 expired, number;
+
+	if (!lock)
+		return NOBODY;
+	bpf_spin_lock(lock);
+	expired = (rq->active & 1) ^ 1;
+	number = find_movable(rq, expired, cpu);
+	if (number == NOBODY)
+		number = find_movable(rq, expired ^ 1, cpu);
+	if (number != NOBODY) {
+		slot_at(number)->expired = slot_at(number)->array == expired;
+		unlink(rq, number);
+	}
+	bpf_spin_unlock(lock);
+	return number;
+}
+
+/* A task for a CPU that has none: from the busiest, else from any that has one to give. */
+static __always_inline u32 balance_idle(u32 cpu)
+{
+	u32 victim, number;
+	s32 i;
+
+	if (!balance || global_queue)
+		return NOBODY;
+	victim = busiest(cpu);
+	if (victim == cpu)
+		return NOBODY;
+	number = take_from(victim, cpu);
+	if (number != NOBODY)
+		return number;
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+
+		if (!runqueue_at(other)->nr_waiting)
+			continue;
+		number = take_from(other, cpu);
+		if (number != NOBODY)
+			return number;
+	}
+	return NOBODY;
+}
+
+/* Tells idle CPUs to look for work: as many as tasks wait here. */
+static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
+{
+	u32 told = 0;
+	s32 i;
+
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+
+		if (told >= nr_waiting)
+			break;
+		if (runqueue_at(other)->curr != NOBODY || runqueue_at(other)->offline)
+			continue;
+		scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
+		told++;
+	}
+}
+
+/* Half of what the busiest has more than we, to our own arrays. */
+static __always_inline void pull_half(u32 cpu)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+	struct bpf_spin_lock *lock = lock_of(cpu);
+	u32 victim = busiest(cpu);
+	u32 theirs = runqueue_at(victim)->nr_waiting, ours = rq->nr_waiting;
+	s32 i;
+
+	if (!lock || victim == cpu || theirs < ours + 2)
+		return;
+	for_range(i, 0, MAX_PULL) {
+		u32 number, active;
+
+		if (i >= (theirs - ours) / 2)
+			break;
+		number = take_from(victim, cpu);
+		if (number == NOBODY)
+			break;
+		bpf_spin_lock(lock);
+		active = rq->active & 1;
+		link(rq, cpu, number, slot_at(number)->expired ? active ^ 1 : active, true);
+		bpf_spin_unlock(lock);
+		slot_at(number)->expired = false;
+		if (slot_at(number)->level < rq->curr_level)
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+}
+
+/* At a busy CPU's tick. */
+static __always_inline void balance_tick(u32 cpu, u64 now)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+
+	if (!balance || global_queue || now < rq->next_push)
+		return;
+	rq->next_push = now + idle_balance_ns;
+	if (rq->nr_waiting)
+		tell_idle(cpu, rq->nr_waiting);
+	if (now < rq->next_pull)
+		return;
+	rq->next_pull = now + busy_balance_ns;
+	pull_half(cpu);
+}
+
+#endif

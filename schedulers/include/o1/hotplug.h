@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * o1, sixth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so
+ * what waits there must go to another; the next dispatch there sends on whom it may not run itself.
+ */
+#ifndef O1_HOTPLUG_H
+#define O1_HOTPLUG_H
+
+#include "balance.h"
+
+/* Some task that waits at a runqueue, off which it is taken. */
+static __noinline u32 take_any(u32 queue)
+{
+	struct runqueue *rq = runqueue_at(queue);
+	struct bpf_spin_lock *lock = lock_of(queue);
+	u32 number = NOBODY;
+	u64 bitmap;
+
+	if (!lock)
+		return NOBODY;
+	bpf_spin_lock(lock);
+	bitmap = array_at(rq, rq->active)->bitmap;
+	if (bitmap) {
+		number = array_at(rq, rq->active)->lists[__builtin_ctzll(bitmap) & (LEVELS - 1)].first;
+	} else {
+		bitmap = array_at(rq, rq->active ^ 1)->bitmap;
+		if (bitmap)
+			number = array_at(rq, rq->active ^ 1)->lists[__builtin_ctzll(bitmap) & (LEVELS - 1)].first;
+	}
+	if (number != NOBODY)
+		unlink(rq, number);
+	bpf_spin_unlock(lock);
+	return number;
+}
+
+/* The next CPU that is there. */
+static __always_inline u32 another_cpu(u32 cpu)
+{
+	s32 i;
+
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+
+		if (!runqueue_at(other)->offline)
+			return other;
+	}
+	return cpu;
+}
+
+static __always_inline void leave_cpu(u32 cpu)
+{
+	u32 other = another_cpu(cpu);
+	struct runqueue *rq = runqueue_at(other);
+	struct bpf_spin_lock *lock = lock_of(other);
+	s32 i;
+
+	runqueue_at(cpu)->offline = true;
+	runqueue_at(cpu)->curr = NOBODY;
+	if (!lock || other == cpu || global_queue)
+		return;
+	for_range(i, 0, SLOTS) {
+		u32 number = take_any(cpu);
+
+		if (number == NOBODY)
+			break;
+		bpf_spin_lock(lock);
+		link(rq, other, number, rq->active, true);
+		bpf_spin_unlock(lock);
+	}
+	scx_bpf_kick_cpu(other, 0);
+}
+
+#endif

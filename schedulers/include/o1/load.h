@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * o1, second: how a task's load becomes its level, and how long it may run.
+ *
+ * A task is busy from when it gets a CPU until it sleeps: while it runs, and while others run instead though
+ * it would go on. To have waited for its turn after a wakeup is not held against it. So a hog is busy all the time,
+ * however many there are of them, and a light task is not, however long it waits.
+ */
+#ifndef O1_LOAD_H
+#define O1_LOAD_H
+
+#include "types.h"
+
+#define LOAD_SHIFT 10
+#define MS_PER_NICE 5
+
+static __always_inline u32 history_size(void)
+{
+	u32 entries = history_entries;
+
+	if (entries < 1)
+		return 1;
+	return entries < MAX_HISTORY ? entries : MAX_HISTORY;
+}
+
+static __always_inline void add_busy(struct slot *s, u64 until)
+{
+	u32 *entry = &s->busy[s->interval % history_size() % MAX_HISTORY];
+	u32 more;
+
+	if (!s->busy_since || until <= s->busy_since)
+		return;
+	more = (until - s->busy_since) >> LOAD_SHIFT;
+	*entry += more;
+	s->busy_sum += more;
+	s->busy_since = until;
+}
+
+/* Brings the ring up to now; each interval that has begun since takes the oldest entry's place. */
+static __noinline u32 update_load(u32 number, u64 now)
+{
+	struct slot *s = slot_at(number);
+	u64 length = history_interval_ns ? history_interval_ns : SECOND_NS;
+	u64 interval = now / length;
+	s32 i;
+
+	/* Longer ago than the ring reaches: what it was doing it did all along. */
+	if (interval > s->interval + MAX_HISTORY) {
+		s->interval = interval - MAX_HISTORY;
+		if (s->busy_since)
+			s->busy_since = s->interval * length;
+	}
+	if (interval > s->interval) {
+		for_range(i, 0, MAX_HISTORY) {
+			u32 *oldest;
+
+			if (s->interval >= interval)
+				break;
+			add_busy(s, (s->interval + 1) * length);
+			s->interval++;
+			oldest = &s->busy[s->interval % history_size() % MAX_HISTORY];
+			s->busy_sum -= *oldest;
+			*oldest = 0;
+		}
+	}
+	add_busy(s, now);
+	return 0;
+}
+
+/* The level without a penalty. */
+static __always_inline u32 best_level_of(struct slot *s)
+{
+	return s->nice == BATCH_NICE ? BATCH_LEVEL : s->nice + 20;
+}
+
+/*
+ * The penalty is the busy share of the time that the ring covers, or of the task's life where that is shorter,
+ * but of no less than one interval. It is bounded, so that hogs still observe each other's nice values.
+ */
+static __always_inline u32 level_of(struct slot *s, u64 now)
+{
+	u64 length = history_interval_ns ? history_interval_ns : SECOND_NS;
+	u64 known = now - s->born;
+	u64 penalty;
+
+	if (s->nice == BATCH_NICE)
+		return BATCH_LEVEL;
+	if (known > length * history_size())
+		known = length * history_size();
+	if (known < length)
+		known = length;
+	penalty = (u64)s->busy_sum * MAX_PENALTY / ((known >> LOAD_SHIFT) + 1);
+	return best_level_of(s) + (penalty < MAX_PENALTY ? penalty : MAX_PENALTY);
+}
+
+/* 5 ms for each nice value below 20: 100 ms at nice 0, 200 at -20. Batch runs long where nobody else wants to. */
+static __always_inline u64 timeslice_of(struct slot *s, struct runqueue *rq)
+{
+	if (s->nice == BATCH_NICE && rq->nr_waiting == rq->nr_batch)
+		return batch_slice_ns;
+	return (20 - s->nice) * MS_PER_NICE * MSEC_NS;
+}
+
+/* Takes what the task has run since from its timeslice. */
+static __always_inline void charge(struct slot *s, const struct task_struct *p)
+{
+	u64 ran_ns = p->se.sum_exec_runtime;
+
+	s->left_ns -= ran_ns - s->ran_ns;
+	s->ran_ns = ran_ns;
+}
+
+/*
+ * The timeslice has expired: it is refilled at once, and the array decided, since the arrays may be
+ * exchanged before the task is enqueued. It goes to the expired one, but for a task that hardly uses its CPU.
+ */
+static __always_inline void expire(u32 number, struct runqueue *rq, u64 now)
+{
+	struct slot *s = slot_at(number);
+	u32 active = rq->active & 1;
+	bool stays;
+
+	update_load(number, now);
+	s->level = level_of(s, now);
+	s->left_ns = timeslice_of(s, rq);
+	s->expired = true;
+	s->behind = true;
+	s->goes_last = true;
+	if (!rq->arrays[active ^ 1].bitmap)
+		rq->expired_since = now;
+	stays = s->nice != BATCH_NICE && s->level <= best_level_of(s) + interactive_penalty &&
+		now - rq->expired_since < starvation_ns;
+	s->array = stays ? active : active ^ 1;
+}
+
+#endif

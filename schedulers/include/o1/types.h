@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* o1, first: its settings, what it keeps of a task and of a CPU. */
+#ifndef O1_TYPES_H
+#define O1_TYPES_H
+
+#include "hints.h"
+
+/* Priority levels, 0 the best: as many as a word has bits. Nice -20 to 18 are 0 to 38 and a penalty; batch is last. */
+#define LEVELS 64
+#define BATCH_NICE 19
+#define BATCH_LEVEL (LEVELS - 1)
+#define MAX_PENALTY 12
+
+/* The ring of a task's load: this many entries at most. */
+#define MAX_HISTORY 8
+
+/* Settings: the load history, so many entries of so long. */
+const volatile u32 history_entries = 4;
+const volatile u64 history_interval_ns = 1000000000;
+/* A task with this penalty at most goes back to the active array, unless expired tasks have waited so long. */
+const volatile u32 interactive_penalty = 3;
+const volatile u64 starvation_ns = 1000000000;
+/* A batch task's slice where only batch tasks wait. */
+const volatile u64 batch_slice_ns = 400000000;
+/* How often a busy CPU looks for an idle one to take what waits here, and for a busier one to take from. */
+const volatile u64 idle_balance_ns = 10000000;
+const volatile u64 busy_balance_ns = 250000000;
+/* Off-switches for experiments: all CPUs share one pair of arrays and one lock; no balancer; children as they come. */
+const volatile bool global_queue = false;
+const volatile bool balance = true;
+const volatile bool child_first = true;
+
+/* Where a task waits: nowhere, in the real-time queue, or at a runqueue, whose number is added. */
+#define NOWHERE 0
+#define IN_REALTIME 1
+#define IN_RUNQUEUE 2
+
+struct slot {
+	/* One line for what queues and decisions need. */
+	u32 next;
+	u32 prev;
+	u32 where;
+	s32 pid;
+	/* What is left of its timeslice, and its running time when that was last seen. */
+	s64 left_ns;
+	u64 ran_ns;
+	struct hint rt;
+	s8 nice;
+	u8 level;
+	/* Which of the two arrays it waits in, or belongs into once its timeslice has expired. */
+	u8 array;
+	bool expired;
+	/* At equal levels the other goes first; and it goes to the end of its list. */
+	bool behind;
+	bool goes_last;
+	/* It may use all CPUs. */
+	bool everywhere;
+	/* It has not run yet. */
+	bool is_new;
+
+	/* One for its load: since when it has kept its CPU busy (0: it sleeps), and how much in each interval. */
+	u64 busy_since;
+	u64 born;
+	u64 interval;
+	/* In units of 1024 ns. */
+	u32 busy_sum;
+	u32 busy[MAX_HISTORY];
+} __attribute__((aligned(64)));
+
+#include "slots.h"
+
+/* The tasks of one level, first to last. */
+struct list {
+	u32 first;
+	u32 last;
+};
+
+/* A priority array: a bit for each level that has tasks. */
+struct array {
+	u64 bitmap LINE;
+	struct list lists[LEVELS] LINE;
+};
+
+struct runqueue {
+	/* Changed under the runqueue's lock. */
+	u32 active LINE;
+	u32 nr_waiting;
+	u32 nr_batch;
+	u64 expired_since;
+
+	/* The CPU's own: who runs, and when it balances next. */
+	u32 curr LINE;
+	u32 curr_level;
+	/* A real-time task's priority and one more; 0 where none runs. */
+	u32 curr_realtime;
+	bool offline;
+	u64 next_push;
+	u64 next_pull;
+
+	struct array arrays[2];
+} LINE;
+
+static struct runqueue runqueues[MAX_CPUS] LINE;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct line_lock);
+} runqueue_locks SEC(".maps");
+
+/* Whose arrays a CPU uses. */
+static __always_inline u32 queue_of(u32 cpu)
+{
+	return global_queue ? 0 : cpu;
+}
+
+static __always_inline struct runqueue *runqueue_at(u32 number)
+{
+	return &runqueues[number & (MAX_CPUS - 1)];
+}
+
+static __always_inline struct bpf_spin_lock *lock_of(u32 number)
+{
+	u32 key = number & (MAX_CPUS - 1);
+	struct line_lock *line = bpf_map_lookup_elem(&runqueue_locks, &key);
+
+	return line ? &line->lock : 0;
+}
+
+static __always_inline bool may_use(u32 number, u32 cpu)
+{
+	return slot_at(number)->everywhere || slot_allows(number, cpu);
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What schedulers with queues of their own share: a slot for every task, numbered, so that a
+ * queue is a list of numbers in an array and everything that is done to it is a load or a store.
+ *
+ * The kernel's own queues cost a call an operation and know no goodness and no second array. A
+ * list in an array is the scheduler's: it is walked and changed under a bpf_spin_lock, in which
+ * the verifier allows no call. So whatever a decision needs of a task (nice value, CPUs, memory)
+ * is copied into its slot when the kernel tells of a change, and the task itself is looked up by
+ * its pid once the lock is given back.
+ *
+ * Whoever includes this says first what its slots hold: struct slot.
+ */
+#ifndef KEEL_SLOTS_H
+#define KEEL_SLOTS_H
+
+#include "hints.h"
+
+/* Tasks alive at once, and pids: a kernel's PID_MAX_LIMIT. Powers of two, to bound an index by a mask. */
+#define SLOTS (1 << 17)
+#define PIDS (1 << 22)
+/* CPUs at most; a machine of more is refused. */
+#define MAX_CPUS 1024
+#define CPU_WORDS (MAX_CPUS / 64)
+
+/* Slot 0 is nobody's: the end of a list, an idle CPU. */
+#define NOBODY 0
+
+#define LINE __attribute__((aligned(64)))
+
+/* A lock in a line of its own, which global data must give a section of its own, too. */
+struct line_lock {
+	struct bpf_spin_lock lock;
+	u32 rest_of_line[15];
+};
+#define LOCK(name) struct line_lock name LINE SEC(".data." #name) = {}
+
+#define SECOND_NS 1000000000ULL
+#define MSEC_NS 1000000ULL
+
+#define PF_KTHREAD 0x00200000
+#define SCX_TASK_QUEUED 1
+#define NOT_FOUND_ERRNO 3
+#define NO_ROOM_ERRNO 28
+#define TOO_BIG_ERRNO 7
+
+/* Who has a slot. The task's address is a number here, and only compared. */
+struct owner {
+	u64 task;
+	u32 next_free;
+};
+
+static struct slot slots[SLOTS] LINE;
+static struct owner owners[SLOTS] LINE;
+static u32 slot_of_pid[PIDS] LINE;
+
+/* The CPUs of a slot's task. Looked at only where it may not use all. */
+static u64 allowed_cpus[SLOTS][CPU_WORDS] LINE;
+
+/* Slots that were given back, as a list, and how many were ever given out. */
+static LOCK(slots_lock);
+static u32 first_free;
+static u32 slots_used = 1;
+
+static u32 nr_cpus;
+
+static __always_inline struct slot *slot_at(u32 number)
+{
+	return &slots[number & (SLOTS - 1)];
+}
+
+/* The number of a task's slot; NOBODY where it has none. */
+static __always_inline u32 slot_of(const struct task_struct *p)
+{
+	return slot_of_pid[p->pid & (PIDS - 1)];
+}
+
+/* May the slot's task, which may not use every CPU, use this one? */
+static __always_inline bool slot_allows(u32 number, u32 cpu)
+{
+	return allowed_cpus[number & (SLOTS - 1)][cpu / 64 % CPU_WORDS] >> (cpu % 64) & 1;
+}
+
+/* Copies the task's CPUs to its slot; says whether it may use all. */
+static __always_inline bool copy_cpus(u32 number, const struct task_struct *p)
+{
+	bpf_probe_read_kernel(allowed_cpus[number & (SLOTS - 1)], sizeof(allowed_cpus[0]), p->cpus_ptr);
+	return p->nr_cpus_allowed >= nr_cpus;
+}
+
+static __always_inline s32 nice_of(const struct task_struct *p)
+{
+	return p->static_prio - 120;
+}
+
+/*
+ * Does the kernel bind this thread of its own to one CPU? It serves that CPU, cannot be moved when the CPU goes
+ * away, and may be what others wait for: schedulers hand it straight to its CPU.
+ */
+static __always_inline bool is_bound_kthread(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
+}
+
+/* Is the task that loses its CPU still runnable? */
+static __always_inline bool is_queued(const struct task_struct *p)
+{
+	return p->scx.flags & SCX_TASK_QUEUED;
+}
+
+/*
+ * A zeroed slot for a task; NOBODY where there is none left. A pid may be given anew while its dead task is
+ * still referred to somewhere: then the slot passes on, and the dead task gives nothing back.
+ */
+static __always_inline u32 take_slot(const struct task_struct *p)
+{
+	u32 *entry = &slot_of_pid[p->pid & (PIDS - 1)];
+	u32 number = *entry;
+
+	if (number == NOBODY) {
+		bpf_spin_lock(&slots_lock.lock);
+		number = first_free;
+		if (number != NOBODY)
+			first_free = owners[number & (SLOTS - 1)].next_free;
+		else if (slots_used < SLOTS)
+			number = slots_used++;
+		bpf_spin_unlock(&slots_lock.lock);
+		if (number == NOBODY)
+			return NOBODY;
+	}
+	owners[number & (SLOTS - 1)].task = (u64)p;
+	__builtin_memset(slot_at(number), 0, sizeof(struct slot));
+	*entry = number;
+	return number;
+}
+
+/* Gives a task's slot back. */
+static __always_inline void give_slot(const struct task_struct *p)
+{
+	u32 number = slot_of(p);
+	struct owner *owner = &owners[number & (SLOTS - 1)];
+
+	if (number == NOBODY || owner->task != (u64)p)
+		return;
+	slot_of_pid[p->pid & (PIDS - 1)] = NOBODY;
+	owner->task = 0;
+	bpf_spin_lock(&slots_lock.lock);
+	owner->next_free = first_free;
+	first_free = number;
+	bpf_spin_unlock(&slots_lock.lock);
+}
+
+/* For init: how many CPUs there are; an error where there are more than we have room for. */
+static __always_inline s32 count_cpus(void)
+{
+	nr_cpus = scx_bpf_nr_cpu_ids();
+	return nr_cpus <= MAX_CPUS ? 0 : -TOO_BIG_ERRNO;
+}
+
+#endif

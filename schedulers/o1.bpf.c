@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * o1: Ingo Molnar's O(1) scheduler, as announced.
+ *
+ * Policy. Each CPU has a runqueue, a lock, and two priority arrays of 64 levels with a bitmap: active and
+ * expired. The first task of the best level runs. When its timeslice has expired it gets a new one at once and
+ * goes to the expired array; when nobody active is left, the arrays are exchanged. A task's level is its nice
+ * value and a bounded penalty for its load of the last 4 x 1 s: hogs sink below whoever sleeps, and still
+ * observe each other's nice values. Who wakes above the running task preempts it. Nice 19 is batch: the last
+ * level, and long slices in turn where only batch tasks wait. A child runs before its parent, on the same CPU, with
+ * half of its timeslice. Tasks stay on their CPU; a balancer takes them elsewhere only from who has more.
+ * Hinted real-time tasks wait in one queue for all CPUs, and a broadcast makes every CPU look.
+ *
+ * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', 4 January 2002. Ours, since it
+ * leaves them open: a timeslice is 5 ms for each nice value below 20, batch slices are 400 ms, the penalty
+ * is up to 12 levels in proportion to the time that a task kept its CPU busy, hogs that wait their turn included;
+ * a yielding task goes to the end of its level; and, as later versions do, a task that hardly uses its CPU stays
+ * active when its timeslice expires, unless expired tasks have waited for 1 s.
+ *
+ * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; they hear of it within a
+ * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
+ * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. A
+ * task that only just counts as light may still wait for a whole round once.
+ *
+ * Read on in include/o1: types, load, arrays, realtime, balance, hotplug.
+ */
+#include "o1/hotplug.h"
+
+LICENSE;
+
+/* Why it ended, for user space. */
+struct exit_record exit_record;
+
+/* Wherever the task waits, it no longer does. */
+static __noinline u32 leave_queue(u32 number)
+{
+	struct slot *s = slot_at(number);
+	u32 where = s->where;
+	struct bpf_spin_lock *lock;
+
+	if (where == NOWHERE)
+		return 0;
+	if (where == IN_REALTIME) {
+		bpf_spin_lock(&realtime_lock.lock);
+		if (s->where == where)
+			unlink_realtime(number);
+		bpf_spin_unlock(&realtime_lock.lock);
+		return 0;
+	}
+	lock = lock_of(where - IN_RUNQUEUE);
+	if (!lock)
+		return 0;
+	bpf_spin_lock(lock);
+	if (s->where == where)
+		unlink(runqueue_at(where - IN_RUNQUEUE), number);
+	bpf_spin_unlock(lock);
+	return 0;
+}
+
+CALLBACK(s32, o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct slot *s = slot_at(slot_of(p));
+	s32 here = bpf_get_smp_processor_id();
+
+	/* Affine: a child stays where its parent is, everybody else where it was. */
+	if (s->is_new && child_first && may_use(slot_of(p), here))
+		return here;
+	return prev_cpu;
+}
+
+/* A wakeup settles what the sleep has changed. */
+static __always_inline void wake(struct task_struct *p, u32 number, struct runqueue *rq)
+{
+	struct slot *s = slot_at(number);
+	u64 now = scx_bpf_now();
+
+	s->rt = hint_of(p);
+	if (s->left_ns <= 0) {
+		expire(number, rq, now);
+		return;
+	}
+	update_load(number, now);
+	s->level = level_of(s, now);
+}
+
+/* A task has come to `cpu`: must it look? */
+static __always_inline void preempt(u32 number, u32 cpu)
+{
+	struct runqueue *there = runqueue_at(cpu);
+
+	/* The kernel itself tells an idle CPU of a task that comes to it. */
+	if (there->curr == NOBODY)
+		return;
+	if (!there->curr_realtime && slot_at(number)->level < there->curr_level)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	else if (global_queue)
+		tell_idle(cpu, 1);
+}
+
+/* A child goes first: its parent, which runs here, stands behind it and gives way. */
+static __always_inline bool goes_first(struct slot *s, u32 cpu)
+{
+	struct runqueue *here = runqueue_at(cpu);
+
+	if (!child_first || cpu != bpf_get_smp_processor_id() || here->curr == NOBODY)
+		return false;
+	if (here->curr_realtime || s->level > here->curr_level)
+		return false;
+	slot_at(here->curr)->behind = true;
+	return true;
+}
+
+CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	u32 number = slot_of(p);
+	struct slot *s = slot_at(number);
+	u32 cpu = scx_bpf_task_cpu(p);
+	u32 queue = queue_of(cpu);
+	struct runqueue *rq = runqueue_at(queue);
+	struct bpf_spin_lock *lock = lock_of(queue);
+	bool wakes = enq_flags & SCX_ENQ_WAKEUP;
+	bool is_new = s->is_new;
+	bool at_end = wakes || is_new || s->goes_last;
+	bool first = false;
+
+	if (number == NOBODY || !lock || is_bound_kthread(p)) {
+		insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | (wakes ? SCX_ENQ_PREEMPT : 0));
+		return;
+	}
+	leave_queue(number);
+	s->is_new = false;
+	s->behind = false;
+	s->goes_last = false;
+	if (wakes)
+		wake(p, number, rq);
+	if (s->rt.policy) {
+		enqueue_realtime(number, at_end);
+		return;
+	}
+	if (is_new)
+		first = goes_first(s, cpu);
+
+	bpf_spin_lock(lock);
+	link(rq, queue, number, s->expired ? s->array : rq->active, at_end && !first);
+	bpf_spin_unlock(lock);
+	s->expired = false;
+	if (first)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	else if (wakes || is_new)
+		preempt(number, cpu);
+}
+
+/* The next task of this CPU's own arrays, or `before`. */
+static __always_inline u32 take_next(u32 cpu, u32 before)
+{
+	u32 queue = queue_of(cpu);
+	struct bpf_spin_lock *lock = lock_of(queue);
+	u32 number;
+
+	if (!lock)
+		return before;
+	bpf_spin_lock(lock);
+	number = pick(runqueue_at(queue), before);
+	bpf_spin_unlock(lock);
+	return number;
+}
+
+/* Whom `cpu` runs now. */
+static __always_inline u32 choose(u32 cpu, u32 before)
+{
+	u32 number = NOBODY;
+
+	if (realtime_waits())
+		number = take_realtime(cpu, before);
+	if (number != NOBODY)
+		return number;
+	if (before && slot_at(before)->rt.policy)
+		return before;
+	number = take_next(cpu, before);
+	if (number != NOBODY)
+		return number;
+	number = balance_idle(cpu);
+	if (number != NOBODY) {
+		slot_at(number)->array = runqueue_at(queue_of(cpu))->active;
+		slot_at(number)->expired = false;
+	}
+	return number;
+}
+
+static __always_inline u64 slice_of(struct slot *s)
+{
+	if (s->rt.policy == HINT_FIFO)
+		return SCX_SLICE_INF;
+	return s->left_ns > 0 ? s->left_ns : 1;
+}
+
+/* A round-robin task's turn is over. */
+static __always_inline void end_turn(struct slot *s)
+{
+	s->left_ns = ROUND_ROBIN_NS;
+	s->behind = true;
+	s->goes_last = true;
+}
+
+static __always_inline void end_timeslice(struct task_struct *p, u32 number, u32 cpu)
+{
+	struct slot *s = slot_at(number);
+
+	charge(s, p);
+	if (s->left_ns > 0)
+		return;
+	if (s->rt.policy)
+		end_turn(s);
+	else
+		expire(number, runqueue_at(queue_of(cpu)), scx_bpf_now());
+}
+
+static __always_inline void keep(struct task_struct *p, struct slot *s)
+{
+	s->behind = false;
+	s->goes_last = false;
+	s->expired = false;
+	set_slice(p, slice_of(s));
+}
+
+CALLBACK(void, o1_dispatch, s32 cpu, struct task_struct *prev)
+{
+	u32 before = prev && is_queued(prev) ? slot_of(prev) : NOBODY;
+	s32 i;
+
+	if (before != NOBODY && prev)
+		end_timeslice(prev, before, cpu);
+	/* Whom we chose may have died, been taken out of our hands, or be of another CPU. */
+	for_range(i, 0, 8) {
+		u32 number = choose(cpu, before);
+		struct slot *s = slot_at(number);
+		struct task_struct *p;
+		bool is_ours = may_use(number, cpu);
+
+		if (number == NOBODY) {
+			runqueue_at(cpu)->curr = NOBODY;
+			return;
+		}
+		if (number == before && prev) {
+			keep(prev, s);
+			return;
+		}
+		p = bpf_task_from_pid(s->pid);
+		if (!p)
+			continue;
+		insert(p, is_ours ? SCX_DSQ_LOCAL : SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), slice_of(s), 0);
+		bpf_task_release(p);
+		if (is_ours)
+			return;
+	}
+}
+
+CALLBACK(void, o1_running, struct task_struct *p)
+{
+	u32 number = slot_of(p);
+	struct slot *s = slot_at(number);
+	struct runqueue *here = runqueue_at(bpf_get_smp_processor_id());
+
+	/* It came by a way of the kernel's own. */
+	if (s->where != NOWHERE)
+		leave_queue(number);
+	here->curr = number;
+	here->curr_level = s->level;
+	here->curr_realtime = s->rt.policy ? realtime_level(s) + 1 : 0;
+	if (!s->busy_since)
+		s->busy_since = scx_bpf_now();
+}
+
+CALLBACK(void, o1_stopping, struct task_struct *p, bool runnable)
+{
+	u32 number = slot_of(p);
+	struct slot *s = slot_at(number);
+
+	charge(s, p);
+	if (runnable)
+		return;
+	update_load(number, scx_bpf_now());
+	s->busy_since = 0;
+}
+
+CALLBACK(void, o1_tick, struct task_struct *p)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	u32 number = slot_of(p);
+
+	end_timeslice(p, number, cpu);
+	if (slot_at(number)->goes_last)
+		set_slice(p, 0);
+	balance_tick(cpu, scx_bpf_now());
+}
+
+CALLBACK(void, o1_update_idle, s32 cpu, bool idle)
+{
+	if (idle)
+		runqueue_at(cpu)->curr = NOBODY;
+}
+
+CALLBACK(bool, o1_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct slot *s = slot_at(slot_of(from));
+
+	s->behind = true;
+	s->goes_last = true;
+	set_slice(from, 0);
+	return false;
+}
+
+CALLBACK(void, o1_set_weight, struct task_struct *p, u32 weight)
+{
+	struct slot *s = slot_at(slot_of(p));
+
+	s->nice = nice_of(p);
+	/* Who waits keeps its place until it is queued anew. */
+	if (s->where == NOWHERE && !s->rt.policy)
+		s->level = level_of(s, scx_bpf_now());
+}
+
+CALLBACK(void, o1_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
+{
+	u32 number = slot_of(p);
+
+	slot_at(number)->everywhere = copy_cpus(number, p);
+}
+
+/* A child has its parent's load, and half of what the parent has left. */
+static __always_inline void inherit(struct slot *s, struct slot *parent)
+{
+	s->born = parent->born;
+	s->interval = parent->interval;
+	s->busy_sum = parent->busy_sum;
+	__builtin_memcpy(s->busy, parent->busy, sizeof(s->busy));
+	s->left_ns = (parent->left_ns >> 1) + 1;
+	parent->left_ns >>= 1;
+}
+
+CALLBACK(s32, o1_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	u64 length = history_interval_ns ? history_interval_ns : SECOND_NS;
+	u64 now = scx_bpf_now();
+	u32 number = take_slot(p);
+	struct slot *s = slot_at(number);
+
+	if (number == NOBODY)
+		return -NO_ROOM_ERRNO;
+	s->pid = p->pid;
+	s->nice = nice_of(p);
+	s->everywhere = copy_cpus(number, p);
+	s->ran_ns = p->se.sum_exec_runtime;
+	s->born = now;
+	s->interval = now / length;
+	s->left_ns = timeslice_of(s, runqueue_at(queue_of(scx_bpf_task_cpu(p))));
+	if (args->fork) {
+		struct task_struct *current = bpf_get_current_task_btf();
+		u32 parent = slot_of(current);
+
+		inherit_hint(p, current);
+		s->is_new = true;
+		if (parent != NOBODY)
+			inherit(s, slot_at(parent));
+	}
+	s->rt = hint_of(p);
+	s->level = level_of(s, now);
+	return 0;
+}
+
+/* What the dead task has left is its parent's, up to a timeslice. */
+CALLBACK(void, o1_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	u32 number = slot_of(p);
+	u32 parent = slot_of(p->real_parent);
+
+	leave_queue(number);
+	if (parent != NOBODY && number != NOBODY && slot_at(number)->left_ns > 0) {
+		struct slot *s = slot_at(parent);
+		s64 most = (20 - s->nice) * MS_PER_NICE * MSEC_NS;
+		s64 left_ns = s->left_ns + slot_at(number)->left_ns;
+
+		if (s->left_ns < most)
+			s->left_ns = left_ns < most ? left_ns : most;
+	}
+	give_slot(p);
+}
+
+CALLBACK(void, o1_disable, struct task_struct *p)
+{
+	leave_queue(slot_of(p));
+}
+
+SLEEPABLE(void, o1_cpu_online, s32 cpu)
+{
+	runqueue_at(cpu)->offline = false;
+}
+
+SLEEPABLE(void, o1_cpu_offline, s32 cpu)
+{
+	leave_cpu(cpu);
+}
+
+SLEEPABLE(s32, o1_init)
+{
+	return count_cpus();
+}
+
+CALLBACK(void, o1_exit, struct scx_exit_info *info)
+{
+	record_exit(&exit_record, info);
+}
+
+SCHEDULER(o1_ops,
+	  .select_cpu = (void *)o1_select_cpu,
+	  .enqueue = (void *)o1_enqueue,
+	  .dispatch = (void *)o1_dispatch,
+	  .running = (void *)o1_running,
+	  .stopping = (void *)o1_stopping,
+	  .tick = (void *)o1_tick,
+	  .update_idle = (void *)o1_update_idle,
+	  .yield = (void *)o1_yield,
+	  .set_weight = (void *)o1_set_weight,
+	  .set_cpumask = (void *)o1_set_cpumask,
+	  .init_task = (void *)o1_init_task,
+	  .exit_task = (void *)o1_exit_task,
+	  .disable = (void *)o1_disable,
+	  .cpu_online = (void *)o1_cpu_online,
+	  .cpu_offline = (void *)o1_cpu_offline,
+	  .init = (void *)o1_init,
+	  .exit = (void *)o1_exit,
+	  .name = "o1");
