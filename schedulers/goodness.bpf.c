@@ -53,6 +53,8 @@ struct slot {
 	bool everywhere;
 	/* It weighs nothing, once. */
 	bool weightless;
+	/* The CPUs that it may use went offline while it waited. */
+	bool homeless;
 } __attribute__((aligned(64)));
 
 #include "slots.h"
@@ -66,6 +68,12 @@ LICENSE;
 /* Less than any weight: nobody. */
 #define NO_WEIGHT (-1000)
 
+/*
+ * The squeeze that o1's announcement accuses this scheduler of: counters are made anew only when no running task of
+ * any CPU has time left either, and until then CPUs idle. The code of 2.4 looks at waiting tasks alone.
+ */
+const volatile bool squeeze = false;
+
 /* What every CPU's line tells. */
 struct cpu {
 	/* Who runs here; NOBODY where it idles. */
@@ -73,6 +81,7 @@ struct cpu {
 	/* Whose memory is loaded; an idle CPU keeps it. */
 	u64 mm;
 	u64 idle_since;
+	bool offline;
 	/* The last 10 ms that a tick was counted for. */
 	u64 tick;
 } LINE;
@@ -217,6 +226,30 @@ static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 	return best;
 }
 
+/* Has a task that runs on another CPU time left? */
+static __always_inline bool time_left_elsewhere(u32 cpu)
+{
+	s32 i;
+
+	for_range(i, 0, nr_cpus) {
+		u32 curr = cpu_at(i)->curr;
+
+		if (i != cpu && curr != NOBODY && slot_at(curr)->counter)
+			return true;
+	}
+	return false;
+}
+
+/* Tells every idle CPU that there are tasks with time again. */
+static __always_inline void end_squeeze(void)
+{
+	s32 i;
+
+	for_range(i, 0, nr_cpus)
+		if (cpu_at(i)->curr == NOBODY)
+			scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
+}
+
 /* schedule(): whom `cpu` runs now; a waiting task is taken off the list. */
 static __always_inline u32 choose(u32 cpu, u32 prev)
 {
@@ -226,8 +259,15 @@ static __always_inline u32 choose(u32 cpu, u32 prev)
 	bpf_spin_lock(&runqueue_lock.lock);
 	best = best_of_all(prev, cpu, here->mm);
 	if (best.weight == 0) {
+		if (squeeze && time_left_elsewhere(cpu)) {
+			here->curr = NOBODY;
+			bpf_spin_unlock(&runqueue_lock.lock);
+			return NOBODY;
+		}
 		bpf_spin_unlock(&runqueue_lock.lock);
 		recalculate();
+		if (squeeze)
+			end_squeeze();
 		bpf_spin_lock(&runqueue_lock.lock);
 		best = best_of_all(prev, cpu, here->mm);
 	}
@@ -253,7 +293,7 @@ static __always_inline struct target reschedule_idle(u32 number)
 	s32 most = 0;
 	s32 i;
 
-	if (cpu_at(s->cpu)->curr == NOBODY && may_use(number, s, s->cpu)) {
+	if (cpu_at(s->cpu)->curr == NOBODY && !cpu_at(s->cpu)->offline && may_use(number, s, s->cpu)) {
 		target.cpu = s->cpu;
 		target.is_idle = true;
 		return target;
@@ -262,7 +302,7 @@ static __always_inline struct target reschedule_idle(u32 number)
 		struct cpu *there = cpu_at(i);
 		u32 curr = there->curr;
 
-		if (!may_use(number, s, i))
+		if (there->offline || !may_use(number, s, i))
 			continue;
 		if (curr == NOBODY) {
 			if (there->idle_since < oldest) {
@@ -338,6 +378,7 @@ CALLBACK(void, goodness_dispatch, s32 cpu, struct task_struct *prev)
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 		struct task_struct *p;
+		bool is_homeless;
 
 		if (number == NOBODY)
 			return;
@@ -349,9 +390,11 @@ CALLBACK(void, goodness_dispatch, s32 cpu, struct task_struct *prev)
 		p = bpf_task_from_pid(slot_at(number)->pid);
 		if (!p)
 			continue;
-		insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+		is_homeless = slot_at(number)->homeless;
+		insert(p, is_homeless ? SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p) : SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
 		bpf_task_release(p);
-		return;
+		if (!is_homeless)
+			return;
 	}
 }
 
@@ -429,6 +472,42 @@ CALLBACK(void, goodness_set_cpumask, struct task_struct *p, const struct cpumask
 	u32 number = slot_of(p);
 
 	slot_at(number)->everywhere = copy_cpus(number, p);
+	slot_at(number)->homeless = false;
+}
+
+/*
+ * Who waits and may use no CPU but this one would wait for ever. Any CPU may take such a task now, and hands it to the
+ * CPU that it is still counted at, where the kernel finds it a new home.
+ */
+SLEEPABLE(void, goodness_cpu_offline, s32 cpu)
+{
+	u32 number;
+	s32 i;
+
+	cpu_at(cpu)->offline = true;
+	bpf_spin_lock(&runqueue_lock.lock);
+	number = first;
+	for_range(i, 0, SLOTS) {
+		struct slot *s = slot_at(number);
+
+		if (number == NOBODY)
+			break;
+		if (!s->everywhere && slot_allows(number, cpu)) {
+			s->everywhere = true;
+			s->homeless = true;
+		}
+		number = s->next;
+	}
+	bpf_spin_unlock(&runqueue_lock.lock);
+	for_range(i, 0, nr_cpus)
+		if (i != cpu)
+			scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
+}
+
+SLEEPABLE(void, goodness_cpu_online, s32 cpu)
+{
+	cpu_at(cpu)->curr = NOBODY;
+	cpu_at(cpu)->offline = false;
 }
 
 /* do_fork(): parent and child share what the parent has left. */
@@ -499,9 +578,12 @@ SCHEDULER(goodness_ops,
 	  .yield = (void *)goodness_yield,
 	  .set_weight = (void *)goodness_set_weight,
 	  .set_cpumask = (void *)goodness_set_cpumask,
+	  .cpu_online = (void *)goodness_cpu_online,
+	  .cpu_offline = (void *)goodness_cpu_offline,
 	  .init_task = (void *)goodness_init_task,
 	  .exit_task = (void *)goodness_exit_task,
 	  .disable = (void *)goodness_disable,
 	  .init = (void *)goodness_init,
 	  .exit = (void *)goodness_exit,
+	  .flags = SCX_OPS_ENQ_LAST,
 	  .name = "goodness");

@@ -23,9 +23,19 @@ static __always_inline u32 history_size(void)
 	return entries < MAX_HISTORY ? entries : MAX_HISTORY;
 }
 
+/* The ring's entry for the current interval. */
+static __always_inline u32 *busy_now(struct slot *s)
+{
+	u32 entry = s->interval % history_size();
+
+	/* The compiler knows that this is small enough; verifiers before 7.2 have to be shown. */
+	barrier_var(entry);
+	return &s->busy[entry & (MAX_HISTORY - 1)];
+}
+
 static __always_inline void add_busy(struct slot *s, u64 until)
 {
-	u32 *entry = &s->busy[s->interval % history_size() % MAX_HISTORY];
+	u32 *entry = busy_now(s);
 	u32 more;
 
 	if (!s->busy_since || until <= s->busy_since)
@@ -58,7 +68,7 @@ static __noinline u32 update_load(u32 number, u64 now)
 				break;
 			add_busy(s, (s->interval + 1) * length);
 			s->interval++;
-			oldest = &s->busy[s->interval % history_size() % MAX_HISTORY];
+			oldest = busy_now(s);
 			s->busy_sum -= *oldest;
 			*oldest = 0;
 		}
