@@ -9,6 +9,7 @@ use crate::call::timer::Timers;
 use crate::cost::KernelLines;
 use crate::cost::lock::VirtualLock;
 use crate::cpu::{Cpu, Irq};
+use crate::cpus::Cpus;
 use crate::event::EventQueue;
 use crate::exit::Exit;
 use crate::idle::IdleMasks;
@@ -53,7 +54,7 @@ pub(crate) struct Kernel {
     pub(crate) queue: EventQueue,
     /// The latest moment that anything has been done at; never goes back.
     pub(crate) now: Instant,
-    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) cpus: Cpus,
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,
     pub(crate) idle: IdleMasks,
@@ -86,9 +87,15 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
+    /// The CPU that takes a step.
     #[inline]
-    pub(crate) fn cpu(&mut self, c: CpuId) -> &mut Cpu {
-        &mut self.cpus[c.index()]
+    pub(crate) fn me(&mut self) -> &mut Cpu {
+        &mut self.cpus.me
+    }
+
+    #[inline]
+    pub(crate) fn cpu(&mut self, cpu: CpuId) -> &mut Cpu {
+        &mut self.cpus[cpu]
     }
 
     #[inline]
@@ -105,7 +112,8 @@ impl Kernel {
     /// Lets a step of `c` cost `ps` picoseconds.
     #[inline]
     pub(crate) fn charge_ps(&mut self, c: CpuId, ps: u64) {
-        self.cpus[c.index()].spent_ps += ps;
+        debug_assert!(self.cpus.is_running(c), "only the running CPU takes steps");
+        self.cpus.me.spent_ps += ps;
     }
 
     /// Tells an event at the present moment.
@@ -118,14 +126,14 @@ impl Kernel {
     /// gets in line and this says no: its present frame must be pushed again, and is run once
     /// the lock is free. The wait for a lock that is known to become free is charged.
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
-        let me = &self.cpus[c.index()];
+        let me = &self.cpus.me;
         let now = me.clock + Span::from_ns(me.spent_ps / 1000);
-        let lock = &mut self.cpus[rq.index()].lock;
+        let lock = &mut self.cpus[rq].lock;
         match lock.holder {
             Some(holder) if holder == c => return true,
             Some(_) => {
                 lock.waiters.push_back(c);
-                self.cpus[c.index()].parked = true;
+                self.cpus.me.parked = true;
                 return false;
             }
             None => {}
@@ -144,7 +152,7 @@ impl Kernel {
 
     /// Takes a queue's lock for as long as linking a task takes; returns the price.
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) -> u64 {
-        let me = &self.cpus[c.index()];
+        let me = &self.cpus.me;
         let now = me.clock + Span::from_ns(me.spent_ps / 1000);
         if queue.index() >= self.queue_locks.len() {
             self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
@@ -172,16 +180,16 @@ impl Kernel {
 
     /// Gives `rq`'s lock back at `c`'s clock, to the first in line if there is one.
     pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
-        let at = self.cpus[c.index()].clock;
+        let at = self.cpus.me.clock;
         let test_and_set = self.machine.costs.lock_per_waiter_ns;
         let base = self.machine.costs.lock_handover_ns;
-        let lock = &mut self.cpus[rq.index()].lock;
+        let lock = &mut self.cpus[rq].lock;
         debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
         lock.free_at = at;
         lock.holder = lock.waiters.pop_front();
         let Some(next) = lock.holder else { return };
         let handover = Span::from_ns(base + test_and_set * lock.waiters.len() as u64);
-        let waiter = &mut self.cpus[next.index()];
+        let waiter = &mut self.cpus[next];
         let resumes = waiter.clock.max(at) + handover;
         let waited = resumes.since(waiter.clock);
         waiter.clock = resumes;
@@ -192,10 +200,10 @@ impl Kernel {
 
     /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).
     pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
-        let from = &self.cpus[c.index()];
+        let from = &self.cpus.me;
         let at = from.clock + Span::from_ns(from.spent_ps / 1000);
         let ipi = Span::from_ns(self.machine.costs.ipi_ns);
-        let to = &mut self.cpus[target.index()];
+        let to = &mut self.cpus[target];
         if to.need_resched {
             return;
         }
@@ -215,7 +223,7 @@ impl Kernel {
 
     /// Interrupts `c` at `at`, or as soon as it leaves the kernel.
     pub(crate) fn interrupt(&mut self, c: CpuId, at: Instant, irq: Irq) {
-        let cpu = &mut self.cpus[c.index()];
+        let cpu = self.cpu(c);
         cpu.inbox.push_back(irq);
         if cpu.in_user {
             let at = at.min(self.queue.cpu_at(c));

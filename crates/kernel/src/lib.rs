@@ -13,6 +13,7 @@ mod actor;
 mod call;
 pub mod cost;
 mod cpu;
+mod cpus;
 pub mod dsq;
 pub mod event;
 mod exit;

@@ -5,7 +5,7 @@ use crate::call::iter::Cursors;
 use crate::call::spin::SpinLocks;
 use crate::call::timer::Timers;
 use crate::cost::KernelLines;
-use crate::cpu::Cpu;
+use crate::cpus::Cpus;
 use crate::event::EventQueue;
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
@@ -81,7 +81,7 @@ impl Kernel {
     pub(crate) fn boot<W: World>(world: &mut W, setup: Setup, wants: Class) -> Result<Self, SetupError> {
         refuse(&setup.scheduler)?;
         let topology = &setup.machine.topology;
-        let cpus = topology.iter().map(|c| Cpu::new(siblings(&setup.machine, c))).collect();
+        let cpus = Cpus::new(topology.iter().map(|c| siblings(&setup.machine, c)));
         let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
         let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
         let mut kernel = Self {

@@ -101,7 +101,8 @@ impl<E: Engine> Sim<E> {
     }
 
     fn run_cpu(&mut self, c: CpuId, at: Instant) {
-        let cpu = self.k.cpu(c);
+        self.k.cpus.run(c);
+        let cpu = self.k.me();
         debug_assert!(!cpu.parked, "a CPU in line for a lock has no event");
         if cpu.in_user {
             cpu.clock = cpu.clock.max(at);
@@ -115,7 +116,7 @@ impl<E: Engine> Sim<E> {
         self.k.stop_working(c, at);
         let costs = &self.k.machine.costs;
         let (idle_exit_ns, irq_ns) = (costs.idle_exit_ns, costs.irq_ns);
-        let cpu = self.k.cpu(c);
+        let cpu = self.k.me();
         cpu.in_user = false;
         if cpu.is_idle() {
             cpu.spent_ps += idle_exit_ns * 1000;
@@ -137,13 +138,13 @@ impl<E: Engine> Sim<E> {
     /// Goes on with what `c` has to do in the kernel, until it is done, held up by an earlier
     /// event elsewhere, or in line for a lock.
     fn run_frames(&mut self, c: CpuId) {
-        while self.k.comes_next(c) {
-            let cpu = self.k.cpu(c);
+        while self.k.comes_next() {
+            let cpu = self.k.me();
             if !cpu.farewells.is_empty() {
                 self.say_farewell(c);
             } else if let Some(frame) = cpu.stack.pop() {
                 self.step(c, frame);
-            } else if !self.next_duty(c) {
+            } else if !self.next_duty() {
                 return self.leave_kernel(c);
             }
         }
@@ -154,11 +155,11 @@ impl<E: Engine> Sim<E> {
     /// back to it at once; else leaves the frame for later. Saves most frames their way through
     /// the stack.
     #[inline(always)]
-    pub(crate) fn go(&mut self, c: CpuId, frame: Frame, step: impl FnOnce(&mut Self)) {
-        if self.k.comes_next(c) && self.k.cpu(c).farewells.is_empty() {
+    pub(crate) fn go(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
+        if self.k.comes_next() && self.k.me().farewells.is_empty() {
             step(self);
         } else {
-            self.k.cpu(c).stack.push(frame);
+            self.k.me().stack.push(frame);
         }
     }
 
@@ -173,14 +174,14 @@ impl<E: Engine> Sim<E> {
         step: impl FnOnce(&mut Self),
     ) {
         match self.begin(c, op, subject, args) {
-            Begun::Over => self.go(c, frame, step),
-            Begun::Suspended => self.k.cpu(c).stack.extend([frame, Frame::Resume]),
+            Begun::Over => self.go(frame, step),
+            Begun::Suspended => self.k.me().stack.extend([frame, Frame::Resume]),
         }
     }
 
     /// Others go first; in line for a lock, until it is handed over.
     fn hold_up(&mut self, c: CpuId) {
-        let cpu = self.k.cpu(c);
+        let cpu = self.k.me();
         let at = cpu.clock;
         match cpu.parked {
             true => self.k.queue.clear_cpu(c),
@@ -190,19 +191,19 @@ impl<E: Engine> Sim<E> {
 
     /// Calls an `ops.dequeue` that is owed.
     fn say_farewell(&mut self, c: CpuId) {
-        if let Some((task, flags)) = self.k.cpu(c).farewells.pop_front() {
+        if let Some((task, flags)) = self.k.me().farewells.pop_front() {
             let ea = self.k.tasks[task].ea;
             self.start(c, Op::Dequeue, task, &[ea.0, flags]);
         }
     }
 
     /// With the stack empty: what else is there to do before going back to user mode?
-    fn next_duty(&mut self, c: CpuId) -> bool {
+    fn next_duty(&mut self) -> bool {
         if self.k.exit.is_some() && !self.k.scx.is_disabling() {
-            self.begin_disable(c);
+            self.begin_disable();
             return true;
         }
-        let cpu = self.k.cpu(c);
+        let cpu = self.k.me();
         let duty = if let Some((target, flags)) = cpu.next_kick() {
             Frame::Kick { target, flags }
         } else if !cpu.inbox.is_empty() {
@@ -221,7 +222,7 @@ impl<E: Engine> Sim<E> {
     /// Back to user mode or idle: the next event is whatever comes first.
     fn leave_kernel(&mut self, c: CpuId) {
         self.k.start_working(c);
-        let cpu = self.k.cpu(c);
+        let cpu = self.k.me();
         cpu.in_user = true;
         let at = cpu.tick_at.min(cpu.work_done_at);
         match at {
@@ -234,7 +235,7 @@ impl<E: Engine> Sim<E> {
     /// have been pushed before. Without the callback, 0 counts as returned.
     pub(crate) fn start(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) {
         if self.begin(c, op, subject, args) == Begun::Suspended {
-            self.k.cpu(c).stack.push(Frame::Resume);
+            self.k.me().stack.push(Frame::Resume);
         }
     }
 
@@ -244,7 +245,7 @@ impl<E: Engine> Sim<E> {
         match self.k.scx.entries[op as usize] {
             Some(entry) => self.enter(c, op, entry, subject, args),
             None => {
-                self.k.cpu(c).returned = 0;
+                self.k.me().returned = 0;
                 Begun::Over
             }
         }
@@ -252,21 +253,21 @@ impl<E: Engine> Sim<E> {
 
     fn enter(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
-            self.k.cpu(c).returned = 0;
+            self.k.me().returned = 0;
             return Begun::Over;
         }
-        self.k.begin_callback(c, op, subject);
+        self.k.begin_callback(op, subject);
         let progress = self.vm.start(&mut self.k, c, entry, args);
         self.progressed(c, progress)
     }
 
     /// Starts a function that BPF handed over, on behalf of a timer.
     pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
-        self.k.begin_callback(c, Op::Tick, TaskId::IDLE);
-        self.k.cpu(c).callback.is_timer = true;
+        self.k.begin_callback(Op::Tick, TaskId::IDLE);
+        self.k.me().callback.is_timer = true;
         let progress = self.vm.start_function(&mut self.k, c, function, args);
         if self.progressed(c, progress) == Begun::Suspended {
-            self.k.cpu(c).stack.push(Frame::Resume);
+            self.k.me().stack.push(Frame::Resume);
         }
     }
 
@@ -274,7 +275,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn resume(&mut self, c: CpuId) {
         let progress = self.vm.resume(&mut self.k, c);
         if self.progressed(c, progress) == Begun::Suspended {
-            self.k.cpu(c).stack.push(Frame::Resume);
+            self.k.me().stack.push(Frame::Resume);
         }
     }
 
@@ -283,7 +284,7 @@ impl<E: Engine> Sim<E> {
         match progress {
             Progress::Done { value, usage } => {
                 self.k.end_callback(c, usage);
-                self.k.cpu(c).returned = value;
+                self.k.me().returned = value;
                 Begun::Over
             }
             Progress::Suspended => {
@@ -300,7 +301,7 @@ impl<E: Engine> Sim<E> {
     #[cold]
     fn failed(&mut self, c: CpuId, fault: &Fault, usage: Usage) {
         self.k.end_callback(c, usage);
-        self.k.cpu(c).returned = 0;
+        self.k.me().returned = 0;
         self.k.fault(c, fault);
     }
 }
@@ -318,9 +319,9 @@ impl Kernel {
     /// Puts the costs of the last step on `c`'s clock: may it take the next one? Not while
     /// another event is due before, nor in line for a lock.
     #[inline]
-    fn comes_next(&mut self, c: CpuId) -> bool {
+    fn comes_next(&mut self) -> bool {
         let (next, now) = (self.queue.peek(), self.now);
-        let cpu = self.cpu(c);
+        let cpu = self.me();
         cpu.settle_costs();
         if cpu.clock > next || cpu.parked {
             return false;
@@ -336,13 +337,13 @@ impl Kernel {
     }
 
     #[inline]
-    fn begin_callback(&mut self, c: CpuId, op: Op, subject: TaskId) {
+    fn begin_callback(&mut self, op: Op, subject: TaskId) {
         let entry_ns = self.machine.costs.callback_ns;
         let direct_subject = match op {
             Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
             _ => DirectSubject::None,
         };
-        let cpu = self.cpu(c);
+        let cpu = self.me();
         cpu.settle_costs();
         let began = cpu.clock;
         if cpu.callback.in_progress {
@@ -364,7 +365,7 @@ impl Kernel {
     #[inline(always)]
     fn end_callback(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
-        let cpu = self.cpu(c);
+        let cpu = self.me();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
         let Callback { op, subject, began, charged_ps, spin, .. } = cpu.callback;
         match cpu.outer.pop() {

@@ -28,7 +28,7 @@ enum Then {
 impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
-        let now = self.k.cpu(c).clock;
+        let now = self.k.me().clock;
         let began = &mut self.k.task(task).began;
         *began = now.min(*began);
         for _ in 0..FREE_STEPS {
@@ -38,7 +38,7 @@ impl<E: Engine> Sim<E> {
         }
         let syscall_ns = self.k.machine.costs.syscall_ns;
         self.k.charge_ns(c, syscall_ns);
-        self.k.cpu(c).stack.push(Frame::Act);
+        self.k.me().stack.push(Frame::Act);
     }
 
     fn take_step(&mut self, c: CpuId, task: TaskId) -> Then {
@@ -55,13 +55,13 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::RunFor(span) => {
-                let until = self.k.cpu(c).clock + span;
+                let until = self.k.me().clock + span;
                 self.k.task(task).doing = Doing::Until(until);
                 Then::Leave
             }
             Step::Sleep(amount) => {
                 let span = self.k.draw(task, amount);
-                let until = self.k.cpu(c).clock + span;
+                let until = self.k.me().clock + span;
                 self.sleep_until(c, task, until)
             }
             Step::Timer { timer, period, mode } => self.wait_timer(c, task, timer, period, mode),
@@ -80,25 +80,25 @@ impl<E: Engine> Sim<E> {
             Step::Resume(name) => self.resume_name(c, task, name),
             Step::Yield => {
                 self.syscall(c);
-                self.k.cpu(c).stack.push(Frame::Yield);
+                self.k.me().stack.push(Frame::Yield);
                 Then::Leave
             }
             Step::Fork(spec) => {
                 self.syscall(c);
-                self.k.cpu(c).stack.push(Frame::Act);
+                self.k.me().stack.push(Frame::Act);
                 self.fork(c, spec, task);
                 Then::Leave
             }
             Step::Nice(nice) if nice == self.k.tasks[task].nice => Then::GoOn,
             Step::Nice(nice) => {
                 self.syscall(c);
-                self.k.cpu(c).stack.push(Frame::SetNice { task, nice });
+                self.k.me().stack.push(Frame::SetNice { task, nice });
                 Then::Leave
             }
             Step::Affinity(_) if self.k.wanted_cpus(task, number) == self.k.tasks[task].cpus => Then::GoOn,
             Step::Affinity(_) => {
                 self.syscall(c);
-                self.k.cpu(c).stack.push(Frame::SetCpus { task, step: number });
+                self.k.me().stack.push(Frame::SetCpus { task, step: number });
                 Then::Leave
             }
             Step::Loop { to, times, slot } => self.loop_back(task, to, times, slot),
@@ -143,7 +143,7 @@ impl<E: Engine> Sim<E> {
 
     fn sleep_until(&mut self, c: CpuId, task: TaskId, until: Instant) -> Then {
         self.k.task(task).sleeps += 1;
-        let now = self.k.cpu(c).clock;
+        let now = self.k.me().clock;
         let costs = &self.k.machine.costs;
         let slack = Span::from_ns(costs.timer_slack_ns + costs.timer_ns);
         self.k.queue.push(until.max(now) + slack, task.0);
@@ -151,7 +151,7 @@ impl<E: Engine> Sim<E> {
     }
 
     fn wait_timer(&mut self, c: CpuId, task: TaskId, timer: ObjectId, period: Span, mode: TimerMode) -> Then {
-        let now = self.k.cpu(c).clock;
+        let now = self.k.me().clock;
         let last = self.k.last_expiry(task, timer);
         let next = *last + period;
         if next > now {
@@ -160,7 +160,7 @@ impl<E: Engine> Sim<E> {
         }
         *last = if mode == TimerMode::Relative { now } else { next };
         self.syscall(c);
-        self.k.cpu(c).stack.push(Frame::Act);
+        self.k.me().stack.push(Frame::Act);
         Then::Leave
     }
 
@@ -173,19 +173,19 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Interrupt`].
     pub(crate) fn take_interrupt(&mut self, c: CpuId) {
-        let Some(irq) = self.k.cpu(c).inbox.pop_front() else { return };
+        let Some(irq) = self.k.me().inbox.pop_front() else { return };
         match irq {
             Irq::Sleeper(task, sleep) => {
                 if self.k.tasks[task].sleeps == sleep {
                     let wake = Frame::Wake { task, flags: wake::TTWU, waker: TaskId::IDLE };
-                    self.go(c, wake, |sim| sim.wake(c, task, wake::TTWU, TaskId::IDLE));
+                    self.go(wake, |sim| sim.wake(c, task, wake::TTWU, TaskId::IDLE));
                 }
             }
             Irq::Start(start) => {
                 let spec = self.k.spec_of_start(start);
                 self.fork(c, spec, TaskId::IDLE);
             }
-            Irq::BpfTimer(timer) => self.k.cpu(c).stack.push(Frame::RunBpfTimer { timer }),
+            Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Watchdog => self.watchdog(c),
         }
     }

@@ -65,9 +65,9 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Relock`]: a waiter of a condition has been woken and takes its mutex again.
     pub(crate) fn relock(&mut self, c: CpuId, mutex: ObjectId) {
-        let task = self.k.cpu(c).curr;
+        let task = self.k.me().curr;
         if let Then::GoOn = self.lock_mutex(c, task, mutex) {
-            self.k.cpu(c).stack.push(Frame::Act);
+            self.k.me().stack.push(Frame::Act);
         }
     }
 
@@ -76,7 +76,7 @@ impl<E: Engine> Sim<E> {
             None => Then::GoOn,
             Some(next) => {
                 self.syscall(c);
-                self.k.cpu(c).stack.extend([Frame::Act, wake_of(next, task)]);
+                self.k.me().stack.extend([Frame::Act, wake_of(next, task)]);
                 Then::Leave
             }
         }
@@ -102,7 +102,7 @@ impl<E: Engine> Sim<E> {
         self.k.objects.conditions[condition.0 as usize].push_back(Waiter { task, mutex });
         self.block(c, task);
         if let Some(next) = self.release(task, mutex) {
-            self.k.cpu(c).stack.push(wake_of(next, task));
+            self.k.me().stack.push(wake_of(next, task));
         }
         Then::Leave
     }
@@ -118,11 +118,11 @@ impl<E: Engine> Sim<E> {
         }
         let blocks = self.k.tasks[task].state == State::Blocking;
         if !blocks {
-            self.k.cpu(c).stack.push(Frame::Act);
+            self.k.me().stack.push(Frame::Act);
         }
         for waiter in woken.into_iter().rev() {
             self.k.task(waiter.task).doing = Doing::Relock(waiter.mutex);
-            self.k.cpu(c).stack.push(wake_of(waiter.task, task));
+            self.k.me().stack.push(wake_of(waiter.task, task));
         }
         Then::Leave
     }
@@ -135,9 +135,9 @@ impl<E: Engine> Sim<E> {
         }
         let come = std::mem::take(&mut b.come);
         self.syscall(c);
-        self.k.cpu(c).stack.push(Frame::Act);
+        self.k.me().stack.push(Frame::Act);
         for waiter in come.into_iter().rev() {
-            self.k.cpu(c).stack.push(wake_of(waiter, task));
+            self.k.me().stack.push(wake_of(waiter, task));
         }
         Then::Leave
     }
@@ -150,9 +150,9 @@ impl<E: Engine> Sim<E> {
     pub(super) fn resume_name(&mut self, c: CpuId, task: TaskId, name: ObjectId) -> Then {
         let suspended = std::mem::take(&mut self.k.objects.suspended[name.0 as usize]);
         self.syscall(c);
-        self.k.cpu(c).stack.push(Frame::Act);
+        self.k.me().stack.push(Frame::Act);
         for waiter in suspended.into_iter().rev() {
-            self.k.cpu(c).stack.push(wake_of(waiter, task));
+            self.k.me().stack.push(wake_of(waiter, task));
         }
         Then::Leave
     }

@@ -56,7 +56,7 @@ impl Kernel {
             self.error(c, "PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".into());
             return 0;
         }
-        self.note_kick(c, target, flags);
+        self.note_kick(target, flags);
         0
     }
 
@@ -204,7 +204,7 @@ impl Kernel {
 
     /// The `task_struct` of whoever runs on `cpu`.
     pub(super) fn current_ea(&self, cpu: CpuId) -> Ea {
-        match self.cpus[cpu.index()].curr {
+        match self.cpus[cpu].curr {
             TaskId::IDLE => self.idle_task_ea(cpu),
             curr => self.tasks[curr].ea,
         }

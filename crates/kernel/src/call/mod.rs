@@ -54,7 +54,7 @@ impl<W: World> Host<W> for Kernel {
         };
         let insn_ps = self.machine.costs.insn_ps;
         let next = self.queue.peek();
-        let (cpu, now) = (&mut self.cpus[c.index()], &mut self.now);
+        let (cpu, now) = (&mut self.cpus.me, &mut self.now);
         let callback = &mut cpu.callback;
         let used_ps = site.usage.insns * insn_ps + site.usage.stall_ps + callback.charged_ps;
         let at = callback.began + Span::from_ns(used_ps / 1000);
@@ -78,7 +78,7 @@ impl<W: World> Host<W> for Kernel {
         }
         cpu.spent_ps += terms.cost_ps;
         let served = self.serve(site.world, c, f, args);
-        self.reply(c, served)
+        self.reply(served)
     }
 }
 
@@ -91,8 +91,8 @@ fn misplaced(f: F, op: Op, is_timer: bool) -> String {
 impl Kernel {
     /// What the call cost belongs to the callback; then the answer.
     #[inline]
-    fn reply(&mut self, c: CpuId, served: Served) -> Reply {
-        let cpu = self.cpu(c);
+    fn reply(&mut self, served: Served) -> Reply {
+        let cpu = self.me();
         cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
         match served {
             Served::Value(value) if cpu.farewells.is_empty() => Reply::Value(value),
@@ -121,12 +121,12 @@ impl Kernel {
             | F::MapPeek => self.serve_map(w, c, f, a),
             F::StorageGet => self.storage_get(w, a),
             F::StorageDelete => self.storage_delete(w, a),
-            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.cpus[c.index()].clock.as_ns().into(),
-            F::Jiffies => (self.cpus[c.index()].clock.as_ns() / 1_000_000).into(),
+            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.cpus.me.clock.as_ns().into(),
+            F::Jiffies => (self.cpus.me.clock.as_ns() / 1_000_000).into(),
             F::SmpId => u64::from(c.0).into(),
             F::NumaId => u64::from(self.machine.topology.place(c).node.0).into(),
             F::Prandom => self.prandom(),
-            F::PidTgid => self.pid_tgid(c),
+            F::PidTgid => self.pid_tgid(),
             F::CurrentTask | F::CurrentTaskBtf => self.current_ea(c).0.into(),
             F::SpinLock => self.spin_lock(w, c, Ea(a[0])),
             F::SpinUnlock => self.spin_unlock(w, c, Ea(a[0])),
@@ -145,7 +145,7 @@ impl Kernel {
             F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
             F::ErrorBstr | F::ExitBstr | F::DumpBstr => self.serve_print(w, c, f, a),
             F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
-            F::Now => self.cpus[c.index()].clock.as_ns().into(),
+            F::Now => self.cpus.me.clock.as_ns().into(),
             F::TaskCpu
             | F::TaskRunning
             | F::TaskFromPid

@@ -28,11 +28,11 @@ impl Kernel {
             F::DsqMoveSetSlice => self.iter_override(w, Ea(a[0]), iter_dsq::SLICE, 1, a[1]),
             F::DsqMoveSetVtime => self.iter_override(w, Ea(a[0]), iter_dsq::VTIME, 2, a[1]),
             F::DispatchNrSlots => {
-                let used = self.cpus[c.index()].dispatch.inserts.len() as u32;
+                let used = self.cpus.me.dispatch.inserts.len() as u32;
                 u64::from(self.scx.max_batch.saturating_sub(used)).into()
             }
             F::DispatchCancel => {
-                if self.cpu(c).dispatch.inserts.pop().is_none() {
+                if self.me().dispatch.inserts.pop().is_none() {
                     self.error(c, "dispatch buffer underflow".into());
                 }
                 0.into()
@@ -102,19 +102,19 @@ impl Kernel {
             self.set_vtime(w, task, vtime);
             flags |= enq::DSQ_PRIQ;
         }
-        match self.callback_op(c) {
+        match self.callback_op() {
             Op::Dispatch => self.buffer_insert(c, task, id, flags),
             _ => self.mark_direct(c, task, id, flags),
         }
     }
 
-    fn callback_op(&self, c: CpuId) -> Op {
-        self.cpus[c.index()].callback.op
+    fn callback_op(&self) -> Op {
+        self.cpus.me.callback.op
     }
 
     /// Only the task that the callback is about, and only once (`mark_direct_dispatch()`).
     fn mark_direct(&mut self, c: CpuId, task: TaskId, id: DsqId, enq_flags: u64) -> bool {
-        let callback = &mut self.cpu(c).callback;
+        let callback = &mut self.me().callback;
         match std::mem::replace(&mut callback.direct_subject, DirectSubject::Spent) {
             DirectSubject::Task(subject) if subject == task => {}
             DirectSubject::Task(subject) => {
@@ -133,7 +133,7 @@ impl Kernel {
     }
 
     fn buffer_insert(&mut self, c: CpuId, task: TaskId, dsq: DsqId, enq_flags: u64) -> bool {
-        if self.cpus[c.index()].dispatch.inserts.len() as u32 >= self.scx.max_batch {
+        if self.cpus.me.dispatch.inserts.len() as u32 >= self.scx.max_batch {
             self.error(c, "dispatch buffer overflow".into());
             return false;
         }
@@ -141,7 +141,7 @@ impl Kernel {
             OpsState::Queued(stay) | OpsState::Queueing(stay) => Some(stay),
             OpsState::None => None,
         };
-        self.cpu(c).dispatch.inserts.push(Buffered { task, stay, dsq, enq_flags });
+        self.me().dispatch.inserts.push(Buffered { task, stay, dsq, enq_flags });
         true
     }
 
@@ -159,7 +159,7 @@ impl Kernel {
         }
         let moved = self.consume(w, c, queue);
         if moved {
-            self.cpu(c).dispatch.dispatched += 1;
+            self.me().dispatch.dispatched += 1;
         }
         u64::from(moved).into()
     }
@@ -182,8 +182,8 @@ impl Kernel {
         let flags = a[3] | if by_vtime { enq::DSQ_PRIQ } else { 0 };
         let (id, rq) = (DsqId(a[2]), self.tasks[task].cpu);
         self.leave_queue(task);
-        if self.callback_op(c) == Op::Dispatch {
-            self.cpu(c).dispatch.dispatched += 1;
+        if self.callback_op() == Op::Dispatch {
+            self.me().dispatch.dispatched += 1;
         }
         let here = if id == dsq::LOCAL { Some(c) } else { self.local_target(id, rq) };
         match here {

@@ -44,8 +44,8 @@ impl SpinLocks {
 
 impl Kernel {
     pub(super) fn spin_lock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
-        let at = self.cpus[c.index()].clock;
-        if self.spin_held(c).is_some() {
+        let at = self.cpus.me.clock;
+        if self.spin_held().is_some() {
             return Served::Forbidden("bpf_spin_lock() is called with a lock already held".into());
         }
         let stall = w.touch_ps(lock, 4, c, true);
@@ -58,23 +58,23 @@ impl Kernel {
             self.waited_for(c, Lock::Bpf(lock.0), waited);
         }
         self.charge_ps(c, ps);
-        self.cpu(c).callback.spin = Some(lock);
+        self.me().callback.spin = Some(lock);
         0.into()
     }
 
     pub(super) fn spin_unlock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
-        if self.spin_held(c) != Some(lock) {
+        if self.spin_held() != Some(lock) {
             return Served::Forbidden("bpf_spin_unlock() of a lock that is not held".into());
         }
         let stall = w.touch_ps(lock, 4, c, true);
         self.charge_ps(c, stall);
-        let at = self.cpus[c.index()].clock;
+        let at = self.cpus.me.clock;
         self.spins.release(lock, at);
-        self.cpu(c).callback.spin = None;
+        self.me().callback.spin = None;
         0.into()
     }
 
-    fn spin_held(&self, c: CpuId) -> Option<Ea> {
-        self.cpus[c.index()].callback.spin
+    fn spin_held(&self) -> Option<Ea> {
+        self.cpus.me.callback.spin
     }
 }

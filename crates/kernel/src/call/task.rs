@@ -42,7 +42,10 @@ impl Kernel {
     fn serve_idle_task(&self, f: F, at: u64) -> Served {
         let base = self.idle_task_ea(CpuId(0)).0;
         let number = at.wrapping_sub(base) / TASK_STRIDE;
-        let Some(cpu) = self.cpus.get(number as usize) else { return 0.into() };
+        if number >= self.cpus.len() as u64 {
+            return 0.into();
+        }
+        let cpu = &self.cpus[CpuId(number as u32)];
         match f {
             F::TaskCpu => number.into(),
             F::TaskRunning => u64::from(cpu.is_idle()).into(),
@@ -61,8 +64,8 @@ impl Kernel {
         }
     }
 
-    pub(super) fn pid_tgid(&self, c: CpuId) -> Served {
-        match self.cpus[c.index()].curr {
+    pub(super) fn pid_tgid(&self) -> Served {
+        match self.cpus.me.curr {
             TaskId::IDLE => 0.into(),
             curr => {
                 let pid = u64::from(self.tasks[curr].pid.0);

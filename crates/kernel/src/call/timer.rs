@@ -76,7 +76,7 @@ impl Kernel {
     }
 
     pub(super) fn timer_start(&mut self, c: CpuId, a: [u64; 5]) -> Served {
-        let now = self.cpus[c.index()].clock;
+        let now = self.cpus.me.clock;
         let Some((number, timer)) = self.timers.find(Ea(a[0])) else { return Errno::EINVAL.as_r0().into() };
         if timer.function == 0 || a[2] & !(ABSOLUTE | CPU_PIN) != 0 {
             return Errno::EINVAL.as_r0().into();
@@ -115,7 +115,7 @@ impl<E: Engine> Sim<E> {
         t.due = Instant::NEVER;
         t.running = true;
         let (function, map, at) = (t.function, t.map, t.at);
-        self.k.cpu(c).stack.push(Frame::BpfTimerDone { timer });
+        self.k.me().stack.push(Frame::BpfTimerDone { timer });
         self.start_function(c, function, [map.0, self.k.scx.scratch.0, at.0, 0, 0]);
     }
 }

@@ -26,12 +26,12 @@ impl<E: Engine> Sim<E> {
 
     /// Pushes what is to come, last first, and starts with `ops.stopping`.
     fn begin_change(&mut self, c: CpuId, again: Frame, change: Frame, task: TaskId) {
-        debug_assert_eq!(self.k.cpu(c).curr, task, "a task changes itself");
+        debug_assert_eq!(self.k.me().curr, task, "a task changes itself");
         if !self.k.lock_rq(c, c) {
-            return self.k.cpu(c).stack.push(again);
+            return self.k.me().stack.push(again);
         }
         self.k.update_curr(self.vm.world(), c);
-        self.k.cpu(c).stack.extend([Frame::Restore { task }, change, Frame::ChangeQuiesce { task }]);
+        self.k.me().stack.extend([Frame::Restore { task }, change, Frame::ChangeQuiesce { task }]);
         let ea = self.k.tasks[task].ea;
         self.start(c, Op::Stopping, task, &[ea.0, 0]);
     }
@@ -73,7 +73,7 @@ impl<E: Engine> Sim<E> {
         self.k.task(task).queued = true;
         self.k.mirror_flags(self.vm.world(), task);
         let ea = self.k.tasks[task].ea;
-        self.k.cpu(c).stack.push(Frame::RestoreRunning { task });
+        self.k.me().stack.push(Frame::RestoreRunning { task });
         self.start(c, Op::Runnable, task, &[ea.0, SAVE_RESTORE]);
     }
 
@@ -81,7 +81,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn restore_running(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         let (ea, stays) = (t.ea, t.allows(c));
-        self.k.cpu(c).stack.push(if stays { Frame::Unlock { rq: c } } else { Frame::PushAway { task } });
+        self.k.me().stack.push(if stays { Frame::Unlock { rq: c } } else { Frame::PushAway { task } });
         self.start(c, Op::Running, task, &[ea.0]);
     }
 
@@ -89,28 +89,28 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn push_away(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         self.k.update_curr(self.vm.world(), c);
-        self.k.cpu(c).stack.push(Frame::PushedAway { task });
+        self.k.me().stack.push(Frame::PushedAway { task });
         self.start(c, Op::Stopping, task, &[ea.0, 1]);
     }
 
     /// [`Frame::PushedAway`].
     pub(crate) fn pushed_away(&mut self, c: CpuId, task: TaskId) {
         let target = self.k.fallback_cpu(task);
-        self.k.cpu(c).nr_running -= 1;
+        self.k.me().nr_running -= 1;
         self.k.switch_to(c, task, TaskId::IDLE);
-        self.k.cpu(c).in_stopper = true;
+        self.k.me().in_stopper = true;
         self.k.resched(c, c);
         self.k.tell(Class::CORE, c, What::Migrate { task, from: c, to: target });
         let migration_ns = self.k.machine.costs.migration_ns;
         self.k.charge_ns(c, migration_ns);
-        self.k.cpu(c).stack.extend([Frame::MoveLock { task, target }, Frame::Unlock { rq: c }]);
+        self.k.me().stack.extend([Frame::MoveLock { task, target }, Frame::Unlock { rq: c }]);
     }
 
     /// [`Frame::MoveLock`]: enqueued afresh on another CPU; `ops.runnable` isn't called, because
     /// the task was runnable all along.
     pub(crate) fn move_lock(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         if !self.k.lock_rq(c, target) {
-            return self.k.cpu(c).stack.push(Frame::MoveLock { task, target });
+            return self.k.me().stack.push(Frame::MoveLock { task, target });
         }
         let t = self.k.task(task);
         t.cpu = target;
@@ -118,7 +118,7 @@ impl<E: Engine> Sim<E> {
         self.k.mirror_cpu(self.vm.world(), task);
         self.k.set_runnable(self.vm.world(), task);
         self.k.cpu(target).nr_running += 1;
-        self.k.cpu(c).stack.extend([Frame::Woken { task, target }, Frame::Enqueue { task, enq_flags: 0 }]);
+        self.k.me().stack.extend([Frame::Woken { task, target }, Frame::Enqueue { task, enq_flags: 0 }]);
     }
 }
 

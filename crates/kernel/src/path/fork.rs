@@ -21,12 +21,12 @@ impl<E: Engine> Sim<E> {
         let fork_ns = self.k.machine.costs.fork_ns;
         self.k.charge_ns(c, fork_ns);
         let child = self.k.make_task(self.vm.world(), Some(spec), c, parent);
-        self.k.cpu(c).stack.push(Frame::ForkInit { child, parent });
+        self.k.me().stack.push(Frame::ForkInit { child, parent });
     }
 
     /// [`Frame::ForkInit`].
     pub(crate) fn fork_init(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
-        self.k.cpu(c).stack.push(Frame::ForkInited { child, parent });
+        self.k.me().stack.push(Frame::ForkInited { child, parent });
         self.init_task(c, child, true);
     }
 
@@ -41,15 +41,15 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::ForkInited`]: an error aborts the fork; else `ops.enable`.
     pub(crate) fn fork_inited(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
-        let answer = self.k.cpu(c).returned as i32;
+        let answer = self.k.me().returned as i32;
         if self.k.sane_errno(c, "init_task", answer) != 0 {
             self.k.task(child).state = State::Dead;
             return;
         }
         if self.k.scx.is_disabling() {
-            return self.k.cpu(c).stack.push(Frame::ForkWake { child, parent });
+            return self.k.me().stack.push(Frame::ForkWake { child, parent });
         }
-        self.k.cpu(c).stack.push(Frame::ForkWeight { child, parent });
+        self.k.me().stack.push(Frame::ForkWeight { child, parent });
         self.enable_member(c, child);
     }
 
@@ -64,13 +64,13 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::ForkWeight`].
     pub(crate) fn fork_weight(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
         let (ea, weight) = (self.k.tasks[child].ea, self.k.tasks[child].weight);
-        self.k.cpu(c).stack.push(Frame::ForkWake { child, parent });
+        self.k.me().stack.push(Frame::ForkWake { child, parent });
         self.start(c, Op::SetWeight, child, &[ea.0, u64::from(weight)]);
     }
 
     /// [`Frame::ForkWake`].
-    pub(crate) fn fork_wake(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
-        self.k.cpu(c).stack.push(Frame::Wake { task: child, flags: wake::FORK, waker: parent });
+    pub(crate) fn fork_wake(&mut self, child: TaskId, parent: TaskId) {
+        self.k.me().stack.push(Frame::Wake { task: child, flags: wake::FORK, waker: parent });
     }
 
     /// [`Frame::Reap`]: a dead task leaves the scheduler: `ops.disable`, then `ops.exit_task`.
@@ -78,7 +78,7 @@ impl<E: Engine> Sim<E> {
         let exit_ns = self.k.machine.costs.exit_ns;
         self.k.charge_ns(c, exit_ns);
         let ea = self.k.tasks[task].ea;
-        self.k.cpu(c).stack.push(Frame::ReapExit { task });
+        self.k.me().stack.push(Frame::ReapExit { task });
         self.start(c, Op::Disable, task, &[ea.0]);
     }
 
@@ -91,7 +91,7 @@ impl<E: Engine> Sim<E> {
         let args = self.k.scx.scratch;
         self.vm.world().put(args, &[0; 8]);
         self.k.task(task).member = Member::Ready;
-        self.k.cpu(c).stack.push(Frame::Reaped { task });
+        self.k.me().stack.push(Frame::Reaped { task });
         self.start(c, Op::ExitTask, task, &[ea.0, args.0]);
     }
 
@@ -196,8 +196,8 @@ impl Kernel {
     pub(crate) fn arm_tick(&mut self, c: CpuId) {
         let period = self.tick.as_ns();
         let phase = period * u64::from(c.0) / self.cpus.len() as u64;
-        let now = self.cpus[c.index()].clock.as_ns();
+        let now = self.cpus.me.clock.as_ns();
         let passed = (now + period - phase) / period;
-        self.cpu(c).tick_at = Instant::from_ns(passed * period + phase);
+        self.me().tick_at = Instant::from_ns(passed * period + phase);
     }
 }

@@ -61,7 +61,7 @@ impl<E: Engine> Sim<E> {
             Frame::ForkInit { child, parent } => self.fork_init(c, child, parent),
             Frame::ForkInited { child, parent } => self.fork_inited(c, child, parent),
             Frame::ForkWeight { child, parent } => self.fork_weight(c, child, parent),
-            Frame::ForkWake { child, parent } => self.fork_wake(c, child, parent),
+            Frame::ForkWake { child, parent } => self.fork_wake(child, parent),
 
             Frame::Reap { task } => self.reap(c, task),
             Frame::ReapExit { task } => self.reap_exit(c, task),
@@ -88,7 +88,7 @@ impl<E: Engine> Sim<E> {
             Frame::EnableInited { task } => self.enable_inited(c, task),
             Frame::EnableWeight { task } => self.enable_weight(c, task),
             Frame::EnableCpus { task } => self.enable_cpus(c, task),
-            Frame::EnableDone => self.enable_done(c),
+            Frame::EnableDone => self.enable_done(),
             Frame::DisableTask { task } => self.disable_task(c, task),
             Frame::DisableQuiesce { task } => self.disable_quiesce(c, task),
             Frame::DisableMember { task } => self.disable_member(c, task),

@@ -14,27 +14,27 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Schedule`].
     pub(crate) fn schedule(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
-            return self.k.cpu(c).stack.push(Frame::Schedule);
+            return self.k.me().stack.push(Frame::Schedule);
         }
         let schedule_ns = self.k.machine.costs.schedule_ns;
         self.k.charge_ns(c, schedule_ns);
-        let cpu = self.k.cpu(c);
+        let cpu = self.k.me();
         cpu.need_resched = false;
         cpu.resched_at = keel_abi::Instant::NEVER;
         let curr = cpu.curr;
         if !curr.is_idle() && matches!(self.k.tasks[curr].state, State::Blocking | State::Exiting) {
-            self.go(c, Frame::Deactivate, |sim| sim.deactivate(c));
+            self.go(Frame::Deactivate, |sim| sim.deactivate(c));
         } else {
-            self.go(c, Frame::Pick, |sim| sim.pick(c));
+            self.go(Frame::Pick, |sim| sim.pick(c));
         }
     }
 
     /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. One that
     /// was woken meanwhile stays (`try_to_block_task()`).
     pub(crate) fn deactivate(&mut self, c: CpuId) {
-        let task = self.k.cpu(c).curr;
+        let task = self.k.me().curr;
         if self.k.tasks[task].state == State::Runnable {
-            return self.go(c, Frame::Pick, |sim| sim.pick(c));
+            return self.go(Frame::Pick, |sim| sim.pick(c));
         }
         self.k.update_curr(self.vm.world(), c);
         let t = self.k.task(task);
@@ -52,29 +52,29 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Deactivated`].
     pub(crate) fn deactivated(&mut self, c: CpuId, task: TaskId) {
-        self.k.cpu(c).nr_running -= 1;
+        self.k.me().nr_running -= 1;
         let t = self.k.task(task);
         t.queued = false;
         t.direct = None;
         self.k.clear_runnable(task, false);
         self.k.mirror_flags(self.vm.world(), task);
-        self.go(c, Frame::Pick, |sim| sim.pick(c));
+        self.go(Frame::Pick, |sim| sim.pick(c));
     }
 
     /// [`Frame::Pick`]: is there something to run without asking the scheduler?
     pub(crate) fn pick(&mut self, c: CpuId) {
-        let prev = self.k.cpu(c).curr;
+        let prev = self.k.me().curr;
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
             if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
-                return self.go(c, Frame::Switch { next: prev }, |sim| sim.switch(c, prev));
+                return self.go(Frame::Switch { next: prev }, |sim| sim.switch(c, prev));
             }
         }
         if let Some(next) = self.k.first_local(c) {
-            return self.go(c, Frame::Switch { next }, |sim| sim.switch(c, next));
+            return self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
         }
-        self.k.cpu(c).in_balance = true;
-        self.go(c, Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
+        self.k.me().in_balance = true;
+        self.go(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
     }
 
     /// [`Frame::Dispatch`]: the global queue first, then the scheduler
@@ -84,10 +84,10 @@ impl<E: Engine> Sim<E> {
             let next = self.k.first_local(c).expect("something was just moved here");
             return self.found(c, next);
         }
-        if !self.k.has(Op::Dispatch) || self.k.scx.bypassing || !self.k.cpu(c).online {
-            return self.go(c, Frame::NothingFound, |sim| sim.nothing_found(c));
+        if !self.k.has(Op::Dispatch) || self.k.scx.bypassing || !self.k.me().online {
+            return self.go(Frame::NothingFound, |sim| sim.nothing_found(c));
         }
-        let cpu = self.k.cpu(c);
+        let cpu = self.k.me();
         cpu.dispatch.dispatched = 0;
         let prev = cpu.curr;
         let prev_ea = if prev.is_idle() { 0 } else { self.k.tasks[prev].ea.0 };
@@ -99,9 +99,9 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
         if !self.k.flush_dispatch(self.vm.world(), c) {
             self.k.charge_ns(c, super::SPIN_NS);
-            return self.k.cpu(c).stack.push(Frame::Dispatched { left });
+            return self.k.me().stack.push(Frame::Dispatched { left });
         }
-        let prev = self.k.cpu(c).curr;
+        let prev = self.k.me().curr;
         let world = self.vm.world();
         if !prev.is_idle() && self.k.tasks[prev].queued && self.k.slice(world, prev) != 0 {
             return self.found(c, prev);
@@ -113,26 +113,26 @@ impl<E: Engine> Sim<E> {
             let next = self.k.first_local(c).expect("something was just moved here");
             return self.found(c, next);
         }
-        let next = if self.k.cpu(c).dispatch.dispatched == 0 {
+        let next = if self.k.me().dispatch.dispatched == 0 {
             Frame::NothingFound
         } else if left <= 1 {
-            self.k.cpu(c).kicks.push((c, 0));
+            self.k.me().kicks.push((c, 0));
             Frame::NothingFound
         } else {
             Frame::Dispatch { left: left - 1 }
         };
-        self.k.cpu(c).stack.push(next);
+        self.k.me().stack.push(next);
     }
 
     fn found(&mut self, c: CpuId, next: TaskId) {
-        self.k.cpu(c).in_balance = false;
-        self.go(c, Frame::Switch { next }, |sim| sim.switch(c, next));
+        self.k.me().in_balance = false;
+        self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
     }
 
     /// [`Frame::NothingFound`]: the previous task goes on, unless the scheduler wants to be asked
     /// even about the last one; else the CPU goes idle.
     pub(crate) fn nothing_found(&mut self, c: CpuId) {
-        let prev = self.k.cpu(c).curr;
+        let prev = self.k.me().curr;
         let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.scx.bypassing;
         let keep = !prev.is_idle() && self.k.tasks[prev].queued && !asks;
         self.found(c, if keep { prev } else { TaskId::IDLE });
@@ -140,13 +140,13 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
-        let prev = self.k.cpu(c).curr;
+        let prev = self.k.me().curr;
         if !next.is_idle() && self.k.slice(self.vm.world(), next) == 0 {
             self.k.refill_slice(self.vm.world(), next);
         }
         if prev == next && !prev.is_idle() {
             self.k.task(prev).yielded = false;
-            return self.k.cpu(c).stack.push(Frame::Scheduled { prev: TaskId::IDLE });
+            return self.k.me().stack.push(Frame::Scheduled { prev: TaskId::IDLE });
         }
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
@@ -155,10 +155,10 @@ impl<E: Engine> Sim<E> {
             return self.call(c, Op::Stopping, (prev, &args), put, |sim| sim.put_prev(c, prev, next));
         }
         let set = Frame::SetNext { prev, next };
-        if prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.cpu(c).in_stopper) {
+        if prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.me().in_stopper) {
             self.update_idle(c, false, true, set, |sim| sim.set_next(c, prev, next));
         } else {
-            self.go(c, set, |sim| sim.set_next(c, prev, next));
+            self.go(set, |sim| sim.set_next(c, prev, next));
         }
     }
 
@@ -168,7 +168,7 @@ impl<E: Engine> Sim<E> {
     fn update_idle(&mut self, c: CpuId, idle: bool, real: bool, frame: Frame, step: impl FnOnce(&mut Self)) {
         self.k.set_idle(self.vm.world(), c, idle);
         if !real || self.k.scx.bypassing {
-            return self.go(c, frame, step);
+            return self.go(frame, step);
         }
         let args = [u64::from(c.0), u64::from(idle)];
         self.call(c, Op::UpdateIdle, (TaskId::IDLE, &args), frame, step);
@@ -182,19 +182,19 @@ impl<E: Engine> Sim<E> {
         if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
             let world = self.vm.world();
             self.k.insert_local(world, c, c, prev, enq::HEAD);
-            self.go(c, set, |sim| sim.set_next(c, prev, next));
+            self.go(set, |sim| sim.set_next(c, prev, next));
         } else {
             let enq_flags = if next.is_idle() { enq::LAST } else { 0 };
-            self.k.cpu(c).stack.push(set);
+            self.k.me().stack.push(set);
             let enqueue = Frame::Enqueue { task: prev, enq_flags };
-            self.go(c, enqueue, |sim| sim.enqueue(c, prev, enq_flags));
+            self.go(enqueue, |sim| sim.enqueue(c, prev, enq_flags));
         }
     }
 
     /// [`Frame::SetNext`]: the switch itself, then `ops.running` or `ops.update_idle`.
     pub(crate) fn set_next(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         if prev == next {
-            let real = std::mem::take(&mut self.k.cpu(c).in_stopper);
+            let real = std::mem::take(&mut self.k.me().in_stopper);
             let done = Frame::Scheduled { prev: TaskId::IDLE };
             return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
         }
@@ -215,10 +215,10 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Scheduled`]: deferred moves, the lock given back, a dead predecessor buried.
     pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
         if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
-            self.k.cpu(c).stack.push(Frame::Reap { task: prev });
+            self.k.me().stack.push(Frame::Reap { task: prev });
         }
         self.k.run_deferred(self.vm.world(), c, c);
-        self.go(c, Frame::Unlock { rq: c }, |sim| sim.k.unlock_rq(c, c));
+        self.go(Frame::Unlock { rq: c }, |sim| sim.k.unlock_rq(c, c));
     }
 }
 
@@ -239,13 +239,13 @@ impl crate::kernel::Kernel {
             self.charge_ps(c, touched_ps);
             self.leave_queue(next);
             self.task(next).ops_state = crate::task::OpsState::None;
-            let at = self.cpus[c.index()].clock;
+            let at = self.cpus.me.clock;
             let t = self.task(next);
             t.on_cpu = true;
             t.exec_start = at;
             self.clear_runnable(next, true);
         }
-        self.cpu(c).curr = next;
+        self.me().curr = next;
         self.tell_counts(c, prev);
         self.tell(Class::CORE, c, What::Switch { prev, why, next });
         if self.exit.is_none() && !prev.is_idle() && why == Why::Exited {

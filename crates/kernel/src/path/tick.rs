@@ -9,24 +9,24 @@ use keel_abi::{CpuId, Instant};
 impl<E: Engine> Sim<E> {
     /// [`Frame::Tick`].
     pub(crate) fn tick(&mut self, c: CpuId) {
-        if self.k.cpu(c).is_idle() {
-            self.k.cpu(c).tick_at = Instant::NEVER;
+        if self.k.me().is_idle() {
+            self.k.me().tick_at = Instant::NEVER;
             return;
         }
         if !self.k.lock_rq(c, c) {
-            return self.k.cpu(c).stack.push(Frame::Tick);
+            return self.k.me().stack.push(Frame::Tick);
         }
         let tick_ns = self.k.machine.costs.tick_ns;
         self.k.charge_ns(c, tick_ns);
         self.k.arm_tick(c);
-        self.k.cpu(c).stack.push(Frame::TickLocked);
+        self.k.me().stack.push(Frame::TickLocked);
     }
 
     /// [`Frame::TickLocked`].
     pub(crate) fn tick_locked(&mut self, c: CpuId) {
-        let curr = self.k.cpu(c).curr;
+        let curr = self.k.me().curr;
         self.k.update_curr(self.vm.world(), c);
-        self.k.cpu(c).stack.push(Frame::Ticked);
+        self.k.me().stack.push(Frame::Ticked);
         if self.k.scx.bypassing {
             self.k.set_slice(self.vm.world(), curr, 0);
         } else {
@@ -37,25 +37,25 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Ticked`]: a slice that is used up ends here.
     pub(crate) fn ticked(&mut self, c: CpuId) {
-        let curr = self.k.cpu(c).curr;
+        let curr = self.k.me().curr;
         if self.k.slice(self.vm.world(), curr) == 0 {
             self.k.resched(c, c);
         }
-        self.k.cpu(c).stack.push(Frame::Unlock { rq: c });
+        self.k.me().stack.push(Frame::Unlock { rq: c });
     }
 
     /// [`Frame::Yield`].
     pub(crate) fn yield_cpu(&mut self, c: CpuId) {
         let next = if self.k.lock_rq(c, c) { Frame::YieldLocked } else { Frame::Yield };
-        self.k.cpu(c).stack.push(next);
+        self.k.me().stack.push(next);
     }
 
     /// [`Frame::YieldLocked`]: without `ops.yield` the rest of the slice is given up.
     pub(crate) fn yield_locked(&mut self, c: CpuId) {
-        let curr = self.k.cpu(c).curr;
+        let curr = self.k.me().curr;
         self.k.update_curr(self.vm.world(), c);
         self.k.task(curr).yielded = true;
-        self.k.cpu(c).stack.push(Frame::Yielded);
+        self.k.me().stack.push(Frame::Yielded);
         if self.k.has(Op::Yield) {
             let ea = self.k.tasks[curr].ea;
             self.start(c, Op::Yield, curr, &[ea.0, 0]);
@@ -67,6 +67,6 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Yielded`].
     pub(crate) fn yielded(&mut self, c: CpuId) {
         self.k.resched(c, c);
-        self.k.cpu(c).stack.push(Frame::Unlock { rq: c });
+        self.k.me().stack.push(Frame::Unlock { rq: c });
     }
 }

@@ -24,7 +24,7 @@ impl<E: Engine> Sim<E> {
         }
         if self.k.tasks[task].on_cpu {
             self.k.charge_ns(c, SPIN_NS);
-            return self.k.cpu(c).stack.push(Frame::Wake { task, flags, waker });
+            return self.k.me().stack.push(Frame::Wake { task, flags, waker });
         }
         let wakeup_ns = self.k.machine.costs.wakeup_ns;
         self.k.charge_ns(c, wakeup_ns);
@@ -63,7 +63,7 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::WakeSelected`]: is the scheduler's choice a CPU, and one that the task may use?
     pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
-        let answer = self.k.cpu(c).returned as i32;
+        let answer = self.k.me().returned as i32;
         let prev = self.k.tasks[task].wake_cpu;
         let chosen = match u32::try_from(answer).ok().filter(|&n| n < self.k.cpus.len() as u32) {
             Some(cpu) => CpuId(cpu),
@@ -82,19 +82,19 @@ impl<E: Engine> Sim<E> {
             false => (self.k.fallback_cpu(task), Chooser::Fallback),
         };
         let prev = self.k.tasks[task].wake_cpu;
-        let idle = self.k.cpus[target.index()].is_idle();
+        let idle = self.k.cpus[target].is_idle();
         self.k.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen: target, by, idle });
         let lock = Frame::WakeLock { task, target, flags, waker };
-        self.go(c, lock, |sim| sim.wake_lock(c, task, target, flags, waker));
+        self.go(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
     }
 
     /// [`Frame::WakeLock`].
     pub(crate) fn wake_lock(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         if !self.k.lock_rq(c, target) {
-            return self.k.cpu(c).stack.push(Frame::WakeLock { task, target, flags, waker });
+            return self.k.me().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
         let activate = Frame::WakeActivate { task, target, flags, waker };
-        self.go(c, activate, |sim| sim.wake_activate(c, task, target, flags, waker));
+        self.go(activate, |sim| sim.wake_activate(c, task, target, flags, waker));
     }
 
     /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock.
@@ -120,7 +120,7 @@ impl<E: Engine> Sim<E> {
             (false, true) => enq::WAKEUP | enq::CPU_SELECTED,
             (false, false) => enq::WAKEUP,
         };
-        self.k.cpu(c).stack.push(Frame::Woken { task, target });
+        self.k.me().stack.push(Frame::Woken { task, target });
         self.begin_enqueue(c, task, enq_flags);
     }
 
@@ -140,10 +140,10 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Woken`]: an idle CPU that got something in whatever queue reschedules; deferred
     /// moves are done; the lock is given back.
     pub(crate) fn woken(&mut self, c: CpuId, _task: TaskId, target: CpuId) {
-        if self.k.cpus[target.index()].is_idle() {
+        if self.k.cpus[target].is_idle() {
             self.k.resched(c, target);
         }
         self.k.run_deferred(self.vm.world(), c, target);
-        self.go(c, Frame::Unlock { rq: target }, |sim| sim.k.unlock_rq(c, target));
+        self.go(Frame::Unlock { rq: target }, |sim| sim.k.unlock_rq(c, target));
     }
 }

@@ -14,7 +14,7 @@ use keel_abi::{CpuId, Instant, Span, TaskId};
 impl Kernel {
     /// `c` leaves user mode at `at`: what has its task got done?
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
-        let cpu = &self.cpus[c.index()];
+        let cpu = &self.cpus[c];
         if cpu.curr.is_idle() {
             return;
         }
@@ -34,7 +34,7 @@ impl Kernel {
     /// `c` goes back to user mode: when will its task's work be done?
     pub(crate) fn start_working(&mut self, c: CpuId) {
         self.set_busy(c);
-        let cpu = &self.cpus[c.index()];
+        let cpu = &self.cpus.me;
         let done_at = match cpu.curr {
             TaskId::IDLE => Instant::NEVER,
             curr => match self.tasks[curr].doing {
@@ -43,7 +43,7 @@ impl Kernel {
                 Doing::Steps | Doing::Relock(_) => cpu.clock,
             },
         };
-        let cpu = self.cpu(c);
+        let cpu = self.me();
         cpu.working_since = cpu.clock;
         cpu.work_done_at = done_at;
         if cpu.curr.is_idle() {
@@ -55,29 +55,29 @@ impl Kernel {
 
     /// Works out the speed of `c` from its siblings, and theirs from it.
     fn set_busy(&mut self, c: CpuId) {
-        if self.cpus[c.index()].siblings.is_empty() {
+        if self.cpus.me.siblings.is_empty() {
             return;
         }
-        let siblings = self.cpus[c.index()].siblings.clone();
+        let siblings = self.cpus.me.siblings.clone();
         let mine = self.speed_of(c);
-        self.cpu(c).speed_per_mille = mine;
+        self.me().speed_per_mille = mine;
         for sibling in siblings.iter() {
             let speed = self.speed_of(sibling);
-            if self.cpus[sibling.index()].speed_per_mille != speed {
+            if self.cpus[sibling].speed_per_mille != speed {
                 self.change_speed(sibling, speed);
             }
         }
     }
 
     fn speed_of(&self, c: CpuId) -> u64 {
-        let cpu = &self.cpus[c.index()];
-        let shared = cpu.siblings.iter().any(|s| !self.cpus[s.index()].is_idle());
+        let cpu = &self.cpus[c];
+        let shared = cpu.siblings.iter().any(|s| !self.cpus[s].is_idle());
         if shared { self.machine.costs.smt_shared_per_mille } else { 1000 }
     }
 
     fn change_speed(&mut self, c: CpuId, speed: u64) {
         let at = self.now;
-        let working = self.cpus[c.index()].in_user && !self.cpus[c.index()].is_idle();
+        let working = self.cpus[c].in_user && !self.cpus[c].is_idle();
         if working {
             self.stop_working(c, at);
         }
@@ -85,7 +85,7 @@ impl Kernel {
         if !working {
             return;
         }
-        let curr = self.cpus[c.index()].curr;
+        let curr = self.cpus[c].curr;
         if let Doing::Work(left) = self.tasks[curr].doing {
             let done_at = at + Span::from_ns(unscale(left.as_ns(), speed));
             let cpu = self.cpu(c);
@@ -105,18 +105,18 @@ impl Kernel {
 impl<E: Engine> Sim<E> {
     /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next.
     pub(crate) fn act(&mut self, c: CpuId) {
-        let curr = self.k.cpu(c).curr;
+        let curr = self.k.me().curr;
         if curr.is_idle() {
             return;
         }
-        let now = self.k.cpu(c).clock;
+        let now = self.k.me().clock;
         let t = self.k.task(curr);
         match t.doing {
             Doing::Work(left) if left > Span::ZERO => {}
             Doing::Until(until) if until > now => {}
             Doing::Relock(mutex) => {
                 t.doing = Doing::Steps;
-                self.k.cpu(c).stack.push(Frame::Relock { mutex });
+                self.k.me().stack.push(Frame::Relock { mutex });
             }
             _ => {
                 t.doing = Doing::Steps;

@@ -57,7 +57,7 @@ impl Kernel {
                 self.name_of(task)
             )));
         }
-        if self.cpus[target.index()].online { Ok(()) } else { Err(None) }
+        if self.cpus[target].online { Ok(()) } else { Err(None) }
     }
 
     /// From one runqueue to another. The scheduler's `ops.quiescent` and `ops.runnable` are not

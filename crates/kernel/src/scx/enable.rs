@@ -38,31 +38,31 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Inited`]: an error from `ops.init` ends it; else every existing task is told.
     pub(crate) fn inited(&mut self, c: CpuId) {
-        let answer = self.k.cpu(c).returned as i32;
+        let answer = self.k.me().returned as i32;
         let answer = self.k.sane_errno(c, "init", answer);
         if answer != 0 {
             self.k.error(c, format!("ops.init() failed ({answer})"));
             return;
         }
-        self.k.cpu(c).stack.push(Frame::EnableTask { task: TaskId(0) });
+        self.k.me().stack.push(Frame::EnableTask { task: TaskId(0) });
     }
 
     /// [`Frame::EnableTask`].
     pub(crate) fn enable_task(&mut self, c: CpuId, task: TaskId) {
-        self.k.cpu(c).stack.push(Frame::EnableInited { task });
+        self.k.me().stack.push(Frame::EnableInited { task });
         self.init_task(c, task, false);
     }
 
     /// [`Frame::EnableInited`].
     pub(crate) fn enable_inited(&mut self, c: CpuId, task: TaskId) {
-        let answer = self.k.cpu(c).returned as i32;
+        let answer = self.k.me().returned as i32;
         let answer = self.k.sane_errno(c, "init_task", answer);
         if answer != 0 {
             let who = self.k.name_of(task);
             self.k.error(c, format!("ops.init_task() failed ({answer}) for {who}"));
             return;
         }
-        self.k.cpu(c).stack.extend([
+        self.k.me().stack.extend([
             Frame::EnableDone,
             Frame::EnableCpus { task },
             Frame::EnableWeight { task },
@@ -85,31 +85,31 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::EnableDone`]: the watchdog begins.
-    pub(crate) fn enable_done(&mut self, c: CpuId) {
+    pub(crate) fn enable_done(&mut self) {
         if self.k.scx.phase != Phase::Enabling {
             return;
         }
         self.k.scx.phase = Phase::Enabled;
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
-        let first = self.k.cpu(c).clock + half;
+        let first = self.k.me().clock + half;
         self.k.queue.push(first, timer_number::WATCHDOG);
     }
 
     /// The scheduler has failed or asked to go: whatever it is still owed on this CPU is done, and
     /// now every task leaves it.
-    pub(crate) fn begin_disable(&mut self, c: CpuId) {
+    pub(crate) fn begin_disable(&mut self) {
         self.k.scx.phase = Phase::Disabling;
         self.k.scx.bypassing = true;
-        self.k.cpu(c).stack.push(Frame::DisableTask { task: TaskId(0) });
+        self.k.me().stack.push(Frame::DisableTask { task: TaskId(0) });
     }
 
     /// [`Frame::DisableTask`]: `ops.disable` and `ops.exit_task`, task by task.
     pub(crate) fn disable_task(&mut self, c: CpuId, task: TaskId) {
         if task.index() >= self.k.tasks.len() {
-            return self.k.cpu(c).stack.push(Frame::DisableExit);
+            return self.k.me().stack.push(Frame::DisableExit);
         }
         let next = TaskId(task.0 + 1);
-        self.k.cpu(c).stack.push(Frame::DisableTask { task: next });
+        self.k.me().stack.push(Frame::DisableTask { task: next });
         if self.k.is_dead(task) {
             return;
         }
@@ -117,14 +117,14 @@ impl<E: Engine> Sim<E> {
         let (ea, queued, runs, member) = (t.ea, t.queued, t.on_cpu, t.member);
         match member {
             Member::No => return,
-            Member::Ready => return self.k.cpu(c).stack.push(Frame::ReapExit { task }),
-            Member::Enabled => self.k.cpu(c).stack.push(Frame::DisableMember { task }),
+            Member::Ready => return self.k.me().stack.push(Frame::ReapExit { task }),
+            Member::Enabled => self.k.me().stack.push(Frame::DisableMember { task }),
         }
         if !queued {
             return;
         }
-        self.k.leave_custody(c, task, deq::SCHED_CHANGE);
-        self.k.cpu(c).stack.push(Frame::DisableQuiesce { task });
+        self.k.leave_custody(task, deq::SCHED_CHANGE);
+        self.k.me().stack.push(Frame::DisableQuiesce { task });
         if runs {
             self.start(c, Op::Stopping, task, &[ea.0, 0]);
         }
@@ -139,7 +139,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::DisableMember`].
     pub(crate) fn disable_member(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
-        self.k.cpu(c).stack.push(Frame::ReapExit { task });
+        self.k.me().stack.push(Frame::ReapExit { task });
         self.start(c, Op::Disable, task, &[ea.0]);
     }
 
@@ -157,7 +157,7 @@ impl<E: Engine> Sim<E> {
         world.put(at.offset(layout::exit_info::REASON), &reason_at.0.to_le_bytes());
         world.put(at.offset(layout::exit_info::MSG), &message_at.0.to_le_bytes());
         world.put(at.offset(layout::exit_info::DUMP), &dump_at.0.to_le_bytes());
-        self.k.cpu(c).stack.push(Frame::Disabled);
+        self.k.me().stack.push(Frame::Disabled);
         self.start(c, Op::Exit, TaskId::IDLE, &[at.0]);
     }
 

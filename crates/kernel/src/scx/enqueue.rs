@@ -68,7 +68,7 @@ impl<E: Engine> Sim<E> {
 impl Kernel {
     fn way_of(&self, task: TaskId) -> Way {
         let t = &self.tasks[task];
-        if !self.cpus[t.cpu.index()].online || self.scx.bypassing {
+        if !self.cpus[t.cpu].online || self.scx.bypassing {
             Way::Local
         } else if t.direct.is_some() {
             Way::Direct

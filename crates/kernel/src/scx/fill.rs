@@ -41,11 +41,11 @@ impl Kernel {
     /// What `ops.dispatch` has buffered takes effect (`flush_dispatch_buf()`). Says no where a task
     /// is just being given to the scheduler by another CPU, which must be waited for.
     pub(crate) fn flush_dispatch<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
-        while let Some(&insert) = self.cpus[c.index()].dispatch.inserts.first() {
+        while let Some(&insert) = self.cpus.me.dispatch.inserts.first() {
             if !self.finish_dispatch(world, c, insert) {
                 return false;
             }
-            let buffer = &mut self.cpu(c).dispatch;
+            let buffer = &mut self.me().dispatch;
             buffer.inserts.remove(0);
             buffer.dispatched += 1;
         }

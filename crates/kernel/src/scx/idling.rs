@@ -50,7 +50,7 @@ impl Kernel {
         }
         let ps = self.lines.write_idle_ps(c, c);
         self.charge_ps(c, ps);
-        let curr = self.cpus[c.index()].curr;
+        let curr = self.cpus.me.curr;
         let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::task::State::Exiting;
         let t = &self.tasks[task];
         let asks = SelectCpu {
@@ -71,7 +71,7 @@ impl Kernel {
 
     /// May `task` use `cpu` now?
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.tasks[task].allows(cpu) && self.cpus[cpu.index()].online
+        self.tasks[task].allows(cpu) && self.cpus[cpu].online
     }
 
     /// A CPU for a task that may not go where it was sent: on its node, else anywhere
@@ -79,7 +79,7 @@ impl Kernel {
     pub(crate) fn fallback_cpu(&self, task: TaskId) -> CpuId {
         let t = &self.tasks[task];
         let node = self.machine.topology.place(t.cpu).node;
-        let usable = || t.cpus.iter().filter(|&c| self.cpus[c.index()].online);
+        let usable = || t.cpus.iter().filter(|&c| self.cpus[c].online);
         usable()
             .find(|&c| self.machine.topology.place(c).node == node)
             .or_else(|| usable().next())

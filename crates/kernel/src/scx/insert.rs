@@ -64,9 +64,9 @@ impl Kernel {
         self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
         match kind {
             QueueKind::User => self.task(task).in_custody = true,
-            QueueKind::Global => self.leave_custody(c, task, 0),
+            QueueKind::Global => self.leave_custody(task, 0),
             QueueKind::Local(rq) => {
-                self.leave_custody(c, task, 0);
+                self.leave_custody(task, 0);
                 self.after_local_insert(world, c, rq, task, enq_flags);
             }
         }
@@ -81,7 +81,7 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
-        let cpu = &self.cpus[rq.index()];
+        let cpu = &self.cpus[rq];
         if cpu.in_balance {
             return;
         }
@@ -95,10 +95,10 @@ impl Kernel {
     }
 
     /// The scheduler's hands are off `task`: it is owed an `ops.dequeue` with `flags`.
-    pub(crate) fn leave_custody(&mut self, c: CpuId, task: TaskId, flags: u64) {
+    pub(crate) fn leave_custody(&mut self, task: TaskId, flags: u64) {
         let was = std::mem::take(&mut self.task(task).in_custody);
         if was && self.has(Op::Dequeue) {
-            self.cpu(c).farewells.push_back((task, flags));
+            self.me().farewells.push_back((task, flags));
         }
     }
 

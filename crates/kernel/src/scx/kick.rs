@@ -11,16 +11,16 @@ use keel_trace::{Class, What};
 
 impl Kernel {
     /// Notes a kick for when `c` has left the scheduler's hands (`scx_kick_cpu()`).
-    pub(crate) fn note_kick(&mut self, c: CpuId, target: CpuId, flags: u64) {
+    pub(crate) fn note_kick(&mut self, target: CpuId, flags: u64) {
         if self.scx.bypassing {
             return;
         }
         // Only a CPU whose lock is free is known not to be going idle (`can_skip_idle_kick()`).
-        let known = self.cpus[target.index()].lock.holder.is_none();
-        if flags & kick::IDLE != 0 && known && !self.cpus[target.index()].is_idle() {
+        let known = self.cpus[target].lock.holder.is_none();
+        if flags & kick::IDLE != 0 && known && !self.cpus[target].is_idle() {
             return;
         }
-        let kicks = &mut self.cpu(c).kicks;
+        let kicks = &mut self.me().kicks;
         match kicks.iter_mut().find(|(noted, _)| *noted == target) {
             // A plain kick swallows an idle one.
             Some((_, noted)) => *noted = (*noted & !kick::IDLE) | (flags & (*noted | !kick::IDLE)),
@@ -33,10 +33,10 @@ impl<E: Engine> Sim<E> {
     /// [`crate::frame::Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
     pub(crate) fn kick(&mut self, c: CpuId, target: CpuId, flags: u64) {
         if !self.k.lock_rq(c, target) {
-            return self.k.cpu(c).stack.push(Frame::Kick { target, flags });
+            return self.k.me().stack.push(Frame::Kick { target, flags });
         }
-        self.k.cpu(c).stack.push(Frame::Unlock { rq: target });
-        let curr = self.k.cpus[target.index()].curr;
+        self.k.me().stack.push(Frame::Unlock { rq: target });
+        let curr = self.k.cpus[target].curr;
         if flags & kick::IDLE != 0 && !curr.is_idle() {
             return;
         }

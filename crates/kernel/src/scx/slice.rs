@@ -37,7 +37,8 @@ impl Kernel {
 
     /// Charges the running task for its time since it was last charged (`update_curr_scx()`).
     pub(crate) fn update_curr<W: World>(&mut self, world: &mut W, c: CpuId) {
-        let (curr, at) = (self.cpus[c.index()].curr, self.cpus[c.index()].clock);
+        debug_assert!(self.cpus.is_running(c), "a CPU charges its own task");
+        let (curr, at) = (self.cpus.me.curr, self.cpus.me.clock);
         if curr.is_idle() {
             return;
         }

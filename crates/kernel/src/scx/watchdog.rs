@@ -14,7 +14,7 @@ impl<E: Engine> Sim<E> {
             return;
         }
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
-        let next = self.k.cpu(c).clock + half;
+        let next = self.k.me().clock + half;
         self.k.queue.push(next, timer_number::WATCHDOG);
         for task in self.k.tasks.ids() {
             let t = &self.k.tasks[task];
