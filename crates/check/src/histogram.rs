@@ -1,6 +1,7 @@
-//! A histogram of spans whose quantiles are off by less than 1 %, in fixed memory.
+//! A histogram of spans or counts whose quantiles are off by less than 1 %, in fixed memory.
 //!
-//! Below 256 ns each value has a bucket of its own; above, each power of two has 128 buckets.
+//! Below 256 (nanoseconds) each value has a bucket of its own; above, each power of two has 128
+//! buckets.
 
 use keel_abi::Span;
 
@@ -8,7 +9,7 @@ const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
 const BUCKETS: usize = (64 - SUB_BITS as usize) * SUB + SUB;
 
-/// Counts of spans by their length.
+/// How often which value was seen: of spans, which are values in nanoseconds, or of counts.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Box<[u64]>,
@@ -26,10 +27,15 @@ impl Histogram {
     /// Counts one span.
     #[inline]
     pub fn record(&mut self, span: Span) {
-        let ns = span.as_ns();
-        self.counts[bucket(ns)] += 1;
+        self.record_value(span.as_ns());
+    }
+
+    /// Counts one value.
+    #[inline]
+    pub fn record_value(&mut self, value: u64) {
+        self.counts[bucket(value)] += 1;
         self.total += 1;
-        self.max = self.max.max(ns);
+        self.max = self.max.max(value);
     }
 
     /// How many spans were counted.
@@ -45,15 +51,25 @@ impl Histogram {
     /// The shortest span that at least the share `q` (0 to 1) of all do not exceed, off by less
     /// than 1 %; zero where there is none.
     pub fn quantile(&self, q: f64) -> Span {
+        Span::from_ns(self.quantile_value(q))
+    }
+
+    /// As [`Histogram::max`], of values.
+    pub fn max_value(&self) -> u64 {
+        self.max
+    }
+
+    /// As [`Histogram::quantile`], of values.
+    pub fn quantile_value(&self, q: f64) -> u64 {
         let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
         for (bucket, &count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= rank {
-                return Span::from_ns(middle(bucket).min(self.max));
+                return middle(bucket).min(self.max);
             }
         }
-        Span::ZERO
+        0
     }
 }
 

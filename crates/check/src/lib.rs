@@ -13,6 +13,7 @@
 //! [`Meta::Start`]: keel_trace::Meta::Start
 #![forbid(unsafe_code)]
 
+pub mod decisions;
 pub mod figures;
 pub mod finding;
 pub mod histogram;
@@ -27,6 +28,7 @@ mod place;
 mod script;
 mod table;
 
+pub use decisions::{DecisionCost, Decisions, Spread};
 pub use figures::{Costs, Delay, Figures, Summary, TaskFigures};
 pub use finding::{Finding, Kind, escape};
 pub use histogram::Histogram;
