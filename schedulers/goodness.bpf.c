@@ -194,10 +194,14 @@ struct choice {
 	s32 weight;
 };
 
-/* The best of `prev`, if it goes on, and all who wait; the lock is held. */
+/*
+ * The best of `prev`, if it goes on, and all who wait: among equals `prev`, or, where its turn is over, the
+ * first in line. The lock is held.
+ */
 static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 {
 	struct choice best = { NOBODY, NO_WEIGHT };
+	bool gives_way = slot_at(prev)->leaving != OUTWEIGHED;
 	u32 number = first;
 	s32 i;
 
@@ -216,7 +220,7 @@ static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 		if (may_use(number, s, cpu)) {
 			s32 weight = goodness(s, cpu, mm);
 
-			if (weight > best.weight) {
+			if (weight > best.weight || (gives_way && weight == best.weight && best.number == prev)) {
 				best.weight = weight;
 				best.number = number;
 			}

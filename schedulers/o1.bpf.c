@@ -15,7 +15,7 @@
  * leaves them open: a timeslice is 5 ms for each nice value below 20, batch slices are 400 ms, the penalty
  * is up to 12 levels in proportion to the time that a task kept its CPU busy, hogs that wait their turn included;
  * a yielding task goes to the end of its level; and, as later versions do, a task that hardly uses its CPU stays
- * active when its timeslice expires, unless expired tasks have waited for 1 s.
+ * active when its timeslice expires, unless expired tasks have waited for 0.5 s.
  *
  * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; they hear of it within a
  * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
@@ -207,9 +207,9 @@ static __always_inline void end_timeslice(struct task_struct *p, u32 number, u32
 	struct slot *s = slot_at(number);
 
 	charge(s, p);
-	if (s->left_ns > 0)
+	if (s->left_ns > 0 || s->rt.policy == HINT_FIFO)
 		return;
-	if (s->rt.policy)
+	if (s->rt.policy == HINT_RR)
 		end_turn(s);
 	else
 		expire(number, runqueue_at(queue_of(cpu)), scx_bpf_now());
@@ -353,7 +353,7 @@ CALLBACK(s32, o1_init_task, struct task_struct *p, struct scx_init_task_args *ar
 	s->ran_ns = p->se.sum_exec_runtime;
 	s->born = now;
 	s->interval = now / length;
-	s->left_ns = timeslice_of(s, runqueue_at(queue_of(scx_bpf_task_cpu(p))));
+	s->left_ns = full_timeslice(s);
 	if (args->fork) {
 		struct task_struct *current = bpf_get_current_task_btf();
 		u32 parent = slot_of(current);
@@ -377,7 +377,7 @@ CALLBACK(void, o1_exit_task, struct task_struct *p, struct scx_exit_task_args *a
 	leave_queue(number);
 	if (parent != NOBODY && number != NOBODY && slot_at(number)->left_ns > 0) {
 		struct slot *s = slot_at(parent);
-		s64 most = (20 - s->nice) * MS_PER_NICE * MSEC_NS;
+		s64 most = full_timeslice(s);
 		s64 left_ns = s->left_ns + slot_at(number)->left_ns;
 
 		if (s->left_ns < most)

@@ -103,12 +103,18 @@ static __always_inline u32 level_of(struct slot *s, u64 now)
 	return best_level_of(s) + (penalty < MAX_PENALTY ? penalty : MAX_PENALTY);
 }
 
-/* 5 ms for each nice value below 20: 100 ms at nice 0, 200 at -20. Batch runs long where nobody else wants to. */
+/* 5 ms for each nice value below 20: 100 ms at nice 0, 200 at -20. */
+static __always_inline u64 full_timeslice(struct slot *s)
+{
+	return (20 - s->nice) * MS_PER_NICE * MSEC_NS;
+}
+
+/* Batch runs long where nobody else waits. */
 static __always_inline u64 timeslice_of(struct slot *s, struct runqueue *rq)
 {
 	if (s->nice == BATCH_NICE && rq->nr_waiting == rq->nr_batch)
 		return batch_slice_ns;
-	return (20 - s->nice) * MS_PER_NICE * MSEC_NS;
+	return full_timeslice(s);
 }
 
 /* Takes what the task has run since from its timeslice. */
@@ -132,7 +138,10 @@ static __always_inline void expire(u32 number, struct runqueue *rq, u64 now)
 
 	update_load(number, now);
 	s->level = level_of(s, now);
-	s->left_ns = timeslice_of(s, rq);
+	/* It ran on until a tick saw it: that is taken off the new timeslice. */
+	s->left_ns += timeslice_of(s, rq);
+	if (s->left_ns <= 0)
+		s->left_ns = 1;
 	s->expired = true;
 	s->behind = true;
 	s->goes_last = true;

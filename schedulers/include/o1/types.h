@@ -19,7 +19,7 @@ const volatile u32 history_entries = 4;
 const volatile u64 history_interval_ns = 1000000000;
 /* A task with this penalty at most goes back to the active array, unless expired tasks have waited so long. */
 const volatile u32 interactive_penalty = 3;
-const volatile u64 starvation_ns = 1000000000;
+const volatile u64 starvation_ns = 500000000;
 /* A batch task's slice where only batch tasks wait. */
 const volatile u64 batch_slice_ns = 400000000;
 /* How often a busy CPU looks for an idle one to take what waits here, and for a busier one to take from. */

@@ -1,0 +1,119 @@
+//! `goodness`: Linux 2.4.
+
+use crate::harness::{repeat, run, sleep, task};
+use crate::scene::{check_shares, hog, under};
+use keel_abi::Span;
+use keel_abi::task::Step;
+
+/// Hogs of four nice values: names and values.
+const NICE: [(&str, i8); 4] = [("n0", 0), ("n5", 5), ("n10", 10), ("n19", 19)];
+
+#[test]
+fn shares_are_as_counters() {
+    let scene = NICE.iter().fold(under("goodness"), |scene, &(name, nice)| scene.task(hog(name).nice(nice)));
+    let seen = scene.millis(10_000).run();
+    // (20 - nice) / 4 + 1 ticks.
+    check_shares(&seen.shares(&NICE.map(|(name, _)| name)), &[6.0, 4.0, 3.0, 1.0], 0.1);
+    seen.assert_nobody_starves();
+}
+
+#[test]
+fn hogs_share_alike_on_any_number_of_cpus() {
+    for cpus in [1, 2, 8, 64] {
+        let seen = under("goodness").cpus(cpus).task(hog("h").instances(cpus * 2)).millis(3000).run();
+        let times = seen.judgement.summary.tasks.iter().filter(|t| t.name == "h").map(|t| t.cpu.as_ns());
+        let (least, most) = (times.clone().min().unwrap(), times.max().unwrap());
+        assert!(least * 100 > most * 85, "{cpus} CPUs: {least} to {most} ns");
+        assert!(seen.judgement.summary.busy_share > 0.99, "{cpus} CPUs");
+        seen.assert_nobody_starves();
+    }
+}
+
+#[test]
+fn a_light_task_beside_hogs_runs_soon() {
+    for cpus in [1, 2, 8] {
+        let light = repeat("light", [run(1000), sleep(20_000)]).after_ms(100);
+        let scene = under("goodness").cpus(cpus).task(hog("h").instances(cpus * 3)).task(light);
+        let seen = scene.millis(5000).run();
+        assert!(seen.delay_us("light", 50) < 100, "{cpus} CPUs: {} us", seen.delay_us("light", 50));
+    }
+}
+
+#[test]
+fn tasks_keep_to_their_cpus() {
+    let scene = under("goodness").cpus(96).task(hog("h").instances(100));
+    let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
+    let moves =
+        [run(300), crate::harness::affinity([90]), run(300), crate::harness::affinity([70, 2]), sleep(100)];
+    let seen = scene.task(repeat("b", moves).on([90])).millis(1000).run();
+    assert_eq!(seen.cpus("a"), [3, 80]);
+    assert!(seen.cpus("b").iter().all(|cpu| [2, 70, 90].contains(cpu)), "{:?}", seen.cpus("b"));
+    seen.assert_nobody_starves();
+}
+
+#[test]
+fn who_slept_long_has_up_to_twice_the_time() {
+    let sleeper = task("s", [sleep(2_000_000), run(500_000)]);
+    let seen = under("goodness").task(hog("h").instances(2)).task(sleeper).millis(3000).run();
+    let first = seen.stints("s").into_iter().find(|s| s.from.as_ns() > 1_000_000_000).unwrap();
+    // 6 ticks, half of them kept at each recalculation: 11 in the end.
+    assert!(first.length > Span::from_ms(90) && first.length < Span::from_ms(115), "{:?}", first.length);
+}
+
+#[test]
+fn parent_and_child_share_the_counter() {
+    let scene = under("goodness").task(task("p", [Step::Fork(1), run(1_000_000)]).after_ms(1));
+    let seen = scene.task(hog("c").instances(0)).task(hog("h")).millis(500).run();
+    // 6 ticks less what went by, halved: no more than 3 for the parent's first turn.
+    let first: u64 = seen.stints("p").iter().take(1).map(|s| s.length.as_ns() / 1_000_000).sum();
+    assert!((10..=31).contains(&first), "{first} ms");
+}
+
+#[test]
+fn a_wakeup_preempts_who_is_outweighed_most() {
+    let scene = under("goodness").cpus(2).task(hog("good").on([0])).task(hog("bad").nice(15).on([1]));
+    let seen = scene.task(repeat("w", [run(500), sleep(30_000)]).after_ms(5)).millis(2000).run();
+    let on_bad = seen.stints("w").iter().filter(|s| s.cpu.0 == 1).count();
+    assert!(on_bad * 10 > seen.stints("w").len() * 8, "{on_bad} of {}", seen.stints("w").len());
+}
+
+#[test]
+fn a_wakeup_goes_to_the_cpu_that_has_idled_longest() {
+    // CPUs 1 and 2 idle, 2 for longer; the wakee's own is taken by a hog.
+    let scene = under("goodness").cpus(3).task(hog("h").on([0]).after_ms(1));
+    let scene = scene.task(repeat("t", [run(100), sleep(1900)]).on([1]));
+    let seen = scene.task(task("w", [sleep(50_500), run(100), sleep(10_000)]).on([0, 1, 2])).millis(60).run();
+    assert_eq!(seen.stints("w").last().unwrap().cpu.0, 2, "{:?}", seen.stints("w"));
+}
+
+#[test]
+fn a_yield_gives_way_once() {
+    let yields = repeat("y", [run(100), Step::Yield]);
+    let seen = under("goodness").task(yields.clone().instances(2)).millis(500).run();
+    let switches = seen.judgement.summary.switches;
+    assert!(switches > 4000, "two that yield take turns: {switches} switches");
+    let alone = under("goodness").task(yields).millis(500).run();
+    assert!(alone.judgement.summary.switches < 10, "with nobody else nothing happens");
+}
+
+/// More hogs than CPUs, whose slices end at different times.
+fn uneven(scheduler: &str) -> crate::scene::Scene {
+    under(scheduler).cpus(8).task(hog("h").instances(12)).millis(3000)
+}
+
+#[test]
+fn used_up_tasks_bounce_between_cpus_as_they_do_not_in_o1() {
+    let (old, new) = (uneven("goodness").run(), uneven("o1").run());
+    assert!(old.migrations("h") > 50, "{}", old.migrations("h"));
+    assert!(new.migrations("h") <= 8, "{}", new.migrations("h"));
+}
+
+#[test]
+fn the_squeeze_is_seen_where_recalculation_waits_for_all() {
+    let seen = uneven("goodness").set("squeeze", 1).run();
+    assert!(seen.wasted_percent() > 5.0, "{}", seen.wasted_percent());
+    assert!(seen.longest_waste() > Span::from_ms(20), "{:?}", seen.longest_waste());
+    for innocent in [uneven("goodness"), uneven("o1")] {
+        assert_eq!(innocent.run().judgement.waste.episodes, 0);
+    }
+}

@@ -1,0 +1,201 @@
+//! `o1`: Molnar's O(1).
+
+use crate::harness::{Spec, affinity, repeat, run, run_up_to, sleep, task};
+use crate::scene::{Scene, Seen, check_shares, hog, under};
+use keel_abi::Span;
+use keel_abi::task::Step;
+
+/// A balancing interval, and a tick: what is told at a tick is not told before it.
+const WASTE_MAX: Span = Span::from_ms(11);
+
+#[test]
+fn shares_are_as_timeslices() {
+    let nice = [("m10", -10), ("n0", 0), ("n5", 5), ("n10", 10), ("n19", 19)];
+    let scene = nice.iter().fold(under("o1"), |scene, &(name, nice)| scene.task(hog(name).nice(nice)));
+    let seen = scene.millis(20_000).run();
+    // 5 ms for each nice value below 20.
+    check_shares(&seen.shares(&nice.map(|(name, _)| name)), &[30.0, 20.0, 15.0, 10.0, 1.0], 0.1);
+    seen.assert_nobody_starves();
+}
+
+#[test]
+fn hogs_share_alike_on_any_number_of_cpus() {
+    for cpus in [1, 2, 8, 64] {
+        let seen = under("o1").cpus(cpus).task(hog("h").instances(cpus * 2)).millis(3000).run();
+        let times = seen.judgement.summary.tasks.iter().filter(|t| t.name == "h").map(|t| t.cpu.as_ns());
+        let (least, most) = (times.clone().min().unwrap(), times.max().unwrap());
+        assert!(least * 100 > most * 85, "{cpus} CPUs: {least} to {most} ns");
+        assert!(seen.judgement.summary.busy_share > 0.99, "{cpus} CPUs");
+        seen.assert_nobody_starves();
+    }
+}
+
+#[test]
+fn a_light_task_beside_hogs_runs_at_once() {
+    for cpus in [1, 2, 8, 64] {
+        let light = repeat("light", [run(1000), sleep(20_000)]).after_ms(1000);
+        let scene = under("o1").cpus(cpus).task(hog("h").instances(cpus * 4)).task(light);
+        let seen = scene.millis(4000).run();
+        assert!(seen.delay_us("light", 99) < 100, "{cpus} CPUs: {} us", seen.delay_us("light", 99));
+        seen.assert_nobody_starves();
+    }
+}
+
+/// For how long after its work a task that was a hog for 3 s still waits for others, in milliseconds.
+fn ill_fame_ms(history: &[(&str, u64)]) -> u64 {
+    let mut steps = vec![run(3_000_000)];
+    for _ in 0..300 {
+        steps.extend([run(500), sleep(20_000)]);
+    }
+    let scene = history.iter().fold(under("o1"), |scene, &(name, value)| scene.set(name, value));
+    // Its rival keeps the CPU busy for half of the time: what weighs less preempts it.
+    let rival = repeat("rival", [run(50_000), sleep(50_000)]);
+    let seen = scene.task(rival).task(task("t", steps)).millis(17_000).run();
+    let delays = seen.delays("t");
+    let began = delays.first().expect("it slept").0;
+    let late = delays.iter().filter(|(_, delay)| *delay > Span::from_ms(5)).map(|(at, _)| *at).max();
+    late.map_or(0, |late| late.since(began).as_ns() / 1_000_000)
+}
+
+#[test]
+fn load_is_remembered_for_as_long_as_the_history_is() {
+    let (long, short) = (ill_fame_ms(&[]), ill_fame_ms(&[("history_interval_ns", 100_000_000)]));
+    let more = ill_fame_ms(&[("history_entries", 8)]);
+    assert!(short < 500 && long > 1000 && more > long + 500, "{long} ms, {short} ms, {more} ms");
+}
+
+#[test]
+fn the_penalty_is_bounded() {
+    // Both are hogs; the better one stays above the other, and preempts it each time that it wakes.
+    let better = repeat("better", [run(190_000), sleep(10_000)]).nice(-15);
+    let seen = under("o1").task(hog("h")).task(better).millis(8000).run();
+    assert!(seen.delay_us("better", 50) < 100, "{} us", seen.delay_us("better", 50));
+}
+
+#[test]
+fn tasks_keep_to_their_cpus() {
+    let scene = under("o1").cpus(96).task(hog("h").instances(100));
+    let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
+    let moves = [run(300), affinity([90]), run(300), affinity([70, 2]), sleep(100)];
+    let seen = scene.task(repeat("b", moves).on([90])).millis(1000).run();
+    assert!(seen.cpus("a").iter().all(|cpu| [3, 80].contains(cpu)), "{:?}", seen.cpus("a"));
+    assert!(seen.cpus("b").iter().all(|cpu| [2, 70, 90].contains(cpu)), "{:?}", seen.cpus("b"));
+    seen.assert_nobody_starves();
+}
+
+#[test]
+fn batch_runs_long_and_in_turn_but_only_a_little_beside_others() {
+    let seen = under("o1").task(hog("b").nice(19).instances(2)).millis(8000).run();
+    let switches = seen.judgement.summary.switches;
+    assert!((15..=25).contains(&switches), "400 ms each: {switches} switches");
+    let beside = under("o1").task(hog("b").nice(19).instances(2)).task(hog("h")).millis(4000).run();
+    assert!((90..97).contains(&(beside.cpu_ms("h") / 40)), "{} ms of 4000", beside.cpu_ms("h"));
+    beside.assert_nobody_starves();
+}
+
+#[test]
+fn a_yield_goes_to_the_end_of_its_level() {
+    let yields = repeat("y", [run(100), Step::Yield]);
+    let seen = under("o1").task(yields.clone().instances(2)).millis(500).run();
+    assert!(seen.judgement.summary.switches > 4000, "two that yield take turns");
+    let alone = under("o1").task(yields).millis(500).run();
+    assert!(alone.judgement.summary.switches < 10, "with nobody else it goes on");
+}
+
+fn forking(child_first: u32) -> Seen {
+    let parent = repeat("p", [run(2000), Step::Fork(1), run(300), sleep(10_000)]);
+    let child = task("c", [run(500)]).instances(0);
+    let scene = under("o1").cpus(4).set("child_first", child_first);
+    scene.task(parent).task(child).millis(200).run()
+}
+
+#[test]
+fn children_run_first_and_where_their_parents_are() {
+    let check = |seen: &Seen, expected: bool| {
+        let mut forks = seen.forks("p");
+        // The last one's child may not have come to run.
+        forks.pop();
+        assert!(forks.len() > 10);
+        for (at, cpu, child) in forks {
+            let (first, where_first) = seen.first_run(child);
+            assert_eq!(cpu, where_first);
+            // Else the parent goes on for 300 us.
+            let is_first = first.since(at) < Span::from_us(20);
+            assert_eq!(is_first, expected, "child {child} at {first}");
+        }
+    };
+    check(&forking(1), true);
+    check(&forking(0), false);
+}
+
+#[test]
+fn parent_and_child_share_the_timeslice() {
+    let seen = under("o1").task(task("p", [Step::Fork(1), run(1_000_000)])).task(hog("c").instances(0));
+    let seen = seen.millis(500).run();
+    let turns: Vec<u64> = seen.stints("p").iter().map(|s| s.length.as_ns() / 1_000_000).collect();
+    assert!(turns.iter().any(|turn| (45..=52).contains(turn)), "{turns:?} ms");
+}
+
+/// Tasks that come and go at random on machines of every size, with a few that may not move.
+fn coming_and_going(cpus: u32) -> Scene {
+    let some = repeat("t", [run_up_to(40_000), sleep(30_000), run_up_to(3000), sleep(3000)]);
+    let scene = under("o1").cpus(cpus).task(some.instances(cpus * 2));
+    let one: Spec = repeat("pinned", [run_up_to(5000), sleep(7000)]);
+    scene.task(one.on([cpus - 1]).instances(2)).millis(2000)
+}
+
+#[test]
+fn no_core_is_wasted_beyond_a_balancing_interval() {
+    for cpus in [1, 2, 8, 64] {
+        let seen = coming_and_going(cpus).run();
+        assert!(seen.longest_waste() < WASTE_MAX, "{cpus} CPUs: {}", seen.longest_waste());
+        seen.assert_nobody_starves();
+    }
+}
+
+#[test]
+fn without_the_balancer_cores_are_wasted() {
+    for cpus in [2, 8, 64] {
+        let seen = coming_and_going(cpus).set("balance", 0).run();
+        assert!(seen.longest_waste() > WASTE_MAX, "{cpus} CPUs: {}", seen.longest_waste());
+    }
+}
+
+/// A pair of tasks that yield to each other and sleep, on each of so many CPUs out of eight.
+fn pairs(pairs: u32) -> Scene {
+    let pair = |cpu: u32| repeat(&format!("y{cpu}"), [run(50), Step::Yield, run(50), sleep(100)]).on([cpu]);
+    let scene = under("o1").cpus(8);
+    (0..pairs).fold(scene, |scene, cpu| scene.task(pair(cpu).instances(3))).millis(300)
+}
+
+/// The scheduler's own time for one switch, in nanoseconds.
+fn per_switch(scene: Scene) -> f64 {
+    let seen = scene.run();
+    seen.outcome.overhead.callback.as_ns() as f64 / seen.outcome.counters.switches as f64
+}
+
+#[test]
+fn cpus_share_no_lock_and_no_line() {
+    // Idle CPUs ask everybody: without the balancer nobody looks at another's runqueue.
+    let quiet = |n: u32| pairs(n).set("balance", 0);
+    let (one, eight) = (per_switch(quiet(1)), per_switch(quiet(8)));
+    assert!(
+        (eight / one - 1.0).abs() < 0.02,
+        "a switch takes {one:.1} ns on one CPU and {eight:.1} ns on eight"
+    );
+    // What they wait for is the kernel's, when all of them are made.
+    let wait = |ms: u64| quiet(8).millis(ms).run().outcome.overhead.lock_wait;
+    assert_eq!(wait(300), wait(100));
+    let shared = per_switch(quiet(8).set("global_queue", 1));
+    assert!(shared > 2.0 * eight, "one queue for all takes {shared:.1} ns");
+}
+
+#[test]
+fn one_queue_for_all_still_schedules() {
+    let seen = under("o1").cpus(8).set("global_queue", 1).mix(32, 80).millis(1000).run();
+    assert!(seen.judgement.summary.busy_share > 0.7, "{}", seen.judgement.summary.busy_share);
+    let pinned = under("o1").cpus(8).set("global_queue", 1).task(hog("h").instances(16));
+    let seen = pinned.task(repeat("a", [run(500), sleep(700)]).on([3]).instances(2)).millis(2000).run();
+    assert_eq!(seen.cpus("a"), [3]);
+    seen.assert_nobody_starves();
+}

@@ -1,0 +1,266 @@
+//! A built-in scheduler, tasks and a machine; what the judge says of the run, and when each task ran.
+
+use crate::harness::{Spec, object, repeat, run};
+use keel_abi::scx::ExitKind;
+use keel_abi::task::Workload;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_check::{Judge, Judgement, Kind, TaskFigures};
+use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, schedulers};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
+use std::sync::Arc;
+
+/// Who schedules what where.
+#[derive(Clone)]
+pub(crate) struct Scene {
+    scheduler: SchedulerSource,
+    settings: Vec<(String, String)>,
+    workload: Workload,
+    machine: Machine,
+    duration: Span,
+}
+
+/// A task that never stops working, however long the run.
+pub(crate) fn hog(name: &str) -> Spec {
+    repeat(name, [run(10_000)])
+}
+
+/// A built-in scheduler on one CPU for a second.
+pub(crate) fn under(scheduler: &str) -> Scene {
+    let bytes: Arc<[u8]> = schedulers::built_in(scheduler).expect("it is built in").into();
+    of(SchedulerSource { name: scheduler.to_owned(), bytes })
+}
+
+/// A scheduler from a source in the checkout.
+pub(crate) fn under_source(path: &str) -> Scene {
+    of(SchedulerSource { name: path.to_owned(), bytes: object(path) })
+}
+
+fn of(scheduler: SchedulerSource) -> Scene {
+    let (machine, duration) = (machines::of_cpus(1), Span::from_s(1));
+    Scene { scheduler, settings: Vec::new(), workload: Workload::default(), machine, duration }
+}
+
+impl Scene {
+    pub(crate) fn set(mut self, name: &str, value: impl ToString) -> Self {
+        self.settings.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    pub(crate) fn cpus(mut self, cpus: u32) -> Self {
+        self.machine = machines::of_cpus(cpus);
+        self
+    }
+
+    pub(crate) fn millis(mut self, ms: u64) -> Self {
+        self.duration = Span::from_ms(ms);
+        self
+    }
+
+    pub(crate) fn task(mut self, task: Spec) -> Self {
+        self.workload.tasks.push(task.0);
+        self
+    }
+
+    pub(crate) fn mix(mut self, tasks: u32, load: u32) -> Self {
+        self.workload = keel_workload::mix(tasks, self.machine.topology.cpus(), load, 50);
+        self
+    }
+
+    /// Runs it; the scheduler must stay in charge to the end, and touch nothing that isn't its own.
+    pub(crate) fn run(self) -> Seen {
+        let spec = RunSpec {
+            scheduler: self.scheduler,
+            settings: self.settings,
+            workload: self.workload,
+            machine: self.machine,
+            duration: self.duration,
+            seed: 1,
+            engine: Engine::Native,
+            checked: false,
+        };
+        let mut ear = Ear::default();
+        let outcome = keel_lab::run(&spec, &mut ear, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
+        assert_eq!(outcome.counters.bad_accesses, 0);
+        Seen { judgement: ear.judge.judgement(), outcome, core: ear.core, tasks: ear.tasks }
+    }
+}
+
+/// The judge, and beside it whoever keeps the events.
+#[derive(Default)]
+struct Ear {
+    judge: Judge,
+    core: Vec<Event>,
+    tasks: Vec<TaskInfo>,
+}
+
+impl Sink for Ear {
+    fn wants(&self) -> Class {
+        self.judge.wants().with(Class::CORE)
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.judge.events(events);
+        let kept = |e: &&Event| {
+            matches!(
+                e.what,
+                What::Switch { .. } | What::Wakeup { .. } | What::Fork { .. } | What::Exit { .. }
+            )
+        };
+        self.core.extend(events.iter().filter(kept).copied());
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.judge.meta(at, meta);
+        if let Meta::Task(info) = meta {
+            self.tasks.push(info.clone());
+        }
+    }
+}
+
+/// What came of a run.
+pub(crate) struct Seen {
+    pub(crate) outcome: Outcome,
+    pub(crate) judgement: Judgement,
+    core: Vec<Event>,
+    tasks: Vec<TaskInfo>,
+}
+
+/// A task's time on a CPU, from one switch to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stint {
+    pub(crate) from: Instant,
+    pub(crate) length: Span,
+    pub(crate) cpu: CpuId,
+}
+
+impl Seen {
+    /// Every instance of a name, in the order of their making.
+    pub(crate) fn ids(&self, name: &str) -> Vec<TaskId> {
+        let mut ids: Vec<_> = self.tasks.iter().filter(|t| t.name == name).map(|t| t.task).collect();
+        ids.dedup();
+        ids
+    }
+
+    fn figures<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s TaskFigures> {
+        self.judgement.summary.tasks.iter().filter(move |t| t.name == name)
+    }
+
+    /// The time on CPUs of all instances of a name, in milliseconds.
+    pub(crate) fn cpu_ms(&self, name: &str) -> u64 {
+        self.figures(name).map(|t| t.cpu.as_ns()).sum::<u64>() / 1_000_000
+    }
+
+    /// The shares of these names in the time that they had together, in percent.
+    pub(crate) fn shares(&self, names: &[&str]) -> Vec<f64> {
+        let times: Vec<f64> = names.iter().map(|name| self.cpu_ms(name) as f64).collect();
+        let all: f64 = times.iter().sum();
+        times.iter().map(|time| 100.0 * time / all).collect()
+    }
+
+    /// The CPUs that any instance of a name ran on.
+    pub(crate) fn cpus(&self, name: &str) -> Vec<u32> {
+        let mut cpus: Vec<u32> = self.figures(name).flat_map(|t| &t.cpus).map(|(cpu, _)| cpu.0).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+
+    /// Migrations of all instances of a name.
+    pub(crate) fn migrations(&self, name: &str) -> u64 {
+        self.figures(name).map(|t| t.migrations).sum()
+    }
+
+    /// From each wakeup of a task to its running, in the order of wakeups.
+    pub(crate) fn delays(&self, name: &str) -> Vec<(Instant, Span)> {
+        let ids = self.ids(name);
+        let mut woken = vec![None; self.tasks.iter().map(|t| t.task.index() + 1).max().unwrap_or(0)];
+        let mut delays = Vec::new();
+        for event in &self.core {
+            match event.what {
+                What::Wakeup { task, .. } if ids.contains(&task) => woken[task.index()] = Some(event.at),
+                What::Switch { next, .. } if ids.contains(&next) => {
+                    let since = woken[next.index()].take();
+                    delays.extend(since.map(|since| (since, event.at.since(since))));
+                }
+                _ => {}
+            }
+        }
+        delays
+    }
+
+    /// The delay that this share of a task's wakeups kept, in microseconds.
+    pub(crate) fn delay_us(&self, name: &str, per_cent: usize) -> u64 {
+        let mut delays: Vec<Span> = self.delays(name).into_iter().map(|(_, delay)| delay).collect();
+        delays.sort_unstable();
+        assert!(delays.len() > 20, "{name} woke {} times", delays.len());
+        delays[(delays.len() - 1) * per_cent / 100].as_ns() / 1000
+    }
+
+    /// When a name's first instance had a CPU.
+    pub(crate) fn stints(&self, name: &str) -> Vec<Stint> {
+        let task = self.ids(name)[0];
+        let mut stints = Vec::new();
+        let mut began = None;
+        for event in &self.core {
+            let What::Switch { prev, next, .. } = event.what else { continue };
+            if prev == task {
+                let from: Instant = began.take().expect("who leaves a CPU had it");
+                stints.push(Stint { from, length: event.at.since(from), cpu: event.cpu });
+            }
+            if next == task {
+                began = Some(event.at);
+            }
+        }
+        stints.extend(began.map(|from| Stint {
+            from,
+            length: self.outcome.end.since(from),
+            cpu: CpuId(u32::MAX),
+        }));
+        stints
+    }
+
+    /// Each fork by instances of a name: when, the CPU, the child.
+    pub(crate) fn forks(&self, name: &str) -> Vec<(Instant, CpuId, TaskId)> {
+        let ids = self.ids(name);
+        let fork = |e: &Event| match e.what {
+            What::Fork { child, parent, .. } if ids.contains(&parent) => Some((e.at, e.cpu, child)),
+            _ => None,
+        };
+        self.core.iter().filter_map(fork).collect()
+    }
+
+    /// When and where a task got a CPU first.
+    pub(crate) fn first_run(&self, task: TaskId) -> (Instant, CpuId) {
+        let runs = |e: &&Event| matches!(e.what, What::Switch { next, .. } if next == task);
+        let event = self.core.iter().find(runs).expect("it ran");
+        (event.at, event.cpu)
+    }
+
+    /// The longest time that a CPU idled while a task waited, transients apart.
+    pub(crate) fn longest_waste(&self) -> Span {
+        let wastes = self.judgement.findings.iter().filter(|f| f.kind == Kind::WastedCore);
+        wastes.map(|f| f.duration).max().unwrap_or(Span::ZERO)
+    }
+
+    /// What the judge found, wasted cores apart.
+    pub(crate) fn assert_nobody_starves(&self) {
+        let starved = self.judgement.findings.iter().filter(|f| f.kind == Kind::Starvation);
+        assert_eq!(starved.map(|f| f.text.as_str()).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    /// Core time wasted, in percent of the machine.
+    pub(crate) fn wasted_percent(&self) -> f64 {
+        100.0 * self.judgement.waste.share
+    }
+}
+
+/// Are the shares as expected, to within so much of each?
+pub(crate) fn check_shares(got: &[f64], expected: &[f64], slack: f64) {
+    let all: f64 = expected.iter().sum();
+    for (got, expected) in got.iter().zip(expected) {
+        let expected = 100.0 * expected / all;
+        let close = (got - expected).abs() <= slack * expected;
+        assert!(close, "got {got:.1} %, expected {expected:.1} %");
+    }
+}
