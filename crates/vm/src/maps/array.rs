@@ -3,9 +3,19 @@
 use super::kinds::{EXIST, LOCK, NOEXIST};
 use super::plan::Plan;
 use crate::maps::MapError;
-use crate::memory::Region;
+use crate::memory::{PAGE_BYTES, Region};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno};
+
+/// Copies contents into zeroed room, but for the pages of zeroes: a large `.bss` commits no memory.
+fn fill(room: &mut [u8], contents: &[u8]) {
+    const ZEROES: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
+    for (room, page) in room.chunks_mut(ZEROES.len()).zip(contents.chunks(ZEROES.len())) {
+        if page != &ZEROES[..page.len()] {
+            room.copy_from_slice(page);
+        }
+    }
+}
 
 /// The values of an array.
 pub(super) struct Array {
@@ -39,7 +49,7 @@ impl Array {
         };
         for cpu in 0..u64::from(cpus) {
             let value = region.slice_mut_anyway(first.offset(cpu * cpu_stride), def.initial.len() as u64);
-            value.expect("the room was just placed").copy_from_slice(&def.initial);
+            fill(value.expect("the room was just placed"), &def.initial);
         }
         let value_size = u64::from(def.value_size);
         Ok(Self { first, stride, entries: def.max_entries, value_size, cpu_stride, cpus })
@@ -97,5 +107,27 @@ impl Array {
     pub(super) fn next(&self, from: u64, cpu: CpuId) -> Option<(u32, Ea)> {
         let index = u32::try_from(from).ok()?;
         Some((index, self.value(index, cpu)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_arrive_whole_whatever_pages_are_zero() {
+        let page = PAGE_BYTES as usize;
+        let check = |len: usize, set: &[usize]| {
+            let mut contents = vec![0; len];
+            set.iter().for_each(|&at| contents[at] = 7);
+            let mut room = vec![0; len];
+            fill(&mut room, &contents);
+            assert_eq!(room, contents, "{len} bytes, {set:?}");
+        };
+        check(0, &[]);
+        check(3, &[2]);
+        check(page, &[page - 1]);
+        check(3 * page + 1, &[]);
+        check(3 * page + 1, &[page, 3 * page]);
     }
 }
