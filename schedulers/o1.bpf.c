@@ -110,6 +110,14 @@ static __always_inline bool goes_first(struct slot *s, u32 cpu)
 	return true;
 }
 
+/* It has its place: how it came to leave its CPU no longer matters. */
+static __always_inline void settle(struct slot *s)
+{
+	s->behind = false;
+	s->goes_last = false;
+	s->expired = false;
+}
+
 CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 number = slot_of(p);
@@ -129,12 +137,11 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	leave_queue(number);
 	s->is_new = false;
-	s->behind = false;
-	s->goes_last = false;
 	if (wakes)
 		wake(p, number, rq);
 	if (s->rt.policy) {
 		enqueue_realtime(number, at_end);
+		settle(s);
 		return;
 	}
 	if (is_new)
@@ -143,7 +150,7 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_lock(lock);
 	link(rq, queue, number, s->expired ? s->array : rq->active, at_end && !first);
 	bpf_spin_unlock(lock);
-	s->expired = false;
+	settle(s);
 	if (first)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	else if (wakes || is_new)
@@ -217,9 +224,7 @@ static __always_inline void end_timeslice(struct task_struct *p, u32 number, u32
 
 static __always_inline void keep(struct task_struct *p, struct slot *s)
 {
-	s->behind = false;
-	s->goes_last = false;
-	s->expired = false;
+	settle(s);
 	set_slice(p, slice_of(s));
 }
 
@@ -266,7 +271,7 @@ CALLBACK(void, o1_running, struct task_struct *p)
 		leave_queue(number);
 	here->curr = number;
 	here->curr_level = s->level;
-	here->curr_realtime = s->rt.policy ? realtime_level(s) + 1 : 0;
+	here->curr_realtime = realtime_rank(s);
 	if (!s->busy_since)
 		s->busy_since = scx_bpf_now();
 }

@@ -146,7 +146,7 @@ static __always_inline void pull_half(u32 cpu)
 		link(rq, cpu, number, slot_at(number)->expired ? active ^ 1 : active, true);
 		bpf_spin_unlock(lock);
 		slot_at(number)->expired = false;
-		if (slot_at(number)->level < rq->curr_level)
+		if (!rq->curr_realtime && slot_at(number)->level < rq->curr_level)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 }

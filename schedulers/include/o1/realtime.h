@@ -10,50 +10,30 @@
 
 #define REALTIME_LEVELS 128
 #define ROUND_ROBIN_NS (100 * MSEC_NS)
-/* How many tasks that may not use this CPU are passed over at one level. */
-#define REALTIME_LOOKS 8
+/* How many tasks that may not use this CPU are passed over. */
+#define REALTIME_LOOKS 16
 
 static LOCK(realtime_lock);
-/* The highest bit is the highest priority: rt_priority 64 to 127, and 0 to 63. */
+/* Level 0 is the highest priority; a bit for each level that has tasks. */
 static struct {
-	u64 high;
-	u64 low;
+	u64 bitmap[REALTIME_LEVELS / 64];
 	struct list lists[REALTIME_LEVELS];
 } realtime LINE;
 
 static __always_inline u32 realtime_level(struct slot *s)
 {
-	return s->rt.rt_priority & (REALTIME_LEVELS - 1);
+	return (REALTIME_LEVELS - 1 - s->rt.rt_priority) & (REALTIME_LEVELS - 1);
+}
+
+/* Comparable priorities, above 0; 0 for a task that is no real-time one. */
+static __always_inline u32 realtime_rank(struct slot *s)
+{
+	return s->rt.policy ? REALTIME_LEVELS - realtime_level(s) : 0;
 }
 
 static __always_inline bool realtime_waits(void)
 {
-	return realtime.high | realtime.low;
-}
-
-static __always_inline u32 highest_bit(u64 word)
-{
-	u32 bit = 0;
-
-	if (word >> 32)
-		bit += 32, word >>= 32;
-	if (word >> 16)
-		bit += 16, word >>= 16;
-	if (word >> 8)
-		bit += 8, word >>= 8;
-	if (word >> 4)
-		bit += 4, word >>= 4;
-	if (word >> 2)
-		bit += 2, word >>= 2;
-	return bit + (word >> 1);
-}
-
-static __always_inline void set_realtime_bit(u32 level, bool on)
-{
-	u64 bit = 1ULL << (level & 63);
-	u64 *word = level >= 64 ? &realtime.high : &realtime.low;
-
-	*word = on ? *word | bit : *word & ~bit;
+	return realtime.bitmap[0] | realtime.bitmap[1];
 }
 
 /* The lock is held. */
@@ -65,7 +45,7 @@ static __always_inline void unlink_realtime(u32 number)
 
 	unlink_from(list, s);
 	if (!list->first)
-		set_realtime_bit(level, false);
+		realtime.bitmap[level / 64] &= ~(1ULL << (level % 64));
 	s->where = NOWHERE;
 }
 
@@ -78,35 +58,50 @@ static __always_inline void link_realtime(u32 number, bool at_end)
 		return;
 	s->level = level;
 	link_into(&realtime.lists[level], number, at_end);
-	set_realtime_bit(level, true);
+	realtime.bitmap[level / 64] |= 1ULL << (level % 64);
 }
 
-/* The first real-time task that `cpu` may take and that goes before `before`; NOBODY where there is none. */
+/* The first of the highest priority that `cpu` may take. */
+static __always_inline u32 find_realtime(u32 cpu)
+{
+	u64 high = realtime.bitmap[0], low = realtime.bitmap[1];
+	u32 number = NOBODY;
+	s32 i;
+
+	for_range(i, 0, REALTIME_LOOKS) {
+		if (number == NOBODY) {
+			u64 *levels = high ? &high : &low;
+			u32 level = high ? 0 : 64;
+
+			if (!*levels)
+				break;
+			level += __builtin_ctzll(*levels);
+			*levels &= *levels - 1;
+			number = realtime.lists[level & (REALTIME_LEVELS - 1)].first;
+		}
+		if (may_use(number, cpu))
+			return number;
+		number = slot_at(number)->next;
+	}
+	return NOBODY;
+}
+
+/* The real-time task that `cpu` runs next, if it goes before `before`; else NOBODY. */
 static __always_inline u32 take_realtime(u32 cpu, u32 before)
 {
 	struct slot *s = slot_at(before);
-	u32 number = NOBODY;
-	u32 level;
-	s32 i;
+	u32 number;
 
 	bpf_spin_lock(&realtime_lock.lock);
-	if (realtime_waits()) {
-		level = realtime.high ? 64 + highest_bit(realtime.high) : highest_bit(realtime.low);
-		level &= REALTIME_LEVELS - 1;
-		number = realtime.lists[level].first;
-		for_range(i, 0, REALTIME_LOOKS) {
-			if (number == NOBODY || may_use(number, cpu))
-				break;
-			number = slot_at(number)->next;
-		}
-		if (before && s->rt.policy &&
-		    (realtime_level(s) > level || (realtime_level(s) == level && !s->behind)))
-			number = NOBODY;
-		if (number != NOBODY && may_use(number, cpu))
-			unlink_realtime(number);
-		else
+	number = find_realtime(cpu);
+	if (number != NOBODY && before) {
+		u32 rank = realtime_rank(slot_at(number));
+
+		if (realtime_rank(s) > rank || (realtime_rank(s) == rank && !s->behind))
 			number = NOBODY;
 	}
+	if (number != NOBODY)
+		unlink_realtime(number);
 	bpf_spin_unlock(&realtime_lock.lock);
 	return number;
 }
@@ -114,11 +109,11 @@ static __always_inline u32 take_realtime(u32 cpu, u32 before)
 /* Every CPU that runs something lesser looks at once. */
 static __always_inline void broadcast(u32 number)
 {
-	u32 priority = realtime_level(slot_at(number)) + 1;
+	u32 rank = realtime_rank(slot_at(number));
 	s32 cpu;
 
 	for_range(cpu, 0, nr_cpus)
-		if (runqueue_at(cpu)->curr_realtime < priority && may_use(number, cpu))
+		if (runqueue_at(cpu)->curr_realtime < rank && may_use(number, cpu))
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 

@@ -91,7 +91,7 @@ struct runqueue {
 	/* The CPU's own: who runs, and when it balances next. */
 	u32 curr LINE;
 	u32 curr_level;
-	/* A real-time task's priority and one more; 0 where none runs. */
+	/* A real-time task's rank; 0 where none runs. */
 	u32 curr_realtime;
 	bool offline;
 	u64 next_push;

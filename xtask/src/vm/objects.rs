@@ -14,7 +14,13 @@ pub(super) struct BpfObject {
 
 /// Settings that make an object run other code. A verifier never looks at what the settings of the
 /// object at hand leave out.
-const SETTINGS: &[(&str, &str, u64)] = &[("fifo", "fifo", 1), ("wasteful", "follow_waker", 0)];
+const SETTINGS: &[(&str, &str, u64)] = &[
+    ("fifo", "fifo", 1),
+    ("goodness", "squeeze", 1),
+    ("o1", "balance", 0),
+    ("o1", "global_queue", 1),
+    ("wasteful", "follow_waker", 0),
+];
 
 /// The schedulers, and the objects that are wrong on purpose.
 pub(super) fn compile() -> Result<Vec<BpfObject>, Failure> {

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* goodness, third: its two decisions, schedule() and reschedule_idle(). Both look at everything. */
+#ifndef GOODNESS_SCHEDULE_H
+#define GOODNESS_SCHEDULE_H
+
+#include "list.h"
+
+struct choice {
+	u32 number;
+	s32 weight;
+};
+
+/*
+ * The best of `prev`, if it goes on, and all who wait: among equals `prev`, or, where its turn is over, the
+ * first in line. The lock is held.
+ */
+static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
+{
+	struct choice best = { NOBODY, NO_WEIGHT };
+	bool gives_way = slot_at(prev)->leaving != OUTWEIGHED;
+	u32 number = first;
+	s32 i;
+
+	if (prev != NOBODY) {
+		struct slot *s = slot_at(prev);
+
+		best.number = prev;
+		best.weight = goodness(s, cpu, mm);
+		s->weightless = false;
+	}
+	for_range(i, 0, SLOTS) {
+		struct slot *s = slot_at(number);
+
+		if (number == NOBODY)
+			break;
+		if (may_use(number, s, cpu)) {
+			s32 weight = goodness(s, cpu, mm);
+
+			if (weight > best.weight || (gives_way && weight == best.weight && best.number == prev)) {
+				best.weight = weight;
+				best.number = number;
+			}
+		}
+		number = s->next;
+	}
+	return best;
+}
+
+/* Has a task that runs on another CPU time left? */
+static __always_inline bool time_left_elsewhere(u32 cpu)
+{
+	s32 i;
+
+	for_range(i, 0, nr_cpus) {
+		u32 curr = cpu_at(i)->curr;
+
+		if (i != cpu && curr != NOBODY && slot_at(curr)->counter)
+			return true;
+	}
+	return false;
+}
+
+/* Tells every idle CPU that there are tasks with time again. */
+static __always_inline void end_squeeze(void)
+{
+	s32 i;
+
+	for_range(i, 0, nr_cpus)
+		if (cpu_at(i)->curr == NOBODY)
+			scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
+}
+
+/* schedule(): whom `cpu` runs now; a waiting task is taken off the list. */
+static __always_inline u32 choose(u32 cpu, u32 prev)
+{
+	struct cpu *here = cpu_at(cpu);
+	struct choice best;
+
+	bpf_spin_lock(&runqueue_lock.lock);
+	best = best_of_all(prev, cpu, here->mm);
+	if (best.weight == 0) {
+		if (squeeze && time_left_elsewhere(cpu)) {
+			here->curr = NOBODY;
+			bpf_spin_unlock(&runqueue_lock.lock);
+			return NOBODY;
+		}
+		bpf_spin_unlock(&runqueue_lock.lock);
+		recalculate();
+		if (squeeze)
+			end_squeeze();
+		bpf_spin_lock(&runqueue_lock.lock);
+		best = best_of_all(prev, cpu, here->mm);
+	}
+	if (best.number != NOBODY && best.number != prev)
+		unlink(best.number);
+	here->curr = best.number;
+	bpf_spin_unlock(&runqueue_lock.lock);
+	return best.number;
+}
+
+/* What reschedule_idle() decides: a CPU, and whether it idles. */
+struct target {
+	s32 cpu;
+	bool is_idle;
+};
+
+/* reschedule_idle(): where the task, which now waits, should run at once; the lock is held. */
+static __always_inline struct target reschedule_idle(u32 number)
+{
+	struct slot *s = slot_at(number);
+	struct target target = { -1, false };
+	u64 oldest = ~0ULL;
+	s32 most = 0;
+	s32 i;
+
+	if (cpu_at(s->cpu)->curr == NOBODY && !cpu_at(s->cpu)->offline && may_use(number, s, s->cpu)) {
+		target.cpu = s->cpu;
+		target.is_idle = true;
+		return target;
+	}
+	for_range(i, 0, nr_cpus) {
+		struct cpu *there = cpu_at(i);
+		u32 curr = there->curr;
+
+		if (there->offline || !may_use(number, s, i))
+			continue;
+		if (curr == NOBODY) {
+			if (there->idle_since < oldest) {
+				oldest = there->idle_since;
+				target.cpu = i;
+				target.is_idle = true;
+			}
+		} else if (!target.is_idle) {
+			s32 more = goodness(s, i, there->mm) - goodness(slot_at(curr), i, there->mm);
+
+			if (more > most) {
+				most = more;
+				target.cpu = i;
+			}
+		}
+	}
+	return target;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* goodness, first: what it keeps of a task and of a CPU, and the one list. */
+#ifndef GOODNESS_TYPES_H
+#define GOODNESS_TYPES_H
+
+#include "hints.h"
+
+/* How a task leaves its CPU, if not asleep. */
+enum leaving {
+	OUTWEIGHED,
+	TURN_OVER,
+	YIELDING,
+};
+
+/* What a decision needs of a task: one cache line. */
+struct slot {
+	/* The list; both are NOBODY at its ends. */
+	u32 next;
+	u32 prev;
+	s32 pid;
+	/* Ticks left. */
+	s32 counter;
+	s32 nice;
+	/* The CPU it ran on last. */
+	u32 cpu;
+	/* Whose memory it uses; 0 for a kernel thread. */
+	u64 mm;
+	struct hint rt;
+	/* enum leaving. */
+	u8 leaving;
+	bool linked;
+	/* It may use all CPUs. */
+	bool everywhere;
+	/* It weighs nothing, once. */
+	bool weightless;
+	/* The CPUs that it may use went offline while it waited. */
+	bool homeless;
+} __attribute__((aligned(64)));
+
+#include "slots.h"
+
+#define TICK_NS (10 * MSEC_NS)
+#define PROC_CHANGE_PENALTY 15
+#define MAX_COUNTER 20
+#define REALTIME_WEIGHT 1000
+/* Less than any weight: nobody. */
+#define NO_WEIGHT (-1000)
+
+/*
+ * The squeeze that o1's announcement accuses this scheduler of: counters are made anew only when no running task of
+ * any CPU has time left either, and until then CPUs idle. The code of 2.4 looks at waiting tasks alone.
+ */
+const volatile bool squeeze = false;
+
+/* What every CPU's line tells. */
+struct cpu {
+	/* Who runs here; NOBODY where it idles. */
+	u32 curr;
+	/* Whose memory is loaded; an idle CPU keeps it. */
+	u64 mm;
+	u64 idle_since;
+	bool offline;
+	/* The last 10 ms that a tick was counted for. */
+	u64 tick;
+} LINE;
+
+static struct cpu cpus[MAX_CPUS] LINE;
+
+/* runqueue_lock, and what it protects. */
+static LOCK(runqueue_lock);
+static u32 first LINE;
+static u32 last;
+static u32 nr_waiting;
+
+static __always_inline struct cpu *cpu_at(u32 cpu)
+{
+	return &cpus[cpu & (MAX_CPUS - 1)];
+}
+
+#endif
