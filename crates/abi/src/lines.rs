@@ -43,6 +43,7 @@ impl Transfers {
     }
 
     /// Picoseconds for `to` to get a line last written by `from`; 0 for the same CPU.
+    #[inline]
     pub fn between_ps(&self, from: CpuId, to: CpuId) -> u64 {
         let c = &self.costs;
         match self.topology.distance(from, to) {
@@ -55,6 +56,7 @@ impl Transfers {
     }
 
     /// Picoseconds for a line that no CPU has touched.
+    #[inline]
     pub fn memory_ps(&self) -> u64 {
         self.costs.memory_ps
     }
@@ -88,6 +90,7 @@ impl Transfers {
         price
     }
 
+    #[inline]
     fn fetch_ps(&self, line: &Line, cpu: CpuId) -> u64 {
         match line.holders {
             0 => self.memory_ps(),
@@ -97,6 +100,7 @@ impl Transfers {
 
     /// A write must also take the line from every other holder; the farthest decides, and the
     /// last writer stands for it unless that is `cpu` itself.
+    #[inline]
     fn claim_ps(&self, line: &Line, cpu: CpuId) -> u64 {
         let writer = CpuId(u32::from(line.writer));
         if line.holders == 0 || writer != cpu {

@@ -68,6 +68,7 @@ impl Topology {
     }
 
     /// How many CPUs there are.
+    #[inline]
     pub fn cpus(&self) -> u32 {
         self.places.len() as u32
     }
@@ -89,6 +90,7 @@ impl Topology {
     }
 
     /// Hops between two nodes; 0 for the same.
+    #[inline]
     pub fn hops(&self, a: NodeId, b: NodeId) -> u8 {
         self.hops[a.index()][b.index()]
     }

@@ -125,6 +125,7 @@ impl Kernel {
     /// Tries to take `rq`'s lock for `c`. Where it is held by a CPU that is held up itself, `c`
     /// gets in line and this says no: its present frame must be pushed again, and is run once
     /// the lock is free. The wait for a lock that is known to become free is charged.
+    #[inline]
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
         let me = &self.cpus.me;
         let now = me.clock + Span::from_ns(me.spent_ps / 1000);
@@ -151,6 +152,7 @@ impl Kernel {
     }
 
     /// Takes a queue's lock for as long as linking a task takes; returns the price.
+    #[inline]
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) -> u64 {
         let me = &self.cpus.me;
         let now = me.clock + Span::from_ns(me.spent_ps / 1000);
@@ -173,12 +175,14 @@ impl Kernel {
         self.task_base.offset(TASK_STRIDE * (MAX_TASKS + u64::from(cpu.0)))
     }
 
+    #[inline]
     pub(crate) fn waited_for(&mut self, c: CpuId, lock: Lock, waited: Span) {
         self.counters.lock_wait += waited;
         self.tell(Class::COSTS, c, What::LockWait { lock, waited });
     }
 
     /// Gives `rq`'s lock back at `c`'s clock, to the first in line if there is one.
+    #[inline]
     pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
         let at = self.cpus.me.clock;
         let test_and_set = self.machine.costs.lock_per_waiter_ns;
@@ -199,6 +203,7 @@ impl Kernel {
     }
 
     /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).
+    #[inline]
     pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
         let from = &self.cpus.me;
         let at = from.clock + Span::from_ns(from.spent_ps / 1000);
@@ -222,6 +227,7 @@ impl Kernel {
     }
 
     /// Interrupts `c` at `at`, or as soon as it leaves the kernel.
+    #[inline]
     pub(crate) fn interrupt(&mut self, c: CpuId, at: Instant, irq: Irq) {
         let cpu = self.cpu(c);
         cpu.inbox.push_back(irq);

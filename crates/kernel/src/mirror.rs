@@ -70,6 +70,7 @@ impl Kernel {
         write_mask(world, t.ea.offset(field::CPUS_MASK), t.cpus.words());
     }
 
+    #[inline]
     pub(crate) fn mirror_cpu<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         world.put(t.ea.offset(field::THREAD_INFO_CPU), &t.cpu.0.to_le_bytes());
@@ -77,6 +78,7 @@ impl Kernel {
     }
 
     /// `p->scx.flags`.
+    #[inline]
     pub(crate) fn mirror_flags<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         let at = t.ea.offset(field::SCX_FLAGS);
@@ -98,6 +100,7 @@ impl Kernel {
         world.put(at, &flags.to_le_bytes());
     }
 
+    #[inline]
     pub(crate) fn mirror_runnable_at<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         let jiffies = t.runnable_at.as_ns() / JIFFY_NS;

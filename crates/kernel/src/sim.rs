@@ -100,15 +100,20 @@ impl<E: Engine> Sim<E> {
         &mut self.vm
     }
 
+    /// Lets `c` do what is due at `at`, and whatever it has to do next as long as nobody else
+    /// comes first.
     fn run_cpu(&mut self, c: CpuId, at: Instant) {
         self.k.cpus.run(c);
-        let cpu = self.k.me();
-        debug_assert!(!cpu.parked, "a CPU in line for a lock has no event");
-        if cpu.in_user {
-            cpu.clock = cpu.clock.max(at);
-            self.enter_kernel(c, at);
+        let mut next = Some(at);
+        while let Some(at) = next {
+            let cpu = self.k.me();
+            debug_assert!(!cpu.parked, "a CPU in line for a lock has no event");
+            if cpu.in_user {
+                cpu.clock = cpu.clock.max(at);
+                self.enter_kernel(c, at);
+            }
+            next = self.run_frames(c);
         }
-        self.run_frames(c);
     }
 
     /// From user mode or idle into the kernel: why?
@@ -136,8 +141,10 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Goes on with what `c` has to do in the kernel, until it is done, held up by an earlier
-    /// event elsewhere, or in line for a lock.
-    fn run_frames(&mut self, c: CpuId) {
+    /// event elsewhere, or in line for a lock. Tells when `c` is due next, where that is before
+    /// anything else and thus need not go through the queue.
+    #[inline]
+    fn run_frames(&mut self, c: CpuId) -> Option<Instant> {
         while self.k.comes_next() {
             let cpu = self.k.me();
             if !cpu.farewells.is_empty() {
@@ -149,6 +156,7 @@ impl<E: Engine> Sim<E> {
             }
         }
         self.hold_up(c);
+        None
     }
 
     /// Goes straight on with `step`, which is what `frame` stands for, where the loop would come
@@ -219,16 +227,18 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// Back to user mode or idle: the next event is whatever comes first.
-    fn leave_kernel(&mut self, c: CpuId) {
+    /// Back to user mode or idle: the next event is whatever comes first. Where that is before
+    /// anybody else's, it is told instead of queued.
+    fn leave_kernel(&mut self, c: CpuId) -> Option<Instant> {
         self.k.start_working(c);
         let cpu = self.k.me();
         cpu.in_user = true;
         let at = cpu.tick_at.min(cpu.work_done_at);
-        match at {
-            Instant::NEVER => self.k.queue.clear_cpu(c),
-            at => self.k.queue.set_cpu(c, at),
+        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.scx.is_gone() {
+            return Some(at);
         }
+        self.k.queue.set_cpu(c, at);
+        None
     }
 
     /// Starts a callback of the scheduler, if it has this one; the frame for what follows must
@@ -332,6 +342,7 @@ impl Kernel {
     }
 
     /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
+    #[inline]
     fn has_left(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].member == crate::task::Member::No
     }
@@ -422,12 +433,14 @@ impl Kernel {
     }
 
     /// A timer of the queue is due: its owner's CPU is interrupted.
+    #[inline]
     fn timer_fires(&mut self, timer: u32, at: Instant) {
         self.now = self.now.max(at);
         let (c, irq) = self.owner_of_timer(timer);
         self.interrupt(c, at, irq);
     }
 
+    #[inline]
     fn owner_of_timer(&self, timer: u32) -> (CpuId, Irq) {
         use crate::setup::timer_number as number;
         match timer {

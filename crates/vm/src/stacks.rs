@@ -48,44 +48,45 @@ fn slot_of(level: Ea, cpu: CpuId) -> Ea {
 
 /// Every CPU's slots.
 pub(crate) struct Stacks {
-    cpus: u32,
-    /// Per depth the first CPU's slot, and which CPUs have used theirs.
-    levels: Vec<(Ea, Vec<bool>)>,
+    /// Per depth the first CPU's slot.
+    levels: Vec<Ea>,
+    /// Per CPU the slots that it has used, by depth.
+    used: Vec<Vec<Slot>>,
 }
 
 impl Stacks {
     /// Room for one callback a CPU; nothing when the world is full.
     pub(crate) fn new(world: &mut VmWorld, cpus: u32) -> Option<Self> {
-        let mut stacks = Self { cpus, levels: Vec::new() };
+        let mut stacks = Self { levels: Vec::new(), used: vec![Vec::new(); cpus as usize] };
         stacks.grow(world)?;
         Some(stacks)
     }
 
     fn grow(&mut self, world: &mut VmWorld) -> Option<()> {
-        let level = world.reserve(SLOT_BYTES * u64::from(self.cpus))?;
-        self.levels.push((level, vec![false; self.cpus as usize]));
+        let level = world.reserve(SLOT_BYTES * self.used.len() as u64)?;
+        self.levels.push(level);
         Some(())
     }
 
     /// The CPU's slot at a nesting depth; nothing when the world is full.
     #[inline]
     pub(crate) fn slot(&mut self, world: &mut VmWorld, cpu: CpuId, depth: usize) -> Option<Slot> {
-        match self.levels.get(depth) {
-            Some((level, used)) if used[cpu.index()] => Some(Slot { stack: slot_of(*level, cpu) }),
-            _ => self.first_slot(world, cpu, depth),
+        match self.used[cpu.index()].get(depth) {
+            Some(slot) => Some(*slot),
+            None => self.next_slot(world, cpu, depth),
         }
     }
 
+    /// The first slot at a depth that the CPU has not been at; it has been at the one before.
     #[cold]
-    fn first_slot(&mut self, world: &mut VmWorld, cpu: CpuId, depth: usize) -> Option<Slot> {
+    fn next_slot(&mut self, world: &mut VmWorld, cpu: CpuId, depth: usize) -> Option<Slot> {
         while depth >= self.levels.len() {
             self.grow(world)?;
         }
-        let (level, used) = &mut self.levels[depth];
-        used[cpu.index()] = true;
-        let stack = slot_of(*level, cpu);
+        let slot = Slot { stack: slot_of(self.levels[depth], cpu) };
         // The CPU holds its own stack from the start, so that it costs no transfer.
-        world.touch_ps(stack, SLOT_BYTES, cpu, true);
-        Some(Slot { stack })
+        world.touch_ps(slot.stack, SLOT_BYTES, cpu, true);
+        self.used[cpu.index()].push(slot);
+        Some(slot)
     }
 }

@@ -71,7 +71,7 @@ pub trait Linker<W> {
 pub struct Vm {
     // Fibers first: they point into the rest, though dropping them runs none of their code.
     fibers: Vec<Fiber>,
-    /// Fibers without a job, the one used last on top.
+    /// Fibers without a job, the one used last on top; it stays there while it runs.
     idle: Vec<u32>,
     /// Per CPU its suspended activations, the innermost last.
     suspended: Vec<Vec<u32>>,
@@ -150,11 +150,11 @@ impl Vm {
         }
     }
 
-    /// A fiber without a job.
+    /// A fiber without a job, which stays the last of those.
     #[inline]
-    fn take_fiber(&mut self) -> u32 {
-        match self.idle.pop() {
-            Some(fiber) => fiber,
+    fn idle_fiber(&mut self) -> u32 {
+        match self.idle.last() {
+            Some(&fiber) => fiber,
             None => self.new_fiber(),
         }
     }
@@ -203,14 +203,17 @@ impl Vm {
         };
         let fiber = Fiber::new(context).expect("the process has memory for one more stack");
         self.fibers.push(fiber);
-        self.fibers.len() as u32 - 1
+        let number = self.fibers.len() as u32 - 1;
+        self.idle.push(number);
+        number
     }
 
     /// Runs a job on a fiber of its own.
     #[inline(always)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, slot: Slot, job: Job) -> Progress {
-        let fiber = self.take_fiber();
-        let context = self.fibers[fiber as usize].context();
+        let number = self.idle_fiber();
+        let fiber = &mut self.fibers[number as usize];
+        let context = fiber.context();
         context.insns = 0;
         context.stall_ps = 0;
         context.loops_left = MAX_MAY_GOTO;
@@ -219,39 +222,22 @@ impl Vm {
         context.scratch = slot.scratch();
         context.again = false;
         context.job = job;
-        self.enter(host, cpu, fiber)
-    }
-
-    /// Enters a fiber and tells how far it came.
-    #[inline(always)]
-    fn enter<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, fiber: u32) -> Progress {
-        let world = &raw mut self.world;
-        let f = &mut self.fibers[fiber as usize];
-        let context = f.context();
-        context.world = world;
-        context.host = ptr::from_mut(host).cast();
-        context.host_call = Some(calls::host_call::<H>);
-        context.host_try = Some(calls::host_try::<H>);
-        context.refresh();
-        let signal = f.enter();
-        if signal == Signal::Done {
-            let context = f.context();
-            let (value, usage) = (context.value, context.usage());
-            self.idle.push(fiber);
-            return Progress::Done { value, usage };
+        match enter(fiber, host, &mut self.world) {
+            Signal::Done => done(fiber),
+            Signal::Suspended => {
+                self.idle.pop();
+                self.suspended[cpu.index()].push(number);
+                Progress::Suspended
+            }
+            Signal::Failed | Signal::Panicked => self.broken(number),
         }
-        self.left_otherwise(signal, cpu, fiber)
     }
 
+    /// A job was stopped, or the host panicked.
     #[cold]
-    fn left_otherwise(&mut self, signal: Signal, cpu: CpuId, fiber: u32) -> Progress {
-        if signal == Signal::Suspended {
-            self.suspended[cpu.index()].push(fiber);
-            return Progress::Suspended;
-        }
+    fn broken(&mut self, fiber: u32) -> Progress {
         let f = &mut self.fibers[fiber as usize];
         f.reset();
-        self.idle.push(fiber);
         let context = f.context();
         if let Some(panic) = context.panic.take() {
             std::panic::resume_unwind(panic);
@@ -322,9 +308,36 @@ impl Engine for Vm {
 
     #[inline]
     fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
-        let fiber = self.suspended[cpu.index()].pop().expect("a callback of this CPU is suspended");
-        self.enter(host, cpu, fiber)
+        let suspended = &mut self.suspended[cpu.index()];
+        let number = *suspended.last().expect("a callback of this CPU is suspended");
+        let fiber = &mut self.fibers[number as usize];
+        let signal = enter(fiber, host, &mut self.world);
+        if signal == Signal::Suspended {
+            return Progress::Suspended;
+        }
+        suspended.pop();
+        self.idle.push(number);
+        if signal == Signal::Done { done(fiber) } else { self.broken(number) }
     }
+}
+
+/// Enters a fiber on behalf of `host` and tells why it was left.
+#[inline(always)]
+fn enter<H: Host<VmWorld>>(fiber: &mut Fiber, host: &mut H, world: &mut VmWorld) -> Signal {
+    let context = fiber.context();
+    context.world = ptr::from_mut(world);
+    context.host = ptr::from_mut(host).cast();
+    context.host_call = Some(calls::host_call::<H>);
+    context.host_try = Some(calls::host_try::<H>);
+    context.refresh();
+    fiber.enter()
+}
+
+/// What the job that a fiber has done comes to.
+#[inline(always)]
+fn done(fiber: &mut Fiber) -> Progress {
+    let context = fiber.context();
+    Progress::Done { value: context.value, usage: context.usage() }
 }
 
 /// Per site the number of what is called there.

@@ -41,6 +41,7 @@ impl Kernel {
     }
 
     /// A CPU that the machine has; else an error (`ops_cpu_valid()`).
+    #[inline]
     fn cpu_arg(&mut self, c: CpuId, cpu: u64) -> Option<CpuId> {
         let cpu = cpu as i32;
         let found = u32::try_from(cpu).ok().filter(|&n| (n as usize) < self.cpus.len()).map(CpuId);

@@ -63,7 +63,7 @@ impl Kernel {
                 let found = self.idle.any_and_distribute(c, &x, &y);
                 self.cpu_or_none(found).into()
             }
-            _ => Served::Forbidden(format!("{}() is not served", f.name())),
+            _ => Served::forbidden(format!("{}() is not served", f.name())),
         }
     }
 

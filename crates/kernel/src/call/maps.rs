@@ -49,5 +49,5 @@ impl Kernel {
 }
 
 fn not_a_map(f: F, handle: u64) -> Served {
-    Served::Forbidden(format!("{}() was given {handle:#x}, which is no map", f.name()))
+    Served::forbidden(format!("{}() was given {handle:#x}, which is no map", f.name()))
 }

@@ -29,8 +29,15 @@ pub(super) enum Served {
     Value(u64),
     /// The call must be made again once the CPU's clock has moved on by this many nanoseconds.
     Later(u64),
-    /// The program may not do that.
-    Forbidden(String),
+    /// The program may not do that. Boxed, so that an answer fits in two registers.
+    Forbidden(Box<FaultKind>),
+}
+
+impl Served {
+    #[cold]
+    fn forbidden(why: String) -> Self {
+        Self::Forbidden(Box::new(FaultKind::BadCall(why)))
+    }
 }
 
 impl From<u64> for Served {
@@ -48,8 +55,7 @@ impl<W: World> Host<W> for Kernel {
     #[inline]
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply {
         let c = site.cpu;
-        let (Some(&f), Some(&terms)) = (table::ALL.get(func.0 as usize), self.terms.get(func.0 as usize))
-        else {
+        let Some(&terms) = self.terms.get(func.0 as usize) else {
             return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
         };
         let insn_ps = self.machine.costs.insn_ps;
@@ -74,10 +80,10 @@ impl<W: World> Host<W> for Kernel {
         }
         let is_timer = callback.is_timer;
         if !terms.allows(op, is_timer) {
-            return Reply::Stop(FaultKind::BadCall(misplaced(f, op, is_timer)));
+            return Reply::Stop(FaultKind::BadCall(misplaced(terms.f, op, is_timer)));
         }
         cpu.spent_ps += terms.cost_ps;
-        let served = self.serve(site.world, c, f, args);
+        let served = self.serve(site.world, c, terms.f, &args);
         self.reply(served)
     }
 }
@@ -106,11 +112,12 @@ impl Kernel {
                 cpu.clock += Span::from_ns(ns);
                 Reply::Suspend
             }
-            Served::Forbidden(why) => Reply::Stop(FaultKind::BadCall(why)),
+            Served::Forbidden(why) => Reply::Stop(*why),
         }
     }
 
-    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, args: &[u64; 5]) -> Served {
+        let a = *args;
         match f {
             F::MapLookup
             | F::MapLookupPercpu

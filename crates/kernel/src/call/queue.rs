@@ -39,7 +39,7 @@ impl Kernel {
             }
             F::DsqNrQueued => self.nr_queued(c, DsqId(a[0])).into(),
             F::DsqPeek => self.peek(c, DsqId(a[0])).into(),
-            _ => Served::Forbidden(format!("{}() is not served", f.name())),
+            _ => Served::forbidden(format!("{}() is not served", f.name())),
         }
     }
 
@@ -113,6 +113,7 @@ impl Kernel {
     }
 
     /// Only the task that the callback is about, and only once (`mark_direct_dispatch()`).
+    #[inline]
     fn mark_direct(&mut self, c: CpuId, task: TaskId, id: DsqId, enq_flags: u64) -> bool {
         let callback = &mut self.me().callback;
         match std::mem::replace(&mut callback.direct_subject, DirectSubject::Spent) {

@@ -46,7 +46,7 @@ impl Kernel {
     pub(super) fn spin_lock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
         let at = self.cpus.me.clock;
         if self.spin_held().is_some() {
-            return Served::Forbidden("bpf_spin_lock() is called with a lock already held".into());
+            return Served::forbidden("bpf_spin_lock() is called with a lock already held".into());
         }
         let stall = w.touch_ps(lock, 4, c, true);
         let (from, waiters) = self.spins.reserve(lock, at);
@@ -64,7 +64,7 @@ impl Kernel {
 
     pub(super) fn spin_unlock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
         if self.spin_held() != Some(lock) {
-            return Served::Forbidden("bpf_spin_unlock() of a lock that is not held".into());
+            return Served::forbidden("bpf_spin_unlock() of a lock that is not held".into());
         }
         let stall = w.touch_ps(lock, 4, c, true);
         self.charge_ps(c, stall);

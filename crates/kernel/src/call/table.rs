@@ -215,6 +215,8 @@ pub fn served() -> impl Iterator<Item = &'static str> {
 /// What must be known of a function at each call of it, worked out once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
+    /// The function itself.
+    pub(super) f: F,
     /// Its price in picoseconds.
     pub(super) cost_ps: u64,
     /// A bit for each callback that may call it, and one for timers.
@@ -234,6 +236,7 @@ impl Terms {
         };
         let timer = if f.from().allows(Op::Tick, true) { TIMER_BIT } else { 0 };
         Self {
+            f,
             cost_ps,
             allowed: bits(&|op| f.from().allows(op, false)) | timer,
             boundary: bits(&|op| f.is_boundary(op)),

@@ -193,6 +193,7 @@ impl Kernel {
 
     /// Arms the next tick of `c`, which has just got a task or ticked. CPUs tick in turn, spread
     /// over the period.
+    #[inline]
     pub(crate) fn arm_tick(&mut self, c: CpuId) {
         let period = self.tick.as_ns();
         let phase = period * u64::from(c.0) / self.cpus.len() as u64;

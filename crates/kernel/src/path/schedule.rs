@@ -51,6 +51,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::Deactivated`].
+    #[inline(always)]
     pub(crate) fn deactivated(&mut self, c: CpuId, task: TaskId) {
         self.k.me().nr_running -= 1;
         let t = self.k.task(task);
@@ -124,6 +125,7 @@ impl<E: Engine> Sim<E> {
         self.k.me().stack.push(next);
     }
 
+    #[inline(always)]
     fn found(&mut self, c: CpuId, next: TaskId) {
         self.k.me().in_balance = false;
         self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
@@ -213,6 +215,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::Scheduled`]: deferred moves, the lock given back, a dead predecessor buried.
+    #[inline(always)]
     pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
         if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
             self.k.me().stack.push(Frame::Reap { task: prev });
@@ -224,6 +227,7 @@ impl<E: Engine> Sim<E> {
 
 impl crate::kernel::Kernel {
     /// `set_next_task()` and `context_switch()`.
+    #[inline]
     pub(crate) fn switch_to(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         let switch_ns = self.machine.costs.context_switch_ns;
         self.charge_ns(c, switch_ns);
@@ -253,6 +257,7 @@ impl crate::kernel::Kernel {
         }
     }
 
+    #[inline]
     fn why_left(&self, prev: TaskId) -> Why {
         if prev.is_idle() {
             return Why::WasIdle;

@@ -49,6 +49,7 @@ impl<E: Engine> Sim<E> {
 
     /// The kernel's own choice: an idle CPU, to whose local queue the task then goes directly;
     /// else where it was.
+    #[inline]
     fn default_cpu(&mut self, c: CpuId, task: TaskId, flags: u64, prev: CpuId) -> CpuId {
         match self.k.select_cpu_dfl(c, task, prev, flags) {
             Some(idle) => {
@@ -76,6 +77,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// The choice is made; where it isn't allowed the kernel falls back on its own.
+    #[inline(always)]
     fn place(&mut self, c: CpuId, task: TaskId, chosen: CpuId, flags: u64, waker: TaskId, by: Chooser) {
         let (target, by) = match self.k.may_use(task, chosen) {
             true => (chosen, by),
@@ -89,6 +91,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::WakeLock`].
+    #[inline(always)]
     pub(crate) fn wake_lock(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         if !self.k.lock_rq(c, target) {
             return self.k.me().stack.push(Frame::WakeLock { task, target, flags, waker });
@@ -125,6 +128,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// `enqueue_task_scx()` up to `ops.runnable`.
+    #[inline(always)]
     pub(crate) fn begin_enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
         let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
         self.k.set_runnable(self.vm.world(), task);

@@ -13,6 +13,7 @@ use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {
     /// `c` leaves user mode at `at`: what has its task got done?
+    #[inline]
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
         let cpu = &self.cpus[c];
         if cpu.curr.is_idle() {
@@ -32,6 +33,7 @@ impl Kernel {
     }
 
     /// `c` goes back to user mode: when will its task's work be done?
+    #[inline]
     pub(crate) fn start_working(&mut self, c: CpuId) {
         self.set_busy(c);
         let cpu = &self.cpus.me;
@@ -54,6 +56,7 @@ impl Kernel {
     }
 
     /// Works out the speed of `c` from its siblings, and theirs from it.
+    #[inline]
     fn set_busy(&mut self, c: CpuId) {
         if self.cpus.me.siblings.is_empty() {
             return;

@@ -10,6 +10,7 @@ use keel_trace::{Class, What};
 
 impl Kernel {
     /// Does the moves that `rq` owes.
+    #[inline]
     pub(crate) fn run_deferred<W: World>(&mut self, world: &mut W, c: CpuId, rq: CpuId) {
         while let Some(task) = self.cpu(rq).deferred.pop_front() {
             let t = self.task(task);

@@ -66,6 +66,7 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
+    #[inline]
     fn way_of(&self, task: TaskId) -> Way {
         let t = &self.tasks[task];
         if !self.cpus[t.cpu].online || self.scx.bypassing {
@@ -110,6 +111,7 @@ impl Kernel {
     }
 
     /// The CPU whose local queue `id` means, seen from `rq`.
+    #[inline]
     pub(crate) fn local_target(&self, id: DsqId, rq: CpuId) -> Option<CpuId> {
         match id {
             dsq::LOCAL => Some(rq),
@@ -119,6 +121,7 @@ impl Kernel {
 
     /// The global or user queue with this id; where there is none that is an error, and the
     /// global one serves (`find_dsq_for_dispatch()`).
+    #[inline]
     pub(crate) fn find_queue(&mut self, c: CpuId, id: DsqId, task: TaskId) -> super::queues::QueueId {
         let node = self.machine.topology.place(self.tasks[task].cpu).node;
         if id == dsq::GLOBAL {

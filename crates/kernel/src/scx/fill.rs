@@ -17,6 +17,7 @@ impl Kernel {
     }
 
     /// Moves a task from the node's global queue to `c`'s local one.
+    #[inline]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         let queue = self.queues.global(self.machine.topology.place(c).node);
         !self.queues.table.queue(queue).is_empty() && self.consume(world, c, queue)
@@ -40,6 +41,7 @@ impl Kernel {
 
     /// What `ops.dispatch` has buffered takes effect (`flush_dispatch_buf()`). Says no where a task
     /// is just being given to the scheduler by another CPU, which must be waited for.
+    #[inline]
     pub(crate) fn flush_dispatch<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         while let Some(&insert) = self.cpus.me.dispatch.inserts.first() {
             if !self.finish_dispatch(world, c, insert) {
@@ -54,6 +56,7 @@ impl Kernel {
 
     /// `finish_dispatch()`: a task that is no longer the scheduler's, or was given to it anew
     /// since, is left alone.
+    #[inline]
     fn finish_dispatch<W: World>(&mut self, world: &mut W, c: CpuId, insert: Buffered) -> bool {
         let Buffered { task, stay, dsq, enq_flags } = insert;
         match self.tasks[task].ops_state {

@@ -7,6 +7,7 @@ use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
     /// Marks `c` idle or busy, where the kernel keeps track (`update_builtin_idle()`).
+    #[inline]
     pub(crate) fn set_idle<W: World>(&mut self, world: &mut W, c: CpuId, idle: bool) {
         if !self.scx.tracks_idle {
             return;
@@ -18,6 +19,7 @@ impl Kernel {
     }
 
     /// Writes the masks to where BPF reads them, if it does.
+    #[inline]
     pub(crate) fn show_idle<W: World>(&self, world: &mut W) {
         let Some((cpus, cores)) = self.scx.idle_masks else { return };
         write_mask(world, cpus, self.idle.cpu_words());
@@ -25,6 +27,7 @@ impl Kernel {
     }
 
     /// The kernel's default choice for `task`, which is taken; `c` is the waker's CPU.
+    #[inline]
     pub(crate) fn select_cpu_dfl(
         &mut self,
         c: CpuId,
@@ -70,6 +73,7 @@ impl Kernel {
     }
 
     /// May `task` use `cpu` now?
+    #[inline]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
         self.tasks[task].allows(cpu) && self.cpus[cpu].online
     }

@@ -13,6 +13,7 @@ use keel_trace::{Class, What};
 
 impl Kernel {
     /// Puts `task` into the local queue of `rq`; `c` is the CPU that does it.
+    #[inline]
     pub(crate) fn insert_local<W: World>(
         &mut self,
         world: &mut W,
@@ -73,6 +74,7 @@ impl Kernel {
     }
 
     /// `local_dsq_post_enq()`: whoever runs there now may have to go.
+    #[inline]
     fn after_local_insert<W: World>(
         &mut self,
         world: &mut W,
@@ -95,6 +97,7 @@ impl Kernel {
     }
 
     /// The scheduler's hands are off `task`: it is owed an `ops.dequeue` with `flags`.
+    #[inline]
     pub(crate) fn leave_custody(&mut self, task: TaskId, flags: u64) {
         let was = std::mem::take(&mut self.task(task).in_custody);
         if was && self.has(Op::Dequeue) {
@@ -103,6 +106,7 @@ impl Kernel {
     }
 
     /// Takes `task` out of the queue it is in, if any (`dispatch_dequeue()`).
+    #[inline]
     pub(crate) fn leave_queue(&mut self, task: TaskId) -> Option<QueueId> {
         self.task(task).queue = None;
         let queue = self.queues.table.remove(task)?;
@@ -116,6 +120,7 @@ impl Kernel {
 
     /// The price of the queue's lines and of its lock where it has one of its own: a local queue
     /// is under its runqueue's.
+    #[inline]
     pub(crate) fn charge_queue(&mut self, c: CpuId, queue: QueueId) {
         let mut ps = self.lines.write_queue_ps(queue, c);
         if !matches!(self.queues.kind(queue), QueueKind::Local(_)) {

@@ -11,6 +11,7 @@ use keel_trace::{Class, What};
 
 impl Kernel {
     /// Notes a kick for when `c` has left the scheduler's hands (`scx_kick_cpu()`).
+    #[inline]
     pub(crate) fn note_kick(&mut self, target: CpuId, flags: u64) {
         if self.scx.bypassing {
             return;

@@ -56,6 +56,7 @@ impl Queues {
     }
 
     /// The CPU of a `LOCAL_ON` id that names one of the machine's.
+    #[inline]
     pub(crate) fn local_on(&self, id: DsqId) -> Option<CpuId> {
         let cpu = (id.0 & dsq::LOCAL_CPU_MASK) as u32;
         (id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON && cpu < self.cpus).then_some(CpuId(cpu))

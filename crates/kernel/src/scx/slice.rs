@@ -36,6 +36,7 @@ impl Kernel {
     }
 
     /// Charges the running task for its time since it was last charged (`update_curr_scx()`).
+    #[inline]
     pub(crate) fn update_curr<W: World>(&mut self, world: &mut W, c: CpuId) {
         debug_assert!(self.cpus.is_running(c), "a CPU charges its own task");
         let (curr, at) = (self.cpus.me.curr, self.cpus.me.clock);

@@ -36,6 +36,7 @@ impl<E: Engine> Sim<E> {
 impl crate::kernel::Kernel {
     /// The task waits for a CPU from now on, unless it has been waiting since before
     /// (`set_task_runnable()`).
+    #[inline]
     pub(crate) fn set_runnable<W: World>(&mut self, world: &mut W, task: TaskId) {
         let now = self.now;
         let t = self.task(task);
@@ -48,6 +49,7 @@ impl crate::kernel::Kernel {
 
     /// It runs, or is not runnable any more; only really running resets its waiting time
     /// (`clr_task_runnable()`).
+    #[inline]
     pub(crate) fn clear_runnable(&mut self, task: TaskId, ran: bool) {
         let t = self.task(task);
         t.watched = false;
