@@ -8,12 +8,13 @@ use keel_abi::{CpuId, Instant};
 
 /// Bits of a key that hold the CPU's number.
 pub(super) const CPU_BITS: u32 = 12;
-/// Bits of an index within a group.
-const LANE_BITS: u32 = 3;
-const LANES: usize = 1 << LANE_BITS;
 /// No event.
 const NEVER: u64 = u64::MAX;
 
+/// Who plays in a group.
+const LANES: usize = 8;
+
+/// The keys of eight CPUs, or the winners of eight groups.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Group([u64; LANES]);
@@ -30,7 +31,7 @@ impl Group {
     /// Sets a lane's key; `before` is the group's winner so far. Gives the winner if it is another.
     #[inline]
     fn replace(&mut self, lane: usize, key: u64, before: u64) -> Option<u64> {
-        let old = std::mem::replace(&mut self.0[lane], key);
+        let old = std::mem::replace(&mut self.0[lane % LANES], key);
         let winner = if key <= before {
             key
         } else if old == before {
@@ -44,26 +45,22 @@ impl Group {
 
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
-    /// The groups of each round: the CPUs' own first, the final last.
-    rounds: Vec<Group>,
-    /// Where each round after the first begins.
-    starts: Vec<u32>,
+    /// The final first, then round by round: those who play in group `n` are the winners of
+    /// groups `8n + 1` to `8n + 8`, or the CPUs themselves.
+    groups: Vec<Group>,
+    /// The CPUs' place, counted as if they were groups.
+    cpus: usize,
     winner: u64,
 }
 
 impl Tournament {
     pub(super) fn new(cpus: u32) -> Self {
-        let mut starts = Vec::new();
-        let (mut total, mut groups) = (0, cpus.div_ceil(LANES as u32).max(1));
-        loop {
-            total += groups;
-            if groups == 1 {
-                break;
-            }
-            starts.push(total);
-            groups = groups.div_ceil(LANES as u32);
+        let (mut total, mut round) = (0, 1);
+        while total == 0 || round < cpus as usize {
+            total += round;
+            round *= LANES;
         }
-        Self { rounds: vec![Group([NEVER; LANES]); total as usize], starts, winner: NEVER }
+        Self { groups: vec![Group([NEVER; LANES]); total], cpus: total, winner: NEVER }
     }
 
     #[inline]
@@ -79,7 +76,8 @@ impl Tournament {
 
     #[inline]
     pub(super) fn at(&self, cpu: CpuId) -> Instant {
-        instant(self.rounds[cpu.index() / LANES].0[cpu.index() % LANES])
+        let place = self.cpus + cpu.index() - 1;
+        instant(self.groups[place / LANES].0[place % LANES])
     }
 
     #[inline]
@@ -95,22 +93,26 @@ impl Tournament {
 
     #[inline]
     fn play(&mut self, cpu: CpuId, key: u64) {
-        if !self.starts.is_empty() {
-            self.play_rounds(cpu, key);
-        } else if let Some(winner) = self.rounds[0].replace(cpu.index() % LANES, key, self.winner) {
-            self.winner = winner;
+        match self.groups.as_mut_slice() {
+            [only] => {
+                if let Some(winner) = only.replace(cpu.index(), key, self.winner) {
+                    self.winner = winner;
+                }
+            }
+            _ => self.play_rounds(cpu, key),
         }
     }
 
     fn play_rounds(&mut self, cpu: CpuId, key: u64) {
-        let (mut key, mut index, mut at) = (key, cpu.index(), cpu.index() >> LANE_BITS);
-        for &start in &self.starts {
-            let above = start as usize + (index >> LANE_BITS >> LANE_BITS);
-            let before = self.rounds[above].0[(index >> LANE_BITS) % LANES];
-            let Some(winner) = self.rounds[at].replace(index % LANES, key, before) else { return };
-            (key, index, at) = (winner, index >> LANE_BITS, above);
+        let (mut key, mut place) = (key, self.cpus + cpu.index() - 1);
+        while place >= LANES {
+            let group = place / LANES;
+            let above = (group - 1) / LANES;
+            let before = self.groups[above].0[(group - 1) % LANES];
+            let Some(winner) = self.groups[group].replace(place, key, before) else { return };
+            (key, place) = (winner, group - 1);
         }
-        if let Some(winner) = self.rounds[at].replace(index % LANES, key, self.winner) {
+        if let Some(winner) = self.groups[0].replace(place, key, self.winner) {
             self.winner = winner;
         }
     }
