@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 
 /// What a span may be: up to a second.
 const NS: RangeInclusive<u64> = 0..=1_000_000_000;
+/// A cache's size in KiB: up to 4 GiB.
+const KB: RangeInclusive<u64> = 0..=4 << 20;
 
 macro_rules! constants {
     ($($(#[doc = $doc:literal])+ $name:ident: $range:expr,)+) => {
@@ -76,4 +78,40 @@ constants! {
     bus_free_cpus: 0..=4096,
     /// What memory-bound work loses by each busy CPU beyond those, in thousandths.
     bus_loss_per_mille: 0..=1000,
+    /// `fork()` of a process, without its pages and its wakeup.
+    fork_process_ns: NS,
+    /// Sharing one page with a child at `fork()`: its page table entry and its count.
+    page_share_ns: NS,
+    /// Giving one page up at exit or exec.
+    page_release_ns: NS,
+    /// A fault on a page that is not there, until it is.
+    page_fault_ns: NS,
+    /// A fault on a page that may only be read, without the copy.
+    write_fault_ns: NS,
+    /// Copying a page that lies in the CPU's own cache.
+    page_copy_ns: NS,
+    /// `execve()`, without the pages that the old program gives up and the new one faults in.
+    exec_ns: NS,
+    /// `waitpid()`: reaping a child.
+    wait_ns: NS,
+    /// A pipe's part of sending or receiving, beside the system call and the copy.
+    pipe_ns: NS,
+    /// A local socket's part of that.
+    unix_ns: NS,
+    /// TCP's part of that over the loopback device.
+    tcp_ns: NS,
+    /// Copying a KiB between a task and the kernel.
+    copy_kb_ns: NS,
+    /// A CPU's first-level data cache in KiB.
+    l1_kb: KB,
+    /// Its second-level cache in KiB; 0 for none.
+    l2_kb: KB,
+    /// The last-level cache that the CPUs of an LLC domain share in KiB; 0 for none.
+    llc_kb: KB,
+    /// Going over a KiB that has to come from the second-level cache.
+    l2_kb_ns: NS,
+    /// Going over a KiB that has to come from the shared cache.
+    llc_kb_ns: NS,
+    /// Going over a KiB that has to come from memory.
+    memory_kb_ns: NS,
 }
