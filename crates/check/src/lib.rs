@@ -18,8 +18,10 @@ pub mod figures;
 pub mod finding;
 pub mod histogram;
 pub mod judge;
+pub mod measure;
 pub mod starvation;
 pub mod waste;
+pub mod window;
 
 mod cpus;
 mod matching;
@@ -33,5 +35,7 @@ pub use figures::{Costs, Delay, Figures, Summary, TaskFigures};
 pub use finding::{Finding, Kind, escape};
 pub use histogram::Histogram;
 pub use judge::{Judge, Judgement};
+pub use measure::Measure;
 pub use starvation::Starvation;
 pub use waste::{Observer, Verdict, WastedCores};
+pub use window::{Measured, Window};

@@ -1,0 +1,119 @@
+//! The measures that experiments compare: what benchmarks print, from a window's figures.
+
+use crate::window::Measured;
+use keel_abi::Span;
+
+macro_rules! measures {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $unit:literal;)+) => {
+        /// What a benchmark measures.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Measure {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Measure {
+            /// Every measure.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its name in experiment files.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What its values are, as shown behind them; empty for a share.
+            pub const fn unit(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $unit,)+
+                }
+            }
+        }
+    };
+}
+
+measures! {
+    /// Units of the workload a second.
+    UnitsPerSecond = "units_per_s", "a second";
+    /// Context switches a second, as `vmstat` prints them.
+    SwitchesPerSecond = "switches_per_s", "a second";
+    /// Migrations a second.
+    MigrationsPerSecond = "migrations_per_s", "a second";
+    /// Microseconds for each unit of the workload.
+    MicrosecondsPerUnit = "us_per_unit", "us";
+    /// Microseconds for each context switch, waiting CPUs included.
+    MicrosecondsPerSwitch = "us_per_switch", "us";
+    /// Seconds from the run's start until its last task was gone, whatever the warm-up.
+    Elapsed = "elapsed_s", "s";
+    /// Time that tasks ran, of the time that CPUs were online.
+    BusyShare = "busy_share", "";
+}
+
+impl Measure {
+    /// The measure with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|measure| measure.name() == name)
+    }
+
+    /// Its value in a window; `None` where there is none, as the time for a unit where no unit was
+    /// done.
+    pub fn of(self, window: &Measured) -> Option<f64> {
+        let seconds = window.duration.as_s_f64();
+        let each = |of: Span, n: u64| (n > 0).then(|| of.as_s_f64() * 1e6 / n as f64);
+        let value = match self {
+            Self::UnitsPerSecond => window.units as f64 / seconds,
+            Self::SwitchesPerSecond => window.switches as f64 / seconds,
+            Self::MigrationsPerSecond => window.migrations as f64 / seconds,
+            Self::MicrosecondsPerUnit => each(window.duration, window.units)?,
+            Self::MicrosecondsPerSwitch => each(window.duration, window.switches)?,
+            Self::Elapsed => window.elapsed?.as_s_f64(),
+            Self::BusyShare => window.busy.as_s_f64() / window.machine_time.as_s_f64(),
+        };
+        value.is_finite().then_some(value)
+    }
+
+    /// Why [`Measure::of`] has no value: a clause.
+    pub const fn absent(self) -> &'static str {
+        match self {
+            Self::Elapsed => "the workload had not ended",
+            Self::MicrosecondsPerUnit => "no unit of the workload was done",
+            Self::MicrosecondsPerSwitch => "no switch was made",
+            _ => "there is nothing to measure",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Measured = Measured {
+        duration: Span::from_ms(500),
+        elapsed: Some(Span::from_ms(600)),
+        switches: 1000,
+        wakeups: 30,
+        migrations: 10,
+        units: 250,
+        machine_time: Span::from_s(1),
+        busy: Span::from_ms(250),
+    };
+
+    #[test]
+    fn each_measure_has_its_value() {
+        let check = |name: &str, window: Measured, expected| {
+            let measure = Measure::from_name(name).expect(name);
+            assert_eq!(measure.of(&window), expected, "{name}");
+        };
+        check("units_per_s", WINDOW, Some(500.0));
+        check("switches_per_s", WINDOW, Some(2000.0));
+        check("migrations_per_s", WINDOW, Some(20.0));
+        check("us_per_unit", WINDOW, Some(2000.0));
+        check("us_per_switch", WINDOW, Some(500.0));
+        check("elapsed_s", WINDOW, Some(0.6));
+        check("busy_share", WINDOW, Some(0.25));
+        check("us_per_unit", Measured { units: 0, ..WINDOW }, None);
+        check("elapsed_s", Measured { elapsed: None, ..WINDOW }, None);
+        check("busy_share", Measured::default(), None);
+        assert_eq!(Measure::from_name("speed"), None);
+    }
+}

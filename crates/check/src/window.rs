@@ -1,0 +1,216 @@
+//! Figures of a part of a run: from the end of its warm-up until its workload has ended, or else
+//! until the run's end.
+//!
+//! What a published experiment printed is a [`Measure`](crate::Measure) of such a part.
+
+use crate::figures::{Figures, Summary};
+use keel_abi::{Instant, Span};
+use keel_trace::{Class, Event, Meta, Sink, What};
+
+/// What happened in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// How long the window is.
+    pub duration: Span,
+    /// From the run's start until its last task was gone; `None` where some are left.
+    pub elapsed: Option<Span>,
+    /// Context switches, to and from idle included.
+    pub switches: u64,
+    /// Tasks that became runnable by a wakeup.
+    pub wakeups: u64,
+    /// Tasks that started on another CPU than they last ran on.
+    pub migrations: u64,
+    /// Units that the workload has done.
+    pub units: u64,
+    /// Time that CPUs were online, summed over them.
+    pub machine_time: Span,
+    /// Time that tasks ran, summed over the CPUs.
+    pub busy: Span,
+}
+
+/// Listens to a run and keeps the figures of its window.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    figures: Figures,
+    start: Instant,
+    warm_up: Span,
+    before: Option<Measured>,
+    alive: u64,
+    ended: Option<(Instant, Measured)>,
+}
+
+impl Window {
+    /// A window that opens `warm_up` after the run's start.
+    pub fn after(warm_up: Span) -> Self {
+        Self { figures: Figures::new(), warm_up, ..Self::default() }
+    }
+
+    /// What happened in the window; `None` where the run was over before it opened. Call it at the
+    /// end.
+    pub fn measured(&self) -> Option<Measured> {
+        let before = self.before?;
+        let (elapsed, until) = match &self.ended {
+            Some((at, sums)) => (Some(at.since(self.start)), *sums),
+            None => (None, sums(&self.figures.summary())),
+        };
+        let duration = until.duration.saturating_sub(before.duration);
+        (duration > Span::ZERO).then(|| Measured {
+            duration,
+            elapsed,
+            switches: until.switches - before.switches,
+            wakeups: until.wakeups - before.wakeups,
+            migrations: until.migrations - before.migrations,
+            units: until.units - before.units,
+            machine_time: until.machine_time.saturating_sub(before.machine_time),
+            busy: until.busy.saturating_sub(before.busy),
+        })
+    }
+
+    /// Opens the window if it is time to, and keeps what happened before.
+    #[inline]
+    fn open(&mut self, now: Instant) {
+        let opens = self.start + self.warm_up;
+        if self.before.is_none() && now >= opens {
+            self.figures.meta(opens, &Meta::End);
+            self.before = Some(sums(&self.figures.summary()));
+        }
+    }
+
+    /// The window ends with the last task, unless another comes.
+    fn ended(&mut self, at: Instant) {
+        self.figures.meta(at, &Meta::End);
+        self.ended = Some((at, sums(&self.figures.summary())));
+    }
+
+    /// Passes on the events before `to`, which does not decrease.
+    fn pass(&mut self, events: &[Event], from: &mut usize, to: usize) {
+        self.figures.events(&events[*from..to]);
+        *from = to;
+    }
+}
+
+fn sums(summary: &Summary) -> Measured {
+    let busy_ns = summary.busy_share * summary.machine_time.as_ns() as f64;
+    Measured {
+        duration: summary.duration,
+        elapsed: None,
+        switches: summary.switches,
+        wakeups: summary.wakeups,
+        migrations: summary.migrations,
+        units: summary.units,
+        machine_time: summary.machine_time,
+        busy: Span::from_ns(busy_ns.round() as u64),
+    }
+}
+
+impl Sink for Window {
+    fn wants(&self) -> Class {
+        self.figures.wants()
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        let mut passed = 0;
+        for (at, event) in events.iter().enumerate() {
+            if self.before.is_none() && event.at >= self.start + self.warm_up {
+                self.pass(events, &mut passed, at);
+                self.open(event.at);
+            }
+            match event.what {
+                What::Fork { .. } => {
+                    self.alive += 1;
+                    self.ended = None;
+                }
+                What::Exit { .. } => {
+                    self.alive = self.alive.saturating_sub(1);
+                    if self.alive == 0 {
+                        self.pass(events, &mut passed, at + 1);
+                        self.ended(event.at);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.pass(events, &mut passed, events.len());
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        if let Meta::Start { .. } = meta {
+            self.start = at;
+        } else {
+            self.open(at);
+        }
+        self.figures.meta(at, meta);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::play;
+
+    /// Two tasks by turns on one of two CPUs; the last one ends at 400 us of 500.
+    const RUN: &str = "0    0 fork A 0
+         0    0 fork B 0
+         0    0 switch - idle A
+         100  0 switch A preempted B
+         150  0 count B 1
+         200  0 switch B preempted A
+         250  0 count A 2
+         300  0 exit A
+         300  0 switch A exited B
+         400  0 count B 4
+         400  0 exit B
+         400  0 switch B exited -
+         500  end";
+
+    fn us(us: u64) -> Span {
+        Span::from_us(us)
+    }
+
+    fn window(warm_up_us: u64, lines: &str) -> Option<Measured> {
+        let mut window = Window::after(us(warm_up_us));
+        play(&mut window, 2, lines);
+        window.measured()
+    }
+
+    #[test]
+    fn a_window_opens_after_the_warm_up_and_ends_with_the_last_task() {
+        let check = |warm_up_us, duration_us, switches, units, busy_us| {
+            let got = window(warm_up_us, RUN).expect("it opens");
+            assert_eq!(got.duration, us(duration_us), "{warm_up_us}");
+            assert_eq!((got.switches, got.units, got.busy), (switches, units, us(busy_us)), "{warm_up_us}");
+            assert_eq!(got.elapsed, Some(us(400)), "{warm_up_us}: elapsed is from the run's start");
+            assert_eq!(got.machine_time, us(2 * duration_us), "{warm_up_us}");
+        };
+        check(0, 400, 4, 7, 400);
+        check(100, 300, 3, 7, 300);
+        check(120, 280, 2, 7, 280);
+        check(151, 249, 2, 6, 249);
+        assert_eq!(window(400, RUN), None, "over before it opens");
+        assert_eq!(window(501, RUN), None, "never opens");
+    }
+
+    #[test]
+    fn a_workload_without_end_lasts_as_long_as_the_run() {
+        let lines = "0 0 fork A 0
+             0 0 switch - idle A
+             90 0 count A 9
+             100 end";
+        let got = window(40, lines).unwrap();
+        assert_eq!((got.duration, got.elapsed, got.units, got.busy), (us(60), None, 9, us(60)));
+    }
+
+    #[test]
+    fn a_task_that_comes_when_all_are_gone_goes_on() {
+        let lines = "0 0 fork A 0
+             0 0 switch - idle A
+             90 0 exit A
+             90 0 switch A exited -
+             100 0 fork B 0
+             100 0 switch - idle B
+             150 0 exit B
+             150 0 switch B exited -
+             200 end";
+        assert_eq!(window(0, lines).unwrap().elapsed, Some(us(150)));
+    }
+}
