@@ -3,6 +3,7 @@
 //! A file is TOML. It tells the shape, either regular or CPU by CPU, and the constants that differ
 //! from the default machine's, each with its source. `machines/` of the repository holds examples.
 
+mod constants;
 mod error;
 mod read;
 mod regular;

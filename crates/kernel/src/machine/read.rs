@@ -12,7 +12,7 @@ use toml::Spanned;
 /// Ticks a second that a kernel can have.
 const HZ: RangeInclusive<u64> = 1..=10_000;
 /// Picoseconds that a cache line can take: up to a millisecond.
-const LINE_PS: RangeInclusive<u64> = 0..=1_000_000_000;
+pub(super) const LINE_PS: RangeInclusive<u64> = 0..=1_000_000_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,9 +114,10 @@ fn in_range(value: u64, range: RangeInclusive<u64>) -> Result<(), Problem> {
     Err(Problem::OutOfRange { value, least: *range.start(), most: *range.end() })
 }
 
-const LINE_NAMES: &[&str] = &["smt_ps", "llc_ps", "node_ps", "hop_ps", "more_hops_ps", "memory_ps"];
+pub(super) const LINE_NAMES: &[&str] =
+    &["smt_ps", "llc_ps", "node_ps", "hop_ps", "more_hops_ps", "memory_ps"];
 
-fn line_slot<'a>(lines: &'a mut LineCosts, name: &str) -> Option<&'a mut u64> {
+pub(super) fn line_slot<'a>(lines: &'a mut LineCosts, name: &str) -> Option<&'a mut u64> {
     Some(match name {
         "smt_ps" => &mut lines.smt_ps,
         "llc_ps" => &mut lines.llc_ps,
