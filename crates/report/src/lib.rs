@@ -8,14 +8,18 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod experiment;
 pub mod picture;
 pub mod run;
+pub mod sensitivity;
 pub mod style;
 pub mod table;
 pub mod verdict;
 
 mod units;
 
+pub use experiment::ExperimentReport;
 pub use picture::Picture;
 pub use run::{RunFacts, RunReport};
+pub use sensitivity::SensitivityReport;
 pub use style::Style;

@@ -32,6 +32,8 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
     ("check", JUDGE, "the judge reads events and knows nothing of who made them"),
     ("report", JUDGE, "what is shown comes from events and findings alone"),
+    ("experiment", JUDGE, "what counts as reproduced depends on what was measured alone"),
+    ("lab", Wall::Never(&["experiment"]), "who makes runs knows nothing of what was published"),
     ("viewer", JUDGE, "the viewer reads event files only"),
 ];
 

@@ -1,0 +1,28 @@
+//! The experiments that come along, from `experiments/`.
+
+include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+
+use crate::model::Experiment;
+use crate::read::read;
+
+/// All of them, in the order of their names.
+///
+/// # Panics
+/// Where a file of ours is wrong, which a test rules out.
+pub fn all() -> Vec<Experiment> {
+    FILES.iter().map(|(file, text)| read(file, text).unwrap_or_else(|e| panic!("{e}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_right_and_called_as_its_experiment() {
+        for (file, text) in FILES {
+            let experiment = read(file, text).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(*file, format!("{}.toml", experiment.id));
+        }
+        assert_eq!(all().len(), FILES.len());
+    }
+}

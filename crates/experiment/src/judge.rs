@@ -1,0 +1,256 @@
+//! What was measured, held against what was claimed.
+//!
+//! A claim is reproduced where all three hold:
+//!
+//! 1. the ratio is on the published side of 1, and outside of what two runs of the same scheduler
+//!    differ by (A/A);
+//! 2. it lies in the claim's band;
+//! 3. with the mechanism off at most a quarter of the effect is left, in logarithms, or no more
+//!    than A/A.
+//!
+//! Where the published samples overlap the claim is undecidable, whatever ours is. A claim about
+//! one arm's own value calibrates: it only has a band.
+
+mod words;
+
+use crate::model::{Claim, Experiment, Off, Published, Side, mean};
+use crate::outcome::ArmFigures;
+use keel_check::Measure;
+
+/// How much of the effect may be left without the mechanism, in logarithms.
+const LEFT: f64 = 0.25;
+
+/// How a claim stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Ours agrees in direction, size and mechanism.
+    Reproduced,
+    /// It does not, or was not measured.
+    NotReached,
+    /// The published samples overlap.
+    Undecidable,
+    /// An arm's own value is in its band.
+    Calibrated,
+}
+
+/// The values of an arm's runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Values {
+    /// Their mean.
+    pub mean: f64,
+    /// The least.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+}
+
+/// A claim, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimVerdict {
+    /// The published ratio or value.
+    pub published: f64,
+    /// Ours; `None` where it could not be measured.
+    pub ours: Option<f64>,
+    /// The ratios of two runs of one scheduler, the less steady of the two: least and greatest. Of
+    /// a claim about one arm's value: the least and greatest value.
+    pub spread: Option<(f64, f64)>,
+    /// Where ours must lie.
+    pub band: (f64, f64),
+    /// The ratio with the mechanism off.
+    pub off: Option<f64>,
+    /// The values of the arm that is divided.
+    pub of: Option<Values>,
+    /// The values of the arm that it is divided by.
+    pub to: Option<Values>,
+    /// How it stands.
+    pub standing: Standing,
+    /// Is ours on the right side of 1, outside of A/A; in the band; and gone with the mechanism? As
+    /// far as it could be judged.
+    pub holds: Holds,
+    /// Why: one line.
+    pub why: String,
+}
+
+/// The three conditions, each as far as it could be judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    /// On the published side of 1, outside of A/A.
+    pub direction: Option<bool>,
+    /// In the band.
+    pub band: Option<bool>,
+    /// Gone with the mechanism off.
+    pub mechanism: Option<bool>,
+}
+
+impl Holds {
+    fn all(self) -> bool {
+        [self.direction, self.band, self.mechanism].iter().all(|holds| holds.unwrap_or(true))
+    }
+}
+
+/// An experiment, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Its claims, in the order of the file.
+    pub claims: Vec<ClaimVerdict>,
+    /// How it stands as a whole: not reached where any claim is, else as its first claim.
+    pub standing: Standing,
+    /// Why: one line, of the claim that decides.
+    pub why: String,
+}
+
+/// Judges an experiment by its runs, one [`ArmFigures`] an arm.
+pub fn judge(experiment: &Experiment, arms: &[ArmFigures]) -> Judged {
+    let claims: Vec<ClaimVerdict> =
+        experiment.claims.iter().map(|claim| judge_claim(experiment, claim, arms)).collect();
+    let failed = claims.iter().position(|claim| claim.standing == Standing::NotReached);
+    let decides = failed.unwrap_or(0);
+    let (standing, why) = (claims[decides].standing, &claims[decides].why);
+    let why = match decides {
+        0 => why.clone(),
+        at => format!("{}: {why}", experiment.claims[at].says),
+    };
+    Judged { claims, standing, why }
+}
+
+/// What a claim is judged by.
+struct Samples {
+    of: Vec<f64>,
+    to: Option<Vec<f64>>,
+    off: Option<Vec<f64>>,
+}
+
+fn judge_claim(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> ClaimVerdict {
+    let values = |arm: usize| values(&experiment.arms[arm].label, claim.measure, &arms[arm]);
+    let samples = || {
+        Ok(Samples {
+            of: values(claim.of)?,
+            to: claim.to.map(values).transpose()?,
+            off: claim.off.as_ref().map(|off| values(off.arm)).transpose()?,
+        })
+    };
+    match samples() {
+        Ok(samples) => compare(experiment, claim, &samples),
+        Err(why) => {
+            let mut verdict = empty(claim);
+            verdict.of = values(claim.of).ok().map(|of| spread_of(&of));
+            verdict.to = claim.to.and_then(|to| values(to).ok()).map(|to| spread_of(&to));
+            ClaimVerdict { why, ..verdict }
+        }
+    }
+}
+
+/// The values of an arm's runs, or why they are not all there.
+fn values(label: &str, measure: Measure, arm: &ArmFigures) -> Result<Vec<f64>, String> {
+    if arm.runs.is_empty() {
+        return Err(format!("{label} was not run"));
+    }
+    let value = |run: &crate::outcome::RunFigures| {
+        let told = |why: &str| format!("{label}, seed {}: {why}", run.seed);
+        let figures = run.result.as_ref().map_err(|why| told(why))?;
+        measure.of(figures).ok_or_else(|| told(measure.absent()))
+    };
+    arm.runs.iter().map(value).collect()
+}
+
+fn empty(claim: &Claim) -> ClaimVerdict {
+    let published = claim.published.ratio();
+    ClaimVerdict {
+        published,
+        ours: None,
+        spread: None,
+        band: claim.band.range(published),
+        off: None,
+        of: None,
+        to: None,
+        standing: Standing::NotReached,
+        holds: Holds::default(),
+        why: String::new(),
+    }
+}
+
+fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVerdict {
+    let mut verdict = empty(claim);
+    let of = spread_of(&samples.of);
+    verdict.of = Some(of);
+    let within = |value: f64| (verdict.band.0..=verdict.band.1).contains(&value);
+    let Some(to) = &samples.to else {
+        verdict.holds.band = Some(within(of.mean));
+        verdict.ours = Some(of.mean);
+        verdict.spread = Some((of.low, of.high));
+        verdict.standing = if within(of.mean) { Standing::Calibrated } else { Standing::NotReached };
+        verdict.why = words::value(&verdict, claim.measure.unit());
+        return verdict;
+    };
+    let to = spread_of(to);
+    let ours = of.mean / to.mean;
+    verdict.to = Some(to);
+    let spread = against_itself(&[of, to]);
+    let without = |off: &Off| {
+        let off_mean = spread_of(samples.off.as_ref()?).mean;
+        Some(match off.side {
+            Side::Of => off_mean / to.mean,
+            Side::To => of.mean / off_mean,
+        })
+    };
+    let off = claim.off.as_ref().and_then(without);
+    verdict.holds = Holds {
+        direction: Some(stands_out(verdict.published, ours, spread)),
+        band: Some(within(ours)),
+        mechanism: off.map(|off| is_gone(verdict.published, ours, off, spread)),
+    };
+    (verdict.ours, verdict.spread, verdict.off) = (Some(ours), Some(spread), off);
+    verdict.standing = match verdict.holds.all() {
+        _ if claim.published.overlaps() => Standing::Undecidable,
+        true => Standing::Reproduced,
+        false => Standing::NotReached,
+    };
+    verdict.why = words::ratio(&verdict, claim, &labels(experiment, claim), published_means(claim));
+    verdict
+}
+
+/// What the arms that are compared are called.
+fn labels<'a>(experiment: &'a Experiment, claim: &Claim) -> [&'a str; 2] {
+    [claim.of, claim.to.unwrap_or(claim.of)].map(|arm| experiment.arms[arm].label.as_str())
+}
+
+/// The means of both arms' published samples.
+fn published_means(claim: &Claim) -> Option<[f64; 2]> {
+    match &claim.published {
+        Published::Samples { of, to } if !to.is_empty() => Some([mean(of), mean(to)]),
+        _ => None,
+    }
+}
+
+fn spread_of(values: &[f64]) -> Values {
+    Values {
+        mean: mean(values),
+        low: values.iter().copied().fold(f64::INFINITY, f64::min),
+        high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    }
+}
+
+/// The least and greatest ratio of two runs of one arm, the widest of all arms.
+fn against_itself(arms: &[Values]) -> (f64, f64) {
+    let most = arms.iter().map(|arm| arm.high / arm.low).fold(1.0, f64::max);
+    (1.0 / most, most)
+}
+
+/// Is the ratio on the published side of 1, and outside of A/A? A published ratio of 1 has no side.
+fn stands_out(published: f64, ours: f64, (low, high): (f64, f64)) -> bool {
+    match published {
+        p if p > 1.0 => ours > high,
+        p if p < 1.0 => ours < low,
+        _ => true,
+    }
+}
+
+/// Is the effect gone in the ratio `off`? An effect that turned round is gone as well.
+fn is_gone(published: f64, ours: f64, off: f64, (low, high): (f64, f64)) -> bool {
+    let side = (published - 1.0).signum();
+    let (effect, left) = (side * ours.ln(), side * off.ln());
+    (low..=high).contains(&off) || left <= LEFT * effect.max(0.0)
+}
+
+#[cfg(test)]
+mod tests;

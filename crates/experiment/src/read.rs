@@ -1,0 +1,196 @@
+//! An experiment's file, which is TOML, to an [`Experiment`].
+
+mod claim;
+
+use crate::error::{ExperimentError, Problem};
+use crate::model::{Arm, Experiment, Until};
+use keel_abi::Span;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+use toml::{Spanned, Value};
+
+/// How long a run may be: up to an hour.
+const MS: RangeInclusive<u64> = 1..=3_600_000;
+/// The most arms, and the most claims.
+const MOST: usize = 64;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    id: Spanned<String>,
+    title: Spanned<String>,
+    source: Spanned<String>,
+    modelled: Spanned<String>,
+    machine: Option<String>,
+    workload: Option<String>,
+    duration_ms: Option<Spanned<u64>>,
+    ends_within_ms: Option<Spanned<u64>>,
+    warm_up_ms: Option<Spanned<u64>>,
+    seed: Option<u64>,
+    #[serde(default)]
+    arm: Vec<Spanned<ArmTable>>,
+    #[serde(default)]
+    claim: Vec<Spanned<claim::Table>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArmTable {
+    label: Spanned<String>,
+    scheduler: Spanned<String>,
+    #[serde(default)]
+    settings: BTreeMap<Spanned<String>, Value>,
+    workload: Option<String>,
+    machine: Option<String>,
+}
+
+/// A file's name and text, to tell places by.
+#[derive(Clone, Copy)]
+struct Text<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Text<'_> {
+    fn error(self, at: Range<usize>, field: impl Into<String>, problem: Problem) -> ExperimentError {
+        let before = self.text.as_bytes().iter().take(at.start);
+        let line = 1 + before.filter(|&&b| b == b'\n').count();
+        ExperimentError { file: self.file.to_owned(), line, field: field.into(), problem }
+    }
+
+    /// A text that says something.
+    fn said(
+        self,
+        what: &Spanned<String>,
+        field: &str,
+        meant: &'static str,
+    ) -> Result<String, ExperimentError> {
+        match what.get_ref().trim() {
+            "" => Err(self.error(what.span(), field, Problem::Empty(meant))),
+            text => Ok(text.to_owned()),
+        }
+    }
+
+    /// A name that files, JSON and command lines can hold.
+    fn name(self, what: &Spanned<String>, field: &str) -> Result<String, ExperimentError> {
+        let name = what.get_ref();
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > 64 || name.starts_with('-') || !name.chars().all(good) {
+            return Err(self.error(what.span(), field, Problem::BadName(name.clone())));
+        }
+        Ok(name.clone())
+    }
+
+    fn span_ms(
+        self,
+        what: &Spanned<u64>,
+        field: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Span, ExperimentError> {
+        let value = *what.get_ref();
+        if range.contains(&value) {
+            return Ok(Span::from_ms(value));
+        }
+        let problem = Problem::OutOfRange { value, least: *range.start(), most: *range.end() };
+        Err(self.error(what.span(), field, problem))
+    }
+
+    fn counted<T>(self, list: &[Spanned<T>], field: &str, least: usize) -> Result<(), ExperimentError> {
+        if (least..=MOST).contains(&list.len()) {
+            return Ok(());
+        }
+        let at = list.first().map_or(0..0, Spanned::span);
+        Err(self.error(at, field, Problem::Count { given: list.len(), least, most: MOST }))
+    }
+}
+
+/// Reads an experiment; `file` is the file's name, for messages.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
+    let place = Text { file, text };
+    let tables: File = toml::from_str(text).map_err(|error| {
+        // The rest of what the TOML reader says is a drawing of the line.
+        let said = error.message().lines().collect::<Vec<_>>().join(", ");
+        place.error(error.span().unwrap_or_default(), "", Problem::Syntax(said))
+    })?;
+    let id = place.name(&tables.id, "id")?;
+    let title = place.said(&tables.title, "title", "what the experiment is")?;
+    let source = place.said(&tables.source, "source", "where it was published")?;
+    let modelled = place.said(&tables.modelled, "modelled", "what is modelled, and what is not")?;
+    let until = until(place, &tables)?;
+    let warm_up = match &tables.warm_up_ms {
+        Some(ms) => place.span_ms(ms, "warm_up_ms", 0..=(until.longest().as_ns() / 1_000_000 - 1))?,
+        None => Span::ZERO,
+    };
+    let arms = arms(place, &tables)?;
+    place.counted(&tables.claim, "claim", 1)?;
+    let claim = |(at, table): (usize, &Spanned<claim::Table>)| claim::read(place, at, table, &arms);
+    let claims = tables.claim.iter().enumerate().map(claim).collect::<Result<Vec<_>, _>>()?;
+    for (at, table) in tables.arm.iter().enumerate() {
+        let uses = |arm: Option<usize>| arm == Some(at);
+        if !claims.iter().any(|c| uses(Some(c.of)) || uses(c.to) || uses(c.off.as_ref().map(|o| o.arm))) {
+            let problem = Problem::Unused(arms[at].label.clone());
+            return Err(place.error(table.get_ref().label.span(), format!("arm[{at}].label"), problem));
+        }
+    }
+    let seed = tables.seed.unwrap_or(1);
+    Ok(Experiment { id, title, source, modelled, until, warm_up, seed, arms, claims })
+}
+
+fn until(place: Text<'_>, tables: &File) -> Result<Until, ExperimentError> {
+    match (&tables.duration_ms, &tables.ends_within_ms) {
+        (Some(ms), None) => place.span_ms(ms, "duration_ms", MS).map(Until::After),
+        (None, Some(ms)) => place.span_ms(ms, "ends_within_ms", MS).map(|at_most| Until::End { at_most }),
+        (Some(ms), Some(_)) => Err(place.error(ms.span(), "duration_ms", Problem::NoEnd)),
+        (None, None) => Err(place.error(0..0, "duration_ms", Problem::NoEnd)),
+    }
+}
+
+fn arms(place: Text<'_>, tables: &File) -> Result<Vec<Arm>, ExperimentError> {
+    place.counted(&tables.arm, "arm", 1)?;
+    let mut arms: Vec<Arm> = Vec::new();
+    for (at, spanned) in tables.arm.iter().enumerate() {
+        let table = spanned.get_ref();
+        let field = |name: &str| format!("arm[{at}].{name}");
+        let label = place.name(&table.label, &field("label"))?;
+        if arms.iter().any(|arm| arm.label == label) {
+            return Err(place.error(table.label.span(), field("label"), Problem::Twice(label)));
+        }
+        let scheduler = place.said(&table.scheduler, &field("scheduler"), "who schedules")?;
+        let given = |own: &Option<String>, all: &Option<String>, what| match own.as_ref().or(all.as_ref()) {
+            Some(name) => Ok(name.clone()),
+            None => Err(place.error(spanned.span(), field(what), Problem::Missing(what))),
+        };
+        let workload = given(&table.workload, &tables.workload, "workload")?;
+        let machine = given(&table.machine, &tables.machine, "machine")?;
+        let settings = settings(place, table, &field("settings"))?;
+        arms.push(Arm { label, scheduler, settings, workload, machine });
+    }
+    Ok(arms)
+}
+
+fn settings(
+    place: Text<'_>,
+    table: &ArmTable,
+    field: &str,
+) -> Result<Vec<(String, String)>, ExperimentError> {
+    let written = |(name, value): (&Spanned<String>, &Value)| {
+        let value = match value {
+            Value::Integer(n) => n.to_string(),
+            Value::Boolean(b) => b.to_string(),
+            Value::String(text) => text.clone(),
+            _ => {
+                let problem = Problem::BadSetting(name.get_ref().clone());
+                return Err(place.error(name.span(), field, problem));
+            }
+        };
+        Ok((name.get_ref().clone(), value))
+    };
+    table.settings.iter().map(written).collect()
+}
+
+#[cfg(test)]
+mod tests;

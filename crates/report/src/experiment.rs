@@ -1,0 +1,174 @@
+//! Published experiments beside ours, as `--json` prints them. Field names are stable; docs/json.md
+//! tells each.
+
+mod table;
+
+pub use table::{sentence, table};
+
+use keel_experiment::judge::Values;
+use keel_experiment::{Arm, ArmFigures, ClaimVerdict, Experiment, Judged, Standing};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExperimentReport {
+    /// Its name.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// Where it was published.
+    pub source: String,
+    /// The first claim's published ratio or value.
+    pub published: f64,
+    /// Ours.
+    pub ours: Option<f64>,
+    /// What two runs of the same scheduler differ by.
+    pub spread: Option<[f64; 2]>,
+    /// Is every claim reproduced?
+    pub reproduced: bool,
+    /// `reproduced`, `not_reached`, `undecidable` or `calibrated`.
+    pub verdict: &'static str,
+    /// Why, in one line.
+    pub why: String,
+    /// All that was claimed.
+    pub claims: Vec<ClaimReport>,
+    /// All that was run.
+    pub arms: Vec<ArmReport>,
+}
+
+/// One claim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClaimReport {
+    /// What it says.
+    pub says: String,
+    /// What is measured.
+    pub measure: &'static str,
+    /// The arm that is divided.
+    pub of: String,
+    /// The arm that it is divided by.
+    pub to: Option<String>,
+    /// As published.
+    pub published: f64,
+    /// Ours.
+    pub ours: Option<f64>,
+    /// What two runs of the same scheduler differ by.
+    pub spread: Option<[f64; 2]>,
+    /// Where ours must lie.
+    pub band: [f64; 2],
+    /// Ours with the mechanism off.
+    pub off: Option<f64>,
+    /// The values of the arm that is divided.
+    pub of_values: Option<ValuesReport>,
+    /// The values of the arm that it is divided by.
+    pub to_values: Option<ValuesReport>,
+    /// On the published side of 1, outside of the spread.
+    pub direction_holds: Option<bool>,
+    /// In the band.
+    pub band_holds: Option<bool>,
+    /// Gone with the mechanism off.
+    pub mechanism_holds: Option<bool>,
+    /// As the experiment's.
+    pub verdict: &'static str,
+    /// Why, in one line.
+    pub why: String,
+}
+
+/// The values of an arm's runs, in the measure's unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ValuesReport {
+    /// Their mean.
+    pub mean: f64,
+    /// The least.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArmReport {
+    /// What claims call it.
+    pub label: String,
+    /// The scheduler.
+    pub scheduler: String,
+    /// Its global variables that were set.
+    pub settings: BTreeMap<String, String>,
+    /// The workload.
+    pub workload: String,
+    /// The machine.
+    pub machine: String,
+    /// How many runs were made.
+    pub runs: usize,
+    /// How many of them failed.
+    pub failed: usize,
+}
+
+impl ExperimentReport {
+    /// Puts together what was claimed, run and found.
+    pub fn new(experiment: &Experiment, arms: &[ArmFigures], judged: &Judged) -> Self {
+        let first = &judged.claims[0];
+        let claim = |(at, verdict)| claim(experiment, at, verdict);
+        Self {
+            id: experiment.id.clone(),
+            title: experiment.title.clone(),
+            source: experiment.source.clone(),
+            published: first.published,
+            ours: first.ours,
+            spread: first.spread.map(<[f64; 2]>::from),
+            reproduced: judged.standing == Standing::Reproduced,
+            verdict: name(judged.standing),
+            why: judged.why.clone(),
+            claims: judged.claims.iter().enumerate().map(claim).collect(),
+            arms: experiment.arms.iter().zip(arms).map(|(arm, figures)| run(arm, figures)).collect(),
+        }
+    }
+}
+
+fn name(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Reproduced => "reproduced",
+        Standing::NotReached => "not_reached",
+        Standing::Undecidable => "undecidable",
+        Standing::Calibrated => "calibrated",
+    }
+}
+
+fn claim(experiment: &Experiment, at: usize, verdict: &ClaimVerdict) -> ClaimReport {
+    let claim = &experiment.claims[at];
+    let label = |arm: usize| experiment.arms[arm].label.clone();
+    let values = |values: Values| ValuesReport { mean: values.mean, low: values.low, high: values.high };
+    ClaimReport {
+        says: claim.says.clone(),
+        measure: claim.measure.name(),
+        of: label(claim.of),
+        to: claim.to.map(label),
+        published: verdict.published,
+        ours: verdict.ours,
+        spread: verdict.spread.map(<[f64; 2]>::from),
+        band: verdict.band.into(),
+        off: verdict.off,
+        of_values: verdict.of.map(values),
+        to_values: verdict.to.map(values),
+        direction_holds: verdict.holds.direction,
+        band_holds: verdict.holds.band,
+        mechanism_holds: verdict.holds.mechanism,
+        verdict: name(verdict.standing),
+        why: verdict.why.clone(),
+    }
+}
+
+fn run(arm: &Arm, figures: &ArmFigures) -> ArmReport {
+    ArmReport {
+        label: arm.label.clone(),
+        scheduler: arm.scheduler.clone(),
+        settings: arm.settings.iter().cloned().collect(),
+        workload: arm.workload.clone(),
+        machine: arm.machine.clone(),
+        runs: figures.runs.len(),
+        failed: figures.runs.iter().filter(|run| run.result.is_err()).count(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

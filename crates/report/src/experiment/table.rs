@@ -1,0 +1,96 @@
+//! Experiments as a table: one line for each claim, and one sentence at the end.
+
+use super::{ClaimReport, ExperimentReport};
+use crate::style::{Paint, Style};
+use crate::table::{lines_of, plain_table};
+use crate::units::figures;
+use crate::verdict::printable;
+use comfy_table::{Cell, CellAlignment};
+
+/// Narrower terminals get the reasons below the table.
+const WIDE: u16 = 160;
+
+/// The whole table, and the sentence.
+pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
+    let wide = style.width >= WIDE;
+    let mut table = plain_table(style);
+    let heads = ["published", "ours", "A/A", "mechanism off"].map(|head| right(head.to_owned()));
+    let last = ["", "why"].into_iter().take(if wide { 2 } else { 1 }).map(Cell::new);
+    table.set_header([Cell::new("experiment")].into_iter().chain(heads).chain(last));
+    for experiment in experiments {
+        for (at, claim) in experiment.claims.iter().enumerate() {
+            let name = match at {
+                0 => printable(&experiment.id),
+                _ => format!("+ {}", printable(&claim.says)),
+            };
+            table.add_row(row(name, claim, wide));
+        }
+    }
+    let mut text = lines_of(&table) + "\n\n";
+    if !wide {
+        text += &reasons(experiments);
+        text.push('\n');
+    }
+    let all_good = experiments.iter().all(|experiment| experiment.verdict != "not_reached");
+    let paint = if all_good { Paint::Good } else { Paint::Doubtful };
+    text + &style.paint(paint, &sentence(experiments)) + "\n"
+}
+
+/// Why, a line for each claim.
+fn reasons(experiments: &[ExperimentReport]) -> String {
+    let mut text = String::new();
+    for experiment in experiments {
+        for (at, claim) in experiment.claims.iter().enumerate() {
+            let says = if at == 0 { String::new() } else { format!(", {}", printable(&claim.says)) };
+            text += &format!("{}{says}: {}\n", printable(&experiment.id), printable(&claim.why));
+        }
+    }
+    text
+}
+
+fn row(name: String, claim: &ClaimReport, wide: bool) -> Vec<Cell> {
+    let shown = |value: Option<f64>| right(value.map_or("-".to_owned(), figures));
+    let spread = match claim.spread {
+        Some([low, high]) => format!("{} .. {}", figures(low), figures(high)),
+        None => "-".to_owned(),
+    };
+    let mut row = vec![
+        Cell::new(name),
+        shown(Some(claim.published)),
+        shown(claim.ours),
+        right(spread),
+        shown(claim.off),
+        Cell::new(claim.verdict.replace('_', " ")),
+    ];
+    if wide {
+        row.push(Cell::new(printable(&claim.why)));
+    }
+    row
+}
+
+fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+/// How many of how many, in one sentence.
+pub fn sentence(experiments: &[ExperimentReport]) -> String {
+    let count = |verdict: &str| experiments.iter().filter(|e| e.verdict == verdict).count();
+    let (calibrated, reproduced) = (count("calibrated"), count("reproduced"));
+    let is_are = |n: usize| if n == 1 { "is" } else { "are" };
+    let mut rest = String::new();
+    for (verdict, words) in [("not_reached", "not reached"), ("undecidable", "undecidable")] {
+        match count(verdict) {
+            0 => {}
+            n => rest += &format!(", {n} {} {words}", is_are(n)),
+        }
+    }
+    if calibrated > 0 {
+        rest += &format!("; {calibrated} {} calibrated", is_are(calibrated));
+    }
+    let of = experiments.len() - calibrated;
+    match of {
+        0 => format!("Nothing was to be reproduced{rest}."),
+        1 if reproduced == 1 => format!("The experiment is reproduced{rest}."),
+        _ => format!("{reproduced} of {of} experiments {} reproduced{rest}.", is_are(reproduced)),
+    }
+}
