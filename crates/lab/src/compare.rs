@@ -2,6 +2,7 @@
 
 use crate::spec::RunSpec;
 use rayon::prelude::*;
+use std::num::NonZeroUsize;
 
 /// Runs every spec `runs` times by `one`, with seeds counted up from the spec's own, and gives the
 /// results in the order of the specs, then of the seeds, however many threads there are.
@@ -16,13 +17,29 @@ pub fn compare<T: Send>(specs: &[RunSpec], runs: u32, one: impl Fn(&RunSpec) -> 
             .collect::<Vec<_>>()
     };
     let all: Vec<RunSpec> = specs.iter().flat_map(seeded).collect();
-    let mut results: Vec<T> = all.par_iter().map(one).collect();
+    let mut results: Vec<T> = each(&all, None, one);
     let mut grouped = Vec::with_capacity(specs.len());
     for _ in specs {
         let rest = results.split_off(runs as usize);
         grouped.push(std::mem::replace(&mut results, rest));
     }
     grouped
+}
+
+/// Does `one` to every item on `jobs` threads of the host (as many as it has by default), and gives
+/// the results in the items' order.
+pub fn each<I: Sync, T: Send>(
+    items: &[I],
+    jobs: Option<NonZeroUsize>,
+    one: impl Fn(&I) -> T + Sync,
+) -> Vec<T> {
+    let all = || items.par_iter().with_max_len(1).map(&one).collect();
+    let pool = jobs.map(|jobs| rayon::ThreadPoolBuilder::new().num_threads(jobs.get()).build());
+    match pool {
+        Some(Ok(pool)) => pool.install(all),
+        // A host that gives no more threads has some already.
+        Some(Err(_)) | None => all(),
+    }
 }
 
 #[cfg(test)]
@@ -59,5 +76,13 @@ mod tests {
         let expected = |name: &str| vec![(name.to_owned(), u64::MAX), (name.to_owned(), 0)];
         assert_eq!(results, [expected("a"), expected("b")]);
         assert_eq!(compare(&[], 3, one), Vec::<Vec<_>>::new());
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same() {
+        let items: Vec<u32> = (0..100).collect();
+        for jobs in [None, NonZeroUsize::new(1), NonZeroUsize::new(7)] {
+            assert_eq!(each(&items, jobs, |n| n * 2), items.iter().map(|n| n * 2).collect::<Vec<_>>());
+        }
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod compare;
 pub mod error;
+mod living;
 mod load;
 pub mod machines;
 pub mod outcome;
@@ -17,9 +18,9 @@ pub mod spec;
 pub mod variables;
 pub mod workloads;
 
-pub use compare::compare;
+pub use compare::{compare, each};
 pub use error::LabError;
-pub use machines::Machine;
+pub use machines::{Machine, Scale};
 pub use outcome::{Counters, Outcome, Overhead};
-pub use run::{Progress, run, run_and_read};
+pub use run::{Progress, run, run_and_read, run_to_end};
 pub use spec::{Engine, RunSpec, SchedulerSource};

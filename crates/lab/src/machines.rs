@@ -34,9 +34,51 @@ pub fn read(name: &str, text: &str) -> Result<Machine, LabError> {
     Machine::parse(text).map_err(|e| LabError::BadInput(format!("{name}, {e}")))
 }
 
+/// How a constant is varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Half of it.
+    Halved,
+    /// Twice.
+    Doubled,
+}
+
+/// The names of a machine's constants.
+pub fn constants() -> Vec<&'static str> {
+    Machine::constant_names().collect()
+}
+
+/// The machine with one constant halved or doubled, as far as its range goes; `None` where that
+/// changes nothing or there is no such constant.
+pub fn scaled(machine: &Machine, constant: &str, scale: Scale) -> Option<Machine> {
+    let mut machine = machine.clone();
+    let (value, range) = machine.constant(constant)?;
+    let wanted = match scale {
+        Scale::Halved => *value / 2,
+        Scale::Doubled => value.saturating_mul(2),
+    };
+    let before = std::mem::replace(value, wanted.clamp(*range.start(), *range.end()));
+    (before != *value).then_some(machine)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_constant_is_varied_at_a_time() {
+        let machine = of_cpus(2);
+        let doubled = scaled(&machine, "hop_ps", Scale::Doubled).unwrap();
+        assert_eq!(doubled.lines.hop_ps, machine.lines.hop_ps * 2);
+        assert_eq!(doubled.costs, machine.costs);
+        let halved = scaled(&machine, "ipi_ns", Scale::Halved).unwrap();
+        assert_eq!(halved.costs.ipi_ns, machine.costs.ipi_ns / 2);
+        assert_eq!(scaled(&machine, "lock_per_waiter_ns", Scale::Doubled), None, "it is 0");
+        let share = scaled(&machine, "smt_shared_per_mille", Scale::Doubled).unwrap();
+        assert_eq!(share.costs.smt_shared_per_mille, 1000, "no faster than alone");
+        assert_eq!(scaled(&machine, "speed", Scale::Halved), None);
+        assert!(constants().contains(&"insn_ps") && constants().contains(&"memory_ps"));
+    }
 
     #[test]
     fn shapes_are_told_in_a_few_words() {

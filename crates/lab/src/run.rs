@@ -1,6 +1,7 @@
 //! One run.
 
 use crate::error::LabError;
+use crate::living::Living;
 use crate::load;
 use crate::outcome::{Counters, Outcome, Overhead};
 use crate::spec::RunSpec;
@@ -8,8 +9,9 @@ use crate::variables::{self, Value};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Span};
 use keel_kernel::{Exit, Setup, SetupError, Sim, State};
-use keel_trace::Sink;
+use keel_trace::{Fanout, Sink};
 use keel_vm::Vm;
+use std::cell::Cell;
 
 /// How far a run is, told now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +35,33 @@ pub fn run(
     run_and_read(spec, sink, progress).map(|(outcome, _)| outcome)
 }
 
+/// As [`run`], but the run is over as soon as the workload's last task is gone, or a little later.
+pub fn run_to_end(
+    spec: &RunSpec,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LabError> {
+    let gone = Cell::new(false);
+    let mut living = Living::new(&spec.workload, &gone);
+    let mut both = Fanout::new().with(sink).with(&mut living);
+    make(spec, &mut both, &gone, progress).map(|(outcome, _)| outcome)
+}
+
 /// As [`run`], and gives the scheduler's global variables as it left them; none where the kernel
 /// refused to attach it.
 pub fn run_and_read(
     spec: &RunSpec,
     sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Outcome, Vec<Value>), LabError> {
+    make(spec, sink, &Cell::new(false), progress)
+}
+
+/// Makes a run, which is over before its time where `gone` says so.
+fn make(
+    spec: &RunSpec,
+    sink: &mut dyn Sink,
+    gone: &Cell<bool>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Outcome, Vec<Value>), LabError> {
     let object = load::object(spec)?;
@@ -50,13 +74,19 @@ pub fn run_and_read(
         Err(SetupError::Refused(why)) => return Ok((refused(why), Vec::new())),
         Err(e @ SetupError::NoRoom(_)) => return Err(LabError::BadInput(e.to_string())),
     };
-    go_on(&mut sim, spec.duration, sink, progress);
+    go_on(&mut sim, spec.duration, sink, gone, progress);
     sim.finish(sink);
     let variables = variables::read(&object, sim.engine().world_ref());
     Ok((outcome(&mut sim), variables))
 }
 
-fn go_on(sim: &mut Sim<Vm>, duration: Span, sink: &mut dyn Sink, progress: &mut dyn FnMut(Progress)) {
+fn go_on(
+    sim: &mut Sim<Vm>,
+    duration: Span,
+    sink: &mut dyn Sink,
+    gone: &Cell<bool>,
+    progress: &mut dyn FnMut(Progress),
+) {
     let part = Span::from_ns((duration.as_ns() / TELLS).max(1));
     let end = Instant::ZERO + duration;
     let mut until = Instant::ZERO;
@@ -66,6 +96,9 @@ fn go_on(sim: &mut Sim<Vm>, duration: Span, sink: &mut dyn Sink, progress: &mut 
             break;
         }
         progress(Progress { now: sim.now(), duration });
+        if gone.get() {
+            break;
+        }
     }
 }
 

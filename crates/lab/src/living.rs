@@ -1,0 +1,79 @@
+//! Notices when a workload's last task is gone.
+
+use keel_abi::Instant;
+use keel_abi::task::Workload;
+use keel_trace::{Class, Event, Meta, Sink, What};
+use std::cell::Cell;
+
+/// Counts the tasks of a run.
+pub(crate) struct Living<'a> {
+    /// Tasks that start by themselves and have not yet.
+    to_come: u64,
+    alive: u64,
+    gone: &'a Cell<bool>,
+}
+
+impl<'a> Living<'a> {
+    /// Sets `gone` once every task that starts by itself has come, and none is left.
+    pub(crate) fn new(workload: &Workload, gone: &'a Cell<bool>) -> Self {
+        let to_come = workload.tasks.iter().map(|task| u64::from(task.instances)).sum();
+        Self { to_come, alive: 0, gone }
+    }
+}
+
+impl Sink for Living<'_> {
+    fn wants(&self) -> Class {
+        Class::CORE
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            match event.what {
+                What::Fork { parent, .. } => {
+                    self.alive += 1;
+                    self.to_come = self.to_come.saturating_sub(u64::from(parent.is_idle()));
+                }
+                What::Exit { .. } => self.alive = self.alive.saturating_sub(1),
+                _ => continue,
+            }
+            self.gone.set(self.alive == 0 && self.to_come == 0);
+        }
+    }
+
+    fn meta(&mut self, _: Instant, _: &Meta) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_abi::task::TaskSpec;
+    use keel_abi::{CpuId, CpuSet, Span, TaskId};
+
+    #[test]
+    fn a_workload_is_over_when_nobody_is_left_and_nobody_is_to_come() {
+        let task = TaskSpec {
+            name: "t".into(),
+            instances: 2,
+            delay: Span::ZERO,
+            nice: 0,
+            cpus: CpuSet::new(),
+            steps: Vec::new(),
+            ..TaskSpec::default()
+        };
+        let gone = Cell::new(false);
+        let workload = Workload { tasks: vec![task], ..Workload::default() };
+        let mut living = Living::new(&workload, &gone);
+        let mut check = |what, expected| {
+            living.events(&[Event { at: Instant::ZERO, cpu: CpuId(0), what }]);
+            assert_eq!(gone.get(), expected, "{what:?}");
+        };
+        let fork = |child, parent| What::Fork { child: TaskId(child), target: CpuId(0), parent };
+        let exit = |task| What::Exit { task: TaskId(task) };
+        check(fork(0, TaskId::IDLE), false);
+        check(fork(1, TaskId(0)), false);
+        check(exit(0), false);
+        check(exit(1), false);
+        check(fork(2, TaskId::IDLE), false);
+        check(exit(2), true);
+    }
+}
