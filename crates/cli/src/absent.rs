@@ -1,17 +1,18 @@
 //! What the command line will have one day, refused by name until then.
 
-use crate::args::{Command, Listed, OutputArgs};
+use crate::args::{Command, OutputArgs};
 use crate::failure::Failure;
 use std::ffi::OsStr;
 
 /// The commands that are there.
-const THERE: &str = "sim, compare and list are";
+const THERE: &str = "sim, compare, lab and list are";
 
 /// A command that is not there yet.
 pub(crate) fn command(command: &Command) -> Failure {
     let name = match command {
-        Command::Sim(_) | Command::Compare(_) | Command::List(_) => unreachable!("{command:?} is there"),
-        Command::Lab(_) => "lab",
+        Command::Sim(_) | Command::Compare(_) | Command::Lab(_) | Command::List(_) => {
+            unreachable!("{command:?} is there")
+        }
         Command::Check(_) => "check",
         Command::Replay(_) => "replay",
         Command::Report(_) => "report",
@@ -24,12 +25,9 @@ pub(crate) fn command(command: &Command) -> Failure {
     Failure::input(format!("keel {name} is not there yet; {THERE}"))
 }
 
-/// A list that is not there yet.
-pub(crate) fn list(what: Listed) -> Failure {
-    let name = if what == Listed::Kernels { "kernels" } else { "experiments" };
-    Failure::input(format!(
-        "keel list {name} is not there yet; schedulers, machines, workloads and checks are"
-    ))
+/// The list that is not there yet.
+pub(crate) fn kernels() -> Failure {
+    Failure::input("keel list kernels is not there yet; the other lists are")
 }
 
 /// Refuses outputs that cannot be written yet.

@@ -35,10 +35,10 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Run several schedulers on the same machine and workload, side by side
     Compare(CompareArgs),
+    /// Re-run published experiments, and hold ours against theirs
+    Lab(LabArgs),
     /// List what is built in
     List(ListArgs),
-    #[command(hide = true)]
-    Lab(Rest),
     #[command(hide = true)]
     Check(Rest),
     #[command(hide = true)]
@@ -90,6 +90,29 @@ pub(crate) struct CompareArgs {
     /// Runs of each scheduler, with seeds counted up from --seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
+}
+
+/// `keel lab`.
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    /// Built-in names, or experiments' files; all that are built in by default
+    #[arg(value_name = "EXPERIMENT")]
+    pub(crate) experiments: Vec<String>,
+    /// Runs of each arm, with seeds counted up from the experiment's own; 20 by default, 1 with --sensitivity
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: Option<u32>,
+    /// Runs side by side; as many as the host has CPUs by default
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<std::num::NonZeroUsize>,
+    /// Halve and double each machine constant, and show which ratios move
+    #[arg(long)]
+    pub(crate) sensitivity: bool,
+    /// List the experiments instead
+    #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity"])]
+    pub(crate) list: bool,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What is run where, for how long.
@@ -154,7 +177,6 @@ pub(crate) enum Listed {
     Schedulers,
     Machines,
     Workloads,
-    #[value(hide = true)]
     Experiments,
     #[value(hide = true)]
     Kernels,

@@ -37,10 +37,20 @@ impl Failure {
         Self { code: Code::Input, message: message.into(), help: None }
     }
 
+    /// A scheduler that failed.
+    pub(crate) fn scheduler(message: impl Into<String>) -> Self {
+        Self { code: Code::Scheduler, message: message.into(), help: None }
+    }
+
     /// The same, with what to do about it.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// What happened, without what to do about it.
+    pub(crate) fn sentence(&self) -> &str {
+        &self.message
     }
 
     /// What a run could not begin for. A bug is told with the command that shows it.

@@ -14,10 +14,27 @@ pub(crate) const FAKE: Lab = Lab {
     workload: |name| (name == keel_lab::workloads::DEFAULT).then_some("{}"),
     read_workload,
     run,
+    run_to_end: run,
+    experiments,
     ..REAL
 };
 
 const NAMES: &[&str] = &["good", "wasteful", "fails", "refused", "unsupported", "buggy"];
+
+/// `sound` is a scheduler against itself; `broken` has one that fails, `torn` one that breaks off.
+fn experiments() -> Vec<keel_experiment::Experiment> {
+    let experiment = |id: &str, new: &str| {
+        let text = format!(
+            "id = '{id}'\ntitle = 'a test'\nsource = 'here'\nmodelled = 'nothing'\nmachine = '2'\n\
+             workload = 'mix'\nduration_ms = 100\n[[arm]]\nlabel = 'old'\nscheduler = 'good'\n[[arm]]\n\
+             label = 'new'\nscheduler = '{new}'\n[[claim]]\nsays = 'as good'\nmeasure = 'switches_per_s'\n\
+             of = 'new'\nto = 'old'\npublished = {{ ratio = 1 }}\nband = {{ within = 0.1 }}\n"
+        );
+        keel_experiment::read(id, &text).expect("it is right")
+    };
+    let pairs = [("broken", "fails"), ("missing", "nobody"), ("sound", "good"), ("torn", "buggy")];
+    pairs.map(|(id, new)| experiment(id, new)).into()
+}
 
 fn read_workload(name: &str, text: &str, _: &Machine) -> Result<(Workload, Vec<String>), LabError> {
     match text.starts_with('{') {

@@ -7,7 +7,8 @@ use crate::text::shown;
 use keel_abi::Span;
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::task::Workload;
-use keel_lab::{Machine, RunSpec, SchedulerSource};
+use keel_experiment::Arm;
+use keel_lab::{Engine, Machine, RunSpec, SchedulerSource};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -37,6 +38,21 @@ pub(crate) fn specs(lab: &Lab, schedulers: &[String], scene: &SceneArgs) -> Resu
         checked: scene.checked,
     };
     Ok(schedulers.into_iter().map(spec).collect())
+}
+
+/// What an arm of an experiment runs, for so long.
+pub(crate) fn arm(lab: &Lab, arm: &Arm, duration: Span) -> Result<RunSpec, Failure> {
+    let machine = machine(lab, &arm.machine)?;
+    Ok(RunSpec {
+        scheduler: scheduler(lab, &arm.scheduler)?,
+        settings: arm.settings.clone(),
+        workload: workload(lab, &arm.workload, &machine)?,
+        machine,
+        duration,
+        seed: 0,
+        engine: Engine::Native,
+        checked: false,
+    })
 }
 
 fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
@@ -81,7 +97,7 @@ fn workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failu
 }
 
 /// A file's text.
-fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
+pub(crate) fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
     let bytes = file(kind, list, given, MAX_TEXT)?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();

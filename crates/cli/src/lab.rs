@@ -2,6 +2,8 @@
 //! without any scheduler.
 
 use keel_abi::task::Workload;
+use keel_experiment::Experiment;
+use keel_lab::machines::Scale;
 use keel_lab::{LabError, Machine, Outcome, Progress, RunSpec};
 use keel_trace::Sink;
 
@@ -27,6 +29,10 @@ pub(crate) struct Lab {
     pub(crate) made_workload: fn(&str, &Machine) -> Option<Result<Workload, LabError>>,
     pub(crate) read_workload: ReadWorkload,
     pub(crate) run: Run,
+    pub(crate) run_to_end: Run,
+    pub(crate) experiments: fn() -> Vec<Experiment>,
+    pub(crate) constants: fn() -> Vec<&'static str>,
+    pub(crate) scaled: fn(&Machine, &str, Scale) -> Option<Machine>,
 }
 
 /// The joining room itself.
@@ -45,4 +51,8 @@ pub(crate) const REAL: Lab = Lab {
         Ok((workload, remarks.iter().map(ToString::to_string).collect()))
     },
     run: keel_lab::run::run,
+    run_to_end: keel_lab::run::run_to_end,
+    experiments: keel_experiment::built_in::all,
+    constants: keel_lab::machines::constants,
+    scaled: keel_lab::machines::scaled,
 };

@@ -9,6 +9,7 @@ mod args;
 mod bug;
 mod commands;
 mod execute;
+mod experiments;
 mod failure;
 mod host;
 mod inputs;
@@ -51,6 +52,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
     match &cli.command {
         Command::Sim(args) => commands::sim::run(args, lab),
         Command::Compare(args) => commands::compare::run(args, lab),
+        Command::Lab(args) => commands::lab::run(args, lab),
         Command::List(args) => commands::list::run(args, lab),
         absent => Err(absent::command(absent)),
     }

@@ -3,7 +3,9 @@
 use crate::failure::{Code, Failure};
 use crate::host::Terminal;
 use crate::output::print;
-use keel_report::{RunReport, Style, compare, table};
+use keel_report::{
+    ExperimentReport, RunReport, SensitivityReport, Style, compare, experiment, sensitivity, table,
+};
 use serde::Serialize;
 
 /// What `keel compare --json` prints.
@@ -30,6 +32,34 @@ pub(crate) fn many(runs: &[RunReport], as_json: bool) -> Result<(), Failure> {
     match as_json {
         true => print(&in_order(&Runs { runs })),
         false => print(&compare::table(runs, style())),
+    }
+}
+
+/// What `keel lab --json` prints.
+#[derive(Serialize)]
+struct Experiments<'a> {
+    experiments: &'a [ExperimentReport],
+}
+
+/// What `keel lab --sensitivity --json` prints.
+#[derive(Serialize)]
+struct Sensitivity<'a> {
+    sensitivity: &'a [SensitivityReport],
+}
+
+/// Prints experiments.
+pub(crate) fn experiments(experiments: &[ExperimentReport], as_json: bool) -> Result<(), Failure> {
+    match as_json {
+        true => print(&in_order(&Experiments { experiments })),
+        false => print(&experiment::table(experiments, style())),
+    }
+}
+
+/// Prints how far constants move experiments.
+pub(crate) fn sensitivity(experiments: &[SensitivityReport], as_json: bool) -> Result<(), Failure> {
+    match as_json {
+        true => print(&in_order(&Sensitivity { sensitivity: experiments })),
+        false => print(&sensitivity::table(experiments, style())),
     }
 }
 

@@ -101,17 +101,62 @@ fn what_is_not_there_yet_is_refused_by_name() {
         assert_eq!(failure.code, Code::Input);
         assert!(failure.to_string().contains(expected), "{failure}");
     };
-    for name in ["lab", "check", "replay", "report", "run", "watch", "record", "exec", "vm"] {
+    for name in ["check", "replay", "report", "run", "watch", "record", "exec", "vm"] {
         check(&[name, "--any", "-x", "--help", "--", "thing"], &format!("keel {name} is not there yet"));
     }
-    check(&["list", "experiments"], "keel list experiments is not there yet");
     check(&["list", "kernels"], "keel list kernels is not there yet");
 }
 
 #[test]
+fn a_lab_ends_as_its_worst_run_and_goes_on_after_each() {
+    let check = |args: &[&str], expected| {
+        let args: Vec<&str> = ["lab", "--runs", "2"].iter().chain(args).copied().collect();
+        assert_eq!(code(&args), expected, "{args:?}");
+    };
+    check(&["sound"], Code::Done);
+    check(&["sound", "sound", "--json", "--jobs", "1"], Code::Done);
+    check(&["sound", "--sensitivity"], Code::Done);
+    check(&["sound", "--sensitivity", "--json"], Code::Done);
+    check(&["missing"], Code::Input);
+    check(&["broken", "sound"], Code::Scheduler);
+    check(&["broken", "--sensitivity"], Code::Scheduler);
+    check(&["torn", "broken"], Code::Bug);
+    check(&[], Code::Bug);
+    check(&["./no-such.toml"], Code::Input);
+    let failure = keel(&["lab", "sounds"]).unwrap_err();
+    assert_eq!(failure.code, Code::Input);
+    let told = "no experiment is called 'sounds'; there are broken, missing, sound, torn";
+    assert!(failure.to_string().contains(told), "{failure}");
+}
+
+#[test]
+fn a_file_is_an_experiment_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let lab = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        keel(&["lab", "--runs", "1", path.to_str().unwrap()])
+    };
+    let failure = lab("id = 'mine'\ntitle = 3\n").unwrap_err();
+    let place = format!("{}:2: ", path.display());
+    assert!(failure.to_string().contains(&place), "{failure}");
+    assert_eq!(failure.code, Code::Input);
+    let good = "id = 'mine'\ntitle = 't'\nsource = 's'\nmodelled = 'm'\nmachine = '2'\nworkload = 'mix'\n\
+                ends_within_ms = 50\n[[arm]]\nlabel = 'one'\nscheduler = 'good'\n[[claim]]\nsays = 'x'\n\
+                measure = 'busy_share'\nof = 'one'\npublished = { of = [0.5] }\nband = [0.4, 0.6]\n";
+    assert_eq!(lab(good).unwrap(), Code::Done);
+}
+
+#[test]
 fn lists_are_there() {
-    for what in [&["list"][..], &["list", "schedulers"], &["list", "checks", "--json"], &["list", "machines"]]
-    {
+    for what in [
+        &["list"][..],
+        &["list", "schedulers"],
+        &["list", "checks", "--json"],
+        &["list", "machines"],
+        &["list", "experiments"],
+        &["lab", "--list", "--json"],
+    ] {
         assert_eq!(code(what), Code::Done);
     }
 }

@@ -36,7 +36,9 @@ fn wrong_usage_is_told_on_stderr_alone() {
     check(&["sim", "fifo", "--set", "x"], "write NAME=VALUE");
     check(&["sim", "fifo", "--engine", "valve"], "native, interpreter");
     check(&["compare", "fifo", "--runs", "0"], "1..=1000");
-    check(&["lab", "yield-8"], "keel lab is not there yet");
+    check(&["lab", "yield-9"], "no experiment is called 'yield-9'; there are ");
+    check(&["lab", "--runs", "0"], "1..=1000");
+    check(&["lab", "--list", "--sensitivity"], "cannot be used with");
     check(&["vm", "--", "true"], "keel vm is not there yet");
     check(&["sim", "no-such-scheduler"], "keel list schedulers names what is built in");
     check(&["sim", "./no-such-file.bpf.o"], "cannot be read: no such file or directory");

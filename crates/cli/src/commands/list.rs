@@ -10,10 +10,11 @@ use keel_lab::workloads::MIX;
 use serde_json::{Map, Value, json};
 
 /// Every list that is there, in the order in which they are shown.
-const ALL: [(Listed, &str); 4] = [
+const ALL: [(Listed, &str); 5] = [
     (Listed::Schedulers, "schedulers"),
     (Listed::Machines, "machines"),
     (Listed::Workloads, "workloads"),
+    (Listed::Experiments, "experiments"),
     (Listed::Checks, "checks"),
 ];
 
@@ -22,8 +23,8 @@ pub(crate) fn run(args: &ListArgs, lab: &Lab) -> Result<Code, Failure> {
         None => ALL.into(),
         Some(what) => ALL.into_iter().filter(|(each, _)| *each == what).collect(),
     };
-    if let (Some(what), true) = (args.what, wanted.is_empty()) {
-        return Err(absent::list(what));
+    if wanted.is_empty() {
+        return Err(absent::kernels());
     }
     let lists: Vec<(&str, Names)> =
         wanted.into_iter().map(|(what, title)| (title, names(what, lab))).collect();
@@ -46,7 +47,10 @@ fn names(what: Listed, lab: &Lab) -> Names {
         Listed::Checks => {
             Kind::ALL.iter().map(|kind| (kind.name().to_owned(), about(*kind).to_owned())).collect()
         }
-        Listed::Experiments | Listed::Kernels => Vec::new(),
+        Listed::Experiments => {
+            (lab.experiments)().into_iter().map(|experiment| (experiment.id, experiment.title)).collect()
+        }
+        Listed::Kernels => Vec::new(),
     }
 }
 

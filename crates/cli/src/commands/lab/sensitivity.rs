@@ -1,0 +1,135 @@
+//! `keel lab --sensitivity`: each machine constant halved and doubled, and what that does to each
+//! experiment's first ratio.
+
+use super::worst;
+use crate::args::LabArgs;
+use crate::experiments::{self, Made};
+use crate::failure::{Code, Failure};
+use crate::lab::Lab;
+use crate::progress::Bar;
+use crate::show;
+use keel_experiment::{ArmFigures, Experiment, judge};
+use keel_lab::RunSpec;
+use keel_lab::machines::Scale;
+use keel_report::SensitivityReport;
+use keel_report::sensitivity::ConstantReport;
+
+/// One constant, varied; none for the machines as they are.
+type Varied = Option<(&'static str, Scale)>;
+
+/// The arms of one experiment's first claim on varied machines.
+struct Cell {
+    experiment: usize,
+    varied: Varied,
+    arms: Vec<(usize, Result<RunSpec, Failure>)>,
+}
+
+pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Result<Code, Failure> {
+    let constants = (lab.constants)();
+    let cells = cells(lab, experiments, &constants);
+    let seeds = args.runs.unwrap_or(1);
+    let jobs: Vec<(usize, usize, u32)> = cells
+        .iter()
+        .enumerate()
+        .flat_map(|(at, cell)| (0..cell.arms.len()).map(move |arm| (at, arm)))
+        .flat_map(|(at, arm)| (0..seeds).map(move |run| (at, arm, run)))
+        .collect();
+    let longest = jobs.iter().map(|&(at, ..)| experiments[cells[at].experiment].until.longest());
+    let bar = Bar::new(longest.sum());
+    let made: Vec<Made> = keel_lab::each(&jobs, args.jobs, |&(at, arm, run)| {
+        let experiment = &experiments[cells[at].experiment];
+        let seed = experiment.seed.wrapping_add(u64::from(run));
+        experiments::make(lab, experiment, &cells[at].arms[arm].1, seed, &bar)
+    });
+    drop(bar);
+    let code = worst(&made);
+    let ratios = ratios(experiments, &cells, &jobs, made);
+    let reports: Vec<SensitivityReport> = experiments
+        .iter()
+        .enumerate()
+        .map(|(at, experiment)| report(at, experiment, &constants, &cells, &ratios))
+        .collect();
+    show::sensitivity(&reports, args.json)?;
+    Ok(code)
+}
+
+/// Every experiment as it is, and with each constant varied that its machines have.
+fn cells(lab: &Lab, experiments: &[Experiment], constants: &[&'static str]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (at, experiment) in experiments.iter().enumerate() {
+        let claim = &experiment.claims[0];
+        let arms = experiments::arms(lab, experiment).into_iter().enumerate();
+        let arms: Vec<_> = arms.filter(|(arm, _)| *arm == claim.of || Some(*arm) == claim.to).collect();
+        cells.push(Cell { experiment: at, varied: None, arms: arms.clone() });
+        for &name in constants {
+            for scale in [Scale::Halved, Scale::Doubled] {
+                if let Some(arms) = varied(lab, &arms, name, scale) {
+                    cells.push(Cell { experiment: at, varied: Some((name, scale)), arms });
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// The arms on machines with one constant varied; `None` where that changes none of them.
+fn varied(
+    lab: &Lab,
+    arms: &[(usize, Result<RunSpec, Failure>)],
+    name: &str,
+    scale: Scale,
+) -> Option<Vec<(usize, Result<RunSpec, Failure>)>> {
+    let mut changed = false;
+    let mut arms = arms.to_vec();
+    for spec in arms.iter_mut().filter_map(|(_, spec)| spec.as_mut().ok()) {
+        if let Some(machine) = (lab.scaled)(&spec.machine, name, scale) {
+            spec.machine = machine;
+            changed = true;
+        }
+    }
+    changed.then_some(arms)
+}
+
+/// The first ratio of each cell.
+fn ratios(
+    experiments: &[Experiment],
+    cells: &[Cell],
+    jobs: &[(usize, usize, u32)],
+    made: Vec<Made>,
+) -> Vec<Option<f64>> {
+    let empty = |cell: &Cell| vec![ArmFigures::default(); experiments[cell.experiment].arms.len()];
+    let mut figures: Vec<Vec<ArmFigures>> = cells.iter().map(empty).collect();
+    for (&(at, arm, _), made) in jobs.iter().zip(made) {
+        figures[at][cells[at].arms[arm].0].runs.push(made.figures);
+    }
+    let ratio = |(cell, arms): (&Cell, &Vec<ArmFigures>)| {
+        let mut first = experiments[cell.experiment].clone();
+        first.claims.truncate(1);
+        first.claims[0].off = None;
+        judge(&first, arms).claims[0].ours
+    };
+    cells.iter().zip(&figures).map(ratio).collect()
+}
+
+fn report(
+    at: usize,
+    experiment: &Experiment,
+    constants: &[&'static str],
+    cells: &[Cell],
+    ratios: &[Option<f64>],
+) -> SensitivityReport {
+    let ratio = |wanted: Varied| {
+        let found = cells.iter().position(|cell| cell.experiment == at && cell.varied == wanted);
+        found.and_then(|cell| ratios[cell])
+    };
+    let constant = |&name: &&'static str| ConstantReport {
+        name: name.to_owned(),
+        halved: ratio(Some((name, Scale::Halved))),
+        doubled: ratio(Some((name, Scale::Doubled))),
+    };
+    SensitivityReport {
+        id: experiment.id.clone(),
+        base: ratio(None),
+        constants: constants.iter().map(constant).collect(),
+    }
+}

@@ -1,0 +1,109 @@
+//! Experiments: those that were asked for, what their arms run, and one run of them.
+
+use crate::failure::{Code, Failure};
+use crate::inputs;
+use crate::lab::Lab;
+use crate::progress::Bar;
+use crate::text::shown;
+use keel_abi::{Instant, Span};
+use keel_check::{Measured, Window};
+use keel_experiment::{Experiment, RunFigures, Until};
+use keel_lab::{Outcome, Progress, RunSpec};
+use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
+
+/// The experiments with these names or in these files, each once; all that are built in where there
+/// are none.
+pub(crate) fn chosen(lab: &Lab, given: &[String]) -> Result<Vec<Experiment>, Failure> {
+    let built_in = (lab.experiments)();
+    if given.is_empty() {
+        return Ok(built_in);
+    }
+    let mut chosen: Vec<Experiment> = Vec::new();
+    for name in given {
+        let experiment = match built_in.iter().find(|experiment| experiment.id == *name) {
+            Some(experiment) => experiment.clone(),
+            None if name.contains(['/', '.']) => from_file(name)?,
+            None => return Err(unknown(name, &built_in)),
+        };
+        if !chosen.iter().any(|before| before.id == experiment.id) {
+            chosen.push(experiment);
+        }
+    }
+    Ok(chosen)
+}
+
+fn from_file(name: &str) -> Result<Experiment, Failure> {
+    let text = inputs::text("experiment", "experiments", name)?;
+    keel_experiment::read(name, &text).map_err(|e| Failure::input(shown(&e.to_string())))
+}
+
+fn unknown(name: &str, built_in: &[Experiment]) -> Failure {
+    let names: Vec<&str> = built_in.iter().map(|experiment| experiment.id.as_str()).collect();
+    Failure::input(format!("no experiment is called '{}'; there are {}", shown(name), names.join(", ")))
+        .help("an experiment of your own is a file: keel lab ./mine.toml")
+}
+
+/// What each arm of an experiment runs. An arm that cannot be run does not keep the others from it.
+pub(crate) fn arms(lab: &Lab, experiment: &Experiment) -> Vec<Result<RunSpec, Failure>> {
+    experiment.arms.iter().map(|arm| inputs::arm(lab, arm, experiment.until.longest())).collect()
+}
+
+/// A run that was made, or was not, and how `keel` ends if there is nothing worse.
+pub(crate) struct Made {
+    pub(crate) figures: RunFigures,
+    pub(crate) code: Code,
+}
+
+/// Makes one run of an arm. Whatever goes wrong is in its result.
+pub(crate) fn make(
+    lab: &Lab,
+    experiment: &Experiment,
+    arm: &Result<RunSpec, Failure>,
+    seed: u64,
+    bar: &Bar,
+) -> Made {
+    let reached = Cell::new(Span::ZERO);
+    let result = arm.clone().and_then(|spec| {
+        let spec = RunSpec { seed, ..spec };
+        // A bug in one run must not take the others with it; the hook has told it.
+        let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, bar, &reached));
+        std::panic::catch_unwind(run).unwrap_or_else(|_| {
+            Err(Failure::from_lab(keel_lab::LabError::Bug("the run broke off".to_owned())))
+        })
+    });
+    bar.advance(experiment.until.longest().saturating_sub(reached.get()));
+    let code = result.as_ref().map_or_else(|failure| failure.code, |_| Code::Done);
+    let result = result.map_err(|failure| failure.sentence().to_owned());
+    Made { figures: RunFigures { seed, result }, code }
+}
+
+fn measure(
+    lab: &Lab,
+    experiment: &Experiment,
+    spec: &RunSpec,
+    bar: &Bar,
+    reached: &Cell<Span>,
+) -> Result<Measured, Failure> {
+    let mut window = Window::after(experiment.warm_up);
+    let mut progress = |progress: Progress| {
+        let now = progress.now.since(Instant::ZERO);
+        bar.advance(now.saturating_sub(reached.get()));
+        reached.set(now);
+    };
+    let run = match experiment.until {
+        Until::After(_) => lab.run,
+        Until::End { .. } => lab.run_to_end,
+    };
+    let outcome = run(spec, &mut window, &mut progress).map_err(Failure::from_lab)?;
+    if outcome.exit.is_failure() {
+        return Err(Failure::scheduler(failed(&outcome)));
+    }
+    window.measured().ok_or_else(|| Failure::input("the run was over before its warm-up"))
+}
+
+fn failed(outcome: &Outcome) -> String {
+    let words: Vec<&str> =
+        [outcome.exit.reason(), &outcome.message].into_iter().filter(|words| !words.is_empty()).collect();
+    format!("the scheduler failed: {}", words.join(", "))
+}
