@@ -82,8 +82,41 @@ pub enum Step {
     Resume(ObjectId),
     /// `sched_yield()`.
     Yield,
-    /// Starts one more instance of the task spec with this index.
+    /// Starts one more instance of the task spec with this index, as a thread: in the same process,
+    /// with the same memory.
     Fork(u32),
+    /// `fork()`: starts one more instance of the task spec with this index as a process of its own,
+    /// a child of this task. It gets this task's pages, shared until either side writes them.
+    Spawn(u32),
+    /// `execve()`: the task goes on with a new, empty address space; its pages come with
+    /// [`Step::Write`].
+    Exec,
+    /// `waitpid()` for any child that [`Step::Spawn`] made: blocks until one has exited. Goes on at once where
+    /// the task has no child (`ECHILD`).
+    WaitChild,
+    /// Writes to the first this many pages of its address space. One that is not there yet costs a page
+    /// fault; one that another process still shares, a fault and a copy; one that nobody
+    /// shares any more, a cheap fault; any other nothing.
+    Write(u32),
+    /// Goes over its working set of this many bytes. What of it is not in the nearest cache costs what
+    /// bringing it there takes.
+    Touch(u64),
+    /// Puts bytes into a channel, blocking while there is no room.
+    Send {
+        /// The channel.
+        channel: ObjectId,
+        /// How many bytes, at least 1.
+        bytes: u32,
+    },
+    /// Takes bytes out of a channel, blocking until all of them have come.
+    Receive {
+        /// The channel.
+        channel: ObjectId,
+        /// How many bytes, at least 1.
+        bytes: u32,
+    },
+    /// A system call that does nothing.
+    Syscall,
     /// Sets the nice value, -20 to 19.
     Nice(i8),
     /// Confines the task to these CPUs; empty lifts what an earlier step confined.
@@ -102,9 +135,49 @@ pub enum Step {
     Count,
 }
 
+/// What a channel is: its wakeups and its costs follow from that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelKind {
+    /// A pipe. Its wakeups are synchronous (`SCX_WAKE_SYNC`): the waker is about to wait.
+    #[default]
+    Pipe,
+    /// A stream socket of the host itself (`AF_UNIX`).
+    Unix,
+    /// A TCP connection over the loopback device.
+    Tcp,
+}
+
+/// A bounded buffer of bytes between tasks, in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Channel {
+    /// What it is.
+    pub kind: ChannelKind,
+    /// The most bytes that it holds, at least 1.
+    pub capacity_bytes: u32,
+}
+
+/// The policy of a real-time hint, numbered as in the schedulers' `hints` map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintPolicy {
+    /// `SCHED_FIFO`.
+    Fifo = 1,
+    /// `SCHED_RR`.
+    Rr = 2,
+}
+
+/// What tells a scheduler that a task is to be a real-time one: delivered into its task storage map
+/// `hints`, where it has one, before `ops.init_task`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// 1 to 99, higher is more urgent.
+    pub rt_priority: u8,
+    /// First come, first served, or by turns.
+    pub policy: HintPolicy,
+}
+
 /// A task as the workload describes it: what it is called, how it starts, what it does. It exits
 /// after its last step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskSpec {
     /// Its name; instances share it.
     pub name: String,
@@ -118,6 +191,13 @@ pub struct TaskSpec {
     pub cpus: CpuSet,
     /// What it does.
     pub steps: Vec<Step>,
+    /// The process that instances belong to which start by themselves: all with the same number are
+    /// threads of one, with one address space.
+    pub process: u32,
+    /// Pages that such a process has to begin with, if this spec's instance is its first.
+    pub pages: u32,
+    /// Is it to be a real-time task? Children inherit it, unless they have one of their own.
+    pub hint: Option<Hint>,
 }
 
 /// A whole workload.
@@ -137,6 +217,8 @@ pub struct Workload {
     pub timers: u32,
     /// How many names a task can be suspended under.
     pub suspensions: u32,
+    /// Pipes and sockets, by [`ObjectId`].
+    pub channels: Vec<Channel>,
     /// How long the file itself asks to run; a given `--duration` wins.
     pub duration: Option<Span>,
     /// What [`Step::Count`] counts, for printing: `loops`, `messages`.

@@ -19,27 +19,34 @@ const JIFFY_NS: u64 = 1_000_000;
 
 impl Kernel {
     /// A whole new one.
-    pub(crate) fn mirror_new<W: World>(&mut self, world: &mut W, task: TaskId, parent: TaskId) {
+    pub(crate) fn mirror_new<W: World>(&mut self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         let at = t.ea;
         let mut comm = [0; 16];
         let name = self.comm(task);
         comm[..name.len()].copy_from_slice(name.as_bytes());
-        let parent_ea = if parent.is_idle() { self.task_base } else { self.tasks[parent].ea };
+        let parent_ea = self.parent_of(task).map_or(self.task_base, |parent| self.tasks[parent].ea);
         let put = |world: &mut W, offset: u64, bytes: &[u8]| world.put(at.offset(offset), bytes);
         put(world, field::PID, &t.pid.0.to_le_bytes());
-        put(world, field::TGID, &t.pid.0.to_le_bytes());
         put(world, field::COMM, &comm);
         put(world, field::REAL_PARENT, &parent_ea.0.to_le_bytes());
-        put(world, field::GROUP_LEADER, &at.0.to_le_bytes());
         put(world, field::CPUS_PTR, &at.offset(field::CPUS_MASK).0.to_le_bytes());
-        put(world, field::MM, &at.0.to_le_bytes());
         put(world, field::SCX_SLICE, &keel_abi::scx::SLICE_DFL_NS.to_le_bytes());
+        self.mirror_process(world, task);
         self.mirror_nice(world, task);
         self.mirror_cpus(world, task);
         self.mirror_cpu(world, task);
         self.mirror_flags(world, task);
         self.mirror_runnable_at(world, task);
+    }
+
+    /// Thread group and address space.
+    pub(crate) fn mirror_process<W: World>(&self, world: &mut W, task: TaskId) {
+        let at = self.tasks[task].ea;
+        let leader = &self.tasks[self.leader_of(task)];
+        world.put(at.offset(field::TGID), &leader.pid.0.to_le_bytes());
+        world.put(at.offset(field::GROUP_LEADER), &leader.ea.0.to_le_bytes());
+        world.put(at.offset(field::MM), &self.mm_ea(task).0.to_le_bytes());
     }
 
     /// The idle tasks, one a CPU: `swapper/N`, pid 0.

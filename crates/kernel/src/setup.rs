@@ -16,7 +16,7 @@ use crate::rng::Rng;
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
 use crate::task::Tasks;
-use keel_abi::bpf::{Ea, Entry, World};
+use keel_abi::bpf::{Ea, Entry, MapId, World};
 use keel_abi::scx::{self, Op, ops_flags};
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, Instant, Span};
@@ -51,6 +51,9 @@ pub struct Scheduler {
     pub timeout_ms: u32,
     /// `.dispatch_max_batch`; 0 for the default of 32.
     pub dispatch_max_batch: u32,
+    /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
+    /// 32-bit words, priority and policy.
+    pub hints: Option<MapId>,
 }
 
 /// All that a run is made of, apart from the engine.
@@ -93,7 +96,7 @@ impl Kernel {
             idle: IdleMasks::new(topology),
             lines: KernelLines::new(topology, setup.machine.lines),
             scx: Scx::new(&setup.scheduler),
-            objects: Objects::new(&setup.workload),
+            objects: Objects::new(&setup.workload, &setup.machine),
             spins: SpinLocks::default(),
             timers: Timers::default(),
             out: Out::new(wants),
@@ -112,6 +115,7 @@ impl Kernel {
             machine: setup.machine,
             workload: setup.workload,
         };
+        kernel.objects.processes.hints = setup.scheduler.hints;
         kernel.idle.set_per_node(setup.scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
         kernel.mirror_idle_tasks(world);
         kernel.tell_start(&setup.scheduler.name);

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::spec::{Engine, RunSpec};
-use keel_abi::bpf::{Ea, Entry, FuncId, World};
+use keel_abi::bpf::{Ea, Entry, FuncId, MapId, World};
 use keel_abi::lines::Transfers;
 use keel_abi::scx::{Op, ops_flags};
 use keel_kernel::{KERNEL_BTF, Scheduler};
@@ -75,7 +75,18 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
         flags,
         timeout_ms: ops.integer("timeout_ms") as u32,
         dispatch_max_batch: ops.integer("dispatch_max_batch") as u32,
+        hints: hints(object),
     })
+}
+
+/// The task storage map that real-time hints are put into: priority and policy, 32 bits each.
+fn hints(object: &Object) -> Option<MapId> {
+    /// `BPF_MAP_TYPE_TASK_STORAGE`.
+    const TASK_STORAGE: u32 = 29;
+    let fits = |map: &keel_object::MapDef| {
+        map.name == "hints" && map.kind == TASK_STORAGE && map.value_size == 8
+    };
+    object.maps.iter().position(fits).map(|at| MapId(at as u32))
 }
 
 fn sched_ext_ops<'o>(name: &str, object: &'o Object) -> Result<&'o StructOps, LabError> {

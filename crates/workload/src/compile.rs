@@ -230,6 +230,7 @@ impl<'a> Compiler<'a> {
             mutexes: self.mutexes.len(),
             conditions: self.conditions.len(),
             timers,
+            channels: Vec::new(),
             suspensions: self.suspensions.len(),
             duration: self.duration,
             unit: self.unit.unwrap_or_else(|| "loops".to_owned()),

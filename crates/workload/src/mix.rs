@@ -57,6 +57,7 @@ fn spec(instances: u32, run: Span, sleep: Span, jitter_percent: u8) -> TaskSpec 
         nice: 0,
         cpus: CpuSet::new(),
         steps,
+        ..TaskSpec::default()
     }
 }
 

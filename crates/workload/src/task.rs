@@ -51,7 +51,7 @@ impl Draft {
             push_loop(&mut steps, 0, self.times, TASK_SLOT);
         }
         let Self { name, instances, delay, cpus, .. } = self;
-        TaskSpec { name, instances, delay, nice, cpus, steps }
+        TaskSpec { name, instances, delay, nice, cpus, steps, ..TaskSpec::default() }
     }
 
     /// The affinities that the first phase may find.

@@ -1,7 +1,12 @@
 //! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
 
+pub(crate) mod cache;
+pub(crate) mod channel;
+pub(crate) mod pages;
+pub(crate) mod process;
 pub(crate) mod sync;
 
+use self::process::Birth;
 use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
@@ -86,7 +91,24 @@ impl<E: Engine> Sim<E> {
             Step::Fork(spec) => {
                 self.syscall(c);
                 self.k.me().stack.push(Frame::Act);
-                self.fork(c, spec, task);
+                self.fork(c, spec, task, Birth::Thread);
+                Then::Leave
+            }
+            Step::Spawn(spec) => {
+                self.syscall(c);
+                self.k.me().stack.push(Frame::Act);
+                self.fork(c, spec, task, Birth::Process);
+                Then::Leave
+            }
+            Step::Exec => self.exec(c, task),
+            Step::WaitChild => self.wait_child(c, task),
+            Step::Write(pages) => self.write_pages(c, task, pages),
+            Step::Touch(bytes) => self.touch(c, task, bytes),
+            Step::Send { channel, bytes } => self.send(c, task, channel, bytes),
+            Step::Receive { channel, bytes } => self.receive(c, task, channel, bytes),
+            Step::Syscall => {
+                self.syscall(c);
+                self.k.me().stack.push(Frame::Act);
                 Then::Leave
             }
             Step::Nice(nice) if nice == self.k.tasks[task].nice => Then::GoOn,
@@ -133,9 +155,24 @@ impl<E: Engine> Sim<E> {
         Then::GoOn
     }
 
-    /// The task gives the CPU up until it is woken.
+    /// The task goes over its working set: time of its own, in which it waits for memory.
+    fn touch(&mut self, c: CpuId, task: TaskId, bytes: u64) -> Then {
+        let ns = self.k.objects.caches.touch_ns(&self.k.machine.costs, c, task, bytes);
+        if ns == 0 {
+            return Then::GoOn;
+        }
+        self.k.task(task).doing = Doing::Work(Span::from_ns(ns));
+        Then::Leave
+    }
+
+    /// The task makes a system call in which it blocks.
     fn block(&mut self, c: CpuId, task: TaskId) -> Then {
         self.syscall(c);
+        self.give_up_cpu(c, task)
+    }
+
+    /// The task gives the CPU up until it is woken.
+    fn give_up_cpu(&mut self, c: CpuId, task: TaskId) -> Then {
         self.k.task(task).state = State::Blocking;
         self.k.resched(c, c);
         Then::Leave
@@ -165,6 +202,7 @@ impl<E: Engine> Sim<E> {
     }
 
     fn exit_task(&mut self, c: CpuId, task: TaskId) -> Then {
+        self.leave_process(c, task);
         self.k.task(task).state = State::Exiting;
         self.k.mirror_exiting(self.vm.world(), task);
         self.k.resched(c, c);
@@ -183,7 +221,7 @@ impl<E: Engine> Sim<E> {
             }
             Irq::Start(start) => {
                 let spec = self.k.spec_of_start(start);
-                self.fork(c, spec, TaskId::IDLE);
+                self.fork(c, spec, TaskId::IDLE, Birth::Start);
             }
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Watchdog => self.watchdog(c),

@@ -2,7 +2,12 @@
 //! under. Waiters are woken first come, first served; a mutex is handed to its first waiter.
 
 use super::Then;
+use super::cache::Caches;
+use super::channel::Channels;
+use super::pages::Memory;
+use super::process::Processes;
 use crate::frame::Frame;
+use crate::machine::Machine;
 use crate::sim::Sim;
 use crate::task::{Doing, State};
 use keel_abi::bpf::Engine;
@@ -20,6 +25,10 @@ pub(crate) struct Objects {
     suspended: Vec<VecDeque<TaskId>>,
     /// Last expiry, by timer that tasks share; grown as used.
     pub(super) shared_timers: Vec<(ObjectId, Instant)>,
+    pub(super) channels: Channels,
+    pub(super) memory: Memory,
+    pub(crate) processes: Processes,
+    pub(super) caches: Caches,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -41,13 +50,17 @@ struct Barrier {
 }
 
 impl Objects {
-    pub(crate) fn new(workload: &Workload) -> Self {
+    pub(crate) fn new(workload: &Workload, machine: &Machine) -> Self {
         Self {
             mutexes: vec![Mutex::default(); workload.mutexes as usize],
             conditions: vec![VecDeque::new(); workload.conditions as usize],
             barriers: workload.barriers.iter().map(|&wanted| Barrier { wanted, come: Vec::new() }).collect(),
             suspended: vec![VecDeque::new(); workload.suspensions as usize],
             shared_timers: Vec::new(),
+            channels: Channels::new(&workload.channels),
+            memory: Memory::default(),
+            processes: Processes::default(),
+            caches: Caches::new(&machine.topology, &machine.costs),
         }
     }
 }

@@ -69,7 +69,8 @@ impl Kernel {
             TaskId::IDLE => 0.into(),
             curr => {
                 let pid = u64::from(self.tasks[curr].pid.0);
-                (pid << 32 | pid).into()
+                let tgid = u64::from(self.tasks[self.leader_of(curr)].pid.0);
+                (tgid << 32 | pid).into()
             }
         }
     }

@@ -1,5 +1,6 @@
 //! New tasks and dead ones: `sched_fork()`, `wake_up_new_task()`, `sched_ext_dead()`.
 
+use crate::actor::process::Birth;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::layout::TASK_STRIDE;
@@ -14,13 +15,15 @@ use keel_trace::{Meta, TaskInfo};
 
 impl<E: Engine> Sim<E> {
     /// Makes an instance of a task of the workload and starts it on its way.
-    pub(crate) fn fork(&mut self, c: CpuId, spec: u32, parent: TaskId) {
+    pub(crate) fn fork(&mut self, c: CpuId, spec: u32, parent: TaskId, birth: Birth) {
         if self.k.tasks.len() as u64 >= MAX_TASKS {
             return self.k.error(c, format!("fork: no more than {MAX_TASKS} tasks"));
         }
-        let fork_ns = self.k.machine.costs.fork_ns;
+        let costs = &self.k.machine.costs;
+        let fork_ns = if birth == Birth::Process { costs.fork_process_ns } else { costs.fork_ns };
         self.k.charge_ns(c, fork_ns);
-        let child = self.k.make_task(self.vm.world(), Some(spec), c, parent);
+        let child = self.k.make_task(self.vm.world(), Some(spec), c, parent, birth);
+        self.k.deliver_hint(self.vm.world(), child);
         self.k.me().stack.push(Frame::ForkInit { child, parent });
     }
 
@@ -113,6 +116,7 @@ impl Kernel {
         spec: Option<u32>,
         c: CpuId,
         parent: TaskId,
+        birth: Birth,
     ) -> TaskId {
         let all = CpuSet::first(self.cpus.len() as u32);
         let (nice, wanted) = match spec {
@@ -163,7 +167,8 @@ impl Kernel {
         self.counters.forks += 1;
         self.queues.add_task(task);
         self.lines.add_task(task);
-        self.mirror_new(world, task, parent);
+        self.place_new(task, spec, c, parent, birth);
+        self.mirror_new(world, task);
         self.tell_task(task);
         task
     }

@@ -4,6 +4,7 @@
 //! enabled; the workload's tasks come later, as forks. When the scheduler ends, every task leaves
 //! it, `ops.exit` runs, and the run is over.
 
+use crate::actor::process::Birth;
 use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::layout;
@@ -27,7 +28,7 @@ impl<E: Engine> Sim<E> {
         let world = self.vm.world();
         self.k.scx.scratch = world.alloc(SCRATCH_BYTES).expect("a new world has room");
         self.k.idle.set_all(true);
-        let first = self.k.make_task(world, None, BOOT_CPU, TaskId::IDLE);
+        let first = self.k.make_task(world, None, BOOT_CPU, TaskId::IDLE, Birth::Start);
         self.k.task(first).state = State::Blocked;
         let cpu = self.k.cpu(BOOT_CPU);
         cpu.in_user = false;

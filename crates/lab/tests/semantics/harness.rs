@@ -303,6 +303,7 @@ pub(crate) fn task(name: &str, steps: impl IntoIterator<Item = Step>) -> Spec {
         nice: 0,
         cpus: CpuSet::new(),
         steps: steps.into_iter().collect(),
+        ..TaskSpec::default()
     })
 }
 
