@@ -6,8 +6,8 @@ use crate::lab::Lab;
 use crate::progress::Bar;
 use crate::text::shown;
 use keel_abi::{Instant, Span};
-use keel_check::{Measured, Window};
-use keel_experiment::{Experiment, RunFigures, Until};
+use keel_check::{Costs, Measured, Window};
+use keel_experiment::{Experiment, RunFigures, Taken, Until};
 use keel_lab::{Outcome, Progress, RunSpec};
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
@@ -63,11 +63,11 @@ pub(crate) fn make(
     seed: u64,
     bar: &Bar,
 ) -> Made {
-    let reached = Cell::new(Span::ZERO);
+    let (reached, taken) = (Cell::new(Span::ZERO), Cell::new(Taken::default()));
     let result = arm.clone().and_then(|spec| {
         let spec = RunSpec { seed, ..spec };
         // A bug in one run must not take the others with it; the hook has told it.
-        let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, bar, &reached));
+        let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, bar, &reached, &taken));
         std::panic::catch_unwind(run).unwrap_or_else(|_| {
             Err(Failure::from_lab(keel_lab::LabError::Bug("the run broke off".to_owned())))
         })
@@ -75,7 +75,7 @@ pub(crate) fn make(
     bar.advance(experiment.until.longest().saturating_sub(reached.get()));
     let code = result.as_ref().map_or_else(|failure| failure.code, |_| Code::Done);
     let result = result.map_err(|failure| failure.sentence().to_owned());
-    Made { figures: RunFigures { seed, result }, code }
+    Made { figures: RunFigures { seed, costs: taken.get(), result }, code }
 }
 
 fn measure(
@@ -84,6 +84,7 @@ fn measure(
     spec: &RunSpec,
     bar: &Bar,
     reached: &Cell<Span>,
+    taken: &Cell<Taken>,
 ) -> Result<Measured, Failure> {
     let mut window = Window::after(experiment.warm_up);
     let mut progress = |progress: Progress| {
@@ -96,10 +97,23 @@ fn measure(
         Until::End { .. } => lab.run_to_end,
     };
     let outcome = run(spec, &mut window, &mut progress).map_err(Failure::from_lab)?;
+    taken.set(taken_by(spec, &outcome));
     if outcome.exit.is_failure() {
         return Err(Failure::scheduler(failed(&outcome)));
     }
     window.measured().ok_or_else(|| Failure::input("the run was over before its warm-up"))
+}
+
+fn taken_by(spec: &RunSpec, outcome: &Outcome) -> Taken {
+    let overhead = outcome.overhead;
+    Taken {
+        costs: Costs {
+            callback: overhead.callback,
+            lock_wait: overhead.lock_wait,
+            instructions: overhead.instructions,
+        },
+        machine_time: outcome.end.since(Instant::ZERO) * u64::from(spec.machine.topology.cpus()),
+    }
 }
 
 fn failed(outcome: &Outcome) -> String {

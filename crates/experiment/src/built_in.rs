@@ -10,7 +10,10 @@ use crate::read::read;
 /// # Panics
 /// Where a file of ours is wrong, which a test rules out.
 pub fn all() -> Vec<Experiment> {
-    FILES.iter().map(|(file, text)| read(file, text).unwrap_or_else(|e| panic!("{e}"))).collect()
+    let read = |(file, text): &(&str, &str)| read(file, text).unwrap_or_else(|e| panic!("{e}"));
+    let mut all: Vec<Experiment> = FILES.iter().map(read).collect();
+    all.sort_by(|a, b| a.id.cmp(&b.id));
+    all
 }
 
 #[cfg(test)]

@@ -19,6 +19,6 @@ mod read;
 pub use error::ExperimentError;
 pub use judge::{ClaimVerdict, Judged, Standing, judge};
 pub use model::{Arm, Band, Claim, Experiment, Off, Published, Side, Until};
-pub use outcome::{ArmFigures, RunFigures};
+pub use outcome::{ArmFigures, RunFigures, Taken};
 pub use plan::{Planned, plan};
 pub use read::read;

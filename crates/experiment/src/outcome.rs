@@ -1,12 +1,24 @@
 //! What the runs gave, arm by arm.
 
-use keel_check::Measured;
+use keel_abi::Span;
+use keel_check::{Costs, Measured};
+
+/// What the scheduler took of a whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Time in callbacks, and waiting for locks.
+    pub costs: Costs,
+    /// Time of the run, summed over the CPUs.
+    pub machine_time: Span,
+}
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunFigures {
     /// Its seed.
     pub seed: u64,
+    /// What the scheduler took; nothing where there was no run.
+    pub costs: Taken,
     /// What was measured, or why the run gave nothing: a clause without a full stop.
     pub result: Result<Measured, String>,
 }

@@ -85,6 +85,7 @@ mod tests {
         let planned = plan(&experiments, 2);
         let result = |run: &Planned| RunFigures {
             seed: run.seed,
+            costs: Default::default(),
             result: Err(format!("{} {}", run.experiment, run.arm)),
         };
         let gathered = gather(&experiments, &planned, planned.iter().map(result).collect());

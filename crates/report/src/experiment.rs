@@ -5,8 +5,10 @@ mod table;
 
 pub use table::{sentence, table};
 
+use keel_abi::Span;
+use keel_check::{Costs, Measure, Measured};
 use keel_experiment::judge::Values;
-use keel_experiment::{Arm, ArmFigures, ClaimVerdict, Experiment, Judged, Standing};
+use keel_experiment::{Arm, ArmFigures, ClaimVerdict, Experiment, Judged, RunFigures, Standing};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -102,6 +104,16 @@ pub struct ArmReport {
     pub runs: usize,
     /// How many of them failed.
     pub failed: usize,
+    /// Context switches a second, on average over the runs that did not fail.
+    pub switches_per_s: f64,
+    /// Migrations a second.
+    pub migrations_per_s: f64,
+    /// Time that tasks ran, of the time that CPUs were online.
+    pub busy_share: f64,
+    /// Time in the scheduler's callbacks, of the time that CPUs were online.
+    pub callback_share: f64,
+    /// Time that CPUs waited for locks, of the time that they were online.
+    pub lock_wait_share: f64,
 }
 
 impl ExperimentReport {
@@ -158,7 +170,21 @@ fn claim(experiment: &Experiment, at: usize, verdict: &ClaimVerdict) -> ClaimRep
     }
 }
 
+/// The mean over the runs that did not fail; 0 of none.
+fn mean(figures: &ArmFigures, one: impl Fn(&RunFigures, &Measured) -> Option<f64>) -> f64 {
+    let values = figures.runs.iter().filter_map(|run| run.result.as_ref().ok().map(|of| (run, of)));
+    let values: Vec<f64> = values.filter_map(|(run, of)| one(run, of)).collect();
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
 fn run(arm: &Arm, figures: &ArmFigures) -> ArmReport {
+    let measure = |measure: Measure| mean(figures, |_, measured| measure.of(measured));
+    let share = |span: fn(&Costs) -> Span| {
+        mean(figures, |run, _| {
+            let whole = run.costs.machine_time.as_s_f64();
+            (whole > 0.0).then(|| span(&run.costs.costs).as_s_f64() / whole)
+        })
+    };
     ArmReport {
         label: arm.label.clone(),
         scheduler: arm.scheduler.clone(),
@@ -167,6 +193,11 @@ fn run(arm: &Arm, figures: &ArmFigures) -> ArmReport {
         machine: arm.machine.clone(),
         runs: figures.runs.len(),
         failed: figures.runs.iter().filter(|run| run.result.is_err()).count(),
+        switches_per_s: measure(Measure::SwitchesPerSecond),
+        migrations_per_s: measure(Measure::MigrationsPerSecond),
+        busy_share: measure(Measure::BusyShare),
+        callback_share: share(|costs| costs.callback),
+        lock_wait_share: share(|costs| costs.lock_wait),
     }
 }
 

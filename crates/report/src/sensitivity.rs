@@ -52,7 +52,7 @@ pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
         constants.sort_by(|a, b| b.moves(experiment.base).total_cmp(&a.moves(experiment.base)));
         for constant in constants {
             if constant.moves(experiment.base) < MOVES {
-                still += 1;
+                still += usize::from(constant.halved.or(constant.doubled).is_some());
                 continue;
             }
             moved += 1;
@@ -74,7 +74,8 @@ pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     let told = format!(
         "{moved} pairs of experiment and constant move by 5 % or more when the constant is halved or doubled, {still} do not."
     );
-    format!("{}\n\n{}\n", lines_of(&table), style.paint(Paint::Bold, &told))
+    let lines = if moved > 0 { lines_of(&table) + "\n\n" } else { String::new() };
+    format!("{lines}{}\n", style.paint(Paint::Bold, &told))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use keel_check::Measured;
 fn arm(values: &[u64]) -> ArmFigures {
     let run = |(seed, &switches): (usize, &u64)| RunFigures {
         seed: seed as u64,
+        costs: Default::default(),
         result: Ok(Measured { duration: Span::from_s(1), switches, ..Measured::default() }),
     };
     ArmFigures { runs: values.iter().enumerate().map(run).collect() }
@@ -90,6 +91,7 @@ fn each_condition_decides() {
     check(ratio(0.5), effect, &[50], &[100], &[100], (Reproduced, "+++"));
     check(ratio(0.5), effect, &[50], &[100], &[70], (NotReached, "++-"));
     check(ratio(0.5), effect, &[110], &[100], &[100], (NotReached, "--+"));
+    check(ratio(0.5), effect, &[40, 100], &[100], &[100], (NotReached, "-++"));
     check(ratio(1.02), Band::Range(1.0, 1.05), &[104], &[100], &[100], (Reproduced, "+++"));
     check(ratio(1.02), Band::Range(1.0, 1.05), &[100], &[100], &[100], (NotReached, "-++"));
     check(ratio(1.0), Band::Within(0.1), &[100], &[100], &[100], (Reproduced, "+++"));
@@ -115,7 +117,9 @@ fn the_off_arm_stands_for_either_side() {
 
 #[test]
 fn what_was_not_measured_is_not_reached() {
-    let failed = ArmFigures { runs: vec![RunFigures { seed: 7, result: Err("it stalled".to_owned()) }] };
+    let failed = ArmFigures {
+        runs: vec![RunFigures { seed: 7, costs: Default::default(), result: Err("it stalled".to_owned()) }],
+    };
     let all = experiment(Published::Ratio(4.0), Band::Effect);
     let check = |arms: [&ArmFigures; 3], expected: &str| {
         let judged = judge(&all, &arms.map(Clone::clone));

@@ -2,7 +2,7 @@ use super::*;
 use crate::Style;
 use keel_abi::Span;
 use keel_check::Measured;
-use keel_experiment::{RunFigures, judge, read};
+use keel_experiment::{RunFigures, Taken, judge, read};
 
 const YIELD: &str = r#"
 id = "yield"
@@ -58,6 +58,11 @@ published = { of = [1.62, 1.70] }
 band = { within = 0.25 }
 "#;
 
+fn taken() -> Taken {
+    let costs = Costs { callback: Span::from_ms(500), lock_wait: Span::from_ms(100), instructions: 7 };
+    Taken { costs, machine_time: Span::from_s(2) }
+}
+
 fn runs(switches: &[u64]) -> ArmFigures {
     let measured = |switches| Measured {
         duration: Span::from_s(1),
@@ -66,7 +71,11 @@ fn runs(switches: &[u64]) -> ArmFigures {
         busy: Span::from_s(1),
         ..Measured::default()
     };
-    let run = |(seed, &n): (usize, &u64)| RunFigures { seed: seed as u64 + 1, result: Ok(measured(n)) };
+    let run = |(seed, &n): (usize, &u64)| RunFigures {
+        seed: seed as u64 + 1,
+        costs: taken(),
+        result: Ok(measured(n)),
+    };
     ArmFigures { runs: switches.iter().enumerate().map(run).collect() }
 }
 
@@ -76,7 +85,11 @@ fn report(file: &str, arms: &[ArmFigures]) -> ExperimentReport {
 }
 
 fn some() -> Vec<ExperimentReport> {
-    let failed = RunFigures { seed: 1, result: Err("the scheduler failed: worker\x1b[31m stalled".into()) };
+    let failed = RunFigures {
+        seed: 1,
+        costs: taken(),
+        result: Err("the scheduler failed: worker\x1b[31m stalled".into()),
+    };
     vec![
         report(YIELD, &[runs(&[100, 105]), runs(&[400, 390]), runs(&[104])]),
         report(YIELD, &[runs(&[100, 105]), ArmFigures { runs: vec![failed] }, runs(&[104])]),
