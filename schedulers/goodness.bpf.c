@@ -251,11 +251,13 @@ CALLBACK(s32, goodness_init_task, struct task_struct *p, struct scx_init_task_ar
 /* release_task(): what the dead task has left is its parent's. */
 CALLBACK(void, goodness_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	u32 number = slot_of(p);
+	u32 number = own_slot_of(p);
 	u32 parent = slot_of(p->real_parent);
 
+	if (number == NOBODY)
+		return;
 	unlink_if_linked(number);
-	if (parent != NOBODY && number != NOBODY) {
+	if (parent != NOBODY) {
 		s32 counter = slot_at(parent)->counter + slot_at(number)->counter;
 
 		slot_at(parent)->counter = counter < MAX_COUNTER ? counter : MAX_COUNTER;
@@ -265,7 +267,7 @@ CALLBACK(void, goodness_exit_task, struct task_struct *p, struct scx_exit_task_a
 
 CALLBACK(void, goodness_disable, struct task_struct *p)
 {
-	unlink_if_linked(slot_of(p));
+	unlink_if_linked(own_slot_of(p));
 }
 
 SLEEPABLE(s32, goodness_init)

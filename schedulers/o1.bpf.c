@@ -15,7 +15,7 @@
  * leaves them open: a timeslice is 5 ms for each nice value below 20, batch slices are 400 ms, the penalty
  * is up to 12 levels in proportion to the time that a task kept its CPU busy, hogs that wait their turn included;
  * a yielding task goes to the end of its level; and, as later versions do, a task that hardly uses its CPU stays
- * active when its timeslice expires, unless expired tasks have waited for 0.5 s.
+ * active when its timeslice expires, unless expired tasks have waited for 100 ms each.
  *
  * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; they hear of it within a
  * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
@@ -274,6 +274,9 @@ CALLBACK(void, o1_running, struct task_struct *p)
 	here->curr_realtime = realtime_rank(s);
 	if (!s->busy_since)
 		s->busy_since = scx_bpf_now();
+	/* Until now nothing could be known of it. */
+	if (!s->born)
+		s->born = s->busy_since;
 }
 
 CALLBACK(void, o1_stopping, struct task_struct *p, bool runnable)
@@ -318,8 +321,11 @@ CALLBACK(bool, o1_yield, struct task_struct *from, struct task_struct *to)
 CALLBACK(void, o1_set_weight, struct task_struct *p, u32 weight)
 {
 	struct slot *s = slot_at(slot_of(p));
+	s32 nice = nice_of(p);
 
-	s->nice = nice_of(p);
+	if (nice == s->nice)
+		return;
+	s->nice = nice;
 	/* Who waits keeps its place until it is queued anew. */
 	if (s->where == NOWHERE && !s->rt.policy)
 		s->level = level_of(s, scx_bpf_now());
@@ -332,21 +338,18 @@ CALLBACK(void, o1_set_cpumask, struct task_struct *p, const struct cpumask *cpum
 	slot_at(number)->everywhere = copy_cpus(number, p);
 }
 
-/* A child has its parent's load, and half of what the parent has left. */
+/* A child begins with its parent's penalty, a load of its own, and half of what the parent has left. */
 static __always_inline void inherit(struct slot *s, struct slot *parent)
 {
-	s->born = parent->born;
-	s->interval = parent->interval;
-	s->busy_sum = parent->busy_sum;
-	__builtin_memcpy(s->busy, parent->busy, sizeof(s->busy));
+	if (!parent->rt.policy && parent->nice != BATCH_NICE && s->nice != BATCH_NICE)
+		s->level += parent->level - best_level_of(parent);
 	s->left_ns = (parent->left_ns >> 1) + 1;
+	s->borrowed = true;
 	parent->left_ns >>= 1;
 }
 
 CALLBACK(s32, o1_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	u64 length = history_interval_ns ? history_interval_ns : SECOND_NS;
-	u64 now = scx_bpf_now();
 	u32 number = take_slot(p);
 	struct slot *s = slot_at(number);
 
@@ -356,9 +359,9 @@ CALLBACK(s32, o1_init_task, struct task_struct *p, struct scx_init_task_args *ar
 	s->nice = nice_of(p);
 	s->everywhere = copy_cpus(number, p);
 	s->ran_ns = p->se.sum_exec_runtime;
-	s->born = now;
-	s->interval = now / length;
-	s->left_ns = full_timeslice(s);
+	s->interval = scx_bpf_now() / interval_ns();
+	s->level = best_level_of(s);
+	s->left_ns = first_slice_ns;
 	if (args->fork) {
 		struct task_struct *current = bpf_get_current_task_btf();
 		u32 parent = slot_of(current);
@@ -369,31 +372,29 @@ CALLBACK(s32, o1_init_task, struct task_struct *p, struct scx_init_task_args *ar
 			inherit(s, slot_at(parent));
 	}
 	s->rt = hint_of(p);
-	s->level = level_of(s, now);
 	return 0;
 }
 
-/* What the dead task has left is its parent's, up to a timeslice. */
+/*
+ * What the dead task has left of its parent's timeslice goes back. A timeslice of its own doesn't: who forks without
+ * end would never use his up, and the expired would wait for ever.
+ */
 CALLBACK(void, o1_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	u32 number = slot_of(p);
+	u32 number = own_slot_of(p);
 	u32 parent = slot_of(p->real_parent);
 
+	if (number == NOBODY)
+		return;
 	leave_queue(number);
-	if (parent != NOBODY && number != NOBODY && slot_at(number)->left_ns > 0) {
-		struct slot *s = slot_at(parent);
-		s64 most = full_timeslice(s);
-		s64 left_ns = s->left_ns + slot_at(number)->left_ns;
-
-		if (s->left_ns < most)
-			s->left_ns = left_ns < most ? left_ns : most;
-	}
+	if (parent != NOBODY && slot_at(number)->borrowed && slot_at(number)->left_ns > 0)
+		slot_at(parent)->left_ns += slot_at(number)->left_ns;
 	give_slot(p);
 }
 
 CALLBACK(void, o1_disable, struct task_struct *p)
 {
-	leave_queue(slot_of(p));
+	leave_queue(own_slot_of(p));
 }
 
 SLEEPABLE(void, o1_cpu_online, s32 cpu)

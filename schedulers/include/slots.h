@@ -75,6 +75,14 @@ static __always_inline u32 slot_of(const struct task_struct *p)
 	return slot_of_pid[p->pid & (PIDS - 1)];
 }
 
+/* The same for a task that may be dead: its pid, and with it the slot, may be another's by now. */
+static __always_inline u32 own_slot_of(const struct task_struct *p)
+{
+	u32 number = slot_of(p);
+
+	return owners[number & (SLOTS - 1)].task == (u64)p ? number : NOBODY;
+}
+
 /* May the slot's task, which may not use every CPU, use this one? */
 static __always_inline bool slot_allows(u32 number, u32 cpu)
 {
@@ -137,10 +145,10 @@ static __always_inline u32 take_slot(const struct task_struct *p)
 /* Gives a task's slot back. */
 static __always_inline void give_slot(const struct task_struct *p)
 {
-	u32 number = slot_of(p);
+	u32 number = own_slot_of(p);
 	struct owner *owner = &owners[number & (SLOTS - 1)];
 
-	if (number == NOBODY || owner->task != (u64)p)
+	if (number == NOBODY)
 		return;
 	slot_of_pid[p->pid & (PIDS - 1)] = NOBODY;
 	owner->task = 0;

@@ -23,6 +23,17 @@ static __always_inline u32 history_size(void)
 	return entries < MAX_HISTORY ? entries : MAX_HISTORY;
 }
 
+static __always_inline u64 interval_ns(void)
+{
+	return history_interval_ns ? history_interval_ns : SECOND_NS;
+}
+
+/* How far back the ring reaches. */
+static __always_inline u64 history_ns(void)
+{
+	return interval_ns() * history_size();
+}
+
 /* The ring's entry for the current interval. */
 static __always_inline u32 *busy_now(struct slot *s)
 {
@@ -50,7 +61,7 @@ static __always_inline void add_busy(struct slot *s, u64 until)
 static __noinline u32 update_load(u32 number, u64 now)
 {
 	struct slot *s = slot_at(number);
-	u64 length = history_interval_ns ? history_interval_ns : SECOND_NS;
+	u64 length = interval_ns();
 	u64 interval = now / length;
 	s32 i;
 
@@ -84,21 +95,18 @@ static __always_inline u32 best_level_of(struct slot *s)
 }
 
 /*
- * The penalty is the busy share of the time that the ring covers, or of the task's life where that is shorter,
- * but of no less than one interval. It is bounded, so that hogs still observe each other's nice values.
+ * The penalty is the busy share of the time that the ring covers, or since the task's first run where that is
+ * shorter. It is bounded, so that hogs still observe each other's nice values.
  */
 static __always_inline u32 level_of(struct slot *s, u64 now)
 {
-	u64 length = history_interval_ns ? history_interval_ns : SECOND_NS;
 	u64 known = now - s->born;
 	u64 penalty;
 
 	if (s->nice == BATCH_NICE)
 		return BATCH_LEVEL;
-	if (known > length * history_size())
-		known = length * history_size();
-	if (known < length)
-		known = length;
+	if (known > history_ns())
+		known = history_ns();
 	penalty = (u64)s->busy_sum * MAX_PENALTY / ((known >> LOAD_SHIFT) + 1);
 	return best_level_of(s) + (penalty < MAX_PENALTY ? penalty : MAX_PENALTY);
 }
@@ -142,13 +150,14 @@ static __always_inline void expire(u32 number, struct runqueue *rq, u64 now)
 	s->left_ns += timeslice_of(s, rq);
 	if (s->left_ns <= 0)
 		s->left_ns = 1;
+	s->borrowed = false;
 	s->expired = true;
 	s->behind = true;
 	s->goes_last = true;
 	if (!rq->arrays[active ^ 1].bitmap)
 		rq->expired_since = now;
 	stays = s->nice != BATCH_NICE && s->level <= best_level_of(s) + interactive_penalty &&
-		now - rq->expired_since < starvation_ns;
+		now - rq->expired_since < starvation_ns * (rq->nr_waiting + 1);
 	s->array = stays ? active : active ^ 1;
 }
 

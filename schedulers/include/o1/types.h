@@ -17,9 +17,11 @@
 /* Settings: the load history, so many entries of so long. */
 const volatile u32 history_entries = 4;
 const volatile u64 history_interval_ns = 1000000000;
-/* A task with this penalty at most goes back to the active array, unless expired tasks have waited so long. */
+/* A task with this penalty at most goes back to the active array, unless expired tasks have waited so long for each. */
 const volatile u32 interactive_penalty = 3;
-const volatile u64 starvation_ns = 500000000;
+const volatile u64 starvation_ns = 100000000;
+/* The first timeslice of a task whose parent is not ours: nothing is known of it. */
+const volatile u64 first_slice_ns = 10000000;
 /* A batch task's slice where only batch tasks wait. */
 const volatile u64 batch_slice_ns = 400000000;
 /* How often a busy CPU looks for an idle one to take what waits here, and for a busier one to take from. */
@@ -57,6 +59,8 @@ struct slot {
 	bool everywhere;
 	/* It has not run yet. */
 	bool is_new;
+	/* What it has left is still a part of its parent's timeslice. */
+	bool borrowed;
 
 	/* One for its load: since when it has kept its CPU busy (0: it sleeps), and how much in each interval. */
 	u64 busy_since;

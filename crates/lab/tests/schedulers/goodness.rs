@@ -1,6 +1,6 @@
 //! `goodness`: Linux 2.4.
 
-use crate::harness::{repeat, run, sleep, task};
+use crate::harness::{affinity, repeat, run, sleep, task};
 use crate::scene::{check_shares, hog, under};
 use keel_abi::Span;
 use keel_abi::task::Step;
@@ -43,8 +43,7 @@ fn a_light_task_beside_hogs_runs_soon() {
 fn tasks_keep_to_their_cpus() {
     let scene = under("goodness").cpus(96).task(hog("h").instances(100));
     let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
-    let moves =
-        [run(300), crate::harness::affinity([90]), run(300), crate::harness::affinity([70, 2]), sleep(100)];
+    let moves = [run(300), affinity([90]), run(300), affinity([70, 2]), sleep(100)];
     let seen = scene.task(repeat("b", moves).on([90])).millis(1000).run();
     assert_eq!(seen.cpus("a"), [3, 80]);
     assert!(seen.cpus("b").iter().all(|cpu| [2, 70, 90].contains(cpu)), "{:?}", seen.cpus("b"));
@@ -62,11 +61,11 @@ fn who_slept_long_has_up_to_twice_the_time() {
 
 #[test]
 fn parent_and_child_share_the_counter() {
-    let scene = under("goodness").task(task("p", [Step::Fork(1), run(1_000_000)]).after_ms(1));
+    let scene = under("goodness").task(task("p", [Step::Fork(1), run(1_000_000)]));
     let seen = scene.task(hog("c").instances(0)).task(hog("h")).millis(500).run();
     // 6 ticks less what went by, halved: no more than 3 for the parent's first turn.
     let first: u64 = seen.stints("p").iter().take(1).map(|s| s.length.as_ns() / 1_000_000).sum();
-    assert!((10..=31).contains(&first), "{first} ms");
+    assert!(first <= 31, "{first} ms");
 }
 
 #[test]
@@ -79,10 +78,10 @@ fn a_wakeup_preempts_who_is_outweighed_most() {
 
 #[test]
 fn a_wakeup_goes_to_the_cpu_that_has_idled_longest() {
-    // CPUs 1 and 2 idle, 2 for longer; the wakee's own is taken by a hog.
-    let scene = under("goodness").cpus(3).task(hog("h").on([0]).after_ms(1));
-    let scene = scene.task(repeat("t", [run(100), sleep(1900)]).on([1]));
-    let seen = scene.task(task("w", [sleep(50_500), run(100), sleep(10_000)]).on([0, 1, 2])).millis(60).run();
+    // CPUs 1 and 2 idle, 2 for longer; a hog has the wakee's own.
+    let steps = [run(100), affinity([0, 1, 2]), sleep(50_500), run(100), sleep(10_000)];
+    let scene = under("goodness").cpus(3).task(task("w", steps).on([0])).task(hog("h").on([0]));
+    let seen = scene.task(repeat("t", [run(100), sleep(1900)]).on([1])).millis(60).run();
     assert_eq!(seen.stints("w").last().unwrap().cpu.0, 2, "{:?}", seen.stints("w"));
 }
 
@@ -94,6 +93,8 @@ fn a_yield_gives_way_once() {
     assert!(switches > 4000, "two that yield take turns: {switches} switches");
     let alone = under("goodness").task(yields).millis(500).run();
     assert!(alone.judgement.summary.switches < 10, "with nobody else nothing happens");
+    let insns = alone.outcome.overhead.instructions;
+    assert!(insns < 5000 * 60, "not even a recalculation: {insns} instructions for 5000 yields");
 }
 
 /// More hogs than CPUs, whose slices end at different times.

@@ -5,8 +5,8 @@ use crate::scene::{Scene, Seen, check_shares, hog, under};
 use keel_abi::Span;
 use keel_abi::task::Step;
 
-/// A balancing interval, and a tick: what is told at a tick is not told before it.
-const WASTE_MAX: Span = Span::from_ms(11);
+/// A balancing interval, which begins and ends with a tick.
+const WASTE_MAX: Span = Span::from_ms(12);
 
 #[test]
 fn shares_are_as_timeslices() {
@@ -39,6 +39,27 @@ fn a_light_task_beside_hogs_runs_at_once() {
         assert!(seen.delay_us("light", 99) < 100, "{cpus} CPUs: {} us", seen.delay_us("light", 99));
         seen.assert_nobody_starves();
     }
+}
+
+#[test]
+fn a_light_task_beside_a_thousand_hogs_runs_at_once() {
+    // It starts as they do, and sleeps until each of them has run.
+    let mut steps = vec![sleep(3_000_000)];
+    (0..1200).for_each(|_| steps.extend([run(1000), sleep(20_000)]));
+    let scene = under("o1").cpus(8).task(hog("h").instances(1000)).task(task("light", steps));
+    let seen = scene.millis(30_000).run();
+    let late: Vec<_> =
+        seen.delays("light").into_iter().filter(|(_, delay)| *delay > Span::from_ms(1)).collect();
+    assert_eq!(late, []);
+}
+
+#[test]
+fn nobody_starves_beside_who_forks_without_end() {
+    // Each child outlives its part of the parent's timeslice, gets one of its own, and leaves most of it.
+    let shell = repeat("shell", [run(300), Step::Fork(1), sleep(6000), run(500)]);
+    let child = task("child", [run(3000)]).instances(0);
+    let seen = under("o1").task(shell).task(child).task(hog("h").instances(2)).millis(8000).run();
+    seen.assert_nobody_starves();
 }
 
 /// For how long after its work a task that was a hog for 3 s still waits for others, in milliseconds.
@@ -105,7 +126,7 @@ fn a_yield_goes_to_the_end_of_its_level() {
 fn forking(child_first: u32) -> Seen {
     let parent = repeat("p", [run(2000), Step::Fork(1), run(300), sleep(10_000)]);
     let child = task("c", [run(500)]).instances(0);
-    let scene = under("o1").cpus(4).set("child_first", child_first);
+    let scene = under("o1").cpus(4).set("child_first", child_first).set("first_slice_ns", 100_000_000);
     scene.task(parent).task(child).millis(200).run()
 }
 
@@ -133,7 +154,7 @@ fn parent_and_child_share_the_timeslice() {
     let seen = under("o1").task(task("p", [Step::Fork(1), run(1_000_000)])).task(hog("c").instances(0));
     let seen = seen.millis(500).run();
     let turns: Vec<u64> = seen.stints("p").iter().map(|s| s.length.as_ns() / 1_000_000).collect();
-    assert!(turns.iter().any(|turn| (45..=52).contains(turn)), "{turns:?} ms");
+    assert!(turns.iter().any(|turn| (4..=6).contains(turn)), "{turns:?} ms");
 }
 
 /// Tasks that come and go at random on machines of every size, with a few that may not move.
@@ -161,33 +182,36 @@ fn without_the_balancer_cores_are_wasted() {
     }
 }
 
-/// A pair of tasks that yield to each other and sleep, on each of so many CPUs out of eight.
-fn pairs(pairs: u32) -> Scene {
-    let pair = |cpu: u32| repeat(&format!("y{cpu}"), [run(50), Step::Yield, run(50), sleep(100)]).on([cpu]);
-    let scene = under("o1").cpus(8);
-    (0..pairs).fold(scene, |scene, cpu| scene.task(pair(cpu).instances(3))).millis(300)
+/// A pair of tasks that yield to each other, or one that sleeps and wakes, on each of so many CPUs out of eight.
+fn pairs(pairs: u32, sleeps: bool) -> Scene {
+    let steps = if sleeps { [run(50), sleep(100)] } else { [run(50), Step::Yield] };
+    let pair =
+        |cpu: u32| repeat(&format!("y{cpu}"), steps.clone()).on([cpu]).instances(2 - u32::from(sleeps));
+    (0..pairs).fold(under("o1").cpus(8), |scene, cpu| scene.task(pair(cpu)))
 }
 
 /// The scheduler's own time for one switch, in nanoseconds.
-fn per_switch(scene: Scene) -> f64 {
-    let seen = scene.run();
-    seen.outcome.overhead.callback.as_ns() as f64 / seen.outcome.counters.switches as f64
+fn per_switch(scene: &Scene) -> f64 {
+    // Without what it took to make the tasks.
+    let [early, late] = [100, 300].map(|ms| scene.clone().millis(ms).run().outcome);
+    let time = late.overhead.callback - early.overhead.callback;
+    time.as_ns() as f64 / (late.counters.switches - early.counters.switches) as f64
 }
 
 #[test]
 fn cpus_share_no_lock_and_no_line() {
-    // Idle CPUs ask everybody: without the balancer nobody looks at another's runqueue.
-    let quiet = |n: u32| pairs(n).set("balance", 0);
-    let (one, eight) = (per_switch(quiet(1)), per_switch(quiet(8)));
-    assert!(
-        (eight / one - 1.0).abs() < 0.02,
-        "a switch takes {one:.1} ns on one CPU and {eight:.1} ns on eight"
-    );
-    // What they wait for is the kernel's, when all of them are made.
-    let wait = |ms: u64| quiet(8).millis(ms).run().outcome.overhead.lock_wait;
-    assert_eq!(wait(300), wait(100));
-    let shared = per_switch(quiet(8).set("global_queue", 1));
-    assert!(shared > 2.0 * eight, "one queue for all takes {shared:.1} ns");
+    for sleeps in [false, true] {
+        // Idle CPUs ask everybody: without the balancer nobody looks at another's runqueue.
+        let quiet = |n: u32| pairs(n, sleeps).set("balance", 0);
+        let (one, eight) = (per_switch(&quiet(1)), per_switch(&quiet(8)));
+        let alike = (eight / one - 1.0).abs() < 0.02;
+        assert!(alike, "sleeps {sleeps}: a switch takes {one:.1} ns on one CPU and {eight:.1} ns on eight");
+        // What they wait for is the kernel's, when all of them are made.
+        let wait = |ms: u64| quiet(8).millis(ms).run().outcome.overhead.lock_wait;
+        assert_eq!(wait(300), wait(100));
+        let shared = per_switch(&quiet(8).set("global_queue", 1));
+        assert!(shared > 1.5 * eight, "sleeps {sleeps}: one queue for all takes {shared:.1} ns");
+    }
 }
 
 #[test]
