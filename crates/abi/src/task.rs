@@ -145,6 +145,9 @@ pub enum ChannelKind {
     Unix,
     /// A TCP connection over the loopback device.
     Tcp,
+    /// A queue in memory that threads share, under a mutex and a condition: there is a system call only to
+    /// wait and to wake.
+    Queue,
 }
 
 /// A bounded buffer of bytes between tasks, in one direction.

@@ -46,6 +46,8 @@ pub struct Counters {
     pub suspensions: u64,
     /// Tasks made.
     pub forks: u64,
+    /// CPU time of tasks in their own work, apart from the kernel's.
+    pub user_time: Span,
 }
 
 /// The simulated kernel.

@@ -24,7 +24,9 @@ const ABOUT: &[(&str, &str)] = &[
 pub fn list() -> Vec<(String, String)> {
     let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
     let names = std::iter::once(DEFAULT).chain(keel_workload::built_in_names());
-    names.map(|name| (name.to_owned(), about(name).to_owned())).collect()
+    let files = names.map(|name| (name.to_owned(), about(name).to_owned()));
+    let programs = keel_workload::programs().map(|(_, example, about)| (example.to_owned(), about.to_owned()));
+    files.chain(programs).collect()
 }
 
 /// The text of the built-in workload with this name, an rt-app JSON like any other.
@@ -43,6 +45,9 @@ pub fn made(name: &str, machine: &Machine) -> Option<Result<Workload, LabError>>
         let (tasks, load, jitter) = FITTING;
         let cpus = machine.topology.cpus();
         return Some(Ok(keel_workload::mix(tasks * cpus, cpus, load, jitter)));
+    }
+    if let Some(made) = keel_workload::program(name) {
+        return Some(made.map_err(LabError::BadInput));
     }
     let numbers: Option<Vec<u32>> =
         name.strip_prefix("mix:")?.split(':').map(|number| number.parse().ok()).collect();

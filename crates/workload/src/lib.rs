@@ -1,7 +1,7 @@
 //! Workloads: what the simulated tasks do.
 //!
 //! [`parse`] reads rt-app's JSON, [`mix`] makes run-and-sleep tasks of a given load, and
-//! [`built_in`] holds the files of `workloads/`. Each gives a [`Workload`]: data, which the kernel
+//! [`program`] makes published benchmarks, and [`built_in`] holds the files of `workloads/`. Each gives a [`Workload`]: data, which the kernel
 //! room executes. The language as supported is described in `docs/workloads.md`.
 //!
 //! Pure functions: no file, clock or environment is touched, and whatever a stranger's file
@@ -22,6 +22,7 @@ mod mix;
 mod names;
 mod phase;
 mod place;
+mod programs;
 mod sched;
 mod source;
 mod task;
@@ -32,3 +33,4 @@ pub use compile::{MAX_INSTANCES, MAX_STEPS, MAX_STEPS_PER_TASK, parse};
 pub use error::{Warning, WorkloadError};
 pub use keel_abi::task::Workload;
 pub use mix::mix;
+pub use programs::{program, programs};

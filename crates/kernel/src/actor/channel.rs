@@ -84,8 +84,9 @@ impl Buffer {
         if self.held == 0 {
             return None;
         }
-        // pipe_write() and sock_def_readable() wake synchronously.
-        Some((self.readers.pop_front()?, wake::TTWU | wake::SYNC))
+        // pipe_write() and sock_def_readable() wake synchronously, a futex does not.
+        let sync = if self.kind == ChannelKind::Queue { 0 } else { wake::SYNC };
+        Some((self.readers.pop_front()?, wake::TTWU | sync))
     }
 
     /// A waiting writer that there is room for: any in a pipe, three quarters in a local socket
@@ -97,6 +98,7 @@ impl Buffer {
             ChannelKind::Pipe => (room > 0, wake::TTWU | wake::SYNC),
             ChannelKind::Unix => (room * 4 >= capacity * 3, wake::TTWU | wake::SYNC),
             ChannelKind::Tcp => (room * 3 >= capacity, wake::TTWU),
+            ChannelKind::Queue => (room > 0, wake::TTWU),
         };
         if !enough {
             return None;
@@ -116,17 +118,19 @@ impl<E: Engine> Sim<E> {
 
     fn transfer(&mut self, c: CpuId, task: TaskId, channel: ObjectId, bytes: u32, way: Way) -> Then {
         let before = self.k.objects.channels.left(task).take();
-        if before.is_none() {
-            self.syscall(c);
-        }
         let wanted = before.unwrap_or(bytes);
         let buffer = &mut self.k.objects.channels.list[channel.0 as usize];
+        let in_memory = buffer.kind == ChannelKind::Queue;
         let moved = buffer.pass(way, wanted);
         let woken = match (moved, way) {
             (0, _) => [None, None],
             (_, Way::In) => [buffer.next_reader(), buffer.next_writer()],
             (_, Way::Out) => [buffer.next_writer(), buffer.next_reader()],
         };
+        let calls = if in_memory { moved < wanted || woken[0].is_some() } else { before.is_none() };
+        if calls {
+            self.syscall(c);
+        }
         self.charge_transfer(c, channel, moved, way);
         if moved < wanted {
             self.wait_in(task, channel, wanted - moved, way);
@@ -161,6 +165,7 @@ impl<E: Engine> Sim<E> {
                 ChannelKind::Pipe => costs.pipe_ns,
                 ChannelKind::Unix => costs.unix_ns,
                 ChannelKind::Tcp => costs.tcp_ns,
+                ChannelKind::Queue => costs.lock_acquire_ns,
             };
             let line_ps = match way {
                 Way::In => transfers.write_ps(&mut buffer.content, c),

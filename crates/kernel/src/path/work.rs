@@ -28,6 +28,7 @@ impl Kernel {
             self.tasks[curr].doing = Doing::Work(left);
         }
         debug_assert!(speed > 0, "a CPU always gets on");
+        self.counters.user_time += Span::from_ns(worked);
         let cpu = self.cpu(c);
         cpu.working_since = at;
     }

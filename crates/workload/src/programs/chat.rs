@@ -1,0 +1,102 @@
+//! `chat:ROOMS:USERS:MESSAGES[:NICE]`: Bill Hartner's chat_c and chat_s, which 000 ran.
+//!
+//! Two processes over TCP on one host. A user has a connection and four threads: in the client one that sends
+//! MESSAGES messages of 100 bytes and one that receives; in the server one that reads the connection and puts each message
+//! into the queue of every user of the room, the sender too, and one that takes from its user's queue and
+//! writes to the connection. What a client's receiver gets counts: rooms x users x users x messages in all.
+//!
+//! The sockets hold 16 KiB each way (tcp_wmem of Linux 2.4), a queue 100 messages. Each message takes a
+//! thread an estimated 1 us beside the system calls, and each further queue 0.2 us.
+
+use super::{again, task, within};
+use keel_abi::Span;
+use keel_abi::task::{Amount, Channel, ChannelKind, ObjectId, Step, TaskSpec, Workload};
+
+const MESSAGE_BYTES: u32 = 100;
+const SOCKET: Channel = Channel { kind: ChannelKind::Tcp, capacity_bytes: 16 * 1024 };
+const QUEUE: Channel = Channel { kind: ChannelKind::Queue, capacity_bytes: 100 * MESSAGE_BYTES };
+/// The most users in all, and the most that one user's message goes to in all rooms together.
+const MOST_USERS: u32 = 10_000;
+const MOST_COPIES: u32 = 1_000_000;
+/// Processes.
+const SERVER: u32 = 0;
+const CLIENT: u32 = 1;
+
+pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
+    let (rooms, users, messages, nice) = match *numbers {
+        [rooms, users, messages] => (rooms, users, messages, 0),
+        [rooms, users, messages, nice] => (rooms, users, messages, nice),
+        _ => return None,
+    };
+    let nice = i8::try_from(nice).ok().filter(|nice| (-20..=19).contains(nice))?;
+    let (rooms, users) = (within(rooms, 1, MOST_USERS)?, within(users, 1, MOST_USERS)?);
+    let messages = within(messages, 1, 1_000_000)?;
+    within(i64::from(rooms) * i64::from(users), 1, MOST_USERS)?;
+    within(i64::from(rooms) * i64::from(users) * i64::from(users), 1, MOST_COPIES)?;
+    let mut tasks = Vec::new();
+    for user in 0..rooms * users {
+        let room = user / users * users;
+        tasks.extend(threads(user, room..room + users, messages));
+    }
+    tasks.iter_mut().for_each(|task| task.nice = nice);
+    let channels = (0..rooms * users).flat_map(|_| [SOCKET, SOCKET, QUEUE]).collect();
+    Some(Workload { tasks, channels, unit: "messages".to_owned(), ..Workload::default() })
+}
+
+/// A user's connection, both ways, and its queue in the server.
+const fn to_server(user: u32) -> ObjectId {
+    ObjectId(3 * user)
+}
+
+const fn to_client(user: u32) -> ObjectId {
+    ObjectId(3 * user + 1)
+}
+
+const fn queue(user: u32) -> ObjectId {
+    ObjectId(3 * user + 2)
+}
+
+/// The four threads of a user.
+fn threads(user: u32, room: std::ops::Range<u32>, messages: u32) -> [TaskSpec; 4] {
+    let send = |channel| Step::Send { channel, bytes: MESSAGE_BYTES };
+    let receive = |channel| Step::Receive { channel, bytes: MESSAGE_BYTES };
+    let work = |ns| Step::Run(Amount::fixed(Span::from_ns(ns)));
+    let all = room.len() as u32 * messages;
+    let mut read = vec![receive(to_server(user)), work(1_000)];
+    read.extend(room.flat_map(|other| [work(200), send(queue(other))]));
+    read.push(again(0, Some(messages), 0));
+    let write = vec![receive(queue(user)), work(1_000), send(to_client(user)), again(0, Some(all), 0)];
+    let say = vec![work(1_000), send(to_server(user)), again(0, Some(messages), 0)];
+    let hear = vec![receive(to_client(user)), work(1_000), Step::Count, again(0, Some(all), 0)];
+    let thread = |name, process, steps| TaskSpec { process, ..task(name, 1, steps) };
+    [
+        thread("chat_s-reads", SERVER, read),
+        thread("chat_s-writes", SERVER, write),
+        thread("chat_c-receives", CLIENT, hear),
+        thread("chat_c-sends", CLIENT, say),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_received() {
+        let made = workload(&[2, 3, 5, 19]).unwrap();
+        assert_eq!((made.tasks.len(), made.channels.len()), (24, 18));
+        assert!(made.tasks.iter().all(|task| task.nice == 19));
+        let mut balance = vec![0i64; made.channels.len()];
+        for task in &made.tasks {
+            let Some(Step::Loop { times: Some(times), .. }) = task.steps.last() else { panic!("no end") };
+            for step in &task.steps {
+                match step {
+                    Step::Send { channel, .. } => balance[channel.0 as usize] += i64::from(*times),
+                    Step::Receive { channel, .. } => balance[channel.0 as usize] -= i64::from(*times),
+                    _ => {}
+                }
+            }
+        }
+        assert!(balance.iter().all(|&messages| messages == 0), "{balance:?}");
+    }
+}

@@ -1,0 +1,50 @@
+//! `ring:PROCESSES:KIB` and `pipe`: lmbench's lat_ctx and lat_pipe.
+//!
+//! In the ring a token of four bytes goes round through pipes; whoever gets it goes over its working
+//! set and passes it on. lmbench takes off what one process alone needs for that (`ring:1:KIB`). The
+//! pipe's pair sends one byte to and fro; a round trip counts as one. A pipe holds 4096 bytes, as in Linux 2.4.
+
+use super::{again, task, within};
+use keel_abi::task::{Channel, ChannelKind, ObjectId, Step, TaskSpec, Workload};
+
+/// A pipe of Linux 2.4: one page.
+const PIPE: Channel = Channel { kind: ChannelKind::Pipe, capacity_bytes: 4096 };
+/// lat_ctx passes an `int`.
+const TOKEN_BYTES: u32 = 4;
+
+pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
+    let &[processes, kib] = numbers else { return None };
+    let (processes, kib) = (within(processes, 1, 10_000)?, within(kib, 0, 1 << 20)?);
+    let member = |number: u32| {
+        let receive = Step::Receive { channel: ObjectId(number), bytes: TOKEN_BYTES };
+        let send = Step::Send { channel: ObjectId((number + 1) % processes), bytes: TOKEN_BYTES };
+        let touch = Step::Touch(u64::from(kib) * 1024);
+        let mut steps = if number == 0 { vec![send.clone()] } else { Vec::new() };
+        let to = steps.len() as u32;
+        steps.extend([receive, touch, Step::Count, send, again(to, None, 0)]);
+        TaskSpec { process: number, ..task("lat_ctx", 1, steps) }
+    };
+    Some(Workload {
+        tasks: (0..processes).map(member).collect(),
+        channels: vec![PIPE; processes as usize],
+        unit: "switches".to_owned(),
+        ..Workload::default()
+    })
+}
+
+pub(super) fn pipe() -> Workload {
+    let (there, back) = (ObjectId(0), ObjectId(1));
+    let send = |channel| Step::Send { channel, bytes: 1 };
+    let receive = |channel| Step::Receive { channel, bytes: 1 };
+    let asks = vec![send(there), receive(back), Step::Count, again(0, None, 0)];
+    let answers = vec![receive(there), send(back), again(0, None, 0)];
+    Workload {
+        tasks: vec![
+            task("lat_pipe", 1, asks),
+            TaskSpec { process: 1, ..task("lat_pipe-answers", 1, answers) },
+        ],
+        channels: vec![PIPE; 2],
+        unit: "round trips".to_owned(),
+        ..Workload::default()
+    }
+}
