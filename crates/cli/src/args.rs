@@ -107,8 +107,14 @@ pub(crate) struct LabArgs {
     /// Halve and double each machine constant, and show which ratios move
     #[arg(long)]
     pub(crate) sensitivity: bool,
+    /// Show what each decision of these schedulers costs with 10 to 100,000 tasks waiting
+    #[arg(long, value_name = "SCHED,...", value_delimiter = ',', conflicts_with_all = ["experiments", "runs", "sensitivity"])]
+    pub(crate) decisions: Vec<String>,
+    /// Where --decisions are made: a built-in name, a number of CPUs, or a file
+    #[arg(long, value_name = "M", default_value = "8", requires = "decisions")]
+    pub(crate) machine: String,
     /// List the experiments instead
-    #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity"])]
+    #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity", "decisions"])]
     pub(crate) list: bool,
     /// Print one JSON object instead of the table
     #[arg(long)]

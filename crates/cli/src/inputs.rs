@@ -55,7 +55,7 @@ pub(crate) fn arm(lab: &Lab, arm: &Arm, duration: Span) -> Result<RunSpec, Failu
     })
 }
 
-fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
+pub(crate) fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
     if let Some(bytes) = (lab.scheduler)(given) {
         return Ok(SchedulerSource { name: given.into(), bytes: bytes.into() });
     }
@@ -64,7 +64,7 @@ fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
     Ok(SchedulerSource { name, bytes: bytes.into() })
 }
 
-fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
+pub(crate) fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     if let Some(machine) = (lab.machine)(given) {
         return Ok(machine);
     }
@@ -80,7 +80,7 @@ fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     (lab.read_machine)(&shown(given), &text).map_err(Failure::from_lab)
 }
 
-fn workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
+pub(crate) fn workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
     if let Some(made) = (lab.made_workload)(given, machine) {
         return made.map_err(Failure::from_lab);
     }

@@ -4,7 +4,8 @@ use crate::failure::{Code, Failure};
 use crate::host::Terminal;
 use crate::output::print;
 use keel_report::{
-    ExperimentReport, RunReport, SensitivityReport, Style, compare, experiment, sensitivity, table,
+    DecisionsReport, ExperimentReport, RunReport, SensitivityReport, Style, compare, decisions, experiment,
+    sensitivity, table,
 };
 use serde::Serialize;
 
@@ -60,6 +61,20 @@ pub(crate) fn sensitivity(experiments: &[SensitivityReport], as_json: bool) -> R
     match as_json {
         true => print(&in_order(&Sensitivity { sensitivity: experiments })),
         false => print(&sensitivity::table(experiments, style())),
+    }
+}
+
+/// What `keel lab --decisions --json` prints.
+#[derive(Serialize)]
+struct Decisions<'a> {
+    decisions: &'a [DecisionsReport],
+}
+
+/// Prints what decisions cost.
+pub(crate) fn decisions(schedulers: &[DecisionsReport], as_json: bool) -> Result<(), Failure> {
+    match as_json {
+        true => print(&in_order(&Decisions { decisions: schedulers })),
+        false => print(&decisions::table(schedulers, style())),
     }
 }
 

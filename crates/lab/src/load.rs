@@ -83,9 +83,8 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
 fn hints(object: &Object) -> Option<MapId> {
     /// `BPF_MAP_TYPE_TASK_STORAGE`.
     const TASK_STORAGE: u32 = 29;
-    let fits = |map: &keel_object::MapDef| {
-        map.name == "hints" && map.kind == TASK_STORAGE && map.value_size == 8
-    };
+    let fits =
+        |map: &keel_object::MapDef| map.name == "hints" && map.kind == TASK_STORAGE && map.value_size == 8;
     object.maps.iter().position(fits).map(|at| MapId(at as u32))
 }
 

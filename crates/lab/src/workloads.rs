@@ -25,7 +25,8 @@ pub fn list() -> Vec<(String, String)> {
     let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
     let names = std::iter::once(DEFAULT).chain(keel_workload::built_in_names());
     let files = names.map(|name| (name.to_owned(), about(name).to_owned()));
-    let programs = keel_workload::programs().map(|(_, example, about)| (example.to_owned(), about.to_owned()));
+    let programs =
+        keel_workload::programs().map(|(_, example, about)| (example.to_owned(), about.to_owned()));
     files.chain(programs).collect()
 }
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod decisions;
 pub mod experiment;
 pub mod picture;
 pub mod run;
@@ -18,6 +19,7 @@ pub mod verdict;
 
 mod units;
 
+pub use decisions::DecisionsReport;
 pub use experiment::ExperimentReport;
 pub use picture::Picture;
 pub use run::{RunFacts, RunReport};

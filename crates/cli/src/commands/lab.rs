@@ -1,5 +1,6 @@
 //! `keel lab`: published experiments, ours beside theirs, on all threads of the host.
 
+mod decisions;
 mod sensitivity;
 
 use crate::args::{LabArgs, ListArgs, Listed};
@@ -16,6 +17,9 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     if args.list {
         let list = ListArgs { what: Some(Listed::Experiments), json: args.json };
         return super::list::run(&list, lab);
+    }
+    if !args.decisions.is_empty() {
+        return decisions::run(args, lab);
     }
     let experiments = experiments::chosen(lab, &args.experiments)?;
     if args.sensitivity {

@@ -4,6 +4,7 @@
 //! its own, which tells where its numbers are from.
 
 mod chat;
+mod crowd;
 mod lat_proc;
 mod make;
 mod null;
@@ -79,6 +80,12 @@ const PROGRAMS: &[Program] = &[
         example: "null",
         about: "system calls that do nothing (lmbench's lat_syscall null)",
         make: |numbers| numbers.is_empty().then(null::workload),
+    },
+    Program {
+        form: "crowd:TASKS",
+        example: "crowd:1000",
+        about: "so many tasks that always want a CPU, and 16 that wake often",
+        make: crowd::workload,
     },
 ];
 
