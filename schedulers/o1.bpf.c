@@ -12,15 +12,17 @@
  * Hinted real-time tasks wait in one queue for all CPUs, and a broadcast makes every CPU look.
  *
  * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', 4 January 2002. Ours, since it
- * leaves them open: a timeslice is 5 ms for each nice value below 20, batch slices are 400 ms, the penalty
+ * leaves them open: a timeslice is 5 ms for each nice value below 20; batch slices are 400 ms; the penalty
  * is up to 12 levels in proportion to the time that a task kept its CPU busy, hogs that wait their turn included;
- * a yielding task goes to the end of its level; and, as later versions do, a task that hardly uses its CPU stays
- * active when its timeslice expires, unless expired tasks have waited for 100 ms each.
+ * a child begins with its parent's penalty, a task of no known parent with a timeslice of 10 ms; a yielding task goes
+ * to the end of its level; and, as later versions do, a task that hardly uses its CPU stays active when
+ * its timeslice expires, unless expired tasks have waited for 100 ms each.
  *
  * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; they hear of it within a
  * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
  * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. A
- * task that only just counts as light may still wait for a whole round once.
+ * task that only just counts as light may still wait for a whole round once. Taking a CPU offline under Linux 6.18
+ * may end it (include/o1/hotplug.h).
  *
  * Read on in include/o1: types, load, arrays, realtime, balance, hotplug.
  */

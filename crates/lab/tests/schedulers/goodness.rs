@@ -70,9 +70,9 @@ fn parent_and_child_share_the_counter() {
 
 #[test]
 fn a_wakeup_preempts_who_is_outweighed_most() {
-    let scene = under("goodness").cpus(2).task(hog("good").on([0])).task(hog("bad").nice(15).on([1]));
+    let scene = under("goodness").cpus(2).task(hog("bad").nice(15).on([0])).task(hog("good").on([1]));
     let seen = scene.task(repeat("w", [run(500), sleep(30_000)]).after_ms(5)).millis(2000).run();
-    let on_bad = seen.stints("w").iter().filter(|s| s.cpu.0 == 1).count();
+    let on_bad = seen.stints("w").iter().filter(|s| s.cpu.0 == 0).count();
     assert!(on_bad * 10 > seen.stints("w").len() * 8, "{on_bad} of {}", seen.stints("w").len());
 }
 
