@@ -14,6 +14,8 @@ pub struct Counters {
     pub callbacks: u64,
     /// Callbacks that were held up by an earlier event on another CPU.
     pub suspensions: u64,
+    /// CPU time of tasks in their own work; the rest of their time on a CPU is the kernel's.
+    pub user_time: Span,
     /// Loads and stores outside the scheduler's world: they read 0 and store nothing, as on a
     /// real kernel.
     pub bad_accesses: u64,

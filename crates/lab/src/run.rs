@@ -122,6 +122,7 @@ fn outcome(sim: &mut Sim<Vm>) -> Outcome {
             wakeups: counted.wakeups,
             callbacks: counted.callbacks,
             suspensions: counted.suspensions,
+            user_time: counted.user_time,
             bad_accesses,
         },
         overhead: Overhead {

@@ -12,7 +12,7 @@ use crate::source::{Source, complete};
 use crate::task::Draft;
 use crate::timers::Timers;
 use jsonc_parser::ast::Value;
-use keel_abi::task::{TaskSpec, Workload};
+use keel_abi::task::{Channel, ObjectId, TaskSpec, Workload};
 use keel_abi::{Span, Topology};
 use std::collections::BTreeMap;
 
@@ -69,6 +69,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) barrier_users: Vec<BarrierUsers>,
     pub(crate) timers: Timers<'a>,
     pub(crate) instances_left: u32,
+    pub(crate) channel_ids: BTreeMap<&'a str, ObjectId>,
+    pub(crate) channels: Vec<Channel>,
 }
 
 impl<'a> Compiler<'a> {
@@ -91,6 +93,8 @@ impl<'a> Compiler<'a> {
             barrier_users: Vec::new(),
             timers: Timers::default(),
             instances_left: MAX_INSTANCES,
+            channel_ids: BTreeMap::new(),
+            channels: Vec::new(),
         }
     }
 
@@ -230,7 +234,7 @@ impl<'a> Compiler<'a> {
             mutexes: self.mutexes.len(),
             conditions: self.conditions.len(),
             timers,
-            channels: Vec::new(),
+            channels: self.channels,
             suspensions: self.suspensions.len(),
             duration: self.duration,
             unit: self.unit.unwrap_or_else(|| "loops".to_owned()),

@@ -43,6 +43,12 @@ fn takes_time(step: &Step, barriers: &[u32]) -> bool {
         Step::Barrier(id) => barriers[id.0 as usize] > 1,
         // A call into the scheduler, or sleep until another task acts.
         Step::Yield | Step::Wait { .. } | Step::Sync { .. } | Step::Suspend(_) => true,
+        Step::Send { .. }
+        | Step::Receive { .. }
+        | Step::WaitChild
+        | Step::Exec
+        | Step::Spawn(_)
+        | Step::Syscall => true,
         _ => false,
     }
 }

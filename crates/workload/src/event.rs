@@ -46,6 +46,7 @@ impl<'a> Compiler<'a> {
             Event::Barrier => steps.push(self.barrier(at, field, task)?),
             Event::Suspend => self.suspend(at, field, task, steps)?,
             Event::Resume => self.resume(self.string(at, field.value)?, steps),
+            Event::Steps => {}
             Event::Yield => steps.push(Step::Yield),
             Event::Fork => steps.push(self.fork(at, field)?),
             Event::Mem => {

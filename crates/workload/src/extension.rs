@@ -5,6 +5,7 @@ use crate::error::{WorkloadError, shown};
 use crate::json::{Field, fields};
 use crate::place::Place;
 use keel_abi::CpuSet;
+use keel_abi::task::{Hint, HintPolicy, Step};
 
 /// An `"evenkeel"` object at the top, in a task or in a phase.
 #[derive(Default)]
@@ -15,23 +16,40 @@ pub(crate) struct Extension {
     pub(crate) count: Option<bool>,
     /// The CPUs of the nodes that are named.
     pub(crate) cpus: Option<CpuSet>,
+    /// Priority and policy of a real-time hint, as far as given.
+    pub(crate) rt_priority: Option<u8>,
+    pub(crate) rt_policy: Option<HintPolicy>,
+    /// The process that a task belongs to, and its pages.
+    pub(crate) process: Option<u32>,
+    pub(crate) pages: Option<u32>,
+    /// What is done where the extension stands.
+    pub(crate) steps: Vec<Step>,
     /// Whether a repeated event displaces the earlier one, as rt-app without workgen has it.
     pub(crate) last_duplicate_wins: bool,
+}
+
+impl Extension {
+    /// The real-time hint; first come, first served unless it says otherwise.
+    pub(crate) fn hint(&self) -> Option<Hint> {
+        let policy = self.rt_policy.unwrap_or(HintPolicy::Fifo);
+        Some(Hint { rt_priority: self.rt_priority?, policy })
+    }
 }
 
 /// Where an extension stands; not every word belongs everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Top,
-    TaskOrPhase,
+    Task,
+    Phase,
 }
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
     /// Reads the extension that a field holds.
     pub(crate) fn extension(
         &mut self,
         at: &Place<'_>,
-        field: &Field<'_>,
+        field: &Field<'a>,
         level: Level,
     ) -> Result<Extension, WorkloadError> {
         let mut extension = Extension::default();
@@ -44,18 +62,46 @@ impl Compiler<'_> {
                 }
                 ("count", _) => extension.count = Some(self.boolean(&at, word.value)?),
                 ("unit", _) => self.unit(&at, &word)?,
-                ("nodes", Level::TaskOrPhase) => extension.cpus = Some(self.cpus_of_nodes(&at, &word)?),
+                ("nodes", Level::Task | Level::Phase) => {
+                    extension.cpus = Some(self.cpus_of_nodes(&at, &word)?)
+                }
                 ("duplicates", Level::Top) => extension.last_duplicate_wins = self.duplicates(&at, &word)?,
+                ("channels", Level::Top) => self.channels(&at, &word)?,
+                ("rt_priority", Level::Task) => {
+                    let priority = self.integer(&at, word.value, 1..=99, "real-time priority")?;
+                    extension.rt_priority = u8::try_from(priority).ok();
+                }
+                ("rt_policy", Level::Task) => extension.rt_policy = Some(self.rt_policy(&at, &word)?),
+                ("process", Level::Task) => {
+                    let process = self.integer(&at, word.value, 0..=1_000_000, "process")?;
+                    extension.process = u32::try_from(process).ok();
+                }
+                ("pages", Level::Task) => extension.pages = Some(self.pages(&at, word.value, 0)?),
+                ("steps", Level::Task | Level::Phase) => extension.steps = self.extra_steps(&at, &word)?,
                 _ => {
                     let words = match level {
-                        Level::Top => "jitter_percent, count, unit, duplicates",
-                        Level::TaskOrPhase => "jitter_percent, count, unit, nodes",
+                        Level::Top => "jitter_percent, count, unit, duplicates, channels",
+                        Level::Task => {
+                            "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, steps"
+                        }
+                        Level::Phase => "jitter_percent, count, unit, nodes, steps",
                     };
                     return Err(self.error(&at, format!("is no extension here; there are {words}")));
                 }
             }
         }
-        Ok(extension)
+        match (extension.rt_priority, extension.rt_policy) {
+            (None, Some(_)) => Err(self.error(at, "has an rt_policy without an rt_priority; give both")),
+            _ => Ok(extension),
+        }
+    }
+
+    fn rt_policy(&self, at: &Place<'_>, field: &Field<'_>) -> Result<HintPolicy, WorkloadError> {
+        match self.string(at, field.value)? {
+            "fifo" => Ok(HintPolicy::Fifo),
+            "rr" => Ok(HintPolicy::Rr),
+            other => Err(self.error(at, format!("must be \"fifo\" or \"rr\", not \"{}\"", shown(other)))),
+        }
     }
 
     fn unit(&mut self, at: &Place<'_>, field: &Field<'_>) -> Result<(), WorkloadError> {

@@ -20,6 +20,8 @@ pub(crate) enum Event {
     Suspend,
     Yield,
     Fork,
+    /// The steps of the extension, which stand under no key of rt-app's.
+    Steps,
 }
 
 /// rt-app takes a key for an event by how it begins, in this order: `run1` is a `run`.

@@ -25,6 +25,7 @@ mod place;
 mod programs;
 mod sched;
 mod source;
+mod steps;
 mod task;
 mod timers;
 

@@ -93,7 +93,11 @@ impl<'a> Compiler<'a> {
             }
             Setting::TaskGroup => self.task_group(at, &field)?,
             Setting::Evenkeel => {
-                body.extension = self.extension(at, &field, Level::TaskOrPhase)?;
+                let level = if is_task { Level::Task } else { Level::Phase };
+                body.extension = self.extension(at, &field, level)?;
+                if !body.extension.steps.is_empty() {
+                    body.events.push((Event::Steps, field));
+                }
             }
             Setting::Legacy => {
                 let problem = "belongs to the grammar of old rt-app versions; describe the task by events";
@@ -160,7 +164,11 @@ impl<'a> Compiler<'a> {
         let task = Task { jitter_percent: percent, ..*task };
         let mut steps = Vec::new();
         for (event, field) in &body.events {
-            self.event(&at.child(field.key, field.start), *event, field, &task, &mut steps)?;
+            let at = at.child(field.key, field.start);
+            if *event == Event::Steps {
+                steps.extend_from_slice(&body.extension.steps);
+            }
+            self.event(&at, *event, field, &task, &mut steps)?;
         }
         Ok(steps)
     }

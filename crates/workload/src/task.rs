@@ -7,7 +7,7 @@ use crate::json::{Field, fields};
 use crate::phase::{Body, Phase, Times};
 use crate::place::Place;
 use crate::sched::{Current, Policy};
-use keel_abi::task::{Step, TaskSpec};
+use keel_abi::task::{Hint, Step, TaskSpec};
 use keel_abi::{CpuSet, Span};
 
 /// The counter of a task's own loop, and the one that its phases use in turn.
@@ -25,6 +25,9 @@ pub(crate) struct Draft {
     phases: Vec<Phase>,
     times: Times,
     count: Option<bool>,
+    hint: Option<Hint>,
+    process: u32,
+    pages: u32,
     /// Where in the text its key begins.
     pub(crate) start: usize,
 }
@@ -50,8 +53,8 @@ impl Draft {
             }
             push_loop(&mut steps, 0, self.times, TASK_SLOT);
         }
-        let Self { name, instances, delay, cpus, .. } = self;
-        TaskSpec { name, instances, delay, nice, cpus, steps, ..TaskSpec::default() }
+        let Self { name, instances, delay, cpus, hint, process, pages, .. } = self;
+        TaskSpec { name, instances, delay, nice, cpus, steps, process, pages, hint }
     }
 
     /// The affinities that the first phase may find.
@@ -137,6 +140,9 @@ impl<'a> Compiler<'a> {
             phases,
             times,
             count: body.extension.count,
+            hint: body.extension.hint(),
+            process: body.extension.process.unwrap_or(0),
+            pages: body.extension.pages.unwrap_or(0),
             start: field.start,
         })
     }

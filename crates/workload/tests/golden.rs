@@ -140,6 +140,22 @@ golden!(
 );
 
 golden!(
+    extensions_bring_channels_processes_and_hints,
+    r#"{
+    "evenkeel": { "unit": "messages", "channels": { "there": { "bytes": 4096 },
+                                                    "back": { "kind": "tcp", "bytes": 100 } } },
+    "tasks": {
+        "a": { "run": 5, "evenkeel": { "process": 1, "pages": 100, "rt_priority": 50, "steps": [
+            { "send": { "channel": "there", "bytes": 4 } }, { "receive": { "channel": "back", "bytes": 8 } },
+            { "spawn": "child" }, { "write": 8 }, "wait_child", { "touch": 65536 }, "count" ] }, "sleep": 7 },
+        "child": { "instance": 0, "loop": 1, "phases": { "p": { "evenkeel": { "steps": [
+            "exec", { "run": 100 }, { "sleep": 10 }, "yield", "syscall" ] } } },
+            "evenkeel": { "rt_priority": 1, "rt_policy": "rr" } }
+    }
+}"#
+);
+
+golden!(
     a_task_forks_another_wherever_it_stands,
     r#"{ "tasks": { "parent": { "fork": "child", "sleep": 1000 },
                     "child": { "instance": 0, "loop": 1, "run": 5, "timer": { "ref": "t", "period": 9 } } } }"#

@@ -158,7 +158,7 @@ fn extensions_are_checked() {
     );
     task(
         r#""run": 1, "evenkeel": { "jiter": 1 }"#,
-        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes",
+        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, steps",
     );
     task(r#""run": 1, "evenkeel": true"#, ".evenkeel: must be an object, not true");
     file(
@@ -204,4 +204,45 @@ fn absurd_counts_are_refused() {
     );
     let text = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     file(&text, &format!("1: this is no JSON: maximum nesting depth exceeded at '{}...'", "[".repeat(48)));
+}
+
+#[test]
+fn extensions_for_processes_and_channels_are_checked() {
+    let steps = |steps: &str, expected: &str| {
+        task(&format!(r#""evenkeel": {{ "steps": [{steps}] }}"#), &format!(".evenkeel.steps{expected}"));
+    };
+    steps(r#"{ "run": 1, "sleep": 1 }"#, ": a step is one word and its value, such as {\"run\": 100}");
+    steps("7", ": must be a step such as \"yield\" or {\"run\": 100}, not 7");
+    steps(r#"{ "spawn": "b" }"#, ".spawn: there is no task \"b\" to spawn");
+    steps(r#"{ "write": 0 }"#, ".write: 0 is no number of pages; it must be 1 to 1048576");
+    steps(r#"{ "send": { "bytes": 1 } }"#, ".send: needs both \"channel\" and \"bytes\"");
+    steps(
+        r#"{ "send": { "channel": "x", "bytes": 1 } }"#,
+        ".send.channel: there is no channel \"x\" under evenkeel.channels at the top",
+    );
+    steps(
+        r#""dance""#,
+        ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive with a value, and \
+         yield, syscall, exec, wait_child, count",
+    );
+    task(
+        r#""run": 1, "evenkeel": { "rt_policy": "fifo" }"#,
+        ".evenkeel: has an rt_policy without an rt_priority; give both",
+    );
+    task(
+        r#""run": 1, "evenkeel": { "rt_priority": 100 }"#,
+        ".evenkeel.rt_priority: 100 is no real-time priority; it must be 1 to 99",
+    );
+    let channel = |body: &str, expected: &str| {
+        let text = format!(
+            r#"{{ "evenkeel": {{ "channels": {{ "c": {body} }} }}, "tasks": {{ "a": {{ "run": 1 }} }} }}"#
+        );
+        file(&text, &format!("1: evenkeel.channels.c{expected}"));
+    };
+    channel("{}", ": a channel needs its capacity in \"bytes\"");
+    channel(
+        r#"{ "kind": "fax", "bytes": 1 }"#,
+        ".kind: must be \"pipe\", \"unix\", \"tcp\" or \"queue\", not \"fax\"",
+    );
+    channel(r#"{ "size": 1 }"#, ".size: is nothing that a channel has; there are kind, bytes");
 }

@@ -15,6 +15,9 @@ pub(crate) fn listing(workload: &Workload, warnings: &[Warning]) -> String {
     let kinds = [w.mutexes, w.conditions, w.suspensions, w.timers];
     writeln!(text, "\nmutexes, conditions, suspensions, own timers: {kinds:?}; barriers: {:?}", w.barriers)
         .unwrap();
+    for (id, channel) in w.channels.iter().enumerate() {
+        writeln!(text, "channel {id}: {channel:?}").unwrap();
+    }
     w.tasks.iter().for_each(|task| list_task(&mut text, task));
     warnings.iter().for_each(|warning| writeln!(text, "! {warning}").unwrap());
     text
@@ -36,6 +39,12 @@ pub(crate) fn heading(task: &TaskSpec) -> String {
     }
     if *nice != 0 {
         write!(text, " nice {nice}").unwrap();
+    }
+    if (task.process, task.pages) != (0, 0) {
+        write!(text, " in process {} of {} pages", task.process, task.pages).unwrap();
+    }
+    if let Some(hint) = task.hint {
+        write!(text, " hinted {hint:?}").unwrap();
     }
     if !cpus.is_empty() {
         write!(text, " on CPUs {cpus}").unwrap();
@@ -76,5 +85,13 @@ fn step_text(step: &Step) -> String {
         Step::Loop { to, times: None, slot } => format!("loop to {to} for ever (slot {slot})"),
         Step::Loop { to, times: Some(times), slot } => format!("loop to {to}, {times} times (slot {slot})"),
         Step::Count => "count".to_owned(),
+        Step::Spawn(task) => format!("spawn task {task}"),
+        Step::Exec => "exec".to_owned(),
+        Step::WaitChild => "wait for a child".to_owned(),
+        Step::Write(pages) => format!("write {pages} pages"),
+        Step::Touch(bytes) => format!("touch {bytes} bytes"),
+        Step::Send { channel, bytes } => format!("send {bytes} to {}", channel.0),
+        Step::Receive { channel, bytes } => format!("receive {bytes} from {}", channel.0),
+        Step::Syscall => "syscall".to_owned(),
     }
 }

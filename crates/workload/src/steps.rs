@@ -1,0 +1,167 @@
+//! Steps that rt-app has no word for: `"evenkeel": {"steps": [...]}`, done where the key stands, and
+//! the channels that they use.
+
+use crate::compile::{Compiler, MAX_STEPS_PER_TASK};
+use crate::error::{WorkloadError, shown};
+use crate::json::{Field, fields};
+use crate::place::Place;
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+use keel_abi::task::{Amount, Channel, ChannelKind, ObjectId, Step};
+
+/// The most channels of a workload.
+const MAX_CHANNELS: usize = 1_000_000;
+/// The most bytes of a channel, and of what goes through it at a time.
+const MAX_BYTES: i64 = 1 << 30;
+/// The most pages that a process can have: 4 GiB.
+const MAX_PAGES: i64 = 1 << 20;
+/// The most bytes that a task goes over.
+const MAX_TOUCHED: i64 = 1 << 40;
+
+impl<'a> Compiler<'a> {
+    /// Reads the top's `channels`: kind and capacity by name.
+    pub(crate) fn channels(&mut self, at: &Place<'_>, field: &Field<'a>) -> Result<(), WorkloadError> {
+        let channels = fields(self.object(at, field.value)?, |_| false).list;
+        if channels.len() > MAX_CHANNELS {
+            return Err(self.error(at, format!("a workload has at most {MAX_CHANNELS} channels")));
+        }
+        for channel in channels {
+            let at = at.child(channel.key, channel.start);
+            let mut made = Channel { kind: ChannelKind::Pipe, capacity_bytes: 0 };
+            for part in fields(self.object(&at, channel.value)?, |_| false).list {
+                let at = at.child(part.key, part.start);
+                match part.key {
+                    "kind" => made.kind = self.channel_kind(&at, &part)?,
+                    "bytes" => {
+                        made.capacity_bytes =
+                            self.count_of(&at, part.value, 1, MAX_BYTES, "capacity in bytes")?
+                    }
+                    _ => return Err(self.error(&at, "is nothing that a channel has; there are kind, bytes")),
+                }
+            }
+            if made.capacity_bytes == 0 {
+                return Err(self.error(&at, "a channel needs its capacity in \"bytes\""));
+            }
+            self.channel_ids.insert(channel.key, ObjectId(self.channels.len() as u32));
+            self.channels.push(made);
+        }
+        Ok(())
+    }
+
+    fn channel_kind(&self, at: &Place<'_>, field: &Field<'_>) -> Result<ChannelKind, WorkloadError> {
+        match self.string(at, field.value)? {
+            "pipe" => Ok(ChannelKind::Pipe),
+            "unix" => Ok(ChannelKind::Unix),
+            "tcp" => Ok(ChannelKind::Tcp),
+            "queue" => Ok(ChannelKind::Queue),
+            other => {
+                let problem =
+                    format!("must be \"pipe\", \"unix\", \"tcp\" or \"queue\", not \"{}\"", shown(other));
+                Err(self.error(at, problem))
+            }
+        }
+    }
+
+    /// Reads a list of steps.
+    pub(crate) fn extra_steps(&self, at: &Place<'_>, field: &Field<'a>) -> Result<Vec<Step>, WorkloadError> {
+        let Some(list) = field.value.as_array() else {
+            return Err(self.wrong_type(at, field.value, "a list of steps"));
+        };
+        if list.elements.len() > MAX_STEPS_PER_TASK {
+            return Err(self.error(at, format!("a task has at most {MAX_STEPS_PER_TASK} events")));
+        }
+        list.elements.iter().map(|step| self.extra_step(&at.at(step.start()), step)).collect()
+    }
+
+    fn extra_step(&self, at: &Place<'_>, step: &Value<'_>) -> Result<Step, WorkloadError> {
+        if let Some(word) = step.as_string_lit() {
+            return match &*word.value {
+                "yield" => Ok(Step::Yield),
+                "syscall" => Ok(Step::Syscall),
+                "exec" => Ok(Step::Exec),
+                "wait_child" => Ok(Step::WaitChild),
+                "count" => Ok(Step::Count),
+                other => Err(self.no_step(at, other)),
+            };
+        }
+        let words = match step.as_object() {
+            Some(object) => fields(object, |_| false).list,
+            None => return Err(self.wrong_type(at, step, "a step such as \"yield\" or {\"run\": 100}")),
+        };
+        let [word] = words[..] else {
+            return Err(self.error(at, "a step is one word and its value, such as {\"run\": 100}"));
+        };
+        let here = at.child(word.key, word.start);
+        match word.key {
+            "run" => Ok(Step::Run(Amount::fixed(self.time(&here, word.value)?))),
+            "sleep" => Ok(Step::Sleep(Amount::fixed(self.time(&here, word.value)?))),
+            "touch" => {
+                let bytes = self.integer(&here, word.value, 0..=MAX_TOUCHED, "number of bytes")?;
+                Ok(Step::Touch(bytes.unsigned_abs()))
+            }
+            "write" => Ok(Step::Write(self.pages(&here, word.value, 1)?)),
+            "spawn" => self.spawn(&here, word.value),
+            "send" => self.transfer(&here, word.value).map(|(channel, bytes)| Step::Send { channel, bytes }),
+            "receive" => {
+                self.transfer(&here, word.value).map(|(channel, bytes)| Step::Receive { channel, bytes })
+            }
+            other => Err(self.no_step(at, other)),
+        }
+    }
+
+    fn no_step(&self, at: &Place<'_>, word: &str) -> WorkloadError {
+        let problem = format!(
+            "there is no step {}; there are run, sleep, touch, write, spawn, send, receive with a value, and yield, \
+             syscall, exec, wait_child, count",
+            shown(word)
+        );
+        self.error(at, problem)
+    }
+
+    fn spawn(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Step, WorkloadError> {
+        let name = self.string(at, value)?;
+        let task = self.task_indices.get(name).copied();
+        task.map(Step::Spawn)
+            .ok_or_else(|| self.error(at, format!("there is no task \"{}\" to spawn", shown(name))))
+    }
+
+    fn transfer(&self, at: &Place<'_>, value: &Value<'_>) -> Result<(ObjectId, u32), WorkloadError> {
+        let (mut channel, mut bytes) = (None, None);
+        for part in fields(self.object(at, value)?, |_| false).list {
+            let at = at.child(part.key, part.start);
+            match part.key {
+                "channel" => channel = Some(self.channel(&at, part.value)?),
+                "bytes" => bytes = Some(self.count_of(&at, part.value, 1, MAX_BYTES, "number of bytes")?),
+                _ => return Err(self.error(&at, "has no meaning here; there are channel, bytes")),
+            }
+        }
+        match (channel, bytes) {
+            (Some(channel), Some(bytes)) => Ok((channel, bytes)),
+            _ => Err(self.error(at, "needs both \"channel\" and \"bytes\"")),
+        }
+    }
+
+    fn channel(&self, at: &Place<'_>, value: &Value<'_>) -> Result<ObjectId, WorkloadError> {
+        let name = self.string(at, value)?;
+        let problem =
+            || format!("there is no channel \"{}\" under evenkeel.channels at the top", shown(name));
+        self.channel_ids.get(name).copied().ok_or_else(|| self.error(at, problem()))
+    }
+
+    /// A number of pages.
+    pub(crate) fn pages(&self, at: &Place<'_>, value: &Value<'_>, least: i64) -> Result<u32, WorkloadError> {
+        self.count_of(at, value, least, MAX_PAGES, "number of pages")
+    }
+
+    fn count_of(
+        &self,
+        at: &Place<'_>,
+        value: &Value<'_>,
+        least: i64,
+        most: i64,
+        what: &str,
+    ) -> Result<u32, WorkloadError> {
+        let number = self.integer(at, value, least..=most, what)?;
+        Ok(u32::try_from(number).unwrap_or(u32::MAX))
+    }
+}
