@@ -47,6 +47,8 @@ measures! {
     Elapsed = "elapsed_s", "s";
     /// Time that tasks ran, of the time that CPUs were online.
     BusyShare = "busy_share", "";
+    /// Time of tasks in their own work, not in the kernel, of the whole run's time of all CPUs: `us` of `vmstat`.
+    UserShare = "user_share", "";
 }
 
 impl Measure {
@@ -68,6 +70,7 @@ impl Measure {
             Self::MicrosecondsPerSwitch => each(window.duration, window.switches)?,
             Self::Elapsed => window.elapsed?.as_s_f64(),
             Self::BusyShare => window.busy.as_s_f64() / window.machine_time.as_s_f64(),
+            Self::UserShare => window.user_share?,
         };
         value.is_finite().then_some(value)
     }
@@ -96,6 +99,7 @@ mod tests {
         units: 250,
         machine_time: Span::from_s(1),
         busy: Span::from_ms(250),
+        user_share: Some(0.2),
     };
 
     #[test]
@@ -111,6 +115,7 @@ mod tests {
         check("us_per_switch", WINDOW, Some(500.0));
         check("elapsed_s", WINDOW, Some(0.6));
         check("busy_share", WINDOW, Some(0.25));
+        check("user_share", WINDOW, Some(0.2));
         check("us_per_unit", Measured { units: 0, ..WINDOW }, None);
         check("elapsed_s", Measured { elapsed: None, ..WINDOW }, None);
         check("busy_share", Measured::default(), None);

@@ -26,6 +26,9 @@ pub struct Measured {
     pub machine_time: Span,
     /// Time that tasks ran, summed over the CPUs.
     pub busy: Span,
+    /// Time of tasks in their own work, of the whole run's time of all CPUs. Events do not tell it: who
+    /// makes the run fills it in.
+    pub user_share: Option<f64>,
 }
 
 /// Listens to a run and keeps the figures of its window.
@@ -63,6 +66,7 @@ impl Window {
             units: until.units - before.units,
             machine_time: until.machine_time.saturating_sub(before.machine_time),
             busy: until.busy.saturating_sub(before.busy),
+            user_share: None,
         })
     }
 
@@ -100,6 +104,7 @@ fn sums(summary: &Summary) -> Measured {
         units: summary.units,
         machine_time: summary.machine_time,
         busy: Span::from_ns(busy_ns.round() as u64),
+        user_share: None,
     }
 }
 

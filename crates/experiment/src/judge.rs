@@ -124,7 +124,7 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> C
     let values = |arm: usize| values(&experiment.arms[arm].label, claim.measure, &arms[arm]);
     let samples = || {
         Ok(Samples {
-            of: values(claim.of)?,
+            of: taken_off(values(claim.of)?, claim.less.map(values).transpose()?),
             to: claim.to.map(values).transpose()?,
             off: claim.off.as_ref().map(|off| values(off.arm)).transpose()?,
         })
@@ -151,6 +151,12 @@ fn values(label: &str, measure: Measure, arm: &ArmFigures) -> Result<Vec<f64>, S
         measure.of(figures).ok_or_else(|| told(measure.absent()))
     };
     arm.runs.iter().map(value).collect()
+}
+
+/// The values less the mean of what is taken off them.
+fn taken_off(values: Vec<f64>, less: Option<Vec<f64>>) -> Vec<f64> {
+    let off = less.map_or(0.0, |less| mean(&less));
+    values.into_iter().map(|value| value - off).collect()
 }
 
 fn empty(claim: &Claim) -> ClaimVerdict {

@@ -131,7 +131,10 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     let claims = tables.claim.iter().enumerate().map(claim).collect::<Result<Vec<_>, _>>()?;
     for (at, table) in tables.arm.iter().enumerate() {
         let uses = |arm: Option<usize>| arm == Some(at);
-        if !claims.iter().any(|c| uses(Some(c.of)) || uses(c.to) || uses(c.off.as_ref().map(|o| o.arm))) {
+        if !claims
+            .iter()
+            .any(|c| uses(Some(c.of)) || uses(c.to) || uses(c.less) || uses(c.off.as_ref().map(|o| o.arm)))
+        {
             let problem = Problem::Unused(arms[at].label.clone());
             return Err(place.error(table.get_ref().label.span(), format!("arm[{at}].label"), problem));
         }

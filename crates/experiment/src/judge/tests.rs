@@ -36,6 +36,7 @@ fn experiment(published: Published, band: Band) -> Experiment {
             measure: Measure::SwitchesPerSecond,
             of: 0,
             to: Some(1),
+            less: None,
             published,
             band,
             off: Some(Off { arm: 2, side: Side::Of, gone: "without the mechanism".to_owned() }),
@@ -169,15 +170,19 @@ fn the_reason_is_measured() {
 fn a_value_of_one_arm_calibrates() {
     let mut one = experiment(samples(&[90.0, 110.0], &[]), Band::Within(0.25));
     (one.claims[0].to, one.claims[0].off) = (None, None);
-    let check = |values: &[u64], expected: Standing, why: &str| {
-        let judged = judge(&one, &[arm(values), ArmFigures::default(), ArmFigures::default()]);
+    let check = |one: &Experiment, values: &[u64], expected: Standing, why: &str| {
+        let judged = judge(one, &[arm(values), ArmFigures::default(), ArmFigures::default()]);
         assert_eq!((judged.standing, judged.why.as_str()), (expected, why));
         assert_eq!(told(&judged).1.get(..1), Some("?"));
     };
     let calibrated = "1.10 times the published value, in the band of 75.0 to 125 a second";
-    check(&[100, 120], Standing::Calibrated, calibrated);
+    check(&one, &[100, 120], Standing::Calibrated, calibrated);
+    one.claims[0].less = Some(1);
+    let judged = judge(&one, &[arm(&[150]), arm(&[40, 60]), ArmFigures::default()]);
+    assert_eq!(judged.claims[0].ours, Some(100.0));
+    one.claims[0].less = None;
     let off = "1.50 times the published value, outside the band of 75.0 to 125 a second";
-    check(&[150], Standing::NotReached, off);
+    check(&one, &[150], Standing::NotReached, off);
 }
 
 #[test]

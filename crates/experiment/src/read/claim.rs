@@ -14,6 +14,7 @@ pub(super) struct Table {
     measure: Spanned<String>,
     of: Spanned<String>,
     to: Option<Spanned<String>>,
+    less: Option<Spanned<String>>,
     published: Spanned<PublishedTable>,
     band: Spanned<Value>,
     off: Option<OffTable>,
@@ -73,13 +74,17 @@ pub(super) fn read(
         let problem = Problem::Itself(label.get_ref().clone());
         return Err(text.error(label.span(), place.field("to"), problem));
     }
+    let less = table.less.as_ref().map(|less| place.arm(less, "less")).transpose()?;
+    if let (Some(less), Some(_)) = (&table.less, to) {
+        return Err(text.error(less.span(), place.field("less"), Problem::NoLess));
+    }
     let published = published(&place, &table.published, to.is_some())?;
     let band = band(&place, &table.band)?;
     if band == Band::Effect && to.is_none() {
         return Err(text.error(table.band.span(), place.field("band"), Problem::NoEffect));
     }
     let off = table.off.as_ref().map(|off| switched_off(&place, off, of, to)).transpose()?;
-    Ok(Claim { says, measure, of, to, published, band, off })
+    Ok(Claim { says, measure, of, to, less, published, band, off })
 }
 
 fn measure(place: &Place<'_>, name: &Spanned<String>) -> Result<Measure, ExperimentError> {

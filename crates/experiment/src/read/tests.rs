@@ -92,6 +92,11 @@ fn faults_are_told_with_file_line_and_field() {
     check("arm = \"old\"", "arm = \"x\"", "x.toml:27: claim[0].off.arm: there is no arm 'x'");
     check("gone = \"all of it\"", "gone = \"\"", "x.toml:27: claim[0].off.gone: it is empty; say what must");
     check("instead_of = \"new\"", "instead_of = \"old\"", "Effect");
+    check(
+        "to = \"old\"",
+        "to = \"old\"\nless = \"old\"",
+        "x.toml:25: claim[0].less: a claim with 'to' is about",
+    );
     let labelled = "[[arm]]\nlabel = \"more\"\nscheduler = \"fifo\"\n\n[[claim]]";
     let third = labelled.replace("more", "off");
     let with_third = GOOD
