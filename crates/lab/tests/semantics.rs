@@ -33,6 +33,8 @@ mod iteration;
 mod keep_last;
 #[path = "semantics/kicks.rs"]
 mod kicks;
+#[path = "semantics/processes.rs"]
+mod processes;
 #[path = "semantics/select_cpu.rs"]
 mod select_cpu;
 #[path = "semantics/slices.rs"]

@@ -1,0 +1,74 @@
+//! Channels, children, hints: what the steps beyond rt-app's make the scheduler see.
+
+use crate::harness::*;
+use keel_abi::task::{Channel, ChannelKind, Hint, HintPolicy, ObjectId, Step};
+
+const FIRST: ObjectId = ObjectId(0);
+
+fn send(bytes: u32) -> Step {
+    Step::Send { channel: FIRST, bytes }
+}
+
+fn receive(bytes: u32) -> Step {
+    Step::Receive { channel: FIRST, bytes }
+}
+
+/// Milliseconds of the starts of `a`, on two CPUs with `b` beside it and a pipe of 100 bytes.
+fn check(a: &[Step], b: &[Step], expected: &[u64]) {
+    let channel = Channel { kind: ChannelKind::Pipe, capacity_bytes: 100 };
+    let run = with("tracer")
+        .cpus(2)
+        .task(task("a", a.to_vec()))
+        .task(task("b", b.to_vec()))
+        .workload(|w| w.channels = vec![channel])
+        .survives();
+    let starts: Vec<u64> = run.starts("a").iter().map(|(at, _)| at.as_ns() / 1_000_000).collect();
+    assert_eq!(starts, expected, "{}", run.log());
+}
+
+#[test]
+fn a_reader_waits_for_all_that_it_wants() {
+    check(&[receive(10), run(100)], &[sleep(5_000), send(10)], &[0, 5]);
+    check(&[receive(10), run(100)], &[sleep(5_000), send(4), sleep(5_000), send(6)], &[0, 5, 10]);
+    check(&[sleep(5_000), receive(10)], &[send(10)], &[0, 5]);
+    check(&[receive(250), run(100)], &[sleep(5_000), send(100), sleep(5_000), send(150)], &[0, 5, 10, 10]);
+}
+
+#[test]
+fn a_writer_waits_for_room() {
+    check(&[send(100), send(1), run(100)], &[sleep(5_000), receive(1)], &[0, 5]);
+    check(&[send(100), run(100)], &[sleep(5_000), receive(1)], &[0]);
+    check(&[send(150)], &[sleep(5_000), receive(30), sleep(5_000), receive(30)], &[0, 5, 10]);
+}
+
+#[test]
+fn who_spawned_waits_for_a_childs_end() {
+    let check = |steps: Vec<Step>, expected: &[u64]| {
+        let child = task("child", [sleep(5_000)]).instances(0);
+        let run = with("tracer").cpus(2).task(task("a", steps)).task(child).survives();
+        let starts: Vec<u64> = run.starts("a").iter().map(|(at, _)| at.as_ns() / 1_000_000).collect();
+        assert_eq!(starts, expected, "{}", run.log());
+    };
+    check(vec![Step::Spawn(1), Step::WaitChild, run(100)], &[0, 5]);
+    check(vec![Step::Spawn(1), sleep(9_000), Step::WaitChild, run(100)], &[0, 9]);
+    check(vec![Step::WaitChild, run(100)], &[0]);
+    check(vec![Step::Fork(1), Step::WaitChild, run(100)], &[0]);
+    check(vec![Step::Spawn(1), Step::WaitChild, Step::WaitChild, run(100)], &[0, 5]);
+}
+
+#[test]
+fn a_hint_reaches_the_scheduler_and_is_inherited() {
+    let hint = |priority| Some(Hint { rt_priority: priority, policy: HintPolicy::Fifo });
+    let mut urgent = task("urgent", [Step::Fork(2), run(300_000)]);
+    urgent.0.hint = hint(50);
+    let child = task("child", [run(300_000)]).instances(0);
+    let run = with_source("schedulers/goodness")
+        .cpus(1)
+        .millis(400)
+        .task(hog("ordinary"))
+        .task(urgent)
+        .task(child)
+        .survives();
+    let shares = ["ordinary", "urgent", "child"].map(|name| run.cpu_ms(name));
+    assert!(shares[0] < 10 && shares[1] > 250 && shares[2] > 80, "{shares:?}");
+}
