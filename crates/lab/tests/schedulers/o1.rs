@@ -55,10 +55,13 @@ fn a_light_task_beside_a_thousand_hogs_runs_at_once() {
 
 #[test]
 fn nobody_starves_beside_who_forks_without_end() {
-    // Each child outlives its part of the parent's timeslice, gets one of its own, and leaves most of it.
-    let shell = repeat("shell", [run(300), Step::Fork(1), sleep(6000), run(500)]);
+    // The last children outlive their part of the parent's timeslice, get one of their own, and leave most of it.
+    let mut steps = vec![run(300)];
+    (0..10).for_each(|_| steps.push(Step::Fork(1)));
+    steps.push(sleep(30_000));
     let child = task("child", [run(3000)]).instances(0);
-    let seen = under("o1").task(shell).task(child).task(hog("h").instances(2)).millis(8000).run();
+    let scene = under("o1").task(repeat("shell", steps)).task(child).task(hog("h").instances(2));
+    let seen = scene.millis(8000).run();
     seen.assert_nobody_starves();
 }
 
@@ -91,6 +94,10 @@ fn the_penalty_is_bounded() {
     let better = repeat("better", [run(190_000), sleep(10_000)]).nice(-15);
     let seen = under("o1").task(hog("h")).task(better).millis(8000).run();
     assert!(seen.delay_us("better", 50) < 100, "{} us", seen.delay_us("better", 50));
+    // And who is lighter, but much worse, does not preempt a hog.
+    let worse = repeat("worse", [run(20_000), sleep(20_000)]).nice(10);
+    let seen = under("o1").task(hog("h").nice(-10)).task(worse).millis(8000).run();
+    assert!(seen.delay_us("worse", 50) > 1000, "{} us", seen.delay_us("worse", 50));
 }
 
 #[test]
