@@ -5,6 +5,7 @@
 mod common;
 
 use common::{fifo, spec};
+use keel_abi::task::ChannelKind;
 use keel_abi::{CpuId, CpuSet};
 use keel_lab::machines;
 use keel_trace::{Class, Event, Meta, Sink, What};
@@ -33,8 +34,14 @@ impl Sink for Units {
 
 /// Microseconds a unit of a program, on both CPUs or on one.
 fn us_of(program: &str, one_cpu: bool) -> f64 {
+    us_through(program, one_cpu, ChannelKind::Pipe)
+}
+
+/// The same with channels of another kind.
+fn us_through(program: &str, one_cpu: bool, kind: ChannelKind) -> f64 {
     let machine = machines::built_in("p3-2").expect("it comes along");
     let mut workload = keel_workload::program(program).expect(program).expect(program);
+    workload.channels.iter_mut().for_each(|channel| channel.kind = kind);
     if one_cpu {
         workload.tasks.iter_mut().for_each(|task| task.cpus = CpuSet::from_iter([CpuId(0)]));
     }
@@ -69,6 +76,8 @@ fn the_rows_are_where_they_were_fitted() {
         check("16p/16K", 26.0, switch_us(16, 16), 25.0),
         check("16p/64K", 109.0, switch_us(16, 64), 5.0),
         check("pipe", 6.80, us_of("pipe", true), 10.0),
+        check("AF UNIX", 15.0, us_through("pipe", true, ChannelKind::Unix), 10.0),
+        check("TCP", 21.0, us_through("pipe", true, ChannelKind::Tcp), 10.0),
         check("fork", 246.0, us_of("lat-fork", false), 10.0),
         check("exec", 1126.0, us_of("lat-exec", false), 10.0),
         check("sh", 4018.0, us_of("lat-shell", false), 10.0),
