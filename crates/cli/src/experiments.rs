@@ -101,7 +101,9 @@ fn measure(
     if outcome.exit.is_failure() {
         return Err(Failure::scheduler(failed(&outcome)));
     }
-    window.measured().ok_or_else(|| Failure::input("the run was over before its warm-up"))
+    let measured = window.measured().ok_or_else(|| Failure::input("the run was over before its warm-up"))?;
+    let user = outcome.counters.user_time.as_s_f64() / taken.get().machine_time.as_s_f64();
+    Ok(Measured { user_share: Some(user), ..measured })
 }
 
 fn taken_by(spec: &RunSpec, outcome: &Outcome) -> Taken {

@@ -200,10 +200,13 @@ fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVe
         })
     };
     let off = claim.off.as_ref().and_then(without);
+    let direction = stands_out(verdict.published, ours, spread);
+    // Without an effect there is nothing that could be gone.
+    let effect_without = off.filter(|_| direction);
     verdict.holds = Holds {
-        direction: Some(stands_out(verdict.published, ours, spread)),
+        direction: Some(direction),
         band: Some(within(ours)),
-        mechanism: off.map(|off| is_gone(verdict.published, ours, off, spread)),
+        mechanism: effect_without.map(|off| is_gone(verdict.published, ours, off, spread)),
     };
     (verdict.ours, verdict.spread, verdict.off) = (Some(ours), Some(spread), off);
     verdict.standing = match verdict.holds.all() {

@@ -81,9 +81,9 @@ fn each_condition_decides() {
     check(ratio(4.0), effect, &[700], &[100], &[100], (Reproduced, "+++"));
     check(ratio(4.0), effect, &[701], &[100], &[100], (NotReached, "+-+"));
     // The same scheduler differs from itself by a factor of 5 and more: either arm's spread counts.
-    check(ratio(4.0), effect, &[100, 700], &[100], &[100], (NotReached, "-++"));
-    check(ratio(4.0), effect, &[400], &[50, 250], &[100], (NotReached, "-++"));
-    check(ratio(4.0), effect, &[50], &[100], &[100], (NotReached, "--+"));
+    check(ratio(4.0), effect, &[100, 700], &[100], &[100], (NotReached, "-+?"));
+    check(ratio(4.0), effect, &[400], &[50, 250], &[100], (NotReached, "-+?"));
+    check(ratio(4.0), effect, &[50], &[100], &[100], (NotReached, "--?"));
     // A quarter of the effect in logarithms: the fourth root of 4 is 1.414.
     check(ratio(4.0), effect, &[400], &[100], &[141], (Reproduced, "+++"));
     check(ratio(4.0), effect, &[400], &[100], &[142], (NotReached, "++-"));
@@ -91,15 +91,15 @@ fn each_condition_decides() {
     // Less is better.
     check(ratio(0.5), effect, &[50], &[100], &[100], (Reproduced, "+++"));
     check(ratio(0.5), effect, &[50], &[100], &[70], (NotReached, "++-"));
-    check(ratio(0.5), effect, &[110], &[100], &[100], (NotReached, "--+"));
-    check(ratio(0.5), effect, &[40, 100], &[100], &[100], (NotReached, "-++"));
+    check(ratio(0.5), effect, &[110], &[100], &[100], (NotReached, "--?"));
+    check(ratio(0.5), effect, &[40, 100], &[100], &[100], (NotReached, "-+?"));
     check(ratio(1.02), Band::Range(1.0, 1.05), &[104], &[100], &[100], (Reproduced, "+++"));
-    check(ratio(1.02), Band::Range(1.0, 1.05), &[100], &[100], &[100], (NotReached, "-++"));
+    check(ratio(1.02), Band::Range(1.0, 1.05), &[100], &[100], &[100], (NotReached, "-+?"));
     check(ratio(1.0), Band::Within(0.1), &[100], &[100], &[100], (Reproduced, "+++"));
     // Samples that overlap decide nothing.
     check(samples(&[3.0, 5.0], &[1.0]), effect, &[400], &[100], &[100], (Reproduced, "+++"));
     check(samples(&[3.0, 5.0], &[1.0, 3.0]), effect, &[200], &[100], &[100], (Undecidable, "+++"));
-    check(samples(&[3.0, 5.0], &[1.0, 3.0]), effect, &[100], &[100], &[100], (Undecidable, "--+"));
+    check(samples(&[3.0, 5.0], &[1.0, 3.0]), effect, &[100], &[100], &[100], (Undecidable, "--?"));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn the_reason_is_measured() {
         50,
         100,
         "the published samples overlap; 0.50 is on the other side of 1; below the band of 1.50 to 3.00; \
-         gone without the mechanism (1.00); new has 12.5 times its published figure, old 50.0 times",
+         new has 12.5 times its published figure, old 50.0 times",
     );
 }
 
