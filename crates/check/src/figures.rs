@@ -6,8 +6,10 @@
 //! go on (`nr_involuntary_switches`). A migration is a task that starts on another CPU than the
 //! one it last ran on.
 
+mod names;
 mod task;
 
+pub use names::{NAMES_KEPT, NameFigures};
 pub use task::TaskFigures;
 
 use crate::cpus::{Cpus, Integral};
@@ -15,6 +17,7 @@ use crate::histogram::Histogram;
 use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
+use names::Names;
 use task::{Row, State};
 
 /// How many tasks that have ended keep a row of their own; the rest are summed in
@@ -57,6 +60,12 @@ pub struct Delay {
     pub max: Span,
 }
 
+impl Delay {
+    fn of(delays: &Histogram) -> Self {
+        Self { p50: delays.quantile(0.5), p99: delays.quantile(0.99), max: delays.max() }
+    }
+}
+
 /// A run's figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
@@ -82,6 +91,8 @@ pub struct Summary {
     pub unit: String,
     /// Wakeup or fork to running.
     pub wakeup_delay: Delay,
+    /// The same of tasks of one name: the first [`NAMES_KEPT`] names.
+    pub names: Vec<NameFigures>,
     /// Time that tasks ran, of the time that CPUs were online; 0 to 1.
     pub busy_share: f64,
     /// What the scheduler took, as far as the stream told.
@@ -115,6 +126,7 @@ pub struct Figures {
     others: (TaskFigures, u64),
     busy: Span,
     delays: Histogram,
+    names: Names,
     sums: Summary,
 }
 
@@ -135,8 +147,8 @@ impl Figures {
         sums.duration = self.now.since(self.start);
         sums.cpus = self.cpus.len();
         sums.machine_time = self.online.at(self.now);
-        sums.wakeup_delay =
-            Delay { p50: self.delays.quantile(0.5), p99: self.delays.quantile(0.99), max: self.delays.max() };
+        sums.wakeup_delay = Delay::of(&self.delays);
+        sums.names = self.names.figures();
         sums.others = self.others.clone();
         sums.tasks = self.ended.clone();
         sums.tasks.extend(self.tasks.iter().map(|row| row.until(self.now)));
@@ -186,6 +198,7 @@ impl Figures {
                 row.sums.wait += waited;
                 if woken {
                     self.delays.record(waited);
+                    row.name.into_iter().for_each(|name| self.names.waited(name, waited));
                 }
             }
             row.state = State::Running;
@@ -281,7 +294,11 @@ impl Figures {
         if let Some(row) = self.tasks.get(info.task) {
             row.sums.task = info.task;
             row.sums.pid = info.pid;
-            row.sums.name = crate::finding::kept(&info.name);
+            let name = crate::finding::kept(&info.name);
+            if row.name.is_none() || row.sums.name != name {
+                row.name = self.names.seen(&name);
+            }
+            row.sums.name = name;
         }
     }
 }

@@ -31,7 +31,7 @@ mod script;
 mod table;
 
 pub use decisions::{DecisionCost, Decisions, Spread};
-pub use figures::{Costs, Delay, Figures, Summary, TaskFigures};
+pub use figures::{Costs, Delay, Figures, NameFigures, Summary, TaskFigures};
 pub use finding::{Finding, Kind, escape};
 pub use histogram::Histogram;
 pub use judge::{Judge, Judgement};

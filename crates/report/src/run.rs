@@ -2,7 +2,7 @@
 
 use keel_abi::Span;
 use keel_abi::scx::ExitKind;
-use keel_check::{Costs, Finding, Judgement, Summary, TaskFigures};
+use keel_check::{Costs, Delay, Finding, Judgement, NameFigures, Summary, TaskFigures};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -72,6 +72,19 @@ pub struct TaskReport {
     pub cpus: BTreeMap<u32, u64>,
 }
 
+/// Tasks of one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NameReport {
+    /// The name: a stranger's text.
+    pub name: String,
+    /// Tasks that had it.
+    pub tasks: u64,
+    /// Wakeups and forks whose delay is known.
+    pub woken: u64,
+    /// Wakeup or fork to running.
+    pub wakeup_delay_ns: WakeupDelay,
+}
+
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingReport {
@@ -137,6 +150,8 @@ pub struct RunReport {
     pub throughput_unit: String,
     /// Wakeup or fork to running.
     pub wakeup_delay_ns: WakeupDelay,
+    /// The same for tasks of one name: the first 32 names.
+    pub names: Vec<NameReport>,
     /// Time that tasks ran, of the time that CPUs were online.
     pub busy_share: f64,
     /// Core time in which a core idled while a task that may run there waited.
@@ -183,7 +198,8 @@ impl RunReport {
             throughput: sums.throughput(),
             throughput_total: sums.units,
             throughput_unit: sums.unit.clone(),
-            wakeup_delay_ns: delay(sums),
+            wakeup_delay_ns: delay(sums.wakeup_delay),
+            names: sums.names.iter().map(name).collect(),
             busy_share: sums.busy_share,
             wasted_core_ns: waste.wasted.as_ns(),
             wasted_share: waste.share,
@@ -217,8 +233,12 @@ impl RunReport {
     }
 }
 
-fn delay(sums: &Summary) -> WakeupDelay {
-    let delay = sums.wakeup_delay;
+fn name(of: &NameFigures) -> NameReport {
+    let wakeup_delay_ns = delay(of.wakeup_delay);
+    NameReport { name: of.name.clone(), tasks: of.tasks, woken: of.woken, wakeup_delay_ns }
+}
+
+fn delay(delay: Delay) -> WakeupDelay {
     WakeupDelay { p50: delay.p50.as_ns(), p99: delay.p99.as_ns(), max: delay.max.as_ns() }
 }
 

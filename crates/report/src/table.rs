@@ -1,6 +1,6 @@
 //! One run as text: the figures, the tasks that had most, what was found, and the verdict.
 
-use crate::run::{RunReport, TaskReport};
+use crate::run::{NameReport, RunReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::units::{core_seconds, count, figures, percent};
 use crate::verdict::{painted, printable};
@@ -12,12 +12,18 @@ const TASKS: usize = 10;
 /// How many findings the text lists.
 const FINDINGS: usize = 5;
 
+/// How many names of tasks the text lists.
+const NAMES: usize = 8;
+
 /// Narrower terminals get fewer columns about tasks.
 const WIDE: u16 = 80;
 
 /// The whole text, ending in the verdict.
 pub fn run(run: &RunReport, style: Style) -> String {
     let mut text = format!("{}\n\n{}\n", heading(run, style), figures_of(run, style));
+    if run.names.len() > 1 {
+        text += &format!("\n{}\n", names(run, style));
+    }
     if !run.tasks.is_empty() {
         text += &format!("\n{}\n", tasks(run, style));
     }
@@ -109,6 +115,24 @@ fn figures_of(run: &RunReport, style: Style) -> String {
         ),
     );
     row("exit", run.exit.kind.clone(), printable(&run.exit.reason));
+    lines_of(&table)
+}
+
+/// Who waited how long after a wakeup, by name, the longest first.
+fn names(run: &RunReport, style: Style) -> String {
+    let mut worst: Vec<&NameReport> = run.names.iter().collect();
+    worst.sort_by_key(|name| std::cmp::Reverse(name.wakeup_delay_ns.p99));
+    worst.truncate(NAMES);
+    let mut table = plain_table(style);
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let heads = ["tasks", "woken", "median", "99 %", "longest"].map(str::to_owned).map(right);
+    table.set_header([Cell::new("wakeup to running")].into_iter().chain(heads));
+    for name in worst {
+        let delay = name.wakeup_delay_ns;
+        let spans = [delay.p50, delay.p99, delay.max].map(|ns| Span::from_ns(ns).to_string());
+        let cells = [count(name.tasks), count(name.woken)].into_iter().chain(spans).map(right);
+        table.add_row([Cell::new(keel_check::escape(&name.name))].into_iter().chain(cells));
+    }
     lines_of(&table)
 }
 

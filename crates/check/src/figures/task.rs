@@ -1,5 +1,6 @@
 //! One task's figures.
 
+use super::names::NameId;
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Why;
@@ -84,13 +85,14 @@ pub(super) struct Row {
     by_cpu: Vec<u64>,
     pub(super) state: State,
     pub(super) last_cpu: Option<CpuId>,
+    pub(super) name: Option<NameId>,
     pub(super) sums: TaskFigures,
 }
 
 impl From<TaskId> for Row {
     fn from(task: TaskId) -> Self {
         let sums = TaskFigures { task, ..TaskFigures::default() };
-        Self { by_cpu: Vec::new(), state: State::Asleep, last_cpu: None, sums }
+        Self { by_cpu: Vec::new(), state: State::Asleep, last_cpu: None, name: None, sums }
     }
 }
 

@@ -3,7 +3,7 @@ use crate::style::Style;
 use crate::{compare, table, verdict};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
-use keel_check::{Costs, Delay, Finding, Judgement, Kind, Summary, TaskFigures, Verdict};
+use keel_check::{Costs, Delay, Finding, Judgement, Kind, NameFigures, Summary, TaskFigures, Verdict};
 
 /// Facts of a run by `scheduler`.
 fn facts(scheduler: &str, seed: u64) -> RunFacts {
@@ -39,6 +39,12 @@ fn task(n: u32, name: &str) -> TaskFigures {
     }
 }
 
+fn name(name: &str, woken: u64, scale: f64) -> NameFigures {
+    let us = |us: f64| Span::from_ns((us * scale * 1e3) as u64);
+    let wakeup_delay = Delay { p50: us(2.0), p99: us(700.0), max: us(6000.0) };
+    NameFigures { name: name.to_owned(), tasks: woken / 20, woken, wakeup_delay }
+}
+
 fn judgement(scale: f64) -> Judgement {
     let n = |n: f64| (n * scale) as u64;
     let summary = Summary {
@@ -57,6 +63,7 @@ fn judgement(scale: f64) -> Judgement {
             p99: Span::from_us(n(1100.0)),
             max: Span::from_ms(n(20.0)),
         },
+        names: vec![name("worker", 9000, 3.0), name("editor\x1b[2J", 40, 1.0)],
         busy_share: 0.798,
         costs: Costs::default(),
         tasks: (0..12).map(|i| task(i, &format!("worker-{i}"))).collect(),

@@ -1,0 +1,91 @@
+//! Wakeup-to-run delays of tasks of one name: an interactive task beside a crowd shows in neither's
+//! sum.
+
+use super::Delay;
+use crate::histogram::Histogram;
+
+/// Names that are told apart; tasks of further ones are in the run's sum alone.
+pub const NAMES_KEPT: usize = 32;
+
+/// What tasks of one name had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameFigures {
+    /// The name: a stranger's text.
+    pub name: String,
+    /// Tasks that had it.
+    pub tasks: u64,
+    /// Wakeups and forks whose delay is known.
+    pub woken: u64,
+    /// Wakeup or fork to running.
+    pub wakeup_delay: Delay,
+}
+
+/// Which of the names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NameId(u8);
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    name: String,
+    tasks: u64,
+    delays: Histogram,
+}
+
+/// The names that have been seen, in that order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names(Vec<Row>);
+
+impl Names {
+    /// One more task has this name; `None` where there are too many names already.
+    pub(super) fn seen(&mut self, name: &str) -> Option<NameId> {
+        let known = self.0.iter().position(|row| row.name == name);
+        let at = match known {
+            Some(at) => at,
+            None if self.0.len() == NAMES_KEPT => return None,
+            None => {
+                self.0.push(Row { name: name.to_owned(), ..Row::default() });
+                self.0.len() - 1
+            }
+        };
+        self.0[at].tasks += 1;
+        Some(NameId(at as u8))
+    }
+
+    /// A delay of a task of this name.
+    #[inline]
+    pub(super) fn waited(&mut self, name: NameId, span: keel_abi::Span) {
+        self.0[usize::from(name.0)].delays.record(span);
+    }
+
+    /// All of them.
+    pub(super) fn figures(&self) -> Vec<NameFigures> {
+        let figures = |row: &Row| NameFigures {
+            name: row.name.clone(),
+            tasks: row.tasks,
+            woken: row.delays.count(),
+            wakeup_delay: Delay::of(&row.delays),
+        };
+        self.0.iter().map(figures).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_abi::Span;
+
+    #[test]
+    fn delays_are_kept_by_name_up_to_a_bound() {
+        let mut names = Names::default();
+        let ids: Vec<_> = (0..NAMES_KEPT).map(|n| names.seen(&format!("n{n}")).unwrap()).collect();
+        assert_eq!((names.seen("n0"), names.seen("one more")), (Some(ids[0]), None));
+        names.waited(ids[0], Span::from_ns(100));
+        names.waited(ids[0], Span::from_ns(200));
+        let first = &names.figures()[0];
+        assert_eq!((first.name.as_str(), first.tasks, first.woken), ("n0", 2, 2));
+        assert_eq!(
+            (first.wakeup_delay.p50, first.wakeup_delay.max),
+            (Span::from_ns(100), Span::from_ns(200))
+        );
+    }
+}
