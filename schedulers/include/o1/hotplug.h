@@ -3,8 +3,9 @@
  * o1, sixth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so
  * what waits there must go to another; the next dispatch there sends on whom it may not run itself.
  *
- * Linux 6.18 stops asking earlier, and waits for an RCU grace period before it calls cpu_offline: a task that may use no
- * other CPU, and waits here in the middle of an RCU section, holds that up until the kernel ends the scheduler.
+ * Under Linux 6.18 a CPU that goes offline while pinned tasks wait for it has ended the scheduler in most
+ * tries, as a stalled task or an RCU stall. The likely reason, not proven: that kernel stops asking for tasks before it
+ * calls cpu_offline, and waits for an RCU grace period between.
  */
 #ifndef O1_HOTPLUG_H
 #define O1_HOTPLUG_H
