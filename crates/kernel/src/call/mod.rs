@@ -67,8 +67,10 @@ impl<W: World> Host<W> for Kernel {
         cpu.clock = at;
         let op = callback.op;
         if terms.is_boundary(op) {
-            // Under a BPF spin lock nobody is let past.
-            if next < at && !site.again && callback.spin.is_none() {
+            // Under a BPF spin lock nobody is let past, and so the present moment stays behind: others
+            // have not come as far.
+            let is_free = callback.spin.is_none();
+            if next < at && !site.again && is_free {
                 return Reply::Suspend;
             }
             if site.again
@@ -76,7 +78,9 @@ impl<W: World> Host<W> for Kernel {
             {
                 return Reply::Value(value);
             }
-            *now = (*now).max(at);
+            if is_free {
+                *now = (*now).max(at);
+            }
         }
         let is_timer = callback.is_timer;
         if !terms.allows(op, is_timer) {

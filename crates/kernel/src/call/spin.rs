@@ -50,13 +50,13 @@ impl Kernel {
         }
         let stall = w.touch_ps(lock, 4, c, true);
         let (from, waiters) = self.spins.reserve(lock, at);
-        let waited = from.since(at);
-        let mut ps = stall + waited.as_ns() * 1000;
+        let mut waited = from.since(at);
         if waited > Span::ZERO {
             let costs = &self.machine.costs;
-            ps += (costs.lock_handover_ns + costs.lock_per_waiter_ns * waiters as u64) * 1000;
+            waited += Span::from_ns(costs.lock_handover_ns + costs.lock_per_waiter_ns * waiters as u64);
             self.waited_for(c, Lock::Bpf(lock.0), waited);
         }
+        let ps = stall + waited.as_ns() * 1000;
         self.charge_ps(c, ps);
         self.me().callback.spin = Some(lock);
         0.into()

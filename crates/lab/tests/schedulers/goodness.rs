@@ -118,3 +118,20 @@ fn the_squeeze_is_seen_where_recalculation_waits_for_all() {
         assert_eq!(innocent.run().judgement.waste.episodes, 0);
     }
 }
+
+#[test]
+fn the_one_lock_is_waited_for_and_nobody_else_is_delayed() {
+    let yields = repeat("y", [run(1), Step::Yield]).instances(14);
+    // Two CPUs of eight have one task each, which never asks for the lock.
+    let apart = [2, 3].map(|cpu| repeat("apart", [run(100)]).on([cpu]));
+    let scene = under("goodness").cpus(8).task(yields.on([0, 1, 4, 5, 6, 7]));
+    let [a, b] = apart;
+    let seen = scene.task(a).task(b).millis(100).run();
+    let machine_ns = 8.0 * 100e6;
+    let waited = seen.outcome.overhead.lock_wait.as_ns() as f64 / machine_ns;
+    assert!(waited > 0.1, "six CPUs and one lock: {waited} of the machine waits for it");
+    let apart = seen.judgement.summary.tasks.iter().filter(|t| t.name == "apart");
+    for task in apart {
+        assert!(task.cpu > Span::from_ms(99), "{:?} of 100 ms", task.cpu);
+    }
+}
