@@ -188,6 +188,12 @@ impl Cpu {
         }
     }
 
+    /// Are there kicks to send?
+    #[inline]
+    pub(crate) fn has_kicks(&self) -> bool {
+        !self.kicks.is_empty()
+    }
+
     /// The next kick to send: CPUs are gone through in order.
     #[inline]
     pub(crate) fn next_kick(&mut self) -> Option<(CpuId, u64)> {

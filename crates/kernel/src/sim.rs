@@ -227,6 +227,14 @@ impl<E: Engine> Sim<E> {
         true
     }
 
+    /// Is there something to do before the task's own program goes on?
+    #[inline]
+    pub(crate) fn has_duty(&self) -> bool {
+        let cpu = &self.k.cpus.me;
+        let ends = self.k.exit.is_some() && !self.k.scx.is_disabling();
+        ends || cpu.need_resched || cpu.has_kicks() || !cpu.inbox.is_empty() || cpu.tick_at <= cpu.clock
+    }
+
     /// Back to user mode or idle: the next event is whatever comes first. Where that is before
     /// anybody else's, it is told instead of queued.
     fn leave_kernel(&mut self, c: CpuId) -> Option<Instant> {

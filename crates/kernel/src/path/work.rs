@@ -107,10 +107,12 @@ impl Kernel {
 }
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next.
+    /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next. This is the way
+    /// back to user mode (`exit_to_user_mode_loop()`): kicks, interrupts and the switch to another task come first, and the
+    /// task goes on when it has the CPU again.
     pub(crate) fn act(&mut self, c: CpuId) {
         let curr = self.k.me().curr;
-        if curr.is_idle() {
+        if curr.is_idle() || self.has_duty() {
             return;
         }
         let now = self.k.me().clock;

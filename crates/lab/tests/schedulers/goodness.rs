@@ -135,3 +135,15 @@ fn the_one_lock_is_waited_for_and_nobody_else_is_delayed() {
         assert!(task.cpu > Span::from_ms(99), "{:?} of 100 ms", task.cpu);
     }
 }
+
+#[test]
+fn an_idle_cpu_hears_of_a_child_before_its_parent_goes_on() {
+    // The parent is busy in the kernel for milliseconds after the fork.
+    let parent = task("p", [Step::Spawn(1), Step::Write(20_000), run(1000)]);
+    let seen = under("goodness").cpus(2).task(parent).task(hog("c").instances(0)).millis(50).run();
+    let (parent, child) = (seen.stints("p")[0], seen.stints("c")[0]);
+    assert_ne!(child.cpu, parent.cpu);
+    let after = child.from.since(parent.from);
+    assert!(parent.length > Span::from_ms(2), "{:?}", parent.length);
+    assert!(after < Span::from_us(500), "{after} after the parent");
+}
