@@ -194,14 +194,11 @@ impl Cpu {
         !self.kicks.is_empty()
     }
 
-    /// The next kick to send: CPUs are gone through in order.
+    /// Takes the next kick to send, of which there is one: CPUs are gone through in order.
     #[inline]
-    pub(crate) fn next_kick(&mut self) -> Option<(CpuId, u64)> {
-        if self.kicks.is_empty() {
-            return None;
-        }
-        let first = self.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target)?.0;
-        Some(self.kicks.swap_remove(first))
+    pub(crate) fn next_kick(&mut self) -> (CpuId, u64) {
+        let first = self.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target);
+        self.kicks.swap_remove(first.expect("there is a kick to send").0)
     }
 
     /// Is its idle task on the CPU?

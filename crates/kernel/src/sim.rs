@@ -24,6 +24,20 @@ pub enum State {
     Ended,
 }
 
+/// What a CPU has to do before it goes back to user mode.
+enum Duty {
+    /// The scheduler has ended: the kernel bids it farewell.
+    Disable,
+    /// A callback asked for a kick.
+    Kick,
+    /// An interrupt came.
+    Interrupt,
+    /// The current task is to be switched away from, perhaps.
+    Schedule,
+    /// The tick is due.
+    Tick,
+}
+
 /// One simulated kernel with the engine that executes its scheduler.
 pub struct Sim<E: Engine> {
     pub(crate) k: Kernel,
@@ -205,34 +219,50 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// With the stack empty: what else is there to do before going back to user mode?
-    fn next_duty(&mut self) -> bool {
+    /// What there is to do before going back to user mode.
+    #[inline]
+    fn duty(&self) -> Option<Duty> {
+        let cpu = &self.k.cpus.me;
         if self.k.exit.is_some() && !self.k.scx.is_disabling() {
-            self.begin_disable();
-            return true;
-        }
-        let cpu = self.k.me();
-        let duty = if let Some((target, flags)) = cpu.next_kick() {
-            Frame::Kick { target, flags }
+            Some(Duty::Disable)
+        } else if cpu.has_kicks() {
+            Some(Duty::Kick)
         } else if !cpu.inbox.is_empty() {
-            Frame::Interrupt
+            Some(Duty::Interrupt)
         } else if cpu.need_resched {
-            Frame::Schedule
+            Some(Duty::Schedule)
         } else if cpu.tick_at <= cpu.clock {
-            Frame::Tick
+            Some(Duty::Tick)
         } else {
-            return false;
-        };
-        cpu.stack.push(duty);
-        true
+            None
+        }
     }
 
     /// Is there something to do before the task's own program goes on?
     #[inline]
     pub(crate) fn has_duty(&self) -> bool {
-        let cpu = &self.k.cpus.me;
-        let ends = self.k.exit.is_some() && !self.k.scx.is_disabling();
-        ends || cpu.need_resched || cpu.has_kicks() || !cpu.inbox.is_empty() || cpu.tick_at <= cpu.clock
+        self.duty().is_some()
+    }
+
+    /// With the stack empty: begins what else there is to do, if anything.
+    fn next_duty(&mut self) -> bool {
+        let Some(duty) = self.duty() else { return false };
+        let cpu = self.k.me();
+        let frame = match duty {
+            Duty::Disable => {
+                self.begin_disable();
+                return true;
+            }
+            Duty::Kick => {
+                let (target, flags) = cpu.next_kick();
+                Frame::Kick { target, flags }
+            }
+            Duty::Interrupt => Frame::Interrupt,
+            Duty::Schedule => Frame::Schedule,
+            Duty::Tick => Frame::Tick,
+        };
+        cpu.stack.push(frame);
+        true
     }
 
     /// Back to user mode or idle: the next event is whatever comes first. Where that is before
