@@ -3,21 +3,10 @@
 //! A scheduler whose decisions cost the same however many tasks wait is O(1); [`exponent`] tells
 //! how its costs grow.
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Spread};
 use keel_abi::scx::Op;
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
-
-/// Three numbers that tell of many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spread<T> {
-    /// Half of all were at most this.
-    pub p50: T,
-    /// 99 % of all were at most this.
-    pub p99: T,
-    /// The greatest.
-    pub max: T,
-}
 
 /// What one kind of callback cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +48,7 @@ impl Decisions {
 }
 
 fn cost(op: Op, Row { instructions, time }: &Row) -> DecisionCost {
-    let value = |q| instructions.quantile_value(q);
-    DecisionCost {
-        op,
-        calls: time.count(),
-        instructions: Spread { p50: value(0.5), p99: value(0.99), max: instructions.max_value() },
-        time: Spread { p50: time.quantile(0.5), p99: time.quantile(0.99), max: time.max() },
-    }
+    DecisionCost { op, calls: time.count(), instructions: instructions.values(), time: time.spans() }
 }
 
 impl Sink for Decisions {

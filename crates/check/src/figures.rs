@@ -13,7 +13,7 @@ pub use names::{NAMES_KEPT, NameFigures};
 pub use task::TaskFigures;
 
 use crate::cpus::{Cpus, Integral};
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Spread};
 use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
@@ -49,22 +49,8 @@ pub struct Costs {
     pub instructions: u64,
 }
 
-/// Wakeup or fork to running.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delay {
-    /// Half of the delays were at most this long.
-    pub p50: Span,
-    /// 99 % of the delays were at most this long.
-    pub p99: Span,
-    /// The longest; a task that still waits at the end is not in it.
-    pub max: Span,
-}
-
-impl Delay {
-    fn of(delays: &Histogram) -> Self {
-        Self { p50: delays.quantile(0.5), p99: delays.quantile(0.99), max: delays.max() }
-    }
-}
+/// Wakeup or fork to running; a task that still waits at the end is not in it.
+pub type Delay = Spread<Span>;
 
 /// A run's figures.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -147,7 +133,7 @@ impl Figures {
         sums.duration = self.now.since(self.start);
         sums.cpus = self.cpus.len();
         sums.machine_time = self.online.at(self.now);
-        sums.wakeup_delay = Delay::of(&self.delays);
+        sums.wakeup_delay = self.delays.spans();
         sums.names = self.names.figures();
         sums.others = self.others.clone();
         sums.tasks = self.ended.clone();

@@ -9,6 +9,17 @@ const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
 const BUCKETS: usize = (64 - SUB_BITS as usize) * SUB + SUB;
 
+/// Three numbers that tell of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread<T> {
+    /// Half of all were at most this.
+    pub p50: T,
+    /// 99 % of all were at most this.
+    pub p99: T,
+    /// The greatest.
+    pub max: T,
+}
+
 /// How often which value was seen: of spans, which are values in nanoseconds, or of counts.
 #[derive(Clone, Debug)]
 pub struct Histogram {
@@ -54,13 +65,18 @@ impl Histogram {
         Span::from_ns(self.quantile_value(q))
     }
 
-    /// As [`Histogram::max`], of values.
-    pub fn max_value(&self) -> u64 {
-        self.max
+    /// What there is to tell of spans.
+    pub fn spans(&self) -> Spread<Span> {
+        Spread { p50: self.quantile(0.5), p99: self.quantile(0.99), max: self.max() }
+    }
+
+    /// What there is to tell of values.
+    pub fn values(&self) -> Spread<u64> {
+        Spread { p50: self.quantile_value(0.5), p99: self.quantile_value(0.99), max: self.max }
     }
 
     /// As [`Histogram::quantile`], of values.
-    pub fn quantile_value(&self, q: f64) -> u64 {
+    fn quantile_value(&self, q: f64) -> u64 {
         let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
         for (bucket, &count) in self.counts.iter().enumerate() {

@@ -30,10 +30,10 @@ mod place;
 mod script;
 mod table;
 
-pub use decisions::{DecisionCost, Decisions, Spread};
+pub use decisions::{DecisionCost, Decisions};
 pub use figures::{Costs, Delay, Figures, NameFigures, Summary, TaskFigures};
 pub use finding::{Finding, Kind, escape};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Spread};
 pub use judge::{Judge, Judgement};
 pub use measure::Measure;
 pub use starvation::Starvation;

@@ -1,13 +1,14 @@
 //! What a scheduler's decisions cost as more tasks wait, as table and JSON.
 
+use crate::run::SpreadReport;
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
 use crate::units;
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
+use keel_check::DecisionCost;
 use keel_check::decisions::exponent;
-use keel_check::{DecisionCost, Spread};
 use serde::Serialize;
 
 /// One scheduler on one machine.
@@ -46,17 +47,6 @@ pub struct SizeReport {
     pub time_ns: SpreadReport,
 }
 
-/// Three numbers that tell of many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct SpreadReport {
-    /// Half of all were at most this.
-    pub p50: u64,
-    /// 99 % of all were at most this.
-    pub p99: u64,
-    /// The greatest.
-    pub max: u64,
-}
-
 impl DecisionsReport {
     /// A report to be filled.
     pub fn new(scheduler: &str, machine: &str) -> Self {
@@ -77,16 +67,12 @@ impl DecisionsReport {
             callback.sizes.push(SizeReport {
                 tasks,
                 calls: cost.calls,
-                instructions: spread(cost.instructions, |n| n),
-                time_ns: spread(cost.time, Span::as_ns),
+                instructions: cost.instructions.into(),
+                time_ns: cost.time.into(),
             });
             callback.exponent = exponent(&points(&callback.sizes));
         }
     }
-}
-
-fn spread<T: Copy>(of: Spread<T>, number: impl Fn(T) -> u64) -> SpreadReport {
-    SpreadReport { p50: number(of.p50), p99: number(of.p99), max: number(of.max) }
 }
 
 /// Waiting tasks and median time.
@@ -142,6 +128,7 @@ fn sentence(report: &DecisionsReport) -> String {
 mod tests {
     use super::*;
     use keel_abi::scx::Op;
+    use keel_check::Spread;
 
     fn cost(op: Op, ns: u64) -> DecisionCost {
         let time = Span::from_ns(ns);

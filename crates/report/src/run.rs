@@ -2,7 +2,7 @@
 
 use keel_abi::Span;
 use keel_abi::scx::ExitKind;
-use keel_check::{Costs, Delay, Finding, Judgement, NameFigures, Summary, TaskFigures};
+use keel_check::{Costs, Finding, Judgement, NameFigures, Spread, Summary, TaskFigures};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,15 +29,27 @@ pub struct RunFacts {
     pub costs: Option<Costs>,
 }
 
-/// Wakeup or fork to running, in nanoseconds.
+/// Three numbers that tell of many; times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct WakeupDelay {
+pub struct SpreadReport {
     /// The median.
     pub p50: u64,
     /// The 99th percentile.
     pub p99: u64,
-    /// The longest.
+    /// The greatest.
     pub max: u64,
+}
+
+impl From<Spread<u64>> for SpreadReport {
+    fn from(Spread { p50, p99, max }: Spread<u64>) -> Self {
+        Self { p50, p99, max }
+    }
+}
+
+impl From<Spread<Span>> for SpreadReport {
+    fn from(Spread { p50, p99, max }: Spread<Span>) -> Self {
+        Self { p50: p50.as_ns(), p99: p99.as_ns(), max: max.as_ns() }
+    }
 }
 
 /// What the scheduler itself took.
@@ -82,7 +94,7 @@ pub struct NameReport {
     /// Wakeups and forks whose delay is known.
     pub woken: u64,
     /// Wakeup or fork to running.
-    pub wakeup_delay_ns: WakeupDelay,
+    pub wakeup_delay_ns: SpreadReport,
 }
 
 /// One finding.
@@ -149,7 +161,7 @@ pub struct RunReport {
     /// What a unit is: `loops`, `messages`.
     pub throughput_unit: String,
     /// Wakeup or fork to running.
-    pub wakeup_delay_ns: WakeupDelay,
+    pub wakeup_delay_ns: SpreadReport,
     /// The same for tasks of one name: the first 32 names.
     pub names: Vec<NameReport>,
     /// Time that tasks ran, of the time that CPUs were online.
@@ -198,7 +210,7 @@ impl RunReport {
             throughput: sums.throughput(),
             throughput_total: sums.units,
             throughput_unit: sums.unit.clone(),
-            wakeup_delay_ns: delay(sums.wakeup_delay),
+            wakeup_delay_ns: sums.wakeup_delay.into(),
             names: sums.names.iter().map(name).collect(),
             busy_share: sums.busy_share,
             wasted_core_ns: waste.wasted.as_ns(),
@@ -234,12 +246,8 @@ impl RunReport {
 }
 
 fn name(of: &NameFigures) -> NameReport {
-    let wakeup_delay_ns = delay(of.wakeup_delay);
+    let wakeup_delay_ns = of.wakeup_delay.into();
     NameReport { name: of.name.clone(), tasks: of.tasks, woken: of.woken, wakeup_delay_ns }
-}
-
-fn delay(delay: Delay) -> WakeupDelay {
-    WakeupDelay { p50: delay.p50.as_ns(), p99: delay.p99.as_ns(), max: delay.max.as_ns() }
 }
 
 fn task(of: &TaskFigures) -> TaskReport {

@@ -63,7 +63,7 @@ impl Names {
             name: row.name.clone(),
             tasks: row.tasks,
             woken: row.delays.count(),
-            wakeup_delay: Delay::of(&row.delays),
+            wakeup_delay: row.delays.spans(),
         };
         self.0.iter().map(figures).collect()
     }
