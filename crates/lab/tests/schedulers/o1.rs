@@ -1,7 +1,7 @@
 //! `o1`: Molnar's O(1).
 
 use crate::harness::{Spec, affinity, repeat, run, run_up_to, sleep, task};
-use crate::scene::{Scene, Seen, check_shares, hog, under};
+use crate::scene::{Scene, Seen, check_hogs_share_alike, check_shares, hog, under};
 use keel_abi::Span;
 use keel_abi::task::Step;
 
@@ -20,14 +20,7 @@ fn shares_are_as_timeslices() {
 
 #[test]
 fn hogs_share_alike_on_any_number_of_cpus() {
-    for cpus in [1, 2, 8, 64] {
-        let seen = under("o1").cpus(cpus).task(hog("h").instances(cpus * 2)).millis(3000).run();
-        let times = seen.judgement.summary.tasks.iter().filter(|t| t.name == "h").map(|t| t.cpu.as_ns());
-        let (least, most) = (times.clone().min().unwrap(), times.max().unwrap());
-        assert!(least * 100 > most * 85, "{cpus} CPUs: {least} to {most} ns");
-        assert!(seen.judgement.summary.busy_share > 0.99, "{cpus} CPUs");
-        seen.assert_nobody_starves();
-    }
+    check_hogs_share_alike("o1");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A built-in scheduler, tasks and a machine; what the judge says of the run, and when each task ran.
 
-use crate::harness::{Spec, object, repeat, run};
+use crate::harness::{Spec, repeat, run};
 use keel_abi::scx::ExitKind;
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -27,17 +27,25 @@ pub(crate) fn hog(name: &str) -> Spec {
 /// A built-in scheduler on one CPU for a second.
 pub(crate) fn under(scheduler: &str) -> Scene {
     let bytes: Arc<[u8]> = schedulers::built_in(scheduler).expect("it is built in").into();
-    of(SchedulerSource { name: scheduler.to_owned(), bytes })
+    Scene {
+        scheduler: SchedulerSource { name: scheduler.to_owned(), bytes },
+        settings: Vec::new(),
+        workload: Workload::default(),
+        machine: machines::of_cpus(1),
+        duration: Span::from_s(1),
+    }
 }
 
-/// A scheduler from a source in the checkout.
-pub(crate) fn under_source(path: &str) -> Scene {
-    of(SchedulerSource { name: path.to_owned(), bytes: object(path) })
-}
-
-fn of(scheduler: SchedulerSource) -> Scene {
-    let (machine, duration) = (machines::of_cpus(1), Span::from_s(1));
-    Scene { scheduler, settings: Vec::new(), workload: Workload::default(), machine, duration }
+/// Twice as many hogs as CPUs share these, be they few or many.
+pub(crate) fn check_hogs_share_alike(scheduler: &str) {
+    for cpus in [1, 2, 8, 64] {
+        let seen = under(scheduler).cpus(cpus).task(hog("h").instances(cpus * 2)).millis(3000).run();
+        let times = seen.judgement.summary.tasks.iter().filter(|t| t.name == "h").map(|t| t.cpu.as_ns());
+        let (least, most) = (times.clone().min().unwrap(), times.max().unwrap());
+        assert!(least * 100 > most * 85, "{cpus} CPUs: {least} to {most} ns");
+        assert!(seen.judgement.summary.busy_share > 0.99, "{cpus} CPUs");
+        seen.assert_nobody_starves();
+    }
 }
 
 impl Scene {

@@ -26,7 +26,7 @@ static OBJECTS: LazyLock<Mutex<BTreeMap<String, Compiled>>> = LazyLock::new(Mute
 type Compiled = Arc<OnceLock<Arc<[u8]>>>;
 
 /// The object of a source in the checkout, without `.bpf.c`.
-pub(crate) fn object(path: &str) -> Arc<[u8]> {
+fn object(path: &str) -> Arc<[u8]> {
     let compile = || {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let compiler = Compiler::new(root).include("schedulers/include").include("crates/kernel/btf");
