@@ -30,6 +30,8 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ),
     ("lab", Wall::Never(&["live"]), "simulated and live runs meet in the command line only"),
     ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
+    ("recipe", Wall::Only(&["abi"]), "real and simulated kernels read the same recipe"),
+    ("guest", Wall::Only(&["abi"]), "who boots a kernel knows nothing of what is run on it"),
     ("check", JUDGE, "the judge reads events and knows nothing of who made them"),
     ("report", JUDGE, "what is shown comes from events and findings alone"),
     ("experiment", JUDGE, "what counts as reproduced depends on what was measured alone"),
