@@ -1,0 +1,119 @@
+//! What is to be done, machine and file forgotten.
+
+use keel_abi::Span;
+
+/// Numbers as bytes of a variable, a key or a map's value: little-endian, as large as what they go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// One integer.
+    One(i128),
+    /// Integers one after another: an array's elements, or equal parts of a key or value.
+    List(Vec<i128>),
+}
+
+/// One thing to do. Variables, members and sizes come before the object is loaded, maps and
+/// programs before it is attached, the rest while it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Give a global variable its first value. A list may be shorter than the array: the rest stays.
+    Set {
+        /// The variable.
+        variable: String,
+        /// Its value.
+        value: Value,
+    },
+    /// Add these bits to `.flags` of the `struct sched_ext_ops`.
+    AddFlags(u64),
+    /// Set an integer member of the `struct sched_ext_ops`.
+    SetMember {
+        /// The member.
+        member: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// Give a map room for this many elements.
+    Resize {
+        /// The map.
+        map: String,
+        /// `max_entries`.
+        entries: u32,
+    },
+    /// Put an element into a map.
+    Put {
+        /// The map.
+        map: String,
+        /// Which element.
+        key: Value,
+        /// What it becomes.
+        value: Value,
+    },
+    /// Run a `SEC("syscall")` program once, before attaching; it must return 0.
+    Run {
+        /// The program.
+        program: String,
+        /// Its context: 64 bits each.
+        args: Vec<u64>,
+    },
+    /// Attach a program other than the scheduler's callbacks: a tracepoint, an fentry.
+    Attach {
+        /// The program.
+        program: String,
+    },
+    /// Run a `SEC("syscall")` program again and again while the scheduler is attached.
+    RunEvery {
+        /// The program.
+        program: String,
+        /// Its context: 64 bits each.
+        args: Vec<u64>,
+        /// The time from one run to the next.
+        every: Span,
+    },
+    /// Show this variable's change in statistics.
+    Count {
+        /// A counter of the scheduler.
+        variable: String,
+    },
+}
+
+impl Value {
+    /// Its bytes where `size` bytes are to be filled: one integer fills them all, a list of n fills
+    /// n equal parts. `None` where they do not fit.
+    pub fn bytes(&self, size: usize) -> Option<Vec<u8>> {
+        match self {
+            Self::One(number) => whole(*number, size),
+            Self::List(numbers) => {
+                let part = size.checked_div(numbers.len()).filter(|part| part * numbers.len() == size)?;
+                let parts = numbers.iter().map(|&number| whole(number, part));
+                Some(parts.collect::<Option<Vec<_>>>()?.concat())
+            }
+        }
+    }
+}
+
+/// An integer in 1, 2, 4 or 8 bytes, signed or not.
+fn whole(number: i128, size: usize) -> Option<Vec<u8>> {
+    let bits = matches!(size, 1 | 2 | 4 | 8).then_some(8 * size as u32)?;
+    let fits = (-(1i128 << (bits - 1))..1i128 << bits).contains(&number);
+    fits.then(|| number.to_le_bytes()[..size].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fill_what_they_go_to() {
+        let check = |value: Value, size, expected: Option<&[u8]>| {
+            assert_eq!(value.bytes(size).as_deref(), expected, "{value:?} in {size}");
+        };
+        check(Value::One(1), 4, Some(&[1, 0, 0, 0]));
+        check(Value::One(-1), 2, Some(&[255, 255]));
+        check(Value::One(255), 1, Some(&[255]));
+        check(Value::One(256), 1, None);
+        check(Value::One(1), 12, None);
+        check(Value::List(vec![1, 2]), 4, Some(&[1, 0, 2, 0]));
+        check(Value::List(vec![1, 2, 3]), 12, Some(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]));
+        check(Value::List(vec![1, 2, 3]), 4, None);
+        check(Value::List(vec![]), 4, None);
+    }
+}

@@ -1,0 +1,70 @@
+//! What can be wrong with a recipe, with its place.
+
+use std::ops::Range;
+
+/// What is wrong, where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}{}{field}: {problem}", if .field.is_empty() { "" } else { ", " })]
+pub struct RecipeError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The field, such as `set.nr_cpus`; empty where the file's syntax is wrong.
+    pub field: String,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// It is no such TOML: the reader's words.
+    #[error("{0}")]
+    Syntax(String),
+    /// A word that is no fact of a machine.
+    #[error("a machine has no {0:?}; it has {list}", list = crate::facts::NAMES.join(", "))]
+    NoFact(String),
+    /// A value of a wrong kind.
+    #[error("it takes an integer, true or false, a list of integers, or the name of a fact of the machine")]
+    BadValue,
+    /// A number that is out of range.
+    #[error("it takes {low} to {high}, not {found}")]
+    Range {
+        /// The least.
+        low: i128,
+        /// The greatest.
+        high: i128,
+        /// What was given.
+        found: i128,
+    },
+    /// A list where one number is needed.
+    #[error("it takes one number, and is a list")]
+    NotOne,
+    /// One number where a list is needed.
+    #[error("it takes a list, and is one number")]
+    NotList,
+    /// No flag of `struct sched_ext_ops`.
+    #[error("there is no flag {0:?}; write one of SCX_OPS_* or a number")]
+    NoFlag(String),
+    /// A map of which nothing is said.
+    #[error("it says nothing of the map: add max_entries, values or entries")]
+    EmptyMap,
+    /// Too much of something.
+    #[error("there are more than {0}")]
+    TooMany(usize),
+}
+
+/// A file's text, to tell places by.
+#[derive(Clone, Copy)]
+pub(crate) struct Text<'a>(pub(crate) &'a str);
+
+impl Text<'_> {
+    /// The line of a byte, from 1.
+    pub(crate) fn line(self, at: &Range<usize>) -> usize {
+        1 + self.0.as_bytes().iter().take(at.start).filter(|&&b| b == b'\n').count()
+    }
+
+    /// An error at a place.
+    pub(crate) fn error(self, at: &Range<usize>, field: impl Into<String>, problem: Problem) -> RecipeError {
+        RecipeError { line: self.line(at), field: field.into(), problem }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a recipe can ask of a machine, by name.
+
+use crate::action::Value;
+use keel_abi::{CpuId, CpuSet, Topology};
+
+/// The names of facts: numbers first, then lists with one number for each possible CPU, but
+/// `online_cpus`, which lists CPUs.
+pub const NAMES: &[&str] = &[
+    "cpus",
+    "nodes",
+    "llcs",
+    "cores",
+    "smt",
+    "page_bytes",
+    "cpu_ids",
+    "online_cpus",
+    "node_of_cpu",
+    "llc_of_cpu",
+    "core_of_cpu",
+    "sibling_of_cpu",
+];
+
+/// A machine, as far as recipes ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Every possible CPU's place.
+    pub topology: Topology,
+    /// The CPUs that are online.
+    pub online: CpuSet,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+}
+
+impl Facts {
+    /// A fact by its name.
+    pub(crate) fn get(&self, name: &str) -> Option<Value> {
+        let topology = &self.topology;
+        let each = |number: &dyn Fn(CpuId) -> u32| {
+            Value::List(topology.iter().map(|cpu| i128::from(number(cpu))).collect())
+        };
+        let different = |value: Value| match value {
+            Value::List(mut all) => {
+                all.sort_unstable();
+                all.dedup();
+                Value::One(all.len() as i128)
+            }
+            one @ Value::One(_) => one,
+        };
+        let (node, llc) = (|cpu| topology.place(cpu).node.0, |cpu| topology.place(cpu).llc.0);
+        let core = |cpu| topology.place(cpu).core.0;
+        Some(match name {
+            "cpus" => Value::One(topology.cpus().into()),
+            "nodes" => Value::One(topology.nodes().into()),
+            "llcs" => different(each(&llc)),
+            "cores" => different(each(&core)),
+            "smt" => Value::One(topology.has_smt().into()),
+            "page_bytes" => Value::One(self.page_bytes.into()),
+            "cpu_ids" => each(&|cpu| cpu.0),
+            "online_cpus" => Value::List(self.online.iter().map(|cpu| i128::from(cpu.0)).collect()),
+            "node_of_cpu" => each(&node),
+            "llc_of_cpu" => each(&llc),
+            "core_of_cpu" => each(&core),
+            "sibling_of_cpu" => each(&|cpu| sibling(topology, cpu).0),
+            _ => return None,
+        })
+    }
+}
+
+/// The next CPU of the same core, cyclically: a CPU without siblings is its own.
+fn sibling(topology: &Topology, cpu: CpuId) -> CpuId {
+    let core = topology.place(cpu).core;
+    let siblings: Vec<CpuId> = topology.iter().filter(|&other| topology.place(other).core == core).collect();
+    siblings.iter().copied().find(|&other| other > cpu).unwrap_or(siblings[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_known_by_their_names() {
+        let topology = Topology::regular(2, 1, 2, 2);
+        let online = [0, 1, 2, 3, 4, 5, 7].map(CpuId).into_iter().collect();
+        let facts = Facts { topology, online, page_bytes: 4096 };
+        let list = |numbers: [i128; 8]| Value::List(numbers.into());
+        let check = |name, expected| assert_eq!(facts.get(name), Some(expected), "{name}");
+        check("cpus", Value::One(8));
+        check("nodes", Value::One(2));
+        check("llcs", Value::One(2));
+        check("cores", Value::One(4));
+        check("smt", Value::One(1));
+        check("page_bytes", Value::One(4096));
+        check("cpu_ids", list([0, 1, 2, 3, 4, 5, 6, 7]));
+        check("online_cpus", Value::List(vec![0, 1, 2, 3, 4, 5, 7]));
+        check("node_of_cpu", list([0, 0, 0, 0, 1, 1, 1, 1]));
+        check("llc_of_cpu", list([0, 0, 0, 0, 1, 1, 1, 1]));
+        check("core_of_cpu", list([0, 0, 1, 1, 2, 2, 3, 3]));
+        check("sibling_of_cpu", list([1, 0, 3, 2, 5, 4, 7, 6]));
+        assert!(NAMES.iter().all(|name| facts.get(name).is_some()));
+        assert_eq!(facts.get("speed"), None);
+    }
+}

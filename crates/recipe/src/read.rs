@@ -1,0 +1,261 @@
+//! A recipe's file, which is TOML, to a [`Recipe`]; and a recipe and a machine to actions.
+
+use crate::action::{Action, Value};
+use crate::error::{Problem, RecipeError, Text};
+use crate::facts::Facts;
+use crate::ops;
+use keel_abi::Span;
+use serde::Deserialize;
+use std::ops::Range;
+use toml::Spanned;
+
+/// The most of anything that a recipe lists, and the most actions that it may come to.
+const MOST: usize = 1 << 16;
+/// How seldom a program may be run.
+const LONGEST_MS: i128 = 3_600_000;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    set: std::collections::BTreeMap<Spanned<String>, Spanned<toml::Value>>,
+    #[serde(default)]
+    ops: Ops,
+    #[serde(default)]
+    map: Vec<Spanned<Map>>,
+    #[serde(default)]
+    run: Vec<Run>,
+    #[serde(default)]
+    attach: Vec<String>,
+    #[serde(default)]
+    counters: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ops {
+    #[serde(default)]
+    flags: Vec<Spanned<String>>,
+    timeout_ms: Option<Spanned<toml::Value>>,
+    dispatch_max_batch: Option<Spanned<toml::Value>>,
+    exit_dump_len: Option<Spanned<toml::Value>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Map {
+    name: String,
+    max_entries: Option<Spanned<toml::Value>>,
+    values: Option<Spanned<toml::Value>>,
+    #[serde(default)]
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    key: Spanned<toml::Value>,
+    value: Spanned<toml::Value>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    program: String,
+    every_ms: Option<Spanned<toml::Value>>,
+    #[serde(default)]
+    args: Vec<Spanned<toml::Value>>,
+}
+
+/// A recipe, read and not yet resolved.
+#[derive(Clone, Debug, Default)]
+pub struct Recipe {
+    file: File,
+    text: String,
+}
+
+impl Recipe {
+    /// Reads a recipe.
+    ///
+    /// # Errors
+    /// [`RecipeError`], with line and field.
+    pub fn read(text: &str) -> Result<Self, RecipeError> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            // Its first line says all; the others draw it.
+            let said = error.message().lines().next().unwrap_or_default().to_owned();
+            Text(text).error(&error.span().unwrap_or_default(), "", Problem::Syntax(said))
+        })?;
+        Ok(Self { file, text: text.to_owned() })
+    }
+
+    /// What is to be done on this machine, in order.
+    ///
+    /// # Errors
+    /// [`RecipeError`], with line and field.
+    pub fn plan(&self, facts: &Facts) -> Result<Vec<Action>, RecipeError> {
+        let mut plan = Plan { text: Text(&self.text), facts, actions: Vec::new() };
+        plan.variables(&self.file)?;
+        plan.members(&self.file.ops)?;
+        plan.sizes(&self.file.map)?;
+        for map in &self.file.map {
+            plan.contents(map)?;
+        }
+        plan.programs(&self.file)?;
+        let counters = self.file.counters.iter().cloned();
+        plan.actions.extend(counters.map(|variable| Action::Count { variable }));
+        Ok(plan.actions)
+    }
+}
+
+struct Plan<'a> {
+    text: Text<'a>,
+    facts: &'a Facts,
+    actions: Vec<Action>,
+}
+
+impl Plan<'_> {
+    fn variables(&mut self, file: &File) -> Result<(), RecipeError> {
+        for (name, value) in &file.set {
+            let variable = name.get_ref().clone();
+            let value = self.value(value, &format!("set.{variable}"))?;
+            self.actions.push(Action::Set { variable, value });
+        }
+        Ok(())
+    }
+
+    fn members(&mut self, table: &Ops) -> Result<(), RecipeError> {
+        let mut flags = 0;
+        for flag in &table.flags {
+            let name = flag.get_ref();
+            let unknown = || self.text.error(&flag.span(), "ops.flags", Problem::NoFlag(name.clone()));
+            flags |= ops::flag(name).ok_or_else(unknown)?;
+        }
+        if flags != 0 {
+            self.actions.push(Action::AddFlags(flags));
+        }
+        let members = [
+            ("timeout_ms", &table.timeout_ms),
+            ("dispatch_max_batch", &table.dispatch_max_batch),
+            ("exit_dump_len", &table.exit_dump_len),
+        ];
+        for (member, value) in members {
+            let Some(value) = value else { continue };
+            let number = self.number(value, &format!("ops.{member}"), 0, u32::MAX.into())?;
+            self.actions.push(Action::SetMember { member, value: number as u64 });
+        }
+        Ok(())
+    }
+
+    fn sizes(&mut self, maps: &[Spanned<Map>]) -> Result<(), RecipeError> {
+        for map in maps {
+            let (at, map) = (map.span(), map.get_ref());
+            if map.max_entries.is_none() && map.values.is_none() && map.entries.is_empty() {
+                return Err(self.text.error(&at, format!("map {}", map.name), Problem::EmptyMap));
+            }
+            let Some(entries) = &map.max_entries else { continue };
+            let field = format!("map {}.max_entries", map.name);
+            let entries = self.number(entries, &field, 1, u32::MAX.into())? as u32;
+            self.actions.push(Action::Resize { map: map.name.clone(), entries });
+        }
+        Ok(())
+    }
+
+    fn contents(&mut self, map: &Spanned<Map>) -> Result<(), RecipeError> {
+        let (at, map) = (map.span(), map.get_ref());
+        let name = &map.name;
+        if let Some(values) = &map.values {
+            let field = format!("map {name}.values");
+            let Value::List(values) = self.value(values, &field)? else {
+                return Err(self.text.error(&values.span(), field, Problem::NotList));
+            };
+            for (key, value) in values.into_iter().enumerate() {
+                self.put(&at, name, Value::One(key as i128), Value::One(value))?;
+            }
+        }
+        for entry in &map.entries {
+            let key = self.value(&entry.key, &format!("map {name}.entries.key"))?;
+            let value = self.value(&entry.value, &format!("map {name}.entries.value"))?;
+            self.put(&at, name, key, value)?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, at: &Range<usize>, map: &str, key: Value, value: Value) -> Result<(), RecipeError> {
+        if self.actions.len() >= MOST {
+            return Err(self.text.error(at, format!("map {map}"), Problem::TooMany(MOST)));
+        }
+        self.actions.push(Action::Put { map: map.to_owned(), key, value });
+        Ok(())
+    }
+
+    /// Those that are run once, those that are attached, those that are run again and again.
+    fn programs(&mut self, file: &File) -> Result<(), RecipeError> {
+        let mut again = Vec::new();
+        for run in &file.run {
+            let program = run.program.clone();
+            let field = format!("run {program}");
+            let args = run.args.iter().map(|arg| {
+                let number = self.number(arg, &format!("{field}.args"), i64::MIN.into(), u64::MAX.into());
+                number.map(|number| number as u64)
+            });
+            let args = args.collect::<Result<Vec<u64>, _>>()?;
+            match &run.every_ms {
+                None => self.actions.push(Action::Run { program, args }),
+                Some(every) => {
+                    let ms = self.number(every, &format!("{field}.every_ms"), 1, LONGEST_MS)?;
+                    again.push(Action::RunEvery { program, args, every: Span::from_ms(ms as u64) });
+                }
+            }
+        }
+        let attach = file.attach.iter().map(|program| Action::Attach { program: program.clone() });
+        self.actions.extend(attach);
+        self.actions.append(&mut again);
+        Ok(())
+    }
+
+    /// One number within bounds.
+    fn number(
+        &self,
+        value: &Spanned<toml::Value>,
+        field: &str,
+        low: i128,
+        high: i128,
+    ) -> Result<i128, RecipeError> {
+        let error = |problem| Err(self.text.error(&value.span(), field, problem));
+        match self.value(value, field)? {
+            Value::List(_) => error(Problem::NotOne),
+            Value::One(found) if !(low..=high).contains(&found) => error(Problem::Range { low, high, found }),
+            Value::One(found) => Ok(found),
+        }
+    }
+
+    /// A constant, or a fact of the machine.
+    fn value(&self, value: &Spanned<toml::Value>, field: &str) -> Result<Value, RecipeError> {
+        let error = |problem| self.text.error(&value.span(), field, problem);
+        match value.get_ref() {
+            toml::Value::String(name) => {
+                // Numbers above TOML's own are written as text.
+                let hex = name.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+                let number = hex.map(|number| Value::One(number.into()));
+                number.or_else(|| self.facts.get(name)).ok_or_else(|| error(Problem::NoFact(name.clone())))
+            }
+            toml::Value::Array(list) if list.len() > MOST => Err(error(Problem::TooMany(MOST))),
+            toml::Value::Array(list) => {
+                let numbers = list.iter().map(|item| constant(item).ok_or_else(|| error(Problem::BadValue)));
+                Ok(Value::List(numbers.collect::<Result<_, _>>()?))
+            }
+            other => constant(other).map(Value::One).ok_or_else(|| error(Problem::BadValue)),
+        }
+    }
+}
+
+fn constant(value: &toml::Value) -> Option<i128> {
+    match value {
+        toml::Value::Integer(number) => Some((*number).into()),
+        toml::Value::Boolean(truth) => Some((*truth).into()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

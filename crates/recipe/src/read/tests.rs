@@ -1,0 +1,93 @@
+use super::*;
+use keel_abi::{CpuSet, Topology};
+
+fn facts() -> Facts {
+    Facts { topology: Topology::regular(2, 1, 2, 1), online: CpuSet::first(4), page_bytes: 4096 }
+}
+
+fn plan(text: &str) -> Result<Vec<Action>, String> {
+    let recipe = Recipe::read(text).map_err(|e| e.to_string())?;
+    recipe.plan(&facts()).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_recipe_becomes_actions_in_their_order() {
+    let text = r#"
+        counters = ["nr_picked"]
+        attach = ["watch_futex"]
+        [set]
+        nr_cpus = "cpus"
+        node_of = "node_of_cpu"
+        slice_ns = 5_000_000
+        debug = true
+        big = "0xffffffffffffffff"
+        weights = [1, -2]
+        [ops]
+        flags = ["SCX_OPS_ENQ_LAST", "SCX_OPS_ENQ_EXITING"]
+        timeout_ms = 5000
+        [[map]]
+        name = "cpu_data"
+        max_entries = "cpus"
+        values = "llc_of_cpu"
+        entries = [{ key = 7, value = [1, 2] }]
+        [[run]]
+        program = "tick"
+        every_ms = 100
+        [[run]]
+        program = "setup"
+        args = ["nodes", -1]
+    "#;
+    let set = |variable: &str, value| Action::Set { variable: variable.into(), value };
+    let put = |key, value| Action::Put { map: "cpu_data".into(), key: Value::One(key), value };
+    let one = Value::One;
+    let mut expected = vec![
+        set("big", one(u64::MAX.into())),
+        set("debug", one(1)),
+        set("node_of", Value::List(vec![0, 0, 1, 1])),
+        set("nr_cpus", one(4)),
+        set("slice_ns", one(5_000_000)),
+        set("weights", Value::List(vec![1, -2])),
+        Action::AddFlags(6),
+        Action::SetMember { member: "timeout_ms", value: 5000 },
+        Action::Resize { map: "cpu_data".into(), entries: 4 },
+    ];
+    expected.extend([put(0, one(0)), put(1, one(0)), put(2, one(1)), put(3, one(1))]);
+    expected.push(put(7, Value::List(vec![1, 2])));
+    expected.push(Action::Run { program: "setup".into(), args: vec![2, u64::MAX] });
+    expected.push(Action::Attach { program: "watch_futex".into() });
+    let every = Span::from_ms(100);
+    expected.push(Action::RunEvery { program: "tick".into(), args: vec![], every });
+    expected.push(Action::Count { variable: "nr_picked".into() });
+    let mut planned = plan(text).unwrap();
+    // The file's order of variables does not count: each is set once.
+    let variables = planned.iter().filter(|action| matches!(action, Action::Set { .. })).count();
+    planned[..variables].sort_by_key(|action| format!("{action:?}"));
+    assert_eq!(planned, expected);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let check = |text: &str, expected: &str| {
+        let told = plan(text).unwrap_err();
+        assert!(told.starts_with(expected), "{text:?}: {told:?} should begin with {expected:?}");
+    };
+    check("x = 1", "line 1: unknown field `x`");
+    check("[set]\na = ", "line 2: ");
+    check("[set]\na = 'speed'", "line 2, set.a: a machine has no \"speed\"; it has cpus, nodes");
+    check("[set]\na = 1.5", "line 2, set.a: it takes an integer");
+    check("[set]\na = [1, 'cpus']", "line 2, set.a: it takes an integer");
+    check("[ops]\n\nflags = ['SCX_OPS_FAST']", "line 3, ops.flags: there is no flag \"SCX_OPS_FAST\"");
+    check("[ops]\ntimeout_ms = -1", "line 2, ops.timeout_ms: it takes 0 to 4294967295, not -1");
+    check("[ops]\ntimeout_ms = [1]", "line 2, ops.timeout_ms: it takes one number");
+    check("\n[[map]]\nname = 'm'", "line 2, map m: it says nothing");
+    check("[[map]]\nname = 'm'\nvalues = 'cpus'", "line 3, map m.values: it takes a list");
+    check("[[map]]\nname = 'm'\nmax_entries = 0", "line 3, map m.max_entries: it takes 1 to");
+    check("[[run]]\nprogram = 'p'\nevery_ms = 0", "line 3, run p.every_ms: it takes 1 to 3600000");
+    check("[[run]]\nevery_ms = 1", "line 1: missing field `program`");
+}
+
+#[test]
+fn nothing_is_done_by_an_empty_recipe() {
+    assert_eq!(plan("").unwrap(), []);
+    assert_eq!(Recipe::default().plan(&facts()).unwrap(), []);
+}
