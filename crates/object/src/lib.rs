@@ -20,6 +20,7 @@ mod load;
 mod maps;
 pub mod model;
 mod options;
+mod outline;
 mod refer;
 mod relo;
 mod set;
@@ -30,7 +31,8 @@ pub use btf::{Btf, BtfError, Field, btf_section};
 pub use error::ObjectError;
 pub use load::load;
 pub use model::{
-    Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, Program, StructOps, Variable,
+    Elements, Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, Program, StructOps, Variable,
 };
 pub use options::{KconfigValue, LoadOptions};
+pub use outline::{Outline, outline};
 pub use set::SetError;

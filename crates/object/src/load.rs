@@ -91,7 +91,7 @@ fn functions(places: &Places, code: Vec<Vec<crate::Insn>>) -> Vec<Function> {
 }
 
 /// Every function outside `.text` is a program.
-fn programs(elf: &Elf<'_>, places: &Places) -> Vec<Program> {
+pub(crate) fn programs(elf: &Elf<'_>, places: &Places) -> Vec<Program> {
     let program = |(index, place): (usize, &code::Place)| {
         let section = elf.sections[place.section].name;
         (section != ".text").then(|| Program {

@@ -183,6 +183,17 @@ pub struct Variable {
     pub size: u32,
     /// Is it a signed integer? `None` where it is no integer, boolean or enum.
     pub signed: Option<bool>,
+    /// What an array of integers, booleans or enums holds; `None` of all other variables.
+    pub elements: Option<Elements>,
+}
+
+/// The elements of an array of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elements {
+    /// Bytes of one.
+    pub size: u32,
+    /// Are they signed?
+    pub signed: bool,
 }
 
 /// A compiled BPF object, relocated against one kernel's BTF.

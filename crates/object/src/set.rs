@@ -1,6 +1,6 @@
-//! `--set NAME=VALUE`: a global variable's first value.
+//! `--set NAME=VALUE` and a recipe's `set`: a global variable's first value.
 
-use crate::model::{Object, Variable};
+use crate::model::{Elements, Object, Variable};
 
 /// Why a variable cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +16,19 @@ pub enum SetError {
     /// An array, a struct or a pointer.
     #[error("variable {0} is no integer, boolean or enum")]
     NotInteger(String),
+    /// A list for what is no array.
+    #[error("variable {0} is no array of integers")]
+    NotArray(String),
+    /// More numbers than the array has elements.
+    #[error("variable {name} has room for {room} numbers, not {given}")]
+    TooLong {
+        /// The variable.
+        name: String,
+        /// How many were given.
+        given: usize,
+        /// How many there is room for.
+        room: u32,
+    },
     /// The value isn't a number.
     #[error("variable {name} takes an integer, decimal or hexadecimal, or true or false, not {value:?}")]
     NotANumber {
@@ -60,19 +73,45 @@ impl Object {
         let signed = variable.signed.ok_or_else(not_integer)?;
         let number = parse(value)
             .ok_or_else(|| SetError::NotANumber { name: name.to_owned(), value: value.to_owned() })?;
-        let bits = variable.size * 8;
-        let (low, high) = match signed {
-            true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
-            false => (0, (1i128 << bits) - 1),
+        let bytes = encode(name, Elements { size: variable.size, signed }, number, value)?;
+        let (map, start) = (variable.map, variable.offset);
+        if self.write(map, start, &bytes) { Ok(()) } else { Err(not_integer()) }
+    }
+
+    /// Sets a global variable's first value to a number.
+    ///
+    /// # Errors
+    /// [`SetError`], and nothing is changed.
+    pub fn set_number(&mut self, name: &str, number: i128) -> Result<(), SetError> {
+        self.set_variable(name, &number.to_string())
+    }
+
+    /// Sets the first elements of an array of integers; the others stay.
+    ///
+    /// # Errors
+    /// [`SetError`], and nothing is changed.
+    pub fn set_list(&mut self, name: &str, numbers: &[i128]) -> Result<(), SetError> {
+        let Some(variable) = self.variable(name) else {
+            return Err(SetError::Unknown { name: name.to_owned(), close: self.close_names(name) });
         };
-        if !(low..=high).contains(&number) {
-            let (name, value) = (name.to_owned(), value.to_owned());
-            return Err(SetError::Range { name, value, low, high });
+        let not_array = || SetError::NotArray(name.to_owned());
+        let elements = variable.elements.ok_or_else(not_array)?;
+        let room = variable.size / elements.size.max(1);
+        if numbers.len() > room as usize {
+            return Err(SetError::TooLong { name: name.to_owned(), given: numbers.len(), room });
         }
-        let (map, start, size) = (variable.map as usize, variable.offset as usize, variable.size as usize);
-        let bytes = self.maps.get_mut(map).and_then(|map| map.initial.get_mut(start..start + size));
-        bytes.ok_or_else(not_integer)?.copy_from_slice(&number.to_le_bytes()[..size]);
-        Ok(())
+        let parts = numbers.iter().map(|&number| encode(name, elements, number, &number.to_string()));
+        let bytes = parts.collect::<Result<Vec<_>, _>>()?.concat();
+        let (map, start) = (variable.map, variable.offset);
+        if self.write(map, start, &bytes) { Ok(()) } else { Err(not_array()) }
+    }
+
+    /// Writes into a map's first bytes; false where it has none there.
+    fn write(&mut self, map: u32, start: u32, bytes: &[u8]) -> bool {
+        let start = start as usize;
+        let place =
+            self.maps.get_mut(map as usize).and_then(|map| map.initial.get_mut(start..start + bytes.len()));
+        place.map(|place| place.copy_from_slice(bytes)).is_some()
     }
 
     fn close_names(&self, name: &str) -> Vec<String> {
@@ -85,6 +124,20 @@ impl Object {
         close.dedup();
         close.into_iter().take(SHOWN).map(|(_, name)| name.to_owned()).collect()
     }
+}
+
+/// A number in the bytes of an integer; `value` is how it was written.
+fn encode(name: &str, integer: Elements, number: i128, value: &str) -> Result<Vec<u8>, SetError> {
+    let bits = integer.size * 8;
+    let (low, high) = match integer.signed {
+        true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        false => (0, (1i128 << bits) - 1),
+    };
+    if !(low..=high).contains(&number) {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        return Err(SetError::Range { name, value, low, high });
+    }
+    Ok(number.to_le_bytes()[..integer.size as usize].to_vec())
 }
 
 /// How many letters differ; `None` for names that are too long to compare.

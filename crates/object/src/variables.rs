@@ -6,7 +6,7 @@ use crate::ObjectError;
 use crate::btf::{Btf, Kind, TypeId};
 use crate::data::{ARENA_SECTION, SectionMaps};
 use crate::elf::{Elf, Objects};
-use crate::model::{MapDef, Variable};
+use crate::model::{Elements, MapDef, Variable};
 
 /// Variables at most.
 const MAX_VARIABLES: usize = 1 << 16;
@@ -59,7 +59,15 @@ fn variable(btf: &Btf, name: &str, ty: TypeId, place: (u32, u64), maps: &[MapDef
         offset: offset as u32,
         size,
         signed: signed(btf, ty, size),
+        elements: elements(btf, ty),
     })
+}
+
+/// What an array of one dimension holds, if that is integers.
+fn elements(btf: &Btf, ty: TypeId) -> Option<Elements> {
+    let Kind::Array(array) = btf.kind(btf.skip_modifiers(ty)) else { return None };
+    let size = btf.size_of(array.element)?;
+    Some(Elements { size, signed: signed(btf, array.element, size)? })
 }
 
 fn signed(btf: &Btf, ty: TypeId, size: u32) -> Option<bool> {

@@ -2,11 +2,9 @@
 
 use keel_object::Object;
 
-use crate::common::try_load;
+use crate::common;
 
-fn sample() -> Object {
-    try_load(
-        r#"
+const SAMPLE: &str = r#"
         const volatile u64 slice_ns = 20000000;
         const volatile s32 signed_one = -1;
         const volatile bool flag;
@@ -19,9 +17,10 @@ fn sample() -> Object {
         SEC("syscall") long f(void *c) {
             return slice_ns + signed_one + flag + tiny + __SCX_ENQ_LAST + __SCX_RQ_ONLINE + __SMALL_A + array[1] + own_section;
         }
-    "#,
-    )
-    .unwrap()
+    "#;
+
+fn sample() -> Object {
+    common::try_load(SAMPLE).unwrap()
 }
 
 fn value(object: &Object, name: &str) -> Vec<u8> {
@@ -72,4 +71,36 @@ fn constants_come_from_the_kernels_enums() {
     assert_eq!(value(&object, "__SCX_ENQ_LAST"), (1u64 << 41).to_le_bytes());
     assert_eq!(value(&object, "__SCX_RQ_ONLINE"), [0; 8], "the kernel has no such enumerator");
     assert_eq!(value(&object, "__SMALL_A"), 99u64.to_le_bytes(), "the object has set it");
+}
+
+#[test]
+fn lists_fill_the_first_elements_of_arrays() {
+    let check = |name: &str, numbers: &[i128], expected: Result<&[u8], &str>| {
+        let mut object = sample();
+        match (object.set_list(name, numbers), expected) {
+            (Ok(()), Ok(bytes)) => assert_eq!(value(&object, name), bytes),
+            (Err(e), Err(text)) => assert_eq!(e.to_string(), text),
+            (found, expected) => panic!("{name} {numbers:?}: {found:?} instead of {expected:?}"),
+        }
+    };
+    let before = value(&sample(), "array").to_vec();
+    let element = before.len() / 3;
+    let mut after = before.clone();
+    after[..element].copy_from_slice(&7u64.to_le_bytes()[..element]);
+    check("array", &[7], Ok(&after));
+    check("array", &[], Ok(&before));
+    check("array", &[1; 4], Err("variable array has room for 3 numbers, not 4"));
+    check("tiny", &[1], Err("variable tiny is no array of integers"));
+    check("nobody", &[1], Err("the object has no variable nobody"));
+}
+
+#[test]
+fn an_outline_tells_variables_without_a_kernel() {
+    let bytes = common::object(SAMPLE);
+    let outline = keel_object::outline(&bytes).unwrap();
+    let named =
+        |object: &Object| object.variables.iter().map(|v| (v.name.clone(), v.offset)).collect::<Vec<_>>();
+    assert_eq!(named(&outline.object), named(&sample()));
+    assert_eq!(outline.object.programs.len(), sample().programs.len());
+    assert!(outline.schedulers().is_empty());
 }
