@@ -4,8 +4,10 @@ use std::ops::Range;
 
 /// What is wrong, where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}{}{field}: {problem}", if .field.is_empty() { "" } else { ", " })]
+#[error("{file}, line {line}{}{field}: {problem}", if .field.is_empty() { "" } else { ", " })]
 pub struct RecipeError {
+    /// The file, as it was named.
+    pub file: String,
     /// The line, from 1.
     pub line: usize,
     /// The field, such as `set.nr_cpus`; empty where the file's syntax is wrong.
@@ -53,18 +55,21 @@ pub enum Problem {
     TooMany(usize),
 }
 
-/// A file's text, to tell places by.
+/// A file's name and text, to tell places by.
 #[derive(Clone, Copy)]
-pub(crate) struct Text<'a>(pub(crate) &'a str);
+pub(crate) struct Text<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+}
 
 impl Text<'_> {
     /// The line of a byte, from 1.
     pub(crate) fn line(self, at: &Range<usize>) -> usize {
-        1 + self.0.as_bytes().iter().take(at.start).filter(|&&b| b == b'\n').count()
+        1 + self.text.as_bytes().iter().take(at.start).filter(|&&b| b == b'\n').count()
     }
 
     /// An error at a place.
     pub(crate) fn error(self, at: &Range<usize>, field: impl Into<String>, problem: Problem) -> RecipeError {
-        RecipeError { line: self.line(at), field: field.into(), problem }
+        RecipeError { file: self.file.to_owned(), line: self.line(at), field: field.into(), problem }
     }
 }

@@ -70,22 +70,23 @@ struct Run {
 /// A recipe, read and not yet resolved.
 #[derive(Clone, Debug, Default)]
 pub struct Recipe {
+    name: String,
     file: File,
     text: String,
 }
 
 impl Recipe {
-    /// Reads a recipe.
+    /// Reads a recipe; `name` is the file's, for messages.
     ///
     /// # Errors
     /// [`RecipeError`], with line and field.
-    pub fn read(text: &str) -> Result<Self, RecipeError> {
+    pub fn read(name: &str, text: &str) -> Result<Self, RecipeError> {
         let file: File = toml::from_str(text).map_err(|error| {
             // Its first line says all; the others draw it.
             let said = error.message().lines().next().unwrap_or_default().to_owned();
-            Text(text).error(&error.span().unwrap_or_default(), "", Problem::Syntax(said))
+            Text { file: name, text }.error(&error.span().unwrap_or_default(), "", Problem::Syntax(said))
         })?;
-        Ok(Self { file, text: text.to_owned() })
+        Ok(Self { name: name.to_owned(), file, text: text.to_owned() })
     }
 
     /// What is to be done on this machine, in order.
@@ -93,7 +94,7 @@ impl Recipe {
     /// # Errors
     /// [`RecipeError`], with line and field.
     pub fn plan(&self, facts: &Facts) -> Result<Vec<Action>, RecipeError> {
-        let mut plan = Plan { text: Text(&self.text), facts, actions: Vec::new() };
+        let mut plan = Plan { text: Text { file: &self.name, text: &self.text }, facts, actions: Vec::new() };
         plan.variables(&self.file)?;
         plan.members(&self.file.ops)?;
         plan.sizes(&self.file.map)?;

@@ -6,7 +6,7 @@ fn facts() -> Facts {
 }
 
 fn plan(text: &str) -> Result<Vec<Action>, String> {
-    let recipe = Recipe::read(text).map_err(|e| e.to_string())?;
+    let recipe = Recipe::read("r", text).map_err(|e| e.to_string())?;
     recipe.plan(&facts()).map_err(|e| e.to_string())
 }
 
@@ -69,7 +69,10 @@ fn a_recipe_becomes_actions_in_their_order() {
 fn what_is_wrong_is_told_with_its_place() {
     let check = |text: &str, expected: &str| {
         let told = plan(text).unwrap_err();
-        assert!(told.starts_with(expected), "{text:?}: {told:?} should begin with {expected:?}");
+        assert!(
+            told.starts_with(&format!("r, {expected}")),
+            "{text:?}: {told:?} should begin with {expected:?}"
+        );
     };
     check("x = 1", "line 1: unknown field `x`");
     check("[set]\na = ", "line 2: ");

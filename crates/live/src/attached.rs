@@ -1,0 +1,185 @@
+//! A scheduler in charge. When it is dropped, and when its process dies in whatever way, the kernel
+//! schedules by itself again: the link is nowhere but in this process.
+
+use crate::errors::LiveError;
+use crate::exit::{self, ExitReport, Record};
+use crate::host::{Host, State};
+use crate::kernel_log::KernelLog;
+use crate::{maps, plan};
+use keel_object::Outline;
+use keel_recipe::Action;
+use libbpf_rs::{Link, Object};
+use std::time::{Duration, Instant};
+
+/// How long the kernel may take to end a scheduler.
+const ENDING: Duration = Duration::from_secs(30);
+/// How often the kernel's state is looked at while it changes.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What [`Attached`] is made of.
+pub(crate) struct Parts {
+    pub(crate) scheduler: String,
+    pub(crate) link: Link,
+    pub(crate) links: Vec<Link>,
+    pub(crate) record: Option<Record>,
+    pub(crate) log: KernelLog,
+}
+
+/// An attached scheduler.
+#[derive(Debug)]
+pub struct Attached {
+    host: Host,
+    name: String,
+    /// How many schedulers the kernel had seen with this one.
+    seq: Option<u64>,
+    object: Object,
+    link: Link,
+    _links: Vec<Link>,
+    record: Option<Record>,
+    log: KernelLog,
+    counters: Vec<Counter>,
+    periodic: Vec<Periodic>,
+}
+
+/// A variable that the recipe counts.
+#[derive(Debug)]
+struct Counter {
+    name: String,
+    section: String,
+    place: (usize, usize),
+}
+
+/// A program that is run again and again.
+#[derive(Debug)]
+struct Periodic {
+    program: String,
+    args: Vec<u64>,
+    every: Duration,
+    next: Instant,
+}
+
+/// What is counted of an attached scheduler, since it was attached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Tasks that it did not let in.
+    pub rejected: u64,
+    /// The kernel's events, `SCX_EV_*`.
+    pub events: Vec<(String, u64)>,
+    /// The scheduler's own counters, as the recipe names them.
+    pub counters: Vec<(String, u64)>,
+}
+
+impl Attached {
+    pub(crate) fn new(
+        host: &Host,
+        outline: &Outline,
+        object: Object,
+        actions: &[Action],
+        parts: Parts,
+    ) -> Self {
+        let now = Instant::now();
+        let counters = actions.iter().filter_map(|action| match action {
+            Action::Count { variable } => counter(outline, variable),
+            _ => None,
+        });
+        let periodic = actions.iter().filter_map(|action| match action {
+            Action::RunEvery { program, args, every } => {
+                let every = Duration::from_nanos(every.as_ns());
+                Some(Periodic { program: program.clone(), args: args.clone(), every, next: now + every })
+            }
+            _ => None,
+        });
+        Self {
+            host: host.clone(),
+            name: host.scheduler().unwrap_or(parts.scheduler),
+            seq: host.enable_seq(),
+            counters: counters.collect(),
+            periodic: periodic.collect(),
+            object,
+            link: parts.link,
+            _links: parts.links,
+            record: parts.record,
+            log: parts.log,
+        }
+    }
+
+    /// Its name, as the kernel has it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Is it still in charge?
+    pub fn is_in_charge(&self) -> bool {
+        self.host.state() == Some(State::Enabled) && self.host.enable_seq() == self.seq
+    }
+
+    /// Runs the recipe's periodic programs whose time has come.
+    ///
+    /// # Errors
+    /// A program that failed.
+    pub fn tick(&mut self, now: Instant) -> Result<(), LiveError> {
+        for periodic in self.periodic.iter_mut().filter(|periodic| periodic.next <= now) {
+            plan::run(&self.object, &periodic.program, &periodic.args)?;
+            // Times that were missed are not made up for.
+            periodic.next = (periodic.next + periodic.every).max(now);
+        }
+        Ok(())
+    }
+
+    /// When [`Attached::tick`] is next of use.
+    pub fn next_tick(&self) -> Option<Instant> {
+        self.periodic.iter().map(|periodic| periodic.next).min()
+    }
+
+    /// What is counted of it.
+    pub fn stats(&self) -> Stats {
+        let value = |counter: &Counter| {
+            (counter.name.clone(), exit::number(&maps::data(&self.object, &counter.section), counter.place))
+        };
+        Stats {
+            rejected: self.host.rejected().unwrap_or(0),
+            events: self.host.events(),
+            counters: self.counters.iter().map(value).collect(),
+        }
+    }
+
+    /// Detaches it, if it is attached, waits until the kernel is done, and tells how it ended.
+    pub fn end(self) -> ExitReport {
+        let Self { host, seq, object, link, record, mut log, .. } = self;
+        // The kernel ends a scheduler in steps: while it does so there is nothing to detach.
+        wait(|| host.state() != Some(State::Changing));
+        drop(link);
+        wait(|| host.state() == Some(State::Disabled) || host.enable_seq() != seq);
+        let report = match &record {
+            Some(record) => report(&object, record),
+            None => ExitReport::default(),
+        };
+        report.with_log(log.lines())
+    }
+}
+
+fn counter(outline: &Outline, name: &str) -> Option<Counter> {
+    let variable = outline.object.variable(name).filter(|variable| variable.signed.is_some())?;
+    let section = outline.object.maps.get(variable.map as usize)?.name.clone();
+    Some(Counter {
+        name: name.to_owned(),
+        section,
+        place: (variable.offset as usize, variable.size as usize),
+    })
+}
+
+fn report(object: &Object, record: &Record) -> ExitReport {
+    let mut report = record.read(&maps::data(object, &record.section));
+    if let Some((section, start, len)) = &record.dump {
+        report.dump = exit::text(&maps::data(object, section), (*start, *len));
+    }
+    report
+}
+
+/// Waits until something is so, within bounds.
+fn wait(done: impl Fn() -> bool) {
+    let end = Instant::now() + ENDING;
+    while !done() && Instant::now() < end {
+        std::thread::sleep(LOOK);
+    }
+}

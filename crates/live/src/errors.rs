@@ -1,0 +1,133 @@
+//! Why a scheduler could not be brought into the kernel.
+
+use keel_object::{ObjectError, SetError};
+use keel_recipe::RecipeError;
+
+/// What an error means for whoever asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The user can do something about it: the input, or the machine's state.
+    Input,
+    /// The scheduler failed: the kernel refused it.
+    Scheduler,
+    /// The kernel lacks something, which is named.
+    Unsupported,
+}
+
+/// An error, one sentence each.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LiveError {
+    /// No `/sys/kernel/sched_ext`.
+    #[error("this kernel has no sched_ext: it needs Linux 6.16 or newer with CONFIG_SCHED_CLASS_EXT=y")]
+    NoSchedExt,
+    /// No `/sys/kernel/btf/vmlinux`.
+    #[error(
+        "this kernel does not tell its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
+    )]
+    NoBtf,
+    /// Kfuncs whose types show an argument that callers never give.
+    #[error(
+        "this kernel's types (BTF) are broken: they show {0}() with its hidden argument 'aux', so no scheduler \
+         that calls it can be loaded; Debian's kernels 7.1 and 7.2 from backports are built so, others are sound"
+    )]
+    BrokenBtf(String),
+    /// Neither root nor the capabilities.
+    #[error("loading a scheduler needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
+    NoRights,
+    /// Another scheduler is attached.
+    #[error("another scheduler is attached: {0}")]
+    Busy(String),
+    /// The object cannot be read.
+    #[error("{0}")]
+    Object(#[from] ObjectError),
+    /// The recipe is wrong.
+    #[error("{0}")]
+    Recipe(#[from] RecipeError),
+    /// A variable that cannot be set so.
+    #[error("{place}: {error}")]
+    Set {
+        /// Who asked: `--set NAME=VALUE`, or the recipe.
+        place: String,
+        /// What is wrong.
+        error: SetError,
+    },
+    /// Something that the recipe names and the object lacks.
+    #[error("the recipe names {what} {name}, which the object does not have")]
+    Unknown {
+        /// `map`, `syscall program`, ...
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// An element that does not fit its map.
+    #[error("the recipe's element for map {map} does not fit its {part} of {size} bytes")]
+    DoesNotFit {
+        /// The map.
+        map: String,
+        /// `key` or `value`.
+        part: &'static str,
+        /// Bytes.
+        size: usize,
+    },
+    /// An element that the kernel did not take.
+    #[error("map {map} does not take the recipe's element: {why}")]
+    Element {
+        /// The map.
+        map: String,
+        /// The kernel's error.
+        why: String,
+    },
+    /// No scheduler in the object, or several.
+    #[error("{0} schedulers are in it (struct sched_ext_ops in .struct_ops.link); one is needed")]
+    NotOneScheduler(usize),
+    /// The object needs what this kernel lacks.
+    #[error("it needs what this kernel does not have: {0}")]
+    Lacks(String),
+    /// The verifier or the loader refused it.
+    #[error("the kernel refused it: {0}")]
+    Refused(String),
+    /// A `SEC("syscall")` program that failed.
+    #[error("program {program} failed: {why}")]
+    Program {
+        /// The program.
+        program: String,
+        /// What it returned, or the kernel's error.
+        why: String,
+    },
+    /// The map of hints cannot be used.
+    #[error("{0}")]
+    Hints(String),
+}
+
+impl LiveError {
+    /// What it means.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::NoSchedExt | Self::NoBtf | Self::BrokenBtf(_) | Self::Lacks(_) => Class::Unsupported,
+            Self::Object(error) if error.is_unsupported() => Class::Unsupported,
+            Self::Refused(_) | Self::Program { .. } => Class::Scheduler,
+            Self::NoRights
+            | Self::Busy(_)
+            | Self::Object(_)
+            | Self::Recipe(_)
+            | Self::Set { .. }
+            | Self::Unknown { .. }
+            | Self::DoesNotFit { .. }
+            | Self::Element { .. }
+            | Self::NotOneScheduler(_)
+            | Self::Hints(_) => Class::Input,
+        }
+    }
+
+    /// What to do about it, where that is not plain.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::NoSchedExt | Self::NoBtf | Self::BrokenBtf(_) => {
+                Some("keel vm boots a kernel that has it; keel sim needs none")
+            }
+            Self::NoRights => Some("run it with sudo"),
+            Self::Busy(_) => Some("end it first; this kernel has one scheduler at a time"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A real-time hint for a task, told to the loaded scheduler through its map `hints`
+//! (`schedulers/include/hints.h`): task storage, whose key in user space is a pidfd.
+
+use crate::errors::LiveError;
+use crate::host::{Host, State};
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use std::os::fd::AsRawFd;
+
+/// How a real-time task shares its level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Policy {
+    /// It runs until it gives way.
+    Fifo = 1,
+    /// In turn with others of its priority.
+    RoundRobin = 2,
+}
+
+/// What is told of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// 1 to 99, the greater the more urgent.
+    pub priority: u32,
+    /// How it shares its level.
+    pub policy: Policy,
+}
+
+impl Hint {
+    /// `struct hint`.
+    fn bytes(self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&self.priority.to_ne_bytes());
+        bytes[4..].copy_from_slice(&(self.policy as u32).to_ne_bytes());
+        bytes
+    }
+}
+
+/// Tells the loaded scheduler of this process's first thread; what it forks or executes has the hint too.
+/// Gives the scheduler's name.
+///
+/// # Errors
+/// No scheduler is loaded, it takes no hints, or this process may not tell it.
+pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
+    let bad = |text: String| Err(LiveError::Hints(text));
+    match host.state() {
+        None => return Err(LiveError::NoSchedExt),
+        Some(State::Enabled) => {}
+        Some(_) => return bad("no scheduler is loaded that could take a hint".to_owned()),
+    }
+    if !crate::ready::has_sys_admin(host) {
+        return bad("telling a scheduler of a task needs root, or the capability CAP_SYS_ADMIN".to_owned());
+    }
+    let scheduler = host.scheduler().unwrap_or_else(|| "the loaded scheduler".to_owned());
+    let maps: Vec<u32> = MapInfoIter::default().filter(is_hints).map(|info| info.id).collect();
+    if maps.is_empty() {
+        return bad(format!("{scheduler} takes no hints: it has no map 'hints' of task storage"));
+    }
+    let pidfd = match pidfd_open(getpid(), PidfdFlags::empty()) {
+        Ok(pidfd) => pidfd,
+        Err(e) => return bad(format!("the kernel gives no pidfd for this process: {e}")),
+    };
+    let key = pidfd.as_raw_fd().to_ne_bytes();
+    // A map that is no longer any scheduler's may be there for a moment: it does no harm.
+    for id in maps {
+        let told = MapHandle::from_map_id(id).and_then(|map| map.update(&key, &hint.bytes(), MapFlags::ANY));
+        if let Err(e) = told {
+            return bad(format!("{scheduler} does not take the hint: {e}"));
+        }
+    }
+    Ok(scheduler)
+}
+
+fn is_hints(info: &libbpf_rs::query::MapInfo) -> bool {
+    info.name == "hints" && info.ty == MapType::TaskStorage && info.value_size == 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::tests::fake;
+
+    #[test]
+    fn hints_lie_in_memory_as_the_schedulers_read_them() {
+        let hint = Hint { priority: 50, policy: Policy::RoundRobin };
+        assert_eq!(hint.bytes(), [50, 0, 0, 0, 2, 0, 0, 0]);
+    }
+
+    #[test]
+    fn without_a_scheduler_there_is_nobody_to_tell() {
+        let hint = Hint { priority: 1, policy: Policy::Fifo };
+        let check = |files: &[(&str, &str)], expected: &str| {
+            assert_eq!(give_hint(&fake(files).1, hint).unwrap_err().to_string(), expected);
+        };
+        check(&[("sys/kernel/sched_ext/state", "disabled")], "no scheduler is loaded that could take a hint");
+        check(
+            &[("sys/kernel/sched_ext/state", "enabled")],
+            "telling a scheduler of a task needs root, or the capability CAP_SYS_ADMIN",
+        );
+        assert_eq!(give_hint(&fake(&[]).1, hint), Err(LiveError::NoSchedExt));
+    }
+}

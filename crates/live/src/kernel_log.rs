@@ -1,0 +1,81 @@
+//! The kernel's log from now on, as far as it is about sched_ext.
+
+use crate::host::Host;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// The longest record, as the kernel has it (`PRINTK_MESSAGE_MAX`).
+const RECORD: usize = 8192;
+/// Lines that are kept at most.
+const MOST: usize = 200;
+
+/// A place in the kernel's log.
+#[derive(Debug)]
+pub(crate) struct KernelLog(Option<File>);
+
+impl KernelLog {
+    /// From here on. Where the log may not be read there will be no lines.
+    pub(crate) fn now(host: &Host) -> Self {
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let opened = File::options().read(true).custom_flags(flags).open(host.path("dev/kmsg"));
+        Self(opened.ok().and_then(|mut file| file.seek(SeekFrom::End(0)).is_ok().then_some(file)))
+    }
+
+    /// What the kernel has said of sched_ext since; a record a line.
+    pub(crate) fn lines(&mut self) -> Vec<String> {
+        let Some(file) = &mut self.0 else { return Vec::new() };
+        let (mut lines, mut record) = (Vec::new(), vec![0; RECORD]);
+        while lines.len() < MOST {
+            match file.read(&mut record) {
+                Ok(0) => break,
+                Ok(len) => lines.extend(message(&String::from_utf8_lossy(&record[..len]))),
+                // Records were overwritten before they were read: the next read goes on behind them.
+                Err(e) if e.kind() == ErrorKind::BrokenPipe || e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        lines
+    }
+}
+
+/// The text of a record `6,1234,5678,-;text` that is about sched_ext.
+fn message(record: &str) -> Option<String> {
+    let (_, text) = record.split_once(';')?;
+    let text = text.lines().next()?.trim_end();
+    text.starts_with("sched_ext: ").then(|| text.trim_start_matches("sched_ext: ").to_owned())
+}
+
+/// The reason in the kernel's line on a scheduler's end: `BPF scheduler "x" disabled (reason)`.
+pub(crate) fn reason(lines: &[String]) -> Option<String> {
+    let line = lines.iter().rev().find(|line| line.contains("\" disabled ("))?;
+    let (_, reason) = line.split_once("\" disabled (")?;
+    Some(reason.trim_end_matches(')').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_about_sched_ext_are_read() {
+        let check =
+            |record, expected: Option<&str>| assert_eq!(message(record).as_deref(), expected, "{record}");
+        check(
+            "6,339,5140900,-;sched_ext: o1: runnable task stall\n SUBSYSTEM=x\n",
+            Some("o1: runnable task stall"),
+        );
+        check("6,339,5140900,-;usb 1-1: new device\n", None);
+        check("nonsense", None);
+    }
+
+    #[test]
+    fn the_reason_is_found() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let log =
+            "BPF scheduler \"o1\" enabled\nBPF scheduler \"o1\" disabled (runnable task stall)\no1: more";
+        assert_eq!(reason(&lines(log)).as_deref(), Some("runnable task stall"));
+        assert_eq!(reason(&lines("BPF scheduler \"o1\" enabled")), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! From an object's bytes to an attached scheduler.
+
+use crate::attached::{Attached, Parts};
+use crate::errors::LiveError;
+use crate::exit::{ExitReport, Record};
+use crate::host::Host;
+use crate::kernel_log::KernelLog;
+use crate::{machine, maps, plan, ready, words};
+use keel_object::Outline;
+use keel_recipe::{Action, Recipe};
+use libbpf_rs::{Link, MapMut, Object, ObjectBuilder, OpenObject};
+
+/// `BPF_F_LINK`: the scheduler lives as long as the link's file descriptor.
+const F_LINK: u32 = 1 << 13;
+
+/// A scheduler that was attached, or that the kernel ended while it was.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It schedules.
+    Attached(Box<Attached>),
+    /// The kernel ended it before it was in charge.
+    Ended(ExitReport),
+}
+
+/// Loads an object and attaches its scheduler. `name` is for messages; `settings` come from `--set`, after the
+/// recipe's. Call [`check`](crate::check()) before.
+///
+/// # Errors
+/// [`LiveError`]; the kernel schedules as before.
+pub fn attach(
+    host: &Host,
+    name: &str,
+    bytes: &[u8],
+    recipe: &Recipe,
+    settings: &[(String, String)],
+) -> Result<Outcome, LiveError> {
+    let mut outline = keel_object::outline(bytes)?;
+    let actions = recipe.plan(&machine::facts(host))?;
+    plan::variables(&mut outline, host, &actions, settings)?;
+    let scheduler = one_scheduler(&outline)?;
+    let mut log = KernelLog::now(host);
+    let (object, said) = words::listen(|| {
+        let mut open = open(name, &outline)?;
+        prepare(host, &outline, &scheduler, &actions, &mut open)?;
+        open.load().map_err(|e| LiveError::Refused(e.to_string()))
+    });
+    let mut object = object.map_err(|error| explain(host, error, &said))?;
+    plan::before_attaching(&actions, &object)?;
+    let record = Record::find(&outline);
+    let links = others(&actions, &object)?;
+    let (link, said) = words::listen(|| struct_ops(&mut object, &scheduler));
+    let link = match link {
+        Ok(link) => link,
+        Err(error) => return not_attached(&object, record.as_ref(), log.lines(), &error, &said),
+    };
+    let parts = Parts { scheduler, link, links, record, log };
+    Ok(Outcome::Attached(Box::new(Attached::new(host, &outline, object, &actions, parts))))
+}
+
+fn one_scheduler(outline: &Outline) -> Result<String, LiveError> {
+    match outline.schedulers()[..] {
+        [(name, _)] => Ok(name.to_owned()),
+        ref found => Err(LiveError::NotOneScheduler(found.len())),
+    }
+}
+
+fn open(name: &str, outline: &Outline) -> Result<OpenObject, LiveError> {
+    // libbpf makes map names of it.
+    let safe: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let refused = |e: libbpf_rs::Error| LiveError::Refused(e.to_string());
+    ObjectBuilder::default().name(safe).map_err(refused)?.open_memory(&outline.bytes).map_err(refused)
+}
+
+fn prepare(
+    host: &Host,
+    outline: &Outline,
+    scheduler: &str,
+    actions: &[Action],
+    open: &mut OpenObject,
+) -> Result<(), LiveError> {
+    plan::data(outline, open)?;
+    let ty = outline.schedulers().first().map(|(_, ty)| *ty).ok_or(LiveError::NotOneScheduler(0))?;
+    plan::members(outline, (scheduler, ty), host, actions, open)?;
+    plan::sizes(actions, open)?;
+    plan::programs(outline, actions, open)?;
+    // Without a link the kernel would keep the scheduler when its loader is killed.
+    if let Some(mut map) = maps::open_map(open, scheduler) {
+        let flags = map.map_flags() | F_LINK;
+        map.set_map_flags(flags).map_err(|e| LiveError::Refused(e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The one sentence on why an object was not loaded: broken types of the kernel explain everything else.
+fn explain(host: &Host, error: LiveError, said: &[String]) -> LiveError {
+    let LiveError::Refused(text) = &error else { return error };
+    match ready::kernel_types(host).as_ref().and_then(ready::broken) {
+        Some(kfunc) => LiveError::BrokenBtf(kfunc),
+        None => words::refusal(said, text),
+    }
+}
+
+fn map_of<'o>(object: &'o mut Object, name: &str) -> Option<MapMut<'o>> {
+    object.maps_mut().find(|map| libbpf_rs::MapCore::name(map) == name)
+}
+
+fn struct_ops(object: &mut Object, scheduler: &str) -> Result<Link, String> {
+    let mut map = map_of(object, scheduler).ok_or("libbpf has no such scheduler")?;
+    map.attach_struct_ops().map_err(|e| e.to_string())
+}
+
+/// Attaches the recipe's other programs.
+fn others(actions: &[Action], object: &Object) -> Result<Vec<Link>, LiveError> {
+    let mut links = Vec::new();
+    for action in actions {
+        let Action::Attach { program: name } = action else { continue };
+        let failed = |why: String| LiveError::Program { program: name.clone(), why };
+        let program = object.progs_mut().find(|program| program.name() == name.as_str());
+        let program = program.ok_or_else(|| failed("it is not loaded".to_owned()))?;
+        links.push(program.attach().map_err(|e| failed(e.to_string()))?);
+    }
+    Ok(links)
+}
+
+/// The kernel did not take it: what its record says, or the kernel's log, or libbpf.
+fn not_attached(
+    object: &Object,
+    record: Option<&Record>,
+    log: Vec<String>,
+    error: &str,
+    said: &[String],
+) -> Result<Outcome, LiveError> {
+    let report = record.map(|record| record.read(&maps::data(object, &record.section)));
+    let report = report.unwrap_or_default().with_log(log);
+    if report.is_there() {
+        return Ok(Outcome::Ended(report));
+    }
+    match report.log.is_empty() {
+        true => Err(words::refusal(said, error)),
+        false => Err(LiveError::Refused(report.log.join("; "))),
+    }
+}

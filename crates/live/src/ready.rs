@@ -1,0 +1,106 @@
+//! What must be there before a scheduler can be loaded: looked at first, told in one sentence.
+
+use crate::errors::LiveError;
+use crate::host::{Host, State};
+use keel_object::Btf;
+use keel_object::btf::Kind;
+
+/// `CAP_SYS_ADMIN`, which stands for the other two; `CAP_PERFMON`; `CAP_BPF`.
+const SYS_ADMIN: u32 = 21;
+const PERFMON: u32 = 38;
+const BPF: u32 = 39;
+
+/// Is all there that loading a scheduler needs? What the kernel lacks comes first, since no right helps then.
+///
+/// # Errors
+/// The first thing that is missing.
+pub fn check(host: &Host) -> Result<(), LiveError> {
+    let Some(state) = host.state() else { return Err(LiveError::NoSchedExt) };
+    if !host.has("sys/kernel/btf/vmlinux") {
+        return Err(LiveError::NoBtf);
+    }
+    if !has_rights(host) {
+        return Err(LiveError::NoRights);
+    }
+    if state != State::Disabled {
+        let name = host.scheduler().unwrap_or_else(|| "one that comes or goes just now".to_owned());
+        return Err(LiveError::Busy(name));
+    }
+    Ok(())
+}
+
+/// Has this process the capabilities?
+fn has_rights(host: &Host) -> bool {
+    let held = held(host);
+    has(held, SYS_ADMIN) || (has(held, BPF) && has(held, PERFMON))
+}
+
+/// May this process look at others' maps?
+pub(crate) fn has_sys_admin(host: &Host) -> bool {
+    has(held(host), SYS_ADMIN)
+}
+
+fn has(held: u64, capability: u32) -> bool {
+    held >> capability & 1 != 0
+}
+
+/// This process's effective capabilities.
+fn held(host: &Host) -> u64 {
+    let status = host.text("proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The running kernel's types.
+pub(crate) fn kernel_types(host: &Host) -> Option<Btf> {
+    let bytes = std::fs::read(host.path("sys/kernel/btf/vmlinux")).ok()?;
+    Btf::parse(&bytes).ok()
+}
+
+/// A kfunc of sched_ext whose type shows the argument that the verifier adds itself.
+///
+/// Kernels hide it (`KF_IMPLICIT_ARGS`): what callers see has no `aux`, and a twin that ends in `_impl` has.
+pub(crate) fn broken(types: &Btf) -> Option<String> {
+    let shows_aux = |proto| {
+        let last = types.prototype(proto).and_then(|proto| proto.params.last());
+        last.is_some_and(|param| types.param_name(param) == "aux" && is_prog_aux(types, param.ty))
+    };
+    types
+        .functions()
+        .find(|f| f.name.starts_with("scx_bpf_") && !f.name.ends_with("_impl") && shows_aux(f.proto))
+        .map(|f| f.name.to_owned())
+}
+
+fn is_prog_aux(types: &Btf, ty: keel_object::btf::TypeId) -> bool {
+    let Kind::Ptr(to) = types.kind(types.skip_modifiers(ty)) else { return false };
+    types.name(types.skip_modifiers(*to)) == "bpf_prog_aux"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::tests::fake;
+
+    const STATE: &str = "sys/kernel/sched_ext/state";
+    const BTF: (&str, &str) = ("sys/kernel/btf/vmlinux", "types");
+    const ROOT: (&str, &str) = ("proc/self/status", "Name:\tkeel\nCapEff:\t000001ffffffffff\n");
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let check = |files: &[(&str, &str)], expected: Result<(), LiveError>| {
+            assert_eq!(check(&fake(files).1), expected, "{files:?}");
+        };
+        let off = (STATE, "disabled\n");
+        check(&[off, BTF, ROOT], Ok(()));
+        check(&[BTF, ROOT], Err(LiveError::NoSchedExt));
+        check(&[off, ROOT], Err(LiveError::NoBtf));
+        check(&[off, BTF], Err(LiveError::NoRights));
+        check(&[off, BTF, ("proc/self/status", "CapEff:\t0000000000000000\n")], Err(LiveError::NoRights));
+        check(&[off, BTF, ("proc/self/status", "CapEff:\t0000008000000000\n")], Err(LiveError::NoRights));
+        check(&[off, BTF, ("proc/self/status", "CapEff:\t000000c000000000\n")], Ok(()));
+        let other = ("sys/kernel/sched_ext/root/ops", "lavd\n");
+        check(&[(STATE, "enabled"), BTF, ROOT, other], Err(LiveError::Busy("lavd".into())));
+        let nameless = LiveError::Busy("one that comes or goes just now".into());
+        check(&[(STATE, "disabling"), BTF, ROOT], Err(nameless));
+    }
+}
