@@ -5,21 +5,22 @@ use crate::failure::Failure;
 use std::ffi::OsStr;
 
 /// The commands that are there.
-const THERE: &str = "sim, compare, lab and list are";
+const THERE: &str = "sim, compare, lab, list, run and exec are";
 
 /// A command that is not there yet.
 pub(crate) fn command(command: &Command) -> Failure {
     let name = match command {
-        Command::Sim(_) | Command::Compare(_) | Command::Lab(_) | Command::List(_) => {
-            unreachable!("{command:?} is there")
-        }
+        Command::Sim(_)
+        | Command::Compare(_)
+        | Command::Lab(_)
+        | Command::List(_)
+        | Command::Run(_)
+        | Command::Exec(_) => unreachable!("{command:?} is there"),
         Command::Check(_) => "check",
         Command::Replay(_) => "replay",
         Command::Report(_) => "report",
-        Command::Run(_) => "run",
         Command::Watch(_) => "watch",
         Command::Record(_) => "record",
-        Command::Exec(_) => "exec",
         Command::Vm(_) => "vm",
     };
     Failure::input(format!("keel {name} is not there yet; {THERE}"))

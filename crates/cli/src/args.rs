@@ -45,14 +45,14 @@ pub(crate) enum Command {
     Replay(Rest),
     #[command(hide = true)]
     Report(Rest),
-    #[command(hide = true)]
-    Run(Rest),
+    /// Load a scheduler into this machine's kernel, until Ctrl-C
+    Run(RunArgs),
     #[command(hide = true)]
     Watch(Rest),
     #[command(hide = true)]
     Record(Rest),
-    #[command(hide = true)]
-    Exec(Rest),
+    /// Run a command as a real-time task of the loaded scheduler
+    Exec(ExecArgs),
     #[command(hide = true)]
     Vm(Rest),
 }
@@ -71,10 +71,44 @@ pub(crate) struct SimArgs {
     /// A built-in name, a .bpf.o, or a binary that carries one in .bpf.objs
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
+    /// The host recipe; NAME.keel.toml beside NAME.bpf.o by default
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
     #[command(flatten)]
     pub(crate) outputs: OutputArgs,
+}
+
+/// `keel run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A built-in name, a .bpf.o, or a binary that carries one in .bpf.objs
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    /// The host recipe; NAME.keel.toml beside NAME.bpf.o by default
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Option<PathBuf>,
+    /// Set a global variable of the scheduler before it is loaded
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// Print what the kernel and the scheduler count, every SEC seconds
+    #[arg(long, value_name = "SEC", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub(crate) stats: Option<u32>,
+}
+
+/// `keel exec`.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// The real-time priority, 1 to 99; the greater the more urgent
+    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub(crate) rt: u32,
+    /// In turn with others of the same priority (SCHED_RR) instead of until it gives way (SCHED_FIFO)
+    #[arg(long)]
+    pub(crate) rr: bool,
+    /// The command and its arguments
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// `keel compare`.

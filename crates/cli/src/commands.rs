@@ -1,6 +1,8 @@
 //! One command a file.
 
 pub(crate) mod compare;
+pub(crate) mod exec;
 pub(crate) mod lab;
 pub(crate) mod list;
+pub(crate) mod run;
 pub(crate) mod sim;

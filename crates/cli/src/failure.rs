@@ -1,6 +1,7 @@
 //! Exit codes, and failures as people read them: one sentence, and what to do.
 
 use keel_lab::LabError;
+use keel_live::{Class, LiveError};
 use std::fmt;
 
 /// How `keel` ends.
@@ -51,6 +52,26 @@ impl Failure {
     /// What happened, without what to do about it.
     pub(crate) fn sentence(&self) -> &str {
         &self.message
+    }
+
+    /// Something that a kernel does not have.
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self { code: Code::Unsupported, message: message.into(), help: None }
+    }
+
+    /// Why a scheduler is not in the kernel, with the scheduler's name.
+    pub(crate) fn from_live(name: Option<&str>, error: &LiveError) -> Self {
+        let text = crate::text::shown_lines(&error.to_string());
+        let message = name.map_or(text.clone(), |name| format!("{}: {text}", crate::text::shown(name)));
+        let failure = match error.class() {
+            Class::Input => Self::input(message),
+            Class::Scheduler => Self::scheduler(message),
+            Class::Unsupported => Self::unsupported(message),
+        };
+        match error.help() {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
     }
 
     /// What a run could not begin for. A bug is told with the command that shows it.

@@ -9,6 +9,7 @@ use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::task::Workload;
 use keel_experiment::Arm;
 use keel_lab::{Engine, Machine, RunSpec, SchedulerSource};
+use keel_recipe::Recipe;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -24,6 +25,15 @@ const DEFAULT_DURATION: Span = Span::from_s(10);
 pub(crate) fn specs(lab: &Lab, schedulers: &[String], scene: &SceneArgs) -> Result<Vec<RunSpec>, Failure> {
     let schedulers: Vec<SchedulerSource> =
         schedulers.iter().map(|given| scheduler(lab, given)).collect::<Result<_, _>>()?;
+    specs_of(lab, schedulers, scene)
+}
+
+/// The same, of schedulers that have been read.
+pub(crate) fn specs_of(
+    lab: &Lab,
+    schedulers: Vec<SchedulerSource>,
+    scene: &SceneArgs,
+) -> Result<Vec<RunSpec>, Failure> {
     let machine = machine(lab, &scene.machine)?;
     let workload = workload(lab, &scene.workload, &machine)?;
     let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
@@ -56,12 +66,36 @@ pub(crate) fn arm(lab: &Lab, arm: &Arm, duration: Span) -> Result<RunSpec, Failu
 }
 
 pub(crate) fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
-    if let Some(bytes) = (lab.scheduler)(given) {
-        return Ok(SchedulerSource { name: given.into(), bytes: bytes.into() });
-    }
-    let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?;
-    let name = Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(SchedulerSource { name, bytes: bytes.into() })
+    scheduler_by(lab, given, None)
+}
+
+/// A scheduler, with the recipe of this file or else the one beside it.
+pub(crate) fn scheduler_by(
+    lab: &Lab,
+    given: &str,
+    recipe: Option<&Path>,
+) -> Result<SchedulerSource, Failure> {
+    let (name, bytes) = match (lab.scheduler)(given) {
+        Some(bytes) => (given.to_owned(), bytes.into()),
+        None => {
+            let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?;
+            (Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned(), bytes.into())
+        }
+    };
+    let beside = Path::new(given.strip_suffix(".bpf.o").unwrap_or(given)).with_added_extension("keel.toml");
+    let recipe = match recipe {
+        Some(path) => Some(path),
+        None => Some(beside.as_path()).filter(|path| (lab.scheduler)(given).is_none() && path.exists()),
+    };
+    let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
+    Ok(SchedulerSource { name, bytes, recipe })
+}
+
+fn read_recipe(path: &Path) -> Result<Recipe, Failure> {
+    let given = path.to_string_lossy();
+    // Its name is no built-in's: there is no list to point to.
+    let text = text("recipe", "schedulers", &given)?;
+    Recipe::read(&shown(&given), &text).map_err(|e| Failure::input(shown(&e.to_string())))
 }
 
 pub(crate) fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {

@@ -8,6 +8,11 @@ pub(crate) fn shown(text: &str) -> String {
     chars.chunks(32).map(|part| keel_check::escape(&part.iter().collect::<String>())).collect()
 }
 
+/// [`shown`], of several lines, which stay lines.
+pub(crate) fn shown_lines(text: &str) -> String {
+    text.lines().map(shown).collect::<Vec<_>>().join("\n")
+}
+
 /// [`shown`], of a path.
 pub(crate) fn shown_path(path: &Path) -> String {
     shown(&path.to_string_lossy())

@@ -54,7 +54,11 @@ fn main() {
 fn spec(cpus: u32, tasks: u32, load_percent: u32, ms: u32) -> RunSpec {
     let bytes = schedulers::built_in("fifo").expect("fifo is built in");
     RunSpec {
-        scheduler: SchedulerSource { name: "fifo".into(), bytes: bytes.into() },
+        scheduler: SchedulerSource {
+            name: "fifo".into(),
+            bytes: bytes.into(),
+            recipe: keel_recipe::Recipe::default(),
+        },
         settings: Vec::new(),
         workload: keel_workload::mix(tasks, cpus, load_percent, JITTER_PERCENT),
         machine: machines::of_cpus(cpus),

@@ -52,7 +52,11 @@ mod tests {
     fn spec(name: &str) -> RunSpec {
         let machine: Machine = machines::of_cpus(2);
         RunSpec {
-            scheduler: SchedulerSource { name: name.into(), bytes: [].into() },
+            scheduler: SchedulerSource {
+                name: name.into(),
+                bytes: [].into(),
+                recipe: keel_recipe::Recipe::default(),
+            },
             settings: Vec::new(),
             workload: keel_abi::task::Workload::default(),
             machine,

@@ -12,6 +12,7 @@ mod living;
 mod load;
 pub mod machines;
 pub mod outcome;
+mod recipe;
 pub mod run;
 pub mod schedulers;
 pub mod spec;

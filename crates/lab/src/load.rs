@@ -1,12 +1,14 @@
 //! From a scheduler's bytes to a kernel with it attached.
 
 use crate::error::LabError;
+use crate::recipe;
 use crate::spec::{Engine, RunSpec};
 use keel_abi::bpf::{Ea, Entry, FuncId, MapId, World};
 use keel_abi::lines::Transfers;
 use keel_abi::scx::{Op, ops_flags};
 use keel_kernel::{KERNEL_BTF, Scheduler};
 use keel_object::{Btf, LoadOptions, Object, ObjectError, StructOps};
+use keel_recipe::Action;
 use keel_vm::{Code, Import, Linker, LoadError, Mode, Vm, VmConfig};
 
 /// The kernel version that the simulated kernel stands for, as `LINUX_KERNEL_VERSION` has it.
@@ -22,12 +24,13 @@ const ABSENT_FLAGS: &[(u64, &str)] = &[
     (ops_flags::SWITCH_PARTIAL, "SCX_OPS_SWITCH_PARTIAL"),
 ];
 
-/// The object, relocated against the simulated kernel's types, its variables set.
-pub(crate) fn object(spec: &RunSpec) -> Result<Object, LabError> {
+/// The object, relocated against the simulated kernel's types, its variables set: first as its recipe says.
+pub(crate) fn object(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     let name = &spec.scheduler.name;
     let btf = Btf::parse(KERNEL_BTF).map_err(|e| LabError::Bug(format!("our own BTF: {e}")))?;
     let mut object =
         keel_object::load(&spec.scheduler.bytes, &btf, &options(spec)).map_err(|e| object_error(name, &e))?;
+    recipe::prepare(name, actions, &mut object)?;
     for (variable, value) in &spec.settings {
         object
             .set_variable(variable, value)

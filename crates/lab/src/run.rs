@@ -4,6 +4,7 @@ use crate::error::LabError;
 use crate::living::Living;
 use crate::load;
 use crate::outcome::{Counters, Outcome, Overhead};
+use crate::recipe;
 use crate::spec::RunSpec;
 use crate::variables::{self, Value};
 use keel_abi::scx::ExitKind;
@@ -64,9 +65,11 @@ fn make(
     gone: &Cell<bool>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Outcome, Vec<Value>), LabError> {
-    let object = load::object(spec)?;
+    let actions = recipe::plan(spec)?;
+    let mut object = load::object(spec, &actions)?;
     let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
-    let vm = load::engine(spec, &object)?;
+    let mut vm = load::engine(spec, &object)?;
+    recipe::fill(&spec.scheduler.name, &actions, &mut object, &mut vm, spec.machine.topology.cpus())?;
     let setup =
         Setup { machine: spec.machine.clone(), workload: spec.workload.clone(), scheduler, seed: spec.seed };
     let mut sim = match Sim::new(vm, setup, sink.wants()) {

@@ -3,6 +3,7 @@
 use crate::machines::Machine;
 use keel_abi::Span;
 use keel_abi::task::Workload;
+use keel_recipe::Recipe;
 use std::sync::Arc;
 
 /// A compiled scheduler, and what it is called.
@@ -13,6 +14,8 @@ pub struct SchedulerSource {
     /// A `.bpf.o`, or an ELF binary that carries one in `.bpf.objs`. Shared by the runs of a
     /// comparison.
     pub bytes: Arc<[u8]>,
+    /// What its user-space half would do; empty where there is none.
+    pub recipe: Recipe,
 }
 
 /// Who executes the scheduler's instructions. Results are the same.

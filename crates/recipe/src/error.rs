@@ -32,11 +32,11 @@ pub enum Problem {
     #[error("it takes {low} to {high}, not {found}")]
     Range {
         /// The least.
-        low: i128,
+        low: i64,
         /// The greatest.
-        high: i128,
+        high: u64,
         /// What was given.
-        found: i128,
+        found: String,
     },
     /// A list where one number is needed.
     #[error("it takes one number, and is a list")]

@@ -12,7 +12,7 @@ use toml::Spanned;
 /// The most of anything that a recipe lists, and the most actions that it may come to.
 const MOST: usize = 1 << 16;
 /// How seldom a program may be run.
-const LONGEST_MS: i128 = 3_600_000;
+const LONGEST_MS: u64 = 3_600_000;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -196,7 +196,7 @@ impl Plan<'_> {
             let program = run.program.clone();
             let field = format!("run {program}");
             let args = run.args.iter().map(|arg| {
-                let number = self.number(arg, &format!("{field}.args"), i64::MIN.into(), u64::MAX.into());
+                let number = self.number(arg, &format!("{field}.args"), i64::MIN, u64::MAX);
                 number.map(|number| number as u64)
             });
             let args = args.collect::<Result<Vec<u64>, _>>()?;
@@ -219,13 +219,15 @@ impl Plan<'_> {
         &self,
         value: &Spanned<toml::Value>,
         field: &str,
-        low: i128,
-        high: i128,
+        low: i64,
+        high: u64,
     ) -> Result<i128, RecipeError> {
         let error = |problem| Err(self.text.error(&value.span(), field, problem));
         match self.value(value, field)? {
             Value::List(_) => error(Problem::NotOne),
-            Value::One(found) if !(low..=high).contains(&found) => error(Problem::Range { low, high, found }),
+            Value::One(found) if !(low.into()..=high.into()).contains(&found) => {
+                error(Problem::Range { low, high, found: found.to_string() })
+            }
             Value::One(found) => Ok(found),
         }
     }

@@ -14,7 +14,8 @@ use keel_trace::{Sink, Writer};
 
 pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scene = &args.scene;
-    let specs = inputs::specs(lab, std::slice::from_ref(&args.scheduler), scene)?;
+    let scheduler = inputs::scheduler_by(lab, &args.scheduler, args.host.as_deref())?;
+    let specs = inputs::specs_of(lab, vec![scheduler], scene)?;
     let outputs = outputs::reserve(&args.outputs, &[&args.scheduler, &scene.workload, &scene.machine])?;
     let run = simulate(lab, &specs[0], outputs)?;
     show::one(&run, args.outputs.json)?;

@@ -13,7 +13,7 @@ pub fn fifo() -> SchedulerSource {
 
 /// A scheduler from its bytes.
 pub fn source(name: &str, bytes: &[u8]) -> SchedulerSource {
-    SchedulerSource { name: name.to_owned(), bytes: bytes.into() }
+    SchedulerSource { name: name.to_owned(), bytes: bytes.into(), recipe: keel_recipe::Recipe::default() }
 }
 
 /// One of the objects in tests/objects, compiled.

@@ -28,7 +28,11 @@ pub(crate) fn hog(name: &str) -> Spec {
 pub(crate) fn under(scheduler: &str) -> Scene {
     let bytes: Arc<[u8]> = schedulers::built_in(scheduler).expect("it is built in").into();
     Scene {
-        scheduler: SchedulerSource { name: scheduler.to_owned(), bytes },
+        scheduler: SchedulerSource {
+            name: scheduler.to_owned(),
+            bytes,
+            recipe: keel_recipe::Recipe::default(),
+        },
         settings: Vec::new(),
         workload: Workload::default(),
         machine: machines::of_cpus(1),

@@ -119,7 +119,11 @@ impl Scenario {
     pub(crate) fn try_run(self) -> Result<Run, LabError> {
         let name = self.scheduler.rsplit('/').next().expect("a path has a name").to_owned();
         let spec = RunSpec {
-            scheduler: SchedulerSource { name, bytes: object(&self.scheduler) },
+            scheduler: SchedulerSource {
+                name,
+                bytes: object(&self.scheduler),
+                recipe: keel_recipe::Recipe::default(),
+            },
             settings: self.settings,
             workload: self.workload,
             machine: self.machine,

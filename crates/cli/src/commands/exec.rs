@@ -1,0 +1,20 @@
+//! `keel exec --rt`: a command that the loaded scheduler takes for a real-time task.
+
+use crate::args::ExecArgs;
+use crate::failure::{Code, Failure};
+use crate::inputs::reason;
+use crate::text::shown;
+use keel_live::{Hint, Host, Policy, give_hint};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Tells the scheduler of this process, and becomes the command: the hint stays with it.
+pub(crate) fn run(args: &ExecArgs) -> Result<Code, Failure> {
+    let policy = if args.rr { Policy::RoundRobin } else { Policy::Fifo };
+    let hint = Hint { priority: args.rt, policy };
+    give_hint(&Host::this(), hint).map_err(|e| Failure::from_live(None, &e))?;
+    let (command, rest) = args.command.split_first().expect("clap asks for one");
+    let error = Command::new(command).args(rest).exec();
+    let name = shown(&command.to_string_lossy());
+    Err(Failure::input(format!("{name} cannot be run: {}", reason(&error))))
+}

@@ -1,0 +1,163 @@
+//! `keel run`: a scheduler in this machine's kernel, from attaching to whatever ends it.
+
+use crate::args::RunArgs;
+use crate::failure::{Code, Failure};
+use crate::inputs;
+use crate::lab::Lab;
+use crate::output::print;
+use crate::text::{shown, shown_lines};
+use keel_lab::SchedulerSource;
+use keel_live::{Attached, ExitReport, Host, Outcome, Restarts, Stats};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often the kernel is asked whether the scheduler is still in charge.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
+    let scheduler = inputs::scheduler_by(lab, &args.scheduler, args.host.as_deref())?;
+    let host = Host::this();
+    keel_live::check(&host).map_err(|e| Failure::from_live(None, &e))?;
+    let stop = Stop::listen()?;
+    let mut restarts = Restarts::default();
+    loop {
+        let Some(report) = once(args, &scheduler, &host, &stop)? else { return Ok(Code::Done) };
+        if !report.is_failure() {
+            print(&format!("the kernel let it go: {}\n", shown(&report.sentence())))?;
+            return Ok(Code::Done);
+        }
+        if !report.wants_restart() {
+            return Err(ended(&scheduler.name, &report, ""));
+        }
+        if !restarts.allow(Instant::now()) {
+            let why = format!(", and more often than {}", Restarts::bound());
+            return Err(ended(&scheduler.name, &report, &why));
+        }
+        print(&format!("the kernel asks for another start: {}\n", shown(&report.sentence())))?;
+    }
+}
+
+/// From attaching to the end; nothing where the user ended it.
+fn once(
+    args: &RunArgs,
+    scheduler: &SchedulerSource,
+    host: &Host,
+    stop: &Stop,
+) -> Result<Option<ExitReport>, Failure> {
+    let SchedulerSource { name, bytes, recipe } = scheduler;
+    let live = |e| Failure::from_live(Some(name), &e);
+    let mut attached = match keel_live::attach(host, name, bytes, recipe, &args.settings).map_err(live)? {
+        Outcome::Attached(attached) => attached,
+        Outcome::Ended(report) => return Ok(Some(report)),
+    };
+    print(&format!("{} is attached; Ctrl-C gives the CPUs back to the kernel\n", shown(attached.name())))?;
+    let stopped = stay(args, &mut attached, stop)?;
+    let name = shown(attached.name());
+    let report = attached.end();
+    // It may have failed in the very moment of the signal.
+    match stopped && !report.is_failure() {
+        true => print(&format!("{name} is detached: {}\n", shown(&report.sentence()))).map(|()| None),
+        false => Ok(Some(report)),
+    }
+}
+
+/// Until the user stops it (true), or the kernel ends it.
+fn stay(args: &RunArgs, attached: &mut Attached, stop: &Stop) -> Result<bool, Failure> {
+    let begun = Instant::now();
+    let every = args.stats.map(|seconds| Duration::from_secs(seconds.into()));
+    let mut next_line = every.map(|every| begun + every);
+    let mut before = attached.stats();
+    while attached.is_in_charge() {
+        if stop.asked() {
+            return Ok(true);
+        }
+        let now = Instant::now();
+        attached.tick(now).map_err(|e| Failure::from_live(None, &e))?;
+        if let (Some(at), Some(every)) = (next_line, every)
+            && at <= now
+        {
+            let stats = attached.stats();
+            print(&line(now - begun, &before, &stats))?;
+            before = stats;
+            next_line = Some((at + every).max(now));
+        }
+        let next = [attached.next_tick(), next_line].into_iter().flatten().min();
+        let wait = next.map_or(LOOK, |next| next.saturating_duration_since(now).min(LOOK));
+        std::thread::sleep(wait);
+    }
+    Ok(false)
+}
+
+/// What was counted since the last line: counters that stood still are left out.
+fn line(at: Duration, before: &Stats, now: &Stats) -> String {
+    let mut parts = vec![format!("{:>7.1} s", at.as_secs_f64())];
+    let counts = now.counters.iter().chain(&now.events);
+    let counted = before.counters.iter().chain(&before.events);
+    for (name, count) in counts {
+        let old = counted.clone().find(|(other, _)| other == name).map_or(0, |(_, count)| *count);
+        match count.wrapping_sub(old) {
+            0 => {}
+            grown => parts.push(format!("{} +{grown}", shown(name))),
+        }
+    }
+    if now.rejected != before.rejected {
+        parts.push(format!("rejected tasks {}", now.rejected));
+    }
+    if parts.len() == 1 {
+        parts.push("nothing counted".to_owned());
+    }
+    parts.join("  ") + "\n"
+}
+
+/// The kernel ended it: its report, with what its log and the dump say beside.
+fn ended(name: &str, report: &ExitReport, why: &str) -> Failure {
+    let mut beside = shown_lines(&report.dump);
+    for line in &report.log {
+        beside += &format!("\nkernel: {}", shown(line));
+    }
+    // Where stderr is gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "{}", beside.trim());
+    let sentence = format!("the kernel ended {}{why}: {}", shown(name), shown(&report.sentence()));
+    Failure::scheduler(sentence)
+}
+
+/// Ctrl-C and its relatives.
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn listen() -> Result<Self, Failure> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let registered = signal_hook::flag::register(signal, Arc::clone(&asked));
+            registered.map_err(|e| Failure::input(format!("Ctrl-C cannot be listened for: {e}")))?;
+        }
+        Ok(Self(asked))
+    }
+
+    fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_what_has_grown() {
+        let stats = |rejected, events: &[(&str, u64)], counters: &[(&str, u64)]| {
+            let own = |list: &[(&str, u64)]| list.iter().map(|(n, c)| ((*n).to_owned(), *c)).collect();
+            Stats { rejected, events: own(events), counters: own(counters) }
+        };
+        let check = |before: &Stats, now: &Stats, expected: &str| {
+            assert_eq!(line(Duration::from_millis(2500), before, now), expected);
+        };
+        let before = stats(0, &[("SCX_EV_A", 1), ("SCX_EV_B", 5)], &[("picked", u64::MAX)]);
+        check(&before, &before, "    2.5 s  nothing counted\n");
+        let now = stats(1, &[("SCX_EV_A", 4), ("SCX_EV_B", 5)], &[("picked", 1)]);
+        check(&before, &now, "    2.5 s  picked +2  SCX_EV_A +3  rejected tasks 1\n");
+    }
+}

@@ -1,0 +1,127 @@
+//! A host recipe on the simulated kernel: variables, members of the scheduler and sizes of maps before the
+//! object is loaded, contents of maps after. Programs beside the scheduler's callbacks are refused by name.
+
+use crate::error::LabError;
+use crate::spec::RunSpec;
+use keel_abi::bpf::{Ea, MapId, World};
+use keel_abi::{CpuId, CpuSet};
+use keel_object::{MapDef, Object, SetError};
+use keel_recipe::{Action, Facts, Value};
+use keel_vm::Vm;
+
+/// Bytes of a page: the simulated machines are x86.
+const PAGE_BYTES: u64 = 4096;
+/// Maps in which each CPU has a value of its own.
+const PER_CPU: &[u32] = &[6, 5, 10];
+
+/// What the recipe comes to on this machine.
+pub(crate) fn plan(spec: &RunSpec) -> Result<Vec<Action>, LabError> {
+    let topology = spec.machine.topology.clone();
+    let online = CpuSet::first(topology.cpus());
+    let facts = Facts { topology, online, page_bytes: PAGE_BYTES };
+    spec.scheduler.recipe.plan(&facts).map_err(|e| LabError::BadInput(e.to_string()))
+}
+
+/// What is done to the object before it is loaded.
+pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Result<(), LabError> {
+    for action in actions {
+        match action {
+            Action::Set { variable, value } => set(object, variable, value)
+                .map_err(|e| LabError::BadInput(format!("{name}: the recipe's set.{variable}: {e}")))?,
+            Action::AddFlags(bits) => add_flags(name, object, *bits)?,
+            Action::SetMember { member, value } => member_of(name, object, member, *value)?,
+            Action::Resize { map, entries } => map_of(name, &mut object.maps, map)?.1.max_entries = *entries,
+            Action::Run { program, .. } | Action::RunEvery { program, .. } => {
+                return Err(absent(name, "the syscall program", program));
+            }
+            Action::Attach { program } => return Err(absent(name, "the traced program", program)),
+            Action::Count { variable } => counted(name, object, variable)?,
+            Action::Put { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+fn absent(name: &str, what: &str, program: &str) -> LabError {
+    LabError::Unsupported(format!(
+        "{name}: the recipe has {what} {program} run beside the scheduler, which is not simulated"
+    ))
+}
+
+fn set(object: &mut Object, variable: &str, value: &Value) -> Result<(), SetError> {
+    match value {
+        Value::One(number) => object.set_number(variable, *number),
+        Value::List(numbers) => object.set_list(variable, numbers),
+    }
+}
+
+fn counted(name: &str, object: &Object, variable: &str) -> Result<(), LabError> {
+    let known = object.variable(variable).is_some_and(|variable| variable.signed.is_some());
+    let unknown =
+        || LabError::BadInput(format!("{name}: the recipe counts {variable}, which is no integer of it"));
+    known.then_some(()).ok_or_else(unknown)
+}
+
+fn add_flags(name: &str, object: &mut Object, bits: u64) -> Result<(), LabError> {
+    let flags = object.struct_ops.first().map_or(0, |ops| ops.integer("flags"));
+    member_of(name, object, "flags", flags | bits)
+}
+
+fn member_of(name: &str, object: &mut Object, member: &str, value: u64) -> Result<(), LabError> {
+    let ops = object.struct_ops.iter_mut().find(|ops| ops.type_name == "sched_ext_ops");
+    let ops = ops.ok_or_else(|| LabError::BadInput(format!("{name}: no scheduler in it")))?;
+    ops.fields.retain(|(other, _)| other != member);
+    ops.fields.push((member.to_owned(), value.to_le_bytes().to_vec()));
+    Ok(())
+}
+
+fn map_of<'o>(name: &str, maps: &'o mut [MapDef], map: &str) -> Result<(MapId, &'o mut MapDef), LabError> {
+    let found = maps.iter_mut().enumerate().find(|(_, other)| other.name == map);
+    let unknown =
+        || LabError::BadInput(format!("{name}: the recipe names map {map}, which the object does not have"));
+    found.map(|(at, map)| (MapId(at as u32), map)).ok_or_else(unknown)
+}
+
+/// Fills maps; of a per-CPU map every CPU gets the value.
+pub(crate) fn fill(
+    name: &str,
+    actions: &[Action],
+    object: &mut Object,
+    vm: &mut Vm,
+    cpus: u32,
+) -> Result<(), LabError> {
+    for action in actions {
+        let Action::Put { map, key, value } = action else { continue };
+        let (id, def) = map_of(name, &mut object.maps, map)?;
+        let bytes = |what: &Value, part: &str, size: u32| {
+            what.bytes(size as usize).ok_or_else(|| {
+                LabError::BadInput(format!(
+                    "{name}: the recipe's element for map {map} does not fit its {part} of {size} bytes"
+                ))
+            })
+        };
+        let key = bytes(key, "key", def.key_size)?;
+        let value = bytes(value, "value", def.value_size)?;
+        let cpus = if PER_CPU.contains(&def.kind) { cpus } else { 1 };
+        for cpu in (0..cpus).map(CpuId) {
+            put(vm, id, &key, &value, cpu).ok_or_else(|| {
+                LabError::BadInput(format!("{name}: map {map} does not take the recipe's element"))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn put(vm: &mut Vm, map: MapId, key: &[u8], value: &[u8], cpu: CpuId) -> Option<()> {
+    let world = keel_abi::bpf::Engine::world(vm);
+    let mut place = |bytes: &[u8]| -> Option<Ea> {
+        let at = world.alloc(bytes.len() as u64)?;
+        world.slice_mut(at, bytes.len() as u64)?.copy_from_slice(bytes);
+        Some(at)
+    };
+    let (key, value) = (place(key)?, place(value)?);
+    let done = world.map_update(map, key, value, 0, cpu);
+    world.free(key);
+    world.free(value);
+    done.ok()
+}
