@@ -1,6 +1,6 @@
 //! What moving a cache line between CPUs costs, by how far apart they are.
 //!
-//! Each 64-byte line has a set of holders and a last writer. A CPU that holds a line reads it
+//! Each line, of 64 bytes on most machines, has a set of holders and a last writer. A CPU that holds a line reads it
 //! free; the only holder also writes it free. Otherwise the line comes from its last writer, or
 //! from memory the first time anyone touches it. Holders are kept in 64 bits, so CPUs whose
 //! numbers differ by a multiple of 64 count as one holder: exact up to 64 CPUs, a slight
@@ -9,12 +9,18 @@
 use crate::topology::Distance;
 use crate::{CpuId, Topology};
 
-/// Bytes in a cache line.
+/// Bytes in a machine's largest cache line: what lies apart from the rest begins at a multiple of it.
 pub const LINE_BYTES: u64 = 64;
+/// Bytes in a machine's smallest cache line.
+pub const LEAST_LINE_BYTES: u64 = 16;
+/// How many sizes of a line there are: powers of two.
+pub const LINE_SIZES: usize = 3;
 
 /// Transfer costs in picoseconds, by distance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineCosts {
+    /// What moves at once, in bytes: a power of two from [`LEAST_LINE_BYTES`] to [`LINE_BYTES`].
+    pub bytes: u64,
     /// Between SMT siblings.
     pub smt_ps: u64,
     /// Within a last-level cache.
@@ -29,6 +35,13 @@ pub struct LineCosts {
     pub memory_ps: u64,
 }
 
+impl Default for LineCosts {
+    /// Lines of 64 bytes that move free of charge.
+    fn default() -> Self {
+        Self { bytes: LINE_BYTES, smt_ps: 0, llc_ps: 0, node_ps: 0, hop_ps: 0, more_hops_ps: 0, memory_ps: 0 }
+    }
+}
+
 /// The costs of one machine: from one CPU's cache to another's.
 #[derive(Clone, Debug)]
 pub struct Transfers {
@@ -38,7 +51,12 @@ pub struct Transfers {
 
 impl Transfers {
     /// The transfers of a machine with this shape and these costs.
+    ///
+    /// # Panics
+    /// Lines of no such size.
     pub fn new(topology: Topology, costs: LineCosts) -> Self {
+        let fits = (LEAST_LINE_BYTES..=LINE_BYTES).contains(&costs.bytes);
+        assert!(fits && costs.bytes.is_power_of_two(), "lines of {} bytes", costs.bytes);
         Self { topology, costs }
     }
 
@@ -53,6 +71,12 @@ impl Transfers {
             Distance::Node => c.node_ps,
             Distance::Hops(n) => c.hop_ps + c.more_hops_ps * u64::from(n.saturating_sub(1)),
         }
+    }
+
+    /// The logarithm to base 2 of a line's bytes.
+    #[inline]
+    pub const fn line_log2(&self) -> u32 {
+        self.costs.bytes.trailing_zeros()
     }
 
     /// Picoseconds for a line that no CPU has touched.
@@ -133,8 +157,15 @@ mod tests {
 
     #[test]
     fn a_line_costs_when_it_moves_and_only_then() {
-        let costs =
-            LineCosts { smt_ps: 1, llc_ps: 10, node_ps: 100, hop_ps: 1000, more_hops_ps: 500, memory_ps: 7 };
+        let costs = LineCosts {
+            smt_ps: 1,
+            llc_ps: 10,
+            node_ps: 100,
+            hop_ps: 1000,
+            more_hops_ps: 500,
+            memory_ps: 7,
+            ..LineCosts::default()
+        };
         let t = Transfers::new(Topology::regular(2, 1, 2, 1), costs);
         let mut line = Line::default();
         let mut read = |cpu| t.read_ps(&mut line, CpuId(cpu));

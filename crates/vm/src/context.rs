@@ -30,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) limits: [u64; 4],
     pub(crate) base: *mut u8,
     pub(crate) holders: *mut u64,
+    /// Of the machine's cache lines.
+    pub(crate) line_log2: u32,
     /// Minus the simulated address of the region.
     pub(crate) minus_base: u64,
     /// The CPU's bit in the holders table.
@@ -111,7 +113,7 @@ impl Context {
         }
         // SAFETY: `off` is below the high-water mark, and the holders table has a word for every
         // line up to there.
-        let holders = unsafe { *self.holders.add((off / keel_abi::lines::LINE_BYTES) as usize) };
+        let holders = unsafe { *self.holders.add((off >> self.line_log2) as usize) };
         let held = if write { holders == self.holder_bit } else { holders & self.holder_bit != 0 };
         if !held {
             self.touch(off, write);

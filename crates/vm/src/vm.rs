@@ -100,7 +100,7 @@ impl Vm {
         let shape = (object.maps.len(), object.ksyms.len());
         assert_eq!(shape, code.shape, "the code was compiled from this object");
         if config.mode == Mode::Native {
-            code.native()?;
+            code.native(config.transfers.line_log2())?;
         }
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         let callees = link_functions(&code, linker)?;
@@ -163,7 +163,7 @@ impl Vm {
     fn new_fiber(&mut self) -> u32 {
         let raw = self.world.region().raw();
         let native = match self.config.mode {
-            Mode::Native => self.code.native().map_or(ptr::null(), |n| n.table()),
+            Mode::Native => self.code.native(raw.line_log2).map_or(ptr::null(), |n| n.table()),
             Mode::Interpreted => ptr::null(),
         };
         let context = Context {
@@ -172,6 +172,7 @@ impl Vm {
             limits: [0; 4],
             base: raw.base,
             holders: raw.holders,
+            line_log2: raw.line_log2,
             minus_base: BASE.wrapping_neg(),
             holder_bit: 0,
             addresses: self.addresses.as_ptr(),

@@ -8,9 +8,10 @@ use common::asm::{
     store_imm, wide,
 };
 use common::host::Mock;
-use common::{AnyLinker, MODES, config, done, load as load_vm, object, run, run_on};
-use keel_abi::CpuId;
+use common::{AnyLinker, COSTS, MODES, config, done, load as load_vm, object, run, run_on};
 use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
+use keel_abi::lines::{LineCosts, Transfers};
+use keel_abi::{CpuId, Topology};
 use keel_object::model::{Insn, LineInfo, POISON_HELPER, Poison};
 use keel_vm::{Code, LoadError, Mode, Vm};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -248,6 +249,28 @@ fn lines_that_move_are_paid_for() {
         });
         // Memory; own; read and claim from the LLC's other CPU; own; across nodes twice.
         assert_eq!(stalls, [7, 0, 20, 0, 2000, 2000], "{mode:?}");
+    }
+}
+
+#[test]
+fn a_line_is_as_long_as_the_machine_says() {
+    // CPUs 0 and 2 take turns to write words 32 bytes apart.
+    let program = seq(&[
+        &[load(8, 6, 1, 0)],
+        &wide(1, 3, 0, 0),
+        &[add_r(1, 6), insn(0x7b, 1, 6, 0, 0), mov(0, 0), exit()],
+    ]);
+    let mut o = object(vec![program]);
+    o.ksyms = vec![keel_object::model::Ksym { name: "counter".into(), is_function: false }];
+    for mode in MODES {
+        for (bytes, expected) in [(64, [7, 1000, 1000, 1000]), (32, [7, 7, 0, 0])] {
+            let mut config = config(mode);
+            config.transfers = Transfers::new(Topology::regular(2, 1, 2, 1), LineCosts { bytes, ..COSTS });
+            let mut vm = load_vm(&o, config).unwrap();
+            let stalls = [(0, 0), (2, 32), (0, 0), (2, 32)]
+                .map(|(cpu, at)| done(run_on(&mut vm, &mut Mock::default(), CpuId(cpu), &[at])).1.stall_ps);
+            assert_eq!(stalls, expected, "{mode:?}, lines of {bytes} bytes");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::Then;
 use crate::frame::Frame;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
-use keel_abi::lines::{LINE_BYTES, Line};
+use keel_abi::lines::Line;
 use keel_abi::scx::wake;
 use keel_abi::task::{Channel, ChannelKind, ObjectId};
 use keel_abi::{CpuId, TaskId};
@@ -172,7 +172,7 @@ impl<E: Engine> Sim<E> {
                 Way::Out => transfers.read_ps(&mut buffer.content, c),
             };
             ps += own_ns * 1000 + u64::from(moved) * costs.copy_kb_ns * 1000 / 1024;
-            ps += line_ps * u64::from(moved).div_ceil(LINE_BYTES);
+            ps += line_ps * u64::from(moved).div_ceil(1 << transfers.line_log2());
         }
         self.k.charge_ps(c, ps);
     }

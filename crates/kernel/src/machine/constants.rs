@@ -1,7 +1,7 @@
 //! A machine's constants by name, for whoever varies them.
 
 use super::Machine;
-use super::read::{LINE_NAMES, LINE_PS, line_slot};
+use super::read::{LINE_NAMES, line_slot};
 use crate::cost::Costs;
 use std::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ impl Machine {
     /// The constant with this name, and what it may be.
     pub fn constant(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
         match LINE_NAMES.contains(&name) {
-            true => Some((line_slot(&mut self.lines, name)?, LINE_PS)),
+            true => line_slot(&mut self.lines, name),
             false => self.costs.slot(name),
         }
     }

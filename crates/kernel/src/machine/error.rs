@@ -36,6 +36,9 @@ pub enum Problem {
         /// Those that are.
         known: String,
     },
+    /// A size that must be a power of two.
+    #[error("{0} is no power of two")]
+    NoPowerOfTwo(u64),
     /// A constant out of its range.
     #[error("{value} is out of range; give {least} to {most}")]
     OutOfRange {

@@ -3,7 +3,7 @@
 use super::shape;
 use super::{Machine, MachineError, Problem};
 use crate::cost::Costs;
-use keel_abi::lines::LineCosts;
+use keel_abi::lines::{LEAST_LINE_BYTES, LINE_BYTES, LineCosts};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -60,8 +60,9 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
     let mut costs = base.map_or_else(Costs::default, |b| b.costs.clone());
     let mut lines = base.map_or_else(LineCosts::default, |b| b.lines);
     apply(text, "costs", &file.costs, Costs::NAMES, base.is_none(), |n, v| set(costs.slot(n)?, v))?;
-    apply(text, "lines", &file.lines, LINE_NAMES, base.is_none(), |n, v| {
-        set((line_slot(&mut lines, n)?, LINE_PS), v)
+    apply(text, "lines", &file.lines, LINE_NAMES, base.is_none(), |n, v| match n {
+        "bytes" if !v.is_power_of_two() => Some(Err(Problem::NoPowerOfTwo(v))),
+        _ => set(line_slot(&mut lines, n)?, v),
     })?;
     let hz = match &file.hz {
         None => base.map_or(1000, |b| b.hz),
@@ -115,10 +116,15 @@ fn in_range(value: u64, range: RangeInclusive<u64>) -> Result<(), Problem> {
 }
 
 pub(super) const LINE_NAMES: &[&str] =
-    &["smt_ps", "llc_ps", "node_ps", "hop_ps", "more_hops_ps", "memory_ps"];
+    &["bytes", "smt_ps", "llc_ps", "node_ps", "hop_ps", "more_hops_ps", "memory_ps"];
 
-pub(super) fn line_slot<'a>(lines: &'a mut LineCosts, name: &str) -> Option<&'a mut u64> {
-    Some(match name {
+/// The constant with this name, and what it may be.
+pub(super) fn line_slot<'a>(
+    lines: &'a mut LineCosts,
+    name: &str,
+) -> Option<(&'a mut u64, RangeInclusive<u64>)> {
+    let slot = match name {
+        "bytes" => return Some((&mut lines.bytes, LEAST_LINE_BYTES..=LINE_BYTES)),
         "smt_ps" => &mut lines.smt_ps,
         "llc_ps" => &mut lines.llc_ps,
         "node_ps" => &mut lines.node_ps,
@@ -126,5 +132,6 @@ pub(super) fn line_slot<'a>(lines: &'a mut LineCosts, name: &str) -> Option<&'a 
         "more_hops_ps" => &mut lines.more_hops_ps,
         "memory_ps" => &mut lines.memory_ps,
         _ => return None,
-    })
+    };
+    Some((slot, LINE_PS))
 }

@@ -163,8 +163,16 @@ fn a_faulty_constant_is_told_in_one_sentence() {
     );
     check(
         &with("[lines]\nhops_ps = { value = 1, source = 's' }"),
-        "line 5, lines.hops_ps: there is no such constant; the constants are smt_ps, llc_ps, node_ps, hop_ps, \
-         more_hops_ps, memory_ps",
+        "line 5, lines.hops_ps: there is no such constant; the constants are bytes, smt_ps, llc_ps, node_ps, \
+         hop_ps, more_hops_ps, memory_ps",
+    );
+    check(
+        &with("[lines]\nbytes = { value = 48, source = 's' }"),
+        "line 5, lines.bytes: 48 is no power of two",
+    );
+    check(
+        &with("[lines]\nbytes = { value = 128, source = 's' }"),
+        "line 5, lines.bytes: 128 is out of range; give 16 to 64",
     );
 }
 

@@ -10,6 +10,7 @@ mod tables;
 use crate::error::LoadError;
 use crate::native::Native;
 use keel_abi::bpf::{Fault, FaultKind};
+use keel_abi::lines::{LEAST_LINE_BYTES, LINE_SIZES};
 use keel_object::model::{LineInfo, Object, Poison};
 use op::Op;
 use std::sync::{Arc, OnceLock};
@@ -79,7 +80,8 @@ pub struct Code {
     pub(crate) sites: Vec<Site>,
     /// Maps and kernel symbols of the object, which the addresses refer to.
     pub(crate) shape: (usize, usize),
-    native: OnceLock<Result<Native, LoadError>>,
+    /// By the size of a machine's cache lines.
+    native: [OnceLock<Result<Native, LoadError>>; LINE_SIZES],
 }
 
 impl Code {
@@ -109,13 +111,14 @@ impl Code {
         }
         let tables::Tables { imports, addresses, sites, .. } = tables;
         let shape = (object.maps.len(), object.ksyms.len());
-        let native = OnceLock::new();
+        let native = [const { OnceLock::new() }; LINE_SIZES];
         Ok(Arc::new(Self { functions, entries, imports, addresses, sites, shape, native }))
     }
 
-    /// The native code, translated by the first who asks.
-    pub(crate) fn native(&self) -> Result<&Native, LoadError> {
-        self.native.get_or_init(|| Native::translate(self)).as_ref().map_err(Clone::clone)
+    /// The native code for a machine with lines of so many bytes, translated by the first who asks.
+    pub(crate) fn native(&self, line_log2: u32) -> Result<&Native, LoadError> {
+        let native = &self.native[(line_log2 - LEAST_LINE_BYTES.trailing_zeros()) as usize];
+        native.get_or_init(|| Native::translate(self, line_log2)).as_ref().map_err(Clone::clone)
     }
 
     /// The function that a program sees at `address`.

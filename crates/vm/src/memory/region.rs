@@ -14,7 +14,7 @@ use super::mapping::Mapping;
 use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
-use keel_abi::lines::{LINE_BYTES, Line, Transfers, holder_bit};
+use keel_abi::lines::{Line, Transfers, holder_bit};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
@@ -29,8 +29,10 @@ pub struct RawRegion {
     pub base: *mut u8,
     /// The offset of the end of everything handed out. It only grows.
     pub high_water: *const u64,
-    /// Per cache line (offset / 64) the CPUs that hold it.
+    /// Per cache line (offset >> `line_log2`) the CPUs that hold it.
     pub holders: *mut u64,
+    /// The logarithm to base 2 of a line's bytes.
+    pub line_log2: u32,
 }
 
 /// How often something reached where nothing is.
@@ -79,7 +81,7 @@ impl Region {
     /// The host gives no address space.
     pub fn new(capacity: u64, checked: bool, transfers: Transfers) -> Result<Self, ReserveError> {
         let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
-        let lines = capacity / LINE_BYTES;
+        let lines = capacity >> transfers.line_log2();
         let bytes = Mapping::new(capacity)?;
         let holders = Mapping::new(lines * size_of::<u64>() as u64)?;
         let writers = Mapping::new(lines * size_of::<u16>() as u64)?;
@@ -110,6 +112,7 @@ impl Region {
             base: self.bytes.start().as_ptr(),
             high_water: self.high_water.as_ptr(),
             holders: self.holders.start().as_ptr().cast(),
+            line_log2: self.transfers.line_log2(),
         }
     }
 
@@ -231,7 +234,7 @@ impl Region {
         match self.inside(at, len) {
             Some(_) if len == 0 => 0,
             Some(off) => {
-                let (first, last) = (off / LINE_BYTES, (off + len - 1) / LINE_BYTES);
+                let (first, last) = (self.line_at(off), self.line_at(off + len - 1));
                 let price = self.hold_line_ps(first, cpu, write);
                 price + (first + 1..=last).map(|line| self.hold_line_ps(line, cpu, write)).sum::<u64>()
             }
@@ -242,7 +245,7 @@ impl Region {
     /// Picoseconds that `cpu` waits for the line under the byte at `at`.
     #[inline]
     pub fn touch_line_ps(&mut self, at: Ea, cpu: CpuId, write: bool) -> u64 {
-        self.inside(at, 1).map_or(0, |off| self.hold_line_ps(off / LINE_BYTES, cpu, write))
+        self.inside(at, 1).map_or(0, |off| self.hold_line_ps(self.line_at(off), cpu, write))
     }
 
     /// The state of the line under the byte at `at`; untouched where that is out of bounds.
@@ -250,10 +253,15 @@ impl Region {
         let Some(off) = self.inside(at, 1) else { return Line::default() };
         // SAFETY: both tables have an entry for every line of the region.
         unsafe {
-            let line = (off / LINE_BYTES) as usize;
+            let line = self.line_at(off) as usize;
             let holders = *self.holders.start().as_ptr().cast::<u64>().add(line);
             Line { holders, writer: *self.writers.start().as_ptr().cast::<u16>().add(line) }
         }
+    }
+
+    #[inline]
+    const fn line_at(&self, off: u64) -> u64 {
+        off >> self.transfers.line_log2()
     }
 
     /// As native code does, looks at the holders alone: who holds a line so already, waits for

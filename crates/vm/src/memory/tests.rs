@@ -8,8 +8,15 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 fn transfers() -> Transfers {
-    let costs =
-        LineCosts { smt_ps: 1, llc_ps: 10, node_ps: 100, hop_ps: 1000, more_hops_ps: 500, memory_ps: 7 };
+    let costs = LineCosts {
+        smt_ps: 1,
+        llc_ps: 10,
+        node_ps: 100,
+        hop_ps: 1000,
+        more_hops_ps: 500,
+        memory_ps: 7,
+        ..LineCosts::default()
+    };
     Transfers::new(Topology::regular(2, 2, 2, 2), costs)
 }
 

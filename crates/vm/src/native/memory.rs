@@ -131,8 +131,8 @@ impl Translator<'_> {
         }
 
         self.b.switch_to_block(within);
-        let six = self.number(6);
-        let line = self.b.ins().ushr(offset, six);
+        let line_log2 = self.number(i64::from(self.line_log2));
+        let line = self.b.ins().ushr(offset, line_log2);
         let three = self.number(3);
         let word = self.b.ins().ishl(line, three);
         let word = self.b.ins().iadd(fixed.holders, word);

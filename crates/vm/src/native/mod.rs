@@ -39,13 +39,14 @@ struct Owner(ManuallyDrop<JITModule>);
 unsafe impl Sync for Owner {}
 
 impl Native {
-    /// Translates every function.
-    pub(crate) fn translate(code: &Code) -> Result<Self, LoadError> {
+    /// Translates every function, for a machine with lines of so many bytes.
+    pub(crate) fn translate(code: &Code, line_log2: u32) -> Result<Self, LoadError> {
         let broken = LoadError::NoNative;
         let mut module = new_module().map_err(broken)?;
         let symbols = Symbols::define(&mut module).map_err(broken)?;
         let ids = declare(&mut module, code).map_err(broken)?;
-        let mut work = Work { context: module.make_context(), builder: FunctionBuilderContext::new() };
+        let mut work =
+            Work { context: module.make_context(), builder: FunctionBuilderContext::new(), line_log2 };
         for (function, &id) in code.functions.iter().zip(&ids) {
             define(&mut module, &symbols, &ids, function, id, &mut work)
                 .map_err(|why| LoadError::Translation { function: function.name.clone(), why })?;
@@ -81,6 +82,7 @@ impl Drop for Owner {
 struct Work {
     context: Context,
     builder: FunctionBuilderContext,
+    line_log2: u32,
 }
 
 fn new_module() -> Result<JITModule, String> {
@@ -129,7 +131,8 @@ fn define(
 ) -> Result<(), String> {
     work.context.func.signature = signature(module);
     work.context.func.name = ir::UserFuncName::user(0, id.as_u32());
-    translate::function(module, symbols, ids, function, &mut work.context.func, &mut work.builder);
+    let Work { context, builder, line_log2 } = work;
+    translate::function(module, symbols, ids, function, &mut context.func, builder, *line_log2);
     module.define_function(id, &mut work.context).map_err(|e| format!("{e:?}"))?;
     let compiled = work.context.compiled_code().ok_or("no code")?;
     let frame = compiled.buffer.frame_layout().map_or(0, |l| l.frame_to_fp_offset);

@@ -25,6 +25,7 @@ pub(super) fn function(
     function: &Func,
     into: &mut Function,
     scratch: &mut FunctionBuilderContext,
+    line_log2: u32,
 ) {
     let mut b = FunctionBuilder::new(into, scratch);
     let entry = b.create_block();
@@ -39,6 +40,7 @@ pub(super) fn function(
         module,
         symbols,
         ids,
+        line_log2,
         ops: &function.ops,
         b,
         blocks,
@@ -104,6 +106,8 @@ pub(super) struct Translator<'a> {
     pub(super) module: &'a mut JITModule,
     pub(super) symbols: &'a Symbols,
     ids: &'a [FuncId],
+    /// Of the machine's cache lines.
+    pub(super) line_log2: u32,
     ops: &'a [Op],
     pub(super) b: FunctionBuilder<'a>,
     blocks: Vec<Option<Block>>,

@@ -5,7 +5,7 @@ pub mod asm;
 pub mod host;
 
 use keel_abi::bpf::{Ea, Engine, Entry, FuncId, Progress, Usage, World};
-use keel_abi::lines::{LineCosts, Transfers};
+use keel_abi::lines::{LINE_BYTES, LineCosts, Transfers};
 use keel_abi::{CpuId, Topology};
 use keel_object::model::{Function, Insn, Object, Program};
 use keel_vm::memory::VmWorld;
@@ -46,11 +46,20 @@ pub fn object(functions: Vec<Vec<Insn>>) -> Object {
     Object { functions, programs: vec![program], kfuncs, ..Object::default() }
 }
 
+/// Every way has a price of its own.
+pub const COSTS: LineCosts = LineCosts {
+    bytes: LINE_BYTES,
+    smt_ps: 1,
+    llc_ps: 10,
+    node_ps: 100,
+    hop_ps: 1000,
+    more_hops_ps: 500,
+    memory_ps: 7,
+};
+
 /// Four CPUs in two nodes, with a price for every way.
 pub fn config(mode: Mode) -> VmConfig {
-    let costs =
-        LineCosts { smt_ps: 1, llc_ps: 10, node_ps: 100, hop_ps: 1000, more_hops_ps: 500, memory_ps: 7 };
-    let transfers = Transfers::new(Topology::regular(2, 1, 2, 1), costs);
+    let transfers = Transfers::new(Topology::regular(2, 1, 2, 1), COSTS);
     VmConfig { mode, ..VmConfig::new(4, transfers) }
 }
 

@@ -51,8 +51,9 @@ impl Region {
     pub fn advise_huge(&self, at: Ea, len: u64) {
         let Some(off) = self.inside(at, len) else { return };
         self.bytes.advise_huge(off, len);
-        self.holders.advise_huge(off / 8, len / 8);
-        self.writers.advise_huge(off / 32, len / 32);
+        let (first, lines) = (self.line_at(off), self.line_at(len));
+        self.holders.advise_huge(first * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
+        self.writers.advise_huge(first * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
     }
 
     /// Zeroed room, aligned to a page and never freed; nothing when it does not fit. From 2 MiB
