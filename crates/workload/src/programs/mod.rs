@@ -1,7 +1,8 @@
 //! Programs that published benchmarks ran, made to measure: `chat:10:20:100`, `lat-fork`.
 //!
 //! A name is the program's, its numbers after it, each behind a colon. Each program has a file of
-//! its own, which tells where its numbers are from.
+//! its own, which tells where its numbers are from. No two passes of a real program take equally long: each
+//! piece of work is drawn anew, up to a tenth shorter or longer, so that runs from other seeds differ.
 
 mod chat;
 mod crowd;
@@ -98,9 +99,19 @@ pub fn program(name: &str) -> Option<Result<Workload, String>> {
     let numbers: Option<Vec<i64>> = parts.map(|number| number.parse().ok()).collect();
     let made = numbers.and_then(|numbers| (program.make)(&numbers));
     Some(
-        made.map(|made| Workload { name: name.to_owned(), ..made })
+        made.map(|made| Workload { name: name.to_owned(), ..uneven(made) })
             .ok_or_else(|| format!("'{name}': write {}, as in {}", program.form, program.example)),
     )
+}
+
+/// The same with work that is a tenth shorter or longer each time.
+fn uneven(mut made: Workload) -> Workload {
+    for step in made.tasks.iter_mut().flat_map(|task| &mut task.steps) {
+        if let Step::Run(amount) = step {
+            amount.spread = Span::from_ns(amount.base.as_ns() / 10);
+        }
+    }
+    made
 }
 
 /// Each program: how it is asked for, an example, and one line on it.
