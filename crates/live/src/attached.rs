@@ -18,7 +18,8 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// What [`Attached`] is made of.
 pub(crate) struct Parts {
-    pub(crate) scheduler: String,
+    /// What it was called by who asked for it.
+    pub(crate) name: String,
     pub(crate) link: Link,
     pub(crate) links: Vec<Link>,
     pub(crate) record: Option<Record>,
@@ -91,7 +92,7 @@ impl Attached {
         });
         Self {
             host: host.clone(),
-            name: host.scheduler().unwrap_or(parts.scheduler),
+            name: host.scheduler().unwrap_or(parts.name),
             seq: host.enable_seq(),
             counters: counters.collect(),
             periodic: periodic.collect(),

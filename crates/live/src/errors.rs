@@ -77,9 +77,12 @@ pub enum LiveError {
         /// The kernel's error.
         why: String,
     },
-    /// No scheduler in the object, or several.
-    #[error("{0} schedulers are in it (struct sched_ext_ops in .struct_ops.link); one is needed")]
-    NotOneScheduler(usize),
+    /// No scheduler in the object.
+    #[error("no scheduler in it: a .struct_ops.link section with a struct sched_ext_ops is needed")]
+    NoScheduler,
+    /// More than one.
+    #[error("more than one scheduler in it")]
+    ManySchedulers,
     /// The object needs what this kernel lacks.
     #[error("it needs what this kernel does not have: {0}")]
     Lacks(String),
@@ -114,7 +117,8 @@ impl LiveError {
             | Self::Unknown { .. }
             | Self::DoesNotFit { .. }
             | Self::Element { .. }
-            | Self::NotOneScheduler(_)
+            | Self::NoScheduler
+            | Self::ManySchedulers
             | Self::Hints(_) => Class::Input,
         }
     }

@@ -7,6 +7,7 @@ use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 /// How a real-time task shares its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,28 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
             return bad(format!("{scheduler} does not take the hint: {e}"));
         }
     }
+    sleep_and_wake(host);
     Ok(scheduler)
+}
+
+/// Schedulers read the hints of tasks that wake. On a crowded CPU a task may be preempted on its way to
+/// sleep, and find its time over: then it has not slept, as the kernel's count of its switches tells.
+fn sleep_and_wake(host: &Host) {
+    const TRIES: u32 = 100;
+    let before = sleeps(host);
+    for _ in 0..TRIES {
+        std::thread::sleep(Duration::from_millis(1));
+        if sleeps(host) != before {
+            return;
+        }
+    }
+}
+
+/// How often this process's first thread has left its CPU to sleep.
+fn sleeps(host: &Host) -> Option<u64> {
+    let status = host.text("proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    line.trim().parse().ok()
 }
 
 fn is_hints(info: &libbpf_rs::query::MapInfo) -> bool {

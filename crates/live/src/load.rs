@@ -53,14 +53,15 @@ pub fn attach(
         Ok(link) => link,
         Err(error) => return not_attached(&object, record.as_ref(), log.lines(), &error, &said),
     };
-    let parts = Parts { scheduler, link, links, record, log };
+    let parts = Parts { name: name.to_owned(), link, links, record, log };
     Ok(Outcome::Attached(Box::new(Attached::new(host, &outline, object, &actions, parts))))
 }
 
 fn one_scheduler(outline: &Outline) -> Result<String, LiveError> {
     match outline.schedulers()[..] {
         [(name, _)] => Ok(name.to_owned()),
-        ref found => Err(LiveError::NotOneScheduler(found.len())),
+        [] => Err(LiveError::NoScheduler),
+        _ => Err(LiveError::ManySchedulers),
     }
 }
 
@@ -79,7 +80,7 @@ fn prepare(
     open: &mut OpenObject,
 ) -> Result<(), LiveError> {
     plan::data(outline, open)?;
-    let ty = outline.schedulers().first().map(|(_, ty)| *ty).ok_or(LiveError::NotOneScheduler(0))?;
+    let ty = outline.schedulers().first().map(|(_, ty)| *ty).ok_or(LiveError::NoScheduler)?;
     plan::members(outline, (scheduler, ty), host, actions, open)?;
     plan::sizes(actions, open)?;
     plan::programs(outline, actions, open)?;
