@@ -1,6 +1,7 @@
 //! The command line as clap reads it.
 
 use crate::parse;
+use crate::vm_args::VmArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use keel_abi::Span;
 use std::ffi::OsString;
@@ -53,8 +54,8 @@ pub(crate) enum Command {
     Record(Rest),
     /// Run a command as a real-time task of the loaded scheduler
     Exec(ExecArgs),
-    #[command(hide = true)]
-    Vm(Rest),
+    /// Run a command on a real kernel in a throwaway guest
+    Vm(VmArgs),
 }
 
 /// Whatever follows a command that is not there yet.

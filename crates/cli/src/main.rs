@@ -20,6 +20,7 @@ mod parse;
 mod progress;
 mod show;
 mod text;
+mod vm_args;
 
 #[cfg(test)]
 mod fake;
@@ -56,6 +57,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::List(args) => commands::list::run(args, lab),
         Command::Run(args) => commands::run::run(args, lab),
         Command::Exec(args) => commands::exec::run(args),
+        Command::Vm(args) => commands::vm::run(args),
         absent => Err(absent::command(absent)),
     }
 }

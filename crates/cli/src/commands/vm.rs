@@ -1,0 +1,170 @@
+//! `keel vm`: a command on a real kernel that is thrown away afterwards.
+
+use crate::failure::{Code, Failure};
+use crate::inputs::reason;
+use crate::text::shown;
+use crate::vm_args::VmArgs;
+use keel_abi::Span;
+use keel_guest::{
+    Accel, End, Flavour, Guest, GuestError, Job, Kernel, Limits, Machine, Outputs, Qemu, Store, Trouble,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// What of the host's environment the command sees: where things are and how to speak, and
+/// nothing that could be a secret.
+const ENVIRONMENT: &[&str] =
+    &["HOME", "PATH", "TERM", "USER", "SHELL", "LANG", "LC_ALL", "NO_COLOR", "RUST_LOG", "RUST_BACKTRACE"];
+
+/// The icount that counts a nanosecond an instruction.
+const NS_AN_INSTRUCTION: u8 = 0;
+
+/// Emulated guests come up in seconds; on a busy host, or counted in instructions, in a minute.
+const BOOT: Duration = Duration::from_secs(300);
+/// With KVM in two.
+const BOOT_KVM: Duration = Duration::from_secs(30);
+
+pub(crate) fn run(args: &VmArgs) -> Result<Code, Failure> {
+    let machine = Machine {
+        cpus: args.cpus,
+        nodes: args.numa,
+        memory_mib: args.memory,
+        icount_shift: args.icount.then_some(NS_AN_INSTRUCTION),
+    };
+    machine.check().map_err(failure)?;
+    let job = job(args)?;
+    let qemu = Qemu::find().map_err(failure)?;
+    keel_guest::busybox().map_err(failure)?;
+    let store = store()?;
+    let say = |text: &str| say(args, text);
+    let kernel = store.kernel(&args.kernel, Flavour::Full, &say).map_err(failure)?;
+    if !kernel.release.has_clean_btf() {
+        say(&format!("Linux {}'s BTF is broken: most schedulers fail to load on it", kernel.release));
+    }
+    let stop = Stop::listen()?;
+    let end = attempts(args, &store, &kernel, &machine, &job, &qemu, &stop).map_err(failure)?;
+    let code = match end {
+        End::Code(code) => i32::from(code),
+        End::Stopped => 128 + stop.signal(),
+        // As if the command had written to the closed pipe itself.
+        End::Unread => 128 + signal_hook::consts::SIGPIPE,
+    };
+    // Any code may be the command's; ours are a few.
+    std::process::exit(code)
+}
+
+/// With KVM where it may work, and emulated where it does not.
+fn attempts(
+    args: &VmArgs,
+    store: &Store,
+    kernel: &Kernel,
+    machine: &Machine,
+    job: &Job,
+    qemu: &Qemu,
+    stop: &Stop,
+) -> Result<End, GuestError> {
+    let kvm = keel_guest::Kvm::on_this_host(store.folder());
+    let silence = if args.icount { Duration::from_secs(600) } else { Duration::from_secs(120) };
+    let mut limits =
+        Limits { boot: BOOT, silence: args.silence.map_or(silence, wall), total: args.timeout.map(wall) };
+    let once = |accel, limits| {
+        say(args, &boots(kernel, machine, accel));
+        let (mut out, mut err, mut console) = (std::io::stdout(), std::io::stderr(), std::io::stderr());
+        let mut outputs = Outputs {
+            out: &mut out,
+            err: &mut err,
+            console: args.console.then_some(&mut console as &mut dyn Write),
+        };
+        Guest { kernel, machine, job, limits }.run(qemu, accel, &mut outputs, &|| stop.signal() != 0)
+    };
+    if kvm.may_work() && !args.emulate && !args.icount {
+        match once(Accel::Kvm, Limits { boot: BOOT_KVM, ..limits }) {
+            Err(Trouble { begun: false, error }) => {
+                say(args, &format!("KVM does not work here, so the CPUs are emulated: {error}"));
+                kvm.remember_that_it_fails();
+            }
+            other => return other.map_err(|trouble| trouble.error),
+        }
+    }
+    limits.boot = limits.boot.max(limits.silence);
+    once(qemu.emulation(), limits).map_err(|trouble| trouble.error)
+}
+
+fn wall(span: Span) -> Duration {
+    Duration::from_nanos(span.as_ns())
+}
+
+fn boots(kernel: &Kernel, machine: &Machine, accel: Accel) -> String {
+    let how = match (machine.icount_shift, accel) {
+        (Some(_), _) => "emulated, time counted in instructions",
+        (None, Accel::Kvm) => "KVM",
+        (None, Accel::OneThread) => "emulated by turns on one thread",
+        (None, Accel::Threads) => "emulated",
+    };
+    let many = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (cpus, nodes) = (many(machine.cpus, "CPU"), many(machine.nodes, "node"));
+    format!("Linux {} on {cpus} in {nodes}, {how}", kernel.release)
+}
+
+fn job(args: &VmArgs) -> Result<Job, Failure> {
+    let folder = std::env::current_dir()
+        .map_err(|e| Failure::input(format!("the current folder cannot be had: {}", reason(&e))))?;
+    let unshared = ["/proc", "/sys", "/dev", "/run"];
+    if folder == Path::new("/") || unshared.iter().any(|place| folder.starts_with(place)) {
+        let told = format!("the guest shares the current folder, and cannot share {}", folder.display());
+        return Err(Failure::input(told).help("go to another folder"));
+    }
+    let environment =
+        ENVIRONMENT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var_os(name)?))).collect();
+    Ok(Job { command: args.command.clone(), folder, environment })
+}
+
+/// The cache: `KEEL_CACHE`, or where caches are on this host.
+pub(crate) fn store() -> Result<Store, Failure> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = variable("KEEL_CACHE")
+        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("keel")))
+        .or_else(|| Some(variable("HOME")?.join(".cache/keel")))
+        .ok_or_else(|| Failure::input("there is no folder for kernels").help("set KEEL_CACHE to one"))?;
+    Store::open(&folder).map_err(failure)
+}
+
+pub(crate) fn failure(error: GuestError) -> Failure {
+    let told = shown(&error.to_string());
+    match error {
+        GuestError::Input(_) | GuestError::File { .. } => Failure::input(told),
+        GuestError::Missing(_) | GuestError::Unavailable(_) => Failure::unsupported(told),
+        GuestError::Guest(_) => Failure::scheduler(told),
+    }
+}
+
+fn say(args: &VmArgs, text: &str) {
+    if !args.quiet {
+        // Where stderr is gone there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "keel: {}", shown(text));
+    }
+}
+
+/// Ctrl-C and its relatives, from the moment on when there is a guest to end.
+struct Stop(Arc<AtomicUsize>);
+
+impl Stop {
+    fn listen() -> Result<Self, Failure> {
+        let asked = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let value = usize::try_from(signal).expect("signals are small numbers");
+            let registered = signal_hook::flag::register_usize(signal, Arc::clone(&asked), value);
+            registered.map_err(|e| Failure::input(format!("Ctrl-C cannot be listened for: {e}")))?;
+        }
+        Ok(Self(asked))
+    }
+
+    /// The last one; 0 where none came.
+    fn signal(&self) -> i32 {
+        i32::try_from(self.0.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+}

@@ -1,0 +1,73 @@
+//! The arguments of `keel vm`.
+
+use crate::parse;
+use clap::Args;
+use keel_abi::Span;
+use std::ffi::OsString;
+
+/// `keel vm`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The command sees the host's files, which it can change for itself alone; what it changes in the \
+current folder stays. Its exit code is keel's; keel's own are 2 (bad input), 3 (the guest died, \
+hung or took too long), 4 (something is missing here), 130 (Ctrl-C).")]
+pub(crate) struct VmArgs {
+    /// Which kernel: 7.2, 7.2.13; keel list kernels tells which there are
+    #[arg(long, value_name = "V", default_value = keel_guest::DEFAULT)]
+    pub(crate) kernel: String,
+    /// CPUs
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) cpus: u32,
+    /// NUMA nodes, which share CPUs and memory evenly
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) numa: u32,
+    /// Memory: 512M, 2G
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = memory_mib)]
+    pub(crate) memory: u32,
+    /// Count time in instructions, 1 ns each, and leap over idleness: slow, and nearly repeatable
+    #[arg(long)]
+    pub(crate) icount: bool,
+    /// Emulate the CPUs even where KVM works
+    #[arg(long)]
+    pub(crate) emulate: bool,
+    /// End the guest after so long, boot included
+    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    pub(crate) timeout: Option<Span>,
+    /// End a guest that gives no sign of life for so long; 2m by default, 10m with --icount
+    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    pub(crate) silence: Option<Span>,
+    /// Show the kernel's console on stderr
+    #[arg(long)]
+    pub(crate) console: bool,
+    /// Say nothing of one's own but failures
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// What to run, found as in a shell
+    #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `512M`, `2G`, in MiB.
+fn memory_mib(text: &str) -> Result<u32, String> {
+    let parsed = match (text.strip_suffix('M'), text.strip_suffix('G')) {
+        (Some(mib), _) => mib.parse().ok(),
+        (_, Some(gib)) => gib.parse::<u32>().ok().and_then(|gib| gib.checked_mul(1024)),
+        _ => None,
+    };
+    parsed.ok_or_else(|| "write a number of MiB or GiB, as in 512M or 2G".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::memory_mib;
+
+    #[test]
+    fn sizes_have_units() {
+        let check = |text, expected: Option<u32>| assert_eq!(memory_mib(text).ok(), expected, "{text}");
+        check("512M", Some(512));
+        check("2G", Some(2048));
+        for bad in ["", "2", "G", "2g", "-1G", "1.5G", "99999999999M", "4194304G"] {
+            check(bad, None);
+        }
+    }
+}

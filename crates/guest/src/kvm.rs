@@ -1,0 +1,48 @@
+//! Whether the host's virtualization works. A `/dev/kvm` that opens may still fail at a kernel's
+//! first steps, and only a boot shows it; that is remembered until the host boots anew.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// KVM as this host has it.
+#[derive(Debug)]
+pub struct Kvm {
+    /// Where is remembered in which of the host's boots it failed.
+    note: PathBuf,
+    boot: String,
+}
+
+impl Kvm {
+    /// What is known in a cache's folder.
+    pub fn on_this_host(cache: &Path) -> Self {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        Self { note: cache.join("kvm-fails"), boot }
+    }
+
+    /// May it be used, and is not known to fail?
+    pub fn may_work(&self) -> bool {
+        let fails = std::fs::read_to_string(&self.note).is_ok_and(|boot| boot == self.boot);
+        !fails && File::options().read(true).write(true).open("/dev/kvm").is_ok()
+    }
+
+    /// Spares the next guest the attempt. Where it cannot be written, the attempt is made again.
+    pub fn remember_that_it_fails(&self) {
+        std::fs::write(&self.note, &self.boot).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_remembered_for_one_boot() {
+        let folder = tempfile::tempdir().unwrap();
+        let kvm = Kvm::on_this_host(folder.path());
+        kvm.remember_that_it_fails();
+        assert!(!kvm.may_work());
+        let later = Kvm { boot: "another".into(), ..Kvm::on_this_host(folder.path()) };
+        let usable = File::options().read(true).write(true).open("/dev/kvm").is_ok();
+        assert_eq!(later.may_work(), usable);
+    }
+}

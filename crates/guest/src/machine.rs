@@ -1,0 +1,145 @@
+//! The machine that a guest runs on, and QEMU's words for it.
+
+use crate::error::GuestError;
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// CPUs, shared evenly among the nodes in order.
+    pub cpus: u32,
+    /// NUMA nodes, each a socket of its own.
+    pub nodes: u32,
+    /// Memory of all nodes together.
+    pub memory_mib: u32,
+    /// Counts time in instructions: one takes 2^shift ns, and idleness is leapt over.
+    pub icount_shift: Option<u8>,
+}
+
+/// Who executes the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accel {
+    /// The host's CPUs.
+    Kvm,
+    /// QEMU, with all CPUs by turns on one thread.
+    OneThread,
+    /// QEMU, with a thread a CPU.
+    Threads,
+}
+
+/// As many as QEMU's PC has without help for interrupts.
+const MOST_CPUS: u32 = 255;
+/// What a kernel comes up with, and a page for everybody.
+const LEAST_MIB: u32 = 256;
+/// A terabyte: more is a slip.
+const MOST_MIB: u32 = 1 << 20;
+
+impl Machine {
+    /// Refuses machines that cannot be.
+    ///
+    /// # Errors
+    /// [`GuestError::Input`].
+    pub fn check(&self) -> Result<(), GuestError> {
+        let Self { cpus, nodes, memory_mib, .. } = *self;
+        let fault = match () {
+            () if !(1..=MOST_CPUS).contains(&cpus) => {
+                format!("a guest has 1 to {MOST_CPUS} CPUs, not {cpus}")
+            }
+            () if !(1..=cpus).contains(&nodes) => {
+                format!("a guest of {cpus} CPUs has 1 to {cpus} NUMA nodes, not {nodes}")
+            }
+            () if !(LEAST_MIB..=MOST_MIB).contains(&memory_mib) => {
+                format!("a guest has {LEAST_MIB}M to {}G of memory, not {memory_mib}M", MOST_MIB >> 10)
+            }
+            () if memory_mib / nodes < LEAST_MIB / 4 => {
+                format!("{nodes} NUMA nodes need at least {}M of memory", nodes * LEAST_MIB / 4)
+            }
+            () => return Ok(()),
+        };
+        Err(GuestError::Input(fault))
+    }
+
+    /// QEMU's arguments for the machine.
+    pub fn args(&self, accel: Accel) -> Vec<String> {
+        let mut args: Vec<String> = Vec::new();
+        let mut add = |name: &str, value: String| args.extend([name.to_owned(), value]);
+        match (self.icount_shift, accel) {
+            (Some(shift), _) => add("-icount", format!("shift={shift},sleep=off")),
+            (None, Accel::Kvm) => {
+                add("-accel", "kvm".into());
+                add("-cpu", "host".into());
+            }
+            (None, Accel::OneThread) => add("-accel", "tcg,thread=single".into()),
+            (None, Accel::Threads) => add("-accel", "tcg,thread=multi".into()),
+        }
+        // CPUs of one socket share a cache, and Linux wants no cache across nodes.
+        let sockets = if self.cpus.is_multiple_of(self.nodes) { self.nodes } else { self.cpus };
+        add("-smp", format!("{},sockets={sockets},cores={},threads=1", self.cpus, self.cpus / sockets));
+        add("-m", format!("{}M", self.memory_mib));
+        if self.nodes > 1 {
+            for node in 0..self.nodes {
+                let start = |node: u32, of: u32| of * node / self.nodes;
+                let mib = start(node + 1, self.memory_mib) - start(node, self.memory_mib);
+                let (first, last) = (start(node, self.cpus), start(node + 1, self.cpus) - 1);
+                add("-object", format!("memory-backend-ram,id=mem{node},size={mib}M"));
+                add("-numa", format!("node,nodeid={node},cpus={first}-{last},memdev=mem{node}"));
+            }
+        }
+        args
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(cpus: u32, nodes: u32, memory_mib: u32) -> Machine {
+        Machine { cpus, nodes, memory_mib, icount_shift: None }
+    }
+
+    #[test]
+    fn machines_become_arguments() {
+        let check = |machine: Machine, accel, expected: &str| {
+            machine.check().unwrap();
+            assert_eq!(machine.args(accel).join(" "), expected);
+        };
+        check(
+            machine(4, 1, 2048),
+            Accel::OneThread,
+            "-accel tcg,thread=single -smp 4,sockets=1,cores=4,threads=1 -m 2048M",
+        );
+        check(
+            machine(8, 2, 2048),
+            Accel::Kvm,
+            "-accel kvm -cpu host -smp 8,sockets=2,cores=4,threads=1 -m 2048M \
+             -object memory-backend-ram,id=mem0,size=1024M -numa node,nodeid=0,cpus=0-3,memdev=mem0 \
+             -object memory-backend-ram,id=mem1,size=1024M -numa node,nodeid=1,cpus=4-7,memdev=mem1",
+        );
+        check(
+            machine(5, 2, 1001),
+            Accel::Threads,
+            "-accel tcg,thread=multi -smp 5,sockets=5,cores=1,threads=1 -m 1001M \
+             -object memory-backend-ram,id=mem0,size=500M -numa node,nodeid=0,cpus=0-1,memdev=mem0 \
+             -object memory-backend-ram,id=mem1,size=501M -numa node,nodeid=1,cpus=2-4,memdev=mem1",
+        );
+        check(
+            Machine { icount_shift: Some(0), ..machine(2, 1, 512) },
+            Accel::Kvm,
+            "-icount shift=0,sleep=off -smp 2,sockets=1,cores=2,threads=1 -m 512M",
+        );
+    }
+
+    #[test]
+    fn machines_that_cannot_be_are_refused() {
+        let check = |machine: Machine, word: &str| {
+            let told = machine.check().unwrap_err().to_string();
+            assert!(told.contains(word), "{told}");
+        };
+        check(machine(0, 1, 2048), "1 to 255 CPUs, not 0");
+        check(machine(256, 1, 2048), "not 256");
+        check(machine(4, 5, 2048), "1 to 4 NUMA nodes, not 5");
+        check(machine(4, 0, 2048), "not 0");
+        check(machine(4, 1, 255), "256M");
+        check(machine(4, 1, u32::MAX), "1024G");
+        check(machine(64, 64, 1024), "64 NUMA nodes need at least 4096M");
+    }
+}

@@ -1,0 +1,121 @@
+//! QEMU as it is installed: which, and what can be asked of it.
+
+use crate::error::GuestError;
+use crate::machine::{Accel, Machine};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The host's QEMU.
+#[derive(Clone, Debug)]
+pub struct Qemu {
+    program: PathBuf,
+    major: u32,
+}
+
+/// What is booted: a kernel, its first files, its command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Boot<'a> {
+    /// The compressed image.
+    pub vmlinuz: &'a Path,
+    /// A cpio archive.
+    pub initramfs: &'a Path,
+    /// The kernel's arguments.
+    pub append: &'a str,
+}
+
+const PROGRAM: &str = "qemu-system-x86_64";
+
+/// The first QEMU whose threads are sound: 7.2's run into modified code, and the guest dies.
+const SOUND_THREADS: u32 = 10;
+
+impl Qemu {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// [`GuestError::Missing`].
+    pub fn find() -> Result<Self, GuestError> {
+        let missing = |why: &str| {
+            GuestError::Missing(format!("{PROGRAM} cannot be run ({why}); install qemu-system-x86"))
+        };
+        let output = Command::new(PROGRAM).arg("--version").stdin(Stdio::null()).output();
+        let output = output.map_err(|e| missing(&e.to_string()))?;
+        let major = major(&String::from_utf8_lossy(&output.stdout));
+        let major = major.ok_or_else(|| missing("it does not tell its version"))?;
+        Ok(Self { program: PROGRAM.into(), major })
+    }
+
+    /// The best way of emulating that is sound.
+    pub fn emulation(&self) -> Accel {
+        if self.major >= SOUND_THREADS { Accel::Threads } else { Accel::OneThread }
+    }
+
+    /// The command that boots a guest with its console on stdout, and ends with the guest.
+    pub fn command(&self, machine: &Machine, accel: Accel, boot: Boot<'_>) -> Command {
+        let mut command = self.mortal();
+        command.args(machine.args(accel));
+        command.args(["-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"]);
+        command.arg("-kernel").arg(boot.vmlinuz).arg("-initrd").arg(boot.initramfs);
+        command.args(["-append", boot.append]);
+        command
+    }
+
+    /// QEMU that does not outlive us, where the host has the means.
+    fn mortal(&self) -> Command {
+        let setpriv = Path::new("/usr/bin/setpriv");
+        if !setpriv.exists() {
+            return Command::new(&self.program);
+        }
+        let mut command = Command::new(setpriv);
+        command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program);
+        command
+    }
+}
+
+/// A value inside an argument of QEMU's that is split at commas.
+pub(crate) fn escaped(path: &Path) -> Result<String, GuestError> {
+    let text = path.to_str().ok_or_else(|| {
+        GuestError::Input(format!("{}: QEMU takes only folders whose names are UTF-8", path.display()))
+    })?;
+    Ok(text.replace(',', ",,"))
+}
+
+/// The first number in `QEMU emulator version 7.2.22 (Debian ...)`.
+fn major(version: &str) -> Option<u32> {
+    version.split("version ").nth(1)?.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_used_where_they_are_sound() {
+        let check = |version: &str, expected: Option<Accel>| {
+            let accel = major(version).map(|major| Qemu { program: PROGRAM.into(), major }.emulation());
+            assert_eq!(accel, expected, "{version}");
+        };
+        check("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)\nCopyright", Some(Accel::OneThread));
+        check("QEMU emulator version 10.0.2", Some(Accel::Threads));
+        check("nothing", None);
+    }
+
+    #[test]
+    fn guests_are_booted_in_these_words() {
+        let machine = Machine { cpus: 2, nodes: 1, memory_mib: 512, icount_shift: Some(3) };
+        let qemu = Qemu { program: PROGRAM.into(), major: 7 };
+        let boot = Boot { vmlinuz: Path::new("k"), initramfs: Path::new("i"), append: "a b" };
+        let command = qemu.command(&machine, Accel::OneThread, boot);
+        let words: Vec<&str> = command.get_args().filter_map(|word| word.to_str()).collect();
+        let from_icount = words.iter().position(|word| *word == "-icount").unwrap();
+        assert_eq!(
+            words[from_icount..].join(" "),
+            "-icount shift=3,sleep=off -smp 2,sockets=1,cores=2,threads=1 -m 512M -nodefaults -display none \
+             -no-reboot -serial stdio -kernel k -initrd i -append a b"
+        );
+    }
+
+    #[test]
+    fn commas_in_folders_are_doubled() {
+        assert_eq!(escaped(Path::new("/a,b")).unwrap(), "/a,,b");
+    }
+}

@@ -1,0 +1,156 @@
+//! Names of kernels: what packages call them, what people ask for, which is the better one.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// The kernel that is booted where none is named: the rules that we simulate are its.
+pub const DEFAULT: &str = "7.2";
+
+/// What a package's kernel is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// Everything, with the modules that a guest needs to see its host.
+    Full,
+    /// Virtual machines of clouds: smaller, and cannot see its host.
+    Cloud,
+}
+
+/// A kernel's release, as `uname -r` says: `7.2.13+deb14-amd64`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release(String);
+
+impl Release {
+    /// The release of a package with the kernel itself, where the name is of one.
+    fn of_package(name: &str) -> Option<Self> {
+        let release = name.strip_prefix("linux-image-")?;
+        Self::parse(release)
+    }
+
+    /// A release's name, where it is one of these flavours' for this processor.
+    pub(crate) fn parse(release: &str) -> Option<Self> {
+        let release = Self(release.to_owned());
+        let (_, rest) = release.0.split_once('+')?;
+        let known = matches!(rest.split_once('-')?.1, "amd64" | "cloud-amd64");
+        (known && release.version().len() >= 2).then_some(release)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// What it is built for.
+    pub fn flavour(&self) -> Flavour {
+        if self.0.contains("-cloud-") { Flavour::Cloud } else { Flavour::Full }
+    }
+
+    /// The numbers before the distribution's own: `[7, 2, 13]`.
+    fn version(&self) -> Vec<u32> {
+        let version = self.0.split('+').next().unwrap_or_default();
+        version.split('.').map_while(|digits| digits.parse().ok()).collect()
+    }
+
+    /// `7.2.13`.
+    pub fn number(&self) -> &str {
+        self.0.split('+').next().unwrap_or_default()
+    }
+
+    /// Is its BTF as the kernel's source has it? The backports from 7.1 on show the implicit
+    /// argument of some twenty kfuncs, and most scheduler objects fail to load on them.
+    pub fn has_clean_btf(&self) -> bool {
+        !(self.0.contains("+deb13") && self.version() >= vec![7, 1])
+    }
+
+    /// Is this what people mean by `7.2`, `7.2.13` or `7.2.13+deb14-amd64`?
+    pub(crate) fn is_meant_by(&self, wanted: &str) -> bool {
+        let number = self.number();
+        wanted == self.0
+            || number == wanted
+            || number.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Ord for Release {
+    /// One with clean BTF before any other, then the newer one.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |release: &Self| (release.has_clean_btf(), release.version(), release.0.clone());
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Release {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The best release of a flavour that is meant.
+pub(crate) fn best<'a>(
+    releases: impl IntoIterator<Item = &'a Release>,
+    wanted: &str,
+    flavour: Flavour,
+) -> Option<&'a Release> {
+    releases.into_iter().filter(|each| each.flavour() == flavour && each.is_meant_by(wanted)).max()
+}
+
+/// The releases among packages' names, the better ones last.
+pub(crate) fn among(packages: &[String]) -> Vec<Release> {
+    let mut releases: Vec<Release> = packages.iter().filter_map(|name| Release::of_package(name)).collect();
+    releases.sort();
+    releases.dedup();
+    releases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `apt-cache pkgnames linux-image-` prints them.
+    const NAMES: &str = "linux-image-6.18.9+deb13-cloud-amd64
+linux-image-6.18.15+deb13-amd64
+linux-image-6.18.15+deb13-cloud-amd64
+linux-image-6.18.15+deb13-cloud-amd64-dbg
+linux-image-6.18.15+deb13-cloud-amd64-unsigned
+linux-image-6.18.20+deb13-rt-amd64
+linux-image-7.2.12+deb13-amd64
+linux-image-7.2.13+deb14-amd64
+linux-image-7.2.9+deb14-amd64
+linux-image-7.20.1+deb14-amd64
+linux-image-7.3-amd64
+linux-image-amd64";
+
+    fn check(wanted: &str, flavour: Flavour, expected: Option<&str>) {
+        let names: Vec<String> = NAMES.lines().map(str::to_owned).collect();
+        let releases = among(&names);
+        assert_eq!(best(&releases, wanted, flavour).map(Release::name), expected, "{wanted}");
+    }
+
+    #[test]
+    fn the_newest_of_a_series_is_meant() {
+        check("6.18", Flavour::Cloud, Some("6.18.15+deb13-cloud-amd64"));
+        check("6.18", Flavour::Full, Some("6.18.15+deb13-amd64"));
+        check("6.18.9", Flavour::Cloud, Some("6.18.9+deb13-cloud-amd64"));
+        check("6.18.9", Flavour::Full, None);
+        check("6.1", Flavour::Full, None);
+        check("7.20", Flavour::Full, Some("7.20.1+deb14-amd64"));
+        check("7", Flavour::Full, Some("7.20.1+deb14-amd64"));
+        for bad in ["", "x", ".", "7.2.", "6.18.20", "99"] {
+            check(bad, Flavour::Full, None);
+        }
+    }
+
+    #[test]
+    fn clean_btf_is_better_than_broken() {
+        check("7.2", Flavour::Full, Some("7.2.13+deb14-amd64"));
+        check("7.2.12", Flavour::Full, Some("7.2.12+deb13-amd64"));
+        assert!(Release::parse("7.0.13+deb13-amd64").unwrap().has_clean_btf());
+        assert!(!Release::parse("7.2.99+deb13-amd64").unwrap().has_clean_btf());
+        assert!(Release::parse("7.2.99+deb13-amd64") < Release::parse("7.2.1+deb14-amd64"));
+    }
+}

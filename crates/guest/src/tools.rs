@@ -1,0 +1,43 @@
+//! Programs of the host that a guest is made with.
+
+use crate::error::GuestError;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The host's busybox, from which a guest has its first commands.
+///
+/// # Errors
+/// [`GuestError::Missing`] where there is none.
+pub fn busybox() -> Result<PathBuf, GuestError> {
+    let places = ["/bin/busybox", "/usr/bin/busybox", "/usr/sbin/busybox"];
+    let found = places.iter().map(PathBuf::from).find(|path| path.exists());
+    found.ok_or_else(|| {
+        GuestError::Missing("there is no busybox for the guest; install busybox-static".to_owned())
+    })
+}
+
+/// The shared libraries of a program, the loader included; none of one that is linked statically.
+///
+/// # Errors
+/// [`GuestError::Missing`] where a library is not installed, or there is no `ldd`.
+pub fn libraries(program: &Path) -> Result<Vec<PathBuf>, GuestError> {
+    let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();
+    let output = output.map_err(|e| GuestError::Missing(format!("ldd cannot be run: {e}")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if let Some(line) = text.lines().find(|line| line.contains("not found")) {
+        let (program, line) = (program.display(), line.trim());
+        return Err(GuestError::Missing(format!("{program} needs a library that is not installed: {line}")));
+    }
+    let paths = text.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
+    Ok(paths.map(PathBuf::from).collect())
+}
+
+/// What an xz file holds.
+pub(crate) fn unxz(path: &Path) -> Result<Vec<u8>, GuestError> {
+    let output = Command::new(busybox()?).arg("xzcat").arg(path).output();
+    let output = output.map_err(|e| GuestError::Missing(format!("busybox cannot be run: {e}")))?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(GuestError::Input(format!("{}: this is no xz file", path.display()))),
+    }
+}
