@@ -1,0 +1,86 @@
+//! Simulated runs follow host recipes.
+
+mod common;
+
+use common::{spec, two_nodes, workload};
+use keel_abi::scx::ExitKind;
+use keel_lab::{LabError, Outcome, SchedulerSource};
+use keel_recipe::Recipe;
+
+const RECIPE: &str = include_str!("../../../tests/sim/recipe/halved.keel.toml");
+
+fn halved(recipe: &str) -> SchedulerSource {
+    let compiler =
+        keel_bpfc::Compiler::new("../..").include("schedulers/include").include("crates/kernel/btf");
+    let bytes = compiler.compile("tests/sim/recipe/halved.bpf.c").unwrap_or_else(|e| panic!("{e}"));
+    let recipe = Recipe::read("r", recipe).unwrap_or_else(|e| panic!("{e}"));
+    SchedulerSource { name: "halved".into(), bytes: bytes.into(), recipe }
+}
+
+/// The recipe without its programs.
+fn without_programs() -> String {
+    let kept = RECIPE.split("[[run]]").next().unwrap();
+    kept.replace("[set]", "[set]\nwants_setup = false")
+}
+
+fn outcome(recipe: &str, settings: &[(&str, &str)]) -> Result<Outcome, LabError> {
+    let machine = two_nodes();
+    let busy = "{ 'tasks': { 't': { 'instance': 12, 'loop': -1, 'run': 2000, 'sleep': 500 } } }";
+    let workload = workload(busy, &machine);
+    let mut spec = spec(halved(recipe), workload, machine, 50, 1);
+    spec.settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    keel_lab::run(&spec, &mut keel_trace::Fanout::new(), &mut |_| {})
+}
+
+#[test]
+fn variables_maps_and_members_come_from_the_recipe() {
+    let check = |recipe: &str, settings: &[(&str, &str)], kind, message: &str| {
+        let outcome = outcome(recipe, settings).unwrap();
+        assert_eq!((outcome.exit, outcome.message.as_str()), (kind, message), "{recipe}");
+    };
+    let recipe = without_programs();
+    check(&recipe, &[], ExitKind::None, "");
+    let other = recipe.replace("value = 7 }", "value = 6 }");
+    check(&other, &[], ExitKind::ErrorBpf, "8 CPUs, the last of them on node 1, weight 6, argument 0");
+    let smaller = recipe.replace("max_entries = 4", "max_entries = 9");
+    check(&smaller, &[], ExitKind::None, "");
+    let set = [("nr_cpus", "3")];
+    let told = "3 CPUs, the last of them on node 0, weight 7, argument 0";
+    check(&recipe, &set, ExitKind::ErrorBpf, told);
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused_by_name() {
+    let check = |recipe: &str, expected: LabError| assert_eq!(outcome(recipe, &[]).unwrap_err(), expected);
+    let absent = |what: &str| {
+        LabError::Unsupported(format!(
+            "halved: the recipe has {what} run beside the scheduler, which is not simulated"
+        ))
+    };
+    check(RECIPE, absent("the syscall program setup"));
+    check("attach = ['probe']", absent("the traced program probe"));
+    let partly = "[ops]\nflags = ['SCX_OPS_SWITCH_PARTIAL']";
+    check(partly, LabError::Unsupported("halved: SCX_OPS_SWITCH_PARTIAL is not modelled".into()));
+    let bad = |text: &str| LabError::BadInput(text.into());
+    check(
+        "[set]\nnr_cpu = 1",
+        bad("halved: the recipe's set.nr_cpu: the object has no variable nr_cpu; did you mean nr_cpus?"),
+    );
+    check(
+        "[set]\na = 'speeds'",
+        bad(
+            "r, line 2, set.a: a machine has no \"speeds\"; it has cpus, nodes, llcs, cores, smt, page_bytes, cpu_ids, online_cpus, node_of_cpu, llc_of_cpu, core_of_cpu, sibling_of_cpu",
+        ),
+    );
+    check(
+        "[[map]]\nname = 'm'\nmax_entries = 1",
+        bad("halved: the recipe names map m, which the object does not have"),
+    );
+    let entry = |entry: &str| format!("[[map]]\nname = 'weights'\nentries = [{entry}]");
+    check(&entry("{ key = 9, value = 1 }"), bad("halved: map weights does not take the recipe's element"));
+    check(
+        &entry("{ key = 0, value = [1, 2, 3] }"),
+        bad("halved: the recipe's element for map weights does not fit its value of 8 bytes"),
+    );
+    check("counters = ['uei']", bad("halved: the recipe counts uei, which is no integer of it"));
+}
