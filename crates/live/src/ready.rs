@@ -103,4 +103,31 @@ mod tests {
         let nameless = LiveError::Busy("one that comes or goes just now".into());
         check(&[(STATE, "disabling"), BTF, ROOT], Err(nameless));
     }
+
+    /// The types of a kernel whose one kfunc has this name and these parameters.
+    fn types(name: &str, parameters: &str) -> Btf {
+        let root = tempfile::tempdir().unwrap();
+        let source = format!(
+            "struct bpf_prog_aux {{ int id; }};\n\
+             __attribute__((used)) _Bool {name}({parameters}) {{ return 0; }}\n"
+        );
+        std::fs::write(root.path().join("k.bpf.c"), source).unwrap();
+        let object =
+            keel_bpfc::Compiler::new(root.path()).compile("k.bpf.c").unwrap_or_else(|e| panic!("{e}"));
+        Btf::parse(&keel_object::btf_section(&object).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn types_that_show_hidden_arguments_are_broken() {
+        let check = |name: &str, parameters, expected: bool| {
+            let found = broken(&types(name, parameters));
+            assert_eq!(found.as_deref(), expected.then_some(name), "{name}({parameters})");
+        };
+        check("scx_bpf_dsq_insert", "int dsq, const struct bpf_prog_aux *aux", true);
+        check("scx_bpf_now", "struct bpf_prog_aux *aux", true);
+        check("scx_bpf_dsq_insert", "int dsq", false);
+        check("scx_bpf_dsq_insert", "int dsq, void *aux", false);
+        check("scx_bpf_dsq_insert_impl", "int dsq, struct bpf_prog_aux *aux", false);
+        check("bpf_wq_set_callback", "int dsq, struct bpf_prog_aux *aux", false);
+    }
 }
