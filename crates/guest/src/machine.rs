@@ -33,6 +33,10 @@ const LEAST_MIB: u32 = 256;
 /// A terabyte: more is a slip.
 const MOST_MIB: u32 = 1 << 20;
 
+/// What x86-64-v2 asks for, which some distributions compile for. Wider vectors are slow to
+/// emulate, and programs would use them.
+const EMULATED_CPU: &str = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt";
+
 impl Machine {
     /// Refuses machines that cannot be.
     ///
@@ -71,6 +75,9 @@ impl Machine {
             (None, Accel::OneThread) => add("-accel", "tcg,thread=single".into()),
             (None, Accel::Threads) => add("-accel", "tcg,thread=multi".into()),
         }
+        if self.icount_shift.is_some() || accel != Accel::Kvm {
+            add("-cpu", EMULATED_CPU.into());
+        }
         // CPUs of one socket share a cache, and Linux wants no cache across nodes.
         let sockets = if self.cpus.is_multiple_of(self.nodes) { self.nodes } else { self.cpus };
         add("-smp", format!("{},sockets={sockets},cores={},threads=1", self.cpus, self.cpus / sockets));
@@ -105,7 +112,7 @@ mod tests {
         check(
             machine(4, 1, 2048),
             Accel::OneThread,
-            "-accel tcg,thread=single -smp 4,sockets=1,cores=4,threads=1 -m 2048M",
+            "-accel tcg,thread=single -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 4,sockets=1,cores=4,threads=1 -m 2048M",
         );
         check(
             machine(8, 2, 2048),
@@ -117,14 +124,14 @@ mod tests {
         check(
             machine(5, 2, 1001),
             Accel::Threads,
-            "-accel tcg,thread=multi -smp 5,sockets=5,cores=1,threads=1 -m 1001M \
+            "-accel tcg,thread=multi -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 5,sockets=5,cores=1,threads=1 -m 1001M \
              -object memory-backend-ram,id=mem0,size=500M -numa node,nodeid=0,cpus=0-1,memdev=mem0 \
              -object memory-backend-ram,id=mem1,size=501M -numa node,nodeid=1,cpus=2-4,memdev=mem1",
         );
         check(
             Machine { icount_shift: Some(0), ..machine(2, 1, 512) },
             Accel::Kvm,
-            "-icount shift=0,sleep=off -smp 2,sockets=1,cores=2,threads=1 -m 512M",
+            "-icount shift=0,sleep=off -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 2,sockets=1,cores=2,threads=1 -m 512M",
         );
     }
 

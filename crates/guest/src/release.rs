@@ -27,7 +27,7 @@ impl Release {
     }
 
     /// A release's name, where it is one of these flavours' for this processor.
-    pub(crate) fn parse(release: &str) -> Option<Self> {
+    pub fn parse(release: &str) -> Option<Self> {
         let release = Self(release.to_owned());
         let (_, rest) = release.0.split_once('+')?;
         let known = matches!(rest.split_once('-')?.1, "amd64" | "cloud-amd64");
@@ -62,7 +62,7 @@ impl Release {
     }
 
     /// Is this what people mean by `7.2`, `7.2.13` or `7.2.13+deb14-amd64`?
-    pub(crate) fn is_meant_by(&self, wanted: &str) -> bool {
+    pub fn is_meant_by(&self, wanted: &str) -> bool {
         let number = self.number();
         wanted == self.0
             || number == wanted

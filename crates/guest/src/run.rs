@@ -22,6 +22,8 @@ pub struct Guest<'a> {
     pub machine: &'a Machine,
     /// What it runs.
     pub job: &'a Job,
+    /// More of the kernel's arguments.
+    pub append: &'a str,
     /// How long it may take.
     pub limits: Limits,
 }
@@ -114,7 +116,8 @@ impl Guest<'_> {
 
     fn append(&self, outputs: &Outputs<'_>) -> String {
         let level = if outputs.console.is_some() { 7 } else { 4 };
-        format!("console=ttyS0 loglevel={level} panic=-1 oops=panic")
+        // QEMU's CPUs tell one time on all sockets, which Linux would not believe by itself.
+        format!("console=ttyS0 loglevel={level} panic=-1 oops=panic tsc=reliable {}", self.append)
     }
 
     /// The host's files to read, the folder to write.

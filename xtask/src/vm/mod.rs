@@ -2,9 +2,7 @@
 //! under load, detaches; the ones that are wrong on purpose are refused or ended in the words
 //! that `tests/objects/expected-7.2.tsv` holds.
 
-mod apt;
 mod args;
-mod cpio;
 mod expected;
 mod guest;
 mod kernels;
@@ -16,11 +14,13 @@ mod rounds;
 
 use crate::Failure;
 use args::Args;
+use keel_guest::Qemu;
 use objects::BpfObject;
 use outcome::Outcome;
 use std::time::Instant;
 
 /// What stopped the check itself, as opposed to an object that did not hold.
+#[derive(Debug)]
 pub(crate) enum Stop {
     /// Something could not be fetched; the same check may pass another day.
     Unavailable(Failure),
@@ -61,21 +61,22 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 fn check(args: &Args) -> Result<(), Stop> {
     let expected = expected::read()?;
     let objects = objects::compile()?;
-    let mut store = apt::Store::open()?;
-    let tool = store.unpack(&kernels::TOOL)?;
+    let qemu = Qemu::find()?;
+    let store = kernels::store()?;
+    let tool = kernels::tool(&store)?;
     let mut outcomes = Vec::new();
-    for kernel in args.kernels() {
-        let image = kernels::image(&mut store, kernel)?;
-        println!("Linux {}", image.release);
-        std::fs::remove_file(qemu::kept(kernel.version)).ok();
+    for version in args.kernels() {
+        let kernel = kernels::kernel(&store, version)?;
+        println!("Linux {}", kernel.release);
+        std::fs::remove_file(qemu::kept(version)).ok();
         let begun = Instant::now();
         let boot = |objects: &[BpfObject]| {
             let root = root::build(&tool, objects, &expected, args.seconds())?;
-            qemu::boot(kernel.version, &image.vmlinuz, &root, args.limit)
+            qemu::boot(&qemu, version, &kernel, &root, args.limit)
         };
         let found = rounds::find(&objects, boot)?;
         for object in &objects {
-            let outcome = Outcome::of(kernel.version, object, found.get(&object.name), &expected);
+            let outcome = Outcome::of(version, object, found.get(&object.name), &expected);
             println!("  {outcome}");
             outcomes.push(outcome);
         }

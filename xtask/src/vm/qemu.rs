@@ -3,30 +3,32 @@
 //! Its time is counted in instructions and leaps over idleness, so that a busy host makes a run
 //! longer but not different: no watchdog in the guest takes the host's load for a stall.
 
-use crate::Failure;
+use super::Stop;
 use crate::tree::root;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use keel_guest::{Accel, Boot, Kernel, Machine, Next, Qemu, Running, Stream};
+use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
+
+const MACHINE: Machine = Machine { cpus: 8, nodes: 1, memory_mib: 1024, icount_shift: Some(3) };
 
 /// Boots the kernel with this file system and returns what came over the serial line until the
 /// guest ended, or was silent for `limit` and was ended. It is added to `out/vm-NAME.log` too.
-pub(super) fn boot(name: &str, vmlinuz: &Path, root_fs: &[u8], limit: Duration) -> Result<String, Failure> {
+pub(super) fn boot(
+    qemu: &Qemu,
+    name: &str,
+    kernel: &Kernel,
+    root_fs: &[u8],
+    limit: Duration,
+) -> Result<String, Stop> {
     let archive = root().join(".cache/vm/root.cpio");
     std::fs::write(&archive, root_fs).map_err(|e| format!("{}: {e}", archive.display()))?;
-    let mut qemu = Command::new("qemu-system-x86_64");
-    qemu.args(["-icount", "shift=3,sleep=off", "-smp", "8", "-m", "1G"]);
-    qemu.args(["-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio"]);
-    qemu.arg("-kernel").arg(vmlinuz).arg("-initrd").arg(&archive);
+    let vmlinuz = kernel.vmlinuz();
     // Only what is fatal may come between the script's own lines.
-    qemu.args(["-append", "console=ttyS0 loglevel=1 panic=-1"]);
-    qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = qemu
-        .spawn()
-        .map_err(|e| format!("qemu-system-x86_64 cannot be run ({e}); install qemu-system-x86"))?;
-    let log = follow(child, limit)?;
+    let append = "console=ttyS0 loglevel=1 panic=-1";
+    let boot = Boot { vmlinuz: &vmlinuz, initramfs: &archive, append };
+    let running = Running::start(qemu.command(&MACHINE, Accel::OneThread, boot), Vec::new())?;
+    let log = follow(running, limit)?;
     keep(name, &log)?;
     Ok(log)
 }
@@ -42,46 +44,31 @@ pub(super) fn kept(name: &str) -> PathBuf {
     root().join(format!("out/vm-{name}.log"))
 }
 
-fn keep(name: &str, log: &str) -> Result<(), Failure> {
+fn keep(name: &str, log: &str) -> Result<(), Stop> {
     let path = kept(name);
     std::fs::create_dir_all(root().join("out")).ok();
     let file = std::fs::File::options().create(true).append(true).open(&path);
-    file.and_then(|mut file| file.write_all(log.as_bytes())).map_err(|e| format!("{}: {e}", path.display()))
+    file.and_then(|mut file| file.write_all(log.as_bytes()))
+        .map_err(|e| Stop::Failed(format!("{}: {e}", path.display())))
 }
 
 /// Everything the guest says.
-fn follow(mut child: Child, limit: Duration) -> Result<String, Failure> {
-    let stdout = child.stdout.take().expect("piped");
-    let mut stderr = child.stderr.take().expect("piped");
-    let (sender, said) = mpsc::channel();
-    std::thread::spawn(move || pass_on(stdout, &sender));
-    let complaints = std::thread::spawn(move || {
-        let mut text = String::new();
-        stderr.read_to_string(&mut text).map(|_| text)
-    });
-    let mut log = Vec::new();
+fn follow(mut running: Running, limit: Duration) -> Result<String, Stop> {
+    let (mut log, mut complaints) = (Vec::new(), Vec::new());
     let silent = loop {
-        match said.recv_timeout(limit) {
-            Ok(bytes) => log.extend(bytes),
-            Err(end) => break end == RecvTimeoutError::Timeout,
+        match running.next(limit) {
+            Next::Said(Stream::Emulator, bytes) => complaints.extend(bytes),
+            Next::Said(_, bytes) => log.extend(bytes),
+            Next::Silence => break true,
+            Next::Ended => break false,
         }
     };
     if silent {
-        child.kill().ok();
+        running.kill();
     }
-    let status = child.wait().map_err(|e| format!("qemu is lost: {e}"))?;
-    let complaints = complaints.join().expect("no panic in a read").unwrap_or_default();
+    let status = running.wait()?;
     match silent || status.success() {
         true => Ok(String::from_utf8_lossy(&log).into_owned()),
-        false => Err(format!("qemu failed: {}", complaints.trim())),
-    }
-}
-
-fn pass_on(mut stdout: ChildStdout, to: &Sender<Vec<u8>>) {
-    let mut buffer = [0; 4096];
-    while let Ok(len @ 1..) = stdout.read(&mut buffer) {
-        if to.send(buffer[..len].to_vec()).is_err() {
-            return;
-        }
+        false => Err(Stop::Failed(format!("qemu failed: {}", String::from_utf8_lossy(&complaints).trim()))),
     }
 }

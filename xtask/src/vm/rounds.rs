@@ -4,10 +4,10 @@
 //! It is booted anew for the objects that are left. Where one object's turn ends so three times
 //! running, that is the object's fault, and its turn is over.
 
+use super::Stop;
 use super::guest::{self, Found};
 use super::objects::BpfObject;
 use super::qemu::last_words;
-use crate::Failure;
 use std::collections::BTreeMap;
 
 /// Turns of an object that may end with the guest's end.
@@ -17,8 +17,8 @@ const TURNS: u32 = 3;
 /// objects one after the other in one guest and returns what it said.
 pub(super) fn find(
     objects: &[BpfObject],
-    boot: impl Fn(&[BpfObject]) -> Result<String, Failure>,
-) -> Result<BTreeMap<String, Found>, Failure> {
+    boot: impl Fn(&[BpfObject]) -> Result<String, Stop>,
+) -> Result<BTreeMap<String, Found>, Stop> {
     let mut found = BTreeMap::new();
     let mut left = objects;
     let mut turns = 0;
@@ -33,7 +33,10 @@ pub(super) fn find(
         println!("  the guest ended at {}; it last said: {}", at.name, last_words(&log));
         if turns == TURNS {
             if !log.contains(guest::BEGUN) {
-                return Err(format!("the guest does not come up; it last said: {}", last_words(&log)));
+                return Err(Stop::Failed(format!(
+                    "the guest does not come up; it last said: {}",
+                    last_words(&log)
+                )));
             }
             left = &left[1..];
             turns = 0;
