@@ -188,6 +188,7 @@ impl Figures {
                 }
             }
             row.state = State::Running;
+            row.sums.first_run.get_or_insert(at);
             let moved = row.last_cpu.is_some_and(|last| last != cpu);
             row.sums.migrations += u64::from(moved);
             self.sums.migrations += u64::from(moved);

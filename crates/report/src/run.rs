@@ -70,6 +70,8 @@ pub struct TaskReport {
     pub name: String,
     /// Its pid.
     pub pid: u32,
+    /// When it first came to a CPU; null where it never did.
+    pub first_run_ns: Option<u64>,
     /// Time on CPUs.
     pub cpu_ns: u64,
     /// Time runnable but not running.
@@ -254,6 +256,7 @@ fn task(of: &TaskFigures) -> TaskReport {
     TaskReport {
         name: of.name.clone(),
         pid: of.pid.0,
+        first_run_ns: of.first_run.map(|at| at.as_ns()),
         cpu_ns: of.cpu.as_ns(),
         wait_ns: of.wait.as_ns(),
         switches: of.switches,

@@ -14,6 +14,8 @@ pub struct TaskFigures {
     pub pid: Pid,
     /// Its name: a stranger's text.
     pub name: String,
+    /// When it first came to a CPU, as far as the stream tells.
+    pub first_run: Option<Instant>,
     /// Time on CPUs.
     pub cpu: Span,
     /// Time runnable but not running.

@@ -29,6 +29,7 @@ fn task(n: u32, name: &str) -> TaskFigures {
         task: TaskId(n),
         pid: Pid(1000 + n),
         name: name.into(),
+        first_run: Some(Instant::from_ns(u64::from(n))),
         cpu: Span::from_ms(u64::from(900 - n)),
         wait: Span::from_us(1500),
         switches: 12_345,
