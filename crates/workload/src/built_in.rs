@@ -1,10 +1,11 @@
 //! The workload files that come along, from `workloads/`.
 
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 5] = [
     ("hogs", include_str!("../../../workloads/hogs.json")),
     ("interactive", include_str!("../../../workloads/interactive.json")),
     ("mix-64", include_str!("../../../workloads/mix-64.json")),
     ("pingpong", include_str!("../../../workloads/pingpong.json")),
+    ("typist", include_str!("../../../workloads/typist.json")),
 ];
 
 /// The text of a built-in workload file, by its name with or without `.json`.

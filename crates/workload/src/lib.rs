@@ -1,8 +1,9 @@
 //! Workloads: what the simulated tasks do.
 //!
-//! [`parse`] reads rt-app's JSON, [`mix`] makes run-and-sleep tasks of a given load, and
-//! [`program`] makes published benchmarks, and [`built_in`] holds the files of `workloads/`. Each gives a [`Workload`]: data, which the kernel
-//! room executes. The language as supported is described in `docs/workloads.md`.
+//! [`parse`] reads rt-app's JSON, [`generated`] makes what a name such as `mix:1000:80` or `chat:10:20:100`
+//! asks for, and [`built_in`] holds the files of `workloads/`. Each gives a [`Workload`]: data, which the
+//! kernel room executes; [`join`] makes several one. The language as supported is described in
+//! `docs/workloads.md`.
 //!
 //! Pure functions: no file, clock or environment is touched, and whatever a stranger's file
 //! holds, reading it ends in time and memory proportional to its length.
@@ -15,7 +16,9 @@ mod endless;
 mod error;
 mod event;
 mod extension;
+mod generators;
 mod global;
+mod join;
 mod json;
 mod keys;
 mod mix;
@@ -32,6 +35,8 @@ mod timers;
 pub use built_in::{built_in, built_in_names};
 pub use compile::{MAX_INSTANCES, MAX_STEPS, MAX_STEPS_PER_TASK, parse};
 pub use error::{Warning, WorkloadError};
+pub use generators::{generated, generators};
+pub use join::{MAX_PARTS, join, parts};
 pub use keel_abi::task::Workload;
 pub use mix::mix;
 pub use programs::{program, programs};

@@ -1,0 +1,125 @@
+//! Workloads that are made to measure: what their names mean, `mix:1000:80`, `hogs:1000`, `chat:10:20:100`.
+//!
+//! A name is a word with numbers after it, each behind a colon. A word without numbers may be a file's name.
+
+use crate::compile::MAX_INSTANCES;
+use crate::mix::mix;
+use crate::programs::{program, programs};
+use keel_abi::Span;
+use keel_abi::task::{Amount, Step, TaskSpec, Workload};
+
+/// The mix that fits any machine: tasks a CPU, percent of the machine that they want, percent of jitter.
+const FITTING: (u32, u32, u8) = (4, 90, 20);
+/// The most of the machine that a mix may want, in percent.
+const MAX_LOAD: u32 = 10_000;
+
+/// How a generator is asked for, an example, and one line on it.
+type Entry = (&'static str, &'static str, &'static str);
+
+const FIT: Entry = ("mix", "mix", "four threads a CPU that run and sleep, 90 % of any machine");
+const MIX: Entry =
+    ("mix:TASKS:LOAD[:JITTER]", "mix:1000:80:40", "run and sleep by turns; LOAD and JITTER are in percent");
+const HOGS: Entry = ("hogs:TASKS[:NICE]", "hogs:1000", "so many threads that only compute");
+
+/// Each generator: how it is asked for, an example, and one line on it.
+pub fn generators() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    [FIT, MIX, HOGS].into_iter().chain(programs())
+}
+
+/// The workload that a generator's name asks for, on a machine with so many CPUs; `None` where it is no
+/// generator's name. The error is how to ask for it.
+pub fn generated(name: &str, cpus: u32) -> Option<Result<Workload, String>> {
+    if name == FIT.0 {
+        let (tasks, load, jitter) = FITTING;
+        return Some(Ok(mix(tasks * cpus, cpus, load, jitter)));
+    }
+    let made = |entry: Entry, made: Option<Workload>| {
+        made.ok_or_else(|| format!("'{name}': write {}, as in {}", entry.0, entry.1))
+    };
+    if let Some(numbers) = name.strip_prefix("mix:") {
+        return Some(made(MIX, mix_of(numbers, cpus)));
+    }
+    if let Some(numbers) = name.strip_prefix("hogs:") {
+        let hogs = hogs_of(numbers).map(|hogs| Workload { name: name.to_owned(), ..hogs });
+        return Some(made(HOGS, hogs));
+    }
+    program(name)
+}
+
+fn mix_of(numbers: &str, cpus: u32) -> Option<Workload> {
+    let (tasks, load, jitter) = match *all::<u32>(numbers)? {
+        [tasks, load] => (tasks, load, 0),
+        [tasks, load, jitter] => (tasks, load, jitter),
+        _ => return None,
+    };
+    let jitter = u8::try_from(jitter).ok().filter(|&percent| percent <= 100)?;
+    let good = (1..=MAX_INSTANCES).contains(&tasks) && (1..=MAX_LOAD).contains(&load);
+    good.then(|| mix(tasks, cpus, load, jitter))
+}
+
+/// Threads that compute without end, 10 ms to a loop, as those of `workloads/hogs.json` do.
+fn hogs_of(numbers: &str) -> Option<Workload> {
+    let (tasks, nice) = match *all::<i64>(numbers)? {
+        [tasks] => (tasks, 0),
+        [tasks, nice] => (tasks, nice),
+        _ => return None,
+    };
+    let instances = u32::try_from(tasks).ok().filter(|tasks| (1..=MAX_INSTANCES).contains(tasks))?;
+    let nice = i8::try_from(nice).ok().filter(|nice| (-20..=19).contains(nice))?;
+    let steps = vec![
+        Step::Run(Amount::fixed(Span::from_ms(10))),
+        Step::Count,
+        Step::Loop { to: 0, times: None, slot: 0 },
+    ];
+    let hog = TaskSpec { name: "hog".to_owned(), instances, nice, steps, ..TaskSpec::default() };
+    Some(Workload { tasks: vec![hog], unit: "loops".to_owned(), ..Workload::default() })
+}
+
+fn all<T: std::str::FromStr>(numbers: &str) -> Option<Vec<T>> {
+    numbers.split(':').map(|number| number.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_is_made_and_wrong_numbers_are_told() {
+        for (form, example, about) in generators() {
+            let made = generated(example, 4).unwrap_or_else(|| panic!("{example}")).unwrap();
+            assert!(!made.unit.is_empty() && !about.is_empty(), "{form}");
+        }
+        let check = |name, expected: Option<&str>| {
+            assert_eq!(generated(name, 4).map(|made| made.err().unwrap_or_default()).as_deref(), expected);
+        };
+        check("hogs", None);
+        check("mix-64", None);
+        check("mix:16:125", Some(""));
+        check("hogs:3:19", Some(""));
+        check("hogs:0", Some("'hogs:0': write hogs:TASKS[:NICE], as in hogs:1000"));
+        check("mix:16", Some("'mix:16': write mix:TASKS:LOAD[:JITTER], as in mix:1000:80:40"));
+        for bad in [
+            "mix:",
+            "mix:0:80",
+            "mix:16:80:101",
+            "mix:x:80",
+            "mix:1:2:3:4",
+            "mix:9999999999:80",
+            "mix:1:-1",
+            "hogs:",
+            "hogs:1:20",
+            "hogs:-1",
+            "hogs:1:2:3",
+            "hogs:1000001",
+            "yields:0",
+        ] {
+            assert!(generated(bad, 4).is_some_and(|made| made.is_err()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn hogs_have_the_nice_value_that_was_asked_for() {
+        let hogs = generated("hogs:7:-5", 4).unwrap().unwrap();
+        assert_eq!((hogs.tasks[0].instances, hogs.tasks[0].nice, hogs.name.as_str()), (7, -5, "hogs:7:-5"));
+    }
+}

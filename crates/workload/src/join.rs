@@ -1,0 +1,199 @@
+//! Several workloads as one: the tasks of all run together on one machine, and share nothing.
+//!
+//! What is numbered (tasks, mutexes, channels and the rest) is numbered on, each part's after those of the
+//! parts before it. Names that an earlier part has are told apart by the part's number: `hog#2`.
+
+use crate::compile::{MAX_INSTANCES, MAX_STEPS};
+use keel_abi::task::{ObjectId, Step, TaskSpec, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most parts that a name such as `chat:10:20:100+hogs` may have.
+pub const MAX_PARTS: usize = 16;
+/// Between the parts of a name.
+const JOINT: char = '+';
+/// What the kernel keeps of a task's name, in bytes: `TASK_COMM_LEN` less its end.
+const NAME_BYTES: usize = 15;
+
+/// The parts of a name such as `interactive+chat:10:20:100`: just the name where there is but one.
+///
+/// A file wins over the sign in its name: of the pieces between the signs, as many as `is_file` says are one
+/// file's name are one part. The error is a sentence on a part that is empty, or on too many.
+pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, String> {
+    let mut parts = Vec::new();
+    let mut rest = Some(name);
+    while let Some(text) = rest {
+        if parts.len() == MAX_PARTS {
+            return Err(format!("more than {MAX_PARTS} workloads are joined by '{JOINT}'"));
+        }
+        let end = part_end(text, &is_file);
+        if end == 0 && name.contains(JOINT) {
+            return Err(format!("part {} of the joined workloads is empty; write A+B", parts.len() + 1));
+        }
+        parts.push(&text[..end]);
+        rest = text.get(end + JOINT.len_utf8()..);
+    }
+    Ok(parts)
+}
+
+/// Where the first part of a text ends.
+fn part_end(text: &str, is_file: &impl Fn(&str) -> bool) -> usize {
+    let joints: Vec<usize> = text.match_indices(JOINT).map(|(at, _)| at).take(MAX_PARTS).collect();
+    let Some(&first) = joints.first() else { return text.len() };
+    let ends = std::iter::once(text.len()).chain(joints.into_iter().rev());
+    ends.filter(|&end| end > first).find(|&end| is_file(&text[..end])).unwrap_or(first)
+}
+
+/// Joins workloads, at least one.
+///
+/// All count together where they count in the same unit; else the first part alone counts, in its own. The
+/// run is as long as the longest part asks for. The error says that there is too much of something.
+pub fn join(parts: Vec<Workload>) -> Result<Workload, String> {
+    let same_unit = parts.iter().all(|part| part.unit == parts[0].unit);
+    let own_timers = parts.iter().map(|part| part.timers).max().unwrap_or(0);
+    let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
+    let mut joined = Joined { own_timers, ..Joined::default() };
+    for (at, mut part) in parts.into_iter().enumerate() {
+        if at > 0 && !same_unit {
+            part.tasks.iter_mut().for_each(|task| task.steps = without_counts(&task.steps));
+        }
+        joined.add(part, at + 1)?;
+    }
+    Ok(Workload { name: names.join("+"), timers: own_timers, ..joined.whole })
+}
+
+/// What has been joined so far.
+#[derive(Default)]
+struct Joined {
+    whole: Workload,
+    names: BTreeSet<String>,
+    processes: u32,
+    instances: u64,
+    steps: usize,
+    own_timers: u32,
+    shared_timers: u32,
+}
+
+impl Joined {
+    /// Adds a part: the `number`th, from 1.
+    fn add(&mut self, mut part: Workload, number: usize) -> Result<(), String> {
+        self.bound(&part)?;
+        self.tell_apart(&mut part.tasks, number);
+        let mut processes = BTreeMap::new();
+        for task in &mut part.tasks {
+            let next = self.processes + processes.len() as u32;
+            task.process = *processes.entry(task.process).or_insert(next);
+        }
+        self.processes += processes.len() as u32;
+        let mut shared = 0;
+        for step in part.tasks.iter_mut().flat_map(|task| &mut task.steps) {
+            self.renumber(step, part.timers, &mut shared);
+        }
+        self.shared_timers += shared;
+        let whole = &mut self.whole;
+        if number == 1 {
+            whole.unit = part.unit;
+        }
+        whole.tasks.extend(part.tasks);
+        whole.barriers.extend(part.barriers);
+        whole.channels.extend(part.channels);
+        whole.mutexes += part.mutexes;
+        whole.conditions += part.conditions;
+        whole.suspensions += part.suspensions;
+        whole.duration = whole.duration.max(part.duration);
+        Ok(())
+    }
+
+    fn bound(&mut self, part: &Workload) -> Result<(), String> {
+        self.instances += part.tasks.iter().map(|task| u64::from(task.instances)).sum::<u64>();
+        self.steps += part.tasks.iter().map(|task| task.steps.len()).sum::<usize>();
+        if self.instances > u64::from(MAX_INSTANCES) {
+            return Err(format!("together they have more than {MAX_INSTANCES} instances"));
+        }
+        match self.steps > MAX_STEPS {
+            true => Err(format!("together they have more than {MAX_STEPS} steps")),
+            false => Ok(()),
+        }
+    }
+
+    /// Renames those of a part's tasks whose names an earlier part has.
+    fn tell_apart(&mut self, tasks: &mut [TaskSpec], number: usize) {
+        let own: BTreeSet<String> = tasks.iter().map(|task| cut(&task.name, NAME_BYTES).to_owned()).collect();
+        let free = |name: &String| !self.names.contains(name) && !own.contains(name);
+        let new: BTreeMap<&String, String> = own
+            .iter()
+            .filter(|name| self.names.contains(*name))
+            .filter_map(|name| Some((name, (number..).map(|n| numbered(name, n)).find(free)?)))
+            .collect();
+        for task in tasks {
+            if let Some(name) = new.get(&cut(&task.name, NAME_BYTES).to_owned()) {
+                task.name.clone_from(name);
+            }
+        }
+        let new: Vec<String> = new.into_values().collect();
+        self.names.extend(own.into_iter().chain(new));
+    }
+
+    /// Lets a step of a part with so many own timers mean what is the part's.
+    fn renumber(&self, step: &mut Step, own_timers: u32, shared: &mut u32) {
+        let whole = &self.whole;
+        let on = |id: &mut ObjectId, by: u32| id.0 += by;
+        match step {
+            Step::Lock(id) | Step::Unlock(id) => on(id, whole.mutexes),
+            Step::Wait { condition, mutex } | Step::Sync { condition, mutex } => {
+                on(condition, whole.conditions);
+                on(mutex, whole.mutexes);
+            }
+            Step::Signal(id) | Step::Broadcast(id) => on(id, whole.conditions),
+            Step::Barrier(id) => on(id, whole.barriers.len() as u32),
+            Step::Suspend(id) | Step::Resume(id) => on(id, whole.suspensions),
+            Step::Fork(spec) | Step::Spawn(spec) => *spec += whole.tasks.len() as u32,
+            Step::Send { channel, .. } | Step::Receive { channel, .. } => {
+                on(channel, whole.channels.len() as u32);
+            }
+            Step::Timer { timer, .. } if timer.0 >= own_timers => {
+                let nth = timer.0 - own_timers;
+                *shared = (*shared).max(nth + 1);
+                *timer = ObjectId(self.own_timers + self.shared_timers + nth);
+            }
+            Step::Timer { .. }
+            | Step::Run(_)
+            | Step::RunFor(_)
+            | Step::Sleep(_)
+            | Step::Yield
+            | Step::Exec => {}
+            Step::WaitChild | Step::Write(_) | Step::Touch(_) | Step::Syscall | Step::Nice(_) => {}
+            Step::Affinity(_) | Step::Loop { .. } | Step::Count => {}
+        }
+    }
+}
+
+/// The same steps, none of which counts.
+fn without_counts(steps: &[Step]) -> Vec<Step> {
+    let mut dropped_before = Vec::with_capacity(steps.len());
+    let mut dropped = 0;
+    for step in steps {
+        dropped_before.push(dropped);
+        dropped += u32::from(*step == Step::Count);
+    }
+    let kept = steps.iter().filter(|step| **step != Step::Count).cloned();
+    kept.map(|step| match step {
+        Step::Loop { to, times, slot } => Step::Loop { to: to - dropped_before[to as usize], times, slot },
+        other => other,
+    })
+    .collect()
+}
+
+/// A name that ends in a number, no longer than the kernel keeps.
+fn numbered(name: &str, number: usize) -> String {
+    let number = format!("#{number}");
+    format!("{}{number}", cut(name, NAME_BYTES - number.len().min(NAME_BYTES)))
+}
+
+/// So many bytes of a name at most, in whole characters.
+fn cut(name: &str, bytes: usize) -> &str {
+    &name[..name.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+#[path = "join_tests.rs"]
+mod tests;
