@@ -1,5 +1,5 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
-//! real kernels of `vm`.
+//! real kernels of `vm` and `twin`.
 //!
 //! Never part of what users run, and no room may depend on it.
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ mod ci;
 mod demo;
 mod tally;
 mod tree;
+mod twin;
 mod vm;
 
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         "fmt" => cargo::run(&["fmt", "--all"]),
         "bench" => bench::run(rest),
         "vm" => vm::run(rest),
+        "twin" => twin::run(rest),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),
     };
     match done {

@@ -1,0 +1,107 @@
+//! The arguments of `./x twin`.
+
+use super::{SCENARIOS, SCHEDULERS};
+use crate::Failure;
+use crate::tree::root;
+
+pub(super) const HELP: &str = "\
+usage: ./x twin [--quick] [--keep] [--kernel V] [SCENARIO...]
+
+Runs each workload of tests/twin on the simulated kernel and, recorded, on a real one under QEMU, and
+prints the figures of both side by side. Recordings and the table are left in out/twin.
+
+  --quick     one workload under one scheduler, recorded once
+  --keep      judge the recordings of last time
+  --kernel V  the real kernel, as keel vm has it [default: 7.2]
+";
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Args {
+    pub(super) scenarios: Vec<String>,
+    pub(super) schedulers: Vec<String>,
+    /// Real runs of each.
+    pub(super) runs: u32,
+    pub(super) keep: bool,
+    pub(super) kernel: String,
+}
+
+impl Args {
+    /// `None` where help is asked for.
+    pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
+        let known = scenarios()?;
+        let mut parsed = Self {
+            scenarios: Vec::new(),
+            schedulers: SCHEDULERS.iter().map(|&s| s.to_owned()).collect(),
+            runs: 2,
+            keep: false,
+            kernel: "7.2".to_owned(),
+        };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--keep" => parsed.keep = true,
+                "--quick" => {
+                    parsed.scenarios = vec!["nice".to_owned()];
+                    parsed.schedulers = vec!["o1".to_owned()];
+                    parsed.runs = 1;
+                }
+                "--kernel" => {
+                    parsed.kernel =
+                        args.next().cloned().ok_or("--kernel needs a version, as in --kernel 7.2")?;
+                }
+                name if known.iter().any(|scenario| scenario == name) => {
+                    parsed.scenarios.push(name.to_owned())
+                }
+                other => {
+                    return Err(format!(
+                        "there is no workload '{other}' in {SCENARIOS}; there are {}",
+                        known.join(", ")
+                    ));
+                }
+            }
+        }
+        if parsed.scenarios.is_empty() {
+            parsed.scenarios = known;
+        }
+        Ok(Some(parsed))
+    }
+}
+
+/// The workloads that there are, by name.
+fn scenarios() -> Result<Vec<String>, Failure> {
+    let folder = root().join(SCENARIOS);
+    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<_> = names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect();
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Option<Args>, Failure> {
+        Args::parse(&args.iter().map(|&arg| arg.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn workloads_are_chosen_by_name() {
+        let all = parse(&[]).unwrap().unwrap();
+        assert_eq!((all.scenarios.len(), all.schedulers.len(), all.runs), (10, 3, 2));
+        let one = parse(&["--quick", "--kernel", "7.0"]).unwrap().unwrap();
+        assert_eq!(
+            (one.scenarios, one.schedulers, one.kernel),
+            (vec!["nice".into()], vec!["o1".into()], "7.0".into())
+        );
+        assert_eq!(parse(&["--help"]), Ok(None));
+        let told = parse(&["churns"]).unwrap_err();
+        assert!(
+            told.starts_with("there is no workload 'churns' in tests/twin; there are alone, churn,"),
+            "{told}"
+        );
+        assert!(parse(&["--kernel"]).is_err());
+    }
+}

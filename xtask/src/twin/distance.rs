@@ -1,0 +1,71 @@
+//! How far two runs lie apart.
+
+use super::figures::{COUNTS, Figures, Name};
+
+/// CPU shares may differ by so much.
+const SHARE: f64 = 0.05;
+/// Counts may differ by this part of the greater.
+const COUNT: f64 = 0.15;
+
+/// Two runs of one workload, held against each other.
+pub(super) struct Distance {
+    /// The mean of all differences, each in units of what is allowed.
+    pub(super) mean: f64,
+    /// What differs by more than is allowed: the name, the figure.
+    pub(super) beyond: Vec<(String, &'static str)>,
+}
+
+impl Distance {
+    /// From one run to another.
+    pub(super) fn between(a: &Figures, b: &Figures) -> Self {
+        let mut beyond = Vec::new();
+        let mut differences = Vec::new();
+        for (name, of_a) in &a.names {
+            for (figure, difference) in differences_of(of_a, &b.names[name]) {
+                differences.push(difference);
+                if difference > 1.0 {
+                    beyond.push((name.clone(), figure));
+                }
+            }
+        }
+        Self { mean: differences.iter().sum::<f64>() / differences.len().max(1) as f64, beyond }
+    }
+
+    /// Nothing differs by more than is allowed.
+    pub(super) fn holds(&self) -> bool {
+        self.beyond.is_empty()
+    }
+}
+
+/// Each figure's difference, in units of what is allowed.
+fn differences_of(a: &Name, b: &Name) -> impl Iterator<Item = (&'static str, f64)> {
+    let counts = [0, 1, 2].map(|at| {
+        let (x, y) = (a.counts[at], b.counts[at]);
+        (COUNTS[at], (x - y).abs() / x.max(y).max(1.0) / COUNT)
+    });
+    std::iter::once(("share", (a.share - b.share).abs() / SHARE)).chain(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(share: f64, counts: [f64; 3]) -> Figures {
+        let name = Name { tasks: 1, share, counts, ..Name::default() };
+        Figures { names: [("a".to_owned(), name)].into(), wasted_s: 0.0 }
+    }
+
+    #[test]
+    fn what_differs_by_more_than_is_allowed_is_named() {
+        let check = |share, counts, expected: &[&str]| {
+            let distance = Distance::between(&figures(0.5, [100.0, 10.0, 0.0]), &figures(share, counts));
+            assert_eq!(distance.beyond.iter().map(|(_, figure)| *figure).collect::<Vec<_>>(), expected);
+            assert_eq!(distance.holds(), expected.is_empty());
+        };
+        check(0.5, [100.0, 10.0, 0.0], &[]);
+        check(0.549, [114.0, 9.0, 0.0], &[]);
+        check(0.56, [119.0, 8.0, 0.0], &["share", "switches", "preemptions"]);
+        check(0.5, [100.0, 10.0, 1.0], &["migrations"]);
+        assert_eq!(Distance::between(&figures(0.5, [0.0; 3]), &figures(0.25, [0.0; 3])).mean, 1.25);
+    }
+}

@@ -1,0 +1,113 @@
+//! The figures of one run, by the names that the workload gives, as `keel check --json` tells them.
+
+use super::scenario_file;
+use crate::tree::root;
+use crate::{Failure, cargo};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// A run's figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Figures {
+    /// By name.
+    pub(super) names: BTreeMap<String, Name>,
+    /// Core-seconds idle while a task waited.
+    pub(super) wasted_s: f64,
+}
+
+/// What the tasks of one name did, in the time that the workload lasted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Name {
+    /// How many there were.
+    pub(super) tasks: u32,
+    /// What each had of a CPU, on average: 0 to 1.
+    pub(super) share: f64,
+    /// Switches, preemptions and migrations of all.
+    pub(super) counts: [f64; 3],
+    /// Wakeup to running, in milliseconds: half, and 99 of a hundred, were shorter.
+    pub(super) delay_ms: [f64; 2],
+    /// Its place in the order of first runs, from 0.
+    pub(super) rank: usize,
+}
+
+/// What [`Name::counts`] counts.
+pub(super) const COUNTS: [&str; 3] = ["switches", "preemptions", "migrations"];
+
+impl Figures {
+    /// The figures of a trace, for the names of a workload.
+    pub(super) fn of(trace: &Path, scenario: &str) -> Result<Self, Failure> {
+        let output = Command::new(cargo::built("keel")?)
+            .args(["check", "--json"])
+            .arg(trace)
+            .current_dir(root())
+            .output()
+            .map_err(|e| format!("keel cannot be run: {e}"))?;
+        if !output.status.success() {
+            return Err(format!("{}: {}", trace.display(), String::from_utf8_lossy(&output.stderr).trim()));
+        }
+        let told = |e| format!("{}: keel check's JSON: {e}", trace.display());
+        let judged: Value = serde_json::from_slice(&output.stdout).map_err(told)?;
+        let workload = std::fs::read(root().join(scenario_file(scenario)));
+        let workload = workload.map_err(|e| format!("{scenario}: {e}"))?;
+        let workload: Value = serde_json::from_slice(&workload).map_err(|e| format!("{scenario}: {e}"))?;
+        read(&judged, &workload).ok_or_else(|| format!("{}: a task of {scenario} never ran", trace.display()))
+    }
+}
+
+/// `None` where a name is missing.
+fn read(judged: &Value, workload: &Value) -> Option<Figures> {
+    let lasted_ns = workload["global"]["duration"].as_f64()? * 1e9;
+    let mut first = Vec::new();
+    let mut names = BTreeMap::new();
+    for name in workload["tasks"].as_object()?.keys() {
+        let tasks: Vec<&Value> =
+            judged["tasks"].as_array()?.iter().filter(|task| task["name"] == name.as_str()).collect();
+        let sum = |field: &str| tasks.iter().filter_map(|task| task[field].as_f64()).sum::<f64>();
+        let delay = judged["names"].as_array()?.iter().find(|of| of["name"] == name.as_str());
+        let delay_ms = ["p50", "p99"]
+            .map(|q| delay.map_or(0.0, |d| d["wakeup_delay_ns"][q].as_f64().unwrap_or(0.0) / 1e6));
+        first.push((tasks.iter().filter_map(|task| task["first_run_ns"].as_u64()).min()?, name));
+        names.insert(
+            name.clone(),
+            Name {
+                tasks: tasks.len() as u32,
+                share: sum("cpu_ns") / lasted_ns / tasks.len() as f64,
+                counts: COUNTS.map(sum),
+                delay_ms,
+                rank: 0,
+            },
+        );
+    }
+    first.sort();
+    for (rank, (_, name)) in first.into_iter().enumerate() {
+        names.get_mut(name)?.rank = rank;
+    }
+    Some(Figures { names, wasted_s: judged["wasted_core_ns"].as_f64()? / 1e9 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tasks_of_a_name_are_summed_and_strangers_left_out() {
+        let task = |name: &str, first_run_ns: u64, cpu_ns: u64| {
+            json!({"name": name, "first_run_ns": first_run_ns, "cpu_ns": cpu_ns,
+                   "switches": 3, "preemptions": 1, "migrations": 2})
+        };
+        let delay = json!({"name": "b", "wakeup_delay_ns": {"p50": 2e6, "p99": 5e6}});
+        let judged = json!({
+            "tasks": [task("a", 9, 1_000_000_000), task("b", 7, 500_000_000), task("b", 5, 700_000_000), task("c", 1, 1)],
+            "names": [delay], "wasted_core_ns": 250_000_000,
+        });
+        let workload = json!({"tasks": {"a": {}, "b": {}}, "global": {"duration": 2}});
+        let figures = read(&judged, &workload).unwrap();
+        let b = Name { tasks: 2, share: 0.3, counts: [6.0, 2.0, 4.0], delay_ms: [2.0, 5.0], rank: 0 };
+        assert_eq!((figures.wasted_s, &figures.names["b"]), (0.25, &b));
+        assert_eq!((figures.names.len(), figures.names["a"].share, figures.names["a"].rank), (2, 0.5, 1));
+        assert_eq!(read(&judged, &json!({"tasks": {"z": {}}, "global": {"duration": 2}})), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! `./x twin`: the same workloads on the simulated kernel and on a real one, the same figures of
+//! both side by side.
+//!
+//! A real run is a recording of rt-app in a guest, a simulated one a trace of `keel sim`; `keel check`
+//! judges both. Each scheduler's simulated run is held against the first of two real ones, the two real ones
+//! against each other, and against the other schedulers' real runs.
+
+mod args;
+mod distance;
+mod figures;
+mod real;
+mod simulated;
+mod table;
+
+use crate::tree::root;
+use crate::{Failure, cargo};
+use args::Args;
+use distance::Distance;
+use figures::Figures;
+use std::path::PathBuf;
+
+/// Where recordings and tables are left, from the root.
+const OUT: &str = "out/twin";
+/// Where the workloads are, from the root.
+const SCENARIOS: &str = "tests/twin";
+/// The schedulers that are compared.
+const SCHEDULERS: &[&str] = &["fifo", "goodness", "o1"];
+
+/// A workload and a scheduler, with what was found.
+struct Pair {
+    scenario: String,
+    scheduler: String,
+    simulated: Figures,
+    /// One for each real run.
+    real: Vec<Figures>,
+}
+
+/// Runs what `args` ask for.
+///
+/// # Errors
+/// Where a run could not be made, or the two kernels differ by more than is held.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let Some(args) = Args::parse(args)? else {
+        print!("{}", args::HELP);
+        return Ok(());
+    };
+    cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    let out = root().join(OUT);
+    std::fs::create_dir_all(&out).map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+    if !args.keep {
+        real::record(&args)?;
+    }
+    let mut pairs = Vec::new();
+    for scenario in &args.scenarios {
+        for scheduler in &args.schedulers {
+            pairs.push(pair(&args, scenario, scheduler)?);
+        }
+    }
+    let text = table::text(&pairs);
+    print!("{text}");
+    let path = out.join("table.txt");
+    std::fs::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))?;
+    verdict(&pairs)
+}
+
+fn pair(args: &Args, scenario: &str, scheduler: &str) -> Result<Pair, Failure> {
+    let simulated = Figures::of(&simulated::trace(scenario, scheduler)?, scenario)?;
+    let runs = 1..=args.runs;
+    let real = runs.map(|run| Figures::of(&recording(scenario, scheduler, run), scenario));
+    let real = real.collect::<Result<_, _>>()?;
+    Ok(Pair { scenario: scenario.into(), scheduler: scheduler.into(), simulated, real })
+}
+
+/// A file of a workload, from the root.
+fn scenario_file(scenario: &str) -> String {
+    format!("{SCENARIOS}/{scenario}.json")
+}
+
+/// Where the recording of a real run is.
+fn recording(scenario: &str, scheduler: &str, run: u32) -> PathBuf {
+    root().join(format!("{OUT}/{scenario}.{scheduler}.{run}.trc"))
+}
+
+/// A failure where anything is out of its bounds.
+fn verdict(pairs: &[Pair]) -> Result<(), Failure> {
+    let beyond =
+        pairs.iter().filter(|pair| !Distance::between(&pair.simulated, &pair.real[0]).holds()).count();
+    let stranger = pairs.iter().filter(|pair| table::nearest(pair, pairs) != pair.scheduler).count();
+    println!(
+        "\n{} of {} within the bounds; {} of {} nearest to their own scheduler",
+        pairs.len() - beyond,
+        pairs.len(),
+        pairs.len() - stranger,
+        pairs.len()
+    );
+    match beyond {
+        0 => Ok(()),
+        _ => {
+            Err(format!("{beyond} of {} lie beyond the bounds that tests/twin/README.md tells", pairs.len()))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Runs on a real kernel: one guest that runs rt-app under one scheduler after the other, and
+//! records each run.
+
+use super::{OUT, args::Args, recording, scenario_file};
+use crate::tree::root;
+use crate::{Failure, cargo};
+use std::process::Command;
+
+/// CPUs of the guest, as `tests/twin/guest.toml` has it.
+const CPUS: &str = "4";
+
+/// Makes all recordings.
+pub(super) fn record(args: &Args) -> Result<(), Failure> {
+    let keel = cargo::built("keel")?;
+    let script = format!("{OUT}/guest.sh");
+    let text = script_text(&keel.display().to_string(), args);
+    std::fs::write(root().join(&script), text).map_err(|e| format!("{script}: {e}"))?;
+    for (scenario, scheduler, run) in runs(args) {
+        std::fs::remove_file(recording(&scenario, &scheduler, run)).ok();
+    }
+    let status = Command::new(&keel)
+        .args(["vm", "--kernel", &args.kernel, "--cpus", CPUS, "--icount=3", "--", "sh", &script])
+        .current_dir(root())
+        .status()
+        .map_err(|e| format!("keel cannot be run: {e}"))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("the guest failed ({status}); its messages are above, and logs in {OUT}")),
+    }
+}
+
+fn runs(args: &Args) -> impl Iterator<Item = (String, String, u32)> {
+    args.scenarios.iter().flat_map(move |scenario| {
+        args.schedulers.iter().flat_map(move |scheduler| {
+            (1..=args.runs).map(move |run| (scenario.clone(), scheduler.clone(), run))
+        })
+    })
+}
+
+/// What the guest does.
+fn script_text(keel: &str, args: &Args) -> String {
+    let mut script = format!(
+        r#"# rt-app writes its logs where it stands.
+keel={keel}
+home=$PWD
+out=$home/{OUT}
+cd /tmp || exit 1
+state() {{ cat /sys/kernel/sched_ext/state; }}
+until_state() {{
+    for i in $(seq 100); do
+        [ "$(state)" = "$1" ] && return
+        sleep 0.1
+    done
+    echo "$2: the scheduler is $(state), not $1"
+    exit 1
+}}
+run() {{
+    name=$1.$2.$3
+    echo "$name"
+    $keel run $2 > $out/$name.run.log 2>&1 &
+    loader=$!
+    until_state enabled $name
+    $keel record -o $out/$name.trc -- rt-app $home/{scenarios}/$1.json > $out/$name.log 2>&1 || echo "$name: $?"
+    kill -INT $loader
+    wait $loader
+    until_state disabled $name
+}}
+"#,
+        scenarios = super::SCENARIOS,
+    );
+    for (scenario, scheduler, run) in runs(args) {
+        debug_assert!(root().join(scenario_file(&scenario)).exists());
+        script += &format!("run {scenario} {scheduler} {run}\n");
+    }
+    script
+}

@@ -1,0 +1,26 @@
+//! Runs on the simulated kernel.
+
+use super::{OUT, SCENARIOS, scenario_file};
+use crate::tree::root;
+use crate::{Failure, cargo};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// How long each workload lasts, as its file says.
+const DURATION: &str = "4s";
+
+/// The trace of a run.
+pub(super) fn trace(scenario: &str, scheduler: &str) -> Result<PathBuf, Failure> {
+    let trace = format!("{OUT}/{scenario}.{scheduler}.sim.trc");
+    let machine = format!("{SCENARIOS}/guest.toml");
+    let output = Command::new(cargo::built("keel")?)
+        .args(["sim", scheduler, "--workload", &scenario_file(scenario), "--machine", &machine])
+        .args(["--duration", DURATION, "--trace", &trace])
+        .current_dir(root())
+        .output()
+        .map_err(|e| format!("keel cannot be run: {e}"))?;
+    match output.status.success() {
+        true => Ok(root().join(trace)),
+        false => Err(format!("keel sim failed: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}

@@ -1,0 +1,118 @@
+//! The figures of both kernels, side by side.
+
+use super::Pair;
+use super::distance::Distance;
+use super::figures::{COUNTS, Figures, Name};
+use std::fmt::Write;
+
+/// A figure of a name: what it is called, and how it is written.
+type Row = (&'static str, fn(&Name) -> String);
+
+const ROWS: [Row; 7] = [
+    ("CPU share", |n| format!("{:.3}", n.share)),
+    (COUNTS[0], |n| n.counts[0].to_string()),
+    (COUNTS[1], |n| n.counts[1].to_string()),
+    (COUNTS[2], |n| n.counts[2].to_string()),
+    ("delay p50 ms", |n| format!("{:.2}", n.delay_ms[0])),
+    ("delay p99 ms", |n| format!("{:.2}", n.delay_ms[1])),
+    ("first run", |n| format!("{}.", n.rank + 1)),
+];
+
+/// All of it, and how far the runs lie apart.
+pub(super) fn text(pairs: &[Pair]) -> String {
+    let mut text = String::new();
+    for pair in pairs {
+        writeln!(text, "\n{}, {}", pair.scenario, pair.scheduler).expect("a string takes all");
+        line(&mut text, ["", "", "simulated", "real", "real again"], "");
+        let off = Distance::between(&pair.simulated, &pair.real[0]).beyond;
+        for (name, simulated) in &pair.simulated.names {
+            let label = format!("{name} x {}", simulated.tasks);
+            for (at, (figure, write)) in ROWS.iter().enumerate() {
+                let real =
+                    |run: usize| pair.real.get(run).map_or(String::new(), |real| write(&real.names[name]));
+                let label = if at == 0 { label.as_str() } else { "" };
+                let is_off = |(of, what): &(String, &str)| {
+                    of == name && (what == figure || at == 0 && *what == "share")
+                };
+                let mark = if off.iter().any(is_off) { "  <" } else { "" };
+                line(&mut text, [label, figure, &write(simulated), &real(0), &real(1)], mark);
+            }
+        }
+        let wasted =
+            |figures: Option<&Figures>| figures.map_or(String::new(), |f| format!("{:.3}", f.wasted_s));
+        let cells = [Some(&pair.simulated), pair.real.first(), pair.real.get(1)].map(wasted);
+        line(&mut text, ["", "wasted core-s", &cells[0], &cells[1], &cells[2]], "");
+    }
+    distances(&mut text, pairs);
+    text
+}
+
+/// How far each simulated run lies from the real runs, and these from each other; 1 is what is allowed.
+fn distances(text: &mut String, pairs: &[Pair]) {
+    writeln!(text, "\nDistance of the simulated run to the real one of (1 is what is allowed)")
+        .expect("a string takes all");
+    line(text, ["", "", "itself", "real again", "nearest"], "");
+    for pair in pairs {
+        let own = Distance::between(&pair.simulated, &pair.real[0]).mean;
+        let again = pair
+            .real
+            .get(1)
+            .map_or(String::new(), |again| format!("{:.2}", Distance::between(&pair.real[0], again).mean));
+        line(text, [&pair.scenario, &pair.scheduler, &format!("{own:.2}"), &again, nearest(pair, pairs)], "");
+    }
+}
+
+/// The scheduler to whose real run of the workload this simulated run lies nearest; its own among equals.
+pub(super) fn nearest<'a>(pair: &'a Pair, pairs: &'a [Pair]) -> &'a str {
+    let to = |other: &Pair| Distance::between(&pair.simulated, &other.real[0]).mean;
+    let others =
+        pairs.iter().filter(|other| other.scenario == pair.scenario && other.scheduler != pair.scheduler);
+    let rival = others.min_by(|a, b| to(a).total_cmp(&to(b)));
+    rival.filter(|rival| to(rival) < to(pair)).map_or(&pair.scheduler, |rival| &rival.scheduler)
+}
+
+fn line(text: &mut String, cells: [&str; 5], mark: &str) {
+    let [a, b, c, d, e] = cells;
+    let line = format!("  {a:<14} {b:<14} {c:>11} {d:>11} {e:>11}{mark}");
+    writeln!(text, "{}", line.trim_end()).expect("a string takes all");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(share: f64) -> Figures {
+        let name = Name { tasks: 2, share, counts: [30.0, 4.0, 5.0], delay_ms: [0.5, 7.25], rank: 0 };
+        Figures { names: [("hog".to_owned(), name)].into(), wasted_s: 0.125 }
+    }
+
+    #[test]
+    fn both_kernels_stand_side_by_side() {
+        let pair = |scheduler: &str, simulated, real| Pair {
+            scenario: "hogs".into(),
+            scheduler: scheduler.into(),
+            simulated: figures(simulated),
+            real: vec![figures(real), figures(real)],
+        };
+        let pairs = [pair("fifo", 0.3, 0.31), pair("o1", 0.5, 0.9)];
+        assert_eq!(pairs.iter().map(|p| nearest(p, &pairs)).collect::<Vec<_>>(), ["fifo", "fifo"]);
+        let text = text(&pairs);
+        let expected = "
+hogs, o1
+                                  simulated        real  real again
+  hog x 2        CPU share            0.500       0.900       0.900  <
+                 switches                30          30          30
+                 preemptions              4           4           4
+                 migrations               5           5           5
+                 delay p50 ms          0.50        0.50        0.50
+                 delay p99 ms          7.25        7.25        7.25
+                 first run               1.          1.          1.
+                 wasted core-s        0.125       0.125       0.125
+";
+        assert!(text.contains(expected), "{text}");
+        assert!(
+            text.contains("  hogs           o1                    2.00        0.00        fifo\n"),
+            "{text}"
+        );
+    }
+}
