@@ -27,8 +27,8 @@ pub enum LiveError {
     NoBtf,
     /// Kfuncs whose types show an argument that callers never give.
     #[error(
-        "this kernel's types (BTF) are broken: they show {0}() with its hidden argument 'aux', so no scheduler \
-         that calls it can be loaded; Debian's kernels 7.1 and 7.2 from backports are built so, others are sound"
+        "this kernel's types (BTF) are broken: kfuncs such as {0}() show their hidden argument 'aux', so that \
+         schedulers that call them cannot be loaded; Debian's kernels 7.1 and 7.2 from backports are built so"
     )]
     BrokenBtf(String),
     /// Neither root nor the capabilities.

@@ -145,6 +145,7 @@ impl Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
     #[test]
     fn a_line_tells_what_has_grown() {
@@ -159,5 +160,32 @@ mod tests {
         check(&before, &before, "    2.5 s  nothing counted\n");
         let now = stats(1, &[("SCX_EV_A", 4), ("SCX_EV_B", 5)], &[("picked", 1)]);
         check(&before, &now, "    2.5 s  picked +2  SCX_EV_A +3  rejected tasks 1\n");
+    }
+
+    #[test]
+    fn recipes_are_read_before_the_kernel_is_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        std::fs::write(at("mine.bpf.o"), "object").unwrap();
+        std::fs::write(at("mine.keel.toml"), "[set]\na = 1.5").unwrap();
+        std::fs::write(at("good.toml"), "").unwrap();
+        std::fs::write(at("bad.toml"), "runs = 1").unwrap();
+        let check = |args: &[&str], expected: &str| {
+            let cli = crate::args::Cli::try_parse_from(["keel"].iter().chain(args)).expect("they are right");
+            let failure = crate::run(&cli, &crate::fake::FAKE).unwrap_err();
+            assert_eq!(failure.code, Code::Input, "{args:?}");
+            let told = failure.sentence();
+            assert!(told.contains(expected), "{args:?}: {told} should tell {expected}");
+        };
+        check(&["run", "good", "--host", &at("bad.toml")], "bad.toml, line 1: unknown field `runs`");
+        check(&["run", "good", "--host", &at("none.toml")], "none.toml cannot be read: no such file");
+        check(&["run", &at("other.bpf.o")], "other.bpf.o cannot be read");
+        std::fs::write(at("mine.keel.toml"), "[set\n").unwrap();
+        check(&["run", &at("mine.bpf.o")], "mine.keel.toml, line 1: ");
+        check(&["sim", &at("mine.bpf.o")], "mine.keel.toml, line 1: ");
+        // Another one takes its place.
+        let cli = ["keel", "sim", &at("mine.bpf.o"), "--host", &at("good.toml")];
+        let cli = crate::args::Cli::try_parse_from(cli).expect("they are right");
+        assert_eq!(crate::run(&cli, &crate::fake::FAKE).map_err(|e| e.code), Ok(Code::Done));
     }
 }
