@@ -5,13 +5,14 @@ use crate::Failure;
 use crate::tree::root;
 
 pub(super) const HELP: &str = "\
-usage: ./x twin [--quick] [--keep] [--kernel V] [SCENARIO...]
+usage: ./x twin [--quick | --keep | --versus] [--kernel V] [SCENARIO...]
 
 Runs each workload of tests/twin on the simulated kernel and, recorded, on a real one under QEMU, and
 prints the figures of both side by side. Recordings and the table are left in out/twin.
 
   --quick     one workload under one scheduler, recorded once
   --keep      judge the recordings of last time
+  --versus    instead: o1 against goodness on a real kernel, under hackbench and loops of sched_yield()
   --kernel V  the real kernel, as keel vm has it [default: 7.2]
 ";
 
@@ -23,6 +24,7 @@ pub(super) struct Args {
     /// Real runs of each.
     pub(super) runs: u32,
     pub(super) keep: bool,
+    pub(super) versus: bool,
     pub(super) kernel: String,
 }
 
@@ -35,6 +37,7 @@ impl Args {
             schedulers: SCHEDULERS.iter().map(|&s| s.to_owned()).collect(),
             runs: 2,
             keep: false,
+            versus: false,
             kernel: "7.2".to_owned(),
         };
         let mut args = args.iter();
@@ -42,6 +45,7 @@ impl Args {
             match arg.as_str() {
                 "--help" | "-h" => return Ok(None),
                 "--keep" => parsed.keep = true,
+                "--versus" => parsed.versus = true,
                 "--quick" => {
                     parsed.scenarios = vec!["nice".to_owned()];
                     parsed.schedulers = vec!["o1".to_owned()];

@@ -11,6 +11,7 @@ mod figures;
 mod real;
 mod simulated;
 mod table;
+mod versus;
 
 use crate::tree::root;
 use crate::{Failure, cargo};
@@ -47,6 +48,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     let out = root().join(OUT);
     std::fs::create_dir_all(&out).map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+    if args.versus {
+        return versus::run(&args);
+    }
     if !args.keep {
         real::record(&args)?;
     }

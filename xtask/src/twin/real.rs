@@ -1,7 +1,7 @@
 //! Runs on a real kernel: one guest that runs rt-app under one scheduler after the other, and
 //! records each run.
 
-use super::{OUT, args::Args, recording, scenario_file};
+use super::{OUT, SCENARIOS, args::Args, recording, scenario_file};
 use crate::tree::root;
 use crate::{Failure, cargo};
 use std::process::Command;
@@ -37,9 +37,9 @@ fn runs(args: &Args) -> impl Iterator<Item = (String, String, u32)> {
     })
 }
 
-/// What the guest does.
-fn script_text(keel: &str, args: &Args) -> String {
-    let mut script = format!(
+/// What every script for the guest begins with: `load SCHEDULER`, `unload`, and places.
+pub(super) fn prelude(keel: &str) -> String {
+    format!(
         r#"# rt-app writes its logs where it stands.
 keel={keel}
 home=$PWD
@@ -51,22 +51,35 @@ until_state() {{
         [ "$(state)" = "$1" ] && return
         sleep 0.1
     done
-    echo "$2: the scheduler is $(state), not $1"
+    echo "the scheduler is $(state), not $1"
     exit 1
 }}
-run() {{
-    name=$1.$2.$3
-    echo "$name"
-    $keel run $2 > $out/$name.run.log 2>&1 &
+load() {{
+    $keel run $1 > $out/$1.run.log 2>&1 &
     loader=$!
-    until_state enabled $name
-    $keel record -o $out/$name.trc -- rt-app $home/{scenarios}/$1.json > $out/$name.log 2>&1 || echo "$name: $?"
+    until_state enabled
+}}
+unload() {{
     kill -INT $loader
     wait $loader
-    until_state disabled $name
+    until_state disabled
 }}
-"#,
-        scenarios = super::SCENARIOS,
+"#
+    )
+}
+
+/// What the guest does.
+fn script_text(keel: &str, args: &Args) -> String {
+    let mut script = prelude(keel);
+    script += &format!(
+        r#"run() {{
+    echo "$1.$2.$3"
+    load $2
+    $keel record -o $out/$1.$2.$3.trc -- rt-app $home/{SCENARIOS}/$1.json > $out/$1.$2.$3.log 2>&1
+    echo "rt-app ended with $?"
+    unload
+}}
+"#
     );
     for (scenario, scheduler, run) in runs(args) {
         debug_assert!(root().join(scenario_file(&scenario)).exists());

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * yields TASKS SECONDS: processes that do nothing but sched_yield(), the loop_yield of O(1)'s announcement. Prints how
+ * often they did it in a second, all together.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	int tasks = argc > 2 ? atoi(argv[1]) : 0;
+	double seconds = argc > 2 ? atof(argv[2]) : 0;
+	unsigned long total = 0;
+	volatile unsigned long *counts;
+	pid_t pids[10000];
+	double begun_s;
+	int i;
+
+	if (tasks < 1 || tasks > 10000 || seconds <= 0) {
+		fprintf(stderr, "usage: yields TASKS SECONDS\n");
+		return 2;
+	}
+	counts = mmap(NULL, tasks * 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (counts == MAP_FAILED) {
+		perror("mmap");
+		return 1;
+	}
+	for (i = 0; i < tasks; i++) {
+		pids[i] = fork();
+		if (pids[i] < 0) {
+			perror("fork");
+			return 1;
+		}
+		if (!pids[i])
+			for (;;) {
+				sched_yield();
+				counts[i * 8]++;
+			}
+	}
+	begun_s = now_s();
+	for (i = 0; i < tasks; i++)
+		total -= counts[i * 8];
+	usleep(seconds * 1e6);
+	for (i = 0; i < tasks; i++)
+		total += counts[i * 8];
+	printf("%.1f\n", total / (now_s() - begun_s));
+	for (i = 0; i < tasks; i++)
+		kill(pids[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
