@@ -49,6 +49,12 @@ impl Failure {
         self
     }
 
+    /// The same, at this place of the input.
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
     /// What happened, without what to do about it.
     pub(crate) fn sentence(&self) -> &str {
         &self.message

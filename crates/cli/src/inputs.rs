@@ -8,7 +8,7 @@ use keel_abi::Span;
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::task::Workload;
 use keel_experiment::Arm;
-use keel_lab::{Engine, Machine, RunSpec, SchedulerSource};
+use keel_lab::{Engine, LabError, Machine, RunSpec, SchedulerSource};
 use keel_recipe::Recipe;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -114,7 +114,31 @@ pub(crate) fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     (lab.read_machine)(&shown(given), &text).map_err(Failure::from_lab)
 }
 
+/// A workload, or several that are joined by `+`.
 pub(crate) fn workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
+    let parts = workload_parts(given)?;
+    if parts.len() == 1 {
+        return one_workload(lab, given, machine);
+    }
+    let read = |(at, part): (usize, &&str)| {
+        let place = format!("part {} of the workload, '{}'", at + 1, shown(part));
+        one_workload(lab, part, machine).map_err(|failure| failure.at(&place))
+    };
+    let workloads = parts.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    keel_lab::workloads::join(given, workloads).map_err(shown_failure)
+}
+
+/// The names and files that a workload is joined from.
+pub(crate) fn workload_parts(given: &str) -> Result<Vec<&str>, Failure> {
+    keel_lab::workloads::parts(given, |path| Path::new(path).exists()).map_err(shown_failure)
+}
+
+/// The joining room's words on a name, which may hold anything.
+fn shown_failure(error: LabError) -> Failure {
+    Failure::input(shown(&error.to_string()))
+}
+
+fn one_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
     if let Some(made) = (lab.made_workload)(given, machine) {
         return made.map_err(Failure::from_lab);
     }

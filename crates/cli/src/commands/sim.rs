@@ -16,7 +16,9 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scene = &args.scene;
     let scheduler = inputs::scheduler_by(lab, &args.scheduler, args.host.as_deref())?;
     let specs = inputs::specs_of(lab, vec![scheduler], scene)?;
-    let outputs = outputs::reserve(&args.outputs, &[&args.scheduler, &scene.workload, &scene.machine])?;
+    let mut inputs = inputs::workload_parts(&scene.workload)?;
+    inputs.extend([args.scheduler.as_str(), &scene.machine]);
+    let outputs = outputs::reserve(&args.outputs, &inputs)?;
     let run = simulate(lab, &specs[0], outputs)?;
     show::one(&run, args.outputs.json)?;
     Ok(show::code(&run, args.outputs.strict))
