@@ -32,11 +32,44 @@ fn each_ending_has_its_exit_code() {
     check("nobody", &[], Code::Input);
     check("good", &["--workload", "nothing"], Code::Input);
     check("good", &["--workload", "Cargo.toml"], Code::Input);
+    check("good", &["--workload", "mix+typist+hogs:3"], Code::Input);
+    check("good", &["--workload", "mix+hogs:3+mix:8:80"], Code::Done);
     check("good", &["--machine", "0"], Code::Input);
     check("good", &["--machine", "4097"], Code::Input);
     check("good", &["--machine", "99999999999999999999"], Code::Input);
     check("good", &["--machine", "nowhere.toml"], Code::Input);
     check("good", &["--machine", "4096"], Code::Done);
+}
+
+#[test]
+fn joined_workloads_are_told_by_part() {
+    let check = |workload: &str, expected: &str| {
+        let failure = keel(&["sim", "good", "--workload", workload]).unwrap_err();
+        assert_eq!((failure.code, failure.sentence()), (Code::Input, expected), "{workload}");
+    };
+    check("mix+", "'mix+': part 2 of the joined workloads is empty; write A+B");
+    check(
+        "mix+hogs:0+x",
+        "part 2 of the workload, 'hogs:0': 'hogs:0': write hogs:TASKS[:NICE], as in hogs:1000",
+    );
+    check(
+        "mix+nobody",
+        "part 2 of the workload, 'nobody': no workload is called 'nobody', and there is no such file",
+    );
+    check(
+        "hogs:900000+hogs:900000",
+        "'hogs:900000+hogs:900000': together they have more than 1000000 instances",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a+b.json");
+    std::fs::write(&path, "{}").unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(code(&["sim", "good", "--workload", path]), Code::Done);
+    assert_eq!(code(&["sim", "good", "--workload", &format!("{path}+mix")]), Code::Done);
+    std::fs::write(path, "no").unwrap();
+    let failure = keel(&["sim", "good", "--workload", &format!("mix+{path}")]).unwrap_err();
+    let expected = format!("part 2 of the workload, '{path}': {path}:1: this is no JSON");
+    assert_eq!((failure.code, failure.sentence()), (Code::Input, expected.as_str()));
 }
 
 #[test]
@@ -89,6 +122,7 @@ fn outputs_are_neither_inputs_nor_each_other() {
     let picture = folder.path().join("x.svg");
     let picture = picture.to_str().unwrap();
     check(&["--workload", workload, "--trace", workload]);
+    check(&["--workload", &format!("mix+{workload}"), "--trace", workload]);
     check(&["--trace", picture, "--report", picture]);
     check(&["--report", "run.html"]);
     check(&["--perfetto", "run.pftrace"]);

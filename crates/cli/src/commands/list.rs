@@ -6,10 +6,9 @@ use crate::failure::{Code, Failure};
 use crate::lab::{Lab, Names};
 use crate::output;
 use keel_check::Kind;
-use keel_lab::workloads::MIX;
 use serde_json::{Map, Value, json};
 
-/// Every list that is there, in the order in which they are shown.
+/// Every list of what is built in, in the order in which they are shown.
 const ALL: [(Listed, &str); 5] = [
     (Listed::Schedulers, "schedulers"),
     (Listed::Machines, "machines"),
@@ -36,14 +35,7 @@ fn names(what: Listed, lab: &Lab) -> Names {
     match what {
         Listed::Schedulers => (lab.schedulers)(),
         Listed::Machines => (lab.machines)(),
-        Listed::Workloads => {
-            let mut names = (lab.workloads)();
-            names.push((
-                MIX.into(),
-                "run and sleep by turns: so many tasks, LOAD and JITTER in percent".into(),
-            ));
-            names
-        }
+        Listed::Workloads => (lab.workloads)(),
         Listed::Checks => {
             Kind::ALL.iter().map(|kind| (kind.name().to_owned(), about(*kind).to_owned())).collect()
         }
