@@ -26,11 +26,6 @@ pub(crate) fn command(command: &Command) -> Failure {
     Failure::input(format!("keel {name} is not there yet; {THERE}"))
 }
 
-/// The list that is not there yet.
-pub(crate) fn kernels() -> Failure {
-    Failure::input("keel list kernels is not there yet; the other lists are")
-}
-
 /// Refuses outputs that cannot be written yet.
 pub(crate) fn refuse_outputs(outputs: &OutputArgs) -> Result<(), Failure> {
     if outputs.perfetto.is_some() {

@@ -220,7 +220,7 @@ pub(crate) enum Listed {
     Machines,
     Workloads,
     Experiments,
-    #[value(hide = true)]
+    /// Kernels for `keel vm`
     Kernels,
     Checks,
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod exec;
+pub(crate) mod kernels;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod run;

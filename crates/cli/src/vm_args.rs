@@ -27,6 +27,9 @@ pub(crate) struct VmArgs {
     /// Count time in instructions, 1 ns each, and leap over idleness: slow, and nearly repeatable
     #[arg(long)]
     pub(crate) icount: bool,
+    /// More arguments for the kernel
+    #[arg(long, value_name = "ARGS", default_value = "", hide_default_value = true)]
+    pub(crate) append: String,
     /// Emulate the CPUs even where KVM works
     #[arg(long)]
     pub(crate) emulate: bool,

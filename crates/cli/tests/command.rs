@@ -39,7 +39,12 @@ fn wrong_usage_is_told_on_stderr_alone() {
     check(&["lab", "yield-9"], "no experiment is called 'yield-9'; there are ");
     check(&["lab", "--runs", "0"], "1..=1000");
     check(&["lab", "--list", "--sensitivity"], "cannot be used with");
-    check(&["vm", "--", "true"], "keel vm is not there yet");
+    check(&["vm"], "<CMD>");
+    check(&["vm", "--cores", "4", "--", "true"], "'--cores'");
+    check(&["vm", "--cpus", "0", "--", "true"], "a guest has 1 to 255 CPUs, not 0");
+    check(&["vm", "--cpus", "2", "--numa", "3", "--", "true"], "1 to 2 NUMA nodes, not 3");
+    check(&["vm", "--memory", "2", "--", "true"], "as in 512M or 2G");
+    check(&["vm", "--timeout", "60", "--", "true"], "it needs a unit");
     check(&["sim", "no-such-scheduler"], "keel list schedulers names what is built in");
     check(&["sim", "./no-such-file.bpf.o"], "cannot be read: no such file or directory");
     check(&["sim", "/"], "cannot be read: is a directory");

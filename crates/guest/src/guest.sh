@@ -29,7 +29,8 @@ while $busybox sleep "$beat"; do
     echo beat >&3
 done &
 
-/bin/sh /run/keel/command > /run/keel/out 2> /run/keel/err 3>&-
+# The pipes are opened by the command's own shell: what this one says of it is not the command's.
+/bin/sh -c 'exec > /run/keel/out 2> /run/keel/err 3>&-; . /run/keel/command'
 code=$?
 
 # What the command left behind would hold its pipes.

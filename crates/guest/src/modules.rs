@@ -28,11 +28,11 @@ pub(crate) fn collect(folder: &Path) -> Result<Vec<Module>, GuestError> {
     })
 }
 
-/// Depth first: what a module needs comes before it. `read` gives a module's bytes.
-fn in_order(
-    wanted: &[&str],
-    read: &dyn Fn(&str) -> Result<Option<Vec<u8>>, GuestError>,
-) -> Result<Vec<Module>, GuestError> {
+/// A module's bytes, where it has a file.
+type Found = Result<Option<Vec<u8>>, GuestError>;
+
+/// Depth first: what a module needs comes before it.
+fn in_order(wanted: &[&str], read: &dyn Fn(&str) -> Found) -> Result<Vec<Module>, GuestError> {
     let mut ordered: Vec<Module> = Vec::new();
     let mut pending: Vec<(String, bool)> =
         wanted.iter().rev().map(|name| ((*name).to_owned(), false)).collect();

@@ -55,10 +55,11 @@ impl Release {
         self.0.split('+').next().unwrap_or_default()
     }
 
-    /// Is its BTF as the kernel's source has it? The backports from 7.1 on show the implicit
-    /// argument of some twenty kfuncs, and most scheduler objects fail to load on them.
+    /// Is its BTF as the kernel's source has it? The backports of 7.1 and 7.2 show the implicit
+    /// argument of a dozen kfuncs or more, and most scheduler objects fail to load on them.
     pub fn has_clean_btf(&self) -> bool {
-        !(self.0.contains("+deb13") && self.version() >= vec![7, 1])
+        let version = self.version();
+        !(self.0.contains("+deb13") && version >= vec![7, 1] && version < vec![7, 3])
     }
 
     /// Is this what people mean by `7.2`, `7.2.13` or `7.2.13+deb14-amd64`?
@@ -151,6 +152,8 @@ linux-image-amd64";
         check("7.2.12", Flavour::Full, Some("7.2.12+deb13-amd64"));
         assert!(Release::parse("7.0.13+deb13-amd64").unwrap().has_clean_btf());
         assert!(!Release::parse("7.2.99+deb13-amd64").unwrap().has_clean_btf());
+        assert!(!Release::parse("7.1.3+deb13-amd64").unwrap().has_clean_btf());
+        assert!(Release::parse("7.3.4+deb13-amd64").unwrap().has_clean_btf());
         assert!(Release::parse("7.2.99+deb13-amd64") < Release::parse("7.2.1+deb14-amd64"));
     }
 }

@@ -287,7 +287,8 @@ fn keep(part: tempfile::TempDir, place: &Path) -> Result<(), GuestError> {
     })
 }
 
-fn nobody_has(wanted: &str, releases: Vec<Release>) -> GuestError {
+fn nobody_has(wanted: &str, mut releases: Vec<Release>) -> GuestError {
+    releases.sort_by(|a, b| b.cmp(a));
     let mut numbers: Vec<&str> = releases.iter().map(Release::number).collect();
     numbers.dedup();
     let shown: String = wanted.chars().take(40).flat_map(char::escape_default).collect();

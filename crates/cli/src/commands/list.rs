@@ -1,6 +1,5 @@
 //! `keel list`: what is built in.
 
-use crate::absent;
 use crate::args::{ListArgs, Listed};
 use crate::failure::{Code, Failure};
 use crate::lab::{Lab, Names};
@@ -22,11 +21,12 @@ pub(crate) fn run(args: &ListArgs, lab: &Lab) -> Result<Code, Failure> {
         None => ALL.into(),
         Some(what) => ALL.into_iter().filter(|(each, _)| *each == what).collect(),
     };
-    if wanted.is_empty() {
-        return Err(absent::kernels());
-    }
-    let lists: Vec<(&str, Names)> =
+    let mut lists: Vec<(&str, Names)> =
         wanted.into_iter().map(|(what, title)| (title, names(what, lab))).collect();
+    // Only where they are asked for: they may have to be read from far away.
+    if args.what == Some(Listed::Kernels) {
+        lists.push(("kernels", super::kernels::names()?));
+    }
     output::print(&if args.json { as_json(&lists) } else { as_text(&lists) })?;
     Ok(Code::Done)
 }

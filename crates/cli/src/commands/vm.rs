@@ -79,7 +79,7 @@ fn attempts(
             err: &mut err,
             console: args.console.then_some(&mut console as &mut dyn Write),
         };
-        Guest { kernel, machine, job, limits }.run(qemu, accel, &mut outputs, &|| stop.signal() != 0)
+        Guest { kernel, machine, job, append: &args.append, limits }.run(qemu, accel, &mut outputs, &|| stop.signal() != 0)
     };
     if kvm.may_work() && !args.emulate && !args.icount {
         match once(Accel::Kvm, Limits { boot: BOOT_KVM, ..limits }) {
