@@ -125,10 +125,7 @@ impl Store {
     }
 
     /// Every kernel of a flavour in the cache and in the lists that were read, better ones first.
-    /// Lists that were never read are read.
-    ///
-    /// # Errors
-    /// Where lists cannot be read: what [`Apt::update`] says, after what is in the cache.
+    /// Lists that were never read are read; where that fails, the error comes beside what is known.
     pub fn list(&self, flavour: Flavour) -> (Vec<Listed>, Option<GuestError>) {
         let mut listed: Vec<Listed> = self
             .cached()
@@ -297,3 +294,6 @@ fn nobody_has(wanted: &str, mut releases: Vec<Release>) -> GuestError {
         if numbers.is_empty() { "none".to_owned() } else { numbers.join(", ") }
     ))
 }
+
+#[cfg(test)]
+mod tests;
