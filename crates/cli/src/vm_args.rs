@@ -24,9 +24,11 @@ pub(crate) struct VmArgs {
     /// Memory: 512M, 2G
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = memory_mib)]
     pub(crate) memory: u32,
-    /// Count time in instructions, 1 ns each, and leap over idleness: slow, and nearly repeatable
-    #[arg(long)]
-    pub(crate) icount: bool,
+    /// Count time in instructions, 2^SHIFT ns each (1 ns by default), and leap over idleness: slow,
+    /// and nearly repeatable
+    #[arg(long, value_name = "SHIFT", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "0", value_parser = clap::value_parser!(u8).range(0..=10))]
+    pub(crate) icount: Option<u8>,
     /// More arguments for the kernel
     #[arg(long, value_name = "ARGS", default_value = "", hide_default_value = true)]
     pub(crate) append: String,

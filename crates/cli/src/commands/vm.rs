@@ -20,21 +20,14 @@ use std::time::Duration;
 const ENVIRONMENT: &[&str] =
     &["HOME", "PATH", "TERM", "USER", "SHELL", "LANG", "LC_ALL", "NO_COLOR", "RUST_LOG", "RUST_BACKTRACE"];
 
-/// The icount that counts a nanosecond an instruction.
-const NS_AN_INSTRUCTION: u8 = 0;
-
 /// Emulated guests come up in seconds; on a busy host, or counted in instructions, in a minute.
 const BOOT: Duration = Duration::from_secs(300);
 /// With KVM in two.
 const BOOT_KVM: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &VmArgs) -> Result<Code, Failure> {
-    let machine = Machine {
-        cpus: args.cpus,
-        nodes: args.numa,
-        memory_mib: args.memory,
-        icount_shift: args.icount.then_some(NS_AN_INSTRUCTION),
-    };
+    let machine =
+        Machine { cpus: args.cpus, nodes: args.numa, memory_mib: args.memory, icount_shift: args.icount };
     machine.check().map_err(failure)?;
     let job = job(args)?;
     let qemu = Qemu::find().map_err(failure)?;
@@ -68,7 +61,7 @@ fn attempts(
     stop: &Stop,
 ) -> Result<End, GuestError> {
     let kvm = keel_guest::Kvm::on_this_host(store.folder());
-    let silence = if args.icount { Duration::from_secs(600) } else { Duration::from_secs(120) };
+    let silence = if args.icount.is_some() { Duration::from_secs(600) } else { Duration::from_secs(120) };
     let mut limits =
         Limits { boot: BOOT, silence: args.silence.map_or(silence, wall), total: args.timeout.map(wall) };
     let once = |accel, limits| {
@@ -79,9 +72,10 @@ fn attempts(
             err: &mut err,
             console: args.console.then_some(&mut console as &mut dyn Write),
         };
-        Guest { kernel, machine, job, append: &args.append, limits }.run(qemu, accel, &mut outputs, &|| stop.signal() != 0)
+        Guest { kernel, machine, job, append: &args.append, limits }
+            .run(qemu, accel, &mut outputs, &|| stop.signal() != 0)
     };
-    if kvm.may_work() && !args.emulate && !args.icount {
+    if kvm.may_work() && !args.emulate && args.icount.is_none() {
         match once(Accel::Kvm, Limits { boot: BOOT_KVM, ..limits }) {
             Err(Trouble { begun: false, error }) => {
                 say(args, &format!("KVM does not work here, so the CPUs are emulated: {error}"));
