@@ -171,6 +171,11 @@ pub enum What {
         /// Bypassing begins.
         on: bool,
     },
+    /// A recording missed what its CPU did just before: there was no room to write it down.
+    Lost {
+        /// How many events.
+        events: u32,
+    },
 }
 
 impl What {
@@ -184,7 +189,8 @@ impl What {
             | Self::Exit { .. }
             | Self::Migrate { .. }
             | Self::Online { .. }
-            | Self::Bypass { .. } => Class::CORE,
+            | Self::Bypass { .. }
+            | Self::Lost { .. } => Class::CORE,
             Self::Placed { .. } | Self::Kick { .. } => Class::DECISIONS,
             Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::QUEUES,
             Self::Callback { .. } | Self::LockWait { .. } => Class::COSTS,
@@ -253,7 +259,7 @@ pub struct Class(pub u16);
 impl Class {
     /// None: nothing listens.
     pub const NONE: Self = Self(0);
-    /// Switch, wakeup, fork, exit, migrate, online, bypass: what every judge needs.
+    /// Switch, wakeup, fork, exit, migrate, online, bypass, lost: what every judge needs.
     pub const CORE: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);

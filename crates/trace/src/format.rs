@@ -46,6 +46,7 @@ pub(crate) mod kind {
     pub(crate) const TASK: u8 = 24;
     pub(crate) const SCHEDULER_EXIT: u8 = 25;
     pub(crate) const END: u8 = 26;
+    pub(crate) const LOST: u8 = 27;
 }
 
 pub(crate) const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];

@@ -177,6 +177,7 @@ impl<R: Read> Reader<R> {
             kind::COUNT => What::Count { task: self.task()?, units: self.number32()? },
             kind::BYPASS_ON => What::Bypass { on: true },
             kind::BYPASS_OFF => What::Bypass { on: false },
+            kind::LOST => What::Lost { events: self.number32()? },
             _ => return Err(self.input.damaged("a record is of no known kind")),
         })
     }

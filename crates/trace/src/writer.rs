@@ -190,6 +190,10 @@ impl<W: Write> Writer<W> {
                 self.number(u64::from(units));
             }
             What::Bypass { on } => self.begin(at, cpu, if on { kind::BYPASS_ON } else { kind::BYPASS_OFF }),
+            What::Lost { events } => {
+                self.begin(at, cpu, kind::LOST);
+                self.number(u64::from(events));
+            }
         }
     }
 

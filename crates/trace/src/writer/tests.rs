@@ -57,6 +57,7 @@ fn what() -> impl Strategy<Value = What> {
         (cpu(), any::<bool>()).prop_map(|(target, up)| What::Online { target, up }),
         (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
+        any::<u32>().prop_map(|events| What::Lost { events }),
     ]
 }
 
