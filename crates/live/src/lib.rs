@@ -15,6 +15,7 @@ mod machine;
 mod maps;
 mod plan;
 mod ready;
+pub mod record;
 mod words;
 
 pub use attached::{Attached, Stats};

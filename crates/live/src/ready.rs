@@ -30,7 +30,7 @@ pub fn check(host: &Host) -> Result<(), LiveError> {
 }
 
 /// Has this process the capabilities?
-fn has_rights(host: &Host) -> bool {
+pub(crate) fn has_rights(host: &Host) -> bool {
     let held = held(host);
     has(held, SYS_ADMIN) || (has(held, BPF) && has(held, PERFMON))
 }

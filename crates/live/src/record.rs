@@ -1,0 +1,218 @@
+//! What this kernel schedules, as the stream of events that a simulated run gives.
+//!
+//! Programs in the kernel write records into one ring buffer a CPU (crates/live/bpf/record.bpf.c); here they are
+//! merged by time and become events that agree with themselves, so that the same checks read them. What
+//! found no room in a ring is counted and told in its place ([`What::Lost`]).
+//!
+//! [`What::Lost`]: keel_trace::What::Lost
+
+mod error;
+mod kernel;
+mod merge;
+mod opening;
+mod raw;
+#[cfg(test)]
+mod script;
+mod story;
+
+pub use error::RecordError;
+
+use crate::host::Host;
+use crate::machine;
+use crate::ready;
+use keel_abi::{CpuSet, Span};
+use keel_trace::{Meta, Sink};
+use kernel::Kernel;
+use merge::Merge;
+use rustix::time::{ClockId, clock_gettime};
+use story::Story;
+
+/// A record can be seen this long after its time stamp at the latest, but for CPUs that stand still meanwhile, as
+/// virtual ones may.
+const SLACK_NS: u64 = 50_000_000;
+
+/// Memory for all rings where nobody asks for a size.
+const RINGS_BYTES: u32 = 256 << 20;
+/// The largest and the smallest ring then.
+const RING_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=4 << 20;
+
+/// What became of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// How long it is.
+    pub duration: Span,
+    /// Events in it.
+    pub events: u64,
+    /// Events that are missing, because there was no room for them.
+    pub lost: u64,
+    /// Tasks that did something.
+    pub tasks: u32,
+    /// Events that came too late for their place and have a later time stamp than they should.
+    pub late: u64,
+    /// Switches that nobody saw and that are made up, so that tasks are where later events find them.
+    pub made_up: u64,
+}
+
+/// A recording under way. Call [`drain`](Self::drain) many times a second, and [`finish`](Self::finish) at the end;
+/// where it is dropped, the kernel's half is gone too.
+pub struct Recorder {
+    kernel: Kernel,
+    merge: Merge,
+    story: Story,
+    start: u64,
+}
+
+impl Recorder {
+    /// Begins to record, with rings of at least `ring_bytes` a CPU, and tells `sink` of the machine and its tasks.
+    /// `workload` is what the stream says that it is of.
+    ///
+    /// # Errors
+    /// Where the kernel or this process' rights do not allow it.
+    pub fn begin(
+        host: &Host,
+        workload: &str,
+        ring_bytes: Option<u32>,
+        sink: &mut dyn Sink,
+    ) -> Result<Self, RecordError> {
+        if !host.has("sys/kernel/btf/vmlinux") {
+            return Err(RecordError::NoBtf);
+        }
+        if !ready::has_rights(host) {
+            return Err(RecordError::NoRights);
+        }
+        let facts = machine::facts(host);
+        let cpus = facts.topology.cpus();
+        let offline: CpuSet = facts.topology.iter().filter(|&cpu| !facts.online.contains(cpu)).collect();
+        let kernel = Kernel::begin(host, cpus, ring_size(ring_bytes, cpus))?;
+        let start = now();
+        let mut recorder = Self { kernel, merge: Merge::default(), story: Story::new(start, cpus), start };
+        let start = Meta::Start {
+            topology: facts.topology,
+            scheduler: scheduler(host),
+            workload: workload.to_owned(),
+            unit: String::new(),
+        };
+        recorder.story.say(&start, sink);
+        recorder.open(&offline, sink)?;
+        Ok(recorder)
+    }
+
+    /// Hands on what happened until a moment ago.
+    ///
+    /// # Errors
+    /// Where a ring cannot be read.
+    pub fn drain(&mut self, sink: &mut dyn Sink) -> Result<(), RecordError> {
+        let now = now();
+        let complete = self.kernel.drain(&mut self.merge)?;
+        let until = complete.map_or(now, |at| at.min(now)).saturating_sub(SLACK_NS);
+        self.release(until, sink);
+        Ok(())
+    }
+
+    /// Ends the recording, and the stream.
+    ///
+    /// # Errors
+    /// Where a ring cannot be read.
+    pub fn finish(mut self, sink: &mut dyn Sink) -> Result<Recorded, RecordError> {
+        let end = now();
+        self.kernel.detach();
+        // No records come any more, so this ends.
+        while self.kernel.drain(&mut self.merge)?.is_some() {
+            self.release(0, sink);
+        }
+        // While the programs go one by one, what is recorded does not tell all.
+        self.release(end, sink);
+        for (cpu, lost) in self.kernel.lost() {
+            self.story.lost(cpu, lost);
+        }
+        self.story.end(end, sink);
+        let counts = self.story.counts();
+        Ok(Recorded {
+            duration: Span::from_ns(end - self.start),
+            events: counts.events,
+            lost: counts.lost,
+            tasks: counts.tasks,
+            late: self.merge.late(),
+            made_up: counts.made_up,
+        })
+    }
+
+    /// From the snapshot and the first records: what the machine did when the recording began.
+    fn open(&mut self, offline: &CpuSet, sink: &mut dyn Sink) -> Result<(), RecordError> {
+        let snapshot = self.kernel.snapshot()?;
+        let seen = now();
+        while self.kernel.drain(&mut self.merge)?.is_some_and(|at| at < seen) {}
+        let records = self.merge.release(seen);
+        opening::open(&mut self.story, self.start, &snapshot, &records, offline, sink);
+        let from = records.partition_point(|raw| raw.at < self.start);
+        records[from..].iter().for_each(|raw| self.story.take(raw, sink));
+        self.story.flush(sink);
+        Ok(())
+    }
+
+    fn release(&mut self, until: u64, sink: &mut dyn Sink) {
+        self.merge.release(until).iter().for_each(|raw| self.story.take(raw, sink));
+        self.story.flush(sink);
+    }
+}
+
+/// Who schedules: the attached scheduler, or else the kernel's own.
+fn scheduler(host: &Host) -> String {
+    let kernel = || Some(format!("Linux {}", host.text("proc/sys/kernel/osrelease")?));
+    host.scheduler().or_else(kernel).unwrap_or_else(|| "Linux".to_owned())
+}
+
+/// A ring's bytes: a power of two, as the kernel wants it, and no less than a page.
+fn ring_size(asked: Option<u32>, cpus: u32) -> u32 {
+    let page = rustix::param::page_size() as u32;
+    let size = asked.unwrap_or_else(|| (RINGS_BYTES / cpus).clamp(*RING_BYTES.start(), *RING_BYTES.end()));
+    let size = size.clamp(page, 1 << 30);
+    match asked {
+        Some(_) => size.next_power_of_two(),
+        None => 1 << size.ilog2(),
+    }
+}
+
+/// The clock of the records: the kernel's monotonic nanoseconds.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    // Time since boot is neither negative nor 500 years.
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::tests::fake;
+
+    #[test]
+    fn rings_are_powers_of_two_in_bounds() {
+        let check = |asked, cpus, expected| assert_eq!(ring_size(asked, cpus), expected, "{asked:?} {cpus}");
+        check(None, 1, 4 << 20);
+        check(None, 64, 4 << 20);
+        check(None, 96, 2 << 20);
+        check(None, 4096, 64 << 10);
+        check(Some(1), 4, rustix::param::page_size() as u32);
+        check(Some(5 << 20), 4, 8 << 20);
+        check(Some(u32::MAX), 4, 1 << 30);
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let check = |files: &[(&str, &str)], expected| {
+            let begun = Recorder::begin(&fake(files).1, "", None, &mut keel_trace::NullSink);
+            assert_eq!(begun.err(), Some(expected), "{files:?}");
+        };
+        check(&[], RecordError::NoBtf);
+        let btf = ("sys/kernel/btf/vmlinux", "types");
+        check(&[btf, ("proc/self/status", "CapEff:\t0000000000000000\n")], RecordError::NoRights);
+        check(&[btf, ("proc/self/status", "CapEff:\t000001ffffffffff\n")], RecordError::NoBtf);
+    }
+
+    #[test]
+    fn the_scheduler_is_the_attached_one_or_the_kernels() {
+        let release = ("proc/sys/kernel/osrelease", "7.2.13\n");
+        assert_eq!(scheduler(&fake(&[release]).1), "Linux 7.2.13");
+        assert_eq!(scheduler(&fake(&[release, ("sys/kernel/sched_ext/root/ops", "o1\n")]).1), "o1");
+    }
+}

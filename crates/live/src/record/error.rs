@@ -1,0 +1,41 @@
+//! Why a recording could not begin, or go on.
+
+use crate::errors::Class;
+
+/// One sentence each.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// No `/sys/kernel/btf/vmlinux`.
+    #[error(
+        "this kernel does not tell its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
+    )]
+    NoBtf,
+    /// Neither root nor the capabilities.
+    #[error("recording needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
+    NoRights,
+    /// The kernel does not take the programs.
+    #[error("this kernel does not take the programs that record: {0}")]
+    Refused(String),
+    /// The tasks could not be listed, or the buffers not be made or read.
+    #[error("the recording failed: {0}")]
+    Failed(String),
+}
+
+impl RecordError {
+    /// What it means.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::NoBtf | Self::Refused(_) => Class::Unsupported,
+            Self::NoRights | Self::Failed(_) => Class::Input,
+        }
+    }
+
+    /// What to do about it, where that is not plain.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::NoBtf | Self::Refused(_) => Some("keel vm boots a kernel that can be recorded"),
+            Self::NoRights => Some("run it with sudo"),
+            Self::Failed(_) => None,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The kernel's half: loads the programs, makes a ring buffer a CPU, reads them.
+
+use super::RecordError;
+use super::merge::Merge;
+use super::raw::{self, Raw, RawWhat, Told};
+use crate::host::Host;
+use crate::{maps, ready, words};
+use keel_abi::CpuId;
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::{
+    Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
+    RingBuffer, RingBufferBuilder,
+};
+use std::cell::RefCell;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd};
+use std::rc::Rc;
+
+/// The compiled programs.
+mod programs {
+    #![allow(unreachable_pub)]
+    include!(concat!(env!("OUT_DIR"), "/programs.rs"));
+}
+
+/// What `sched_yield()` is in the kernel, from its beginning to its end.
+const YIELD: &str = "do_sched_yield";
+/// The programs that watch it.
+const YIELD_PROGRAMS: [&str; 2] = ["on_yield", "after_yield"];
+/// The program that hears of idle CPUs that are told of work, and a function that kernels with that tracepoint have.
+const KICK_PROGRAM: &str = "on_kick";
+const KICK: &str = "__probestub_sched_set_need_resched_tp";
+/// The program that lists the tasks.
+const SNAPSHOT: &str = "snapshot";
+
+/// Records that are read from one ring before the next one gets its turn.
+const TURN: usize = 1 << 16;
+
+/// The programs at work.
+pub(super) struct Kernel {
+    object: Object,
+    links: Vec<Link>,
+    rings: Vec<Ring>,
+    inbox: Rc<RefCell<Vec<Raw>>>,
+    words: u32,
+}
+
+/// One CPU's ring buffer.
+struct Ring {
+    buffer: RingBuffer<'static>,
+    _map: MapHandle,
+}
+
+impl Kernel {
+    /// From now on everything is recorded, into `bytes` a CPU: a power of two, of whole pages.
+    pub(super) fn begin(host: &Host, cpus: u32, bytes: u32) -> Result<Self, RecordError> {
+        let words = cpus.div_ceil(64);
+        let object = load(host, cpus, words)?;
+        let inbox = Rc::new(RefCell::new(Vec::new()));
+        let rings =
+            (0..cpus).map(|cpu| ring(&object, CpuId(cpu), bytes, &inbox)).collect::<Result<_, _>>()?;
+        let mut kernel = Self { object, links: Vec::new(), rings, inbox, words };
+        for program in kernel.object.progs_mut() {
+            let name = program.name().to_string_lossy().into_owned();
+            if name == SNAPSHOT || !program.autoload() {
+                continue;
+            }
+            let link = program.attach().map_err(|e| RecordError::Refused(format!("{name}: {e}")))?;
+            kernel.links.push(link);
+        }
+        Ok(kernel)
+    }
+
+    /// Every task, and what it does.
+    pub(super) fn snapshot(&self) -> Result<Vec<Told>, RecordError> {
+        let failed = |why: String| RecordError::Failed(format!("the tasks cannot be listed: {why}"));
+        let program = self.object.progs_mut().find(|program| program.name() == SNAPSHOT);
+        let program = program.ok_or_else(|| failed("there is no such program".to_owned()))?;
+        let link = program.attach_iter_with_opts(IterOpts::None).map_err(|e| failed(e.to_string()))?;
+        let mut bytes = Vec::new();
+        let mut tasks = Iter::new(&link).map_err(|e| failed(e.to_string()))?;
+        tasks.read_to_end(&mut bytes).map_err(|e| failed(e.to_string()))?;
+        let record = |bytes: &[u8]| match Raw::read(CpuId(0), bytes)?.what {
+            RawWhat::Told(told) => Some(*told),
+            _ => None,
+        };
+        Ok(bytes.chunks_exact(raw::snapshot_bytes(self.words)).filter_map(record).collect())
+    }
+
+    /// Reads what the rings hold, a bounded number of records of each; tells until when nothing is left in them, where
+    /// that is earlier than now.
+    pub(super) fn drain(&self, merge: &mut Merge) -> Result<Option<u64>, RecordError> {
+        let mut complete: Option<u64> = None;
+        for ring in &self.rings {
+            let read = ring.buffer.consume_raw_n(TURN);
+            let read = usize::try_from(read)
+                .map_err(|_| RecordError::Failed(format!("a buffer cannot be read: error {}", -read)))?;
+            let mut inbox = self.inbox.borrow_mut();
+            if let Some(last) = inbox.last().filter(|_| read >= TURN) {
+                complete = Some(complete.map_or(last.at, |at| at.min(last.at)));
+            }
+            inbox.drain(..).for_each(|raw| merge.push(raw));
+        }
+        Ok(complete)
+    }
+
+    /// Records no more.
+    pub(super) fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// What was lost after the last record of each CPU.
+    pub(super) fn lost(&self) -> Vec<(CpuId, u32)> {
+        let map = self.object.maps().find(|map| map.name() == "lost");
+        let counts = map.and_then(|map| map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
+        let number = |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(0, u64::from_ne_bytes);
+        let cpus = (0..).map(CpuId).zip(counts.unwrap_or_default());
+        let cpus = cpus.map(|(cpu, bytes)| (cpu, u32::try_from(number(&bytes)).unwrap_or(u32::MAX)));
+        cpus.filter(|&(_, lost)| lost > 0).collect()
+    }
+}
+
+/// What not every kernel lets us watch.
+#[derive(Clone, Copy, Debug)]
+struct Optional {
+    yields: bool,
+    kicks: bool,
+}
+
+impl Optional {
+    fn has(self, program: &str) -> bool {
+        match program {
+            KICK_PROGRAM => self.kicks,
+            _ if YIELD_PROGRAMS.contains(&program) => self.yields,
+            _ => true,
+        }
+    }
+}
+
+/// The loaded programs, as many of them as this kernel takes.
+fn load(host: &Host, cpus: u32, words: u32) -> Result<Object, RecordError> {
+    let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
+    let has = |name: &str| types.functions().any(|function| function.name == name);
+    let all = Optional { yields: has(YIELD), kicks: has(KICK) };
+    let attempt = |optional| {
+        let (object, said) = words::listen(|| {
+            let open = open(cpus, words, optional).map_err(|e| e.to_string())?;
+            open.load().map_err(|e| e.to_string())
+        });
+        object.map_err(|error| words::refusal(&said, &error).to_string())
+    };
+    // That a function has a type does not mean that it can be watched.
+    let attempts = [all, Optional { yields: false, ..all }, Optional { yields: false, kicks: false }];
+    let mut refused = String::new();
+    for optional in attempts {
+        match attempt(optional) {
+            Ok(object) => return Ok(object),
+            Err(why) => {
+                tracing::info!(?optional, why, "the programs are refused");
+                refused = why;
+            }
+        }
+    }
+    Err(RecordError::Refused(refused))
+}
+
+fn open(cpus: u32, words: u32, optional: Optional) -> libbpf_rs::Result<OpenObject> {
+    let bytes =
+        programs::OBJECTS.iter().find(|(name, _)| *name == "record").map_or(&[][..], |(_, bytes)| bytes);
+    let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(bytes)?;
+    if let Some(mut map) = maps::open_map(&mut object, ".rodata")
+        && let Some(bytes) = map.initial_value_mut().and_then(|bytes| bytes.first_chunk_mut())
+    {
+        *bytes = words.to_ne_bytes();
+    }
+    if let Some(mut map) = maps::open_map(&mut object, "rings") {
+        map.set_max_entries(cpus)?;
+    }
+    for mut program in object.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        program.set_autoload(optional.has(&name));
+        if YIELD_PROGRAMS.contains(&name.as_str()) && optional.yields {
+            program.set_attach_target(0, Some(YIELD.to_owned()))?;
+        }
+    }
+    Ok(object)
+}
+
+/// Makes a CPU's ring and puts it in its place.
+fn ring(object: &Object, cpu: CpuId, bytes: u32, inbox: &Rc<RefCell<Vec<Raw>>>) -> Result<Ring, RecordError> {
+    let failed = |e: libbpf_rs::Error| {
+        RecordError::Failed(format!("CPU {cpu}'s buffer of {} KiB cannot be made: {e}", bytes >> 10))
+    };
+    let sz = size_of::<bpf_map_create_opts>() as _;
+    let opts = bpf_map_create_opts { sz, ..bpf_map_create_opts::default() };
+    let map = MapHandle::create(MapType::RingBuf, Some("keel_ring"), 0, 0, bytes, &opts).map_err(failed)?;
+    let rings = object.maps().find(|map| map.name() == "rings");
+    let rings = rings.ok_or_else(|| RecordError::Failed("the object has no map of rings".to_owned()))?;
+    let fd = map.as_fd().as_raw_fd().to_ne_bytes();
+    rings.update(&cpu.0.to_ne_bytes(), &fd, MapFlags::ANY).map_err(failed)?;
+    let inbox = Rc::clone(inbox);
+    let mut builder = RingBufferBuilder::new();
+    let take = move |bytes: &[u8]| {
+        inbox.borrow_mut().extend(Raw::read(cpu, bytes));
+        0
+    };
+    builder.add(&map, take).map_err(failed)?;
+    let buffer = builder.build().map_err(failed)?;
+    Ok(Ring { buffer, _map: map })
+}

@@ -1,0 +1,98 @@
+//! The state in which a recording begins.
+//!
+//! A snapshot of all tasks takes a while, and meanwhile the machine goes on. So the first record about a task tells
+//! what it was doing before; the snapshot tells of those about whom there is no record. And who ran on a CPU is told
+//! by its first switch.
+
+use super::raw::{Doing, Key, Raw, RawWhat, Told};
+use super::story::Story;
+use keel_abi::{CpuId, CpuSet};
+use keel_trace::Sink;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the first records tell of the time before them.
+#[derive(Debug, Default)]
+struct Before {
+    /// Each task's state; `None` where it was not there yet.
+    tasks: BTreeMap<Key, Option<Doing>>,
+    /// Who ran on each CPU.
+    cpus: BTreeMap<CpuId, Key>,
+    /// What tasks are, that the snapshot may have missed.
+    told: BTreeMap<Key, Told>,
+}
+
+impl Before {
+    fn of(records: &[Raw], start: u64) -> Self {
+        let mut before = Self::default();
+        for raw in records {
+            match &raw.what {
+                RawWhat::Told(told) => drop(before.told.entry(told.task).or_insert_with(|| (**told).clone())),
+                _ if raw.at < start => {}
+                RawWhat::Switch { cpu, prev, next, .. } => {
+                    before.cpus.entry(*cpu).or_insert(*prev);
+                    before.task(*prev, Some(Doing::Running(*cpu)));
+                    before.task(*next, Some(Doing::Waiting(*cpu)));
+                }
+                RawWhat::Wakeup { task, .. } => before.task(*task, Some(Doing::Asleep)),
+                RawWhat::Fork { child, .. } => before.task(*child, None),
+                RawWhat::Migrate { task, from, .. } => before.task(*task, Some(Doing::Waiting(*from))),
+                RawWhat::Online { .. } | RawWhat::Kick { .. } => {}
+            }
+        }
+        // Of the others, who is not in the snapshot may have been gone before the start.
+        before.told.retain(|task, _| before.tasks.contains_key(task));
+        before
+    }
+
+    fn task(&mut self, task: Key, doing: Option<Doing>) {
+        self.tasks.entry(task).or_insert(doing);
+    }
+
+    /// What `told`'s task was doing; `None` where it was not there yet.
+    fn doing(&self, told: &Told) -> Option<Doing> {
+        let seen = self.tasks.get(&told.task).copied();
+        seen.unwrap_or(Some(told.doing.unwrap_or(Doing::Asleep)))
+    }
+}
+
+/// Tells `story` of the machine at `start`: which CPUs are offline, who is there, who runs, who waits. Of the records
+/// before it only what tasks are counts: while the programs were attached one by one, they did not tell all.
+pub(super) fn open(
+    story: &mut Story,
+    start: u64,
+    snapshot: &[Told],
+    records: &[Raw],
+    offline: &CpuSet,
+    sink: &mut dyn Sink,
+) {
+    offline.iter().for_each(|cpu| story.online(cpu, cpu, false));
+    let before = Before::of(records, start);
+    let mut there = BTreeSet::new();
+    let mut tasks: Vec<(Key, Doing)> = Vec::new();
+    for told in snapshot.iter().chain(before.told.values()) {
+        if let Some(doing) = before.doing(told)
+            && there.insert(told.task)
+        {
+            story.told(told, sink);
+            tasks.push((told.task, doing));
+        }
+    }
+    let mut running: BTreeMap<CpuId, Key> = BTreeMap::new();
+    for &(task, doing) in &tasks {
+        if let Doing::Running(cpu) = doing {
+            running.entry(cpu).or_insert(task);
+        }
+    }
+    running.extend(before.cpus);
+    for (&cpu, &task) in running.iter().filter(|(_, task)| !task.is_idle()) {
+        story.runs_already(cpu, task, sink);
+    }
+    for (task, doing) in tasks {
+        if let Doing::Waiting(cpu) = doing {
+            story.waits_already(cpu, task, sink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

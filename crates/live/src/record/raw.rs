@@ -1,0 +1,259 @@
+//! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c): bytes to words that have types.
+
+use keel_abi::{CpuId, CpuSet, Pid};
+use keel_trace::Why;
+
+/// A task's address in the kernel, its own until after its last switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key(pub(super) u64);
+
+impl Key {
+    /// A CPU's idle task.
+    pub(super) const IDLE: Self = Self(0);
+
+    pub(super) fn is_idle(self) -> bool {
+        self == Self::IDLE
+    }
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Raw {
+    /// When, in the kernel's monotonic nanoseconds.
+    pub(super) at: u64,
+    /// The CPU that wrote it.
+    pub(super) writer: CpuId,
+    /// Records that this CPU lost just before.
+    pub(super) lost: u32,
+    /// What it tells.
+    pub(super) what: RawWhat,
+}
+
+/// What a record tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RawWhat {
+    /// `sched_switch`.
+    Switch { cpu: CpuId, prev: Key, why: Why, next: Key },
+    /// `sched_wakeup`, with who did `sched_waking`.
+    Wakeup { cpu: CpuId, task: Key, target: CpuId, waker: Key },
+    /// `sched_wakeup_new`.
+    Fork { cpu: CpuId, child: Key, target: CpuId, parent: Key },
+    /// `sched_migrate_task` of a task that is on a runqueue.
+    Migrate { cpu: CpuId, task: Key, from: CpuId, to: CpuId },
+    /// `sched_set_need_resched` of an idle CPU.
+    Kick { cpu: CpuId, target: CpuId },
+    /// The scheduler begins or ceases to use a CPU.
+    Online { cpu: CpuId, target: CpuId, up: bool },
+    /// What a task is.
+    Told(Box<Told>),
+}
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Neither running nor on a runqueue.
+    Asleep,
+    /// On this CPU's runqueue.
+    Waiting(CpuId),
+    /// On this CPU.
+    Running(CpuId),
+}
+
+/// What a task is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) task: Key,
+    pub(super) pid: Pid,
+    pub(super) name: String,
+    pub(super) nice: i8,
+    pub(super) cpus: CpuSet,
+    /// Nothing was told of it before.
+    pub(super) first: bool,
+    /// In a snapshot: what it does.
+    pub(super) doing: Option<Doing>,
+}
+
+impl Told {
+    /// A task of which nothing is known.
+    pub(super) fn unknown(task: Key) -> Self {
+        let name = "unknown".to_owned();
+        Self { task, pid: Pid(0), name, nice: 0, cpus: CpuSet::new(), first: true, doing: None }
+    }
+}
+
+const SWITCH: u8 = 1;
+const WAKEUP: u8 = 2;
+const FORK: u8 = 3;
+const MIGRATE: u8 = 4;
+const HOTPLUG: u8 = 5;
+const TOLD: u8 = 6;
+const SNAPSHOT: u8 = 7;
+const KICK: u8 = 8;
+
+/// Bytes of `struct told` before its CPUs.
+const TOLD_HEAD: usize = 48;
+/// `DEFAULT_PRIO`: the static priority of nice 0.
+const NICE_0: i32 = 120;
+
+/// Bytes of a snapshot's record on a machine whose CPUs fill `words` words.
+pub(super) fn snapshot_bytes(words: u32) -> usize {
+    TOLD_HEAD + words as usize * 8
+}
+
+impl Raw {
+    /// Reads a record that `writer` wrote; `None` where it is none of ours.
+    pub(super) fn read(writer: CpuId, bytes: &[u8]) -> Option<Self> {
+        let fields = Fields(bytes);
+        let (task, cpu) = (Key(fields.u64(8)?), CpuId(fields.u16(20)?.into()));
+        let detail = fields.u8(23)?;
+        let other = || Some(Key(fields.u64(24)?));
+        let from = || Some(CpuId(fields.u32(32)?));
+        let to = || Some(CpuId(fields.u32(36)?));
+        let what = match fields.u8(22)? {
+            SWITCH => RawWhat::Switch { cpu, prev: task, why: why(detail)?, next: other()? },
+            WAKEUP => RawWhat::Wakeup { cpu, task, target: to()?, waker: other()? },
+            FORK => RawWhat::Fork { cpu, child: task, target: to()?, parent: other()? },
+            MIGRATE => RawWhat::Migrate { cpu, task, from: from()?, to: to()? },
+            HOTPLUG => RawWhat::Online { cpu, target: to()?, up: detail != 0 },
+            KICK => RawWhat::Kick { cpu, target: to()? },
+            TOLD => RawWhat::Told(Box::new(fields.told(task, detail != 0, None)?)),
+            SNAPSHOT => {
+                let doing = match detail {
+                    0 => Doing::Asleep,
+                    1 => Doing::Waiting(cpu),
+                    _ => Doing::Running(cpu),
+                };
+                RawWhat::Told(Box::new(fields.told(task, true, Some(doing))?))
+            }
+            _ => return None,
+        };
+        Some(Self { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
+    }
+}
+
+fn why(detail: u8) -> Option<Why> {
+    let all = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];
+    all.get(usize::from(detail)).copied()
+}
+
+/// A record's bytes by their places.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn bytes<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.0.get(at..at + N)?.try_into().ok()
+    }
+
+    fn u8(&self, at: usize) -> Option<u8> {
+        self.0.get(at).copied()
+    }
+
+    fn u16(&self, at: usize) -> Option<u16> {
+        self.bytes(at).map(u16::from_ne_bytes)
+    }
+
+    fn u32(&self, at: usize) -> Option<u32> {
+        self.bytes(at).map(u32::from_ne_bytes)
+    }
+
+    fn u64(&self, at: usize) -> Option<u64> {
+        self.bytes(at).map(u64::from_ne_bytes)
+    }
+
+    fn told(&self, task: Key, first: bool, doing: Option<Doing>) -> Option<Told> {
+        let name = self.bytes::<16>(32)?;
+        let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+        let words: Vec<u64> =
+            self.0.get(TOLD_HEAD..)?.chunks_exact(8).map_while(|word| Fields(word).u64(0)).collect();
+        let nice = self.u32(28)?.cast_signed().saturating_sub(NICE_0).clamp(-20, 19);
+        Some(Told {
+            task,
+            pid: Pid(self.u32(24)?),
+            name: String::from_utf8_lossy(&name[..end]).into_owned(),
+            nice: nice as i8,
+            cpus: CpuSet::from_words(&words),
+            first,
+            doing,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A record as the C structs lay it out: head, then the rest.
+    fn record(task: u64, lost: u32, cpu: u16, kind: u8, detail: u8, rest: &[u8]) -> Vec<u8> {
+        let mut bytes = [7u64.to_ne_bytes(), task.to_ne_bytes()].concat();
+        bytes.extend(lost.to_ne_bytes());
+        bytes.extend(cpu.to_ne_bytes());
+        bytes.extend([kind, detail]);
+        bytes.extend(rest);
+        bytes
+    }
+
+    fn event(kind: u8, detail: u8) -> Vec<u8> {
+        let rest = [99u64.to_ne_bytes(), (5u64 << 32 | 4).to_le_bytes()].concat();
+        record(88, 3, 2, kind, detail, &rest)
+    }
+
+    #[test]
+    fn every_kind_is_read() {
+        let check = |bytes: &[u8], expected: Option<RawWhat>| {
+            let raw = Raw::read(CpuId(9), bytes);
+            assert_eq!(raw.clone().map(|raw| raw.what), expected);
+            if let Some(raw) = raw {
+                assert_eq!((raw.at, raw.writer), (7, CpuId(9)));
+            }
+        };
+        let (cpu, task, other, from, to) = (CpuId(2), Key(88), Key(99), CpuId(4), CpuId(5));
+        let switch = |why| Some(RawWhat::Switch { cpu, prev: task, why, next: other });
+        check(&event(SWITCH, 0), switch(Why::WasIdle));
+        check(&event(SWITCH, 1), switch(Why::Preempted));
+        check(&event(SWITCH, 2), switch(Why::Yielded));
+        check(&event(SWITCH, 3), switch(Why::Blocked));
+        check(&event(SWITCH, 4), switch(Why::Exited));
+        check(&event(SWITCH, 5), None);
+        check(&event(WAKEUP, 0), Some(RawWhat::Wakeup { cpu, task, target: to, waker: other }));
+        check(&event(FORK, 0), Some(RawWhat::Fork { cpu, child: task, target: to, parent: other }));
+        check(&event(MIGRATE, 0), Some(RawWhat::Migrate { cpu, task, from, to }));
+        check(&event(HOTPLUG, 1), Some(RawWhat::Online { cpu, target: to, up: true }));
+        check(&event(0, 0), None);
+        check(&event(KICK, 0), Some(RawWhat::Kick { cpu, target: to }));
+        check(&event(9, 0), None);
+        check(&event(SWITCH, 0)[..31], None);
+        check(&[], None);
+    }
+
+    #[test]
+    fn what_a_task_is_is_read() {
+        let rest = |prio: i32| {
+            let mut rest = [33u32.to_ne_bytes(), prio.to_ne_bytes()].concat();
+            rest.extend(b"kworker/0:1\0old\0");
+            rest.extend([0b101u64.to_ne_bytes(), 1u64.to_ne_bytes()].concat());
+            rest
+        };
+        let read =
+            |prio, kind, detail| match Raw::read(CpuId(9), &record(88, 0, 2, kind, detail, &rest(prio))) {
+                Some(Raw { what: RawWhat::Told(told), .. }) => *told,
+                other => panic!("{other:?}"),
+            };
+        let told = read(115, TOLD, 1);
+        assert_eq!((told.task, told.pid, told.name.as_str()), (Key(88), Pid(33), "kworker/0:1"));
+        assert_eq!((told.nice, told.first, told.doing), (-5, true, None));
+        assert_eq!(told.cpus.iter().collect::<Vec<_>>(), [CpuId(0), CpuId(2), CpuId(64)]);
+        assert!(!read(120, TOLD, 0).first);
+        assert_eq!(read(139, SNAPSHOT, 0).doing, Some(Doing::Asleep));
+        assert_eq!(read(-7, SNAPSHOT, 1).doing, Some(Doing::Waiting(CpuId(2))));
+        assert_eq!(read(9999, SNAPSHOT, 2).doing, Some(Doing::Running(CpuId(2))));
+        assert_eq!(snapshot_bytes(2), record(0, 0, 0, 0, 0, &rest(0)).len());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Raw::read(CpuId(0), &bytes);
+        }
+    }
+}

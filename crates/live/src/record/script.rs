@@ -1,0 +1,146 @@
+//! Records and streams as lines, for tests. Tasks are capital letters, `-` is an idle task.
+
+use super::raw::{Doing, Key, Raw, RawWhat, Told};
+use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
+use std::fmt::Write;
+
+/// The tasks' addresses are their letters'.
+fn key(word: &str) -> Key {
+    Key(if word == "-" { 0 } else { word.as_bytes()[0].into() })
+}
+
+fn number<T: std::str::FromStr>(word: &str) -> T {
+    word.parse().unwrap_or_else(|_| panic!("{word} is no number"))
+}
+
+fn cpu(word: &str) -> CpuId {
+    CpuId(number(word))
+}
+
+/// Lines such as `TIME CPU switch A blocked B`; one that begins with `!N` lost N records before.
+pub(super) fn records(lines: &str) -> Vec<Raw> {
+    lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(record).collect()
+}
+
+fn record(line: &str) -> Raw {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (lost, words) = match words[0].strip_prefix('!') {
+        Some(lost) => (number(lost), &words[1..]),
+        None => (0, &words[..]),
+    };
+    let (at, here) = (number(words[0]), cpu(words[1]));
+    let what = match words[2..] {
+        ["switch", prev, how, next] => {
+            RawWhat::Switch { cpu: here, prev: key(prev), why: why(how), next: key(next) }
+        }
+        ["wakeup", task, target, waker] => {
+            RawWhat::Wakeup { cpu: here, task: key(task), target: cpu(target), waker: key(waker) }
+        }
+        ["fork", child, target, parent] => {
+            RawWhat::Fork { cpu: here, child: key(child), target: cpu(target), parent: key(parent) }
+        }
+        ["migrate", task, from, to] => {
+            RawWhat::Migrate { cpu: here, task: key(task), from: cpu(from), to: cpu(to) }
+        }
+        ["kick", target] => RawWhat::Kick { cpu: here, target: cpu(target) },
+        ["online", target, up] => RawWhat::Online { cpu: here, target: cpu(target), up: up == "up" },
+        ["told", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, false, None))),
+        ["first", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, true, None))),
+        _ => panic!("{line} is no record"),
+    };
+    Raw { at, writer: here, lost, what }
+}
+
+fn told(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doing>) -> Told {
+    let (pid, name) = (Pid(number(pid)), name.to_owned());
+    Told { task: key(task), pid, name, nice: 0, cpus: CpuSet::first(4096), first, doing }
+}
+
+/// Lines such as `A 17 name running 2`.
+pub(super) fn snapshot(lines: &str) -> Vec<Told> {
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let doing = match words[3..] {
+            ["asleep"] => Doing::Asleep,
+            ["waiting", on] => Doing::Waiting(cpu(on)),
+            ["running", on] => Doing::Running(cpu(on)),
+            _ => panic!("{line} is no task"),
+        };
+        told(words[0], words[1], words[2], true, Some(doing))
+    };
+    lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(line).collect()
+}
+
+fn why(word: &str) -> Why {
+    let all = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];
+    all.into_iter().find(|why| said(*why) == word).unwrap_or_else(|| panic!("nobody leaves {word}"))
+}
+
+fn said(why: Why) -> &'static str {
+    match why {
+        Why::WasIdle => "idle",
+        Why::Preempted => "preempted",
+        Why::Yielded => "yielded",
+        Why::Blocked => "blocked",
+        Why::Exited => "exited",
+    }
+}
+
+/// Writes a stream down, a line an element; tasks by the names that they were told with.
+#[derive(Default)]
+pub(super) struct Lines {
+    pub(super) text: String,
+    names: Vec<String>,
+}
+
+impl Lines {
+    fn name(&self, task: TaskId) -> &str {
+        if task.is_idle() { "-" } else { self.names.get(task.index()).map_or("nobody", String::as_str) }
+    }
+
+    fn event(&self, what: What) -> String {
+        let name = |task| self.name(task);
+        match what {
+            What::Switch { prev, why, next } => format!("switch {} {} {}", name(prev), said(why), name(next)),
+            What::Wakeup { task, target, waker } => format!("wakeup {} {target} {}", name(task), name(waker)),
+            What::Fork { child, target, parent } => format!("fork {} {target} {}", name(child), name(parent)),
+            What::Exit { task } => format!("exit {}", name(task)),
+            What::Migrate { task, from, to } => format!("migrate {} {from} {to}", name(task)),
+            What::Kick { target, .. } => format!("kick {target}"),
+            What::Online { target, up } => format!("online {target} {}", if up { "up" } else { "down" }),
+            What::Lost { events } => format!("lost {events}"),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+impl Sink for Lines {
+    fn wants(&self) -> Class {
+        Class::ALL
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            let line = self.event(event.what);
+            let _ = writeln!(self.text, "{} {} {line}", event.at.as_ns(), event.cpu);
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        let line = match meta {
+            Meta::Task(TaskInfo { task, pid, name, cpus, .. }) => {
+                self.names.resize(self.names.len().max(task.index() + 1), String::new());
+                self.names[task.index()].clone_from(name);
+                format!("task {} {pid} {name} on {} CPUs", task.0, cpus.len())
+            }
+            other => format!("{other:?}"),
+        };
+        let _ = writeln!(self.text, "{} {line}", at.as_ns());
+    }
+}
+
+/// Lines without what only lays them out.
+pub(super) fn trimmed(lines: &str) -> String {
+    lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect()
+}

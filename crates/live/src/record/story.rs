@@ -1,0 +1,303 @@
+//! From records to events: keeps who runs where and who waits, so that the stream agrees with itself.
+//!
+//! The kernel tells more than happens: a wakeup of a task that never slept, a migration of one that does. These are
+//! left out. Where records were lost, what happened unseen is made up as little as it takes, and counted: a task that
+//! left a CPU unseen is taken for blocked, and one that came unseen came just then.
+
+use super::raw::{Doing, Key, Raw, RawWhat, Told};
+use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
+use keel_trace::{Event, Meta, Sink, TaskInfo, What, Why};
+use std::collections::HashMap;
+
+/// Events that are handed on at once.
+const BATCH: usize = 1024;
+
+/// A task that is alive.
+#[derive(Clone, Debug)]
+struct Task {
+    /// Its number, once the stream has spoken of it: of tasks that do nothing it does not.
+    id: Option<TaskId>,
+    /// 0 until it is told.
+    pid: Pid,
+    /// What it is, until the stream has spoken of it.
+    told: Option<Box<Told>>,
+    doing: Doing,
+}
+
+/// What was made of the records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Events that were handed on.
+    pub(super) events: u64,
+    /// Events that the kernel's half had no room for.
+    pub(super) lost: u64,
+    /// Tasks that did something.
+    pub(super) tasks: u32,
+    /// Switches that were made up.
+    pub(super) made_up: u64,
+}
+
+/// The machine as the records tell it.
+pub(super) struct Story {
+    start: u64,
+    now: u64,
+    /// Who runs on each CPU.
+    cpus: Vec<Key>,
+    all: CpuSet,
+    tasks: HashMap<Key, Task>,
+    batch: Vec<Event>,
+    counts: Counts,
+}
+
+impl Story {
+    /// A machine of `cpus` idle CPUs without tasks, at `start`.
+    pub(super) fn new(start: u64, cpus: u32) -> Self {
+        Self {
+            start,
+            now: start,
+            cpus: vec![Key::IDLE; cpus as usize],
+            all: CpuSet::first(cpus),
+            tasks: HashMap::new(),
+            batch: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Takes one record; instants must not decrease.
+    pub(super) fn take(&mut self, raw: &Raw, sink: &mut dyn Sink) {
+        self.now = raw.at.max(self.now);
+        if raw.lost > 0 {
+            self.lost(raw.writer, raw.lost);
+        }
+        match &raw.what {
+            RawWhat::Switch { cpu, prev, why, next } => self.switch(*cpu, *prev, *why, *next, sink),
+            RawWhat::Wakeup { cpu, task, target, waker } => self.wakeup(*cpu, *task, *target, *waker, sink),
+            RawWhat::Fork { cpu, child, target, parent } => self.fork(*cpu, *child, *target, *parent, sink),
+            RawWhat::Migrate { cpu, task, from, to } => self.migrate(*cpu, *task, *from, *to, sink),
+            RawWhat::Kick { cpu, target } => self.kick(*cpu, *target),
+            RawWhat::Online { cpu, target, up } => self.online(*cpu, *target, *up),
+            RawWhat::Told(told) => self.told(told, sink),
+        }
+        if self.batch.len() >= BATCH {
+            self.flush(sink);
+        }
+    }
+
+    /// `cpu` lost this many records just before.
+    pub(super) fn lost(&mut self, cpu: CpuId, events: u32) {
+        self.counts.lost += u64::from(events);
+        self.emit(cpu, What::Lost { events });
+    }
+
+    /// A CPU comes or goes.
+    pub(super) fn online(&mut self, cpu: CpuId, target: CpuId, up: bool) {
+        if self.has(target) {
+            self.emit(cpu, What::Online { target, up });
+        }
+    }
+
+    /// What a task is, the first time or again.
+    pub(super) fn told(&mut self, told: &Told, sink: &mut dyn Sink) {
+        // The address of a task whose end was lost is another's now.
+        let known = self.tasks.get(&told.task);
+        if known.is_some_and(|old| told.first && old.pid != told.pid && old.pid != Pid(0)) {
+            self.retire(told.task);
+        }
+        let new = || Task { id: None, pid: told.pid, told: None, doing: Doing::Asleep };
+        let task = self.tasks.entry(told.task).or_insert_with(new);
+        task.pid = told.pid;
+        match task.id {
+            Some(id) => self.introduce(id, told, sink),
+            None => task.told = Some(Box::new(told.clone())),
+        }
+    }
+
+    fn introduce(&mut self, task: TaskId, told: &Told, sink: &mut dyn Sink) {
+        let cpus = told.cpus.and(&self.all);
+        // Nowhere at all is how a set beyond the machine looks.
+        let cpus = if cpus.is_empty() { self.all.clone() } else { cpus };
+        let (pid, name, nice) = (told.pid, told.name.clone(), told.nice);
+        self.say(&Meta::Task(TaskInfo { task, pid, name, nice, cpus }), sink);
+    }
+
+    /// A task that runs when the recording begins.
+    pub(super) fn runs_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
+        self.switch(cpu, Key::IDLE, Why::WasIdle, task, sink);
+    }
+
+    /// A task that waits when the recording begins.
+    pub(super) fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
+        self.fork(cpu, task, cpu, Key::IDLE, sink);
+    }
+
+    /// The end of the stream, at `at` or when the last event was.
+    pub(super) fn end(&mut self, at: u64, sink: &mut dyn Sink) {
+        self.now = at.max(self.now);
+        self.say(&Meta::End, sink);
+    }
+
+    /// Hands on what is gathered.
+    pub(super) fn flush(&mut self, sink: &mut dyn Sink) {
+        self.counts.events += self.batch.len() as u64;
+        sink.events(&self.batch);
+        self.batch.clear();
+    }
+
+    /// The same, and one rarer fact after it.
+    pub(super) fn say(&mut self, meta: &Meta, sink: &mut dyn Sink) {
+        self.flush(sink);
+        sink.meta(self.at(), meta);
+    }
+
+    fn at(&self) -> Instant {
+        Instant::from_ns(self.now - self.start)
+    }
+
+    fn emit(&mut self, cpu: CpuId, what: What) {
+        if self.has(cpu) {
+            let at = self.at();
+            self.batch.push(Event { at, cpu, what });
+        }
+    }
+
+    fn has(&self, cpu: CpuId) -> bool {
+        cpu.index() < self.cpus.len()
+    }
+
+    fn switch(&mut self, cpu: CpuId, prev: Key, why: Why, next: Key, sink: &mut dyn Sink) {
+        if !self.has(cpu) || prev == next {
+            return;
+        }
+        let told = self.cpus[cpu.index()];
+        if told != prev {
+            self.leave_unseen(prev, cpu, sink);
+            self.switch_unseen(cpu, prev, sink);
+        }
+        self.leave_unseen(next, cpu, sink);
+        let (left, comes) = (self.id(prev, sink), self.id(next, sink));
+        if why == Why::Exited {
+            self.emit(cpu, What::Exit { task: left });
+        }
+        self.emit(cpu, What::Switch { prev: left, why, next: comes });
+        self.set(next, Doing::Running(cpu));
+        self.cpus[cpu.index()] = next;
+        match why {
+            Why::Exited => drop(self.tasks.remove(&prev)),
+            Why::Preempted | Why::Yielded => self.set(prev, Doing::Waiting(cpu)),
+            Why::Blocked | Why::WasIdle => self.set(prev, Doing::Asleep),
+        }
+    }
+
+    /// A task that is about to run on `cpu`, or was seen to, runs nowhere else any more.
+    fn leave_unseen(&mut self, task: Key, cpu: CpuId, sink: &mut dyn Sink) {
+        match self.doing(task) {
+            Some(Doing::Running(other)) if other != cpu => self.switch_unseen(other, Key::IDLE, sink),
+            _ => {}
+        }
+    }
+
+    /// `next` came to `cpu`, and nobody saw when.
+    fn switch_unseen(&mut self, cpu: CpuId, next: Key, sink: &mut dyn Sink) {
+        self.counts.made_up += 1;
+        let prev = std::mem::replace(&mut self.cpus[cpu.index()], next);
+        let why = if prev.is_idle() { Why::WasIdle } else { Why::Blocked };
+        let (left, comes) = (self.id(prev, sink), self.id(next, sink));
+        self.emit(cpu, What::Switch { prev: left, why, next: comes });
+        self.set(prev, Doing::Asleep);
+        self.set(next, Doing::Running(cpu));
+    }
+
+    fn wakeup(&mut self, cpu: CpuId, task: Key, target: CpuId, waker: Key, sink: &mut dyn Sink) {
+        if task.is_idle() || !self.has(target) {
+            return;
+        }
+        let (id, by) = (self.id(task, sink), self.known(waker));
+        if self.doing(task) == Some(Doing::Asleep) {
+            self.emit(cpu, What::Wakeup { task: id, target, waker: by });
+            self.set(task, Doing::Waiting(target));
+        }
+    }
+
+    fn fork(&mut self, cpu: CpuId, child: Key, target: CpuId, parent: Key, sink: &mut dyn Sink) {
+        if child.is_idle() || !self.has(target) {
+            return;
+        }
+        // What was told of a new task leaves it asleep: one that is not is another, whose end was lost.
+        if self.doing(child).is_some_and(|doing| doing != Doing::Asleep) {
+            self.retire(child);
+        }
+        let (id, by) = (self.id(child, sink), self.known(parent));
+        self.emit(cpu, What::Fork { child: id, target, parent: by });
+        self.set(child, Doing::Waiting(target));
+    }
+
+    fn migrate(&mut self, cpu: CpuId, task: Key, from: CpuId, to: CpuId, sink: &mut dyn Sink) {
+        if !matches!(self.doing(task), Some(Doing::Waiting(_))) || !self.has(from) || !self.has(to) {
+            return;
+        }
+        let id = self.id(task, sink);
+        self.emit(cpu, What::Migrate { task: id, from, to });
+        self.set(task, Doing::Waiting(to));
+    }
+
+    fn kick(&mut self, cpu: CpuId, target: CpuId) {
+        if self.has(target) {
+            self.emit(cpu, What::Kick { target, flags: 0 });
+        }
+    }
+
+    /// The end of a task, when another has its address.
+    fn retire(&mut self, key: Key) {
+        let Some(Task { id: Some(task), doing, .. }) = self.tasks.remove(&key) else { return };
+        let at = match doing {
+            Doing::Running(cpu) | Doing::Waiting(cpu) => cpu,
+            Doing::Asleep => CpuId(0),
+        };
+        self.emit(at, What::Exit { task });
+        if let Doing::Running(cpu) = doing {
+            self.counts.made_up += 1;
+            self.emit(cpu, What::Switch { prev: task, why: Why::Exited, next: TaskId::IDLE });
+            self.cpus[cpu.index()] = Key::IDLE;
+        }
+    }
+
+    fn doing(&self, task: Key) -> Option<Doing> {
+        self.tasks.get(&task).map(|task| task.doing)
+    }
+
+    fn set(&mut self, task: Key, doing: Doing) {
+        if let Some(task) = self.tasks.get_mut(&task) {
+            task.doing = doing;
+        }
+    }
+
+    /// A waker's number; it may be gone, or nobody.
+    fn known(&self, task: Key) -> TaskId {
+        self.tasks.get(&task).and_then(|task| task.id).unwrap_or(TaskId::IDLE)
+    }
+
+    /// A task's number. The stream is told what it is the first time; of one that nobody told of, that it is there.
+    fn id(&mut self, key: Key, sink: &mut dyn Sink) -> TaskId {
+        if key.is_idle() {
+            return TaskId::IDLE;
+        }
+        let new = || Task { id: None, pid: Pid(0), told: None, doing: Doing::Asleep };
+        let task = self.tasks.entry(key).or_insert_with(new);
+        if let Some(id) = task.id {
+            return id;
+        }
+        let id = TaskId(self.counts.tasks);
+        self.counts.tasks += 1;
+        task.id = Some(id);
+        let told = task.told.take().unwrap_or_else(|| Box::new(Told::unknown(key)));
+        self.introduce(id, &told, sink);
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests;

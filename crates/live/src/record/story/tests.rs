@@ -1,0 +1,223 @@
+use super::*;
+use crate::record::script::{Lines, records, trimmed};
+use keel_check::Figures;
+use proptest::prelude::*;
+
+/// What becomes of records on two CPUs, from instant 100 on, after tasks A, B and C were told of and did something.
+fn check(input: &str, expected: &str) {
+    let (mut story, mut lines) = (Story::new(100, 2), Lines::default());
+    let told = "100 0 first A 1 A
+                100 0 first B 2 B
+                100 0 first C 3 C
+                100 0 switch - idle A
+                100 0 switch A blocked B
+                100 0 switch B blocked C
+                100 0 switch C blocked -";
+    records(told).iter().for_each(|raw| story.take(raw, &mut lines));
+    story.flush(&mut lines);
+    lines.text.clear();
+    records(input).iter().for_each(|raw| story.take(raw, &mut lines));
+    story.flush(&mut lines);
+    assert_eq!(lines.text, trimmed(expected), "{input}");
+}
+
+#[test]
+fn a_tasks_life_is_told() {
+    check(
+        "110 0 first D 4 child
+         110 0 fork D 1 A
+         120 1 switch - idle D
+         130 1 told D 4 named
+         140 1 switch D preempted B
+         150 0 migrate D 1 0
+         160 0 switch - idle D
+         170 0 switch D yielded C
+         180 0 switch C blocked D
+         190 0 switch D exited -
+         200 1 switch B blocked -
+         210 1 wakeup B 0 -",
+        "10 task 3 4 child on 2 CPUs
+         10 0 fork child 1 A
+         20 1 switch - idle child
+         30 task 3 4 named on 2 CPUs
+         40 1 switch named preempted B
+         50 0 migrate named 1 0
+         60 0 switch - idle named
+         70 0 switch named yielded C
+         80 0 switch C blocked named
+         90 0 exit named
+         90 0 switch named exited -
+         100 1 switch B blocked -
+         110 1 wakeup B 0 -",
+    );
+}
+
+#[test]
+fn what_changes_nothing_is_left_out() {
+    check(
+        "110 0 wakeup A 0 -
+         111 0 wakeup A 0 -
+         120 0 switch - idle A
+         121 0 wakeup A 0 A
+         122 0 migrate A 0 1
+         123 0 migrate B 0 1
+         124 0 switch A blocked A
+         125 0 wakeup - 0 A",
+        "10 0 wakeup A 0 -
+         20 0 switch - idle A",
+    );
+}
+
+#[test]
+fn what_was_not_seen_is_made_up() {
+    // A left CPU 0 unseen, and B came there unseen.
+    check(
+        "110 0 switch - idle A
+         !3 120 0 switch B preempted C",
+        "10 0 switch - idle A
+         20 0 lost 3
+         20 0 switch A blocked B
+         20 0 switch B preempted C",
+    );
+    // A left CPU 0 unseen, and is on CPU 1 now.
+    check(
+        "110 0 switch - idle A
+         120 1 switch - idle A
+         130 1 switch A blocked -
+         140 0 switch - idle B",
+        "10 0 switch - idle A
+         20 0 switch A blocked -
+         20 1 switch - idle A
+         30 1 switch A blocked -
+         40 0 switch - idle B",
+    );
+    // A was on CPU 1 when it was seen leaving CPU 0.
+    check(
+        "110 1 switch - idle A
+         120 0 switch A preempted B",
+        "10 1 switch - idle A
+         20 1 switch A blocked -
+         20 0 switch - idle A
+         20 0 switch A preempted B",
+    );
+}
+
+#[test]
+fn who_was_not_told_of_is_unknown() {
+    check(
+        "110 0 switch - idle Z
+         120 0 told Z 9 late",
+        "10 task 3 0 unknown on 2 CPUs
+         10 0 switch - idle unknown
+         20 task 3 9 late on 2 CPUs",
+    );
+}
+
+#[test]
+fn an_address_is_used_again() {
+    check(
+        "110 0 switch - idle A
+         120 1 first A 77 heir
+         130 0 switch - idle A",
+        "10 0 switch - idle A
+         20 0 exit A
+         20 0 switch A exited -
+         30 task 3 77 heir on 2 CPUs
+         30 0 switch - idle heir",
+    );
+    // The same task, told of by the snapshot before.
+    check("110 1 first A 1 again", "10 task 0 1 again on 2 CPUs");
+}
+
+#[test]
+fn cpus_come_and_go_and_those_beyond_the_machine_are_nobodys() {
+    check(
+        "105 0 kick 1
+         106 0 kick 7
+         110 0 online 1 down
+         120 0 online 1 up
+         130 0 online 7 up
+         140 7 switch - idle A
+         150 0 wakeup A 7 -
+         160 0 fork A 7 -",
+        "5 0 kick 1
+         10 0 online 1 down
+         20 0 online 1 up",
+    );
+}
+
+#[test]
+fn who_does_nothing_is_not_told_of() {
+    check(
+        "110 0 first D 4 quiet
+         120 0 told D 4 named
+         130 0 first E 5 other
+         140 0 wakeup D 1 -",
+        "40 task 3 4 named on 2 CPUs
+         40 0 wakeup named 1 -",
+    );
+}
+
+fn any_record() -> impl Strategy<Value = Raw> {
+    let key = || (0u64..6).prop_map(Key);
+    let cpu = || (0u32..4).prop_map(CpuId);
+    let why = prop::sample::select(vec![Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited]);
+    let switch = (cpu(), key(), why, key()).prop_map(|(cpu, prev, why, next)| {
+        let why = if prev.is_idle() { Why::WasIdle } else { why };
+        RawWhat::Switch { cpu, prev, why, next }
+    });
+    let what = prop_oneof![
+        4 => switch,
+        2 => (cpu(), key(), cpu(), key())
+            .prop_map(|(cpu, task, target, waker)| RawWhat::Wakeup { cpu, task, target, waker }),
+        1 => (cpu(), key(), cpu(), key())
+            .prop_map(|(cpu, child, target, parent)| RawWhat::Fork { cpu, child, target, parent }),
+        1 => (cpu(), key(), cpu(), cpu())
+            .prop_map(|(cpu, task, from, to)| RawWhat::Migrate { cpu, task, from, to }),
+    ];
+    (cpu(), what, 0u32..2).prop_map(|(writer, what, lost)| Raw { at: 0, writer, lost, what })
+}
+
+/// Holds the stream to what it promises: who leaves a CPU is who came to it, and nobody is in two places.
+#[derive(Default)]
+struct Strict {
+    cpus: Vec<Option<TaskId>>,
+    gone: Vec<TaskId>,
+}
+
+impl Sink for Strict {
+    fn wants(&self) -> keel_trace::Class {
+        keel_trace::Class::ALL
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            let What::Switch { prev, why, next } = event.what else { continue };
+            self.cpus.resize(3, None);
+            assert_eq!(self.cpus[event.cpu.index()], (!prev.is_idle()).then_some(prev), "{event:?}");
+            assert!(next.is_idle() || !self.cpus.contains(&Some(next)), "{event:?}");
+            assert!(!self.gone.contains(&next), "{event:?}");
+            self.cpus[event.cpu.index()] = (!next.is_idle()).then_some(next);
+            if why == Why::Exited {
+                self.gone.push(prev);
+            }
+        }
+    }
+
+    fn meta(&mut self, _: Instant, _: &Meta) {}
+}
+
+proptest! {
+    #[test]
+    fn the_stream_agrees_with_itself_whatever_was_lost(mut raws in prop::collection::vec(any_record(), 0..120)) {
+        let (mut story, mut strict, mut figures) = (Story::new(0, 3), Strict::default(), Figures::new());
+        let mut sinks = keel_trace::Fanout::new().with(&mut strict).with(&mut figures);
+        for (n, raw) in raws.iter_mut().enumerate() {
+            raw.at = n as u64 * 1000;
+            story.take(raw, &mut sinks);
+        }
+        story.end(raws.len() as u64 * 1000, &mut sinks);
+        let busy: u64 = figures.summary().tasks.iter().map(|task| task.cpu.as_ns()).sum();
+        prop_assert!(busy <= 3 * raws.len() as u64 * 1000);
+    }
+}
