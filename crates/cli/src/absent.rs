@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use std::ffi::OsStr;
 
 /// The commands that are there.
-const THERE: &str = "sim, compare, lab, list, run, exec and vm are";
+const THERE: &str = "sim, compare, check, lab, list, run, record, exec and vm are";
 
 /// A command that is not there yet.
 pub(crate) fn command(command: &Command) -> Failure {
@@ -14,14 +14,14 @@ pub(crate) fn command(command: &Command) -> Failure {
         | Command::Compare(_)
         | Command::Lab(_)
         | Command::List(_)
+        | Command::Check(_)
+        | Command::Record(_)
         | Command::Run(_)
         | Command::Exec(_)
         | Command::Vm(_) => unreachable!("{command:?} is there"),
-        Command::Check(_) => "check",
         Command::Replay(_) => "replay",
         Command::Report(_) => "report",
         Command::Watch(_) => "watch",
-        Command::Record(_) => "record",
     };
     Failure::input(format!("keel {name} is not there yet; {THERE}"))
 }

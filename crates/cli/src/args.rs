@@ -40,8 +40,8 @@ pub(crate) enum Command {
     Lab(LabArgs),
     /// List what is built in
     List(ListArgs),
-    #[command(hide = true)]
-    Check(Rest),
+    /// Judge a trace
+    Check(CheckArgs),
     #[command(hide = true)]
     Replay(Rest),
     #[command(hide = true)]
@@ -50,8 +50,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     #[command(hide = true)]
     Watch(Rest),
-    #[command(hide = true)]
-    Record(Rest),
+    /// Record what this machine's kernel schedules
+    Record(RecordArgs),
     /// Run a command as a real-time task of the loaded scheduler
     Exec(ExecArgs),
     /// Run a command on a real kernel in a throwaway guest
@@ -96,6 +96,37 @@ pub(crate) struct RunArgs {
     /// Print what the kernel and the scheduler count, every SEC seconds
     #[arg(long, value_name = "SEC", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) stats: Option<u32>,
+}
+
+/// `keel check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// A trace of keel record, or of keel sim --trace
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Print one JSON object instead of the table; times in nanoseconds
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 1 when a check found something
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// `keel record`.
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// The trace to write
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    /// How long: 10s, 500ms, 2m; by default until CMD ends or Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) duration: Option<Span>,
+    /// Memory for what was not read yet, KiB a CPU; 4096 by default, less on machines with more than 64 CPUs
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1_048_576))]
+    pub(crate) buffer: Option<u32>,
+    /// Record while this command runs, and end with its exit code
+    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// `keel exec`.

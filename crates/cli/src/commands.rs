@@ -1,10 +1,12 @@
 //! One command a file.
 
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod exec;
 pub(crate) mod kernels;
 pub(crate) mod lab;
 pub(crate) mod list;
+pub(crate) mod record;
 pub(crate) mod run;
 pub(crate) mod sim;
 pub(crate) mod vm;

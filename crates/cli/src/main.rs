@@ -55,6 +55,8 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Compare(args) => commands::compare::run(args, lab),
         Command::Lab(args) => commands::lab::run(args, lab),
         Command::List(args) => commands::list::run(args, lab),
+        Command::Check(args) => commands::check::run(args),
+        Command::Record(args) => commands::record::run(args),
         Command::Run(args) => commands::run::run(args, lab),
         Command::Exec(args) => commands::exec::run(args),
         Command::Vm(args) => commands::vm::run(args),

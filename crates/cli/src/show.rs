@@ -4,8 +4,8 @@ use crate::failure::{Code, Failure};
 use crate::host::Terminal;
 use crate::output::print;
 use keel_report::{
-    DecisionsReport, ExperimentReport, RunReport, SensitivityReport, Style, compare, decisions, experiment,
-    sensitivity, table,
+    CheckReport, DecisionsReport, ExperimentReport, RunReport, SensitivityReport, Style, compare, decisions,
+    experiment, sensitivity, table,
 };
 use serde::Serialize;
 
@@ -25,6 +25,14 @@ pub(crate) fn one(run: &RunReport, as_json: bool) -> Result<(), Failure> {
     match as_json {
         true => print(&in_order(run)),
         false => print(&table::run(run, style())),
+    }
+}
+
+/// Prints a trace's judgement.
+pub(crate) fn check(report: &CheckReport, as_json: bool) -> Result<(), Failure> {
+    match as_json {
+        true => print(&in_order(report)),
+        false => print(&report.text(style())),
     }
 }
 

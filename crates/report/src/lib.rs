@@ -7,6 +7,7 @@
 //! it is and whether it takes colour: [`Style`]).
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod compare;
 pub mod decisions;
 pub mod experiment;
@@ -19,6 +20,7 @@ pub mod verdict;
 
 mod units;
 
+pub use check::CheckReport;
 pub use decisions::DecisionsReport;
 pub use experiment::ExperimentReport;
 pub use picture::Picture;

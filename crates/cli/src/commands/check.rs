@@ -1,0 +1,89 @@
+//! `keel check`: a trace's judgement.
+
+use crate::args::CheckArgs;
+use crate::failure::{Code, Failure};
+use crate::inputs::reason;
+use crate::show;
+use crate::text::shown_path;
+use keel_abi::Instant;
+use keel_abi::scx::ExitKind;
+use keel_check::Judge;
+use keel_report::{CheckReport, RunFacts, RunReport};
+use keel_trace::{Class, Event, Fanout, Meta, Reader, Sink, What};
+use std::fs::File;
+use std::path::Path;
+
+pub(crate) fn run(args: &CheckArgs) -> Result<Code, Failure> {
+    let report = judge(&args.trace)?;
+    show::check(&report, args.json)?;
+    Ok(match (report.failed(), args.strict && report.found_something()) {
+        (true, _) => Code::Scheduler,
+        (false, true) => Code::Found,
+        (false, false) => Code::Done,
+    })
+}
+
+/// Reads the whole trace; of one that is cut off or damaged nothing is told.
+fn judge(path: &Path) -> Result<CheckReport, Failure> {
+    let told = |why: String| Failure::input(format!("{}: {why}", shown_path(path)));
+    let file = File::open(path).map_err(|e| told(reason(&e)))?;
+    let (mut judge, mut tally) = (Judge::default(), Tally::default());
+    let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
+    let mut reader = Reader::new(file).map_err(|e| told(e.to_string()))?;
+    reader.pump(&mut sinks).map_err(|e| told(e.to_string()))?;
+    let run = RunReport::new(&tally.facts, &judge.judgement());
+    Ok(CheckReport::new(run, tally.events, tally.lost))
+}
+
+/// What no check counts: the events themselves, and what the stream is of.
+struct Tally {
+    events: u64,
+    lost: u64,
+    facts: RunFacts,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let facts = RunFacts {
+            scheduler: String::new(),
+            workload: String::new(),
+            machine: String::new(),
+            seed: 0,
+            wall_ns: 0,
+            peak_rss_bytes: 0,
+            exit: ExitKind::None,
+            message: String::new(),
+            costs: None,
+        };
+        Self { events: 0, lost: 0, facts }
+    }
+}
+
+impl Sink for Tally {
+    fn wants(&self) -> Class {
+        Class::ALL
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            match event.what {
+                What::Lost { events } => self.lost += u64::from(events),
+                _ => self.events += 1,
+            }
+        }
+    }
+
+    fn meta(&mut self, _: Instant, meta: &Meta) {
+        match meta {
+            Meta::Start { scheduler, workload, .. } => {
+                self.facts.scheduler.clone_from(scheduler);
+                self.facts.workload.clone_from(workload);
+            }
+            Meta::SchedulerExit { kind, message } => {
+                self.facts.exit = *kind;
+                self.facts.message.clone_from(message);
+            }
+            Meta::Task(_) | Meta::End => {}
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `keel record`: this machine's kernel into a trace, for a time, until Ctrl-C, or as long as a command runs.
+
+use crate::args::RecordArgs;
+use crate::failure::{Code, Failure};
+use crate::inputs::reason;
+use crate::output::Output;
+use crate::text::shown;
+use keel_live::Host;
+use keel_live::record::{RecordError, Recorded, Recorder};
+use keel_trace::{Sink, Writer};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often the buffers are read: their size is far more than what a CPU records meanwhile.
+const LOOK: Duration = Duration::from_millis(25);
+
+pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
+    let mut output = Output::reserve(&args.output)?;
+    let stop = Stop::listen()?;
+    let mut writer = Writer::new(output.writer());
+    let ring_bytes = args.buffer.map(|kib| kib.saturating_mul(1024));
+    let mut recorder =
+        Recorder::begin(&Host::this(), &workload(args), ring_bytes, &mut writer).map_err(failure)?;
+    let mut command = start(args)?;
+    let status = stay(args, &mut recorder, &mut command, &stop, &mut writer);
+    let recorded = recorder.finish(&mut writer).map_err(failure)?;
+    let status = status?;
+    writer.finish().map_err(|e| Failure::input(format!("the trace cannot be written: {e}")))?;
+    output.keep()?;
+    // Where stderr is gone there is nobody left to tell.
+    let _ = write!(std::io::stderr(), "{}", summary(&recorded));
+    end(command, status)
+}
+
+/// What the trace says that it is of.
+fn workload(args: &RecordArgs) -> String {
+    match args.command.is_empty() {
+        true => "all that ran".to_owned(),
+        false => args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn start(args: &RecordArgs) -> Result<Option<Child>, Failure> {
+    let Some((command, rest)) = args.command.split_first() else { return Ok(None) };
+    let child = Command::new(command).args(rest).spawn();
+    let name = || shown(&command.to_string_lossy());
+    child.map(Some).map_err(|e| Failure::input(format!("{} cannot be run: {}", name(), reason(&e))))
+}
+
+/// Records until the time is over, the command ends (its status), or somebody stops it.
+fn stay(
+    args: &RecordArgs,
+    recorder: &mut Recorder,
+    command: &mut Option<Child>,
+    stop: &Stop,
+    sink: &mut dyn Sink,
+) -> Result<Option<ExitStatus>, Failure> {
+    let begun = Instant::now();
+    let bound = args.duration.map(|span| Duration::from_nanos(span.as_ns()));
+    let waits =
+        |e: std::io::Error| Failure::input(format!("the command cannot be waited for: {}", reason(&e)));
+    loop {
+        recorder.drain(sink).map_err(failure)?;
+        let status = command.as_mut().map(Child::try_wait).transpose().map_err(waits)?.flatten();
+        let left = bound.map_or(LOOK, |bound| bound.saturating_sub(begun.elapsed()));
+        if status.is_some() || left.is_zero() || stop.asked() {
+            return Ok(status);
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}
+
+/// The command's exit code is ours; one that still runs is waited for.
+fn end(command: Option<Child>, status: Option<ExitStatus>) -> Result<Code, Failure> {
+    let Some(mut command) = command else { return Ok(Code::Done) };
+    let status = match status {
+        Some(status) => status,
+        None => command
+            .wait()
+            .map_err(|e| Failure::input(format!("the command cannot be waited for: {}", reason(&e))))?,
+    };
+    // Any code may be the command's; ours are a few.
+    std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+fn summary(recorded: &Recorded) -> String {
+    let Recorded { duration, events, lost, tasks, late, made_up } = *recorded;
+    let mut text = format!("keel: recorded {events} events of {tasks} tasks in {duration}; {lost} lost\n");
+    if lost > 0 {
+        let help = "give --buffer more KiB a CPU, and record less at once";
+        text += &format!("help: {help}; {made_up} switches that nobody saw are made up\n");
+    } else if made_up > 0 {
+        text += &format!("keel: {made_up} switches that nobody saw are made up\n");
+    }
+    if late > 0 {
+        text += &format!("keel: {late} events came too late and have a later time than theirs\n");
+    }
+    text
+}
+
+fn failure(error: RecordError) -> Failure {
+    let message = shown(&error.to_string());
+    let failure = match error.class() {
+        keel_live::Class::Input => Failure::input(message),
+        keel_live::Class::Scheduler => Failure::scheduler(message),
+        keel_live::Class::Unsupported => Failure::unsupported(message),
+    };
+    match error.help() {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}
+
+/// Ctrl-C and its relatives. The command hears them too, where they come from the terminal.
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn listen() -> Result<Self, Failure> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let registered = signal_hook::flag::register(signal, Arc::clone(&asked));
+            registered.map_err(|e| Failure::input(format!("Ctrl-C cannot be listened for: {e}")))?;
+        }
+        Ok(Self(asked))
+    }
+
+    fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let check = |lost, made_up, late, expected: &str| {
+            let duration = keel_abi::Span::from_s(5);
+            let recorded = Recorded { duration, events: 12, lost, tasks: 3, late, made_up };
+            assert_eq!(summary(&recorded), expected);
+        };
+        let first = |lost| format!("keel: recorded 12 events of 3 tasks in 5 s; {lost} lost\n");
+        check(0, 0, 0, &first(0));
+        check(0, 1, 0, &(first(0) + "keel: 1 switches that nobody saw are made up\n"));
+        let help = "help: give --buffer more KiB a CPU, and record less at once; 2 switches that nobody saw are made up\n";
+        check(7, 2, 0, &(first(7) + help));
+        check(0, 0, 4, &(first(0) + "keel: 4 events came too late and have a later time than theirs\n"));
+    }
+}

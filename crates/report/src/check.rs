@@ -1,0 +1,205 @@
+//! A trace's judgement, for people and as `keel check --json` prints it. docs/recording.md tells the fields.
+
+use crate::run::{FindingReport, RunReport, SpreadReport, TaskReport};
+use crate::style::{Paint, Style};
+use crate::table::{lines_of, plain_table};
+use crate::units::{core_seconds, count, percent};
+use crate::verdict::{painted, printable};
+use comfy_table::{Cell, CellAlignment};
+use keel_abi::Span;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How many names the text lists.
+const NAMES: usize = 15;
+/// How many findings the text lists.
+const FINDINGS: usize = 5;
+
+/// Tasks of one name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NameSums {
+    /// The name: a stranger's text.
+    pub name: String,
+    /// Tasks that have it.
+    pub tasks: u64,
+    /// Time on CPUs.
+    pub cpu_ns: u64,
+    /// Time runnable but not running.
+    pub wait_ns: u64,
+    /// Times that they left a CPU.
+    pub switches: u64,
+    /// Times that they lost their CPU while they wanted it.
+    pub preemptions: u64,
+    /// Times that they started on another CPU than they last ran on.
+    pub migrations: u64,
+    /// Wakeup or fork to running; absent for names beyond the first 32.
+    pub wakeup_delay_ns: Option<SpreadReport>,
+}
+
+/// A trace's judgement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckReport {
+    /// The longest findings of each kind.
+    pub findings: Vec<FindingReport>,
+    /// Findings of each kind, listed or not.
+    pub findings_total: BTreeMap<String, u64>,
+    /// Events in the trace.
+    pub events: u64,
+    /// Events that the recording had no room for.
+    pub lost_events: u64,
+    /// How long the trace is.
+    pub duration_ns: u64,
+    /// How many CPUs the machine has.
+    pub cpus: u32,
+    /// Core time in which a core idled while a task that may run there waited.
+    pub wasted_core_ns: u64,
+    /// The same as a share of the time that CPUs were online.
+    pub wasted_share: f64,
+    /// Core time wasted in transients, which are no finding.
+    pub wasted_transient_ns: u64,
+    /// Who scheduled.
+    pub scheduler: String,
+    /// What ran.
+    pub workload: String,
+    /// Context switches.
+    pub switches: u64,
+    /// Wakeups.
+    pub wakeups: u64,
+    /// Tasks that started on another CPU than they last ran on.
+    pub migrations: u64,
+    /// Tasks that lost their CPU while they wanted it.
+    pub preemptions: u64,
+    /// Wakeup or fork to running.
+    pub wakeup_delay_ns: SpreadReport,
+    /// Time that tasks ran, of the time that CPUs were online.
+    pub busy_share: f64,
+    /// Tasks by name, those with the most CPU time first.
+    pub names: Vec<NameSums>,
+    /// The tasks, by their order of appearance.
+    pub tasks: Vec<TaskReport>,
+    #[serde(skip)]
+    run: RunReport,
+}
+
+impl CheckReport {
+    /// Of a judged stream of so many events, beside which so many were lost.
+    pub fn new(run: RunReport, events: u64, lost_events: u64) -> Self {
+        Self {
+            findings: run.findings.clone(),
+            findings_total: run.findings_total.clone(),
+            events,
+            lost_events,
+            duration_ns: run.duration_ns,
+            cpus: run.cpus,
+            wasted_core_ns: run.wasted_core_ns,
+            wasted_share: run.wasted_share,
+            wasted_transient_ns: run.wasted_transient_ns,
+            scheduler: run.scheduler.clone(),
+            workload: run.workload.clone(),
+            switches: run.switches,
+            wakeups: run.wakeups,
+            migrations: run.migrations,
+            preemptions: run.preemptions,
+            wakeup_delay_ns: run.wakeup_delay_ns,
+            busy_share: run.busy_share,
+            names: by_name(&run),
+            tasks: run.tasks.clone(),
+            run,
+        }
+    }
+
+    /// Did a check find something?
+    pub fn found_something(&self) -> bool {
+        self.run.found_something()
+    }
+
+    /// Did the scheduler fail within the trace?
+    pub fn failed(&self) -> bool {
+        self.run.failed()
+    }
+
+    /// The whole text, ending in the verdict.
+    pub fn text(&self, style: Style) -> String {
+        let named = format!("{}: {}", printable(&self.scheduler), printable(&self.workload));
+        let mut text = format!("{}\n", style.paint(Paint::Bold, &named));
+        text += &format!(
+            "{} on {} CPUs, {} events; CPUs busy {}\n",
+            Span::from_ns(self.duration_ns),
+            self.cpus,
+            count(self.events),
+            percent(self.busy_share),
+        );
+        text += &format!("\n{}\n", names(self, style));
+        let all: u64 = self.findings_total.values().sum();
+        let listed = &self.findings[..self.findings.len().min(FINDINGS)];
+        if !listed.is_empty() {
+            let of = match all > listed.len() as u64 {
+                true => format!(", the longest of {}", count(all)),
+                false => String::new(),
+            };
+            text += &format!("\n{}\n", style.paint(Paint::Bold, &format!("Findings{of}")));
+        }
+        for found in listed {
+            text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
+        }
+        if self.wasted_transient_ns > 0 {
+            text += &format!("\n{} were wasted in transients.\n", core_seconds(self.wasted_transient_ns));
+        }
+        if self.lost_events > 0 {
+            let lost = count(self.lost_events);
+            text += &format!("\n{lost} events were lost: all figures are estimates.\n");
+        }
+        text + "\n" + &painted(&self.run, style) + "\n"
+    }
+}
+
+/// Tasks by name, those with the most CPU time first.
+fn by_name(run: &RunReport) -> Vec<NameSums> {
+    let mut names: BTreeMap<&str, NameSums> = BTreeMap::new();
+    for task in &run.tasks {
+        let sums = names.entry(&task.name).or_default();
+        sums.tasks += 1;
+        sums.cpu_ns += task.cpu_ns;
+        sums.wait_ns += task.wait_ns;
+        sums.switches += task.switches;
+        sums.preemptions += task.preemptions;
+        sums.migrations += task.migrations;
+    }
+    for told in &run.names {
+        if let Some(sums) = names.get_mut(told.name.as_str()) {
+            sums.wakeup_delay_ns = Some(told.wakeup_delay_ns);
+        }
+    }
+    let named = |(name, sums): (&str, NameSums)| NameSums { name: name.to_owned(), ..sums };
+    let mut names: Vec<NameSums> = names.into_iter().map(named).collect();
+    names.sort_by_key(|sums| std::cmp::Reverse(sums.cpu_ns));
+    names
+}
+
+fn names(report: &CheckReport, style: Style) -> String {
+    let mut table = plain_table(style);
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let title = match report.names.len() > NAMES {
+        true => format!("name ({NAMES} of {})", report.names.len()),
+        false => "name".to_owned(),
+    };
+    let heads = ["tasks", "on CPU", "share", "waited", "switches", "delay p50", "p99"];
+    table.set_header([Cell::new(title)].into_iter().chain(heads.map(str::to_owned).map(right)));
+    let machine_ns = (report.duration_ns as f64 * f64::from(report.cpus)).max(1.0);
+    for name in report.names.iter().take(NAMES) {
+        let delay = |of: fn(SpreadReport) -> u64| {
+            name.wakeup_delay_ns.map_or_else(String::new, |spread| Span::from_ns(of(spread)).to_string())
+        };
+        let cells = [
+            count(name.tasks),
+            Span::from_ns(name.cpu_ns).to_string(),
+            percent(name.cpu_ns as f64 / machine_ns),
+            Span::from_ns(name.wait_ns).to_string(),
+            count(name.switches),
+            delay(|spread| spread.p50),
+            delay(|spread| spread.p99),
+        ];
+        table.add_row([Cell::new(printable(&name.name))].into_iter().chain(cells.map(right)));
+    }
+    lines_of(&table)
+}
