@@ -169,7 +169,7 @@ static __always_inline u32 take_next(u32 cpu, u32 before)
 	if (!lock)
 		return before;
 	bpf_spin_lock(lock);
-	number = pick(runqueue_at(queue), before);
+	number = pick(runqueue_at(queue), cpu, before);
 	bpf_spin_unlock(lock);
 	return number;
 }

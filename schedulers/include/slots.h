@@ -35,6 +35,12 @@ struct line_lock {
 };
 #define LOCK(name) struct line_lock name LINE SEC(".data." #name) = {}
 
+/* How often each CPU did something, for whoever reads a scheduler's variables: a line for each CPU. */
+struct count {
+	u64 times;
+} LINE;
+#define COUNTER(name) struct count name[MAX_CPUS] LINE
+
 #define SECOND_NS 1000000000ULL
 #define MSEC_NS 1000000ULL
 

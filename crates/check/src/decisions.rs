@@ -1,18 +1,20 @@
-//! What a decision of the scheduler costs: instructions and time of its callbacks, one row a kind.
+//! What a decision of the scheduler costs: instructions and time of its callbacks, one row a kind. A wakeup is a
+//! `select_cpu` and the `enqueue` of the same task that follows it, together.
 //!
 //! A scheduler whose decisions cost the same however many tasks wait is O(1); [`exponent`] tells
 //! how its costs grow.
 
 use crate::histogram::{Histogram, Spread};
 use keel_abi::scx::Op;
-use keel_abi::{Instant, Span};
+use keel_abi::{Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, What};
+use std::collections::BTreeMap;
 
-/// What one kind of callback cost.
+/// What one kind of decision cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecisionCost {
-    /// Which kind.
-    pub op: Op,
+    /// Which kind: a callback's name in `struct sched_ext_ops`, or `wakeup`.
+    pub name: &'static str,
     /// How many calls there were.
     pub calls: u64,
     /// BPF instructions a call.
@@ -21,10 +23,33 @@ pub struct DecisionCost {
     pub time: Spread<Span>,
 }
 
+/// The costs of one kind.
 #[derive(Clone, Debug, Default)]
-struct Row {
+pub(crate) struct Row {
     instructions: Histogram,
     time: Histogram,
+}
+
+/// What one call took: time and instructions.
+pub(crate) type Call = (Span, u64);
+
+impl Row {
+    pub(crate) fn record(&mut self, (took, instructions): Call) {
+        self.time.record(took);
+        self.instructions.record_value(instructions);
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        self.time.count()
+    }
+
+    /// Its costs under this name; none where there was no call.
+    pub(crate) fn cost(&self, name: &'static str) -> Option<DecisionCost> {
+        let Self { instructions, time } = self;
+        let calls = time.count();
+        let (instructions, time) = (instructions.values(), time.spans());
+        (calls > 0).then_some(DecisionCost { name, calls, instructions, time })
+    }
 }
 
 /// Listens to a run and keeps what its scheduler's callbacks cost.
@@ -32,23 +57,38 @@ struct Row {
 pub struct Decisions {
     from: Instant,
     rows: Vec<Row>,
+    wakeups: Row,
+    /// What `select_cpu` took for tasks that have not been enqueued since.
+    waking: BTreeMap<TaskId, Call>,
 }
 
 impl Decisions {
     /// Leaves out what ended before `from`: a run's beginning.
     pub fn since(from: Instant) -> Self {
-        Self { from, rows: vec![Row::default(); Op::ALL.len()] }
+        let rows = vec![Row::default(); Op::ALL.len()];
+        Self { from, rows, wakeups: Row::default(), waking: BTreeMap::new() }
     }
 
-    /// The kinds that were called, in the order of [`Op::ALL`].
+    /// The kinds that were called, in the order of [`Op::ALL`], and wakeups.
     pub fn costs(&self) -> Vec<DecisionCost> {
-        let called = Op::ALL.iter().zip(&self.rows).filter(|(_, row)| row.time.count() > 0);
-        called.map(|(&op, row)| cost(op, row)).collect()
+        let called = Op::ALL.iter().zip(&self.rows).filter_map(|(op, row)| row.cost(op.name()));
+        called.chain(self.wakeups.cost("wakeup")).collect()
     }
-}
 
-fn cost(op: Op, Row { instructions, time }: &Row) -> DecisionCost {
-    DecisionCost { op, calls: time.count(), instructions: instructions.values(), time: time.spans() }
+    fn add(&mut self, op: Op, task: TaskId, (took, instructions): Call) {
+        self.rows[op as usize].record((took, instructions));
+        match op {
+            Op::SelectCpu => {
+                self.waking.insert(task, (took, instructions));
+            }
+            Op::Enqueue => {
+                if let Some(before) = self.waking.remove(&task) {
+                    self.wakeups.record((before.0 + took, before.1 + instructions));
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Sink for Decisions {
@@ -57,11 +97,10 @@ impl Sink for Decisions {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for event in events.iter().filter(|event| event.at >= self.from) {
-            if let What::Callback { op, took, insns, .. } = event.what {
-                let row = &mut self.rows[op as usize];
-                row.time.record(took);
-                row.instructions.record_value(insns.into());
+        let from = self.from;
+        for event in events.iter().filter(|event| event.at >= from) {
+            if let What::Callback { op, task, took, insns } = event.what {
+                self.add(op, task, (took, insns.into()));
             }
         }
     }
@@ -84,10 +123,14 @@ pub fn exponent(points: &[(f64, f64)]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keel_abi::{CpuId, TaskId};
+    use keel_abi::CpuId;
 
     fn callback(at_us: u64, op: Op, took_ns: u64, insns: u32) -> Event {
-        let what = What::Callback { op, task: TaskId::IDLE, took: Span::from_ns(took_ns), insns };
+        of_task(TaskId::IDLE, at_us, op, took_ns, insns)
+    }
+
+    fn of_task(task: TaskId, at_us: u64, op: Op, took_ns: u64, insns: u32) -> Event {
+        let what = What::Callback { op, task, took: Span::from_ns(took_ns), insns };
         Event { at: Instant::ZERO + Span::from_us(at_us), cpu: CpuId(0), what }
     }
 
@@ -98,14 +141,32 @@ mod tests {
         decisions.events(&[callback(11, Op::Dispatch, 50, 8), callback(12, Op::Enqueue, 200, 30)]);
         let ns = Span::from_ns;
         let enqueue = DecisionCost {
-            op: Op::Enqueue,
+            name: "enqueue",
             calls: 2,
             instructions: Spread { p50: 20, p99: 30, max: 30 },
             time: Spread { p50: ns(100), p99: ns(200), max: ns(200) },
         };
         let costs = decisions.costs();
-        assert_eq!(costs.iter().map(|cost| cost.op).collect::<Vec<_>>(), [Op::Enqueue, Op::Dispatch]);
+        assert_eq!(costs.iter().map(|cost| cost.name).collect::<Vec<_>>(), ["enqueue", "dispatch"]);
         assert_eq!(costs[0], enqueue);
+    }
+
+    #[test]
+    fn a_wakeup_is_the_choice_of_a_cpu_and_the_queueing_after_it() {
+        let (a, b) = (TaskId(1), TaskId(2));
+        let mut decisions = Decisions::since(Instant::ZERO);
+        decisions.events(&[
+            of_task(a, 1, Op::SelectCpu, 100, 10),
+            of_task(b, 1, Op::SelectCpu, 1_000, 50),
+            of_task(a, 2, Op::Enqueue, 20, 3),
+            of_task(a, 3, Op::Enqueue, 7_000, 700),
+            of_task(b, 4, Op::SelectCpu, 2_000, 60),
+            of_task(b, 4, Op::Enqueue, 30, 4),
+        ]);
+        let costs = decisions.costs();
+        let wakeup = costs.iter().find(|cost| cost.name == "wakeup").unwrap();
+        assert_eq!((wakeup.calls, wakeup.instructions.max), (2, 64));
+        assert_eq!((wakeup.time.p50, wakeup.time.max), (Span::from_ns(120), Span::from_ns(2_030)));
     }
 
     #[test]

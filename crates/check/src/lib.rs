@@ -13,6 +13,7 @@
 //! [`Meta::Start`]: keel_trace::Meta::Start
 #![forbid(unsafe_code)]
 
+pub mod counted;
 pub mod decisions;
 pub mod figures;
 pub mod finding;
@@ -30,6 +31,7 @@ mod place;
 mod script;
 mod table;
 
+pub use counted::CountedCalls;
 pub use decisions::{DecisionCost, Decisions};
 pub use figures::{Costs, Delay, Figures, NameFigures, Summary, TaskFigures};
 pub use finding::{Finding, Kind, escape};

@@ -17,6 +17,7 @@ pub mod run;
 pub mod schedulers;
 pub mod spec;
 pub mod variables;
+pub mod watch;
 pub mod workloads;
 
 pub use compare::{compare, each};

@@ -10,7 +10,8 @@ use crate::variables::{self, Value};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Span};
 use keel_kernel::{Exit, Setup, SetupError, Sim, State};
-use keel_trace::{Fanout, Sink};
+use keel_object::Object;
+use keel_trace::{Class, Fanout, Sink};
 use keel_vm::Vm;
 use std::cell::Cell;
 
@@ -58,13 +59,16 @@ pub fn run_and_read(
     make(spec, sink, &Cell::new(false), progress)
 }
 
-/// Makes a run, which is over before its time where `gone` says so.
-fn make(
-    spec: &RunSpec,
-    sink: &mut dyn Sink,
-    gone: &Cell<bool>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Outcome, Vec<Value>), LabError> {
+/// A run before its first event, or what came of it where the kernel refused the scheduler.
+pub(crate) enum Begun {
+    /// The simulated kernel, and the object that is loaded in it.
+    Running(Box<Sim<Vm>>, Object),
+    /// The kernel did not attach it.
+    Refused(Outcome),
+}
+
+/// Loads a spec's scheduler into its kernel.
+pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
     let actions = recipe::plan(spec)?;
     let mut object = load::object(spec, &actions)?;
     let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
@@ -72,10 +76,23 @@ fn make(
     recipe::fill(&spec.scheduler.name, &actions, &mut object, &mut vm, spec.machine.topology.cpus())?;
     let setup =
         Setup { machine: spec.machine.clone(), workload: spec.workload.clone(), scheduler, seed: spec.seed };
-    let mut sim = match Sim::new(vm, setup, sink.wants()) {
-        Ok(sim) => sim,
-        Err(SetupError::Refused(why)) => return Ok((refused(why), Vec::new())),
-        Err(e @ SetupError::NoRoom(_)) => return Err(LabError::BadInput(e.to_string())),
+    match Sim::new(vm, setup, wants) {
+        Ok(sim) => Ok(Begun::Running(Box::new(sim), object)),
+        Err(SetupError::Refused(why)) => Ok(Begun::Refused(refused(why))),
+        Err(e @ SetupError::NoRoom(_)) => Err(LabError::BadInput(e.to_string())),
+    }
+}
+
+/// Makes a run, which is over before its time where `gone` says so.
+fn make(
+    spec: &RunSpec,
+    sink: &mut dyn Sink,
+    gone: &Cell<bool>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Outcome, Vec<Value>), LabError> {
+    let (mut sim, object) = match begin(spec, sink.wants())? {
+        Begun::Running(sim, object) => (*sim, object),
+        Begun::Refused(outcome) => return Ok((outcome, Vec::new())),
     };
     go_on(&mut sim, spec.duration, sink, gone, progress);
     sim.finish(sink);
@@ -105,7 +122,8 @@ fn go_on(
     }
 }
 
-fn outcome(sim: &mut Sim<Vm>) -> Outcome {
+/// What came of a run.
+pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
     let exit = sim.exit().cloned().unwrap_or(Exit {
         kind: ExitKind::None,
         code: 0,

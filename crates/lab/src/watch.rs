@@ -24,10 +24,10 @@ pub trait Counted: Sink {
     fn counts(&mut self, counts: &[u64]) -> bool;
 }
 
-/// Which of these counters a scheduler has: the first of them.
-pub fn counter(spec: &RunSpec, names: &[&'static str]) -> Result<Option<&'static str>, LabError> {
+/// Does the scheduler have a global variable of this name?
+pub fn declares(spec: &RunSpec, name: &str) -> Result<bool, LabError> {
     let object = load::object(spec, &[])?;
-    Ok(names.iter().copied().find(|name| find(&object, name).is_some()))
+    Ok(object.variables.iter().any(|variable| variable.name == name))
 }
 
 /// As [`run`](crate::run()), for at most the spec's duration. After `from` the counter is told every `step`.

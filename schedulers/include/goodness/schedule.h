@@ -85,6 +85,7 @@ static __always_inline u32 choose(u32 cpu, u32 prev)
 			return NOBODY;
 		}
 		bpf_spin_unlock(&runqueue_lock.lock);
+		recalculations[cpu & (MAX_CPUS - 1)].times++;
 		recalculate();
 		if (squeeze)
 			end_squeeze();

@@ -66,6 +66,9 @@ struct cpu {
 
 static struct cpu cpus[MAX_CPUS] LINE;
 
+/* How often each CPU made everybody's counter anew. */
+COUNTER(recalculations);
+
 /* runqueue_lock, and what it protects. */
 static LOCK(runqueue_lock);
 static u32 first LINE;

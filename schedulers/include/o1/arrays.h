@@ -81,7 +81,7 @@ static __always_inline bool link(struct runqueue *rq, u32 queue, u32 number, u32
  * Who is next: the first of the best level of the active array, or `before`, who has run until now and would go
  * on (NOBODY: it would not). Where the active array is used up, `before` included, the two are exchanged.
  */
-static __always_inline u32 pick(struct runqueue *rq, u32 before)
+static __always_inline u32 pick(struct runqueue *rq, u32 cpu, u32 before)
 {
 	struct slot *s = slot_at(before);
 	u32 active = rq->active & 1;
@@ -95,6 +95,7 @@ static __always_inline u32 pick(struct runqueue *rq, u32 before)
 		if (!bitmap && !before)
 			return NOBODY;
 		rq->active = active;
+		array_switches[cpu & (MAX_CPUS - 1)].times++;
 		before_is_active = before;
 	}
 	if (!bitmap)

@@ -106,6 +106,9 @@ struct runqueue {
 
 static struct runqueue runqueues[MAX_CPUS] LINE;
 
+/* How often each CPU exchanged its two arrays. */
+COUNTER(array_switches);
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_CPUS);
