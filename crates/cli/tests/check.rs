@@ -1,0 +1,110 @@
+//! `keel check`: a trace says again what its run said.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn keel(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_keel")).args(args).env_remove("RUST_LOG").output().expect("keel runs")
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// A run of five busy tasks on two CPUs, written to `trace`, and what keel sim said of it.
+fn simulated(trace: &Path) -> serde_json::Value {
+    let trace = trace.to_str().expect("a plain path");
+    let args = [
+        "sim",
+        "fifo",
+        "--workload",
+        "mix:5:90",
+        "--machine",
+        "2",
+        "--duration",
+        "200ms",
+        "--json",
+        "--trace",
+    ];
+    let output = keel(&[&args[..], &[trace]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    json(&output)
+}
+
+#[test]
+fn a_trace_is_judged_as_its_run_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("run.keel");
+    let run = simulated(&trace);
+    let report = json(&keel(&["check", trace.to_str().unwrap(), "--json"]));
+    for field in [
+        "scheduler",
+        "workload",
+        "cpus",
+        "duration_ns",
+        "switches",
+        "wakeups",
+        "migrations",
+        "preemptions",
+        "wasted_core_ns",
+        "busy_share",
+        "wakeup_delay_ns",
+        "tasks",
+        "findings",
+        "findings_total",
+    ] {
+        assert_eq!(report[field], run[field], "{field}");
+    }
+    assert_eq!(report["lost_events"], 0);
+    assert!(report["events"].as_u64() > run["switches"].as_u64(), "{}", report["events"]);
+    let of_names: u64 =
+        report["names"].as_array().unwrap().iter().filter_map(|name| name["cpu_ns"].as_u64()).sum();
+    let of_tasks: u64 =
+        run["tasks"].as_array().unwrap().iter().filter_map(|task| task["cpu_ns"].as_u64()).sum();
+    assert_eq!(of_names, of_tasks);
+    let strict = keel(&["check", trace.to_str().unwrap(), "--strict"]);
+    let found = run["findings"].as_array().is_some_and(|findings| !findings.is_empty());
+    assert_eq!(strict.status.code(), Some(i32::from(found)));
+    let text = String::from_utf8(strict.stdout).unwrap();
+    assert!(text.trim_end().ends_with('.') && text.contains("2 CPUs"), "{text}");
+}
+
+#[test]
+fn of_a_trace_that_is_not_whole_nothing_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("run.keel");
+    simulated(&trace);
+    let bytes = std::fs::read(&trace).unwrap();
+    let check = |bytes: &[u8], expected: &str| {
+        std::fs::write(&trace, bytes).unwrap();
+        let output = keel(&["check", trace.to_str().unwrap()]);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{expected}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("run.keel: ") && told.contains(expected), "{told}");
+    };
+    check(&bytes[..bytes.len() / 2], "cut off");
+    check(&bytes[..bytes.len() - 1], "cut off");
+    check(b"", "no keel trace");
+    check(b"PERFILE2", "no keel trace");
+    let mut damaged = bytes.clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    check(&damaged, "damaged");
+    std::fs::remove_file(&trace).unwrap();
+    let output = keel(&["check", trace.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn recording_needs_a_place_and_a_time() {
+    let check = |args: &[&str], expected: &str| {
+        let output = keel(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(expected), "{args:?}: {told}");
+    };
+    check(&["record"], "--output <OUT>");
+    check(&["record", "-o", "/no/such/folder/x"], "cannot be written");
+    check(&["record", "-o", "x", "--duration", "10"], "it needs a unit");
+    check(&["record", "-o", "x", "--buffer", "1"], "4..=1048576");
+}
