@@ -56,7 +56,8 @@ struct bpf_iter__task {
 };
 
 enum cpuhp_state {
-	CPUHP_AP_ACTIVE = 1,
+	CPUHP_TEARDOWN_CPU = 1,
+	CPUHP_AP_ACTIVE = 2,
 };
 #pragma clang attribute pop
 
@@ -77,6 +78,7 @@ enum {
 	TOLD = 6,
 	SNAPSHOT = 7,
 	KICK = 8,
+	STOPPED = 9,
 };
 
 /* Why a task left its CPU; in the order of keel_trace::Why. */
@@ -378,6 +380,15 @@ int BPF_PROG(on_hotplug, unsigned int cpu, int target, int step)
 
 	if (step == active)
 		emit(HOTPLUG, target >= active, bpf_get_smp_processor_id(), 0, 0, 0, cpu);
+	return 0;
+}
+
+/* A CPU that is offline tells nothing of its last switch, to its idle task. */
+SEC("tp_btf/cpuhp_exit")
+int BPF_PROG(on_stop, unsigned int cpu, int state, int step)
+{
+	if (step == bpf_core_enum_value(enum cpuhp_state, CPUHP_TEARDOWN_CPU))
+		emit(STOPPED, 0, bpf_get_smp_processor_id(), 0, 0, 0, cpu);
 	return 0;
 }
 

@@ -49,6 +49,11 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Has something gone wrong? Nothing is written any more then; [`finish`](Self::finish) tells what.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Writes what is still gathered and gives `out` back, or the first thing that went wrong. A
     /// stream without its end is an error, too.
     pub fn finish(mut self) -> Result<W, WriteError> {

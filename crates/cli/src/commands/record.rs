@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::text::shown;
 use keel_live::Host;
 use keel_live::record::{RecordError, Recorded, Recorder};
-use keel_trace::{Sink, Writer};
+use keel_trace::Writer;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -52,23 +52,23 @@ fn start(args: &RecordArgs) -> Result<Option<Child>, Failure> {
     child.map(Some).map_err(|e| Failure::input(format!("{} cannot be run: {}", name(), reason(&e))))
 }
 
-/// Records until the time is over, the command ends (its status), or somebody stops it.
+/// Records until the time is over, the command ends (its status), somebody stops it, or nothing can be written.
 fn stay(
     args: &RecordArgs,
     recorder: &mut Recorder,
     command: &mut Option<Child>,
     stop: &Stop,
-    sink: &mut dyn Sink,
+    writer: &mut Writer<impl Write>,
 ) -> Result<Option<ExitStatus>, Failure> {
     let begun = Instant::now();
     let bound = args.duration.map(|span| Duration::from_nanos(span.as_ns()));
     let waits =
         |e: std::io::Error| Failure::input(format!("the command cannot be waited for: {}", reason(&e)));
     loop {
-        recorder.drain(sink).map_err(failure)?;
+        recorder.drain(writer).map_err(failure)?;
         let status = command.as_mut().map(Child::try_wait).transpose().map_err(waits)?.flatten();
         let left = bound.map_or(LOOK, |bound| bound.saturating_sub(begun.elapsed()));
-        if status.is_some() || left.is_zero() || stop.asked() {
+        if status.is_some() || left.is_zero() || stop.asked() || writer.has_failed() {
             return Ok(status);
         }
         std::thread::sleep(left.min(LOOK));

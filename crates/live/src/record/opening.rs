@@ -36,7 +36,7 @@ impl Before {
                 RawWhat::Wakeup { task, .. } => before.task(*task, Some(Doing::Asleep)),
                 RawWhat::Fork { child, .. } => before.task(*child, None),
                 RawWhat::Migrate { task, from, .. } => before.task(*task, Some(Doing::Waiting(*from))),
-                RawWhat::Online { .. } | RawWhat::Kick { .. } => {}
+                RawWhat::Online { .. } | RawWhat::Kick { .. } | RawWhat::Stopped { .. } => {}
             }
         }
         // Of the others, who is not in the snapshot may have been gone before the start.

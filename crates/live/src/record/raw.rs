@@ -44,6 +44,8 @@ pub(super) enum RawWhat {
     Kick { cpu: CpuId, target: CpuId },
     /// The scheduler begins or ceases to use a CPU.
     Online { cpu: CpuId, target: CpuId, up: bool },
+    /// A CPU has stopped: from now on it runs its idle task.
+    Stopped { target: CpuId },
     /// What a task is.
     Told(Box<Told>),
 }
@@ -89,6 +91,7 @@ const HOTPLUG: u8 = 5;
 const TOLD: u8 = 6;
 const SNAPSHOT: u8 = 7;
 const KICK: u8 = 8;
+const STOPPED: u8 = 9;
 
 /// Bytes of `struct told` before its CPUs.
 const TOLD_HEAD: usize = 48;
@@ -116,6 +119,7 @@ impl Raw {
             MIGRATE => RawWhat::Migrate { cpu, task, from: from()?, to: to()? },
             HOTPLUG => RawWhat::Online { cpu, target: to()?, up: detail != 0 },
             KICK => RawWhat::Kick { cpu, target: to()? },
+            STOPPED => RawWhat::Stopped { target: to()? },
             TOLD => RawWhat::Told(Box::new(fields.told(task, detail != 0, None)?)),
             SNAPSHOT => {
                 let doing = match detail {
@@ -221,7 +225,8 @@ mod tests {
         check(&event(HOTPLUG, 1), Some(RawWhat::Online { cpu, target: to, up: true }));
         check(&event(0, 0), None);
         check(&event(KICK, 0), Some(RawWhat::Kick { cpu, target: to }));
-        check(&event(9, 0), None);
+        check(&event(STOPPED, 0), Some(RawWhat::Stopped { target: to }));
+        check(&event(10, 0), None);
         check(&event(SWITCH, 0)[..31], None);
         check(&[], None);
     }

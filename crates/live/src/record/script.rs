@@ -43,6 +43,7 @@ fn record(line: &str) -> Raw {
         ["migrate", task, from, to] => {
             RawWhat::Migrate { cpu: here, task: key(task), from: cpu(from), to: cpu(to) }
         }
+        ["stopped", target] => RawWhat::Stopped { target: cpu(target) },
         ["kick", target] => RawWhat::Kick { cpu: here, target: cpu(target) },
         ["online", target, up] => RawWhat::Online { cpu: here, target: cpu(target), up: up == "up" },
         ["told", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, false, None))),

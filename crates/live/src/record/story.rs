@@ -80,6 +80,7 @@ impl Story {
             RawWhat::Migrate { cpu, task, from, to } => self.migrate(*cpu, *task, *from, *to, sink),
             RawWhat::Kick { cpu, target } => self.kick(*cpu, *target),
             RawWhat::Online { cpu, target, up } => self.online(*cpu, *target, *up),
+            RawWhat::Stopped { target } => self.stopped(*target, sink),
             RawWhat::Told(told) => self.told(told, sink),
         }
         if self.batch.len() >= BATCH {
@@ -242,6 +243,12 @@ impl Story {
         let id = self.id(task, sink);
         self.emit(cpu, What::Migrate { task: id, from, to });
         self.set(task, Doing::Waiting(to));
+    }
+
+    fn stopped(&mut self, cpu: CpuId, sink: &mut dyn Sink) {
+        if let Some(&last) = self.cpus.get(cpu.index()) {
+            self.switch(cpu, last, Why::Blocked, Key::IDLE, sink);
+        }
     }
 
     fn kick(&mut self, cpu: CpuId, target: CpuId) {

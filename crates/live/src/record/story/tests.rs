@@ -135,6 +135,9 @@ fn cpus_come_and_go_and_those_beyond_the_machine_are_nobodys() {
         "105 0 kick 1
          106 0 kick 7
          110 0 online 1 down
+         112 1 switch - idle A
+         115 0 stopped 1
+         116 0 stopped 7
          120 0 online 1 up
          130 0 online 7 up
          140 7 switch - idle A
@@ -142,6 +145,8 @@ fn cpus_come_and_go_and_those_beyond_the_machine_are_nobodys() {
          160 0 fork A 7 -",
         "5 0 kick 1
          10 0 online 1 down
+         12 1 switch - idle A
+         15 1 switch A blocked -
          20 0 online 1 up",
     );
 }
