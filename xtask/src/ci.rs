@@ -83,6 +83,12 @@ fn check_real_kernels(tally: &mut Tally) {
             status => Err(format!("./x vm --quick ended with {status:?}; its message is above")),
         },
     );
+    tally.check("twin", "the simulated kernel gives one workload the same figures as a real one", || {
+        match in_a_process_of_its_own(&["twin", "--quick"])? {
+            Some(0) => Ok(()),
+            status => Err(format!("./x twin --quick ended with {status:?}; its message is above")),
+        }
+    });
 }
 
 /// Runs xtask once more: whatever becomes of it, the last line is still printed. Gives its exit
