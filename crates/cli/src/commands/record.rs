@@ -145,7 +145,7 @@ mod tests {
             let recorded = Recorded { duration, events: 12, lost, tasks: 3, late, made_up };
             assert_eq!(summary(&recorded), expected);
         };
-        let first = |lost| format!("keel: recorded 12 events of 3 tasks in 5 s; {lost} lost\n");
+        let first = |lost| format!("keel: recorded 12 events of 3 tasks in 5.00 s; {lost} lost\n");
         check(0, 0, 0, &first(0));
         check(0, 1, 0, &(first(0) + "keel: 1 switches that nobody saw are made up\n"));
         let help = "help: give --buffer more KiB a CPU, and record less at once; 2 switches that nobody saw are made up\n";

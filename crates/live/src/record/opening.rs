@@ -39,8 +39,6 @@ impl Before {
                 RawWhat::Online { .. } | RawWhat::Kick { .. } | RawWhat::Stopped { .. } => {}
             }
         }
-        // Of the others, who is not in the snapshot may have been gone before the start.
-        before.told.retain(|task, _| before.tasks.contains_key(task));
         before
     }
 
