@@ -6,6 +6,7 @@
 
 mod absent;
 mod args;
+mod bell;
 mod bug;
 mod commands;
 mod execute;

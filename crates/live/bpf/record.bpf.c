@@ -2,7 +2,8 @@
 /*
  * What this kernel schedules, as records in one ring buffer a CPU: so no CPU waits for another to
  * tell. A record that finds its ring full is counted, and the next one that finds room says how
- * many were lost before it. Nobody is woken to read: the reader looks by itself.
+ * many were lost before it. The reader looks by itself now and then, so that it disturbs what it
+ * watches as little as can be, and is woken when a quarter of a ring has filled.
  *
  * Tasks are told apart by the address of their task_struct, which is the task's own until after
  * its last switch; pids change hands earlier. What is known of a task (its pid, name, nice value
@@ -128,8 +129,12 @@ struct told {
 
 #define TOLD_HEAD (sizeof(struct told) - MAX_WORDS * sizeof(u64))
 
-/* How many 64-bit words hold the machine's CPUs. */
-const volatile u32 words = 1;
+const volatile struct {
+	/* How many 64-bit words hold the machine's CPUs. */
+	u32 words;
+	/* The reader is woken whenever two to this power more bytes wait for it in one ring. */
+	u32 portion_log2;
+} sizes = { 1, 10 };
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -203,15 +208,25 @@ static __always_inline void *ring_here(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
+/* Whether the `bytes` that are handed in now fill another portion. */
+static __always_inline u64 wake_flags(void *ring, u32 bytes)
+{
+	u64 waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+
+	return (waiting + bytes) >> sizes.portion_log2 > waiting >> sizes.portion_log2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
 static __always_inline void emit(u8 kind, u8 detail, u32 cpu, u64 task, u64 other, u32 from, u32 to)
 {
 	u32 zero = 0;
 	u64 *missed = bpf_map_lookup_elem(&lost, &zero);
 	void *ring = ring_here();
 	struct event *event;
+	u64 flags;
 
 	if (!missed || !ring)
 		return;
+	flags = wake_flags(ring, sizeof(*event));
 	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
 	if (!event) {
 		(*missed)++;
@@ -227,7 +242,7 @@ static __always_inline void emit(u8 kind, u8 detail, u32 cpu, u64 task, u64 othe
 	event->from = from;
 	event->to = to;
 	*missed = 0;
-	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(event, flags);
 }
 
 /* Writes down what `p` is; gives a number that stands for its CPUs. */
@@ -244,7 +259,7 @@ static __always_inline u64 describe(struct task_struct *p, struct told *told, u3
 	told->static_prio = p->static_prio;
 	bpf_probe_read_kernel(told->name, sizeof(told->name), &p->comm);
 	bpf_probe_read_kernel(told->cpus, bytes, &p->cpus_mask);
-	for (i = 0; i < MAX_WORDS && i < words; i++)
+	for (i = 0; i < MAX_WORDS && i < sizes.words; i++)
 		sum = (sum ^ told->cpus[i]) * 0x9e3779b97f4a7c15ULL;
 	return sum;
 }
@@ -263,7 +278,7 @@ static __always_inline void remember(struct known *known, struct told *told, u64
 static __always_inline void tell(struct task_struct *p, struct known *known, u32 room)
 {
 	struct told *told = bpf_map_lookup_elem(&rooms, &room);
-	u32 bytes = words * sizeof(u64);
+	u32 bytes = sizes.words * sizeof(u64);
 	void *ring;
 	u64 cpus;
 
@@ -277,7 +292,7 @@ static __always_inline void tell(struct task_struct *p, struct known *known, u32
 	told->head.detail = known->told ? 0 : TELLS_FIRST_TIME;
 	ring = ring_here();
 	/* What finds no room is told another time. */
-	if (ring && !bpf_ringbuf_output(ring, told, TOLD_HEAD + bytes, BPF_RB_NO_WAKEUP))
+	if (ring && !bpf_ringbuf_output(ring, told, TOLD_HEAD + bytes, wake_flags(ring, TOLD_HEAD + bytes)))
 		remember(known, told, cpus);
 }
 
@@ -427,7 +442,7 @@ SEC("iter/task")
 int snapshot(struct bpf_iter__task *ctx)
 {
 	struct task_struct *p = ctx->task;
-	u32 room = BY_SNAPSHOT, bytes = words * sizeof(u64);
+	u32 room = BY_SNAPSHOT, bytes = sizes.words * sizeof(u64);
 	struct told *told = bpf_map_lookup_elem(&rooms, &room);
 	struct known *known;
 	u64 cpus;

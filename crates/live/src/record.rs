@@ -25,6 +25,7 @@ use keel_trace::{Meta, Sink};
 use kernel::Kernel;
 use merge::Merge;
 use rustix::time::{ClockId, clock_gettime};
+use std::os::fd::BorrowedFd;
 use story::Story;
 
 /// A record can be seen this long after its time stamp at the latest, but for CPUs that stand still meanwhile, as
@@ -53,8 +54,8 @@ pub struct Recorded {
     pub made_up: u64,
 }
 
-/// A recording under way. Call [`drain`](Self::drain) many times a second, and [`finish`](Self::finish) at the end;
-/// where it is dropped, the kernel's half is gone too.
+/// A recording under way. Call [`drain`](Self::drain) now and then, and whenever [`filled`](Self::filled) is ready; and
+/// [`finish`](Self::finish) at the end. Where it is dropped, the kernel's half is gone too.
 pub struct Recorder {
     kernel: Kernel,
     merge: Merge,
@@ -97,16 +98,21 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Hands on what happened until a moment ago.
+    /// Hands on what happened until a moment ago. False where there is more than is read at once: call it again.
     ///
     /// # Errors
     /// Where a ring cannot be read.
-    pub fn drain(&mut self, sink: &mut dyn Sink) -> Result<(), RecordError> {
+    pub fn drain(&mut self, sink: &mut dyn Sink) -> Result<bool, RecordError> {
         let now = now();
         let complete = self.kernel.drain(&mut self.merge)?;
         let until = complete.map_or(now, |at| at.min(now)).saturating_sub(SLACK_NS);
         self.release(until, sink);
-        Ok(())
+        Ok(complete.is_none())
+    }
+
+    /// Ready to be read when there is much to [`drain`](Self::drain).
+    pub fn filled(&self) -> BorrowedFd<'_> {
+        self.kernel.filled()
     }
 
     /// Ends the recording, and the stream.

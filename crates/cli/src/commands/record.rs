@@ -1,6 +1,7 @@
 //! `keel record`: this machine's kernel into a trace, for a time, until Ctrl-C, or as long as a command runs.
 
 use crate::args::RecordArgs;
+use crate::bell::Bell;
 use crate::failure::{Code, Failure};
 use crate::inputs::reason;
 use crate::output::Output;
@@ -8,26 +9,23 @@ use crate::text::shown;
 use keel_live::Host;
 use keel_live::record::{RecordError, Recorded, Recorder};
 use keel_trace::Writer;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the buffers are read: their size is far more than what a CPU records meanwhile.
-const LOOK: Duration = Duration::from_millis(25);
+/// How often the buffers are read where they do not fill: seldom, since the reader is in the recording too.
+const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
     let mut output = Output::reserve(&args.output)?;
-    let stop = Stop::listen()?;
+    let bell = Bell::hang()?;
     let mut writer = Writer::new(output.writer());
     let ring_bytes = args.buffer.map(|kib| kib.saturating_mul(1024));
     let mut recorder =
         Recorder::begin(&Host::this(), &workload(args), ring_bytes, &mut writer).map_err(failure)?;
     let mut command = start(args)?;
-    let status = stay(args, &mut recorder, &mut command, &stop, &mut writer);
+    let status = stay(args, &mut recorder, &mut command, &bell, &mut writer);
     let recorded = recorder.finish(&mut writer).map_err(failure)?;
     let status = status?;
     writer.finish().map_err(|e| Failure::input(format!("the trace cannot be written: {e}")))?;
@@ -57,7 +55,7 @@ fn stay(
     args: &RecordArgs,
     recorder: &mut Recorder,
     command: &mut Option<Child>,
-    stop: &Stop,
+    bell: &Bell,
     writer: &mut Writer<impl Write>,
 ) -> Result<Option<ExitStatus>, Failure> {
     let begun = Instant::now();
@@ -65,13 +63,15 @@ fn stay(
     let waits =
         |e: std::io::Error| Failure::input(format!("the command cannot be waited for: {}", reason(&e)));
     loop {
-        recorder.drain(writer).map_err(failure)?;
+        let drained = recorder.drain(writer).map_err(failure)?;
         let status = command.as_mut().map(Child::try_wait).transpose().map_err(waits)?.flatten();
         let left = bound.map_or(LOOK, |bound| bound.saturating_sub(begun.elapsed()));
-        if status.is_some() || left.is_zero() || stop.asked() || writer.has_failed() {
+        if status.is_some() || left.is_zero() || bell.asked() || writer.has_failed() {
             return Ok(status);
         }
-        std::thread::sleep(left.min(LOOK));
+        if drained {
+            bell.wait(Some(recorder.filled()), left.min(LOOK));
+        }
     }
 }
 
@@ -113,24 +113,6 @@ fn failure(error: RecordError) -> Failure {
     match error.help() {
         Some(help) => failure.help(help),
         None => failure,
-    }
-}
-
-/// Ctrl-C and its relatives. The command hears them too, where they come from the terminal.
-struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    fn listen() -> Result<Self, Failure> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let registered = signal_hook::flag::register(signal, Arc::clone(&asked));
-            registered.map_err(|e| Failure::input(format!("Ctrl-C cannot be listened for: {e}")))?;
-        }
-        Ok(Self(asked))
-    }
-
-    fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
     }
 }
 

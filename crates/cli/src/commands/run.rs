@@ -1,6 +1,7 @@
 //! `keel run`: a scheduler in this machine's kernel, from attaching to whatever ends it.
 
 use crate::args::RunArgs;
+use crate::bell::Bell;
 use crate::failure::{Code, Failure};
 use crate::inputs;
 use crate::lab::Lab;
@@ -8,23 +9,20 @@ use crate::output::print;
 use crate::text::{shown, shown_lines};
 use keel_lab::SchedulerSource;
 use keel_live::{Attached, ExitReport, Host, Outcome, Restarts, Stats};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often the kernel is asked whether the scheduler is still in charge.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
     let scheduler = inputs::scheduler_by(lab, &args.scheduler, args.host.as_deref())?;
     let host = Host::this();
     keel_live::check(&host).map_err(|e| Failure::from_live(None, &e))?;
-    let stop = Stop::listen()?;
+    let bell = Bell::hang()?;
     let mut restarts = Restarts::default();
     loop {
-        let Some(report) = once(args, &scheduler, &host, &stop)? else { return Ok(Code::Done) };
+        let Some(report) = once(args, &scheduler, &host, &bell)? else { return Ok(Code::Done) };
         if !report.is_failure() {
             print(&format!("the kernel let it go: {}\n", shown(&report.sentence())))?;
             return Ok(Code::Done);
@@ -45,7 +43,7 @@ fn once(
     args: &RunArgs,
     scheduler: &SchedulerSource,
     host: &Host,
-    stop: &Stop,
+    bell: &Bell,
 ) -> Result<Option<ExitReport>, Failure> {
     let SchedulerSource { name, bytes, recipe } = scheduler;
     let live = |e| Failure::from_live(Some(name), &e);
@@ -54,7 +52,7 @@ fn once(
         Outcome::Ended(report) => return Ok(Some(report)),
     };
     print(&format!("{} is attached; Ctrl-C gives the CPUs back to the kernel\n", shown(attached.name())))?;
-    let stopped = stay(args, &mut attached, stop)?;
+    let stopped = stay(args, &mut attached, bell)?;
     let name = shown(attached.name());
     let report = attached.end();
     // It may have failed in the very moment of the signal.
@@ -65,13 +63,13 @@ fn once(
 }
 
 /// Until the user stops it (true), or the kernel ends it.
-fn stay(args: &RunArgs, attached: &mut Attached, stop: &Stop) -> Result<bool, Failure> {
+fn stay(args: &RunArgs, attached: &mut Attached, bell: &Bell) -> Result<bool, Failure> {
     let begun = Instant::now();
     let every = args.stats.map(|seconds| Duration::from_secs(seconds.into()));
     let mut next_line = every.map(|every| begun + every);
     let mut before = attached.stats();
     while attached.is_in_charge() {
-        if stop.asked() {
+        if bell.asked() {
             return Ok(true);
         }
         let now = Instant::now();
@@ -86,7 +84,7 @@ fn stay(args: &RunArgs, attached: &mut Attached, stop: &Stop) -> Result<bool, Fa
         }
         let next = [attached.next_tick(), next_line].into_iter().flatten().min();
         let wait = next.map_or(LOOK, |next| next.saturating_duration_since(now).min(LOOK));
-        std::thread::sleep(wait);
+        bell.wait(None, wait);
     }
     Ok(false)
 }
@@ -122,24 +120,6 @@ fn ended(name: &str, report: &ExitReport, why: &str) -> Failure {
     let _ = writeln!(std::io::stderr(), "{}", beside.trim());
     let sentence = format!("the kernel ended {}{why}: {}", shown(name), shown(&report.sentence()));
     Failure::scheduler(sentence)
-}
-
-/// Ctrl-C and its relatives.
-struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    fn listen() -> Result<Self, Failure> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let registered = signal_hook::flag::register(signal, Arc::clone(&asked));
-            registered.map_err(|e| Failure::input(format!("Ctrl-C cannot be listened for: {e}")))?;
-        }
-        Ok(Self(asked))
-    }
-
-    fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 #[cfg(test)]

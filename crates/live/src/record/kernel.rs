@@ -11,9 +11,12 @@ use libbpf_rs::{
     Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
     RingBuffer, RingBufferBuilder,
 };
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
+use rustix::time::Timespec;
 use std::cell::RefCell;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 /// The compiled programs.
@@ -32,6 +35,9 @@ const KICK: &str = "__probestub_sched_set_need_resched_tp";
 /// The program that lists the tasks.
 const SNAPSHOT: &str = "snapshot";
 
+/// The reader is woken when such a part of a ring has filled.
+const PORTIONS: u32 = 4;
+
 /// Records that are read from one ring before the next one gets its turn.
 const TURN: usize = 1 << 16;
 
@@ -40,6 +46,8 @@ pub(super) struct Kernel {
     object: Object,
     links: Vec<Link>,
     rings: Vec<Ring>,
+    /// Ready when a ring has filled by another portion.
+    filled: OwnedFd,
     inbox: Rc<RefCell<Vec<Raw>>>,
     words: u32,
 }
@@ -47,18 +55,20 @@ pub(super) struct Kernel {
 /// One CPU's ring buffer.
 struct Ring {
     buffer: RingBuffer<'static>,
-    _map: MapHandle,
+    map: MapHandle,
 }
 
 impl Kernel {
     /// From now on everything is recorded, into `bytes` a CPU: a power of two, of whole pages.
     pub(super) fn begin(host: &Host, cpus: u32, bytes: u32) -> Result<Self, RecordError> {
         let words = cpus.div_ceil(64);
-        let object = load(host, cpus, words)?;
+        let object = load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() })?;
         let inbox = Rc::new(RefCell::new(Vec::new()));
         let rings =
-            (0..cpus).map(|cpu| ring(&object, CpuId(cpu), bytes, &inbox)).collect::<Result<_, _>>()?;
-        let mut kernel = Self { object, links: Vec::new(), rings, inbox, words };
+            (0..cpus).map(|cpu| ring(&object, CpuId(cpu), bytes, &inbox)).collect::<Result<Vec<_>, _>>()?;
+        let filled =
+            watch(&rings).map_err(|e| RecordError::Failed(format!("buffers cannot be watched: {e}")))?;
+        let mut kernel = Self { object, links: Vec::new(), rings, filled, inbox, words };
         for program in kernel.object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             if name == SNAPSHOT || !program.autoload() {
@@ -89,6 +99,10 @@ impl Kernel {
     /// Reads what the rings hold, a bounded number of records of each; tells until when nothing is left in them, where
     /// that is earlier than now.
     pub(super) fn drain(&self, merge: &mut Merge) -> Result<Option<u64>, RecordError> {
+        // What is read now need not be told of once more; where this fails it is, and no more than that.
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut told = Vec::with_capacity(self.rings.len());
+        epoll::wait(&self.filled, spare_capacity(&mut told), Some(&now)).ok();
         let mut complete: Option<u64> = None;
         for ring in &self.rings {
             let read = ring.buffer.consume_raw_n(TURN);
@@ -101,6 +115,11 @@ impl Kernel {
             inbox.drain(..).for_each(|raw| merge.push(raw));
         }
         Ok(complete)
+    }
+
+    /// Ready to be read when a ring has filled by another portion.
+    pub(super) fn filled(&self) -> BorrowedFd<'_> {
+        self.filled.as_fd()
     }
 
     /// Records no more.
@@ -117,6 +136,13 @@ impl Kernel {
         let cpus = cpus.map(|(cpu, bytes)| (cpu, u32::try_from(number(&bytes)).unwrap_or(u32::MAX)));
         cpus.filter(|&(_, lost)| lost > 0).collect()
     }
+}
+
+/// What the programs are told before they are loaded.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    words: u32,
+    portion_log2: u32,
 }
 
 /// What not every kernel lets us watch.
@@ -137,13 +163,13 @@ impl Optional {
 }
 
 /// The loaded programs, as many of them as this kernel takes.
-fn load(host: &Host, cpus: u32, words: u32) -> Result<Object, RecordError> {
+fn load(host: &Host, cpus: u32, sizes: Sizes) -> Result<Object, RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let has = |name: &str| types.functions().any(|function| function.name == name);
     let all = Optional { yields: has(YIELD), kicks: has(KICK) };
     let attempt = |optional| {
         let (object, said) = words::listen(|| {
-            let open = open(cpus, words, optional).map_err(|e| e.to_string())?;
+            let open = open(cpus, sizes, optional).map_err(|e| e.to_string())?;
             open.load().map_err(|e| e.to_string())
         });
         object.map_err(|error| words::refusal(&said, &error).to_string())
@@ -163,14 +189,16 @@ fn load(host: &Host, cpus: u32, words: u32) -> Result<Object, RecordError> {
     Err(RecordError::Refused(refused))
 }
 
-fn open(cpus: u32, words: u32, optional: Optional) -> libbpf_rs::Result<OpenObject> {
+fn open(cpus: u32, sizes: Sizes, optional: Optional) -> libbpf_rs::Result<OpenObject> {
     let bytes =
         programs::OBJECTS.iter().find(|(name, _)| *name == "record").map_or(&[][..], |(_, bytes)| bytes);
     let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(bytes)?;
     if let Some(mut map) = maps::open_map(&mut object, ".rodata")
-        && let Some(bytes) = map.initial_value_mut().and_then(|bytes| bytes.first_chunk_mut())
+        && let Some([words, portion_log2]) =
+            map.initial_value_mut().and_then(|bytes| bytes.as_chunks_mut().0.first_chunk_mut())
     {
-        *bytes = words.to_ne_bytes();
+        *words = sizes.words.to_ne_bytes();
+        *portion_log2 = sizes.portion_log2.to_ne_bytes();
     }
     if let Some(mut map) = maps::open_map(&mut object, "rings") {
         map.set_max_entries(cpus)?;
@@ -183,6 +211,16 @@ fn open(cpus: u32, words: u32, optional: Optional) -> libbpf_rs::Result<OpenObje
         }
     }
     Ok(object)
+}
+
+/// Tells when the programs wake the reader of any ring: once for each time.
+fn watch(rings: &[Ring]) -> rustix::io::Result<OwnedFd> {
+    let filled = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for ring in rings {
+        let when = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&filled, ring.map.as_fd(), epoll::EventData::new_u64(0), when)?;
+    }
+    Ok(filled)
 }
 
 /// Makes a CPU's ring and puts it in its place.
@@ -205,5 +243,5 @@ fn ring(object: &Object, cpu: CpuId, bytes: u32, inbox: &Rc<RefCell<Vec<Raw>>>) 
     };
     builder.add(&map, take).map_err(failed)?;
     let buffer = builder.build().map_err(failed)?;
-    Ok(Ring { buffer, _map: map })
+    Ok(Ring { buffer, map })
 }

@@ -1,0 +1,83 @@
+//! What a command that goes on until something happens waits for: Ctrl-C and its relatives, or the end of a child.
+//!
+//! Signals write into a socket, so that none is missed between looking and waiting.
+
+use crate::failure::Failure;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Rings for signals.
+pub(crate) struct Bell {
+    asked: Arc<AtomicBool>,
+    rung: UnixStream,
+}
+
+impl Bell {
+    /// From now on Ctrl-C ends no process, but rings.
+    pub(crate) fn hang() -> Result<Self, Failure> {
+        Self::try_hang().map_err(|e| Failure::input(format!("Ctrl-C cannot be listened for: {e}")))
+    }
+
+    fn try_hang() -> io::Result<Self> {
+        let asked = Arc::new(AtomicBool::new(false));
+        let (rung, rings) = UnixStream::pair()?;
+        rung.set_nonblocking(true)?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&asked))?;
+        }
+        // In this order: whoever hears the bell finds what was asked.
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGCHLD] {
+            signal_hook::low_level::pipe::register(signal, rings.try_clone()?)?;
+        }
+        Ok(Self { asked, rung })
+    }
+
+    /// Has somebody asked us to stop?
+    pub(crate) fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it rings, `also` is ready to be read, or the time is over.
+    pub(crate) fn wait(&self, also: Option<BorrowedFd<'_>>, at_most: Duration) {
+        let at_most =
+            Timespec { tv_sec: at_most.as_secs().cast_signed(), tv_nsec: at_most.subsec_nanos().into() };
+        let mut waits: Vec<PollFd<'_>> = vec![PollFd::new(&self.rung, PollFlags::IN)];
+        waits.extend(also.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        // Where this fails a signal came, or there is no memory: in both cases it is time to look.
+        poll(&mut waits, Some(&at_most)).ok();
+        let mut rings = [0; 64];
+        while matches!((&self.rung).read(&mut rings), Ok(1..)) {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_childs_end_and_a_ready_file_end_the_wait() {
+        let bell = Bell::hang().unwrap();
+        let long = Duration::from_secs(30);
+        let begun = Instant::now();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        while child.try_wait().unwrap().is_none() {
+            bell.wait(None, long);
+        }
+        let (ready, other) = UnixStream::pair().unwrap();
+        drop(other);
+        bell.wait(Some(std::os::fd::AsFd::as_fd(&ready)), long);
+        assert!(begun.elapsed() < long, "nothing rang");
+        assert!(!bell.asked());
+        signal_hook::low_level::raise(SIGHUP).unwrap();
+        bell.wait(None, long);
+        assert!(bell.asked());
+        assert!(begun.elapsed() < long, "the signal did not ring");
+    }
+}
