@@ -16,6 +16,15 @@ for module in /modules/*.ko; do
     insmod "$module" || fail "the module $module cannot be loaded"
 done
 
+# Where time is counted in instructions, a CPU's turn ends when a timer does, whosever it is. The clock
+# chip's, to which nobody listens here, ends them every 122 us: register A (10) has the rate, B (11) the switch.
+poke() {
+    printf "$2" | dd of=/dev/port bs=1 seek="$1" count=1 2> /dev/null
+}
+if [ -e /keel/turns ]; then
+    poke 112 '\012' && poke 113 '\043' && poke 112 '\013' && poke 113 '\102'
+fi
+
 SHARE=trans=virtio,version=9p2000.L,msize=524288
 mount -t 9p -o "$SHARE,cache=loose,ro" root /lower || fail "the host's files cannot be mounted"
 mount -t tmpfs -o size=75% upper /upper

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// What of busybox the first script uses.
 const APPLETS: &[&str] =
-    &["cat", "cp", "insmod", "ln", "mkdir", "mount", "poweroff", "sh", "switch_root", "uname"];
+    &["cat", "cp", "dd", "insmod", "ln", "mkdir", "mount", "poweroff", "sh", "switch_root", "uname"];
 
 /// What is run in the guest, where, with which environment.
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ pub struct Job {
 }
 
 /// The archive that the kernel unpacks and runs. The guest gives a sign of life every so many of
-/// its seconds.
-pub(crate) fn build(kernel: &Kernel, job: &Job, beat_s: u64) -> Result<Vec<u8>, GuestError> {
+/// its seconds; with `turns` it sees to it that its CPUs' turns are short.
+pub(crate) fn build(kernel: &Kernel, job: &Job, beat_s: u64, turns: bool) -> Result<Vec<u8>, GuestError> {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "keel", "lib", "lib64", "lower", "modules", "new", "proc", "sys", "upper"] {
         archive.folder(folder);
@@ -42,6 +42,9 @@ pub(crate) fn build(kernel: &Kernel, job: &Job, beat_s: u64) -> Result<Vec<u8>, 
     archive.program("keel/folder", job.folder.as_os_str().as_bytes());
     archive.program("keel/command", &script(job));
     archive.program("keel/beat", format!("{beat_s}\n").as_bytes());
+    if turns {
+        archive.program("keel/turns", b"");
+    }
     archive.program("keel/guest", include_bytes!("guest.sh"));
     archive.program("init", include_bytes!("init.sh"));
     Ok(archive.finish())

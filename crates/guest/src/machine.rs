@@ -67,7 +67,11 @@ impl Machine {
         let mut args: Vec<String> = Vec::new();
         let mut add = |name: &str, value: String| args.extend([name.to_owned(), value]);
         match (self.icount_shift, accel) {
-            (Some(shift), _) => add("-icount", format!("shift={shift},sleep=off")),
+            (Some(shift), _) => {
+                add("-icount", format!("shift={shift},sleep=off"));
+                // The clock chip's timer, too, counts instructions: it ends the CPUs' turns.
+                add("-rtc", "clock=vm".into());
+            }
             (None, Accel::Kvm) => {
                 add("-accel", "kvm".into());
                 add("-cpu", "host".into());
@@ -131,7 +135,7 @@ mod tests {
         check(
             Machine { icount_shift: Some(0), ..machine(2, 1, 512) },
             Accel::Kvm,
-            "-icount shift=0,sleep=off -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 2,sockets=1,cores=2,threads=1 -m 512M",
+            "-icount shift=0,sleep=off -rtc clock=vm -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 2,sockets=1,cores=2,threads=1 -m 512M",
         );
     }
 

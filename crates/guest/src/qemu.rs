@@ -109,7 +109,7 @@ mod tests {
         let from_icount = words.iter().position(|word| *word == "-icount").unwrap();
         assert_eq!(
             words[from_icount..].join(" "),
-            "-icount shift=3,sleep=off -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 2,sockets=1,cores=2,threads=1 \
+            "-icount shift=3,sleep=off -rtc clock=vm -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 2,sockets=1,cores=2,threads=1 \
              -m 512M -nodefaults -display none -no-reboot -serial stdio -kernel k -initrd i -append a b"
         );
     }
