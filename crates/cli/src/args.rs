@@ -110,6 +110,12 @@ pub(crate) struct CheckArgs {
     /// Exit with 1 when a check found something
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Judge what happened later than this after the trace's beginning: 2s, 500ms
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) from: Option<Span>,
+    /// And earlier than this
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) until: Option<Span>,
 }
 
 /// `keel record`.

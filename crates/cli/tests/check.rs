@@ -70,6 +70,35 @@ fn a_trace_is_judged_as_its_run_was() {
 }
 
 #[test]
+fn the_parts_of_a_trace_are_the_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("run.keel");
+    let run = simulated(&trace);
+    let trace = trace.to_str().unwrap();
+    let part = |range: &[&str]| json(&keel(&[&["check", trace, "--json"], range].concat()));
+    let sum = |report: &serde_json::Value, field: &str| {
+        let tasks = report["tasks"].as_array().unwrap();
+        tasks.iter().filter_map(|task| task[field].as_u64()).sum::<u64>()
+    };
+    for border in ["1ns", "77ms", "123456us", "199999999ns"] {
+        let (before, after) = (part(&["--until", border]), part(&["--from", border]));
+        for field in ["cpu_ns", "wait_ns", "switches", "preemptions"] {
+            assert_eq!(sum(&before, field) + sum(&after, field), sum(&run, field), "{border}: {field}");
+        }
+        let lasted = |report: &serde_json::Value| report["duration_ns"].as_u64().unwrap();
+        assert_eq!(lasted(&before) + lasted(&after), lasted(&run), "{border}");
+    }
+    let check = |range: &[&str], expected: &str| {
+        let output = keel(&[&["check", trace], range].concat());
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && told.contains(expected), "{range:?}: {told}");
+    };
+    check(&["--from", "2s"], "it is over before 2.00 s, where --from begins");
+    check(&["--from", "2s", "--until", "1s"], "--until 1.00 s is not later than --from 2.00 s");
+    check(&["--until", "0s"], "--until");
+}
+
+#[test]
 fn of_a_trace_that_is_not_whole_nothing_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("run.keel");

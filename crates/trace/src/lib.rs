@@ -7,6 +7,7 @@
 //! This room depends on `abi` alone. It never judges.
 #![forbid(unsafe_code)]
 
+pub mod cut;
 pub mod error;
 pub mod event;
 pub mod reader;
@@ -16,6 +17,7 @@ pub mod writer;
 mod format;
 mod input;
 
+pub use cut::Cut;
 pub use error::{TraceError, WriteError};
 pub use event::{Chooser, Class, Event, Lock, Meta, Sink, TaskInfo, What, Why};
 pub use reader::{Item, Reader};

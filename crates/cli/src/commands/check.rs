@@ -5,16 +5,17 @@ use crate::failure::{Code, Failure};
 use crate::inputs::reason;
 use crate::show;
 use crate::text::shown_path;
-use keel_abi::Instant;
 use keel_abi::scx::ExitKind;
+use keel_abi::{Instant, Span};
 use keel_check::Judge;
 use keel_report::{CheckReport, RunFacts, RunReport};
-use keel_trace::{Class, Event, Fanout, Meta, Reader, Sink, What};
+use keel_trace::{Class, Cut, Event, Fanout, Meta, Reader, Sink, What};
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Code, Failure> {
-    let report = judge(&args.trace)?;
+    let report = judge(&args.trace, range(args)?)?;
     show::check(&report, args.json)?;
     Ok(match (report.failed(), args.strict && report.found_something()) {
         (true, _) => Code::Scheduler,
@@ -23,14 +24,29 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Code, Failure> {
     })
 }
 
+/// The part of the trace that is asked for.
+fn range(args: &CheckArgs) -> Result<Range<Instant>, Failure> {
+    let from = args.from.unwrap_or(Span::ZERO);
+    let until = args.until.unwrap_or(Span::from_ns(u64::MAX));
+    match from < until {
+        true => Ok(Instant::ZERO + from..Instant::ZERO + until),
+        false => Err(Failure::input(format!("--until {until} is not later than --from {from}"))),
+    }
+}
+
 /// Reads the whole trace; of one that is cut off or damaged nothing is told.
-fn judge(path: &Path) -> Result<CheckReport, Failure> {
+fn judge(path: &Path, range: Range<Instant>) -> Result<CheckReport, Failure> {
     let told = |why: String| Failure::input(format!("{}: {why}", shown_path(path)));
     let file = File::open(path).map_err(|e| told(reason(&e)))?;
     let (mut judge, mut tally) = (Judge::default(), Tally::default());
     let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
+    let from = range.start.since(Instant::ZERO);
+    let mut part = Cut::new(range, &mut sinks);
     let mut reader = Reader::new(file).map_err(|e| told(e.to_string()))?;
-    reader.pump(&mut sinks).map_err(|e| told(e.to_string()))?;
+    reader.pump(&mut part).map_err(|e| told(e.to_string()))?;
+    if !part.has_begun() {
+        return Err(told(format!("it is over before {from}, where --from begins")));
+    }
     let run = RunReport::new(&tally.facts, &judge.judgement());
     Ok(CheckReport::new(run, tally.events, tally.lost))
 }

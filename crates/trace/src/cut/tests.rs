@@ -1,0 +1,107 @@
+use super::*;
+use keel_abi::{CpuSet, DsqId, Pid, Span, Topology};
+
+/// Writes down what it hears.
+#[derive(Default)]
+struct Ear(Vec<String>);
+
+impl Sink for Ear {
+    fn wants(&self) -> Class {
+        Class::CORE.with(Class::QUEUES)
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.0.extend(events.iter().map(|e| format!("{} {} {:?}", e.at.as_ns(), e.cpu.0, e.what)));
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        let word = match meta {
+            Meta::Start { .. } => "start".to_owned(),
+            Meta::Task(info) => format!("task {}", info.name),
+            Meta::SchedulerExit { .. } => "scheduler's exit".to_owned(),
+            Meta::End => "end".to_owned(),
+        };
+        self.0.push(format!("{} {word}", at.as_ns()));
+    }
+}
+
+const A: TaskId = TaskId(0);
+const B: TaskId = TaskId(1);
+const C: TaskId = TaskId(2);
+const IDLE: TaskId = TaskId::IDLE;
+
+fn at(ns: u64) -> Instant {
+    Instant::ZERO + Span::from_ns(ns)
+}
+
+/// A runs and B waits in a queue from 20 on; they change places at 30; C comes and goes before 15; CPU 2 is offline
+/// between 12 and 32.
+fn whole(sink: &mut dyn Sink) {
+    let topology = Topology::flat(3);
+    let start = Meta::Start { topology, scheduler: "s".into(), workload: "w".into(), unit: String::new() };
+    sink.meta(at(0), &start);
+    for (task, name) in [(A, "a"), (B, "b"), (C, "c")] {
+        let cpus = CpuSet::first(3);
+        sink.meta(at(0), &Meta::Task(TaskInfo { task, pid: Pid(9), name: name.into(), nice: 0, cpus }));
+    }
+    let (cpu, dsq) = (CpuId(1), DsqId(7));
+    let why = Why::Preempted;
+    let events = [
+        (0, What::Fork { child: C, target: cpu, parent: IDLE }),
+        (10, What::Switch { prev: IDLE, why: Why::WasIdle, next: C }),
+        (11, What::Exit { task: C }),
+        (11, What::Switch { prev: C, why: Why::Exited, next: IDLE }),
+        (12, What::Online { target: CpuId(2), up: false }),
+        (15, What::Wakeup { task: A, target: cpu, waker: IDLE }),
+        (16, What::Switch { prev: IDLE, why: Why::WasIdle, next: A }),
+        (20, What::Wakeup { task: B, target: cpu, waker: A }),
+        (20, What::Queued { task: B, dsq, len: 1 }),
+        (30, What::Unqueued { task: B, dsq, len: 0 }),
+        (30, What::Switch { prev: A, why, next: B }),
+        (32, What::Online { target: CpuId(2), up: true }),
+    ];
+    sink.events(&events.map(|(ns, what)| Event { at: at(ns), cpu, what }));
+    sink.meta(at(40), &Meta::End);
+}
+
+fn check(from: u64, until: u64, expected: &[&str]) {
+    let mut ear = Ear::default();
+    let mut cut = Cut::new(at(from)..at(until), &mut ear);
+    whole(&mut cut);
+    assert_eq!(cut.has_begun(), !expected.is_empty());
+    assert_eq!(ear.0, expected, "{from}..{until}");
+}
+
+#[test]
+fn a_part_begins_with_what_is_so_and_ends_in_time() {
+    check(
+        25,
+        31,
+        &[
+            "25 start",
+            "25 task a",
+            "25 task b",
+            "25 2 Online { target: CpuId(2), up: false }",
+            "25 1 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(0) }",
+            "25 1 Fork { child: TaskId(1), target: CpuId(1), parent: TaskId(4294967295) }",
+            "25 1 Queued { task: TaskId(1), dsq: DsqId(7), len: 1 }",
+            "30 1 Unqueued { task: TaskId(1), dsq: DsqId(7), len: 0 }",
+            "30 1 Switch { prev: TaskId(0), why: Preempted, next: TaskId(1) }",
+            "31 end",
+        ],
+    );
+}
+
+#[test]
+fn a_part_ends_with_the_stream_at_the_latest() {
+    let opening = [
+        "33 start",
+        "33 task a",
+        "33 task b",
+        "33 1 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(1) }",
+        "33 1 Fork { child: TaskId(0), target: CpuId(1), parent: TaskId(4294967295) }",
+    ];
+    check(33, 99, &[&opening[..], &["40 end"]].concat());
+    check(33, 36, &[&opening[..], &["36 end"]].concat());
+    check(41, 99, &[]);
+}
