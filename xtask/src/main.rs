@@ -1,5 +1,5 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
-//! real kernels of `vm` and `twin`.
+//! real kernels of `vm`, `twin` and `live`.
 //!
 //! Never part of what users run, and no room may depend on it.
 #![forbid(unsafe_code)]
@@ -9,6 +9,7 @@ mod cargo;
 mod checks;
 mod ci;
 mod demo;
+mod live;
 mod tally;
 mod tree;
 mod twin;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(rest),
         "vm" => vm::run(rest),
         "twin" => twin::run(rest),
+        "live" => live::run(rest),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),
     };
     match done {

@@ -72,7 +72,7 @@ fn parse(text: &str) -> Result<Expected, Failure> {
 }
 
 /// Does the text match a pattern in which `*` stands for anything?
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");
     let Some(mut rest) = text.strip_prefix(first) else { return false };

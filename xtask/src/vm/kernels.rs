@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// The kernels, as `--kernel` names them. The rules that we model are 7.2's; the others are to
 /// load and to survive.
-pub(super) const KERNELS: &[&str] = &["6.18", "7.0", "7.2"];
+pub(crate) const KERNELS: &[&str] = &["6.18", "7.0", "7.2"];
 
 /// Those that a quick check makes do with: the oldest and the newest.
 pub(super) const QUICK: &[&str] = &["6.18", "7.2"];

@@ -14,7 +14,9 @@ mod rounds;
 
 use crate::Failure;
 use args::Args;
+pub(crate) use expected::matches;
 use keel_guest::Qemu;
+pub(crate) use kernels::KERNELS;
 use objects::BpfObject;
 use outcome::Outcome;
 use std::time::Instant;

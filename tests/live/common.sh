@@ -1,0 +1,33 @@
+# What both scripts for guests share. Arguments: keel, a folder to write to, and more.
+keel=$1
+out=$2
+shift 2
+scx=/sys/kernel/sched_ext
+
+# Who schedules, in two words: the kernel's state and the scheduler's name, '-' where there is none.
+who() {
+    echo "$(cat $scx/state) $(cat $scx/root/ops 2> /dev/null || echo -)"
+}
+
+# Waits until who schedules; emulated CPUs are slow, verifiers too.
+until_who() {
+    for i in $(seq 600); do
+        [ "$(who)" = "$1" ] && return
+        sleep 0.1
+    done
+    return 1
+}
+
+# Waits until a file has a line with these words so many times.
+until_said() {
+    for i in $(seq 600); do
+        [ "$(grep -c -F -- "$2" "$1")" -ge "$3" ] && return
+        sleep 0.1
+    done
+    return 1
+}
+
+# Seconds since boot.
+now() {
+    cut -d. -f1 /proc/uptime
+}

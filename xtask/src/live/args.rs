@@ -1,0 +1,113 @@
+//! The arguments of `./x live`.
+
+use crate::{Failure, vm};
+
+pub(super) const HELP: &str = "\
+usage: ./x live [--load | --failures] [--quick] [--kernel V]... [--scheduler S]... [--seconds N]
+
+Boots real kernels under QEMU with 8 CPUs on 2 nodes. On each, keel run attaches each scheduler, which then has hackbench,
+stress-ng and an rt-app mix to schedule; it must stay in charge without a word of complaint from the kernel, and
+be detached by Ctrl-C. Then keel meets what can go wrong, and must say what tests/live/failures.tsv holds.
+What guests write is left in out/live, with the table.
+
+  --load         only the first
+  --failures     only the second
+  --quick        Linux 7.2 alone, 10 seconds of load, and no failures that need a kernel of their own
+  --kernel V     this kernel, as keel vm has it; may be repeated [default: 6.18, 7.0 and 7.2]
+  --scheduler S  this scheduler; may be repeated [default: all]
+  --seconds N    of load, by the guest's clock [default: 60]
+";
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Args {
+    pub(super) load: bool,
+    pub(super) failures: bool,
+    pub(super) quick: bool,
+    pub(super) kernels: Vec<String>,
+    pub(super) schedulers: Vec<String>,
+    pub(super) seconds: u32,
+}
+
+impl Args {
+    /// `None` where help is asked for. `known` are the schedulers that there are.
+    pub(super) fn parse(args: &[String], known: &[String]) -> Result<Option<Self>, Failure> {
+        let mut parsed = Self {
+            load: true,
+            failures: true,
+            quick: false,
+            kernels: Vec::new(),
+            schedulers: Vec::new(),
+            seconds: 0,
+        };
+        let mut args = args.iter().map(String::as_str);
+        while let Some(arg) = args.next() {
+            match arg {
+                "--help" | "-h" => return Ok(None),
+                "--load" => parsed.failures = false,
+                "--failures" => parsed.load = false,
+                "--quick" => parsed.quick = true,
+                "--kernel" => {
+                    parsed.kernels.push(args.next().ok_or("--kernel needs a version, as in 7.2")?.into());
+                }
+                "--scheduler" => parsed.schedulers.push(scheduler(args.next(), known)?),
+                "--seconds" => parsed.seconds = seconds(args.next())?,
+                other => return Err(format!("./x live has no option '{other}'; ./x live --help lists them")),
+            }
+        }
+        if !parsed.load && !parsed.failures {
+            return Err("--load and --failures exclude each other".to_owned());
+        }
+        if parsed.kernels.is_empty() {
+            let all = if parsed.quick { &["7.2"] } else { vm::KERNELS };
+            parsed.kernels = all.iter().map(|&kernel| kernel.to_owned()).collect();
+        }
+        if parsed.schedulers.is_empty() {
+            parsed.schedulers = known.to_vec();
+        }
+        if parsed.seconds == 0 {
+            parsed.seconds = if parsed.quick { 10 } else { 60 };
+        }
+        Ok(Some(parsed))
+    }
+}
+
+fn scheduler(name: Option<&str>, known: &[String]) -> Result<String, Failure> {
+    let found = known.iter().find(|known| Some(known.as_str()) == name);
+    found.cloned().ok_or_else(|| format!("--scheduler takes one of {}", known.join(", ")))
+}
+
+fn seconds(text: Option<&str>) -> Result<u32, Failure> {
+    let seconds = text.and_then(|text| text.parse().ok()).filter(|seconds| (1..=3600).contains(seconds));
+    seconds.ok_or_else(|| "--seconds takes a number from 1 to 3600".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_or_refused_by_name() {
+        let known = ["fifo".to_owned(), "o1".to_owned()];
+        let parse = |words: &str| {
+            Args::parse(&words.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), &known)
+        };
+        assert_eq!(parse("--help"), Ok(None));
+        let all = parse("").unwrap().unwrap();
+        assert_eq!((all.kernels.len(), all.schedulers.len(), all.seconds), (3, 2, 60));
+        let quick = parse("--quick --scheduler o1").unwrap().unwrap();
+        assert_eq!(
+            (quick.kernels, quick.schedulers, quick.seconds),
+            (vec!["7.2".into()], vec!["o1".into()], 10)
+        );
+        let load = parse("--load --kernel 6.18 --seconds 5").unwrap().unwrap();
+        assert_eq!(
+            (load.load, load.failures, load.kernels, load.seconds),
+            (true, false, vec!["6.18".into()], 5)
+        );
+        assert!(parse("--scheduler cfs").unwrap_err().contains("fifo, o1"));
+        assert!(parse("--seconds soon").unwrap_err().contains("1 to 3600"));
+        assert!(parse("--load --failures").unwrap_err().contains("exclude"));
+        assert!(parse("--fast").unwrap_err().contains("--fast"));
+    }
+}

@@ -1,0 +1,90 @@
+//! `./x live`: every scheduler of ours in charge of real kernels, under load for a minute; and what `keel run` says
+//! and does where something goes wrong.
+//!
+//! Scripts in `tests/live` run inside guests and write down what they see; here it is judged.
+
+mod args;
+mod failures;
+mod guest;
+mod kernel_log;
+mod load;
+mod seen;
+mod table;
+
+use crate::tree::root;
+use crate::{Failure, cargo};
+use args::Args;
+use keel_bpfc::Compiler;
+use std::path::PathBuf;
+
+/// Where the scripts and what they expect are, from the root.
+const TESTS: &str = "tests/live";
+/// Where guests write what they see, from the root.
+const OUT: &str = "out/live";
+/// Objects that fail on a real kernel.
+const OBJECTS: &[&str] = &[
+    "tests/live/beyond",
+    "tests/objects/exits",
+    "tests/objects/forgets",
+    "tests/objects/stall",
+    "tests/objects/unknown_kfunc",
+    "tests/objects/wrong_type",
+];
+
+/// Runs what `args` ask for.
+///
+/// # Errors
+/// Where a scheduler did not hold, or a failure was met otherwise than it should be.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let Some(args) = Args::parse(args, &schedulers()?)? else {
+        print!("{}", args::HELP);
+        return Ok(());
+    };
+    cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    compile()?;
+    let mut faults = Vec::new();
+    if args.load {
+        let turns = load::run(&args)?;
+        let text = table::text(&turns);
+        print!("{text}");
+        write(&folder("table.txt"), text.as_bytes())?;
+        faults.extend(turns.into_iter().filter_map(|turn| {
+            let fault = turn.fault?;
+            Some(format!("{} on Linux {}: {fault}", turn.scheduler, turn.kernel))
+        }));
+    }
+    if args.failures {
+        faults.extend(failures::run(&args)?);
+    }
+    match faults.as_slice() {
+        [] => Ok(()),
+        some => Err(some.join("\nx: ")),
+    }
+}
+
+/// The schedulers that there are.
+fn schedulers() -> Result<Vec<String>, Failure> {
+    Compiler::new(root()).names("schedulers").map_err(|e| e.to_string())
+}
+
+/// Something below [`OUT`].
+fn folder(path: &str) -> PathBuf {
+    root().join(OUT).join(path)
+}
+
+/// Puts the objects where the guests look for them.
+fn compile() -> Result<(), Failure> {
+    let compiler = Compiler::new(root()).include("schedulers/include").include("crates/kernel/btf");
+    let objects = folder("objects");
+    std::fs::create_dir_all(&objects).map_err(|e| format!("{}: {e}", objects.display()))?;
+    for object in OBJECTS {
+        let bytes = compiler.compile(format!("{object}.bpf.c")).map_err(|e| e.to_string())?;
+        let name = object.rsplit('/').next().unwrap_or(object);
+        write(&objects.join(format!("{name}.bpf.o")), &bytes)?;
+    }
+    Ok(())
+}
+
+fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
+}
