@@ -76,10 +76,6 @@ pub enum Step {
     },
     /// Blocks until as many tasks as use it have come.
     Barrier(ObjectId),
-    /// Blocks until another task resumes this one's name.
-    Suspend(ObjectId),
-    /// Wakes the tasks suspended under a name.
-    Resume(ObjectId),
     /// `sched_yield()`.
     Yield,
     /// Starts one more instance of the task spec with this index, as a thread: in the same process,
@@ -218,8 +214,6 @@ pub struct Workload {
     pub conditions: u32,
     /// How many timers there are in each task's own right, and shared ones beyond.
     pub timers: u32,
-    /// How many names a task can be suspended under.
-    pub suspensions: u32,
     /// Pipes and sockets, by [`ObjectId`].
     pub channels: Vec<Channel>,
     /// How long the file itself asks to run; a given `--duration` wins.

@@ -64,7 +64,6 @@ pub(crate) struct Compiler<'a> {
     pub(crate) task_indices: BTreeMap<&'a str, u32>,
     pub(crate) mutexes: Names<'a>,
     pub(crate) conditions: Names<'a>,
-    pub(crate) suspensions: Names<'a>,
     pub(crate) barriers: Names<'a>,
     pub(crate) barrier_users: Vec<BarrierUsers>,
     pub(crate) timers: Timers<'a>,
@@ -88,7 +87,6 @@ impl<'a> Compiler<'a> {
             task_indices: BTreeMap::new(),
             mutexes: Names::default(),
             conditions: Names::default(),
-            suspensions: Names::default(),
             barriers: Names::default(),
             barrier_users: Vec::new(),
             timers: Timers::default(),
@@ -235,7 +233,6 @@ impl<'a> Compiler<'a> {
             conditions: self.conditions.len(),
             timers,
             channels: self.channels,
-            suspensions: self.suspensions.len(),
             duration: self.duration,
             unit: self.unit.unwrap_or_else(|| "loops".to_owned()),
         };

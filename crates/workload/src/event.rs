@@ -143,6 +143,7 @@ impl<'a> Compiler<'a> {
         Ok(Step::Barrier(barrier))
     }
 
+    /// As rt-app has it: a wait on the condition of that name with the mutex of that name.
     fn suspend(
         &mut self,
         at: &Place<'_>,
@@ -157,20 +158,13 @@ impl<'a> Compiler<'a> {
                 name => name,
             },
         };
-        if !self.used.by_locks.contains(name) {
-            steps.push(Step::Suspend(self.suspensions.id(name)));
-            return Ok(());
-        }
         let (condition, mutex) = (self.conditions.id(name), self.mutexes.id(name));
         steps.extend([Step::Lock(mutex), Step::Wait { condition, mutex }, Step::Unlock(mutex)]);
         Ok(())
     }
 
+    /// As rt-app has it: whoever is resumed first waits for the mutex.
     fn resume(&mut self, name: &'a str, steps: &mut Vec<Step>) {
-        if !self.used.by_locks.contains(name) {
-            steps.push(Step::Resume(self.suspensions.id(name)));
-            return;
-        }
         let (condition, mutex) = (self.conditions.id(name), self.mutexes.id(name));
         steps.extend([Step::Lock(mutex), Step::Broadcast(condition), Step::Unlock(mutex)]);
     }

@@ -98,7 +98,6 @@ impl Joined {
         whole.channels.extend(part.channels);
         whole.mutexes += part.mutexes;
         whole.conditions += part.conditions;
-        whole.suspensions += part.suspensions;
         whole.duration = whole.duration.max(part.duration);
         Ok(())
     }
@@ -145,7 +144,6 @@ impl Joined {
             }
             Step::Signal(id) | Step::Broadcast(id) => on(id, whole.conditions),
             Step::Barrier(id) => on(id, whole.barriers.len() as u32),
-            Step::Suspend(id) | Step::Resume(id) => on(id, whole.suspensions),
             Step::Fork(spec) | Step::Spawn(spec) => *spec += whole.tasks.len() as u32,
             Step::Send { channel, .. } | Step::Receive { channel, .. } => {
                 on(channel, whole.channels.len() as u32);

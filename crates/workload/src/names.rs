@@ -28,11 +28,6 @@ impl<'a> Names<'a> {
 /// What must be known of all tasks before the first is compiled.
 #[derive(Default)]
 pub(crate) struct Used<'a> {
-    /// The names that `lock`, `wait` and their kin use for mutexes and conditions.
-    ///
-    /// In rt-app a `suspend` waits on the condition of its name with the mutex of its name. Where
-    /// the names meet, that can be seen, and such a `suspend` is compiled to those very steps.
-    pub(crate) by_locks: BTreeSet<&'a str>,
     /// The tasks that some task forks.
     pub(crate) forked: BTreeSet<&'a str>,
 }
@@ -52,21 +47,10 @@ impl<'a> Used<'a> {
 
     fn collect(&mut self, object: &'a Object<'a>) {
         for property in &object.properties {
-            match (event(property.name.as_str()), &property.value) {
-                (
-                    Some(Event::Lock | Event::Unlock | Event::Signal | Event::Broadcast),
-                    Value::StringLit(name),
-                ) => {
-                    self.by_locks.insert(&name.value);
-                }
-                (Some(Event::Wait | Event::Sync), Value::Object(pair)) => {
-                    let names = pair.properties.iter().filter_map(|p| p.value.as_string_lit());
-                    self.by_locks.extend(names.map(|name| &*name.value));
-                }
-                (Some(Event::Fork), Value::StringLit(name)) => {
-                    self.forked.insert(&name.value);
-                }
-                _ => {}
+            if let (Some(Event::Fork), Value::StringLit(name)) =
+                (event(property.name.as_str()), &property.value)
+            {
+                self.forked.insert(&name.value);
             }
         }
     }

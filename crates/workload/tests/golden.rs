@@ -65,7 +65,7 @@ golden!(
 );
 
 golden!(
-    suspend_is_spelt_out_where_its_condition_is_used_otherwise,
+    suspend_waits_on_the_condition_of_its_name,
     r#"{ "tasks": {
         "a": { "suspend": "x", "run": 1 },
         "b": { "resume": "x", "run": 1 },

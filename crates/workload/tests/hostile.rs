@@ -101,7 +101,6 @@ fn check_task(task: &TaskSpec, workload: &Workload) {
                 assert!(condition.0 < workload.conditions && mutex.0 < workload.mutexes);
             }
             Step::Barrier(id) => assert!(workload.barriers[id.0 as usize] > 0),
-            Step::Suspend(id) | Step::Resume(id) => assert!(id.0 < workload.suspensions),
             Step::Fork(task) => assert!((*task as usize) < workload.tasks.len()),
             Step::Loop { to, times, slot } => {
                 assert!((*to as usize) < i && *slot < 2 && *times != Some(0));

@@ -81,8 +81,6 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Barrier(barrier) => self.come_to_barrier(c, task, barrier),
-            Step::Suspend(name) => self.suspend(c, task, name),
-            Step::Resume(name) => self.resume_name(c, task, name),
             Step::Yield => {
                 self.syscall(c);
                 self.k.me().stack.push(Frame::Yield);

@@ -1,5 +1,5 @@
-//! What tasks wait for each other with: mutexes, conditions, barriers and names to be suspended
-//! under. Waiters are woken first come, first served; a mutex is handed to its first waiter.
+//! What tasks wait for each other with: mutexes, conditions and barriers. Waiters are woken first come, first served; a
+//! mutex is handed to its first waiter.
 
 use super::Then;
 use super::cache::Caches;
@@ -22,7 +22,6 @@ pub(crate) struct Objects {
     mutexes: Vec<Mutex>,
     conditions: Vec<VecDeque<Waiter>>,
     barriers: Vec<Barrier>,
-    suspended: Vec<VecDeque<TaskId>>,
     /// Last expiry, by timer that tasks share; grown as used.
     pub(super) shared_timers: Vec<(ObjectId, Instant)>,
     pub(super) channels: Channels,
@@ -55,7 +54,6 @@ impl Objects {
             mutexes: vec![Mutex::default(); workload.mutexes as usize],
             conditions: vec![VecDeque::new(); workload.conditions as usize],
             barriers: workload.barriers.iter().map(|&wanted| Barrier { wanted, come: Vec::new() }).collect(),
-            suspended: vec![VecDeque::new(); workload.suspensions as usize],
             shared_timers: Vec::new(),
             channels: Channels::new(&workload.channels),
             memory: Memory::default(),
@@ -150,21 +148,6 @@ impl<E: Engine> Sim<E> {
         self.syscall(c);
         self.k.me().stack.push(Frame::Act);
         for waiter in come.into_iter().rev() {
-            self.k.me().stack.push(wake_of(waiter, task));
-        }
-        Then::Leave
-    }
-
-    pub(super) fn suspend(&mut self, c: CpuId, task: TaskId, name: ObjectId) -> Then {
-        self.k.objects.suspended[name.0 as usize].push_back(task);
-        self.block(c, task)
-    }
-
-    pub(super) fn resume_name(&mut self, c: CpuId, task: TaskId, name: ObjectId) -> Then {
-        let suspended = std::mem::take(&mut self.k.objects.suspended[name.0 as usize]);
-        self.syscall(c);
-        self.k.me().stack.push(Frame::Act);
-        for waiter in suspended.into_iter().rev() {
             self.k.me().stack.push(wake_of(waiter, task));
         }
         Then::Leave

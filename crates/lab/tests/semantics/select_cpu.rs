@@ -75,9 +75,11 @@ fn without_it_and_without_an_idle_cpu_enqueue_is_asked() {
 #[test]
 fn a_waker_waits_until_the_wakee_is_off_its_cpu_before_it_asks() {
     // One goes to sleep again and again, another wakes it at every moment of that.
-    let sleeper = repeat("a", [run_up_to(4), Step::Suspend(ObjectId(0))]).on([0, 2]);
-    let waker = repeat("b", [run_up_to(6), Step::Resume(ObjectId(0))]).on([1]);
-    let base = with("tracer").cpus(3).task(sleeper).task(waker).workload(|w| w.suspensions = 1);
+    let sleeper =
+        repeat("a", [run_up_to(4), Step::Wait { condition: ObjectId(0), mutex: ObjectId(0) }]).on([0, 2]);
+    let waker = repeat("b", [run_up_to(6), Step::Broadcast(ObjectId(0))]).on([1]);
+    let base =
+        with("tracer").cpus(3).task(sleeper).task(waker).workload(|w| (w.mutexes, w.conditions) = (1, 1));
     let run = base.millis(3).survives();
     let on_cpu = run.values("a", "on_cpu");
     assert!(on_cpu.len() > 100 && on_cpu.iter().all(|&on| on == 0), "{on_cpu:?}");

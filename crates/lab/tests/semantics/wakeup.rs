@@ -52,9 +52,11 @@ fn a_foreign_local_queue_does_not_preempt_unless_asked() {
 #[test]
 fn no_wakeup_is_lost_beside_a_task_that_goes_to_sleep() {
     // It is woken at every moment of that.
-    let sleeper = repeat("a", [run_up_to(4), Step::Suspend(ObjectId(0))]).on([0, 2]);
-    let waker = repeat("b", [run_up_to(6), Step::Resume(ObjectId(0))]).on([1]);
-    let base = with("tracer").cpus(3).task(sleeper).task(waker).workload(|w| w.suspensions = 1);
+    let sleeper =
+        repeat("a", [run_up_to(4), Step::Wait { condition: ObjectId(0), mutex: ObjectId(0) }]).on([0, 2]);
+    let waker = repeat("b", [run_up_to(6), Step::Broadcast(ObjectId(0))]).on([1]);
+    let base =
+        with("tracer").cpus(3).task(sleeper).task(waker).workload(|w| (w.mutexes, w.conditions) = (1, 1));
     let run = base.millis(5).survives();
     assert!(run.outcome.end.since(run.starts("a").last().unwrap().0).as_ns() < 200_000);
 }

@@ -12,9 +12,8 @@ pub(crate) fn listing(workload: &Workload, warnings: &[Warning]) -> String {
     if let Some(duration) = w.duration {
         write!(text, ", lasts {duration}").unwrap();
     }
-    let kinds = [w.mutexes, w.conditions, w.suspensions, w.timers];
-    writeln!(text, "\nmutexes, conditions, suspensions, own timers: {kinds:?}; barriers: {:?}", w.barriers)
-        .unwrap();
+    let kinds = [w.mutexes, w.conditions, w.timers];
+    writeln!(text, "\nmutexes, conditions, own timers: {kinds:?}; barriers: {:?}", w.barriers).unwrap();
     for (id, channel) in w.channels.iter().enumerate() {
         writeln!(text, "channel {id}: {channel:?}").unwrap();
     }
@@ -75,8 +74,6 @@ fn step_text(step: &Step) -> String {
         Step::Broadcast(id) => format!("broadcast {}", id.0),
         Step::Sync { condition, mutex } => format!("sync {} mutex {}", condition.0, mutex.0),
         Step::Barrier(id) => format!("barrier {}", id.0),
-        Step::Suspend(id) => format!("suspend {}", id.0),
-        Step::Resume(id) => format!("resume {}", id.0),
         Step::Yield => "yield".to_owned(),
         Step::Fork(task) => format!("fork task {task}"),
         Step::Nice(nice) => format!("nice {nice}"),
