@@ -122,8 +122,8 @@ static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
 	}
 }
 
-/* Half of what the busiest has more than we, to our own arrays. */
-static __always_inline void pull_half(u32 cpu)
+/* Half of what the busiest has more than we, to our own arrays; false where nobody who should come can come now. */
+static __always_inline bool pull_half(u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
 	struct bpf_spin_lock *lock = lock_of(cpu);
@@ -132,7 +132,7 @@ static __always_inline void pull_half(u32 cpu)
 	s32 i;
 
 	if (!lock || victim == cpu || theirs < ours + 2)
-		return;
+		return true;
 	for_range(i, 0, MAX_PULL) {
 		u32 number, active;
 
@@ -140,7 +140,7 @@ static __always_inline void pull_half(u32 cpu)
 			break;
 		number = take_from(victim, cpu);
 		if (number == NOBODY)
-			break;
+			return i > 0;
 		bpf_spin_lock(lock);
 		active = rq->active & 1;
 		link(rq, cpu, number, slot_at(number)->expired ? active ^ 1 : active, true);
@@ -149,6 +149,7 @@ static __always_inline void pull_half(u32 cpu)
 		if (!rq->curr_realtime && slot_at(number)->level < rq->curr_level)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
+	return true;
 }
 
 /* At a busy CPU's tick. */
@@ -163,8 +164,8 @@ static __always_inline void balance_tick(u32 cpu, u64 now)
 		tell_idle(cpu, rq->nr_waiting);
 	if (now < rq->next_pull)
 		return;
-	rq->next_pull = now + busy_balance_ns;
-	pull_half(cpu);
+	/* Whoever can't come now runs there now, perhaps: so look again at another moment of their turns. */
+	rq->next_pull = now + (pull_half(cpu) ? busy_balance_ns : busy_balance_ns / 8);
 }
 
 #endif
