@@ -1,6 +1,6 @@
 //! The arguments of `./x twin`.
 
-use super::{SCENARIOS, SCHEDULERS};
+use super::{BACKGROUND, SCENARIOS, SCHEDULERS};
 use crate::Failure;
 use crate::tree::root;
 
@@ -79,6 +79,7 @@ fn scenarios() -> Result<Vec<String>, Failure> {
     let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut names: Vec<_> = names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect();
+    names.retain(|name| name != BACKGROUND);
     names.sort();
     Ok(names)
 }

@@ -35,6 +35,11 @@ impl Distance {
     pub(super) fn holds(&self) -> bool {
         self.beyond.is_empty()
     }
+
+    /// This figure of this name differs by more than is allowed.
+    pub(super) fn is_beyond(&self, name: &str, figure: &str) -> bool {
+        self.beyond.iter().any(|(of, what)| of == name && *what == figure)
+    }
 }
 
 /// Each figure's difference, in units of what is allowed.

@@ -5,6 +5,7 @@ use crate::tree::root;
 use crate::{Failure, cargo};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
@@ -35,54 +36,69 @@ pub(super) struct Name {
 /// What [`Name::counts`] counts.
 pub(super) const COUNTS: [&str; 3] = ["switches", "preemptions", "migrations"];
 
+/// From the first task's first run on: what is judged but for the order of first runs. By then all are under way, and none
+/// ends yet.
+const JUDGED_MS: Range<u64> = 1000..9500;
+
 impl Figures {
     /// The figures of a trace, for the names of a workload.
     pub(super) fn of(trace: &Path, scenario: &str) -> Result<Self, Failure> {
-        let output = Command::new(cargo::built("keel")?)
-            .args(["check", "--json"])
-            .arg(trace)
-            .current_dir(root())
-            .output()
-            .map_err(|e| format!("keel cannot be run: {e}"))?;
-        if !output.status.success() {
-            return Err(format!("{}: {}", trace.display(), String::from_utf8_lossy(&output.stderr).trim()));
-        }
-        let told = |e| format!("{}: keel check's JSON: {e}", trace.display());
-        let judged: Value = serde_json::from_slice(&output.stdout).map_err(told)?;
         let workload = std::fs::read(root().join(scenario_file(scenario)));
         let workload = workload.map_err(|e| format!("{scenario}: {e}"))?;
         let workload: Value = serde_json::from_slice(&workload).map_err(|e| format!("{scenario}: {e}"))?;
-        read(&judged, &workload).ok_or_else(|| format!("{}: a task of {scenario} never ran", trace.display()))
+        let missing = || format!("{}: a task of {scenario} never ran", trace.display());
+        let first = first_runs(&judged(trace, &[])?, &workload).ok_or_else(missing)?;
+        let begun_ms = first.iter().map(|(at_ns, _)| at_ns / 1_000_000).min().unwrap_or(0);
+        let [from, until] = [JUDGED_MS.start, JUDGED_MS.end].map(|ms| format!("{}ms", begun_ms + ms));
+        let judged = judged(trace, &["--from", &from, "--until", &until])?;
+        read(&judged, first).ok_or_else(missing)
     }
 }
 
-/// `None` where a name is missing.
-fn read(judged: &Value, workload: &Value) -> Option<Figures> {
-    let lasted_ns = workload["global"]["duration"].as_f64()? * 1e9;
+/// What `keel check` says of a part of a trace.
+fn judged(trace: &Path, range: &[&str]) -> Result<Value, Failure> {
+    let output = Command::new(cargo::built("keel")?)
+        .args(["check", "--json"])
+        .args(range)
+        .arg(trace)
+        .current_dir(root())
+        .output()
+        .map_err(|e| format!("keel cannot be run: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("{}: {}", trace.display(), String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|e| format!("{}: keel check's JSON: {e}", trace.display()))
+}
+
+/// The tasks of a name.
+fn of_name<'a>(judged: &'a Value, name: &str) -> Option<Vec<&'a Value>> {
+    Some(judged["tasks"].as_array()?.iter().filter(|task| task["name"] == name).collect())
+}
+
+/// When the first task of each of the workload's names first ran, the earliest first; `None` where one never did.
+fn first_runs(judged: &Value, workload: &Value) -> Option<Vec<(u64, String)>> {
     let mut first = Vec::new();
-    let mut names = BTreeMap::new();
     for name in workload["tasks"].as_object()?.keys() {
-        let tasks: Vec<&Value> =
-            judged["tasks"].as_array()?.iter().filter(|task| task["name"] == name.as_str()).collect();
+        let runs = of_name(judged, name)?.into_iter().filter_map(|task| task["first_run_ns"].as_u64());
+        first.push((runs.min()?, name.clone()));
+    }
+    first.sort();
+    Some(first)
+}
+
+/// `None` where a name is missing.
+fn read(judged: &Value, first: Vec<(u64, String)>) -> Option<Figures> {
+    let lasted_ns = judged["duration_ns"].as_f64()?;
+    let mut names = BTreeMap::new();
+    for (rank, (_, name)) in first.into_iter().enumerate() {
+        let tasks = of_name(judged, &name).filter(|tasks| !tasks.is_empty())?;
         let sum = |field: &str| tasks.iter().filter_map(|task| task[field].as_f64()).sum::<f64>();
         let delay = judged["names"].as_array()?.iter().find(|of| of["name"] == name.as_str());
         let delay_ms = ["p50", "p99"]
             .map(|q| delay.map_or(0.0, |d| d["wakeup_delay_ns"][q].as_f64().unwrap_or(0.0) / 1e6));
-        first.push((tasks.iter().filter_map(|task| task["first_run_ns"].as_u64()).min()?, name));
-        names.insert(
-            name.clone(),
-            Name {
-                tasks: tasks.len() as u32,
-                share: sum("cpu_ns") / lasted_ns / tasks.len() as f64,
-                counts: COUNTS.map(sum),
-                delay_ms,
-                rank: 0,
-            },
-        );
-    }
-    first.sort();
-    for (rank, (_, name)) in first.into_iter().enumerate() {
-        names.get_mut(name)?.rank = rank;
+        let share = sum("cpu_ns") / lasted_ns / tasks.len() as f64;
+        let figures = Name { tasks: tasks.len() as u32, share, counts: COUNTS.map(sum), delay_ms, rank };
+        names.insert(name, figures);
     }
     Some(Figures { names, wasted_s: judged["wasted_core_ns"].as_f64()? / 1e9 })
 }
@@ -101,13 +117,14 @@ mod tests {
         let delay = json!({"name": "b", "wakeup_delay_ns": {"p50": 2e6, "p99": 5e6}});
         let judged = json!({
             "tasks": [task("a", 9, 1_000_000_000), task("b", 7, 500_000_000), task("b", 5, 700_000_000), task("c", 1, 1)],
-            "names": [delay], "wasted_core_ns": 250_000_000,
+            "names": [delay], "wasted_core_ns": 250_000_000, "duration_ns": 2_000_000_000,
         });
-        let workload = json!({"tasks": {"a": {}, "b": {}}, "global": {"duration": 2}});
-        let figures = read(&judged, &workload).unwrap();
+        let first = first_runs(&judged, &json!({"tasks": {"a": {}, "b": {}}})).unwrap();
+        assert_eq!(first, [(5, "b".to_owned()), (9, "a".to_owned())]);
+        let figures = read(&judged, first).unwrap();
         let b = Name { tasks: 2, share: 0.3, counts: [6.0, 2.0, 4.0], delay_ms: [2.0, 5.0], rank: 0 };
         assert_eq!((figures.wasted_s, &figures.names["b"]), (0.25, &b));
         assert_eq!((figures.names.len(), figures.names["a"].share, figures.names["a"].rank), (2, 0.5, 1));
-        assert_eq!(read(&judged, &json!({"tasks": {"z": {}}, "global": {"duration": 2}})), None);
+        assert_eq!(first_runs(&judged, &json!({"tasks": {"z": {}}})), None);
     }
 }

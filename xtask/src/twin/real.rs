@@ -9,6 +9,9 @@ use std::process::Command;
 /// CPUs of the guest, as `tests/twin/guest.toml` has it.
 const CPUS: &str = "4";
 
+/// Arguments of a kernel that does less by itself: it neither makes large pages nor watches which pages are used.
+pub(super) const QUIET: &str = "transparent_hugepage=never damon_stat.enabled=0";
+
 /// Makes all recordings.
 pub(super) fn record(args: &Args) -> Result<(), Failure> {
     let keel = cargo::built("keel")?;
@@ -19,7 +22,8 @@ pub(super) fn record(args: &Args) -> Result<(), Failure> {
         std::fs::remove_file(recording(&scenario, &scheduler, run)).ok();
     }
     let status = Command::new(&keel)
-        .args(["vm", "--kernel", &args.kernel, "--cpus", CPUS, "--icount=3", "--", "sh", &script])
+        .args(["vm", "--kernel", &args.kernel, "--cpus", CPUS, "--icount=3", "--append", QUIET])
+        .args(["--", "sh", &script])
         .current_dir(root())
         .status()
         .map_err(|e| format!("keel cannot be run: {e}"))?;
@@ -45,6 +49,8 @@ keel={keel}
 home=$PWD
 out=$home/{OUT}
 cd /tmp || exit 1
+# Nor does it move pages together.
+echo 0 > /proc/sys/vm/compaction_proactiveness
 state() {{ cat /sys/kernel/sched_ext/state; }}
 until_state() {{
     for i in $(seq 100); do

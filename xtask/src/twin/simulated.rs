@@ -1,20 +1,21 @@
 //! Runs on the simulated kernel.
 
-use super::{OUT, SCENARIOS, scenario_file};
+use super::{BACKGROUND, OUT, SCENARIOS, scenario_file};
 use crate::tree::root;
 use crate::{Failure, cargo};
 use std::path::PathBuf;
 use std::process::Command;
 
 /// How long each workload lasts, as its file says.
-const DURATION: &str = "4s";
+const DURATION: &str = "10s";
 
 /// The trace of a run.
 pub(super) fn trace(scenario: &str, scheduler: &str) -> Result<PathBuf, Failure> {
     let trace = format!("{OUT}/{scenario}.{scheduler}.sim.trc");
+    let workload = format!("{}+{}", scenario_file(scenario), scenario_file(BACKGROUND));
     let machine = format!("{SCENARIOS}/guest.toml");
     let output = Command::new(cargo::built("keel")?)
-        .args(["sim", scheduler, "--workload", &scenario_file(scenario), "--machine", &machine])
+        .args(["sim", scheduler, "--workload", &workload, "--machine", &machine])
         .args(["--duration", DURATION, "--trace", &trace])
         .current_dir(root())
         .output()

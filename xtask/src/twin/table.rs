@@ -24,17 +24,19 @@ pub(super) fn text(pairs: &[Pair]) -> String {
     for pair in pairs {
         writeln!(text, "\n{}, {}", pair.scenario, pair.scheduler).expect("a string takes all");
         line(&mut text, ["", "", "simulated", "real", "real again"], "");
-        let off = Distance::between(&pair.simulated, &pair.real[0]).beyond;
+        let (distance, chance) = (pair.distance(), pair.chance());
         for (name, simulated) in &pair.simulated.names {
             let label = format!("{name} x {}", simulated.tasks);
             for (at, (figure, write)) in ROWS.iter().enumerate() {
                 let real =
                     |run: usize| pair.real.get(run).map_or(String::new(), |real| write(&real.names[name]));
                 let label = if at == 0 { label.as_str() } else { "" };
-                let is_off = |(of, what): &(String, &str)| {
-                    of == name && (what == figure || at == 0 && *what == "share")
+                let held = if at == 0 { "share" } else { figure };
+                let mark = match distance.is_beyond(name, held) {
+                    false => "",
+                    true if chance.as_ref().is_some_and(|chance| chance.is_beyond(name, held)) => "  ~",
+                    true => "  <",
                 };
-                let mark = if off.iter().any(is_off) { "  <" } else { "" };
                 line(&mut text, [label, figure, &write(simulated), &real(0), &real(1)], mark);
             }
         }
@@ -53,11 +55,8 @@ fn distances(text: &mut String, pairs: &[Pair]) {
         .expect("a string takes all");
     line(text, ["", "", "itself", "real again", "nearest"], "");
     for pair in pairs {
-        let own = Distance::between(&pair.simulated, &pair.real[0]).mean;
-        let again = pair
-            .real
-            .get(1)
-            .map_or(String::new(), |again| format!("{:.2}", Distance::between(&pair.real[0], again).mean));
+        let own = pair.distance().mean;
+        let again = pair.chance().map_or(String::new(), |chance| format!("{:.2}", chance.mean));
         line(text, [&pair.scenario, &pair.scheduler, &format!("{own:.2}"), &again, nearest(pair, pairs)], "");
     }
 }
@@ -88,13 +87,13 @@ mod tests {
 
     #[test]
     fn both_kernels_stand_side_by_side() {
-        let pair = |scheduler: &str, simulated, real| Pair {
+        let pair = |scheduler: &str, simulated, real: [f64; 2]| Pair {
             scenario: "hogs".into(),
             scheduler: scheduler.into(),
             simulated: figures(simulated),
-            real: vec![figures(real), figures(real)],
+            real: real.map(figures).into(),
         };
-        let pairs = [pair("fifo", 0.3, 0.31), pair("o1", 0.5, 0.9)];
+        let pairs = [pair("fifo", 0.3, [0.36, 0.45]), pair("o1", 0.5, [0.9, 0.9])];
         assert_eq!(pairs.iter().map(|p| nearest(p, &pairs)).collect::<Vec<_>>(), ["fifo", "fifo"]);
         let text = text(&pairs);
         let expected = "
@@ -110,6 +109,8 @@ hogs, o1
                  wasted core-s        0.125       0.125       0.125
 ";
         assert!(text.contains(expected), "{text}");
+        let by_chance = "CPU share            0.300       0.360       0.450  ~\n";
+        assert!(text.contains(by_chance), "{text}");
         assert!(
             text.contains("  hogs           o1                    2.00        0.00        fifo\n"),
             "{text}"
