@@ -68,6 +68,8 @@ impl Errno {
     pub const EEXIST: Self = Self(17);
     /// Invalid argument.
     pub const EINVAL: Self = Self(22);
+    /// Out of range.
+    pub const ERANGE: Self = Self(34);
     /// Not supported.
     pub const EOPNOTSUPP: Self = Self(95);
 
@@ -88,6 +90,15 @@ pub struct MapInfo {
     pub value_size: u32,
     /// Entries at most.
     pub max_entries: u32,
+}
+
+/// Where the key of a map's element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapKey {
+    /// An array's index; it lies nowhere in memory.
+    Index(u32),
+    /// Where the key lies.
+    At(Ea),
 }
 
 /// Whose local storage a map holds.
@@ -125,6 +136,9 @@ pub trait World {
     fn map_update(&mut self, map: MapId, key: Ea, value: Ea, flags: u64, cpu: CpuId) -> Result<(), Errno>;
     /// `bpf_map_delete_elem`.
     fn map_delete(&mut self, map: MapId, key: Ea) -> Result<(), Errno>;
+    /// The element of an array or hash whose value, shared by all CPUs, holds the address: its key, and where its
+    /// value begins.
+    fn map_element(&self, map: MapId, at: Ea) -> Option<(MapKey, Ea)>;
     /// `bpf_map_push_elem` on queues and stacks.
     fn map_push(&mut self, map: MapId, value: Ea, flags: u64) -> Result<(), Errno>;
     /// `bpf_map_pop_elem`, or with `keep` `bpf_map_peek_elem`; zeroes `value` where it fails.

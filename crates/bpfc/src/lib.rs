@@ -4,8 +4,10 @@
 //! Never part of what users run: `keel` carries the compiled objects.
 #![forbid(unsafe_code)]
 
+mod cases;
 mod embed;
 
+pub use cases::{Case, cases};
 pub use embed::embed;
 
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -60,13 +62,22 @@ pub struct Compiler {
     clang: OsString,
     root: PathBuf,
     includes: Vec<PathBuf>,
+    cpu: &'static str,
 }
 
 impl Compiler {
     /// Compiles sources under `root`; in the objects, their names are relative to it.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         let clang = std::env::var_os(CLANG).filter(|name| !name.is_empty());
-        Self { clang: clang.unwrap_or_else(|| "clang-19".into()), root: root.into(), includes: Vec::new() }
+        let clang = clang.unwrap_or_else(|| "clang-19".into());
+        Self { clang, root: root.into(), includes: Vec::new(), cpu: "v3" }
+    }
+
+    /// Uses another instruction set than v3, such as v4.
+    #[must_use]
+    pub fn cpu(mut self, cpu: &'static str) -> Self {
+        self.cpu = cpu;
+        self
     }
 
     /// Searches headers here too, relative to the root.
@@ -117,7 +128,8 @@ impl Compiler {
     fn command(&self, source: &Path) -> Command {
         let mut command = Command::new(&self.clang);
         command.current_dir(&self.root);
-        command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c", "-o", "-"]);
+        command.arg(format!("-mcpu={}", self.cpu));
+        command.args(["-target", "bpf", "-O2", "-g", "-c", "-o", "-"]);
         command.args(["-Wall", "-Wno-missing-declarations", "-Werror"]);
         // No path of this machine may get into the object.
         command.args(["-fdebug-compilation-dir=.", "-no-canonical-prefixes"]);

@@ -8,9 +8,8 @@ use crate::code::op::FRAME_BYTES;
 use crate::context::Context;
 use crate::fiber::Signal;
 use crate::interp;
-use crate::maps::EntryKey;
 use crate::memory::VmWorld;
-use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapKey, Reply, Usage, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function of the object by whichever engine the callback uses.
@@ -230,26 +229,26 @@ pub(crate) unsafe extern "C" fn bpf_loop(
     r5: u64,
 ) -> u64 {
     /// `BPF_MAX_LOOPS`.
-    const MAX_LOOPS: u32 = 8 << 20;
+    const MAX_LOOPS: u64 = 8 << 20;
     // SAFETY: as above.
     unsafe {
         let (site, frame) = ((*context).site, (*context).frame);
         let charge = (*context).host_call.expect("set on entry");
         charge(context, nr_loops, function, data, flags, r5);
         let function = callback(context, function, "bpf_loop");
-        let nr_loops = nr_loops as u32;
         if flags != 0 {
             return Errno::EINVAL.as_r0();
         }
         if nr_loops > MAX_LOOPS {
-            return Errno::E2BIG.as_r0();
+            // The verifier puts a loop where the call was (`inline_bpf_loop()`), whose error has 32 bits.
+            return Errno::E2BIG.as_r0() & 0xffff_ffff;
         }
         for i in 0..nr_loops {
-            if round(context, function, site, frame, [u64::from(i), data, 0, 0, 0]) != 0 {
-                return u64::from(i) + 1;
+            if round(context, function, site, frame, [i, data, 0, 0, 0]) != 0 {
+                return i + 1;
             }
         }
-        u64::from(nr_loops)
+        nr_loops
     }
 }
 
@@ -287,8 +286,8 @@ pub(crate) unsafe extern "C" fn for_each(
         let (mut seen, mut from) = (0, 0);
         while let Some(entry) = (*(*context).world).maps().walk(id, from, (*context).cpu) {
             let key = match entry.key {
-                EntryKey::At(key) => key,
-                EntryKey::Index(index) => {
+                MapKey::At(key) => key,
+                MapKey::Index(index) => {
                     (*(*context).world).put(scratch, &index.to_le_bytes());
                     scratch
                 }

@@ -8,6 +8,9 @@ use keel_abi::bpf::{Ea, Errno, Owner, World};
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
 const STORAGE_CREATE: u64 = 1;
 
+/// `BPF_F_LOCK`.
+const LOCK: u64 = 4;
+
 fn answer(done: Result<(), Errno>) -> Served {
     done.map_or_else(Errno::as_r0, |()| 0).into()
 }
@@ -24,8 +27,20 @@ impl Kernel {
                 }
                 w.map_lookup(map, Ea(a[1]), CpuId(cpu)).unwrap_or_default().0.into()
             }
-            F::MapUpdate => answer(w.map_update(map, Ea(a[1]), Ea(a[2]), a[3], c)),
-            F::MapDelete => answer(w.map_delete(map, Ea(a[1]))),
+            F::MapUpdate | F::MapDelete => {
+                // Of an element that is deleted or replaced the timer goes, too; not of one written under its lock.
+                let in_place = f == F::MapUpdate && a[3] & LOCK != 0;
+                let has_timers = !in_place && self.timers.are_in(Ea(a[0]));
+                let old = if has_timers { w.map_lookup(map, Ea(a[1]), c) } else { None };
+                let done = match f {
+                    F::MapUpdate => w.map_update(map, Ea(a[1]), Ea(a[2]), a[3], c),
+                    _ => w.map_delete(map, Ea(a[1])),
+                };
+                if let (Ok(()), Some(old)) = (done, old) {
+                    self.timers.forget(old);
+                }
+                answer(done)
+            }
             F::MapPush => answer(w.map_push(map, Ea(a[1]), a[2])),
             F::MapPop => answer(w.map_pop(map, Ea(a[1]), false)),
             _ => answer(w.map_pop(map, Ea(a[1]), true)),

@@ -25,7 +25,16 @@ impl Kernel {
     }
 }
 
-/// A bad source is -EFAULT and the destination zeroed.
+/// Why nothing can be read at an address: `copy_from_kernel_nofault_allowed()` knows without trying where no
+/// kernel has memory, which is in the lower half of the addresses and between the halves.
+fn unreadable(at: Ea) -> u64 {
+    /// Bits of an address, less the sign.
+    const ADDRESS_BITS: u32 = 47;
+    let is_kernels = (at.0 as i64) >> ADDRESS_BITS == -1;
+    if is_kernels { Errno::EFAULT.as_r0() } else { Errno::ERANGE.as_r0() }
+}
+
+/// Of a bad source the destination is zeroed.
 fn probe_read<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
     let len = len & 0xffff_ffff;
     if len > MOST_BYTES {
@@ -40,7 +49,7 @@ fn probe_read<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
         }
         None => {
             room.fill(0);
-            Errno::EFAULT.as_r0()
+            unreadable(from)
         }
     }
 }
@@ -60,7 +69,7 @@ fn probe_read_str<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
                 if let Some(room) = w.slice_mut(to, len) {
                     room.fill(0);
                 }
-                return Errno::EFAULT.as_r0();
+                return unreadable(from);
             }
         }
     }

@@ -95,6 +95,8 @@ fn snprintf<W: World>(w: &mut W, a: [u64; 5]) -> Served {
 struct Conversion {
     zero: bool,
     left: bool,
+    /// What comes before a number that is not negative.
+    sign: Option<char>,
     alternate: bool,
     width: usize,
     long: bool,
@@ -137,7 +139,9 @@ fn convert<'t, W: World>(
             b'0' if how.width == 0 => how.zero = true,
             b'-' => how.left = true,
             b'#' => how.alternate = true,
-            b'+' | b' ' | b'.' | b'h' => {}
+            b'+' => how.sign = Some('+'),
+            b' ' => how.sign = how.sign.or(Some(' ')),
+            b'.' | b'h' => {}
             b'0'..=b'9' => how.width = (how.width * 10 + usize::from(byte - b'0')).min(64),
             b'l' | b'z' | b'j' | b't' => how.long = true,
             _ => break,
@@ -147,8 +151,8 @@ fn convert<'t, W: World>(
     let Some(&kind) = text.get(at) else { return &[] };
     let arg = args.next().unwrap_or(0);
     let body = match kind {
-        b'd' | b'i' if how.long => (arg as i64).to_string(),
-        b'd' | b'i' => (arg as i32).to_string(),
+        b'd' | b'i' if how.long => signed(arg as i64, how.sign),
+        b'd' | b'i' => signed(i64::from(arg as i32), how.sign),
         b'u' if how.long => arg.to_string(),
         b'u' => (arg as u32).to_string(),
         b'x' | b'X' | b'o' => radix(kind, if how.long { arg } else { arg & 0xffff_ffff }, how.alternate),
@@ -158,7 +162,19 @@ fn convert<'t, W: World>(
         other => format!("%{}", char::from(other)),
     };
     pad(out, &body, how);
-    &text[at + 1..]
+    let after = &text[at + 1..];
+    match after {
+        // Which kind of address it is makes no difference here.
+        [b'x' | b'K' | b's' | b'S' | b'B', after @ ..] if kind == b'p' => after,
+        _ => after,
+    }
+}
+
+fn signed(value: i64, sign: Option<char>) -> String {
+    match sign.filter(|_| value >= 0) {
+        Some(sign) => format!("{sign}{value}"),
+        None => value.to_string(),
+    }
 }
 
 fn radix(kind: u8, value: u64, alternate: bool) -> String {
@@ -177,10 +193,7 @@ fn pad(out: &mut String, body: &str, how: Conversion) {
         out.push_str(body);
         out.extend(fill(' '));
     } else if how.zero {
-        let (sign, digits) = match body.strip_prefix('-') {
-            Some(digits) => ("-", digits),
-            None => ("", body),
-        };
+        let (sign, digits) = body.split_at(usize::from(body.starts_with(['-', '+', ' '])));
         out.push_str(sign);
         out.extend(fill('0'));
         out.push_str(digits);

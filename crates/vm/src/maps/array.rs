@@ -103,6 +103,12 @@ impl Array {
         (self.cpu_stride == 0 && fits).then(|| self.first.offset(u64::from(offset)))
     }
 
+    /// The index whose value holds an address, and where that value begins.
+    pub(super) fn holding(&self, at: Ea) -> Option<(u32, Ea)> {
+        let off = at.0.checked_sub(self.first.0).filter(|_| self.cpu_stride == 0)?;
+        self.next(off / self.stride, CpuId(0))
+    }
+
     /// The first index at or after `from`, with its value.
     pub(super) fn next(&self, from: u64, cpu: CpuId) -> Option<(u32, Ea)> {
         let index = u32::try_from(from).ok()?;

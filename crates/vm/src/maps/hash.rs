@@ -207,6 +207,13 @@ impl Hash {
         Ok(())
     }
 
+    /// The key and the value of the element that holds an address.
+    pub(super) fn holding(&self, at: Ea) -> Option<(Ea, Ea)> {
+        let off = at.0.checked_sub(self.layout.elements.0).filter(|_| self.layout.cpu_stride == 0)?;
+        let (slot, key, value) = self.next(off / self.layout.element_stride, CpuId(0))?;
+        (u64::from(slot) == off / self.layout.element_stride).then_some((key, value))
+    }
+
     /// The first element at or after `from`: its slot, key and value.
     pub(super) fn next(&self, from: u64, cpu: CpuId) -> Option<(u32, Ea, Ea)> {
         let slot = self.slots.next_used(from)?;

@@ -24,7 +24,7 @@ use crate::memory::Region;
 use array::Array;
 use hash::Hash;
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, Owner};
+use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, MapKey, Owner};
 use keel_object::model::MapDef;
 use plan::Plan;
 use queue::Queue;
@@ -50,20 +50,11 @@ struct Map {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its key.
-    pub key: EntryKey,
+    pub key: MapKey,
     /// Its value's address, on the CPU that was asked for.
     pub value: Ea,
     /// Where the walk goes on.
     pub next: u64,
-}
-
-/// The key of an entry that a walk has reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKey {
-    /// An array's index; it lies nowhere in memory.
-    Index(u32),
-    /// Where the key lies.
-    At(Ea),
 }
 
 /// The maps of an object.
@@ -216,12 +207,22 @@ impl Maps {
         match self.body(map)? {
             Body::Array(array) => {
                 let (index, value) = array.next(from, cpu)?;
-                Some(Entry { key: EntryKey::Index(index), value, next: from + 1 })
+                Some(Entry { key: MapKey::Index(index), value, next: from + 1 })
             }
             Body::Hash(hash) => {
                 let (slot, key, value) = hash.next(from, cpu)?;
-                Some(Entry { key: EntryKey::At(key), value, next: u64::from(slot) + 1 })
+                Some(Entry { key: MapKey::At(key), value, next: u64::from(slot) + 1 })
             }
+            _ => None,
+        }
+    }
+
+    /// The element whose value holds an address: its key, and where its value begins. Values of which each CPU
+    /// has one are not looked at.
+    pub fn element(&self, map: MapId, at: Ea) -> Option<(MapKey, Ea)> {
+        match self.body(map)? {
+            Body::Array(array) => array.holding(at).map(|(index, value)| (MapKey::Index(index), value)),
+            Body::Hash(hash) => hash.holding(at).map(|(key, value)| (MapKey::At(key), value)),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use super::{DEFAULT_CAPACITY, Region, ReserveError};
 use crate::maps::{MapError, Maps};
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, Owner, World};
+use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, MapKey, Owner, World};
 use keel_abi::lines::Transfers;
 use keel_object::model::MapDef;
 
@@ -155,6 +155,10 @@ impl World for VmWorld {
 
     fn map_delete(&mut self, map: MapId, key: Ea) -> Result<(), Errno> {
         self.maps.delete(&mut self.region, map, key)
+    }
+
+    fn map_element(&self, map: MapId, at: Ea) -> Option<(MapKey, Ea)> {
+        self.maps.element(map, at)
     }
 
     fn map_push(&mut self, map: MapId, value: Ea, flags: u64) -> Result<(), Errno> {

@@ -5,9 +5,9 @@ mod models;
 mod rules;
 mod storage;
 
-use super::{EntryKey, MapError, kinds};
+use super::{MapError, kinds};
 use crate::memory::{Region, VmWorld, WorldConfig, WorldError};
-use keel_abi::bpf::{Ea, Errno, MapId, World};
+use keel_abi::bpf::{Ea, Errno, MapId, MapKey, World};
 use keel_abi::lines::{LineCosts, Transfers};
 use keel_abi::{CpuId, Topology};
 use keel_object::model::MapDef;
@@ -93,8 +93,8 @@ impl Bench {
         let (mut from, mut met) = (0, Vec::new());
         while let Some(entry) = self.world.maps().walk(MAP, from, CpuId(0)) {
             let key = match entry.key {
-                EntryKey::Index(index) => u64::from(index),
-                EntryKey::At(at) => self.world.u64_at(at),
+                MapKey::Index(index) => u64::from(index),
+                MapKey::At(at) => self.world.u64_at(at),
             };
             met.push((key, self.word(entry.value)));
             assert!(entry.next > from);

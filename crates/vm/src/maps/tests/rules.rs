@@ -7,7 +7,7 @@ use super::kinds::{
 };
 use super::{Bench, Errno, MAP, OK, check, def, err};
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, World};
+use keel_abi::bpf::{Ea, MapKey, World};
 
 #[test]
 fn array() {
@@ -219,7 +219,7 @@ fn a_program_that_writes_over_keys_harms_only_what_it_sees() {
         }
         let mut from = 0;
         while let Some(entry) = bench.world.maps().walk(MAP, from, CpuId(0)) {
-            let super::EntryKey::At(at) = entry.key else { panic!("a hash has its keys in memory") };
+            let MapKey::At(at) = entry.key else { panic!("a hash has its keys in memory") };
             bench.world.put(at, &3u64.to_le_bytes());
             from = entry.next;
         }

@@ -1,0 +1,134 @@
+//! The cases of `tests/bpf`: what each program of an object is to leave in its variable.
+//!
+//! A case is a `SEC("syscall")` program NAME. It leaves what it found in `got_NAME`; the object says in
+//! `want_NAME` (64-bit numbers) or `says_NAME` (a text) what that must be, and in `since_NAME` from which kernel
+//! on it can be asked. Whoever runs a case compares the bytes; the program itself judges nothing.
+
+use crate::Error;
+use object::{File, Object, ObjectSection, ObjectSymbol, Symbol, SymbolKind};
+use std::fmt::Write;
+
+/// One program and what is expected of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The program's name.
+    pub name: String,
+    /// The variable that it leaves its result in.
+    pub got: String,
+    /// Where that variable begins in `.bss`.
+    pub offset: usize,
+    /// What must be found there.
+    pub want: Vec<u8>,
+    /// Is it a text, or are they numbers?
+    is_text: bool,
+    /// The first kernel that can run it, major and minor.
+    pub since: (u32, u32),
+}
+
+impl Case {
+    /// A result for people: numbers as they are signed, or a text without the zeroes at its end.
+    pub fn told(&self, bytes: &[u8]) -> String {
+        if self.is_text {
+            let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            return format!("\"{}\"", bytes[..end].escape_ascii());
+        }
+        let mut told = String::new();
+        for word in bytes.chunks(8) {
+            let mut whole = [0; 8];
+            whole[..word.len()].copy_from_slice(word);
+            let number = i64::from_le_bytes(whole);
+            let space = if told.is_empty() { "" } else { " " };
+            // What is no small number is easier to read by its digits.
+            let _ = match number.unsigned_abs() {
+                0..1_000_000 => write!(told, "{space}{number}"),
+                _ => write!(told, "{space}{number:#x}"),
+            };
+        }
+        told
+    }
+}
+
+/// The cases of an object, in the order of their code.
+///
+/// # Errors
+/// Where the object is none, or a program of it lacks its variables.
+pub fn cases(object: &[u8]) -> Result<Vec<Case>, Error> {
+    let file = File::parse(object).map_err(|_| Error::NoSection("syscall".into()))?;
+    let section = file.section_by_name("syscall").ok_or_else(|| Error::NoSection("syscall".into()))?;
+    let is_program = |symbol: &Symbol<'_, '_>| {
+        symbol.kind() == SymbolKind::Text && symbol.section_index() == Some(section.index())
+    };
+    let mut programs: Vec<_> = file.symbols().filter(is_program).collect();
+    programs.sort_by_key(ObjectSymbol::address);
+    programs.iter().map(|program| case(&file, program.name().unwrap_or_default())).collect()
+}
+
+fn case(file: &File<'_>, name: &str) -> Result<Case, Error> {
+    let missing = |variable: &str| Error::NoVariable(format!("{variable}{name}"));
+    let got = format!("got_{name}");
+    let place = find(file, &got).ok_or_else(|| missing("got_"))?;
+    let numbers = constant(file, &format!("want_{name}"));
+    let is_text = numbers.is_none();
+    let want = numbers.or_else(|| constant(file, &format!("says_{name}"))).ok_or_else(|| missing("want_"))?;
+    let in_bss = place.section_index() == file.section_by_name(".bss").map(|section| section.index());
+    if !in_bss || place.size() != want.len() as u64 {
+        return Err(missing("got_"));
+    }
+    let since = constant(file, &format!("since_{name}"));
+    let since = since.and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?))).unwrap_or(0);
+    let offset = place.address() as usize;
+    Ok(Case { name: name.to_owned(), got, offset, want, is_text, since: (since >> 8, since & 0xff) })
+}
+
+fn find<'d, 'f>(file: &'f File<'d>, name: &str) -> Option<Symbol<'d, 'f>> {
+    file.symbols().find(|symbol| symbol.name() == Ok(name))
+}
+
+/// The bytes of a variable in `.rodata`.
+fn constant(file: &File<'_>, name: &str) -> Option<Vec<u8>> {
+    let symbol = find(file, name)?;
+    let section = file.section_by_index(symbol.section_index()?).ok()?;
+    let from = symbol.address() as usize;
+    let bytes = section.data().ok().filter(|_| section.name() == Ok(".rodata"))?;
+    bytes.get(from..from.checked_add(symbol.size() as usize)?).map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Compiler;
+
+    fn of(source: &str) -> Result<Vec<Case>, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.bpf.c"), source).unwrap();
+        cases(&Compiler::new(folder.path()).compile("a.bpf.c").unwrap())
+    }
+
+    const PROGRAM: &str = "__attribute__((section(\"syscall\"), used)) int";
+
+    #[test]
+    fn a_case_is_a_program_and_its_variables() {
+        let source = format!(
+            "long got_two[2]; extern const long want_two[2]; const long want_two[2] = {{ -1, 1 << 20 }};\n\
+             char got_text[8]; extern const char says_text[8]; const char says_text[8] = \"a\\n\";\n\
+             extern const unsigned since_text; const unsigned since_text = 7 << 8 | 2;\n\
+             {PROGRAM} two(void *c) {{ return 0; }}\n{PROGRAM} text(void *c) {{ return 0; }}\n"
+        );
+        let cases = of(&source).unwrap();
+        let told: Vec<_> = cases.iter().map(|case| (case.name.as_str(), case.told(&case.want))).collect();
+        assert_eq!(told, [("two", "-1 0x100000".to_owned()), ("text", "\"a\\n\"".to_owned())]);
+        assert_eq!((cases[0].since, cases[1].since), ((0, 0), (7, 2)));
+        assert_ne!(cases[0].offset, cases[1].offset);
+    }
+
+    #[test]
+    fn a_program_without_its_variables_is_named() {
+        let check = |variables: &str, missing: &str| {
+            let source = format!("{variables}\n{PROGRAM} lonely(void *c) {{ return 0; }}\n");
+            assert!(of(&source).unwrap_err().to_string().ends_with(missing), "{variables}");
+        };
+        check("", "got_lonely");
+        check("long got_lonely;", "want_lonely");
+        check("long got_lonely; extern const int want_lonely; const int want_lonely = 1;", "got_lonely");
+    }
+}

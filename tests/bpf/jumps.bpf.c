@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Every condition, on 64 bits and on the lower 32; each answer is a bit for one pair of operands. */
+#include "case.h"
+
+/* Does the condition hold for these operands? */
+#define HOLDS(condition, a, b)                                                                     \
+	({                                                                                         \
+		u64 ___x = HIDE(a), ___y = HIDE(b), ___yes;                                        \
+		asm volatile("r1 = %[x]; r2 = %[y]; %[yes] = 1; if " condition " goto +1; %[yes] = 0" \
+			     : [yes] "=&r"(___yes)                                                 \
+			     : [x] "r"(___x), [y] "r"(___y)                                        \
+			     : "r1", "r2");                                                        \
+		___yes;                                                                            \
+	})
+
+/* For less, equal, greater; both signs; and what differs in the upper half only. */
+#define ANSWERS(condition)                                                                         \
+	(HOLDS(condition, 1, 2) << 0 | HOLDS(condition, 2, 2) << 1 | HOLDS(condition, 3, 2) << 2 | \
+	 HOLDS(condition, -1, 2) << 3 | HOLDS(condition, 2, -1) << 4 |                             \
+	 HOLDS(condition, 1ULL << 32 | 2, 2) << 5 | HOLDS(condition, 2, 1ULL << 32 | 2) << 6)
+
+STEPS(on_64_bits, 0x02, 0x7d, 0x2c, 0x2e, 0x51, 0x53)
+{
+	got[0] = ANSWERS("r1 == r2");
+	got[1] = ANSWERS("r1 != r2");
+	got[2] = ANSWERS("r1 > r2");
+	got[3] = ANSWERS("r1 >= r2");
+	got[4] = ANSWERS("r1 < r2");
+	got[5] = ANSWERS("r1 <= r2");
+}
+
+STEPS(signed_on_64_bits, 0x34, 0x36, 0x49, 0x4b)
+{
+	got[0] = ANSWERS("r1 s> r2");
+	got[1] = ANSWERS("r1 s>= r2");
+	got[2] = ANSWERS("r1 s< r2");
+	got[3] = ANSWERS("r1 s<= r2");
+}
+
+STEPS(on_32_bits, 0x62, 0x1d, 0x0c, 0x6e, 0x11, 0x73)
+{
+	got[0] = ANSWERS("w1 == w2");
+	got[1] = ANSWERS("w1 != w2");
+	got[2] = ANSWERS("w1 > w2");
+	got[3] = ANSWERS("w1 >= w2");
+	got[4] = ANSWERS("w1 < w2");
+	got[5] = ANSWERS("w1 <= w2");
+}
+
+STEPS(signed_on_32_bits, 0x14, 0x76, 0x09, 0x6b)
+{
+	got[0] = ANSWERS("w1 s> w2");
+	got[1] = ANSWERS("w1 s>= w2");
+	got[2] = ANSWERS("w1 s< w2");
+	got[3] = ANSWERS("w1 s<= w2");
+}
+
+/* Constants are sign-extended to 64 bits. */
+STEPS(against_constants, 1, 0, 1, 1, 0, 1)
+{
+	got[0] = HOLDS("r1 == -1", -1, 0);
+	got[1] = HOLDS("r1 == -1", 0xffffffff, 0);
+	got[2] = HOLDS("w1 == -1", 0xffffffff, 0);
+	got[3] = HOLDS("r1 s< -1", -2, 0);
+	got[4] = HOLDS("r1 > -1", -1, 0);
+	got[5] = HOLDS("r1 < -1", 5, 0);
+}
+
+/* jset: is any bit common? */
+STEPS(common_bits, 1, 0, 1, 0, 1, 0, 1, 0)
+{
+	got[0] = HOLDS("r1 & r2", 6, 3);
+	got[1] = HOLDS("r1 & r2", 5, 2);
+	got[2] = HOLDS("r1 & r2", 1ULL << 40, 1ULL << 40);
+	got[3] = HOLDS("w1 & w2", 1ULL << 40, 1ULL << 40);
+	got[4] = HOLDS("r1 & 8", 24, 0);
+	got[5] = HOLDS("r1 & 8", 7, 0);
+	got[6] = HOLDS("r1 & -2147483648", 1ULL << 40, 0);
+	got[7] = HOLDS("w1 & -2147483648", 1ULL << 40, 0);
+}
+
+/* gotol: a jump whose distance has 32 bits. */
+CASE(far_jump, 3)
+{
+	u64 number = HIDE(1);
+
+	asm volatile("if %[number] == 0 goto l_add_%=; gotol l_over_%=; l_add_%=: %[number] += 100;"
+		     "l_over_%=: %[number] += 2"
+		     : [number] "+r"(number));
+	return number;
+}
+
+/* Backwards, while a number is left. */
+CASE(backward_jump, 55)
+{
+	u64 sum = 0, left = HIDE(10);
+
+	asm volatile("l_again_%=: %[sum] += %[left]; %[left] += -1; if %[left] s> 0 goto l_more_%=;"
+		     "goto l_out_%=; l_more_%=: if %[left] s> 10 goto l_out_%=; gotol l_again_%=; l_out_%=:"
+		     : [sum] "+r"(sum), [left] "+r"(left));
+	return sum;
+}
+
+/* A table of jumps, as the compiler makes one. */
+STEPS(switches, 11, 17, 5, 0)
+{
+	for (int i = 0; i < 4; i++) {
+		switch (HIDE(i)) {
+		case 0: got[i] = 11; break;
+		case 1: got[i] = 17; break;
+		case 2: got[i] = 5; break;
+		default: got[i] = 0;
+		}
+	}
+}
