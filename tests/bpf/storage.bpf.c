@@ -113,3 +113,42 @@ STEPS(by_pid, 1, 1, 1, 1)
 	if (found)
 		bpf_task_release(found);
 }
+
+struct kept {
+	struct task_struct __kptr *task;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct kept);
+} kept SEC(".maps");
+
+/* A task that is referred to may be kept in a map. */
+STEPS(kept_in_a_map, 1, 1, 1)
+{
+	u32 key = HIDE(0);
+	struct kept *value = bpf_map_lookup_elem(&kept, &key);
+	struct task_struct *p = bpf_get_current_task_btf(), *found, *old, *seen;
+
+	found = bpf_task_from_pid(p->pid);
+	if (!found)
+		return;
+	if (!value) {
+		bpf_task_release(found);
+		return;
+	}
+	old = bpf_kptr_xchg(&value->task, found);
+	got[0] = !old;
+	if (old)
+		bpf_task_release(old);
+	bpf_rcu_read_lock();
+	seen = value->task;
+	got[1] = seen && seen->pid == p->pid;
+	bpf_rcu_read_unlock();
+	old = bpf_kptr_xchg(&value->task, NULL);
+	got[2] = old && old->pid == p->pid;
+	if (old)
+		bpf_task_release(old);
+}

@@ -25,12 +25,22 @@ pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
 
 /// Where a release build has left a program, wherever the target folder is.
 pub(crate) fn built(program: &str) -> Result<PathBuf, Failure> {
+    Ok(target()?.join("release").join(program))
+}
+
+/// Builds an example as tests are built, and says where it is.
+pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf, Failure> {
+    run(&["build", "--quiet", "--package", package, "--example", name])?;
+    Ok(target()?.join("debug/examples").join(name))
+}
+
+fn target() -> Result<PathBuf, Failure> {
     let metadata = MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
         .no_deps()
         .exec()
         .map_err(|e| format!("cargo cannot tell where it builds: {e}"))?;
-    Ok(metadata.target_directory.join("release").join(program).into())
+    Ok(metadata.target_directory.into())
 }
 
 /// How many tests `cargo test` ran.

@@ -91,11 +91,20 @@ verify() {{
     tell $1
 }}
 
+cases() {{
+    echo "{FACT} object $1"
+    dmesg -c > /dev/null
+    bpf_cases /obj/$1.bpf.o > /tmp/said 2>&1
+    echo "{FACT} registered $?"
+    tell $1
+}}
+
 "#
     );
     for object in objects {
         let name = &object.name;
         script += &match expected.of(name).outcome {
+            _ if !object.cases.is_empty() => format!("cases {name}\n"),
             Outcome::Hangs => format!("verify {name}\n"),
             Outcome::Ended => format!("run {name} ended\n"),
             Outcome::Survives | Outcome::Refused => format!("run {name}\n"),

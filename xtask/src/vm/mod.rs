@@ -1,8 +1,9 @@
 //! Every object of ours on real kernels under QEMU: the verifier takes it, it attaches, schedules
 //! under load, detaches; the ones that are wrong on purpose are refused or ended in the words
-//! that `tests/objects/expected-7.2.tsv` holds.
+//! that `tests/objects/expected-7.2.tsv` holds. And the cases of `tests/bpf`, each with its result.
 
 mod args;
+mod cases;
 mod expected;
 mod guest;
 mod kernels;
@@ -12,7 +13,7 @@ mod qemu;
 mod root;
 mod rounds;
 
-use crate::Failure;
+use crate::{Failure, cargo};
 use args::Args;
 pub(crate) use expected::matches;
 use keel_guest::Qemu;
@@ -62,7 +63,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 
 fn check(args: &Args) -> Result<(), Stop> {
     let expected = expected::read()?;
-    let objects = objects::compile()?;
+    let mut objects = objects::compile()?;
+    objects.retain(|object| object.name.starts_with(&args.only));
+    let cases = cargo::example("keel-live", "bpf_cases")?;
     let qemu = Qemu::find()?;
     let store = kernels::store()?;
     let tool = kernels::tool(&store)?;
@@ -73,7 +76,7 @@ fn check(args: &Args) -> Result<(), Stop> {
         std::fs::remove_file(qemu::kept(version)).ok();
         let begun = Instant::now();
         let boot = |objects: &[BpfObject]| {
-            let root = root::build(&tool, objects, &expected, args.seconds())?;
+            let root = root::build(&tool, &cases, objects, &expected, args.seconds())?;
             qemu::boot(&qemu, version, &kernel, &root, args.limit)
         };
         let found = rounds::find(&objects, boot)?;

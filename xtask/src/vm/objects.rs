@@ -1,8 +1,8 @@
-//! The objects to check, compiled as users get them.
+//! The objects to check, compiled as users get them, and the cases of `tests/bpf`.
 
 use crate::Failure;
 use crate::tree::root;
-use keel_bpfc::Compiler;
+use keel_bpfc::{Case, Compiler};
 
 /// An object, compiled.
 pub(super) struct BpfObject {
@@ -10,7 +10,12 @@ pub(super) struct BpfObject {
     pub(super) name: String,
     /// What a loader is given.
     pub(super) bytes: Vec<u8>,
+    /// Of an object that is no scheduler, the cases in it.
+    pub(super) cases: Vec<Case>,
 }
+
+/// Where objects of cases are in the guest, and what their names begin with.
+pub(super) const CASES: &str = "bpf/";
 
 /// Settings that make an object run other code. A verifier never looks at what the settings of the
 /// object at hand leave out.
@@ -22,10 +27,10 @@ const SETTINGS: &[(&str, &str, u64)] = &[
     ("wasteful", "follow_waker", 0),
 ];
 
-/// The schedulers, and the objects that are wrong on purpose.
+/// The cases, the schedulers, and the objects that are wrong on purpose.
 pub(super) fn compile() -> Result<Vec<BpfObject>, Failure> {
     let compiler = Compiler::new(root()).include("schedulers/include").include("crates/kernel/btf");
-    let mut objects = Vec::new();
+    let mut objects = cases(&compiler.clone().cpu("v4"))?;
     for folder in ["schedulers", "tests/objects"] {
         for name in compiler.names(folder).map_err(|e| e.to_string())? {
             let source = format!("{folder}/{name}.bpf.c");
@@ -33,12 +38,24 @@ pub(super) fn compile() -> Result<Vec<BpfObject>, Failure> {
             for (_, setting, value) in SETTINGS.iter().filter(|(object, ..)| *object == name) {
                 let mut bytes = bytes.clone();
                 keel_bpfc::set(&mut bytes, setting, *value).map_err(|e| format!("{source}: {e}"))?;
-                objects.push(BpfObject { name: format!("{name}+{setting}={value}"), bytes });
+                let name = format!("{name}+{setting}={value}");
+                objects.push(BpfObject { name, bytes, cases: Vec::new() });
             }
-            objects.push(BpfObject { name, bytes });
+            objects.push(BpfObject { name, bytes, cases: Vec::new() });
         }
     }
     Ok(objects)
+}
+
+/// One small program a feature: `tests/bpf`.
+fn cases(compiler: &Compiler) -> Result<Vec<BpfObject>, Failure> {
+    let names = compiler.names("tests/bpf").map_err(|e| e.to_string())?;
+    let object = |name: String| {
+        let bytes = compiler.compile(format!("tests/bpf/{name}.bpf.c")).map_err(|e| e.to_string())?;
+        let cases = keel_bpfc::cases(&bytes).map_err(|e| format!("tests/bpf/{name}.bpf.c: {e}"))?;
+        Ok(BpfObject { name: format!("{CASES}{name}"), bytes, cases })
+    };
+    names.into_iter().map(object).collect()
 }
 
 impl BpfObject {

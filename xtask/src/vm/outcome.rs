@@ -1,5 +1,6 @@
 //! One object on one kernel: whether it held, and the words for people and programs.
 
+use super::cases;
 use super::expected::{self, Expected, Row, matches};
 use super::guest::Found;
 use super::objects::BpfObject;
@@ -44,6 +45,7 @@ impl Outcome {
         };
         outcome.fault = match (found, row.outcome) {
             (None, _) => Some("the guest never finished with it".to_owned()),
+            (Some(found), _) if !object.cases.is_empty() => outcome.cases(found, object),
             (Some(found), expected::Outcome::Survives) => outcome.survives(found, object.scheduler()),
             (Some(found), expected::Outcome::Refused) => outcome.refused(found, &row),
             (Some(found), expected::Outcome::Ended) => outcome.ended(found, &row),
@@ -73,6 +75,15 @@ impl Outcome {
         let fault =
             fault.or_else(|| self.step(gone == "disabled", "detached", || format!("its state is '{gone}'")));
         fault.or_else(|| complaint(found, name).map(|line| format!("the kernel complains: {line}")))
+    }
+
+    fn cases(&mut self, found: &Found, object: &BpfObject) -> Option<String> {
+        let fault = cases::fault(&found.said, &object.cases, self.kernel);
+        if fault.is_none() {
+            self.steps.push("as expected");
+            self.words = format!("{} cases", object.cases.len());
+        }
+        fault.or_else(|| complaint(found, &object.name).map(|line| format!("the kernel complains: {line}")))
     }
 
     fn refused(&mut self, found: &Found, row: &Row) -> Option<String> {
@@ -113,11 +124,15 @@ fn fact<'a>(found: &'a Found, name: &str) -> &'a str {
 }
 
 /// The verifier's verdict, which comes before its statistics, or else the loader's last words.
-fn said(found: &Found) -> String {
-    let statistics = found.said.iter().position(|line| line.starts_with("processed "));
-    let telling = &found.said[..statistics.unwrap_or(found.said.len())];
+pub(super) fn verdict(said: &[String]) -> String {
+    let statistics = said.iter().position(|line| line.starts_with("processed "));
+    let telling = &said[..statistics.unwrap_or(said.len())];
     let last = telling.iter().rev().find(|line| !line.is_empty());
     last.cloned().unwrap_or_else(|| "the loader said nothing".into())
+}
+
+fn said(found: &Found) -> String {
+    verdict(&found.said)
 }
 
 /// Why the kernel ended the scheduler: `reason` or `reason: message`.

@@ -1,4 +1,4 @@
-//! The guest's file system: busybox, bpftool with its libraries, the objects, one script.
+//! The guest's file system: busybox, bpftool and our `bpf_cases` with their libraries, the objects, one script.
 
 use super::Stop;
 use super::expected::Expected;
@@ -10,18 +10,24 @@ use std::path::Path;
 /// The archive that the kernel unpacks and runs.
 pub(super) fn build(
     tool: &Path,
+    cases: &Path,
     objects: &[BpfObject],
     expected: &Expected,
     seconds: u32,
 ) -> Result<Vec<u8>, Stop> {
     let mut archive = Archive::default();
-    for folder in ["bin", "dev", "lib", "lib64", "obj", "proc", "sys", "tmp"] {
+    for folder in ["bin", "dev", "lib", "lib64", "obj", "obj/bpf", "proc", "sys", "tmp"] {
         archive.folder(folder);
     }
     add_busybox(&mut archive, &["sh"])?;
     let bpftool = tool.join("usr/sbin/bpftool");
     archive.program("bin/bpftool", &read(&bpftool)?);
-    add_libraries(&mut archive, &libraries(&bpftool)?)?;
+    archive.program("bin/bpf_cases", &read(cases)?);
+    let mut needed = libraries(&bpftool)?;
+    needed.extend(libraries(cases)?);
+    needed.sort();
+    needed.dedup();
+    add_libraries(&mut archive, &needed)?;
     for object in objects {
         archive.program(&format!("obj/{}.bpf.o", object.name), &object.bytes);
     }

@@ -53,7 +53,11 @@ mod tests {
     /// Boots guests that end at `bad` until it has had `times` turns; gives what was found and how
     /// many boots it took.
     fn check(bad: &str, times: u32, expected: (&[&str], u32)) {
-        let objects = ["a", "b", "c"].map(|name| BpfObject { name: name.to_owned(), bytes: Vec::new() });
+        let objects = ["a", "b", "c"].map(|name| BpfObject {
+            name: name.to_owned(),
+            bytes: Vec::new(),
+            cases: Vec::new(),
+        });
         let (boots, ended) = (Cell::new(0), Cell::new(0));
         let boot = |left: &[BpfObject]| {
             boots.set(boots.get() + 1);
