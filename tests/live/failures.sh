@@ -41,7 +41,7 @@ crowd() {
     done
 }
 
-objects=$(dirname "$out")/objects
+objects=$(dirname "$(dirname "$out")")/objects
 nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
 
 no_root() { whole $nobody $keel run o1; }

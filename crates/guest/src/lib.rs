@@ -10,6 +10,7 @@ mod apt;
 mod console;
 mod cpio;
 mod error;
+mod folder;
 mod initramfs;
 mod kvm;
 mod machine;

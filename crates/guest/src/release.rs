@@ -6,6 +6,9 @@ use std::fmt;
 /// The kernel that is booted where none is named: the rules that we simulate are its.
 pub const DEFAULT: &str = "7.2";
 
+/// What follows a kernel's numbers: `7.2.13+deb14-amd64`, and before 6.12 `6.1.0-56-amd64`.
+const VERSION_ENDS: [char; 2] = ['+', '-'];
+
 /// What a package's kernel is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
@@ -29,7 +32,7 @@ impl Release {
     /// A release's name, where it is one of these flavours' for this processor.
     pub fn parse(release: &str) -> Option<Self> {
         let release = Self(release.to_owned());
-        let (_, rest) = release.0.split_once('+')?;
+        let (_, rest) = release.0.split_once(VERSION_ENDS)?;
         let known = matches!(rest.split_once('-')?.1, "amd64" | "cloud-amd64");
         (known && release.version().len() >= 2).then_some(release)
     }
@@ -46,13 +49,12 @@ impl Release {
 
     /// The numbers before the distribution's own: `[7, 2, 13]`.
     fn version(&self) -> Vec<u32> {
-        let version = self.0.split('+').next().unwrap_or_default();
-        version.split('.').map_while(|digits| digits.parse().ok()).collect()
+        self.number().split('.').map_while(|digits| digits.parse().ok()).collect()
     }
 
     /// `7.2.13`.
     pub fn number(&self) -> &str {
-        self.0.split('+').next().unwrap_or_default()
+        self.0.split(VERSION_ENDS).next().unwrap_or_default()
     }
 
     /// Is its BTF as the kernel's source has it? The backports of 7.1 and 7.2 show the implicit
@@ -60,6 +62,11 @@ impl Release {
     pub fn has_clean_btf(&self) -> bool {
         let version = self.version();
         !(self.0.contains("+deb13") && version >= vec![7, 1] && version < vec![7, 3])
+    }
+
+    /// Has it sched_ext at all?
+    pub fn has_sched_ext(&self) -> bool {
+        self.version() >= vec![6, 12]
     }
 
     /// Is this what people mean by `7.2`, `7.2.13` or `7.2.13+deb14-amd64`?
@@ -124,6 +131,10 @@ linux-image-7.2.13+deb14-amd64
 linux-image-7.2.9+deb14-amd64
 linux-image-7.20.1+deb14-amd64
 linux-image-7.3-amd64
+linux-image-6.1.0-55-amd64
+linux-image-6.1.0-56-amd64
+linux-image-6.1.0-57-rt-amd64
+linux-image-6.1.0-56-cloud-amd64
 linux-image-amd64";
 
     fn check(wanted: &str, flavour: Flavour, expected: Option<&str>) {
@@ -138,12 +149,18 @@ linux-image-amd64";
         check("6.18", Flavour::Full, Some("6.18.15+deb13-amd64"));
         check("6.18.9", Flavour::Cloud, Some("6.18.9+deb13-cloud-amd64"));
         check("6.18.9", Flavour::Full, None);
-        check("6.1", Flavour::Full, None);
+        check("6.1", Flavour::Full, Some("6.1.0-56-amd64"));
         check("7.20", Flavour::Full, Some("7.20.1+deb14-amd64"));
         check("7", Flavour::Full, Some("7.20.1+deb14-amd64"));
         for bad in ["", "x", ".", "7.2.", "6.18.20", "99"] {
             check(bad, Flavour::Full, None);
         }
+    }
+
+    #[test]
+    fn old_kernels_have_no_sched_ext() {
+        assert!(!Release::parse("6.1.0-56-amd64").unwrap().has_sched_ext());
+        assert!(Release::parse("6.18.15+deb13-amd64").unwrap().has_sched_ext());
     }
 
     #[test]

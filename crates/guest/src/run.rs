@@ -2,6 +2,7 @@
 
 use crate::console::Tail;
 use crate::error::{GuestError, at};
+use crate::folder;
 use crate::initramfs::{self, Job};
 use crate::machine::{Accel, Machine};
 use crate::process::{Next, Running, Stream};
@@ -100,8 +101,7 @@ impl Guest<'_> {
         stop: &dyn Fn() -> bool,
         watch: &mut Watch,
     ) -> Result<End, GuestError> {
-        let folder = tempfile::Builder::new().prefix("keel-vm-").tempdir();
-        let folder = folder.map_err(at(&std::env::temp_dir()))?;
+        let folder = folder::make()?;
         let initramfs = folder.path().join("initramfs");
         // A few signs of life fit into the longest silence, even where the guest's time is slow.
         let counted = self.machine.icount_shift.is_some();

@@ -8,8 +8,11 @@ use crate::release::{Flavour, Release, among, best};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Where Debian keeps kernels, the ones with better names first.
-const SUITES: &[&str] = &["sid", "trixie-backports"];
+/// Where Debian keeps kernels, the ones with better names first; the last has one without sched_ext.
+const SUITES: &[&str] = &["sid", "trixie-backports", OLD];
+
+/// Where nobody looks who finds a kernel elsewhere.
+const OLD: &str = "bookworm";
 
 /// What a kernel's packages are called; which of them there are has changed over time.
 const PARTS: &[&str] = &["linux-image", "linux-binary", "linux-modules", "linux-base"];
@@ -108,6 +111,9 @@ impl Store {
         let mut nowhere = Vec::new();
         let mut found: Option<(&str, Release)> = None;
         for suite in SUITES {
+            if *suite == OLD && found.is_some() {
+                break;
+            }
             say(&format!("reading the package lists of Debian's {suite}"));
             self.apt.update(suite)?;
             let releases = self.complete(suite, flavour)?;
@@ -252,7 +258,8 @@ fn of_part(names: &[String], part: &str) -> Vec<String> {
 
 /// Takes from unpacked packages what a guest needs: image, configuration, a few modules.
 fn gather(unpacked: &Path, release: &Release, into: &Path) -> Result<(), GuestError> {
-    let tree = unpacked.join("usr/lib/modules").join(release.name());
+    let trees = ["usr/lib/modules", "lib/modules"].map(|tree| unpacked.join(tree).join(release.name()));
+    let tree = trees.iter().find(|tree| tree.exists()).unwrap_or(&trees[0]);
     let in_boot = |name: &str| unpacked.join(format!("boot/{name}-{release}"));
     let first = |places: [PathBuf; 2]| places.into_iter().find(|place| place.exists());
     let copy = |from: &Path, to: &str| std::fs::copy(from, into.join(to)).map(drop).map_err(at(from));

@@ -10,12 +10,35 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Where a case can be met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Where {
     /// On every kernel that is asked for.
     Any,
+    /// On these of them.
+    These(Vec<String>),
     /// On a kernel of which `keel list kernels` says this.
     Only(&'static str),
+}
+
+impl Where {
+    fn is_on(&self, kernel: &str, only: Option<&str>) -> bool {
+        match self {
+            Self::Any => only.is_none(),
+            Self::These(kernels) => only.is_none() && kernels.iter().any(|these| these == kernel),
+            Self::Only(what) => only == Some(what),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if text == "any" {
+            return Some(Self::Any);
+        }
+        if let Some(only) = ONLY.iter().find(|only| **only == text) {
+            return Some(Self::Only(only));
+        }
+        let kernels: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        kernels.iter().all(|kernel| vm::KERNELS.contains(&kernel.as_str())).then_some(Self::These(kernels))
+    }
 }
 
 const ONLY: &[&str] = &["broken BTF", "no sched_ext"];
@@ -37,7 +60,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let cases = read()?;
     let mut faults = Vec::new();
     for kernel in &args.kernels {
-        faults.extend(meet(kernel, &cases, Where::Any)?);
+        faults.extend(meet(kernel, &cases, None)?);
     }
     if args.quick {
         return Ok(faults);
@@ -47,13 +70,14 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
             println!("there is no kernel with {what} to be had: its failures are NOT CHECKED");
             continue;
         };
-        faults.extend(meet(&kernel, &cases, Where::Only(what))?);
+        faults.extend(meet(&kernel, &cases, Some(what))?);
     }
     Ok(faults)
 }
 
-fn meet(kernel: &str, cases: &[Case], at: Where) -> Result<Vec<String>, Failure> {
-    let cases: Vec<&Case> = cases.iter().filter(|case| case.at == at).collect();
+/// Meets those of the cases that this kernel was chosen for.
+fn meet(kernel: &str, cases: &[Case], only: Option<&'static str>) -> Result<Vec<String>, Failure> {
+    let cases: Vec<&Case> = cases.iter().filter(|case| case.at.is_on(kernel, only)).collect();
     println!("Linux {kernel}: {} failures", cases.len());
     let script = Script { kernel, name: "failures.sh", first: None, turn: Duration::from_secs(240) };
     let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
@@ -99,11 +123,9 @@ fn parse(text: &str) -> Result<Vec<Case>, usize> {
         let [name, kernel, code, meanwhile, words] = line.split('\t').collect::<Vec<_>>()[..] else {
             return Err(at + 1);
         };
-        let only = ONLY.iter().find(|only| **only == kernel).map(|only| Where::Only(only));
-        let place = if kernel == "any" { Some(Where::Any) } else { only };
         Ok(Case {
             name: name.into(),
-            at: place.ok_or(at + 1)?,
+            at: Where::parse(kernel).ok_or(at + 1)?,
             code: code.into(),
             meanwhile: meanwhile.into(),
             words: words.into(),
@@ -135,6 +157,20 @@ mod tests {
         );
         assert_eq!(parse("busy\tany\t2\tkeel: *\n"), Err(1));
         assert_eq!(parse("#\nbusy\tsome\t2\t\tkeel: *\n"), Err(2));
+    }
+
+    #[test]
+    fn cases_are_met_where_they_can_be() {
+        let check = |text: &str, kernel: &str, only: Option<&str>, expected: bool| {
+            assert_eq!(Where::parse(text).unwrap().is_on(kernel, only), expected, "{text} on {kernel}");
+        };
+        check("any", "6.18", None, true);
+        check("any", "7.2.12", Some("broken BTF"), false);
+        check("7.0 7.2", "7.2", None, true);
+        check("7.0 7.2", "6.18", None, false);
+        check("broken BTF", "7.2.12", Some("broken BTF"), true);
+        check("broken BTF", "7.2", None, false);
+        assert_eq!(Where::parse("5.10"), None);
     }
 
     #[test]

@@ -40,6 +40,7 @@ fn described(kernels: &[Listed]) -> Names {
 fn good_for(kernel: &Listed) -> &'static str {
     let is_default = kernel.release.is_meant_by(DEFAULT);
     match (kernel.release.has_clean_btf(), is_default) {
+        _ if !kernel.release.has_sched_ext() => "no sched_ext: schedulers cannot be loaded",
         (true, true) => "the default: its rules are the ones simulated",
         (true, false) => "schedulers must load and survive on it",
         (false, _) => "broken BTF: most schedulers fail to load",
@@ -58,6 +59,7 @@ mod tests {
             ("7.0.13+deb13-amd64", false),
             ("7.2.13+deb13-amd64", false),
             ("7.2.12+deb13-amd64", false),
+            ("6.1.0-56-amd64", false),
         ];
         let kernels = kernels
             .map(|(name, cached)| Listed { release: Release::parse(name).expect("a release"), cached });
@@ -69,6 +71,7 @@ mod tests {
                 "7.2.13 cached         the default: its rules are the ones simulated",
                 "7.0.13 to be fetched  schedulers must load and survive on it",
                 "7.2.12 to be fetched  broken BTF: most schedulers fail to load",
+                "6.1.0 to be fetched  no sched_ext: schedulers cannot be loaded",
             ]
         );
     }

@@ -38,6 +38,9 @@ pub(crate) fn run(args: &VmArgs) -> Result<Code, Failure> {
     if !kernel.release.has_clean_btf() {
         say(&format!("Linux {}'s BTF is broken: most schedulers fail to load on it", kernel.release));
     }
+    if !kernel.release.has_sched_ext() {
+        say(&format!("Linux {} has no sched_ext: schedulers cannot be loaded on it", kernel.release));
+    }
     let stop = Stop::listen()?;
     let end = attempts(args, &store, &kernel, &machine, &job, &qemu, &stop).map_err(failure)?;
     let code = match end {
