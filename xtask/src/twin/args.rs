@@ -47,8 +47,8 @@ impl Args {
                 "--keep" => parsed.keep = true,
                 "--versus" => parsed.versus = true,
                 "--quick" => {
-                    parsed.scenarios = vec!["nice".to_owned()];
-                    parsed.schedulers = vec!["o1".to_owned()];
+                    parsed.scenarios = vec!["churn".to_owned()];
+                    parsed.schedulers = vec!["goodness".to_owned()];
                     parsed.runs = 1;
                 }
                 "--kernel" => {
@@ -99,7 +99,7 @@ mod tests {
         let one = parse(&["--quick", "--kernel", "7.0"]).unwrap().unwrap();
         assert_eq!(
             (one.scenarios, one.schedulers, one.kernel),
-            (vec!["nice".into()], vec!["o1".into()], "7.0".into())
+            (vec!["churn".into()], vec!["goodness".into()], "7.0".into())
         );
         assert_eq!(parse(&["--help"]), Ok(None));
         let told = parse(&["churns"]).unwrap_err();

@@ -9,7 +9,8 @@ const COUNT: f64 = 0.15;
 
 /// Two runs of one workload, held against each other.
 pub(super) struct Distance {
-    /// The mean of all differences, each in units of what is allowed.
+    /// The mean of all differences, each in units of what is allowed; of a count also of what chance makes of it, so that one
+    /// rare event weighs no more than it says.
     pub(super) mean: f64,
     /// What differs by more than is allowed: the name, the figure.
     pub(super) beyond: Vec<(String, &'static str)>,
@@ -21,9 +22,9 @@ impl Distance {
         let mut beyond = Vec::new();
         let mut differences = Vec::new();
         for (name, of_a) in &a.names {
-            for (figure, difference) in differences_of(of_a, &b.names[name]) {
-                differences.push(difference);
-                if difference > 1.0 {
+            for Difference { figure, of_allowed, of_expected } in differences_of(of_a, &b.names[name]) {
+                differences.push(of_expected);
+                if of_allowed > 1.0 {
                     beyond.push((name.clone(), figure));
                 }
             }
@@ -42,13 +43,29 @@ impl Distance {
     }
 }
 
-/// Each figure's difference, in units of what is allowed.
-fn differences_of(a: &Name, b: &Name) -> impl Iterator<Item = (&'static str, f64)> {
+/// How far a figure of two runs differs.
+struct Difference {
+    figure: &'static str,
+    /// In units of what is allowed.
+    of_allowed: f64,
+    /// In units of what is allowed and of what chance makes of a count: its root.
+    of_expected: f64,
+}
+
+fn differences_of(a: &Name, b: &Name) -> impl Iterator<Item = Difference> {
+    let share = (a.share - b.share).abs() / SHARE;
+    let share = Difference { figure: "share", of_allowed: share, of_expected: share };
     let counts = [0, 1, 2].map(|at| {
         let (x, y) = (a.counts[at], b.counts[at]);
-        (COUNTS[at], (x - y).abs() / x.max(y).max(1.0) / COUNT)
+        let (difference, most) = ((x - y).abs(), x.max(y).max(1.0));
+        let expected = (COUNT * most).hypot(most.sqrt());
+        Difference {
+            figure: COUNTS[at],
+            of_allowed: difference / most / COUNT,
+            of_expected: difference / expected,
+        }
     });
-    std::iter::once(("share", (a.share - b.share).abs() / SHARE)).chain(counts)
+    std::iter::once(share).chain(counts)
 }
 
 #[cfg(test)]
@@ -72,5 +89,7 @@ mod tests {
         check(0.56, [119.0, 8.0, 0.0], &["share", "switches", "preemptions"]);
         check(0.5, [100.0, 10.0, 1.0], &["migrations"]);
         assert_eq!(Distance::between(&figures(0.5, [0.0; 3]), &figures(0.25, [0.0; 3])).mean, 1.25);
+        let rare = Distance::between(&figures(0.5, [0.0; 3]), &figures(0.5, [0.0, 1.0, 0.0])).mean;
+        assert!(rare < 0.25, "one rare event is no more than chance: {rare}");
     }
 }
