@@ -88,7 +88,7 @@ CALLBACK(void, goodness_dispatch, s32 cpu, struct task_struct *prev)
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 		struct task_struct *p;
-		bool is_homeless;
+		bool stays;
 
 		if (number == NOBODY)
 			return;
@@ -100,10 +100,10 @@ CALLBACK(void, goodness_dispatch, s32 cpu, struct task_struct *prev)
 		p = bpf_task_from_pid(slot_at(number)->pid);
 		if (!p)
 			continue;
-		is_homeless = slot_at(number)->homeless;
-		insert(p, is_homeless ? SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p) : SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+		stays = slot_at(number)->homeless || is_leaving_cpu(p);
+		insert(p, stays ? SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p) : SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
 		bpf_task_release(p);
-		if (!is_homeless)
+		if (!stays)
 			return;
 	}
 }

@@ -22,7 +22,7 @@
  * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
  * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. A
  * task that only just counts as light may still wait for a whole round once. Taking a CPU offline under Linux 6.18
- * may end it (include/o1/hotplug.h).
+ * may end it, and hang that kernel (include/o1/hotplug.h).
  *
  * Read on in include/o1: types, load, arrays, realtime, balance, hotplug.
  */
@@ -255,6 +255,7 @@ CALLBACK(void, o1_dispatch, s32 cpu, struct task_struct *prev)
 		p = bpf_task_from_pid(s->pid);
 		if (!p)
 			continue;
+		is_ours = is_ours && !is_leaving_cpu(p);
 		insert(p, is_ours ? SCX_DSQ_LOCAL : SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), slice_of(s), 0);
 		bpf_task_release(p);
 		if (is_ours)

@@ -122,6 +122,22 @@ static __always_inline bool is_queued(const struct task_struct *p)
 	return p->scx.flags & SCX_TASK_QUEUED;
 }
 
+/* A member that is wider in Linux 6.18. */
+struct task_struct___wide {
+	s32 on_cpu;
+} __attribute__((preserve_access_index));
+
+/*
+ * Is the task still on its way off its CPU? While callbacks run there in its name, it counts as bound to that CPU, and a
+ * kernel that is told to move it then ends the scheduler; so it is left there.
+ */
+static __always_inline bool is_leaving_cpu(const struct task_struct *p)
+{
+	const struct task_struct___wide *wide = (const void *)p;
+
+	return bpf_core_field_size(p->on_cpu) == sizeof(p->on_cpu) ? p->on_cpu : wide->on_cpu;
+}
+
 /*
  * A zeroed slot for a task; NOBODY where there is none left. A pid may be given anew while its dead task is
  * still referred to somewhere: then the slot passes on, and the dead task gives nothing back.
