@@ -111,3 +111,51 @@ CASE(eight_frames, 64 * 3 + 63)
 {
 	return first(HIDE(2));
 }
+
+struct both {
+	u64 sum, product;
+};
+
+/* A global function may get memory, which may be absent. */
+__noinline int with_memory(struct both *both, u64 a, u64 b)
+{
+	if (!both)
+		return -1;
+	both->sum = a + b;
+	both->product = a * b;
+	return 0;
+}
+
+STEPS(memory_for_a_global_function, 0, 9, 20, -1)
+{
+	struct both both = {};
+
+	got[0] = with_memory(&both, HIDE(4), HIDE(5));
+	got[1] = both.sum;
+	got[2] = both.product;
+	got[3] = with_memory(NULL, 0, 0);
+}
+
+/* Each call has its own callback. */
+static long twice(u64 index, void *data)
+{
+	*(u64 *)data += 2;
+	return 0;
+}
+
+static long thrice(u64 index, void *data)
+{
+	*(u64 *)data += 3;
+	return 0;
+}
+
+STEPS(callbacks, 8, 12)
+{
+	u64 sum = 0;
+
+	bpf_loop(HIDE(4), twice, &sum, 0);
+	got[0] = sum;
+	sum = 0;
+	bpf_loop(HIDE(4), thrice, &sum, 0);
+	got[1] = sum;
+}

@@ -17,6 +17,7 @@ LICENSE;
 #define EEXIST 17
 #define EINVAL 22
 #define ERANGE 34
+#define EDEADLK 35
 #define EOPNOTSUPP 95
 
 /* One number. */

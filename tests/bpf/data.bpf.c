@@ -68,3 +68,11 @@ STEPS(weak_symbols, 1, 0, 0, 1, 0)
 	if (kfunc_exists(keel_no_such_kfunc))
 		got[1] += keel_no_such_kfunc(HIDE(1));
 }
+
+/* A kfunc's later version is there, too, by the name that BPF knows it by. */
+SINCE(versions_of_kfuncs, 7, 0)
+STEPS(versions_of_kfuncs, 1, 1)
+{
+	got[0] = kfunc_exists(scx_bpf_dsq_insert);
+	got[1] = kfunc_exists(scx_bpf_dsq_insert___v2___compat);
+}

@@ -98,3 +98,27 @@ CASE(sections, 5)
 	bpf_preempt_enable();
 	return number;
 }
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} unguarded SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} unguarded_hash SEC(".maps");
+
+/* Values without a lock cannot be updated under it. */
+STEPS(no_lock_there, -EINVAL, -EINVAL)
+{
+	u32 key = HIDE(0);
+	u64 value = 1;
+
+	got[0] = bpf_map_update_elem(&unguarded, &key, &value, BPF_F_LOCK);
+	got[1] = bpf_map_update_elem(&unguarded_hash, &key, &value, BPF_F_LOCK);
+}

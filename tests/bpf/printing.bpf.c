@@ -68,7 +68,7 @@ TEXT(pointers, "000000000000beef ffff888000000001.")
 }
 
 /* The length that it would have, with its NUL; what does not fit is cut. */
-STEPS(lengths, 10, 10, 'v', 0, 6, 1)
+STEPS(lengths, 10, 10, 'v', 0, 6, 1, 10)
 {
 	static const char nine[] = "value=%d!", empty[] = "";
 	char out[16] = {};
@@ -81,6 +81,8 @@ STEPS(lengths, 10, 10, 'v', 0, 6, 1)
 	args[0] = (u64)hello;
 	got[4] = bpf_snprintf(out, sizeof(out), "%s", args, sizeof(args));
 	got[5] = bpf_snprintf(out, sizeof(out), empty, NULL, 0);
+	args[0] = HIDE(42);
+	got[6] = bpf_snprintf(NULL, 0, nine, args, sizeof(args));
 }
 
 /* How many bytes were printed. */

@@ -71,3 +71,13 @@ STEPS(comparisons, 0, 0, 1, 1, 0)
 	got[3] = (int)bpf_strncmp(text, 16, other) > 0;
 	got[4] = bpf_strncmp(text, 4, later);
 }
+
+/* Nothing is read without complaint, wherever it is. */
+STEPS(no_bytes, 0, 0, 5)
+{
+	char out[4] = { 5 };
+
+	got[0] = bpf_probe_read_kernel(out, 0, text);
+	got[1] = bpf_probe_read_kernel_str(out, 0, text);
+	got[2] = out[0];
+}

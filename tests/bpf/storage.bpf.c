@@ -68,14 +68,15 @@ STEPS(deleted, -ENOENT, 0, -ENOENT, 1, 0)
 	got[4] = own ? own->a : -1;
 }
 
-/* Each map has a value of its own, and flags are looked at. */
-STEPS(of_its_own, 1, 1)
+/* Each map has a value of its own, and unknown flags give none. */
+STEPS(of_its_own, 1, 1, 1)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 
 	bpf_task_storage_get(&made, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	got[0] = !bpf_task_storage_get(&other, p, NULL, 0);
 	got[1] = !bpf_task_storage_get(&other, p, NULL, HIDE(2));
+	got[2] = !bpf_task_storage_get(&made, p, NULL, HIDE(2));
 }
 
 STEPS(the_current_task, 1, 1, 1, 1)

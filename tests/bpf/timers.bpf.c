@@ -13,7 +13,7 @@ struct element {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 8);
+	__uint(max_entries, 16);
 	__type(key, u32);
 	__type(value, struct element);
 } elements SEC(".maps");
@@ -223,4 +223,41 @@ STEPS(made_anew, 0, -EBUSY, 0, 0)
 	got[1] = bpf_timer_init(&e->timer, &elements, CLOCK_MONOTONIC);
 	got[2] = bpf_map_update_elem(&elements, &key, &new, BPF_ANY);
 	got[3] = bpf_timer_init(&e->timer, &elements, CLOCK_MONOTONIC);
+}
+
+extern s64 got_cancels_itself[4];
+
+static int cancels(void *map, u32 *key, struct element *e)
+{
+	got_cancels_itself[1] = bpf_timer_cancel(&e->timer);
+	got_cancels_itself[2] = bpf_timer_set_callback(&e->timer, idle);
+	got_cancels_itself[3] = bpf_timer_init(&e->timer, &elements, CLOCK_MONOTONIC);
+	return 0;
+}
+
+/* A callback cannot wait for its own end. */
+STEPS(cancels_itself, 0, -EDEADLK, 0, -EBUSY)
+{
+	ELEMENT(8)
+	bpf_timer_init(&e->timer, &elements, CLOCK_MONOTONIC);
+	bpf_timer_set_callback(&e->timer, cancels);
+	got[0] = bpf_timer_start(&e->timer, SOON, 0);
+}
+
+extern s64 got_started_twice[3];
+
+static int counts(void *map, u32 *key, struct element *e)
+{
+	got_started_twice[2] += 1;
+	return 0;
+}
+
+/* Started anew it fires once, at the later moment. */
+STEPS(started_twice, 0, 0, 1)
+{
+	ELEMENT(9)
+	bpf_timer_init(&e->timer, &elements, CLOCK_MONOTONIC);
+	bpf_timer_set_callback(&e->timer, counts);
+	got[0] = bpf_timer_start(&e->timer, SOON, 0);
+	got[1] = bpf_timer_start(&e->timer, 2 * SOON, 0);
 }

@@ -79,13 +79,14 @@ STEPS(types, 1, 0, 1, 0)
 	got[3] = bpf_core_type_exists(enum no_such_enum);
 }
 
-STEPS(constants, 20000000, 1, 0, 0, -1)
+STEPS(constants, 20000000, 1, 0, 0, -1, 0x8000000000000002)
 {
 	got[0] = bpf_core_enum_value(enum scx_public_consts___other, SCX_SLICE_DFL___other);
 	got[1] = bpf_core_enum_value_exists(enum scx_public_consts___other, SCX_SLICE_DFL___other);
 	got[2] = bpf_core_enum_value_exists(enum scx_public_consts___other, SCX_NO_SUCH_CONSTANT___other);
 	got[3] = bpf_core_enum_value_exists(enum no_such_enum, NO_SUCH);
 	got[4] = SCX_SLICE_INF;
+	got[5] = SCX_DSQ_LOCAL;
 }
 
 /* A string field by probing; a chain of pointers. */

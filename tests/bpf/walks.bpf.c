@@ -112,3 +112,28 @@ STEPS(a_per_cpu_array, 3, 3, 42)
 	got[1] = seen.keys;
 	got[2] = seen.values;
 }
+
+MAP(own_hash, PERCPU_HASH, 8);
+
+static long first(struct bpf_map *map, u32 *key, u64 *value, struct seen *seen)
+{
+	seen->keys += *key;
+	seen->values += *value;
+	return 1;
+}
+
+STEPS(a_per_cpu_hash, 2, 7, 70, 1)
+{
+	struct seen seen = {}, one = {};
+
+	for (u32 i = 3; i < 5; i++) {
+		u32 key = i;
+		u64 value = i * 10;
+
+		bpf_map_update_elem(&own_hash, &key, &value, BPF_ANY);
+	}
+	got[0] = bpf_for_each_map_elem(&own_hash, add, &seen, 0);
+	got[1] = seen.keys;
+	got[2] = seen.values;
+	got[3] = bpf_for_each_map_elem(&own_hash, first, &one, 0);
+}

@@ -74,6 +74,7 @@ fn global(name: &str, initial: Vec<u8>, read_only: bool) -> MapDef {
         inner: None,
         initial,
         read_only,
+        has_lock: false,
     }
 }
 

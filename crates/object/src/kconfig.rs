@@ -69,6 +69,7 @@ impl Kconfig {
             inner: None,
             initial: self.bytes,
             read_only: true,
+            has_lock: false,
         })
     }
 }

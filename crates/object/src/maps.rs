@@ -15,6 +15,8 @@ const SECTION: &str = ".maps";
 const MAX_MAPS: usize = 4096;
 /// Members of a definition at most; there are a dozen kinds.
 const MAX_MEMBERS: usize = 64;
+/// Fields of a value that are looked at.
+const MAX_FIELDS: usize = 4096;
 /// `BPF_MAP_TYPE_PROG_ARRAY`, `_ARRAY_OF_MAPS`, `_HASH_OF_MAPS`.
 const PROG_ARRAY: u32 = 3;
 const MAPS_OF_MAPS: [u32; 2] = [12, 13];
@@ -119,7 +121,10 @@ fn member_says(btf: &Btf, member: &Member, draft: &mut Draft, outermost: bool) -
         "key_size" => set_size(&mut draft.map.key_size, number()?, "key")?,
         "value_size" => set_size(&mut draft.map.value_size, number()?, "value")?,
         "key" => set_size(&mut draft.map.key_size, pointee_size(btf, member.ty, "key")?, "key")?,
-        "value" => set_size(&mut draft.map.value_size, pointee_size(btf, member.ty, "value")?, "value")?,
+        "value" => {
+            set_size(&mut draft.map.value_size, pointee_size(btf, member.ty, "value")?, "value")?;
+            draft.map.has_lock = has_lock(btf, member.ty);
+        }
         "values" => values(btf, member.ty, draft, outermost)?,
         // Where memory comes from, and what outlives the object, is no concern of a simulated kernel.
         "numa_node" | "pinning" => drop(number()?),
@@ -158,6 +163,25 @@ fn pointee_size(btf: &Btf, ty: TypeId, what: &str) -> Result<u32, String> {
         return Err(format!("its {what} is no pointer to a type"));
     };
     btf.size_of(*to).ok_or_else(|| format!("its {what} has no size"))
+}
+
+/// Is there a lock in what the type points to? It may lie in a struct within a struct.
+fn has_lock(btf: &Btf, ty: TypeId) -> bool {
+    let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(ty)) else { return false };
+    let mut left = MAX_FIELDS;
+    let mut structs = vec![*to];
+    while let Some(ty) = structs.pop() {
+        let ty = btf.skip_modifiers(ty);
+        let Kind::Struct(definition) = btf.kind(ty) else { continue };
+        if btf.name(ty) == "bpf_spin_lock" {
+            return true;
+        }
+        // Strangers' types may contain themselves.
+        let Some(rest) = left.checked_sub(definition.members.len()) else { return false };
+        left = rest;
+        structs.extend(definition.members.iter().map(|member| member.ty));
+    }
+    false
 }
 
 /// `__array(values, ...)`: of a map of maps the inner maps' definition.

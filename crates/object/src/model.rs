@@ -116,6 +116,8 @@ pub struct MapDef {
     pub initial: Vec<u8>,
     /// Programs may not write it (`.rodata`, `.kconfig`).
     pub read_only: bool,
+    /// Has its value a `struct bpf_spin_lock`? Not looked for in global data, which nobody updates by key.
+    pub has_lock: bool,
 }
 
 /// A kfunc that the object calls.

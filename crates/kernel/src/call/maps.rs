@@ -49,6 +49,9 @@ impl Kernel {
 
     pub(super) fn storage_get<W: World>(&mut self, w: &mut W, a: [u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(F::StorageGet, a[0]) };
+        if a[3] & !STORAGE_CREATE != 0 {
+            return 0.into();
+        }
         let Some(task) = self.task_at(Ea(a[1])) else { return 0.into() };
         let create = a[3] & STORAGE_CREATE != 0;
         w.storage_get(map, Owner::Task(task.0), create, Ea(a[2])).unwrap_or_default().0.into()

@@ -32,6 +32,23 @@ fn definitions_are_read() {
 }
 
 #[test]
+fn locks_in_values_are_found() {
+    let check = |value: &str, expected: bool| {
+        let source = format!(
+            "struct bpf_spin_lock {{ u32 val; }};\n\
+             struct inner {{ u32 a; {value} }}; struct outer {{ u64 b; struct inner inner; struct outer *next; }};\n\
+             struct {{ __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 1); __type(key, u32);\n\
+             __type(value, struct outer); }} m SEC(\".maps\");\n\
+             SEC(\"syscall\") long f(void *c) {{ return (long)&m; }}"
+        );
+        assert_eq!(try_load(&source).unwrap().maps[0].has_lock, expected, "{value}");
+    };
+    check("u32 c;", false);
+    check("struct bpf_spin_lock lock;", true);
+    check("struct bpf_spin_lock *lock;", false);
+}
+
+#[test]
 fn bad_definitions_are_refused() {
     let check = |members: &str, expected: &str| {
         let source = format!(

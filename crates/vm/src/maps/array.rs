@@ -27,6 +27,8 @@ pub(super) struct Array {
     cpu_stride: u64,
     /// How many CPUs have values of their own; 1 where they share them.
     cpus: u32,
+    /// Can values be updated under a lock of theirs?
+    has_lock: bool,
 }
 
 impl Array {
@@ -52,7 +54,15 @@ impl Array {
             fill(value.expect("the room was just placed"), &def.initial);
         }
         let value_size = u64::from(def.value_size);
-        Ok(Self { first, stride, entries: def.max_entries, value_size, cpu_stride, cpus })
+        Ok(Self {
+            first,
+            stride,
+            entries: def.max_entries,
+            value_size,
+            cpu_stride,
+            cpus,
+            has_lock: def.has_lock,
+        })
     }
 
     /// `bpf_map_lookup_elem`.
@@ -92,6 +102,9 @@ impl Array {
         }
         if flags & NOEXIST != 0 {
             return Err(Errno::EEXIST);
+        }
+        if flags & LOCK != 0 && !self.has_lock {
+            return Err(Errno::EINVAL);
         }
         let target = self.value(index, cpu).ok_or(Errno::EINVAL)?;
         if region.copy(value, target, self.value_size) { Ok(()) } else { Err(Errno::EFAULT) }

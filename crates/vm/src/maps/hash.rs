@@ -70,6 +70,8 @@ pub(super) struct Hash {
     /// Each CPU's element to spare; none where values are per CPU.
     spare: Vec<u32>,
     recency: Option<Recency>,
+    /// Can values be updated under a lock of theirs?
+    has_lock: bool,
 }
 
 impl Hash {
@@ -94,6 +96,7 @@ impl Hash {
             slots: Slots::new(spares, slots),
             spare: (0..spares).collect(),
             recency: lru.then(Recency::new),
+            has_lock: def.has_lock,
         })
     }
 
@@ -123,7 +126,7 @@ impl Hash {
         cpu: CpuId,
     ) -> Result<(), Errno> {
         let only = flags & !LOCK;
-        if only > EXIST || cpu.0 >= self.layout.cpus {
+        if only > EXIST || cpu.0 >= self.layout.cpus || (flags & LOCK != 0 && !self.has_lock) {
             return Err(Errno::EINVAL);
         }
         region.slice(value, self.layout.value_size).ok_or(Errno::EFAULT)?;

@@ -16,7 +16,8 @@ const CPUS: u32 = 4;
 const MAP: MapId = MapId(0);
 
 fn def(kind: u32, key_size: u32, value_size: u32, max_entries: u32) -> MapDef {
-    MapDef { name: "m".into(), kind, key_size, value_size, max_entries, ..MapDef::default() }
+    let has_lock = matches!(kind, kinds::ARRAY | kinds::HASH);
+    MapDef { name: "m".into(), kind, key_size, value_size, max_entries, has_lock, ..MapDef::default() }
 }
 
 fn world_of(maps: &[MapDef], checked: bool) -> Result<VmWorld, WorldError> {

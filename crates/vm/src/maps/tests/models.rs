@@ -37,6 +37,10 @@ struct Model {
 impl Model {
     fn update(&mut self, key: u64, value: u64, flags: u64, cpu: u32) -> Result<(), Errno> {
         let only = flags & !LOCK;
+        // Values of these kinds can have no lock.
+        if flags & LOCK != 0 && (self.per_cpu || self.lru) {
+            return Err(Errno::EINVAL);
+        }
         let known = self.entries.iter().position(|e| e.0 == key);
         match (only, known) {
             (3.., _) => return Err(Errno::EINVAL),

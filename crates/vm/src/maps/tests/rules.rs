@@ -5,7 +5,7 @@ use super::Gives::{Entries, Out, Value};
 use super::kinds::{
     ARRAY, EXIST, HASH, LOCK, LRU_HASH, LRU_PERCPU_HASH, NOEXIST, PERCPU_ARRAY, PERCPU_HASH, QUEUE, STACK,
 };
-use super::{Bench, Errno, MAP, OK, check, def, err};
+use super::{Bench, Errno, MAP, MapDef, OK, check, def, err};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, MapKey, World};
 
@@ -31,6 +31,14 @@ fn array() {
             (Walk, Entries(vec![(0, 0), (1, 0), (2, 9)])),
         ],
     );
+}
+
+#[test]
+fn values_without_a_lock_are_not_updated_under_it() {
+    for kind in [ARRAY, HASH] {
+        let map = MapDef { has_lock: false, ..def(kind, if kind == ARRAY { 4 } else { 8 }, 8, 3) };
+        check(map, &[(Update(0, 1, LOCK, 0), err(Errno::EINVAL)), (Update(0, 1, 0, 0), OK)]);
+    }
 }
 
 #[test]
