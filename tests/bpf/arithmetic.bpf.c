@@ -41,6 +41,17 @@ STEPS(immediates, -1, 4, 0xffffffff80000000, -1, 0xffffffff, 0xffffffff, 0xfffff
 	got[6] = OP64("%0 = 0xffffffffffffffff ll", 0, 0);
 }
 
+STEPS(constants, -3, 0xfffffffd, 0xfffffff7, 0x700000007, 0xfffffffffffffff8, 0xfffffff8, 21)
+{
+	got[0] = OP64("%0 -= 5", 2, 0);
+	got[1] = OP32("w1 -= 5", 2, 0);
+	got[2] = OP32("w1 |= -10", 7ULL << 32 | 1, 0);
+	got[3] = OP64("%0 |= 3", 7ULL << 32 | 4, 0);
+	got[4] = OP64("%0 ^= -1", 7, 0);
+	got[5] = OP32("w1 ^= -1", 7ULL << 32 | 7, 0);
+	got[6] = OP32("w1 *= 3", 7ULL << 32 | 7, 0);
+}
+
 STEPS(negation, -5, (s64)(1ULL << 63), 0xfffffffb, 0x80000000)
 {
 	got[0] = OP64("%0 = -%0", 5, 0);

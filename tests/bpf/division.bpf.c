@@ -62,7 +62,7 @@ STEPS(signed_32_that_would_trap, 0, 0xffffffef, LEAST32, 0)
 	got[3] = OP32("w1 s%%= w2", LEAST32, -1);
 }
 
-STEPS(by_constants, -3, -2, 3, 2, 0xfffffffd, 0xfffffffe, (s64)LEAST64, 0)
+STEPS(by_constants, -3, -2, 3, 2, 0xfffffffd, 0xfffffffe, (s64)LEAST64, 0, 3, 2, 0)
 {
 	got[0] = OP64("%0 s/= 5", -17, 0);
 	got[1] = OP64("%0 s%%= 5", -17, 0);
@@ -72,4 +72,8 @@ STEPS(by_constants, -3, -2, 3, 2, 0xfffffffd, 0xfffffffe, (s64)LEAST64, 0)
 	got[5] = OP32("w1 s%%= 5", -17, 0);
 	got[6] = OP64("%0 s/= -1", LEAST64, 0);
 	got[7] = OP64("%0 s%%= -1", LEAST64, 0);
+	got[8] = OP32("w1 /= 5", 7ULL << 32 | 17, 0);
+	got[9] = OP32("w1 %%= 5", 7ULL << 32 | 17, 0);
+	/* The constant is 0xffffffff. */
+	got[10] = OP32("w1 /= -1", 17, 0);
 }

@@ -66,6 +66,40 @@ STEPS(against_constants, 1, 0, 1, 1, 0, 1)
 	got[5] = HOLDS("r1 < -1", 5, 0);
 }
 
+/* Each condition against 2, for the first operands of the answers above. */
+#define CONSTANT(reg, condition)                                                                   \
+	(HOLDS(reg " " condition " 2", 1, 0) << 0 | HOLDS(reg " " condition " 2", 2, 0) << 1 |     \
+	 HOLDS(reg " " condition " 2", 3, 0) << 2 | HOLDS(reg " " condition " 2", -1, 0) << 3 |    \
+	 HOLDS(reg " " condition " 2", 1ULL << 32 | 2, 0) << 4)
+
+STEPS(against_2_on_64_bits, 0x02, 0x1d, 0x1c, 0x1e, 0x01, 0x03, 0x14, 0x16, 0x09, 0x0b)
+{
+	got[0] = CONSTANT("r1", "==");
+	got[1] = CONSTANT("r1", "!=");
+	got[2] = CONSTANT("r1", ">");
+	got[3] = CONSTANT("r1", ">=");
+	got[4] = CONSTANT("r1", "<");
+	got[5] = CONSTANT("r1", "<=");
+	got[6] = CONSTANT("r1", "s>");
+	got[7] = CONSTANT("r1", "s>=");
+	got[8] = CONSTANT("r1", "s<");
+	got[9] = CONSTANT("r1", "s<=");
+}
+
+STEPS(against_2_on_32_bits, 0x12, 0x0d, 0x0c, 0x1e, 0x01, 0x13, 0x04, 0x16, 0x09, 0x1b)
+{
+	got[0] = CONSTANT("w1", "==");
+	got[1] = CONSTANT("w1", "!=");
+	got[2] = CONSTANT("w1", ">");
+	got[3] = CONSTANT("w1", ">=");
+	got[4] = CONSTANT("w1", "<");
+	got[5] = CONSTANT("w1", "<=");
+	got[6] = CONSTANT("w1", "s>");
+	got[7] = CONSTANT("w1", "s>=");
+	got[8] = CONSTANT("w1", "s<");
+	got[9] = CONSTANT("w1", "s<=");
+}
+
 /* jset: is any bit common? */
 STEPS(common_bits, 1, 0, 1, 0, 1, 0, 1, 0)
 {
