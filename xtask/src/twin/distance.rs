@@ -12,8 +12,19 @@ pub(super) struct Distance {
     /// The mean of all differences, each in units of what is allowed; of a count also of what chance makes of it, so that one
     /// rare event weighs no more than it says.
     pub(super) mean: f64,
-    /// What differs by more than is allowed: the name, the figure.
-    pub(super) beyond: Vec<(String, &'static str)>,
+    /// What differs by more than is allowed.
+    pub(super) beyond: Vec<Beyond>,
+}
+
+/// A figure that differs by more than is allowed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Beyond {
+    /// Whose: a name.
+    pub(super) name: String,
+    /// Which.
+    pub(super) figure: &'static str,
+    /// By how much, in units of what is allowed.
+    pub(super) by: f64,
 }
 
 impl Distance {
@@ -25,7 +36,7 @@ impl Distance {
             for Difference { figure, of_allowed, of_expected } in differences_of(of_a, &b.names[name]) {
                 differences.push(of_expected);
                 if of_allowed > 1.0 {
-                    beyond.push((name.clone(), figure));
+                    beyond.push(Beyond { name: name.clone(), figure, by: of_allowed });
                 }
             }
         }
@@ -37,9 +48,12 @@ impl Distance {
         self.beyond.is_empty()
     }
 
-    /// This figure of this name differs by more than is allowed.
-    pub(super) fn is_beyond(&self, name: &str, figure: &str) -> bool {
-        self.beyond.iter().any(|(of, what)| of == name && *what == figure)
+    /// By how much this figure of this name differs, in units of what is allowed, where that is more than is allowed.
+    pub(super) fn beyond(&self, name: &str, figure: &str) -> Option<f64> {
+        self.beyond
+            .iter()
+            .find(|beyond| beyond.name == name && beyond.figure == figure)
+            .map(|beyond| beyond.by)
     }
 }
 
@@ -81,7 +95,7 @@ mod tests {
     fn what_differs_by_more_than_is_allowed_is_named() {
         let check = |share, counts, expected: &[&str]| {
             let distance = Distance::between(&figures(0.5, [100.0, 10.0, 0.0]), &figures(share, counts));
-            assert_eq!(distance.beyond.iter().map(|(_, figure)| *figure).collect::<Vec<_>>(), expected);
+            assert_eq!(distance.beyond.iter().map(|beyond| beyond.figure).collect::<Vec<_>>(), expected);
             assert_eq!(distance.holds(), expected.is_empty());
         };
         check(0.5, [100.0, 10.0, 0.0], &[]);

@@ -95,9 +95,17 @@ impl Pair {
         Distance::between(&self.simulated, &self.real[0])
     }
 
-    /// From one real run to the other, where there are two: what is beyond the bounds here, too, is chance.
+    /// From one real run to the other, where there are two.
     fn chance(&self) -> Option<Distance> {
         self.real.get(1).map(|again| Distance::between(&self.real[0], again))
+    }
+
+    /// Whether the two real runs differ in this figure by no less than the simulated run does from one of them.
+    fn is_chance(&self, name: &str, figure: &str) -> bool {
+        let Some(again) = self.real.get(1) else { return false };
+        let by = |other| Distance::between(&self.simulated, other).beyond(name, figure).unwrap_or(0.0);
+        let nearer = by(&self.real[0]).min(by(again));
+        self.chance().and_then(|chance| chance.beyond(name, figure)).is_some_and(|chance| nearer <= chance)
     }
 }
 
@@ -143,9 +151,8 @@ fn verdict(pairs: &[Pair]) -> Result<(), Failure> {
 
 fn add(beyond: &mut Beyond, pair: &Pair, distance: Distance, reasons: &Reasons) {
     let Pair { scenario, scheduler, .. } = pair;
-    let chance = pair.chance();
-    for (name, figure) in distance.beyond {
-        if chance.as_ref().is_some_and(|chance| chance.is_beyond(&name, figure)) {
+    for distance::Beyond { name, figure, .. } in distance.beyond {
+        if pair.is_chance(&name, figure) {
             beyond.by_chance += 1;
         } else if reasons.cover(scenario, scheduler, &name, figure) {
             beyond.explained += 1;

@@ -24,7 +24,7 @@ pub(super) fn text(pairs: &[Pair]) -> String {
     for pair in pairs {
         writeln!(text, "\n{}, {}", pair.scenario, pair.scheduler).expect("a string takes all");
         line(&mut text, ["", "", "simulated", "real", "real again"], "");
-        let (distance, chance) = (pair.distance(), pair.chance());
+        let distance = pair.distance();
         for (name, simulated) in &pair.simulated.names {
             let label = format!("{name} x {}", simulated.tasks);
             for (at, (figure, write)) in ROWS.iter().enumerate() {
@@ -32,10 +32,10 @@ pub(super) fn text(pairs: &[Pair]) -> String {
                     |run: usize| pair.real.get(run).map_or(String::new(), |real| write(&real.names[name]));
                 let label = if at == 0 { label.as_str() } else { "" };
                 let held = if at == 0 { "share" } else { figure };
-                let mark = match distance.is_beyond(name, held) {
-                    false => "",
-                    true if chance.as_ref().is_some_and(|chance| chance.is_beyond(name, held)) => "  ~",
-                    true => "  <",
+                let mark = match distance.beyond(name, held) {
+                    None => "",
+                    Some(_) if pair.is_chance(name, held) => "  ~",
+                    Some(_) => "  <",
                 };
                 line(&mut text, [label, figure, &write(simulated), &real(0), &real(1)], mark);
             }
@@ -93,7 +93,7 @@ mod tests {
             simulated: figures(simulated),
             real: real.map(figures).into(),
         };
-        let pairs = [pair("fifo", 0.3, [0.36, 0.45]), pair("o1", 0.5, [0.9, 0.9])];
+        let pairs = [pair("fifo", 0.3, [0.36, 0.44]), pair("o1", 0.5, [0.9, 0.9])];
         assert_eq!(pairs.iter().map(|p| nearest(p, &pairs)).collect::<Vec<_>>(), ["fifo", "fifo"]);
         let text = text(&pairs);
         let expected = "
@@ -109,7 +109,7 @@ hogs, o1
                  wasted core-s        0.125       0.125       0.125
 ";
         assert!(text.contains(expected), "{text}");
-        let by_chance = "CPU share            0.300       0.360       0.450  ~\n";
+        let by_chance = "CPU share            0.300       0.360       0.440  ~\n";
         assert!(text.contains(by_chance), "{text}");
         assert!(
             text.contains("  hogs           o1                    2.00        0.00        fifo\n"),
