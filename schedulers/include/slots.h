@@ -122,9 +122,9 @@ static __always_inline bool is_queued(const struct task_struct *p)
 	return p->scx.flags & SCX_TASK_QUEUED;
 }
 
-/* A member that is wider in Linux 6.18. */
+/* A member that Linux 6.18 has wider than 7.2: reads of unsigned ones are narrowed when an object is loaded. */
 struct task_struct___wide {
-	s32 on_cpu;
+	u32 on_cpu;
 } __attribute__((preserve_access_index));
 
 /*
@@ -135,7 +135,7 @@ static __always_inline bool is_leaving_cpu(const struct task_struct *p)
 {
 	const struct task_struct___wide *wide = (const void *)p;
 
-	return bpf_core_field_size(p->on_cpu) == sizeof(p->on_cpu) ? p->on_cpu : wide->on_cpu;
+	return wide->on_cpu;
 }
 
 /*
