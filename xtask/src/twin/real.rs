@@ -65,10 +65,10 @@ load() {{
     loader=$!
     until_state enabled
 }}
+# Fails where the scheduler has gone by itself.
 unload() {{
-    kill -INT $loader
-    wait $loader
-    until_state disabled
+    kill -INT $loader 2> /dev/null
+    wait $loader && until_state disabled
 }}
 "#
     )
@@ -83,7 +83,7 @@ fn script_text(keel: &str, args: &Args) -> String {
     load $2
     $keel record -o $out/$1.$2.$3.trc -- rt-app $home/{SCENARIOS}/$1.json > $out/$1.$2.$3.log 2>&1
     echo "rt-app ended with $?"
-    unload
+    unload || {{ tail -n 1 $out/$2.run.log; exit 1; }}
 }}
 "#
     );

@@ -72,7 +72,8 @@ fn script_text(keel: &str) -> String {
                 writeln!(script, "echo \"= {at} {arm} $({command} | tail -n 1)\"")
                     .expect("a string takes all");
             }
-            writeln!(script, "unload").expect("a string takes all");
+            let ended = format!("! {at} {arm} $(tail -n 1 $out/{scheduler}.run.log)");
+            writeln!(script, "unload || echo \"{ended}\"").expect("a string takes all");
         }
     }
     script
@@ -97,8 +98,17 @@ fn table(said: &str) -> Result<String, Failure> {
         let mean = ratio(a.iter().sum(), b.iter().sum());
         writeln!(text, "  {:<22} {mean:>8.3}   {between:<18} {spread:.1} %", load.name)
             .expect("a string takes all");
+        for words in ended(said, at) {
+            writeln!(text, "  {:<22} not to be relied on: {words}", "").expect("a string takes all");
+        }
     }
     Ok(text)
+}
+
+/// What keel said last of schedulers that the kernel ended under a load: their values may be those of the kernel's own.
+fn ended(said: &str, load: usize) -> impl Iterator<Item = &str> {
+    let begin = format!("! {load} ");
+    said.lines().filter_map(move |line| Some(line.strip_prefix(&begin)?.split_once(' ')?.1))
 }
 
 /// What a load gave under one of the schedulers: the last number of its line.
@@ -131,5 +141,8 @@ mod tests {
         assert!(table.contains("hackbench, 10 tasks       1.500   1.500 .. 1.500     0.0 %"), "{table}");
         assert!(table.contains("yields, 400 tasks         0.667   0.667 .. 0.667     0.0 %"), "{table}");
         assert!(super::table("= 0 0 1.0").is_err());
+        said += "! 2 0 keel: the kernel ended o1: a stall\n";
+        let last = super::table(&said).unwrap();
+        assert!(last.contains("not to be relied on: keel: the kernel ended o1: a stall"), "{last}");
     }
 }
