@@ -288,8 +288,7 @@ CALLBACK(void, o1_stopping, struct task_struct *p, bool runnable)
 	struct slot *s = slot_at(number);
 
 	charge(s, p);
-	/* Whose turn is over is busy while it waits for the next one; whoever is preempted is not. */
-	if (runnable && s->goes_last)
+	if (runnable)
 		return;
 	update_load(number, scx_bpf_now());
 	s->busy_since = 0;

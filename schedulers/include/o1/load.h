@@ -2,9 +2,9 @@
 /*
  * o1, second: how a task's load becomes its level, and how long it may run.
  *
- * A task is busy from when it gets a CPU until it sleeps: while it runs, and, once it has used its turn up, while it waits for
- * the next one. To have waited after a wakeup, or because it was preempted, is not held against it. So a hog is busy all the
- * time, however many there are of them, and a light task is not, however long it waits.
+ * A task is busy from when it gets a CPU until it sleeps: while it runs, and while others run instead though
+ * it would go on. To have waited for its turn after a wakeup is not held against it. So a hog is busy all the time,
+ * however many there are of them, and a light task is not, however long it waits.
  */
 #ifndef O1_LOAD_H
 #define O1_LOAD_H
