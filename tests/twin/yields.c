@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * yields TASKS SECONDS: processes that do nothing but sched_yield(), the loop_yield of O(1)'s announcement. Prints how
- * often they did it in a second, all together.
+ * often they did it in a second, all together. They begin when all are there, and end by themselves: beside hundreds
+ * that yield, whoever starts or ends them would wait for whole rounds.
  */
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -26,40 +26,53 @@ int main(int argc, char **argv)
 	double seconds = argc > 2 ? atof(argv[2]) : 0;
 	unsigned long total = 0;
 	volatile unsigned long *counts;
-	pid_t pids[10000];
+	pid_t pid;
 	double begun_s;
+	int start[2];
+	char none;
 	int i;
 
 	if (tasks < 1 || tasks > 10000 || seconds <= 0) {
 		fprintf(stderr, "usage: yields TASKS SECONDS\n");
 		return 2;
 	}
-	counts = mmap(NULL, tasks * 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (pipe(start)) {
+		perror("pipe");
+		return 1;
+	}
+	/* The first entry is the end; the others are the tasks'. */
+	counts = mmap(NULL, (tasks + 1) * 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (counts == MAP_FAILED) {
 		perror("mmap");
 		return 1;
 	}
 	for (i = 0; i < tasks; i++) {
-		pids[i] = fork();
-		if (pids[i] < 0) {
+		pid = fork();
+		if (pid < 0) {
 			perror("fork");
 			return 1;
 		}
-		if (!pids[i])
-			for (;;) {
+		if (!pid) {
+			close(start[1]);
+			/* Nothing is written: this ends when nobody could write any more. */
+			if (read(start[0], &none, 1) < 0)
+				_exit(1);
+			while (!counts[0]) {
 				sched_yield();
-				counts[i * 8]++;
+				counts[(i + 1) * 8]++;
 			}
+			_exit(0);
+		}
 	}
+	close(start[1]);
 	begun_s = now_s();
 	for (i = 0; i < tasks; i++)
-		total -= counts[i * 8];
+		total -= counts[(i + 1) * 8];
 	usleep(seconds * 1e6);
 	for (i = 0; i < tasks; i++)
-		total += counts[i * 8];
+		total += counts[(i + 1) * 8];
 	printf("%.1f\n", total / (now_s() - begun_s));
-	for (i = 0; i < tasks; i++)
-		kill(pids[i], SIGKILL);
+	counts[0] = 1;
 	while (wait(NULL) > 0)
 		;
 	return 0;
