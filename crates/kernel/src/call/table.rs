@@ -94,6 +94,7 @@ functions! {
     PidTgid "bpf_get_current_pid_tgid" 14,
     CurrentTask "bpf_get_current_task" 35,
     NumaId "bpf_get_numa_node_id" 42,
+    PerfRead "bpf_perf_event_read_value" 55,
     MapPush "bpf_map_push_elem" 87,
     MapPop "bpf_map_pop_elem" 88,
     MapPeek "bpf_map_peek_elem" 89,
@@ -103,6 +104,11 @@ functions! {
     ProbeReadStr "bpf_probe_read_kernel_str" 115,
     Jiffies "bpf_jiffies64" 118,
     KtimeBoot "bpf_ktime_get_boot_ns" 125,
+    RingOutput "bpf_ringbuf_output" 130,
+    RingReserve "bpf_ringbuf_reserve" 131,
+    RingSubmit "bpf_ringbuf_submit" 132,
+    RingDiscard "bpf_ringbuf_discard" 133,
+    RingQuery "bpf_ringbuf_query" 134,
     PerCpuPtr "bpf_per_cpu_ptr" 153,
     ThisCpuPtr "bpf_this_cpu_ptr" 154,
     StorageGet "bpf_task_storage_get" 156,
@@ -120,6 +126,11 @@ functions! {
     Strncmp "bpf_strncmp" 182,
     KptrXchg "bpf_kptr_xchg" 194,
     MapLookupPercpu "bpf_map_lookup_percpu_elem" 195,
+    DynptrFromMem "bpf_dynptr_from_mem" 197,
+    DynptrRead "bpf_dynptr_read" 201,
+    DynptrWrite "bpf_dynptr_write" 202,
+    DynptrData "bpf_dynptr_data" 203,
+    UserRingDrain "bpf_user_ringbuf_drain" 209,
     } kfuncs {
     CreateDsq "scx_bpf_create_dsq" Sleepable,
     DestroyDsq "scx_bpf_destroy_dsq" Any,
@@ -285,6 +296,9 @@ impl F {
                 | Self::ForEachMapElem
                 | Self::Snprintf
                 | Self::Strncmp
+                | Self::PerfRead
+                | Self::DynptrFromMem
+                | Self::DynptrData
                 | Self::StorageGet
                 | Self::RcuLock
                 | Self::RcuUnlock
