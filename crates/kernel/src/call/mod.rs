@@ -6,6 +6,7 @@
 mod cpu;
 mod cpumask;
 mod dynptr;
+mod idle_masks;
 pub(crate) mod iter;
 mod maps;
 mod memory;
@@ -175,6 +176,7 @@ impl Kernel {
             | F::TaskSetSlice
             | F::TaskSetVtime => self.serve_task(w, f, a),
             F::KickCpu
+            | F::ReenqueueLocal
             | F::SelectCpuDfl
             | F::SelectCpuAnd
             | F::SelectCpuAndV1
@@ -185,6 +187,8 @@ impl Kernel {
             | F::PickAnyCpuNode
             | F::GetIdleCpumask
             | F::GetIdleSmtmask
+            | F::GetIdleCpumaskNode
+            | F::GetIdleSmtmaskNode
             | F::PutIdleCpumask
             | F::GetPossibleCpumask
             | F::GetOnlineCpumask

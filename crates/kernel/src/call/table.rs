@@ -152,6 +152,7 @@ functions! {
     DsqIterNext "bpf_iter_scx_dsq_next" Any,
     DsqIterDestroy "bpf_iter_scx_dsq_destroy" Any,
     KickCpu "scx_bpf_kick_cpu" Any,
+    ReenqueueLocal "scx_bpf_reenqueue_local___v2" Any,
     ErrorBstr "scx_bpf_error_bstr" Any,
     ExitBstr "scx_bpf_exit_bstr" Any,
     DumpBstr "scx_bpf_dump_bstr" Any,
@@ -165,6 +166,8 @@ functions! {
     PickAnyCpuNode "scx_bpf_pick_any_cpu_node" Any,
     GetIdleCpumask "scx_bpf_get_idle_cpumask" Any,
     GetIdleSmtmask "scx_bpf_get_idle_smtmask" Any,
+    GetIdleCpumaskNode "scx_bpf_get_idle_cpumask_node" Any,
+    GetIdleSmtmaskNode "scx_bpf_get_idle_smtmask_node" Any,
     PutIdleCpumask "scx_bpf_put_idle_cpumask" Any,
     GetPossibleCpumask "scx_bpf_get_possible_cpumask" Any,
     GetOnlineCpumask "scx_bpf_get_online_cpumask" Any,
@@ -319,6 +322,7 @@ impl F {
                 | Self::DsqInsertVtime
                 | Self::DispatchNrSlots
                 | Self::DispatchCancel
+                | Self::ReenqueueLocal
                 | Self::TaskSetSlice
                 | Self::TaskSetVtime
                 | Self::TaskAcquire
