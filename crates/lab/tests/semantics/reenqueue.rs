@@ -1,6 +1,7 @@
 //! `scx_bpf_reenqueue_local()`: a local queue's tasks go to `ops.enqueue` once more.
 
 use crate::harness::*;
+use keel_abi::task::{ObjectId, Step};
 
 /// `SCX_ENQ_REENQ`.
 const REENQ: u64 = 1 << 40;
@@ -41,14 +42,14 @@ fn all_tasks_of_the_queue_come_back_in_order() {
 }
 
 #[test]
-fn only_the_queue_of_the_locked_runqueue_is_meant() {
-    // `a` wakes on CPU 1.
-    let base = gives_back().cpus(2).set("only_pid", 3).set("slice_ns", 50_000_000);
-    let run = base
-        .task(hog("x").on([0]))
-        .task(repeat("a", [run(100), sleep(300)]).on([1]).after_ms(1))
-        .millis(10)
-        .survives();
-    assert!(run.values("a", "enqueue").contains(&REENQ), "{}", run.log());
-    assert!(!run.values("x", "enqueue").contains(&REENQ), "{}", run.log());
+fn the_queue_of_the_locked_runqueue_is_meant() {
+    // `b` on CPU 1 wakes `a`, which may use CPU 0 only: its enqueue runs on CPU 1, under CPU 0's lock.
+    let a = repeat("a", [run(10), Step::Wait { condition: ObjectId(0), mutex: ObjectId(0) }]).on([0]);
+    let b = repeat("b", [run(500), Step::Broadcast(ObjectId(0))]).on([1]);
+    let base = gives_back().cpus(2).task(a).task(b).workload(|w| (w.mutexes, w.conditions) = (1, 1));
+    let run = base.millis(10).survives();
+    let woken: Vec<_> = run.of("a").filter(|c| c.op == "enqueue" && c.cpu == 1).collect();
+    assert!(woken.len() > 5, "{}", run.log());
+    let back = run.of("a").filter(|c| c.op == "enqueue" && c.value == REENQ).count();
+    assert!(back >= woken.len() / 2, "{}", run.log());
 }
