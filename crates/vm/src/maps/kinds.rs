@@ -17,6 +17,10 @@ pub(super) const CGRP_STORAGE: u32 = 32;
 
 /// `BPF_F_NO_PREALLOC`.
 pub(super) const NO_PREALLOC: u32 = 1;
+/// `BPF_F_NUMA_NODE`: where memory comes from, which is no concern here.
+pub(super) const NUMA_NODE: u32 = 4;
+/// `BPF_F_RB_OVERWRITE`.
+pub(super) const RB_OVERWRITE: u32 = 1 << 19;
 /// `BPF_F_INNER_MAP`: inner arrays may be of any length.
 pub(super) const INNER_MAP: u32 = 1 << 12;
 

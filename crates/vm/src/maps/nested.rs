@@ -5,13 +5,16 @@ use super::{Body, HANDLE_STRIDE, Map, MapError, Maps, info_of, kinds};
 use crate::memory::Region;
 use keel_abi::bpf::{Ea, Errno, MapId, MapInfo};
 use keel_object::model::MapDef;
+use std::collections::BTreeMap;
 
 /// Maps that user space may add, at most.
 const MOST_ADDED: u64 = 1 << 16;
 
 /// An array of maps.
 pub(super) struct Nested {
-    slots: Vec<Option<MapId>>,
+    entries: u32,
+    /// Those that hold a map.
+    slots: BTreeMap<u32, MapId>,
     /// What a map must be like to be put here.
     template: MapDef,
 }
@@ -41,21 +44,20 @@ impl Nested {
         let template = def.inner.and_then(|inner| defs.get(inner as usize));
         plan.require(template.is_some(), "a map of maps needs a template of its inner maps")?;
         let template = template.expect("just required").clone();
-        let mut slots = vec![None; def.max_entries as usize];
+        let mut slots = BTreeMap::new();
         for &(slot, inner) in &def.values {
             let found = defs.get(inner as usize).filter(|inner| is_like(&template, inner));
             plan.require(found.is_some(), "a map in it is not like its template")?;
-            let place = slots.get_mut(slot as usize);
-            plan.require(place.is_some(), "it names more maps than it has entries")?;
-            *place.expect("just required") = Some(MapId(inner));
+            plan.require(slot < def.max_entries, "it names more maps than it has entries")?;
+            slots.insert(slot, MapId(inner));
         }
-        Ok(Self { slots, template })
+        Ok(Self { entries: def.max_entries, slots, template })
     }
 
     /// The map that the 4 bytes at `key` lead to.
     pub(super) fn lookup(&self, region: &Region, key: Ea) -> Option<MapId> {
         let index = u32::from_le_bytes(region.slice(key, 4)?.try_into().ok()?);
-        *self.slots.get(index as usize)?
+        self.slots.get(&index).copied()
     }
 }
 
@@ -74,7 +76,7 @@ impl Maps {
         max_entries: u32,
     ) -> Result<MapId, Errno> {
         let Some(Body::Nested(nested)) = self.body(outer) else { return Err(Errno::EINVAL) };
-        if index as usize >= nested.slots.len() {
+        if index >= nested.entries {
             return Err(Errno::E2BIG);
         }
         let mut def = nested.template.clone();
@@ -95,7 +97,7 @@ impl Maps {
         })?;
         self.maps.push(Map { info: info_of(&plan), body });
         if let Some(Body::Nested(nested)) = self.body_mut(outer) {
-            nested.slots[index as usize] = Some(added);
+            nested.slots.insert(index, added);
         }
         Ok(added)
     }
@@ -103,7 +105,7 @@ impl Maps {
     /// The map in an entry of a map of maps.
     pub fn inner_at(&self, outer: MapId, index: u32) -> Option<(MapId, MapInfo)> {
         let Body::Nested(nested) = self.body(outer)? else { return None };
-        let map = (*nested.slots.get(index as usize)?)?;
+        let map = *nested.slots.get(&index)?;
         Some((map, self.info(map)))
     }
 }

@@ -4,6 +4,7 @@
 //! multiple of 8. Positions only grow; what lies between the consumer's and the producer's is in use. The
 //! kernel maps the pages twice, so that a record is never cut; here there is twice the room.
 
+use super::kinds;
 use super::plan::Plan;
 use crate::maps::MapError;
 use crate::memory::{PAGE_BYTES, Region};
@@ -44,6 +45,11 @@ impl Ring {
     pub(super) fn new(plan: &Plan<'_>, region: &mut Region) -> Result<Self, MapError> {
         let def = plan.def;
         plan.require(def.key_size == 0 && def.value_size == 0, "a ring buffer has neither key nor value")?;
+        if def.kind == kinds::RINGBUF && def.flags & kinds::RB_OVERWRITE != 0 {
+            let kind = "BPF_MAP_TYPE_RINGBUF with BPF_F_RB_OVERWRITE".to_owned();
+            return Err(MapError::Unsupported { map: def.name.clone(), kind });
+        }
+        plan.require(def.flags & !kinds::NUMA_NODE == 0, "it has flags that ring buffers do not take")?;
         plan.require(def.max_entries > 0, "max_entries is 0")?;
         plan.require(def.max_entries <= 1 << 31, "a ring buffer has at most 2 GiB")?;
         // libbpf's `adjust_ringbuf_sz()`: the kernel takes a power of two of whole pages only.

@@ -1,7 +1,7 @@
 //! Ring buffers as programs and user space use them together.
 
 use super::kinds::{ARRAY, RINGBUF, USER_RINGBUF};
-use super::{Ea, Errno, MAP, VmWorld, def, world_of};
+use super::{Ea, Errno, MAP, MapDef, VmWorld, def, world_of};
 use keel_abi::bpf::{RingCount, World};
 use proptest::prelude::*;
 
@@ -60,6 +60,21 @@ fn a_record_in_the_works_holds_up_the_producers_behind_it() {
     assert!(world.ring_commit(slow, false));
     assert_eq!(take(&mut world, 2).len(), 2);
     assert!(write(&mut world, 5, 2000));
+}
+
+#[test]
+fn bad_ring_buffers_are_refused() {
+    let check = |map: MapDef, why: &str| {
+        let error = world_of(&[map], false).err().map(|error| error.to_string());
+        assert_eq!(error, Some(format!("map `m` {why}")));
+    };
+    check(def(RINGBUF, 0, 8, 4096), "is not possible: a ring buffer has neither key nor value");
+    check(def(RINGBUF, 0, 0, 0), "is not possible: max_entries is 0");
+    check(def(USER_RINGBUF, 0, 0, u32::MAX), "is not possible: a ring buffer has at most 2 GiB");
+    let flags = |kind, flags| MapDef { flags, ..def(kind, 0, 0, 4096) };
+    check(flags(USER_RINGBUF, 1), "is not possible: it has flags that ring buffers do not take");
+    let overwrites = "is of type BPF_MAP_TYPE_RINGBUF with BPF_F_RB_OVERWRITE, which is not supported";
+    check(flags(RINGBUF, 1 << 19), overwrites);
 }
 
 #[test]
