@@ -51,7 +51,7 @@ STEPS(positions, 4096, 0, 24, 24, 40, 56, 56, 0, 8192, 0)
 }
 
 /* The producer stays at least one byte behind the consumer: the last 8 bytes are never used. */
-STEPS(a_full_ring, 1, 0, 0, -EAGAIN, 4088)
+STEPS(a_full_ring, 1, 0, 0, -EAGAIN, -EAGAIN, 4088)
 {
 	u64 word = 7, *record;
 	u8 *byte;
@@ -69,7 +69,8 @@ STEPS(a_full_ring, 1, 0, 0, -EAGAIN, 4088)
 	if (record)
 		bpf_ringbuf_discard(record, 0);
 	got[3] = bpf_ringbuf_output(&full, &word, 8, 0);
-	got[4] = bpf_ringbuf_query(&full, BPF_RB_PROD_POS);
+	got[4] = bpf_ringbuf_output(&full, &word, 0, 0);
+	got[5] = bpf_ringbuf_query(&full, BPF_RB_PROD_POS);
 }
 
 STEPS(records_that_never_fit, 0, 0, 0)

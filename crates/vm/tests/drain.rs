@@ -38,8 +38,12 @@ fn adds() -> Vec<Insn> {
 }
 
 fn drained(flags: i32, records: &[u64]) -> Vec<u64> {
+    drained_by(adds(), flags, records)
+}
+
+fn drained_by(callback: Vec<Insn>, flags: i32, records: &[u64]) -> Vec<u64> {
     let ring = MapDef { name: "ring".into(), kind: USER_RINGBUF, max_entries: 4096, ..MapDef::default() };
-    let object = Object { maps: vec![ring], ..object(vec![drains(flags), adds()]) };
+    let object = Object { maps: vec![ring], ..object(vec![drains(flags), callback]) };
     let results = MODES.map(|mode| {
         let mut vm = load_vm(&object, config(mode)).unwrap();
         for record in records {
@@ -62,6 +66,18 @@ fn every_record_comes_once() {
 #[test]
 fn a_callback_stops_it_after_its_record() {
     assert_eq!(drained(0, &[1, 5, 2, 1]), [6002, 3002]);
+}
+
+#[test]
+fn nobody_drains_what_is_being_drained() {
+    let drains_too = seq(&[
+        &[mov_r(6, 2)],
+        &wide(1, PSEUDO_MAP, 0, 0),
+        &function(2, 1),
+        &[mov(3, 0), mov(4, 0), helper(209), store(8, 6, 0, 0), mov(0, 0), exit()],
+    ]);
+    let busy = Errno::EBUSY.as_r0().wrapping_mul(1000);
+    assert_eq!(drained_by(drains_too, 0, &[1]), [busy.wrapping_add(1), 0]);
 }
 
 #[test]

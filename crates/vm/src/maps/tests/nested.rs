@@ -67,5 +67,8 @@ fn bad_maps_of_maps_are_refused() {
     };
     check(outer(def(ARRAY, 4, 8, 2), vec![(3, 1)]), "it names more maps than it has entries");
     check(outer(def(ARRAY, 4, 8, 2), vec![(0, 0)]), "a map in it is not like its template");
+    let mut other_value = outer(def(HASH, 4, 8, 2), vec![(0, 2)]);
+    other_value.push(def(HASH, 4, 16, 2));
+    check(other_value, "a map in it is not like its template");
     check(vec![def(ARRAY_OF_MAPS, 4, 4, 3)], "a map of maps needs a template of its inner maps");
 }
