@@ -58,6 +58,8 @@ impl Errno {
     pub const ENOENT: Self = Self(2);
     /// Out of room (a full hash map).
     pub const E2BIG: Self = Self(7);
+    /// Try again (a full ring buffer).
+    pub const EAGAIN: Self = Self(11);
     /// Out of memory.
     pub const ENOMEM: Self = Self(12);
     /// Bad address.
@@ -68,6 +70,8 @@ impl Errno {
     pub const EEXIST: Self = Self(17);
     /// Invalid argument.
     pub const EINVAL: Self = Self(22);
+    /// No space left (a full ring buffer, to user space).
+    pub const ENOSPC: Self = Self(28);
     /// Out of range.
     pub const ERANGE: Self = Self(34);
     /// Not supported.
@@ -92,6 +96,48 @@ pub struct MapInfo {
     pub max_entries: u32,
 }
 
+/// `struct bpf_dynptr_kern` of memory that is written and read as it is: an address, and how much of it is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dynptr {
+    /// Where it begins.
+    pub data: Ea,
+    /// Bytes.
+    pub len: u32,
+}
+
+impl Dynptr {
+    /// Bytes of the structure.
+    pub const BYTES: u64 = 16;
+    /// `DYNPTR_MAX_SIZE`.
+    pub const MAX_LEN: u32 = (1 << 24) - 1;
+    /// `BPF_DYNPTR_TYPE_LOCAL`, where the kernel keeps it.
+    const LOCAL: u32 = 1 << 28;
+
+    /// A dynptr to so many bytes.
+    pub const fn new(data: Ea, len: u32) -> Self {
+        Self { data, len }
+    }
+
+    /// As it lies in memory.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let size = u64::from(self.len | Self::LOCAL);
+        (u128::from(self.data.0) | u128::from(size) << 64).to_le_bytes()
+    }
+
+    /// From memory; nothing where it is a null one (`bpf_dynptr_set_null()`).
+    pub fn from_bytes(bytes: [u8; 16]) -> Option<Self> {
+        let word = u128::from_le_bytes(bytes);
+        let data = Ea(word as u64);
+        (!data.is_null()).then_some(Self { data, len: (word >> 64) as u32 & Self::MAX_LEN })
+    }
+
+    /// The address of `len` bytes from `offset` on (`bpf_dynptr_check_off_len()`).
+    pub fn part(self, offset: u64, len: u64) -> Option<Ea> {
+        let size = u64::from(self.len);
+        (offset <= size && len <= size - offset).then(|| self.data.offset(offset))
+    }
+}
+
 /// Where the key of a map's element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapKey {
@@ -99,6 +145,19 @@ pub enum MapKey {
     Index(u32),
     /// Where the key lies.
     At(Ea),
+}
+
+/// What `bpf_ringbuf_query()` tells of a ring buffer, in bytes, by its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingCount {
+    /// `BPF_RB_AVAIL_DATA`: not yet consumed.
+    Available,
+    /// `BPF_RB_RING_SIZE`.
+    Size,
+    /// `BPF_RB_CONS_POS`: consumed since the beginning.
+    Consumer,
+    /// `BPF_RB_PROD_POS`: reserved since the beginning.
+    Producer,
 }
 
 /// Whose local storage a map holds.
@@ -143,6 +202,12 @@ pub trait World {
     fn map_push(&mut self, map: MapId, value: Ea, flags: u64) -> Result<(), Errno>;
     /// `bpf_map_pop_elem`, or with `keep` `bpf_map_peek_elem`; zeroes `value` where it fails.
     fn map_pop(&mut self, map: MapId, value: Ea, keep: bool) -> Result<(), Errno>;
+    /// `bpf_ringbuf_reserve` on a ring buffer: where a record of `len` bytes begins; nothing when it does not fit.
+    fn ring_reserve(&mut self, map: MapId, len: u64) -> Option<Ea>;
+    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`; false when `record` was not reserved.
+    fn ring_commit(&mut self, record: Ea, discard: bool) -> bool;
+    /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
+    fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64>;
     /// The value of an owner in a task or cgroup storage map; made when `create` says so, from
     /// the bytes at `init` unless that is null.
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;

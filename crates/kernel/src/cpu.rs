@@ -135,6 +135,8 @@ pub(crate) struct Cpu {
     pub(crate) farewells: VecDeque<(TaskId, u64)>,
     /// Kicks that its callbacks asked for.
     pub(crate) kicks: Vec<(CpuId, u64)>,
+    /// Runqueues whose local queues its callbacks asked to be enqueued once more.
+    pub(crate) reenqueues: Vec<CpuId>,
     pub(crate) dispatch: DispatchBuffer,
     /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
     pub(crate) deferred: VecDeque<TaskId>,
@@ -175,6 +177,7 @@ impl Cpu {
             inbox: VecDeque::new(),
             farewells: VecDeque::new(),
             kicks: Vec::new(),
+            reenqueues: Vec::new(),
             dispatch: DispatchBuffer::default(),
             deferred: VecDeque::new(),
             lock: RqLock::default(),

@@ -37,6 +37,10 @@ pub(crate) enum Frame {
     Enqueue { task: TaskId, enq_flags: u64 },
     /// `ops.enqueue` has returned.
     Enqueued { task: TaskId, enq_flags: u64 },
+    /// `reenq_local()`: gives a local queue's tasks to the scheduler once more.
+    Reenqueue { rq: CpuId },
+    /// All of them have been enqueued.
+    Reenqueued { rq: CpuId },
 
     /// `__schedule()`: takes the own runqueue's lock.
     Schedule,

@@ -28,6 +28,8 @@ pub enum State {
 enum Duty {
     /// The scheduler has ended: the kernel bids it farewell.
     Disable,
+    /// A callback asked for a local queue's tasks back.
+    Reenqueue,
     /// A callback asked for a kick.
     Kick,
     /// An interrupt came.
@@ -225,6 +227,8 @@ impl<E: Engine> Sim<E> {
         let cpu = &self.k.cpus.me;
         if self.k.exit.is_some() && !self.k.scx.is_disabling() {
             Some(Duty::Disable)
+        } else if !cpu.reenqueues.is_empty() {
+            Some(Duty::Reenqueue)
         } else if cpu.has_kicks() {
             Some(Duty::Kick)
         } else if !cpu.inbox.is_empty() {
@@ -253,6 +257,7 @@ impl<E: Engine> Sim<E> {
                 self.begin_disable();
                 return true;
             }
+            Duty::Reenqueue => Frame::Reenqueue { rq: cpu.reenqueues.remove(0) },
             Duty::Kick => {
                 let (target, flags) = cpu.next_kick();
                 Frame::Kick { target, flags }

@@ -35,6 +35,8 @@ mod keep_last;
 mod kicks;
 #[path = "semantics/processes.rs"]
 mod processes;
+#[path = "semantics/reenqueue.rs"]
+mod reenqueue;
 #[path = "semantics/select_cpu.rs"]
 mod select_cpu;
 #[path = "semantics/slices.rs"]

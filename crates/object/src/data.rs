@@ -75,6 +75,7 @@ fn global(name: &str, initial: Vec<u8>, read_only: bool) -> MapDef {
         initial,
         read_only,
         has_lock: false,
+        values: Vec::new(),
     }
 }
 

@@ -70,6 +70,7 @@ impl Kconfig {
             initial: self.bytes,
             read_only: true,
             has_lock: false,
+            values: Vec::new(),
         })
     }
 }

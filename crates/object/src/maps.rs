@@ -34,9 +34,6 @@ pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<MapDef>) -> Resul
     let Some(section) = elf.sections.iter().position(|section| section.name == SECTION) else {
         return Ok(MapOffsets::default());
     };
-    if !elf.sections[section].relocs.is_empty() {
-        return Err(ObjectError::Unsupported("a map of maps or programs whose entries it names itself"));
-    }
     let types = variables(btf);
     let mut offsets = MapOffsets { section: Some(section), ..MapOffsets::default() };
     let mut inner = Vec::new();
@@ -62,7 +59,44 @@ pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<MapDef>) -> Resul
         maps[outer].inner = Some(maps.len() as u32);
         maps.push(template);
     }
+    name_values(elf, section, &types, btf, &offsets, maps)?;
     Ok(offsets)
+}
+
+/// Which maps a map of maps names itself: its `values` hold their addresses.
+fn name_values(
+    elf: &Elf<'_>,
+    section: usize,
+    types: &BTreeMap<&str, TypeId>,
+    btf: &Btf,
+    offsets: &MapOffsets,
+    maps: &mut [MapDef],
+) -> Result<(), ObjectError> {
+    for reloc in &elf.sections[section].relocs {
+        let found = offsets.by_offset.range(..=reloc.offset).next_back();
+        let (&at, &outer) = found.ok_or(ObjectError::Unsupported("a value in .maps of no map"))?;
+        let map = &mut maps[outer as usize];
+        if !MAPS_OF_MAPS.contains(&map.kind) {
+            return Err(ObjectError::Unsupported("a map of programs whose entries it names itself"));
+        }
+        let bad = |why: &str| ObjectError::Map { map: map.name.clone(), why: why.to_owned() };
+        let first = types.get(map.name.as_str()).and_then(|&ty| values_at(btf, ty));
+        let within = first.and_then(|first| (reloc.offset - at).checked_sub(first)).filter(|n| n % 8 == 0);
+        let slot = within.ok_or_else(|| bad("an address lies where it has no values"))? / 8;
+        let symbol = elf.symbols.get(reloc.symbol as usize);
+        let named = symbol.filter(|s| s.section == Some(section) && s.kind == SymbolKind::Object);
+        let inner = named.and_then(|symbol| offsets.by_offset.get(&symbol.value));
+        let inner = *inner.ok_or_else(|| bad("one of its values is no map"))?;
+        map.values.push((slot as u32, inner));
+    }
+    Ok(())
+}
+
+/// Where the values of a definition begin, in bytes.
+fn values_at(btf: &Btf, ty: TypeId) -> Option<u64> {
+    let Kind::Struct(definition) = btf.kind(btf.skip_modifiers(ty)) else { return None };
+    let member = definition.members.iter().find(|member| btf.member_name(member) == "values")?;
+    Some(u64::from(member.bit_offset / 8))
 }
 
 fn refuse_legacy(elf: &Elf<'_>) -> Result<(), ObjectError> {

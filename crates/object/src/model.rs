@@ -112,6 +112,8 @@ pub struct MapDef {
     pub flags: u32,
     /// The template of the inner maps, an index into `maps`.
     pub inner: Option<u32>,
+    /// The maps that a map of maps names itself: the entry, and an index into `maps`.
+    pub values: Vec<(u32, u32)>,
     /// The first value's bytes, for global data; else empty.
     pub initial: Vec<u8>,
     /// Programs may not write it (`.rodata`, `.kconfig`).

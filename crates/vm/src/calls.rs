@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::fiber::Signal;
 use crate::interp;
 use crate::memory::VmWorld;
+use crate::stacks::FRAME_SCRATCH;
 use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapKey, Reply, Usage, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -187,7 +188,7 @@ pub(crate) unsafe extern "C" fn out_of_bounds(context: *mut Context) {
 ///
 /// # Safety
 /// As for [`invoke`].
-unsafe fn callback(context: *mut Context, address: u64, helper: &str) -> u32 {
+pub(crate) unsafe fn callback(context: *mut Context, address: u64, helper: &str) -> u32 {
     // SAFETY: as above; the Vm keeps the code alive.
     unsafe {
         match (*(*context).code).function_at(address) {
@@ -200,11 +201,29 @@ unsafe fn callback(context: *mut Context, address: u64, helper: &str) -> u32 {
     }
 }
 
+/// Room in the region for what the callbacks of the frame's function are given.
+///
+/// # Safety
+/// As for [`invoke`].
+pub(crate) unsafe fn scratch(context: *mut Context, frame: u64) -> Ea {
+    // SAFETY: as above.
+    unsafe {
+        let depth = (frame - (*context).stack_floor) / FRAME_BYTES;
+        (*context).scratch.offset(FRAME_SCRATCH * depth)
+    }
+}
+
 /// One round of a callback, one frame down.
 ///
 /// # Safety
 /// As for [`invoke`].
-unsafe fn round(context: *mut Context, function: u32, site: u32, frame: u64, args: [u64; 5]) -> u64 {
+pub(crate) unsafe fn round(
+    context: *mut Context,
+    function: u32,
+    site: u32,
+    frame: u64,
+    args: [u64; 5],
+) -> u64 {
     // SAFETY: as above.
     unsafe {
         (*context).site = site;
@@ -281,8 +300,7 @@ pub(crate) unsafe extern "C" fn for_each(
         if !(*(*context).world).maps().is_walkable(id) {
             return Errno::EINVAL.as_r0();
         }
-        let depth = (frame - (*context).stack_floor) / FRAME_BYTES;
-        let scratch = (*context).scratch.offset(8 * depth);
+        let scratch = scratch(context, frame);
         let (mut seen, mut from) = (0, 0);
         while let Some(entry) = (*(*context).world).maps().walk(id, from, (*context).cpu) {
             let key = match entry.key {

@@ -5,6 +5,7 @@
 use crate::calls;
 use crate::code::op::{Atomic, Callee, FRAME_BYTES, Op, Operand, Size, in_frame};
 use crate::context::Context;
+use crate::drain;
 use crate::interp_alu::{alu, holds, sign_extend};
 use crate::memory::BASE;
 use keel_abi::bpf::{Ea, FaultKind};
@@ -182,6 +183,7 @@ impl Frame {
                 }
                 Callee::Loop => calls::bpf_loop(context, a, b, c, d, e),
                 Callee::ForEach => calls::for_each(context, a, b, c, d, e),
+                Callee::Drain => drain::drain(context, a, b, c, d, e),
                 Callee::Poison => {
                     calls::poisoned(context);
                     0

@@ -11,7 +11,9 @@ pub(crate) const MAX_ARGS: usize = 16;
 
 const STACK_BYTES: u64 = FRAME_BYTES * MAX_FRAMES;
 const ARGS_BYTES: u64 = 8 * MAX_ARGS as u64;
-const SCRATCH_BYTES: u64 = 8 * MAX_FRAMES;
+/// Room that a frame has for what its callback is given: a map's key, or a `struct bpf_dynptr`.
+pub(crate) const FRAME_SCRATCH: u64 = 16;
+const SCRATCH_BYTES: u64 = FRAME_SCRATCH * MAX_FRAMES;
 /// An odd number of cache lines, so that the CPUs' stacks don't compete for the same sets.
 const SLOT_BYTES: u64 = (STACK_BYTES + ARGS_BYTES + SCRATCH_BYTES).next_multiple_of(128) + 64;
 
@@ -34,7 +36,7 @@ impl Slot {
         self.stack.offset(STACK_BYTES)
     }
 
-    /// Room for a map key a frame.
+    /// [`FRAME_SCRATCH`] bytes a frame.
     #[inline]
     pub(crate) fn scratch(self) -> Ea {
         self.stack.offset(STACK_BYTES + ARGS_BYTES)

@@ -47,6 +47,8 @@ const volatile s32 kicks_too = NOWHERE;
 const volatile u64 kick_flags = 0;
 const volatile u32 kick_times = 1;
 const volatile bool fifo_once = false;
+/* Asks for the local queue's tasks back; those that come back go to OWN_DSQ. */
+const volatile bool reenqueues = false;
 
 /* ops.dispatch: takes from OWN_DSQ, else from the scheduler's hands to this queue, so many times. */
 const volatile bool dispatch_moves = true;
@@ -91,6 +93,26 @@ static __always_inline bool is_special(struct task_struct *p)
 	return !only_pid || p->pid == only_pid;
 }
 
+#ifdef WITH_NODE_MASKS
+/* Two nodes' masks, of CPUs and of whole cores. */
+static __always_inline void log_idle_mask(void)
+{
+	const struct cpumask *idle;
+	s32 node;
+
+	for_range(node, 0, 2) {
+		idle = scx_bpf_get_idle_cpumask_node(node);
+		LOG_PID("node_cpus", node, idle->bits[0]);
+		scx_bpf_put_idle_cpumask(idle);
+		idle = scx_bpf_get_idle_smtmask_node(node);
+		LOG_PID("node_cores", node, idle->bits[0]);
+		scx_bpf_put_idle_cpumask(idle);
+	}
+	idle = scx_bpf_get_idle_cpumask_node(-1);
+	LOG_PID("no_node", 0, idle->bits[0]);
+	scx_bpf_put_idle_cpumask(idle);
+}
+#else
 static __always_inline void log_idle_mask(void)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -98,6 +120,7 @@ static __always_inline void log_idle_mask(void)
 	LOG_PID("idle_mask", 0, idle->bits[0]);
 	scx_bpf_put_idle_cpumask(idle);
 }
+#endif
 
 #ifndef WITHOUT_SELECT_CPU
 CALLBACK(s32, tracer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -184,10 +207,12 @@ CALLBACK(void, tracer_enqueue, struct task_struct *p, u64 enq_flags)
 		LOG("selected_by_kfunc", p, cpu);
 		LOG("was_idle", p, is_idle);
 	}
-	if (is_special(p))
+	if (is_special(p) && !(reenqueues && enq_flags & SCX_ENQ_REENQ))
 		enqueue_special(p, enq_flags);
 	else
 		insert(p, OWN_DSQ, slice_ns, enq_flags);
+	if (reenqueues && is_special(p) && !(enq_flags & SCX_ENQ_REENQ))
+		scx_bpf_reenqueue_local___v2___compat();
 	if (enqueue_zeroes)
 		set_slice(p, 0);
 	if (enqueue_kicks != NOWHERE && is_special(p))

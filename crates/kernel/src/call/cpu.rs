@@ -24,6 +24,12 @@ impl Kernel {
             F::PickAnyCpuNode => self.pick_any(w, c, Ea(a[0]), Some(a[1]), a[2]),
             F::GetIdleCpumask => self.idle_masks(w, c).0.0.into(),
             F::GetIdleSmtmask => self.idle_masks(w, c).1.0.into(),
+            F::GetIdleCpumaskNode => self.node_idle_masks(w, c, a[0]).0.0.into(),
+            F::GetIdleSmtmaskNode => self.node_idle_masks(w, c, a[0]).1.0.into(),
+            F::ReenqueueLocal => {
+                self.note_reenqueue(c);
+                0.into()
+            }
             F::GetPossibleCpumask | F::GetOnlineCpumask => self.online_mask(w).0.into(),
             F::CpuCurr => match self.cpu_arg(c, a[0]) {
                 Some(cpu) => self.current_ea(cpu).0.into(),
@@ -62,7 +68,7 @@ impl Kernel {
     }
 
     /// Idle tracking must be on (`check_builtin_idle_enabled()`).
-    fn check_tracking(&mut self, c: CpuId) -> bool {
+    pub(super) fn check_tracking(&mut self, c: CpuId) -> bool {
         if !self.scx.tracks_idle {
             self.error(c, "built-in idle tracking is disabled".into());
         }
@@ -126,7 +132,11 @@ impl Kernel {
 
     /// A node variant wants masks per node, the plain one wants none
     /// (`validate_node()`, `scx_idle_cpu_kfunc`'s checks).
-    fn node_wanted(&mut self, c: CpuId, node: Option<u64>) -> Result<Option<keel_abi::NodeId>, u64> {
+    pub(super) fn node_wanted(
+        &mut self,
+        c: CpuId,
+        node: Option<u64>,
+    ) -> Result<Option<keel_abi::NodeId>, u64> {
         let per_node = self.idle.per_node();
         match node {
             None if per_node => {
@@ -138,6 +148,8 @@ impl Kernel {
                 Err(Errno::EOPNOTSUPP.as_r0())
             }
             None => Ok(None),
+            // `NUMA_NO_NODE` is no error.
+            Some(node) if node as i32 == -1 => Err(Errno::ENOENT.as_r0()),
             Some(node) => match self.node_arg(node) {
                 Some(node) => Ok(Some(node)),
                 None => {
@@ -181,17 +193,6 @@ impl Kernel {
         let found = self.idle.pick_any(c, &allowed, node, flags, tracked);
         self.show_idle(w);
         found.map_or(Errno::EBUSY.as_r0(), |cpu| u64::from(cpu.0)).into()
-    }
-
-    /// Where BPF sees the idle masks; made when first asked for.
-    fn idle_masks<W: World>(&mut self, w: &mut W, c: CpuId) -> (Ea, Ea) {
-        self.check_tracking(c);
-        if self.scx.idle_masks.is_none() {
-            let masks = w.alloc(self.mask_bytes()).zip(w.alloc(self.mask_bytes()));
-            self.scx.idle_masks = masks;
-            self.show_idle(w);
-        }
-        self.scx.idle_masks.unwrap_or_default()
     }
 
     fn online_mask<W: World>(&mut self, w: &mut W) -> Ea {

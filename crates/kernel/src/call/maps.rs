@@ -66,6 +66,6 @@ impl Kernel {
     }
 }
 
-fn not_a_map(f: F, handle: u64) -> Served {
+pub(super) fn not_a_map(f: F, handle: u64) -> Served {
     Served::forbidden(format!("{}() was given {handle:#x}, which is no map", f.name()))
 }

@@ -5,11 +5,14 @@
 
 mod cpu;
 mod cpumask;
+mod dynptr;
+mod idle_masks;
 pub(crate) mod iter;
 mod maps;
 mod memory;
 mod print;
 mod queue;
+mod ring;
 pub(crate) mod spin;
 mod table;
 mod task;
@@ -150,7 +153,15 @@ impl Kernel {
             F::TimerCancel => self.timer_cancel(a),
             F::Printk | F::Vprintk | F::Snprintf => self.serve_print(w, c, f, a),
             // The engine runs the loops; this is their charge.
-            F::ForEachMapElem | F::Loop => 0.into(),
+            F::ForEachMapElem | F::Loop | F::UserRingDrain => 0.into(),
+            F::RingOutput | F::RingReserve | F::RingSubmit | F::RingDiscard | F::RingQuery => {
+                self.serve_ring(w, c, f, a)
+            }
+            F::PerfRead => self.perf_read(w, c, a),
+            F::DynptrFromMem => dynptr::from_mem(w, a).into(),
+            F::DynptrRead => dynptr::read(w, a).into(),
+            F::DynptrWrite => dynptr::write(w, a).into(),
+            F::DynptrData => dynptr::data(w, a).into(),
 
             F::DsqIterNew | F::DsqIterNext | F::DsqIterDestroy => self.serve_dsq_iter(w, c, f, a),
             F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
@@ -165,6 +176,7 @@ impl Kernel {
             | F::TaskSetSlice
             | F::TaskSetVtime => self.serve_task(w, f, a),
             F::KickCpu
+            | F::ReenqueueLocal
             | F::SelectCpuDfl
             | F::SelectCpuAnd
             | F::SelectCpuAndV1
@@ -175,6 +187,8 @@ impl Kernel {
             | F::PickAnyCpuNode
             | F::GetIdleCpumask
             | F::GetIdleSmtmask
+            | F::GetIdleCpumaskNode
+            | F::GetIdleSmtmaskNode
             | F::PutIdleCpumask
             | F::GetPossibleCpumask
             | F::GetOnlineCpumask

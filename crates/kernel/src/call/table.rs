@@ -94,6 +94,7 @@ functions! {
     PidTgid "bpf_get_current_pid_tgid" 14,
     CurrentTask "bpf_get_current_task" 35,
     NumaId "bpf_get_numa_node_id" 42,
+    PerfRead "bpf_perf_event_read_value" 55,
     MapPush "bpf_map_push_elem" 87,
     MapPop "bpf_map_pop_elem" 88,
     MapPeek "bpf_map_peek_elem" 89,
@@ -103,6 +104,11 @@ functions! {
     ProbeReadStr "bpf_probe_read_kernel_str" 115,
     Jiffies "bpf_jiffies64" 118,
     KtimeBoot "bpf_ktime_get_boot_ns" 125,
+    RingOutput "bpf_ringbuf_output" 130,
+    RingReserve "bpf_ringbuf_reserve" 131,
+    RingSubmit "bpf_ringbuf_submit" 132,
+    RingDiscard "bpf_ringbuf_discard" 133,
+    RingQuery "bpf_ringbuf_query" 134,
     PerCpuPtr "bpf_per_cpu_ptr" 153,
     ThisCpuPtr "bpf_this_cpu_ptr" 154,
     StorageGet "bpf_task_storage_get" 156,
@@ -120,6 +126,11 @@ functions! {
     Strncmp "bpf_strncmp" 182,
     KptrXchg "bpf_kptr_xchg" 194,
     MapLookupPercpu "bpf_map_lookup_percpu_elem" 195,
+    DynptrFromMem "bpf_dynptr_from_mem" 197,
+    DynptrRead "bpf_dynptr_read" 201,
+    DynptrWrite "bpf_dynptr_write" 202,
+    DynptrData "bpf_dynptr_data" 203,
+    UserRingDrain "bpf_user_ringbuf_drain" 209,
     } kfuncs {
     CreateDsq "scx_bpf_create_dsq" Sleepable,
     DestroyDsq "scx_bpf_destroy_dsq" Any,
@@ -141,6 +152,7 @@ functions! {
     DsqIterNext "bpf_iter_scx_dsq_next" Any,
     DsqIterDestroy "bpf_iter_scx_dsq_destroy" Any,
     KickCpu "scx_bpf_kick_cpu" Any,
+    ReenqueueLocal "scx_bpf_reenqueue_local___v2" Any,
     ErrorBstr "scx_bpf_error_bstr" Any,
     ExitBstr "scx_bpf_exit_bstr" Any,
     DumpBstr "scx_bpf_dump_bstr" Any,
@@ -154,6 +166,8 @@ functions! {
     PickAnyCpuNode "scx_bpf_pick_any_cpu_node" Any,
     GetIdleCpumask "scx_bpf_get_idle_cpumask" Any,
     GetIdleSmtmask "scx_bpf_get_idle_smtmask" Any,
+    GetIdleCpumaskNode "scx_bpf_get_idle_cpumask_node" Any,
+    GetIdleSmtmaskNode "scx_bpf_get_idle_smtmask_node" Any,
     PutIdleCpumask "scx_bpf_put_idle_cpumask" Any,
     GetPossibleCpumask "scx_bpf_get_possible_cpumask" Any,
     GetOnlineCpumask "scx_bpf_get_online_cpumask" Any,
@@ -285,6 +299,9 @@ impl F {
                 | Self::ForEachMapElem
                 | Self::Snprintf
                 | Self::Strncmp
+                | Self::PerfRead
+                | Self::DynptrFromMem
+                | Self::DynptrData
                 | Self::StorageGet
                 | Self::RcuLock
                 | Self::RcuUnlock
@@ -305,6 +322,7 @@ impl F {
                 | Self::DsqInsertVtime
                 | Self::DispatchNrSlots
                 | Self::DispatchCancel
+                | Self::ReenqueueLocal
                 | Self::TaskSetSlice
                 | Self::TaskSetVtime
                 | Self::TaskAcquire

@@ -36,6 +36,8 @@ impl<E: Engine> Sim<E> {
 
             Frame::Enqueue { task, enq_flags } => self.enqueue(c, task, enq_flags),
             Frame::Enqueued { task, enq_flags } => self.enqueued(c, task, enq_flags),
+            Frame::Reenqueue { rq } => self.reenqueue(c, rq),
+            Frame::Reenqueued { rq } => self.reenqueued(c, rq),
 
             Frame::Schedule => self.schedule(c),
             Frame::Deactivate => self.deactivate(c),

@@ -21,9 +21,15 @@ impl Kernel {
     /// Writes the masks to where BPF reads them, if it does.
     #[inline]
     pub(crate) fn show_idle<W: World>(&self, world: &mut W) {
-        let Some((cpus, cores)) = self.scx.idle_masks else { return };
-        write_mask(world, cpus, self.idle.cpu_words());
-        write_mask(world, cores, self.idle.smt_words());
+        if let Some((cpus, cores)) = self.scx.idle_masks {
+            write_mask(world, cpus, self.idle.cpu_words());
+            write_mask(world, cores, self.idle.smt_words());
+        }
+        for &(node, cpus, cores) in &self.scx.node_idle_masks {
+            let own = self.idle.node_words(node);
+            write_cut(world, cpus, self.idle.cpu_words(), own);
+            write_cut(world, cores, self.idle.smt_words(), own);
+        }
     }
 
     /// The kernel's default choice for `task`, which is taken; `c` is the waker's CPU.
@@ -88,6 +94,13 @@ impl Kernel {
             .find(|&c| self.machine.topology.place(c).node == node)
             .or_else(|| usable().next())
             .unwrap_or(t.cpu)
+    }
+}
+
+/// Writes those of a set that are in `own` too; a word without any stays as it is.
+fn write_cut<W: World>(world: &mut W, at: keel_abi::bpf::Ea, words: &[u64], own: &[u64]) {
+    for (i, (word, own)) in words.iter().zip(own).enumerate().filter(|(_, (_, own))| **own != 0) {
+        world.put(at.offset(i as u64 * 8), &(word & own).to_le_bytes());
     }
 }
 

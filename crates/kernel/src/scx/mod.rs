@@ -9,15 +9,16 @@ mod idling;
 mod insert;
 mod kick;
 pub(crate) mod queues;
+mod reenqueue;
 mod slice;
 mod watchdog;
 
 pub(crate) use idling::write_mask;
 
 use crate::setup::Scheduler;
-use keel_abi::Span;
 use keel_abi::bpf::{Ea, Entry};
 use keel_abi::scx::{self, Op, ops_flags};
+use keel_abi::{NodeId, Span};
 
 /// Where a scheduler is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,10 @@ pub(crate) struct Scx {
     pub(crate) scratch: Ea,
     /// Where BPF sees the idle masks: of CPUs, and of whole cores.
     pub(crate) idle_masks: Option<(Ea, Ea)>,
+    /// The same of single nodes, where BPF has asked for them.
+    pub(crate) node_idle_masks: Vec<(NodeId, Ea, Ea)>,
+    /// `cpu_none_mask`, once it was needed.
+    pub(crate) none_mask: Ea,
 }
 
 impl Scx {
@@ -66,6 +71,8 @@ impl Scx {
             bypassing: false,
             scratch: Ea::NULL,
             idle_masks: None,
+            node_idle_masks: Vec::new(),
+            none_mask: Ea::NULL,
         }
     }
 

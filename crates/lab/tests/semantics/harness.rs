@@ -209,6 +209,11 @@ impl Run {
         self.calls.iter().filter(|c| c.pid == 0 && c.op == op).collect()
     }
 
+    /// What was written of a node: the values of every call of a kind.
+    pub(crate) fn of_node(&self, node: u32, op: &str) -> Vec<u64> {
+        self.calls.iter().filter(|c| c.pid == node && c.op == op).map(|c| c.value).collect()
+    }
+
     /// The callbacks of one task among `ops`, as `op` or `op=value` where the value isn't 0.
     pub(crate) fn trace(&self, name: &str, ops: &[&str]) -> Vec<String> {
         let shown = |c: &Call| if c.value == 0 { c.op.clone() } else { format!("{}={:x}", c.op, c.value) };

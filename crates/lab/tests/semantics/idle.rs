@@ -65,3 +65,38 @@ fn a_cpu_whose_task_was_pushed_away_is_told_to_be_idle_once() {
         assert!(in_turn && told.len() > 20, "{cpu}: {told:?} {}", run.log());
     }
 }
+
+/// Two nodes of two cores of two threads each; a core's threads are neighbours.
+fn two_nodes() -> keel_lab::Machine {
+    let text =
+        "name = 'm'\n[topology]\nnodes = 2\nllcs_per_node = 1\ncores_per_llc = 2\nthreads_per_core = 2\n";
+    keel_lab::machines::read("m.toml", text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn masks_of_single_nodes_hold_the_nodes_cpus() {
+    let machine = two_nodes();
+    let of_node = |node: u32| {
+        let cpus = machine.topology.iter().filter(|&c| machine.topology.place(c).node.0 == node);
+        cpus.map(|c| 1u64 << c.0).sum::<u64>()
+    };
+    let core_of = |cpu: u32| {
+        let core = machine.topology.place(keel_abi::CpuId(cpu)).core;
+        let cpus = machine.topology.iter().filter(|&c| machine.topology.place(c).core == core);
+        cpus.map(|c| 1u64 << c.0).sum::<u64>()
+    };
+    let busy = (0..8).find(|cpu| of_node(1) >> cpu & 1 != 0).expect("the node has CPUs");
+    let hog = hog("a").on([busy]);
+    let run = with("nodes").on(machine.clone()).task(hog).millis(20).survives();
+    let of = |op: &str, node: u32| run.of_node(node, op);
+    assert_eq!(of("node_cpus", 0)[0], of_node(0), "all are idle in ops.init");
+    assert_eq!(of("node_cores", 1)[0], of_node(1));
+    assert_eq!(*of("node_cpus", 1).last().unwrap(), of_node(1) & !(1 << busy), "{}", run.log());
+    assert_eq!(
+        *of("node_cores", 1).last().unwrap(),
+        of_node(1) & !core_of(busy),
+        "the core's other thread idles"
+    );
+    assert_eq!(*of("node_cores", 0).last().unwrap(), of_node(0));
+    assert!(of("no_node", 0).iter().all(|&mask| mask == 0), "no node is no error, and has no CPUs");
+}

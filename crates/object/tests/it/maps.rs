@@ -87,17 +87,34 @@ fn legacy_maps_are_refused_by_name() {
 }
 
 #[test]
-fn entries_given_at_build_time_are_refused() {
+fn entries_given_at_build_time_are_read() {
     let source = r#"
-        struct inner { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, int); __type(value, int); } first SEC(".maps");
+        struct inner { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, int); __type(value, int); } first SEC(".maps"), other SEC(".maps");
         struct {
-            __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); __uint(max_entries, 2); __type(key, int);
+            __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); __uint(max_entries, 3); __type(key, int);
             __array(values, struct inner);
-        } outer SEC(".maps") = { .values = { &first } };
+        } outer SEC(".maps") = { .values = { [0] = &other, [2] = &first } };
+        SEC("syscall") long f(void *c) { return (long)&outer; }
+    "#;
+    let object = try_load(source).unwrap();
+    let at = |name: &str| object.maps.iter().position(|map| map.name == name).unwrap();
+    let mut values = object.maps[at("outer")].values.clone();
+    values.sort_unstable();
+    assert_eq!(values, [(0, at("other") as u32), (2, at("first") as u32)]);
+}
+
+#[test]
+fn programs_named_at_build_time_are_refused() {
+    let source = r#"
+        SEC("syscall") int other(void *c) { return 0; }
+        struct {
+            __uint(type, BPF_MAP_TYPE_PROG_ARRAY); __uint(max_entries, 1); __uint(key_size, 4);
+            __array(values, int(void *));
+        } outer SEC(".maps") = { .values = { (void *)&other } };
         SEC("syscall") long f(void *c) { return (long)&outer; }
     "#;
     assert_eq!(
         refusal(source),
-        "the object has a map of maps or programs whose entries it names itself, which is not supported"
+        "the object has a map of programs whose entries it names itself, which is not supported"
     );
 }

@@ -195,6 +195,7 @@ impl Decoder<'_> {
                 let callee = match insn.imm {
                     super::HELPER_LOOP => Callee::Loop,
                     super::HELPER_FOR_EACH => Callee::ForEach,
+                    super::HELPER_DRAIN => Callee::Drain,
                     _ => Callee::Host,
                 };
                 Ok(self.call(callee, Some(import)))

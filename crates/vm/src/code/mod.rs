@@ -20,6 +20,8 @@ pub(crate) use tables::NO_IMPORT;
 pub(crate) const HELPER_FOR_EACH: i32 = 164;
 /// `bpf_loop`, which the engine executes.
 pub(crate) const HELPER_LOOP: i32 = 181;
+/// `bpf_user_ringbuf_drain`, which the engine executes.
+pub(crate) const HELPER_DRAIN: i32 = 209;
 /// Instructions that an object may have, over all functions (the kernel's limit for a program).
 pub const MAX_INSNS: usize = 1_000_000;
 

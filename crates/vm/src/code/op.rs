@@ -88,6 +88,8 @@ pub(crate) enum Callee {
     Loop,
     /// `bpf_for_each_map_elem`.
     ForEach,
+    /// `bpf_user_ringbuf_drain`.
+    Drain,
     /// Nobody: an instruction whose relocation failed.
     Poison,
 }

@@ -2,17 +2,27 @@
 
 pub(super) const HASH: u32 = 1;
 pub(super) const ARRAY: u32 = 2;
+pub(super) const PERF_EVENT_ARRAY: u32 = 4;
 pub(super) const PERCPU_HASH: u32 = 5;
 pub(super) const PERCPU_ARRAY: u32 = 6;
 pub(super) const LRU_HASH: u32 = 9;
 pub(super) const LRU_PERCPU_HASH: u32 = 10;
+pub(super) const ARRAY_OF_MAPS: u32 = 12;
 pub(super) const QUEUE: u32 = 22;
 pub(super) const STACK: u32 = 23;
+pub(super) const RINGBUF: u32 = 27;
 pub(super) const TASK_STORAGE: u32 = 29;
+pub(super) const USER_RINGBUF: u32 = 31;
 pub(super) const CGRP_STORAGE: u32 = 32;
 
 /// `BPF_F_NO_PREALLOC`.
 pub(super) const NO_PREALLOC: u32 = 1;
+/// `BPF_F_NUMA_NODE`: where memory comes from, which is no concern here.
+pub(super) const NUMA_NODE: u32 = 4;
+/// `BPF_F_RB_OVERWRITE`.
+pub(super) const RB_OVERWRITE: u32 = 1 << 19;
+/// `BPF_F_INNER_MAP`: inner arrays may be of any length.
+pub(super) const INNER_MAP: u32 = 1 << 12;
 
 /// Update only what is not there.
 pub(super) const NOEXIST: u64 = 1;

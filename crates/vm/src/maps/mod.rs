@@ -9,9 +9,12 @@ mod error;
 mod hash;
 mod index;
 mod kinds;
+mod nested;
 mod plan;
 mod queue;
 mod recency;
+mod ring;
+mod rings;
 mod slots;
 mod storage;
 
@@ -26,8 +29,10 @@ use hash::Hash;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, MapKey, Owner};
 use keel_object::model::MapDef;
+use nested::Nested;
 use plan::Plan;
 use queue::Queue;
+use ring::Ring;
 use storage::Storage;
 
 /// From one map's handle to the next; `struct bpf_map` has about as many bytes.
@@ -39,6 +44,11 @@ enum Body {
     Queue(Queue),
     TaskStorage(Storage),
     CgroupStorage(Storage),
+    Ring(Ring),
+    UserRing(Ring),
+    Nested(Nested),
+    /// No event is ever in one.
+    PerfEvents,
 }
 
 struct Map {
@@ -62,6 +72,9 @@ pub struct Maps {
     maps: Vec<Map>,
     /// The first handle.
     handles: Ea,
+    /// For how many maps there are handles.
+    most: u64,
+    cpus: u32,
 }
 
 impl Maps {
@@ -70,7 +83,7 @@ impl Maps {
     /// # Errors
     /// A type that is not supported, a definition that the kernel would refuse, or no room.
     pub fn new(defs: &[MapDef], cpus: u32, region: &mut Region) -> Result<Self, MapError> {
-        let room = HANDLE_STRIDE * defs.len() as u64;
+        let room = nested::handle_room(defs);
         let handles = region.place_read_only(room).ok_or_else(|| MapError::TooLarge {
             map: defs.first().map_or_else(String::new, |d| d.name.clone()),
             bytes: room,
@@ -79,12 +92,12 @@ impl Maps {
         let mut bodies: Vec<Option<Body>> = defs.iter().map(|_| None).collect();
         for read_only in [true, false] {
             for (def, body) in defs.iter().zip(&mut bodies).filter(|(def, _)| def.read_only == read_only) {
-                *body = Some(Body::new(&Plan::new(def, cpus), region)?);
+                *body = Some(Body::new(&Plan::new(def, cpus), defs, region)?);
             }
         }
         let maps = defs.iter().zip(bodies.into_iter().flatten());
-        let maps = maps.map(|(def, body)| Map { info: info_of(def), body }).collect();
-        Ok(Self { maps, handles })
+        let maps = maps.map(|(def, body)| Map { info: info_of(&Plan::new(def, cpus)), body }).collect();
+        Ok(Self { maps, handles, most: room / HANDLE_STRIDE, cpus })
     }
 
     /// The map pointer of a map. Panics when there is no such map.
@@ -138,11 +151,13 @@ impl Maps {
     /// `bpf_map_lookup_elem`, and `bpf_map_lookup_percpu_elem` with another `cpu`.
     #[inline]
     pub fn lookup(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {
-        match self.body_mut(map)? {
-            Body::Array(array) => array.lookup(region, key, cpu),
-            Body::Hash(hash) => hash.lookup(region, key, cpu),
-            Body::Queue(_) | Body::TaskStorage(_) | Body::CgroupStorage(_) => None,
-        }
+        let inner = match self.body_mut(map)? {
+            Body::Array(array) => return array.lookup(region, key, cpu),
+            Body::Hash(hash) => return hash.lookup(region, key, cpu),
+            Body::Nested(nested) => nested.lookup(region, key)?,
+            _ => return None,
+        };
+        Some(self.handle(inner))
     }
 
     /// `bpf_map_update_elem`.
@@ -161,8 +176,8 @@ impl Maps {
         match self.body_mut(map).ok_or(Errno::EINVAL)? {
             Body::Array(array) => array.update(region, key, value, flags, cpu),
             Body::Hash(hash) => hash.update(region, key, value, flags, cpu),
-            Body::Queue(_) => Err(Errno::EINVAL),
             Body::TaskStorage(_) | Body::CgroupStorage(_) => Err(Errno::EOPNOTSUPP),
+            _ => Err(Errno::EINVAL),
         }
     }
 
@@ -173,8 +188,8 @@ impl Maps {
     pub fn delete(&mut self, region: &mut Region, map: MapId, key: Ea) -> Result<(), Errno> {
         match self.body_mut(map).ok_or(Errno::EINVAL)? {
             Body::Hash(hash) => hash.delete(region, key),
-            Body::Array(_) | Body::Queue(_) => Err(Errno::EINVAL),
             Body::TaskStorage(_) | Body::CgroupStorage(_) => Err(Errno::EOPNOTSUPP),
+            _ => Err(Errno::EINVAL),
         }
     }
 
@@ -282,7 +297,7 @@ impl Maps {
 }
 
 impl Body {
-    fn new(plan: &Plan<'_>, region: &mut Region) -> Result<Self, MapError> {
+    fn new(plan: &Plan<'_>, defs: &[MapDef], region: &mut Region) -> Result<Self, MapError> {
         Ok(match plan.def.kind {
             kinds::ARRAY | kinds::PERCPU_ARRAY => Self::Array(Array::new(plan, region)?),
             kinds::HASH | kinds::PERCPU_HASH | kinds::LRU_HASH | kinds::LRU_PERCPU_HASH => {
@@ -292,6 +307,14 @@ impl Body {
             kinds::STACK => Self::Queue(Queue::new(plan, true, region)?),
             kinds::TASK_STORAGE => Self::TaskStorage(Storage::new(plan)?),
             kinds::CGRP_STORAGE => Self::CgroupStorage(Storage::new(plan)?),
+            kinds::RINGBUF => Self::Ring(Ring::new(plan, region)?),
+            kinds::USER_RINGBUF => Self::UserRing(Ring::new(plan, region)?),
+            kinds::ARRAY_OF_MAPS => Self::Nested(Nested::new(plan, defs)?),
+            kinds::PERF_EVENT_ARRAY => {
+                plan.require(plan.def.key_size == 4, "the key of an array has 4 bytes")?;
+                plan.require(plan.def.value_size == 4, "the value of an array of events has 4 bytes")?;
+                Self::PerfEvents
+            }
             kind => {
                 return Err(MapError::Unsupported { map: plan.def.name.clone(), kind: kinds::name(kind) });
             }
@@ -299,11 +322,10 @@ impl Body {
     }
 }
 
-fn info_of(def: &MapDef) -> MapInfo {
-    MapInfo {
-        kind: def.kind,
-        key_size: def.key_size,
-        value_size: def.value_size,
-        max_entries: def.max_entries,
-    }
+fn info_of(plan: &Plan<'_>) -> MapInfo {
+    let def = plan.def;
+    // libbpf's `map_set_def_max_entries()`: room for an event a CPU.
+    let is_unset = def.kind == kinds::PERF_EVENT_ARRAY && def.max_entries == 0;
+    let max_entries = if is_unset { plan.cpus } else { def.max_entries };
+    MapInfo { kind: def.kind, key_size: def.key_size, value_size: def.value_size, max_entries }
 }

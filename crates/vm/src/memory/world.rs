@@ -3,7 +3,7 @@
 use super::{DEFAULT_CAPACITY, Region, ReserveError};
 use crate::maps::{MapError, Maps};
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, MapKey, Owner, World};
+use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, MapKey, Owner, RingCount, World};
 use keel_abi::lines::Transfers;
 use keel_object::model::MapDef;
 
@@ -91,6 +91,20 @@ impl VmWorld {
         self.maps.value_address(map, offset)
     }
 
+    /// What user space reads of a `RINGBUF`: the oldest records that were submitted, at most `most` of them, in the
+    /// order of their reservation. One that is still reserved ends it. Nothing when the map is of another kind.
+    pub fn take_records(&mut self, map: MapId, most: usize) -> Option<Vec<Vec<u8>>> {
+        self.maps.take_records(&self.region, map, most)
+    }
+
+    /// What user space writes to a `USER_RINGBUF`.
+    ///
+    /// # Errors
+    /// E2BIG when the record will never fit, ENOSPC when it does not fit now, EINVAL when the map is of another kind.
+    pub fn put_record(&mut self, map: MapId, record: &[u8]) -> Result<(), Errno> {
+        self.maps.put_record(&mut self.region, map, record)
+    }
+
     /// The bytes of a global variable; nothing when its map has no such bytes.
     pub fn read_variable(&self, map: MapId, offset: u32, len: u32) -> Option<&[u8]> {
         let at = self.maps.variable(map, offset, len)?;
@@ -167,6 +181,18 @@ impl World for VmWorld {
 
     fn map_pop(&mut self, map: MapId, value: Ea, keep: bool) -> Result<(), Errno> {
         self.maps.pop(&mut self.region, map, value, keep)
+    }
+
+    fn ring_reserve(&mut self, map: MapId, len: u64) -> Option<Ea> {
+        self.maps.ring_reserve(&mut self.region, map, len)
+    }
+
+    fn ring_commit(&mut self, record: Ea, discard: bool) -> bool {
+        self.maps.ring_commit(&mut self.region, record, discard)
+    }
+
+    fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64> {
+        self.maps.ring_count(map, what)
     }
 
     #[inline]

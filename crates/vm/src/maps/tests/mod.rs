@@ -2,6 +2,8 @@
 
 mod limits;
 mod models;
+mod nested;
+mod rings;
 mod rules;
 mod storage;
 

@@ -1,0 +1,70 @@
+//! `bpf_user_ringbuf_drain`: a function of the object is called with each record that user space wrote.
+#![allow(unsafe_code)]
+
+use crate::calls::{callback, round, scratch};
+use crate::code::op::Size;
+use crate::context::Context;
+use keel_abi::bpf::{Dynptr, Ea, Errno, FaultKind, World};
+
+/// `BPF_MAX_USER_RINGBUF_SAMPLES`.
+const MAX_RECORDS: u64 = 128 << 10;
+/// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`.
+const WAKEUP_FLAGS: u64 = 3;
+/// From a record back to its header.
+const HEADER: u64 = 8;
+
+/// `bpf_user_ringbuf_drain(map, callback, context, flags)`: the host charges for it, the rounds run here.
+///
+/// # Safety
+/// As for [`crate::calls::invoke`].
+pub(crate) unsafe extern "C" fn drain(
+    context: *mut Context,
+    map: u64,
+    function: u64,
+    data: u64,
+    flags: u64,
+    r5: u64,
+) -> u64 {
+    // SAFETY: as above; the world is used between calls only.
+    unsafe {
+        let (site, frame) = ((*context).site, (*context).frame);
+        let charge = (*context).host_call.expect("set on entry");
+        charge(context, map, function, data, flags, r5);
+        let function = callback(context, function, "bpf_user_ringbuf_drain");
+        if flags & !WAKEUP_FLAGS != 0 {
+            return Errno::EINVAL.as_r0();
+        }
+        let Some(id) = (*(*context).world).map_at(Ea(map)) else {
+            (*context).site = site;
+            let why = format!("bpf_user_ringbuf_drain was given {map:#x}, which is no map");
+            Context::stop(context, FaultKind::BadCall(why));
+        };
+        if let Err(why) = (*(*context).world).maps_mut().0.begin_drain(id) {
+            return why.as_r0();
+        }
+        let dynptr = scratch(context, frame);
+        let mut seen = 0;
+        let mut answer = None;
+        while seen < MAX_RECORDS {
+            let (maps, region) = (*(*context).world).maps_mut();
+            let (record, len) = match maps.peek_record(region, id) {
+                Ok(found) => found,
+                Err(Errno::ENOENT) => break,
+                Err(why) => {
+                    answer = Some(why.as_r0());
+                    break;
+                }
+            };
+            (*context).access(record.0.wrapping_sub(HEADER), Size(3), false);
+            (*(*context).world).put(dynptr, &Dynptr::new(record, len as u32).to_bytes());
+            seen += 1;
+            let done = round(context, function, site, frame, [dynptr.0, data, 0, 0, 0]) != 0;
+            (*(*context).world).maps_mut().0.release_record(id, len);
+            if done {
+                break;
+            }
+        }
+        (*(*context).world).maps_mut().0.end_drain(id);
+        answer.unwrap_or(seen)
+    }
+}

@@ -1,0 +1,111 @@
+//! `ARRAY_OF_MAPS`: programs look maps up in it, user space puts them there.
+
+use super::plan::Plan;
+use super::{Body, HANDLE_STRIDE, Map, MapError, Maps, info_of, kinds};
+use crate::memory::Region;
+use keel_abi::bpf::{Ea, Errno, MapId, MapInfo};
+use keel_object::model::MapDef;
+use std::collections::BTreeMap;
+
+/// Maps that user space may add, at most.
+const MOST_ADDED: u64 = 1 << 16;
+
+/// An array of maps.
+pub(super) struct Nested {
+    entries: u32,
+    /// Those that hold a map.
+    slots: BTreeMap<u32, MapId>,
+    /// What a map must be like to be put here.
+    template: MapDef,
+}
+
+/// Where the handles of `defs` are to be, and of as many maps as user space may add.
+pub(super) fn handle_room(defs: &[MapDef]) -> u64 {
+    let outer = defs.iter().filter(|def| def.kind == kinds::ARRAY_OF_MAPS);
+    let added: u64 = outer.map(|def| u64::from(def.max_entries)).sum();
+    HANDLE_STRIDE * (defs.len() as u64 + added.min(MOST_ADDED))
+}
+
+/// `bpf_map_meta_equal()`, and `array_map_meta_equal()`: is `inner` like the template?
+fn is_like(template: &MapDef, inner: &MapDef) -> bool {
+    let sizes = |def: &MapDef| (def.kind, def.key_size, def.value_size, def.flags, def.has_lock);
+    let counts = matches!(template.kind, kinds::ARRAY | kinds::PERCPU_ARRAY | kinds::PERF_EVENT_ARRAY)
+        && template.flags & kinds::INNER_MAP == 0;
+    sizes(template) == sizes(inner) && (!counts || template.max_entries == inner.max_entries)
+}
+
+impl Nested {
+    pub(super) fn new(plan: &Plan<'_>, defs: &[MapDef]) -> Result<Self, MapError> {
+        let def = plan.def;
+        plan.require(def.key_size == 4, "the key of an array has 4 bytes")?;
+        plan.require(def.value_size == 4, "the value of a map of maps has 4 bytes")?;
+        plan.require(def.max_entries > 0, "max_entries is 0")?;
+        plan.total(8, u64::from(def.max_entries))?;
+        let template = def.inner.and_then(|inner| defs.get(inner as usize));
+        plan.require(template.is_some(), "a map of maps needs a template of its inner maps")?;
+        let template = template.expect("just required").clone();
+        let mut slots = BTreeMap::new();
+        for &(slot, inner) in &def.values {
+            let found = defs.get(inner as usize).filter(|inner| is_like(&template, inner));
+            plan.require(found.is_some(), "a map in it is not like its template")?;
+            plan.require(slot < def.max_entries, "it names more maps than it has entries")?;
+            slots.insert(slot, MapId(inner));
+        }
+        Ok(Self { entries: def.max_entries, slots, template })
+    }
+
+    /// The map that the 4 bytes at `key` lead to.
+    pub(super) fn lookup(&self, region: &Region, key: Ea) -> Option<MapId> {
+        let index = u32::from_le_bytes(region.slice(key, 4)?.try_into().ok()?);
+        self.slots.get(&index).copied()
+    }
+}
+
+impl Maps {
+    /// What user space does to fill an entry of a map of maps: makes a map like its template and puts it there, in
+    /// place of what was there. `max_entries` says how large it is, unless that is 0.
+    ///
+    /// # Errors
+    /// EINVAL when `outer` is no map of maps, or such an inner map is not possible; E2BIG when it has no entry
+    /// `index`; ENOMEM without room.
+    pub fn add_inner(
+        &mut self,
+        region: &mut Region,
+        outer: MapId,
+        index: u32,
+        max_entries: u32,
+    ) -> Result<MapId, Errno> {
+        let Some(Body::Nested(nested)) = self.body(outer) else { return Err(Errno::EINVAL) };
+        if index >= nested.entries {
+            return Err(Errno::E2BIG);
+        }
+        let mut def = nested.template.clone();
+        if max_entries != 0 {
+            def.max_entries = max_entries;
+        }
+        if !is_like(&nested.template, &def) {
+            return Err(Errno::EINVAL);
+        }
+        let added = MapId(self.maps.len() as u32);
+        if u64::from(added.0) >= self.most {
+            return Err(Errno::ENOMEM);
+        }
+        let plan = Plan::new(&def, self.cpus);
+        let body = Body::new(&plan, &[], region).map_err(|why| match why {
+            MapError::TooLarge { .. } => Errno::ENOMEM,
+            _ => Errno::EINVAL,
+        })?;
+        self.maps.push(Map { info: info_of(&plan), body });
+        if let Some(Body::Nested(nested)) = self.body_mut(outer) {
+            nested.slots.insert(index, added);
+        }
+        Ok(added)
+    }
+
+    /// The map in an entry of a map of maps.
+    pub fn inner_at(&self, outer: MapId, index: u32) -> Option<(MapId, MapInfo)> {
+        let Body::Nested(nested) = self.body(outer)? else { return None };
+        let map = *nested.slots.get(&index)?;
+        Some((map, self.info(map)))
+    }
+}

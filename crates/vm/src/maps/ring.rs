@@ -1,0 +1,175 @@
+//! `RINGBUF` and `USER_RINGBUF`: records of any length, from programs to user space and back.
+//!
+//! A record begins with a header of 8 bytes, whose first 4 are its length and two flags, and fills a
+//! multiple of 8. Positions only grow; what lies between the consumer's and the producer's is in use. The
+//! kernel maps the pages twice, so that a record is never cut; here there is twice the room.
+
+use super::kinds;
+use super::plan::Plan;
+use crate::maps::MapError;
+use crate::memory::{PAGE_BYTES, Region};
+use keel_abi::bpf::{Ea, Errno, RingCount};
+
+/// `BPF_RINGBUF_BUSY_BIT`: reserved, and not yet submitted.
+const BUSY: u32 = 1 << 31;
+/// `BPF_RINGBUF_DISCARD_BIT`: to be skipped.
+const DISCARD: u32 = 1 << 30;
+/// `BPF_RINGBUF_HDR_SZ`.
+const HEADER: u64 = 8;
+/// `RINGBUF_MAX_RECORD_SZ`.
+const MAX_RECORD: u64 = u32::MAX as u64 / 4;
+/// `RINGBUF_PGOFF` and `RINGBUF_NR_META_PAGES`: pages of a `struct bpf_ringbuf` before its data.
+const PAGES_BEFORE: u64 = 3;
+/// `DYNPTR_MAX_SIZE`: a longer record cannot be handed to a program.
+const MAX_DYNPTR: u64 = (1 << 24) - 1;
+
+/// A ring of records.
+pub(super) struct Ring {
+    data: Ea,
+    /// Bytes of data, less one.
+    mask: u64,
+    consumer: u64,
+    producer: u64,
+    /// The oldest record that was not yet submitted, or discarded, when last looked at.
+    pending: u64,
+    /// Is a program taking records out?
+    pub(super) draining: bool,
+}
+
+/// What a record takes, header included.
+const fn footprint(len: u64) -> u64 {
+    (len + HEADER).next_multiple_of(8)
+}
+
+impl Ring {
+    pub(super) fn new(plan: &Plan<'_>, region: &mut Region) -> Result<Self, MapError> {
+        let def = plan.def;
+        plan.require(def.key_size == 0 && def.value_size == 0, "a ring buffer has neither key nor value")?;
+        if def.kind == kinds::RINGBUF && def.flags & kinds::RB_OVERWRITE != 0 {
+            let kind = "BPF_MAP_TYPE_RINGBUF with BPF_F_RB_OVERWRITE".to_owned();
+            return Err(MapError::Unsupported { map: def.name.clone(), kind });
+        }
+        plan.require(def.flags & !kinds::NUMA_NODE == 0, "it has flags that ring buffers do not take")?;
+        plan.require(def.max_entries > 0, "max_entries is 0")?;
+        plan.require(def.max_entries <= 1 << 31, "a ring buffer has at most 2 GiB")?;
+        // libbpf's `adjust_ringbuf_sz()`: the kernel takes a power of two of whole pages only.
+        let bytes = u64::from(def.max_entries).next_power_of_two().max(PAGE_BYTES);
+        let room = plan.total(2 * bytes, 1)?;
+        let data = region.place(room, PAGE_BYTES).ok_or_else(|| plan.too_large(room))?;
+        Ok(Self { data, mask: bytes - 1, consumer: 0, producer: 0, pending: 0, draining: false })
+    }
+
+    fn header_at(&self, position: u64) -> Ea {
+        self.data.offset(position & self.mask)
+    }
+
+    fn header(&self, region: &Region, position: u64) -> u32 {
+        let bytes = region.slice(self.header_at(position), 4).and_then(|bytes| bytes.try_into().ok());
+        u32::from_le_bytes(bytes.expect("a ring's data is in the region"))
+    }
+
+    fn set_header(&self, region: &mut Region, position: u64, len: u32) {
+        let page = (position & self.mask) / PAGE_BYTES + PAGES_BEFORE;
+        region.store(self.header_at(position), HEADER, page << 32 | u64::from(len));
+    }
+
+    /// `__bpf_ringbuf_reserve()`: where the record's bytes are, which keep what was there before.
+    pub(super) fn reserve(&mut self, region: &mut Region, len: u64) -> Option<Ea> {
+        let bytes = footprint(len.min(MAX_RECORD));
+        if len > MAX_RECORD || bytes > self.mask + 1 {
+            return None;
+        }
+        while self.pending < self.producer {
+            let header = self.header(region, self.pending);
+            if header & BUSY != 0 {
+                break;
+            }
+            self.pending += footprint(u64::from(header & !DISCARD));
+        }
+        let end = self.producer + bytes;
+        if end - self.consumer > self.mask || end - self.pending > self.mask {
+            return None;
+        }
+        let at = self.producer;
+        self.set_header(region, at, len as u32 | BUSY);
+        self.producer = end;
+        Some(self.header_at(at).offset(HEADER))
+    }
+
+    /// `bpf_ringbuf_commit()`; false when no record that was reserved begins there.
+    pub(super) fn commit(&self, region: &mut Region, record: Ea, discard: bool) -> bool {
+        let at = record.0.wrapping_sub(self.data.0).wrapping_sub(HEADER);
+        if at > self.mask || !at.is_multiple_of(8) {
+            return false;
+        }
+        let header = self.header(region, at);
+        if header & BUSY == 0 {
+            return false;
+        }
+        self.set_header(region, at, header & !BUSY | if discard { DISCARD } else { 0 });
+        true
+    }
+
+    /// `bpf_ringbuf_query()`.
+    pub(super) fn count(&self, what: RingCount) -> u64 {
+        match what {
+            RingCount::Available => self.producer - self.consumer,
+            RingCount::Size => self.mask + 1,
+            RingCount::Consumer => self.consumer,
+            RingCount::Producer => self.producer,
+        }
+    }
+
+    /// What libbpf's `ring_buffer__consume_n()` does: the oldest records that were submitted, at most `most` of them, in
+    /// the order of their reservation. One that is still reserved ends it.
+    pub(super) fn take(&mut self, region: &Region, most: usize) -> Vec<Vec<u8>> {
+        let mut records = Vec::new();
+        while records.len() < most && self.consumer < self.producer {
+            let header = self.header(region, self.consumer);
+            if header & BUSY != 0 {
+                break;
+            }
+            let len = u64::from(header & !DISCARD);
+            if header & DISCARD == 0 {
+                let record = region.slice(self.header_at(self.consumer).offset(HEADER), len);
+                records.push(record.expect("a ring's data is in the region").to_vec());
+            }
+            self.consumer += footprint(len);
+        }
+        records
+    }
+
+    /// What libbpf's `user_ring_buffer__reserve()` and `_submit()` do.
+    pub(super) fn put(&mut self, region: &mut Region, record: &[u8]) -> Result<(), Errno> {
+        let len = record.len() as u64;
+        if len > MAX_RECORD || footprint(len) > self.mask + 1 {
+            return Err(Errno::E2BIG);
+        }
+        if footprint(len) > self.mask + 1 - (self.producer - self.consumer) {
+            return Err(Errno::ENOSPC);
+        }
+        let at = self.header_at(self.producer).offset(HEADER);
+        let room = region.slice_mut(at, len).expect("a ring's data is in the region");
+        room.copy_from_slice(record);
+        self.set_header(region, self.producer, len as u32);
+        self.producer += footprint(len);
+        Ok(())
+    }
+
+    /// `__bpf_user_ringbuf_peek()`: the oldest record, and its length; ENOENT where there is none.
+    pub(super) fn peek(&self, region: &Region) -> Result<(Ea, u64), Errno> {
+        if self.consumer >= self.producer {
+            return Err(Errno::ENOENT);
+        }
+        let len = u64::from(self.header(region, self.consumer));
+        if len > MAX_DYNPTR {
+            return Err(Errno::E2BIG);
+        }
+        Ok((self.header_at(self.consumer).offset(HEADER), len))
+    }
+
+    /// `__bpf_user_ringbuf_sample_release()`.
+    pub(super) fn release(&mut self, len: u64) {
+        self.consumer += footprint(len);
+    }
+}

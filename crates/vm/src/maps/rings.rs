@@ -1,0 +1,89 @@
+//! Ring buffers as programs and their user space use them.
+
+use super::ring::Ring;
+use super::{Body, Maps};
+use crate::memory::Region;
+use keel_abi::bpf::{Ea, Errno, MapId, RingCount};
+
+impl Maps {
+    fn ring(&mut self, map: MapId) -> Option<&mut Ring> {
+        match self.body_mut(map)? {
+            Body::Ring(ring) => Some(ring),
+            _ => None,
+        }
+    }
+
+    fn user_ring(&mut self, map: MapId) -> Option<&mut Ring> {
+        match self.body_mut(map)? {
+            Body::UserRing(ring) => Some(ring),
+            _ => None,
+        }
+    }
+
+    /// `bpf_ringbuf_reserve`: where a record of `len` bytes begins; nothing when it does not fit.
+    pub fn ring_reserve(&mut self, region: &mut Region, map: MapId, len: u64) -> Option<Ea> {
+        self.ring(map)?.reserve(region, len)
+    }
+
+    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`; false when no reserved record begins there.
+    pub fn ring_commit(&mut self, region: &mut Region, record: Ea, discard: bool) -> bool {
+        self.maps.iter().any(|map| match &map.body {
+            Body::Ring(ring) => ring.commit(region, record, discard),
+            _ => false,
+        })
+    }
+
+    /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
+    pub fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64> {
+        match self.body(map)? {
+            Body::Ring(ring) => Some(ring.count(what)),
+            _ => None,
+        }
+    }
+
+    /// What user space reads of a ring buffer: the oldest records that were submitted, at most `most` of them; nothing
+    /// when the map is no ring buffer.
+    pub fn take_records(&mut self, region: &Region, map: MapId, most: usize) -> Option<Vec<Vec<u8>>> {
+        Some(self.ring(map)?.take(region, most))
+    }
+
+    /// What user space writes to a user ring buffer.
+    ///
+    /// # Errors
+    /// Those of libbpf's `user_ring_buffer__reserve()`: E2BIG when it will never fit, ENOSPC when it does not fit now;
+    /// EINVAL when the map is no user ring buffer.
+    pub fn put_record(&mut self, region: &mut Region, map: MapId, record: &[u8]) -> Result<(), Errno> {
+        self.user_ring(map).ok_or(Errno::EINVAL)?.put(region, record)
+    }
+
+    /// Begins a `bpf_user_ringbuf_drain`.
+    ///
+    /// # Errors
+    /// EBUSY while another drains the map; EINVAL when it is no user ring buffer.
+    pub(crate) fn begin_drain(&mut self, map: MapId) -> Result<(), Errno> {
+        let ring = self.user_ring(map).ok_or(Errno::EINVAL)?;
+        if std::mem::replace(&mut ring.draining, true) { Err(Errno::EBUSY) } else { Ok(()) }
+    }
+
+    /// The record that a drain comes to, and its length.
+    ///
+    /// # Errors
+    /// ENOENT when there is none; E2BIG when no dynptr can hold it.
+    pub(crate) fn peek_record(&mut self, region: &Region, map: MapId) -> Result<(Ea, u64), Errno> {
+        self.user_ring(map).ok_or(Errno::EINVAL)?.peek(region)
+    }
+
+    /// The drain is past a record of this length.
+    pub(crate) fn release_record(&mut self, map: MapId, len: u64) {
+        if let Some(ring) = self.user_ring(map) {
+            ring.release(len);
+        }
+    }
+
+    /// Ends a drain.
+    pub(crate) fn end_drain(&mut self, map: MapId) {
+        if let Some(ring) = self.user_ring(map) {
+            ring.draining = false;
+        }
+    }
+}
