@@ -222,6 +222,7 @@ impl<E: Engine> Sim<E> {
                 self.fork(c, spec, TaskId::IDLE, Birth::Start);
             }
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
+            Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
             Irq::Watchdog => self.watchdog(c),
         }
     }
