@@ -73,6 +73,8 @@ pub(crate) struct Kernel {
     pub(crate) out: Out,
     pub(crate) counters: Counters,
     pub(crate) exit: Option<Exit>,
+    /// Tasks of the workload that wait to be made until the scheduler is enabled.
+    pub(crate) waiting_starts: Vec<u32>,
     /// What the scheduler's user-space half runs.
     pub(crate) programs: Vec<UserProgram>,
     /// The first of them that failed, which ends the run.

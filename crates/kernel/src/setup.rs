@@ -132,6 +132,7 @@ impl Kernel {
             out: Out::new(wants),
             counters: Counters::default(),
             exit: None,
+            waiting_starts: Vec::new(),
             programs: setup.programs,
             failed_program: None,
             seed: setup.seed,

@@ -17,7 +17,10 @@ fn run(recipe: &str) -> Ran {
     let recipe = Recipe::read("r", recipe).unwrap_or_else(|e| panic!("{e}"));
     let scheduler = SchedulerSource { name: "syscall".into(), bytes: bytes.into(), recipe };
     let machine = two_nodes();
-    let workload = workload("{ 'tasks': { 't': { 'loop': -1, 'run': 2000, 'sleep': 500 } } }", &machine);
+    let workload = workload(
+        "{ 'tasks': { 't': { 'loop': -1, 'run': 2000, 'sleep': 500 }, 'short': { 'loop': 1, 'run': 10 } } }",
+        &machine,
+    );
     let spec = spec(scheduler, workload, machine, 105, 1);
     keel_lab::run_and_read(&spec, &mut keel_trace::Fanout::new(), &mut |_| {})
 }
@@ -77,4 +80,19 @@ fn what_needs_a_locked_runqueue_is_refused() {
         "moves",
         "syscall: program moves failed: scx_bpf_dsq_move_to_local() may not be called from a syscall program, in moves insn",
     );
+}
+
+#[test]
+fn forks_wait_until_the_scheduler_is_enabled() {
+    let ran = run("[set]\ninit_loops = 2000");
+    let outcome = &ran.as_ref().unwrap().0;
+    assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
+    assert_eq!(variable(&ran, "forked"), 2);
+}
+
+#[test]
+fn no_queue_is_made_in_exit_task() {
+    let (outcome, _) = run("[set]\nexit_task_creates = true").unwrap();
+    let told = "scx_bpf_create_dsq() may not be called from ops.exit_task()";
+    assert!(outcome.exit == ExitKind::Error && outcome.message.starts_with(told), "{}", outcome.message);
 }

@@ -14,6 +14,12 @@ s32 created, chosen = -1, queued = -1;
 u32 runs, inits;
 bool found, saw_task, saw_init;
 
+/* ops.init() makes and destroys so many queues. */
+const volatile u32 init_loops;
+/* ops.exit_task() makes one, which a verifier refuses. */
+const volatile bool exit_task_creates;
+u32 forked;
+
 static s32 choose(void)
 {
 	struct task_struct *p = bpf_task_from_pid(1);
@@ -78,8 +84,27 @@ SEC("syscall") int moves(void *context)
 
 SLEEPABLE(s32, syscall_init)
 {
+	for (u32 i = 0; i < init_loops && i < 100000; i++) {
+		scx_bpf_create_dsq(1000 + i, -1);
+		scx_bpf_destroy_dsq(1000 + i);
+	}
 	inits++;
 	return 0;
 }
 
-SCHEDULER(syscall_ops, .init = (void *)syscall_init, .name = "syscall");
+SLEEPABLE(s32, syscall_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	if (!inits)
+		scheduler_error("ops.init_task() while ops.init() goes on");
+	forked += args->fork;
+	return 0;
+}
+
+CALLBACK(void, syscall_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	if (exit_task_creates)
+		scx_bpf_create_dsq(OWN_DSQ, -1);
+}
+
+SCHEDULER(syscall_ops, .init = (void *)syscall_init, .init_task = (void *)syscall_init_task,
+	  .exit_task = (void *)syscall_exit_task, .name = "syscall");

@@ -89,7 +89,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::SetCpumask, task, &[ea.0, ea.offset(layout::task::CPUS_MASK).0]);
     }
 
-    /// [`Frame::EnableDone`]: the watchdog begins.
+    /// [`Frame::EnableDone`]: the watchdog begins, and tasks that wait to be made are.
     pub(crate) fn enable_done(&mut self) {
         if self.k.scx.phase != Phase::Enabling {
             return;
@@ -99,6 +99,10 @@ impl<E: Engine> Sim<E> {
         let first = self.k.me().clock + half;
         self.k.queue.push(first, timer_number::WATCHDOG);
         self.k.arm_programs();
+        let now = self.k.me().clock;
+        for start in std::mem::take(&mut self.k.waiting_starts) {
+            self.k.queue.push(now, timer_number::FIRST_START + start);
+        }
     }
 
     /// The scheduler has failed or asked to go: whatever it is still owed on this CPU is done, and
