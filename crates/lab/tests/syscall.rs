@@ -5,7 +5,7 @@ mod common;
 
 use common::{spec, two_nodes, workload};
 use keel_abi::scx::ExitKind;
-use keel_lab::{LabError, Outcome, SchedulerSource};
+use keel_lab::{Engine, LabError, Outcome, RunSpec, SchedulerSource};
 use keel_recipe::Recipe;
 
 type Ran = Result<(Outcome, Vec<(String, u64)>), LabError>;
@@ -21,8 +21,12 @@ fn run(recipe: &str) -> Ran {
         "{ 'tasks': { 't': { 'loop': -1, 'run': 2000, 'sleep': 500 }, 'short': { 'loop': 1, 'run': 10 } } }",
         &machine,
     );
-    let spec = spec(scheduler, workload, machine, 105, 1);
-    keel_lab::run_and_read(&spec, &mut keel_trace::Fanout::new(), &mut |_| {})
+    let mut spec = spec(scheduler, workload, machine, 105, 1);
+    let once = |spec: &RunSpec| keel_lab::run_and_read(spec, &mut keel_trace::Fanout::new(), &mut |_| {});
+    let native = once(&spec);
+    spec.engine = Engine::Interpreter;
+    assert_eq!(native, once(&spec), "both engines do the same");
+    native
 }
 
 fn variable(ran: &Ran, name: &str) -> i64 {
