@@ -108,7 +108,7 @@ fn kind(exit: ExitKind) -> &'static str {
 
 /// What is a stranger's, on one line.
 fn plain(text: &str) -> String {
-    text.chars().flat_map(|c| c.escape_debug()).collect()
+    text.replace(|c: char| c.is_control(), " ")
 }
 
 /// Which callbacks there were, and how long the scheduler was bypassed.
