@@ -1,5 +1,5 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
-//! real kernels of `vm`, `twin` and `live`.
+//! real kernels of `vm`, `twin` and `live`, and other people's schedulers of `corpus`.
 //!
 //! Never part of what users run, and no room may depend on it.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@ mod bench;
 mod cargo;
 mod checks;
 mod ci;
+mod corpus;
 mod demo;
 mod live;
 mod tally;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         "vm" => vm::run(rest),
         "twin" => twin::run(rest),
         "live" => live::run(rest),
+        "corpus" => corpus::run(rest),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),
     };
     match done {

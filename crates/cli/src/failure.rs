@@ -84,6 +84,8 @@ impl Failure {
     pub(crate) fn from_lab(error: LabError) -> Self {
         let (code, message, help) = match error {
             LabError::BadInput(message) => (Code::Input, message, None),
+            // As on a real kernel.
+            LabError::Program(message) => (Code::Scheduler, message, None),
             LabError::Unsupported(message) => {
                 (Code::Unsupported, message, Some("LIMITATIONS.md lists what is there".to_owned()))
             }

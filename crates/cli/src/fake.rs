@@ -86,6 +86,7 @@ fn tell(spec: &RunSpec, sink: &mut dyn Sink, late: bool) {
 
 fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
     Outcome {
+        code: 0,
         exit,
         message: message.into(),
         end: Instant::ZERO + spec.duration,

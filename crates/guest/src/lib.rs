@@ -21,6 +21,7 @@ mod release;
 mod run;
 mod store;
 mod tools;
+mod vmlinux;
 
 pub use apt::Apt;
 pub use cpio::Archive;
@@ -34,3 +35,4 @@ pub use release::{DEFAULT, Flavour, Release};
 pub use run::{End, Guest, Limits, Outputs, Trouble};
 pub use store::{Kernel, Listed, Store};
 pub use tools::{busybox, libraries};
+pub use vmlinux::uncompress;

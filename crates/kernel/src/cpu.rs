@@ -19,6 +19,8 @@ pub(crate) enum Irq {
     Start(u32),
     /// A BPF timer fires; the number is its place in the timer table.
     BpfTimer(u32),
+    /// User space runs a program of the scheduler's; the number is its place among them.
+    Program(u32),
     /// The stall watchdog looks.
     Watchdog,
 }
@@ -41,8 +43,19 @@ pub(crate) struct Callback {
     pub(crate) reply: Option<u64>,
     /// The `bpf_spin_lock` it holds.
     pub(crate) spin: Option<Ea>,
-    /// Does nobody but BPF's own timer stand behind it?
-    pub(crate) is_timer: bool,
+    /// Who stands behind it.
+    pub(crate) place: Place,
+}
+
+/// What calls a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The kernel, for a callback of the scheduler.
+    Op,
+    /// BPF's own timer.
+    Timer,
+    /// The scheduler's user-space half, for a `SEC("syscall")` program.
+    Syscall,
 }
 
 impl Callback {
@@ -56,7 +69,7 @@ impl Callback {
         direct_subject: DirectSubject::None,
         reply: None,
         spin: None,
-        is_timer: false,
+        place: Place::Op,
     };
 }
 

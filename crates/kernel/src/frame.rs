@@ -126,6 +126,11 @@ pub(crate) enum Frame {
     /// It has returned.
     BpfTimerDone { timer: u32 },
 
+    /// User space runs a program.
+    RunProgram { program: u32 },
+    /// It has returned.
+    ProgramDone { program: u32 },
+
     /// Enabling: `ops.init` has returned.
     Inited,
     /// Enabling: the next existing task.

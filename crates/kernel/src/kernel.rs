@@ -19,7 +19,7 @@ use crate::out::Out;
 use crate::rng::Rng;
 use crate::scx::Scx;
 use crate::scx::queues::{QueueId, Queues};
-use crate::setup::MAX_TASKS;
+use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
 use crate::task::{Task, Tasks};
 use keel_abi::bpf::Ea;
 use keel_abi::scx::{ExitKind, Op};
@@ -48,6 +48,10 @@ pub struct Counters {
     pub forks: u64,
     /// CPU time of tasks in their own work, apart from the kernel's.
     pub user_time: Span,
+    /// Tasks put into queues as the scheduler said: directly, or from `ops.dispatch`.
+    pub scheduler_inserts: u64,
+    /// Tasks put into queues by the kernel itself, since the scheduler has no say or is bypassed.
+    pub kernel_inserts: u64,
 }
 
 /// The simulated kernel.
@@ -69,6 +73,12 @@ pub(crate) struct Kernel {
     pub(crate) out: Out,
     pub(crate) counters: Counters,
     pub(crate) exit: Option<Exit>,
+    /// Tasks of the workload that wait to be made until the scheduler is enabled.
+    pub(crate) waiting_starts: Vec<u32>,
+    /// What the scheduler's user-space half runs.
+    pub(crate) programs: Vec<UserProgram>,
+    /// The first of them that failed, which ends the run.
+    pub(crate) failed_program: Option<ProgramFailure>,
     pub(crate) seed: u64,
     /// Address of the first `task_struct`, and the distance to the next.
     pub(crate) task_base: Ea,

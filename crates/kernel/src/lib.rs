@@ -35,5 +35,5 @@ pub use call::{helper, kfunc, served, variable};
 pub use exit::Exit;
 pub use kernel::Counters;
 pub use layout::KERNEL_BTF;
-pub use setup::{Scheduler, Setup, SetupError};
+pub use setup::{ProgramFailure, Scheduler, Setup, SetupError, UserProgram};
 pub use sim::{Sim, State};

@@ -26,6 +26,8 @@ use keel_trace::{Class, Meta};
 pub(crate) mod timer_number {
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
+    /// Programs that user space runs again and again.
+    pub(crate) const FIRST_PROGRAM: u32 = 1 << 29;
     /// BPF timers.
     pub(crate) const FIRST_BPF: u32 = 1 << 30;
     /// The stall watchdog.
@@ -56,6 +58,19 @@ pub struct Scheduler {
     pub hints: Option<MapId>,
 }
 
+/// A `SEC("syscall")` program that the scheduler's user-space half runs (`BPF_PROG_TEST_RUN`).
+#[derive(Clone, Debug)]
+pub struct UserProgram {
+    /// Its name.
+    pub name: String,
+    /// The program.
+    pub entry: Entry,
+    /// Its context; what it writes there is lost.
+    pub args: Vec<u64>,
+    /// The time from one run to the next while the scheduler is attached; `None` for once, before.
+    pub every: Option<Span>,
+}
+
 /// All that a run is made of, apart from the engine.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -65,6 +80,8 @@ pub struct Setup {
     pub workload: Workload,
     /// Who schedules them.
     pub scheduler: Scheduler,
+    /// What its user-space half runs, in this order.
+    pub programs: Vec<UserProgram>,
     /// Where all random numbers come from.
     pub seed: u64,
 }
@@ -78,6 +95,19 @@ pub enum SetupError {
     /// The world has no room for the tasks.
     #[error("there is no room for {0} tasks; ask for fewer")]
     NoRoom(u64),
+    /// A program that was run before attaching failed.
+    #[error("{0}")]
+    Program(ProgramFailure),
+}
+
+/// A [`UserProgram`] that did not do its work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("program {program} failed: {why}")]
+pub struct ProgramFailure {
+    /// Its name.
+    pub program: String,
+    /// What it returned, or why it was stopped and where.
+    pub why: String,
 }
 
 impl Kernel {
@@ -102,6 +132,9 @@ impl Kernel {
             out: Out::new(wants),
             counters: Counters::default(),
             exit: None,
+            waiting_starts: Vec::new(),
+            programs: setup.programs,
+            failed_program: None,
             seed: setup.seed,
             task_base,
             next_pid: FIRST_PID,

@@ -5,11 +5,11 @@
 //! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
 //! and a callback on one CPU sees what others do meanwhile.
 
-use crate::cpu::{Callback, DirectSubject, Irq};
+use crate::cpu::{Callback, DirectSubject, Irq, Place};
 use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
-use crate::setup::{Setup, SetupError};
+use crate::setup::{ProgramFailure, Setup, SetupError};
 use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -51,6 +51,8 @@ impl<E: Engine> Sim<E> {
     pub fn new(mut vm: E, setup: Setup, wants: Class) -> Result<Self, SetupError> {
         let k = Kernel::boot(vm.world(), setup, wants)?;
         let mut sim = Self { k, vm };
+        sim.make_first_task();
+        sim.run_programs_once().map_err(SetupError::Program)?;
         sim.begin_enable();
         Ok(sim)
     }
@@ -68,7 +70,7 @@ impl<E: Engine> Sim<E> {
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
             }
-            if self.k.scx.is_gone() {
+            if self.k.scx.is_gone() || self.k.failed_program.is_some() {
                 self.k.out.flush(sink);
                 return State::Ended;
             }
@@ -99,6 +101,11 @@ impl<E: Engine> Sim<E> {
     /// How the scheduler ended, if it has.
     pub fn exit(&self) -> Option<&Exit> {
         self.k.exit.as_ref()
+    }
+
+    /// The program of the scheduler's user-space half that failed, if any has: the run is over.
+    pub fn failed_program(&self) -> Option<&ProgramFailure> {
+        self.k.failed_program.as_ref()
     }
 
     /// What the run counts by itself.
@@ -317,7 +324,7 @@ impl<E: Engine> Sim<E> {
     /// Starts a function that BPF handed over, on behalf of a timer.
     pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.me().callback.is_timer = true;
+        self.k.me().callback.place = Place::Timer;
         let progress = self.vm.start_function(&mut self.k, c, function, args);
         if self.progressed(c, progress) == Begun::Suspended {
             self.k.me().stack.push(Frame::Resume);
@@ -333,7 +340,7 @@ impl<E: Engine> Sim<E> {
     }
 
     #[inline(always)]
-    fn progressed(&mut self, c: CpuId, progress: Progress) -> Begun {
+    pub(crate) fn progressed(&mut self, c: CpuId, progress: Progress) -> Begun {
         match progress {
             Progress::Done { value, usage } => {
                 self.k.end_callback(c, usage);
@@ -353,15 +360,19 @@ impl<E: Engine> Sim<E> {
 
     #[cold]
     fn failed(&mut self, c: CpuId, fault: &Fault, usage: Usage) {
+        let place = self.k.me().callback.place;
         self.k.end_callback(c, usage);
         self.k.me().returned = 0;
-        self.k.fault(c, fault);
+        match place {
+            Place::Syscall => self.k.stop_program(fault),
+            Place::Op | Place::Timer => self.k.fault(c, fault),
+        }
     }
 }
 
 /// How far a callback came that was begun or resumed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begun {
+pub(crate) enum Begun {
     /// It has returned, failed, or the scheduler doesn't have it.
     Over,
     /// [`Frame::Resume`] is to be left on the stack.
@@ -391,7 +402,7 @@ impl Kernel {
     }
 
     #[inline]
-    fn begin_callback(&mut self, op: Op, subject: TaskId) {
+    pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId) {
         let entry_ns = self.machine.costs.callback_ns;
         let direct_subject = match op {
             Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
@@ -412,7 +423,7 @@ impl Kernel {
             direct_subject,
             reply: None,
             spin: None,
-            is_timer: false,
+            place: Place::Op,
         };
     }
 
@@ -421,7 +432,7 @@ impl Kernel {
         let insn_ps = self.machine.costs.insn_ps;
         let cpu = self.me();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
-        let Callback { op, subject, began, charged_ps, spin, .. } = cpu.callback;
+        let Callback { op, subject, began, charged_ps, spin, place, .. } = cpu.callback;
         match cpu.outer.pop() {
             Some(outer) => cpu.callback = outer,
             None => cpu.callback.in_progress = false,
@@ -431,6 +442,10 @@ impl Kernel {
         let ends = began + Span::from_ns(total_ps / 1000);
         cpu.clock = cpu.clock.max(ends);
         let took = cpu.clock.since(began);
+        if place == Place::Syscall {
+            // Nothing of the scheduler's time in the kernel.
+            return;
+        }
         self.counters.callbacks += 1;
         self.counters.insns += usage.insns;
         self.counters.callback_time += took;
@@ -452,26 +467,12 @@ impl Kernel {
     /// A program was stopped: that is the scheduler's failure.
     #[cold]
     fn fault(&mut self, c: CpuId, fault: &Fault) {
-        let place = match &fault.source {
-            Some(source) => format!("{} insn {} ({source})", fault.program, fault.insn),
-            None => format!("{} insn {}", fault.program, fault.insn),
-        };
         match &fault.kind {
             FaultKind::NeverEnds => {
-                let message = format!("soft lockup - CPU {} stuck in {place}", c.0);
+                let message = format!("soft lockup - CPU {} stuck in {}", c.0, place_of(fault));
                 self.end_scheduler(c, ExitKind::Error, 0, message);
             }
-            FaultKind::TooDeep => self.error(c, format!("the call stack is too deep in {place}")),
-            FaultKind::Poisoned(missing) => self.error(c, format!("{missing}, needed by {place}")),
-            FaultKind::OutOfBounds { at: Ea(at), len, write } => {
-                let act = if *write { "write" } else { "read" };
-                self.error(
-                    c,
-                    format!("{act} of {len} bytes at {at:#x}, outside every live object, in {place}"),
-                );
-            }
-            FaultKind::BadInstruction => self.error(c, format!("invalid instruction in {place}")),
-            FaultKind::BadCall(why) => self.error(c, format!("{why}, in {place}")),
+            _ => self.error(c, why_stopped(fault)),
         }
     }
 
@@ -492,6 +493,7 @@ impl Kernel {
                 let slot = t - number::FIRST_BPF;
                 (self.timers.cpu_of(slot), Irq::BpfTimer(slot))
             }
+            t if t >= number::FIRST_PROGRAM => (CpuId(0), Irq::Program(t - number::FIRST_PROGRAM)),
             t if t >= number::FIRST_START => {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
@@ -501,5 +503,29 @@ impl Kernel {
                 (self.tasks[task].cpu, Irq::Sleeper(task, self.tasks[task].sleeps))
             }
         }
+    }
+}
+
+/// Where a program was stopped.
+fn place_of(fault: &Fault) -> String {
+    match &fault.source {
+        Some(source) => format!("{} insn {} ({source})", fault.program, fault.insn),
+        None => format!("{} insn {}", fault.program, fault.insn),
+    }
+}
+
+/// Why and where a program was stopped.
+pub(crate) fn why_stopped(fault: &Fault) -> String {
+    let place = place_of(fault);
+    match &fault.kind {
+        FaultKind::NeverEnds => format!("it never ends: stuck in {place}"),
+        FaultKind::TooDeep => format!("the call stack is too deep in {place}"),
+        FaultKind::Poisoned(missing) => format!("{missing}, needed by {place}"),
+        FaultKind::OutOfBounds { at: Ea(at), len, write } => {
+            let act = if *write { "write" } else { "read" };
+            format!("{act} of {len} bytes at {at:#x}, outside every live object, in {place}")
+        }
+        FaultKind::BadInstruction => format!("invalid instruction in {place}"),
+        FaultKind::BadCall(why) => format!("{why}, in {place}"),
     }
 }

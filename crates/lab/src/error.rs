@@ -10,6 +10,9 @@ pub enum LabError {
     /// The object or workload needs something that we do not support: one sentence that names it.
     #[error("{0}")]
     Unsupported(String),
+    /// A `SEC("syscall")` program that the recipe runs failed: what it returned, or why it was stopped.
+    #[error("{0}")]
+    Program(String),
     /// Our own fault: what was expected, and what was found.
     #[error("{0}")]
     Bug(String),

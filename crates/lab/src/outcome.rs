@@ -16,6 +16,10 @@ pub struct Counters {
     pub suspensions: u64,
     /// CPU time of tasks in their own work; the rest of their time on a CPU is the kernel's.
     pub user_time: Span,
+    /// Tasks put into queues as the scheduler said.
+    pub scheduler_inserts: u64,
+    /// Tasks put into queues by the kernel itself.
+    pub kernel_inserts: u64,
     /// Loads and stores outside the scheduler's world: they read 0 and store nothing, as on a
     /// real kernel.
     pub bad_accesses: u64,
@@ -37,6 +41,8 @@ pub struct Overhead {
 pub struct Outcome {
     /// How the scheduler ended; [`ExitKind::None`] where it was in charge until the run's end.
     pub exit: ExitKind,
+    /// The code that the scheduler gave with `scx_bpf_exit()`, or 0.
+    pub code: i64,
     /// The kernel's own words about it; empty where there is nothing to say.
     pub message: String,
     /// When the run ended.

@@ -1,14 +1,18 @@
 //! A host recipe on the simulated kernel: variables, members of the scheduler and sizes of maps before the
-//! object is loaded, contents of maps after. Programs beside the scheduler's callbacks are refused by name.
+//! object is loaded, contents of maps after, `SEC("syscall")` programs in the kernel itself. Programs that trace are
+//! refused by name.
 
 use crate::error::LabError;
 use crate::spec::RunSpec;
-use keel_abi::bpf::{Ea, MapId, World};
-use keel_abi::{CpuId, CpuSet};
+use keel_abi::bpf::{Ea, Entry, MapId, World};
+use keel_abi::{CpuId, CpuSet, Span};
+use keel_kernel::UserProgram;
 use keel_object::{MapDef, Object, SetError};
 use keel_recipe::{Action, Facts, Value};
 use keel_vm::Vm;
 
+/// 64-bit words of a program's context, as many as the engine has room for.
+const MOST_ARGS: usize = 16;
 /// Bytes of a page: the simulated machines are x86.
 const PAGE_BYTES: u64 = 4096;
 /// Maps in which each CPU has a value of its own.
@@ -31,21 +35,47 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
             Action::AddFlags(bits) => add_flags(name, object, *bits)?,
             Action::SetMember { member, value } => member_of(name, object, member, *value)?,
             Action::Resize { map, entries } => map_of(name, &mut object.maps, map)?.1.max_entries = *entries,
-            Action::Run { program, .. } | Action::RunEvery { program, .. } => {
-                return Err(absent(name, "the syscall program", program));
-            }
-            Action::Attach { program } => return Err(absent(name, "the traced program", program)),
+            Action::Attach { program } => return Err(absent(name, program)),
             Action::Count { variable } => counted(name, object, variable)?,
-            Action::Put { .. } => {}
+            Action::Put { .. } | Action::Run { .. } | Action::RunEvery { .. } => {}
         }
     }
     Ok(())
 }
 
-fn absent(name: &str, what: &str, program: &str) -> LabError {
+fn absent(name: &str, program: &str) -> LabError {
     LabError::Unsupported(format!(
-        "{name}: the recipe has {what} {program} run beside the scheduler, which is not simulated"
+        "{name}: the recipe has the traced program {program} run beside the scheduler, which is not simulated"
     ))
+}
+
+/// The `SEC("syscall")` programs that the recipe runs.
+pub(crate) fn programs(
+    name: &str,
+    actions: &[Action],
+    object: &Object,
+) -> Result<Vec<UserProgram>, LabError> {
+    let found = |program: &String, args: &[u64], every: Option<Span>| {
+        let fits = |other: &keel_object::Program| other.name == *program && other.section == "syscall";
+        let place = object.programs.iter().position(fits).ok_or_else(|| {
+            LabError::BadInput(format!(
+                "{name}: the recipe names syscall program {program}, which the object does not have"
+            ))
+        })?;
+        if args.len() > MOST_ARGS {
+            return Err(LabError::Unsupported(format!(
+                "{name}: the recipe gives program {program} {} arguments; simulated ones take {MOST_ARGS}",
+                args.len()
+            )));
+        }
+        Ok(UserProgram { name: program.clone(), entry: Entry(place as u32), args: args.to_vec(), every })
+    };
+    let programs = actions.iter().filter_map(|action| match action {
+        Action::Run { program, args } => Some(found(program, args, None)),
+        Action::RunEvery { program, args, every } => Some(found(program, args, Some(*every))),
+        _ => None,
+    });
+    programs.collect()
 }
 
 fn set(object: &mut Object, variable: &str, value: &Value) -> Result<(), SetError> {

@@ -9,7 +9,7 @@ use crate::spec::RunSpec;
 use crate::variables::{self, Value};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Span};
-use keel_kernel::{Exit, Setup, SetupError, Sim, State};
+use keel_kernel::{Exit, ProgramFailure, Setup, SetupError, Sim, State};
 use keel_object::Object;
 use keel_trace::{Class, Fanout, Sink};
 use keel_vm::Vm;
@@ -74,13 +74,25 @@ pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
     let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
     let mut vm = load::engine(spec, &object)?;
     recipe::fill(&spec.scheduler.name, &actions, &mut object, &mut vm, spec.machine.topology.cpus())?;
-    let setup =
-        Setup { machine: spec.machine.clone(), workload: spec.workload.clone(), scheduler, seed: spec.seed };
+    let programs = recipe::programs(&spec.scheduler.name, &actions, &object)?;
+    let setup = Setup {
+        machine: spec.machine.clone(),
+        workload: spec.workload.clone(),
+        scheduler,
+        programs,
+        seed: spec.seed,
+    };
     match Sim::new(vm, setup, wants) {
         Ok(sim) => Ok(Begun::Running(Box::new(sim), object)),
         Err(SetupError::Refused(why)) => Ok(Begun::Refused(refused(why))),
+        Err(SetupError::Program(failure)) => Err(program_failed(spec, &failure)),
         Err(e @ SetupError::NoRoom(_)) => Err(LabError::BadInput(e.to_string())),
     }
+}
+
+/// The scheduler's user-space half could not go on.
+pub(crate) fn program_failed(spec: &RunSpec, failure: &ProgramFailure) -> LabError {
+    LabError::Program(format!("{}: {failure}", spec.scheduler.name))
 }
 
 /// Makes a run, which is over before its time where `gone` says so.
@@ -96,6 +108,9 @@ fn make(
     };
     go_on(&mut sim, spec.duration, sink, gone, progress);
     sim.finish(sink);
+    if let Some(failure) = sim.failed_program() {
+        return Err(program_failed(spec, failure));
+    }
     let variables = variables::read(&object, sim.engine().world_ref());
     Ok((outcome(&mut sim), variables))
 }
@@ -112,7 +127,8 @@ fn go_on(
     let mut until = Instant::ZERO;
     while until < end {
         until = (until + part).min(end);
-        if sim.run_until(until, sink) == State::Ended && sim.exit().is_some() {
+        let state = sim.run_until(until, sink);
+        if state == State::Ended && (sim.exit().is_some() || sim.failed_program().is_some()) {
             break;
         }
         progress(Progress { now: sim.now(), duration });
@@ -136,6 +152,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
     let bad_accesses = sim.engine().bad_accesses();
     Outcome {
         exit: exit.kind,
+        code: exit.code,
         message: exit.message,
         end,
         counters: Counters {
@@ -144,6 +161,8 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
             callbacks: counted.callbacks,
             suspensions: counted.suspensions,
             user_time: counted.user_time,
+            scheduler_inserts: counted.scheduler_inserts,
+            kernel_inserts: counted.kernel_inserts,
             bad_accesses,
         },
         overhead: Overhead {
@@ -159,6 +178,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
 fn refused(why: String) -> Outcome {
     Outcome {
         exit: ExitKind::Error,
+        code: 0,
         message: why,
         end: Instant::ZERO,
         counters: Counters::default(),

@@ -51,13 +51,17 @@ pub fn run_counted(
     loop {
         let state = sim.run_until(until, sink);
         read(variable, sim.engine().world_ref(), &mut counts);
-        let over = state == keel_kernel::State::Ended && sim.exit().is_some();
+        let over =
+            state == keel_kernel::State::Ended && (sim.exit().is_some() || sim.failed_program().is_some());
         if !sink.counts(&counts) || over || until >= end {
             break;
         }
         until = (until + step).min(end);
     }
     sim.finish(sink);
+    if let Some(failure) = sim.failed_program() {
+        return Err(run::program_failed(spec, failure));
+    }
     Ok(run::outcome(&mut sim))
 }
 

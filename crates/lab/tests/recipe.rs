@@ -17,6 +17,36 @@ fn halved(recipe: &str) -> SchedulerSource {
     SchedulerSource { name: "halved".into(), bytes: bytes.into(), recipe }
 }
 
+#[test]
+fn programs_run_before_and_while_the_scheduler_is_attached() {
+    let machine = two_nodes();
+    let workload = workload("{ 'tasks': { 't': { 'loop': -1, 'run': 2000, 'sleep': 500 } } }", &machine);
+    let spec = spec(halved(RECIPE), workload, machine, 1100, 1);
+    let run = || keel_lab::run_and_read(&spec, &mut keel_trace::Fanout::new(), &mut |_| {}).unwrap();
+    let (outcome, variables) = run();
+    let variable = |name: &str| variables.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+    assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
+    assert_eq!((variable("setup_arg"), variable("nr_ticks")), (Some(2), Some(4)), "2 nodes; every 250 ms");
+    assert_eq!(run(), (outcome, variables), "runs are the same");
+}
+
+#[test]
+fn programs_that_fail_end_the_run() {
+    let check = |from: &str, to: &str, expected: &str| {
+        let recipe = RECIPE.replace(from, to);
+        assert_eq!(outcome(&recipe, &[]).unwrap_err(), LabError::Program(expected.into()), "{to}");
+    };
+    check("args = [\"nodes\"]", "args = [0]", "halved: program setup failed: it returned 1");
+    check(
+        "program = \"tick\"\nevery_ms = 250",
+        "program = \"setup\"\nargs = [0]\nevery_ms = 10",
+        "halved: program setup failed: it returned 1",
+    );
+    let unknown = RECIPE.replace("\"tick\"", "\"halved_init\"");
+    let told = "halved: the recipe names syscall program halved_init, which the object does not have";
+    assert_eq!(outcome(&unknown, &[]).unwrap_err(), LabError::BadInput(told.into()));
+}
+
 /// The recipe without its programs.
 fn without_programs() -> String {
     let kept = RECIPE.split("[[run]]").next().unwrap();
@@ -52,13 +82,9 @@ fn variables_maps_and_members_come_from_the_recipe() {
 #[test]
 fn what_cannot_be_followed_is_refused_by_name() {
     let check = |recipe: &str, expected: LabError| assert_eq!(outcome(recipe, &[]).unwrap_err(), expected);
-    let absent = |what: &str| {
-        LabError::Unsupported(format!(
-            "halved: the recipe has {what} run beside the scheduler, which is not simulated"
-        ))
-    };
-    check(RECIPE, absent("the syscall program setup"));
-    check("attach = ['probe']", absent("the traced program probe"));
+    let absent =
+        "halved: the recipe has the traced program probe run beside the scheduler, which is not simulated";
+    check("attach = ['probe']", LabError::Unsupported(absent.into()));
     let partly = "[ops]\nflags = ['SCX_OPS_SWITCH_PARTIAL']";
     check(partly, LabError::Unsupported("halved: SCX_OPS_SWITCH_PARTIAL is not modelled".into()));
     let bad = |text: &str| LabError::BadInput(text.into());

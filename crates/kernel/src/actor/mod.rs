@@ -10,6 +10,7 @@ use self::process::Birth;
 use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
+use crate::scx::Phase;
 use crate::sim::Sim;
 use crate::task::{Doing, State};
 use keel_abi::bpf::Engine;
@@ -217,11 +218,14 @@ impl<E: Engine> Sim<E> {
                     self.go(wake, |sim| sim.wake(c, task, wake::TTWU, TaskId::IDLE));
                 }
             }
+            // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
+            Irq::Start(start) if self.k.scx.phase == Phase::Enabling => self.k.waiting_starts.push(start),
             Irq::Start(start) => {
                 let spec = self.k.spec_of_start(start);
                 self.fork(c, spec, TaskId::IDLE, Birth::Start);
             }
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
+            Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
             Irq::Watchdog => self.watchdog(c),
         }
     }

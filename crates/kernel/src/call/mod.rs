@@ -17,11 +17,14 @@ pub(crate) mod spin;
 mod table;
 mod task;
 pub(crate) mod timer;
+mod unattached;
 
 pub(crate) use table::{F, Terms};
 pub use table::{helper, kfunc, served};
 
+use crate::cpu::Place;
 use crate::kernel::Kernel;
+use crate::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, World};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Span};
@@ -85,19 +88,29 @@ impl<W: World> Host<W> for Kernel {
                 *now = (*now).max(at);
             }
         }
-        let is_timer = callback.is_timer;
-        if !terms.allows(op, is_timer) {
-            return Reply::Stop(FaultKind::BadCall(misplaced(terms.f, op, is_timer)));
+        let place = callback.place;
+        if !terms.allows(op, place) {
+            return Reply::Stop(FaultKind::BadCall(misplaced(terms.f, op, place)));
         }
         cpu.spent_ps += terms.cost_ps;
+        if place == Place::Syscall
+            && self.scx.phase == Phase::Loaded
+            && let Some(nothing) = unattached::answer(terms.f)
+        {
+            return self.reply(nothing.into());
+        }
         let served = self.serve(site.world, c, terms.f, &args);
         self.reply(served)
     }
 }
 
 #[cold]
-fn misplaced(f: F, op: Op, is_timer: bool) -> String {
-    let place = if is_timer { "a timer".to_owned() } else { format!("ops.{}()", op.name()) };
+fn misplaced(f: F, op: Op, place: Place) -> String {
+    let place = match place {
+        Place::Op => format!("ops.{}()", op.name()),
+        Place::Timer => "a timer".to_owned(),
+        Place::Syscall => "a syscall program".to_owned(),
+    };
     format!("{}() may not be called from {place}", f.name())
 }
 

@@ -130,6 +130,7 @@ impl Kernel {
             }
         }
         self.task(task).direct = Some(Direct { dsq: id, enq_flags });
+        self.counters.scheduler_inserts += 1;
         true
     }
 

@@ -3,6 +3,7 @@
 //! Linux 7.2 refuses a call from the wrong place when it verifies a program
 //! (`scx_kfunc_context_filter()`); here it is refused when it is reached, in the same terms.
 
+use crate::cpu::Place;
 use keel_abi::bpf::FuncId;
 use keel_abi::scx::Op;
 
@@ -19,27 +20,27 @@ pub(super) enum From {
     DispatchOrUnlocked,
     /// `ops.select_cpu`, `ops.enqueue`, and wherever no runqueue is locked.
     SelectCpu,
-    /// Wherever a program may sleep.
+    /// Wherever no runqueue is locked and a program may sleep; not `ops.exit_task`, which is in no list
+    /// of `scx_kf_allow_flags`.
     Sleepable,
 }
 
 impl From {
-    /// May it be called from `op`, or from a timer?
-    fn allows(self, op: Op, is_timer: bool) -> bool {
+    /// May it be called from here? `op` counts where it is a callback.
+    fn allows(self, op: Op, place: Place) -> bool {
+        let is_op = place == Place::Op;
         let unlocked =
-            is_timer || matches!(op, Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline);
+            !is_op || matches!(op, Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline);
         match self {
             Self::Any => true,
-            Self::EnqueueOrDispatch => !is_timer && matches!(op, Op::SelectCpu | Op::Enqueue | Op::Dispatch),
-            Self::Dispatch => !is_timer && op == Op::Dispatch,
+            Self::EnqueueOrDispatch => is_op && matches!(op, Op::SelectCpu | Op::Enqueue | Op::Dispatch),
+            Self::Dispatch => is_op && op == Op::Dispatch,
             Self::DispatchOrUnlocked => unlocked || op == Op::Dispatch,
             Self::SelectCpu => unlocked || matches!(op, Op::SelectCpu | Op::Enqueue),
             Self::Sleepable => {
-                !is_timer
-                    && matches!(
-                        op,
-                        Op::Init | Op::InitTask | Op::ExitTask | Op::Exit | Op::CpuOnline | Op::CpuOffline
-                    )
+                place == Place::Syscall
+                    || is_op
+                        && matches!(op, Op::Init | Op::InitTask | Op::Exit | Op::CpuOnline | Op::CpuOffline)
             }
         }
     }
@@ -233,14 +234,15 @@ pub(crate) struct Terms {
     pub(super) f: F,
     /// Its price in picoseconds.
     pub(super) cost_ps: u64,
-    /// A bit for each callback that may call it, and one for timers.
+    /// A bit for each callback that may call it, one for timers and one for syscall programs.
     allowed: u64,
     /// A bit for each callback in which a call of it is a boundary.
     boundary: u64,
 }
 
 const TIMER_BIT: u64 = 1 << 63;
-const _: () = assert!(Op::ALL.len() < 63);
+const SYSCALL_BIT: u64 = 1 << 62;
+const _: () = assert!(Op::ALL.len() < 62);
 
 impl Terms {
     /// The terms of a function with this price.
@@ -248,11 +250,12 @@ impl Terms {
         let bits = |wanted: &dyn Fn(Op) -> bool| {
             Op::ALL.iter().filter(|&&op| wanted(op)).map(|&op| 1 << op as u32).sum::<u64>()
         };
-        let timer = if f.from().allows(Op::Tick, true) { TIMER_BIT } else { 0 };
+        let bit = |place, bit| if f.from().allows(Op::Tick, place) { bit } else { 0 };
+        let others = bit(Place::Timer, TIMER_BIT) | bit(Place::Syscall, SYSCALL_BIT);
         Self {
             f,
             cost_ps,
-            allowed: bits(&|op| f.from().allows(op, false)) | timer,
+            allowed: bits(&|op| f.from().allows(op, Place::Op)) | others,
             boundary: bits(&|op| f.is_boundary(op)),
         }
     }
@@ -263,8 +266,12 @@ impl Terms {
     }
 
     #[inline]
-    pub(super) fn allows(&self, op: Op, is_timer: bool) -> bool {
-        let bit = if is_timer { TIMER_BIT } else { 1 << op as u32 };
+    pub(super) fn allows(&self, op: Op, place: Place) -> bool {
+        let bit = match place {
+            Place::Op => 1 << op as u32,
+            Place::Timer => TIMER_BIT,
+            Place::Syscall => SYSCALL_BIT,
+        };
         self.allowed & bit != 0
     }
 }

@@ -85,6 +85,9 @@ impl<E: Engine> Sim<E> {
             Frame::RunBpfTimer { timer } => self.run_bpf_timer(c, timer),
             Frame::BpfTimerDone { timer } => self.k.timers.ran(timer),
 
+            Frame::RunProgram { program } => self.run_program(c, program),
+            Frame::ProgramDone { program } => self.program_done(c, program),
+
             Frame::Inited => self.inited(c),
             Frame::EnableTask { task } => self.enable_task(c, task),
             Frame::EnableInited { task } => self.enable_inited(c, task),

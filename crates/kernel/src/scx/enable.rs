@@ -22,14 +22,18 @@ const BOOT_CPU: CpuId = CpuId(0);
 const SCRATCH_BYTES: u64 = 4096;
 
 impl<E: Engine> Sim<E> {
-    /// Boots: the first task is made, all online CPUs count as idle, and the boot CPU begins to
-    /// enable the scheduler.
-    pub(crate) fn begin_enable(&mut self) {
+    /// Boots: the first task is made, and all online CPUs count as idle.
+    pub(crate) fn make_first_task(&mut self) {
         let world = self.vm.world();
         self.k.scx.scratch = world.alloc(SCRATCH_BYTES).expect("a new world has room");
         self.k.idle.set_all(true);
         let first = self.k.make_task(world, None, BOOT_CPU, TaskId::IDLE, Birth::Start);
         self.k.task(first).state = State::Blocked;
+    }
+
+    /// The boot CPU begins to enable the scheduler.
+    pub(crate) fn begin_enable(&mut self) {
+        self.k.scx.phase = Phase::Enabling;
         let cpu = self.k.cpu(BOOT_CPU);
         cpu.in_user = false;
         cpu.stack.push(Frame::Inited);
@@ -85,7 +89,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::SetCpumask, task, &[ea.0, ea.offset(layout::task::CPUS_MASK).0]);
     }
 
-    /// [`Frame::EnableDone`]: the watchdog begins.
+    /// [`Frame::EnableDone`]: the watchdog begins, and tasks that wait to be made are.
     pub(crate) fn enable_done(&mut self) {
         if self.k.scx.phase != Phase::Enabling {
             return;
@@ -94,6 +98,11 @@ impl<E: Engine> Sim<E> {
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
         let first = self.k.me().clock + half;
         self.k.queue.push(first, timer_number::WATCHDOG);
+        self.k.arm_programs();
+        let now = self.k.me().clock;
+        for start in std::mem::take(&mut self.k.waiting_starts) {
+            self.k.queue.push(now, timer_number::FIRST_START + start);
+        }
     }
 
     /// The scheduler has failed or asked to go: whatever it is still owed on this CPU is done, and

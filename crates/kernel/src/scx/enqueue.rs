@@ -24,11 +24,13 @@ impl<E: Engine> Sim<E> {
         let world = self.vm.world();
         match self.k.way_of(task) {
             Way::Local => {
+                self.k.counters.kernel_inserts += 1;
                 self.k.refill_slice(world, task);
                 self.k.task(task).direct = None;
                 self.k.insert_local(world, c, rq, task, enq_flags);
             }
             Way::Global => {
+                self.k.counters.kernel_inserts += 1;
                 self.k.refill_slice(world, task);
                 self.k.task(task).direct = None;
                 let node = self.k.machine.topology.place(rq).node;

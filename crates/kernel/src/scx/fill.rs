@@ -65,6 +65,7 @@ impl Kernel {
             _ => return true,
         }
         self.task(task).ops_state = OpsState::None;
+        self.counters.scheduler_inserts += 1;
         match self.local_target(dsq, c) {
             Some(target) => self.insert_at(world, c, target, task, enq_flags),
             None => {

@@ -8,6 +8,7 @@ mod fill;
 mod idling;
 mod insert;
 mod kick;
+mod programs;
 pub(crate) mod queues;
 mod reenqueue;
 mod slice;
@@ -23,6 +24,8 @@ use keel_abi::{NodeId, Span};
 /// Where a scheduler is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// Its object is loaded; the kernel has not heard of it.
+    Loaded,
     Enabling,
     Enabled,
     Disabling,
@@ -67,7 +70,7 @@ impl Scx {
             flags: scheduler.flags,
             timeout: Span::from_ms(u64::from(timeout_ms)),
             max_batch: or_default(scheduler.dispatch_max_batch, scx::DSP_DFL_MAX_BATCH),
-            phase: Phase::Enabling,
+            phase: Phase::Loaded,
             bypassing: false,
             scratch: Ea::NULL,
             idle_masks: None,

@@ -1,0 +1,97 @@
+//! `SEC("syscall")` programs that the scheduler's user-space half runs (`bpf_prog_test_run_syscall()`): once
+//! before the scheduler is attached, or again and again while it is.
+//!
+//! Whoever runs one is no task here: it happens on the boot CPU, between what else that CPU does, with
+//! no runqueue locked. A program that fails ends the run, as it ends the loader on a real kernel.
+
+use crate::cpu::Place;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::setup::{ProgramFailure, timer_number};
+use crate::sim::{Begun, Sim, why_stopped};
+use keel_abi::bpf::{Engine, Fault};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, Span, TaskId};
+
+/// The CPU that user space runs them on.
+const HOST_CPU: CpuId = CpuId(0);
+
+impl<E: Engine> Sim<E> {
+    /// What is to be run before the scheduler is attached: nobody else does anything meanwhile.
+    pub(crate) fn run_programs_once(&mut self) -> Result<(), ProgramFailure> {
+        for program in 0..self.k.programs.len() as u32 {
+            if self.k.programs[program as usize].every.is_some() {
+                continue;
+            }
+            let mut begun = self.start_program(HOST_CPU, program);
+            while begun == Begun::Suspended {
+                let progress = self.vm.resume(&mut self.k, HOST_CPU);
+                begun = self.progressed(HOST_CPU, progress);
+            }
+            self.k.check_program(program);
+            if let Some(failure) = self.k.failed_program.take() {
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Frame::RunProgram`].
+    pub(crate) fn run_program(&mut self, c: CpuId, program: u32) {
+        if self.k.scx.is_disabling() {
+            return;
+        }
+        self.k.me().stack.push(Frame::ProgramDone { program });
+        if self.start_program(c, program) == Begun::Suspended {
+            self.k.me().stack.push(Frame::Resume);
+        }
+    }
+
+    /// [`Frame::ProgramDone`].
+    pub(crate) fn program_done(&mut self, c: CpuId, program: u32) {
+        self.k.check_program(program);
+        if self.k.failed_program.is_none() {
+            self.k.arm_program(c, program);
+        }
+    }
+
+    fn start_program(&mut self, c: CpuId, program: u32) -> Begun {
+        self.k.begin_callback(Op::Tick, TaskId::IDLE);
+        self.k.me().callback.place = Place::Syscall;
+        let entry = self.k.programs[program as usize].entry;
+        let args = self.k.programs[program as usize].args.clone();
+        let progress = self.vm.start(&mut self.k, c, entry, &args);
+        self.progressed(c, progress)
+    }
+}
+
+impl Kernel {
+    /// The scheduler is attached: the programs that run again and again begin.
+    pub(crate) fn arm_programs(&mut self) {
+        for program in 0..self.programs.len() as u32 {
+            self.arm_program(HOST_CPU, program);
+        }
+    }
+
+    fn arm_program(&mut self, c: CpuId, program: u32) {
+        if let Some(every) = self.programs[program as usize].every {
+            let due = self.cpus[c].clock + every.max(Span::from_ns(1));
+            self.queue.push(due, timer_number::FIRST_PROGRAM + program);
+        }
+    }
+
+    /// A program has returned: it must have returned 0.
+    fn check_program(&mut self, program: u32) {
+        let value = self.me().returned as i32;
+        if value != 0 && self.failed_program.is_none() {
+            let name = self.programs[program as usize].name.clone();
+            self.failed_program = Some(ProgramFailure { program: name, why: format!("it returned {value}") });
+        }
+    }
+
+    /// A program was stopped; a verifier would not have let it in.
+    pub(crate) fn stop_program(&mut self, fault: &Fault) {
+        let failure = ProgramFailure { program: fault.program.clone(), why: why_stopped(fault) };
+        self.failed_program.get_or_insert(failure);
+    }
+}

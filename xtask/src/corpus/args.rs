@@ -1,0 +1,62 @@
+//! The arguments of `./x corpus`.
+
+use super::CPUS;
+use crate::Failure;
+
+pub(super) const HELP: &str = "\
+usage: ./x corpus [--only NAME] [--cpus 1|2|8|64]
+
+Fetches the kernel's own schedulers (tools/sched_ext) and selftests as Debian has them, builds them,
+runs each on simulated machines, and prints a table: how it did, or what is missing by name. Verdicts
+of selftests are held against tests/corpus/selftests.tsv. The table is left in out/corpus.tsv.
+
+  --only NAME  only objects whose names begin so
+  --cpus N     only the machine with so many CPUs
+";
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Args {
+    pub(super) only: String,
+    pub(super) cpus: Option<u32>,
+}
+
+impl Args {
+    /// `None` where help is asked for.
+    pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
+        let mut parsed = Self { only: String::new(), cpus: None };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--only" => parsed.only = args.next().cloned().ok_or("--only needs a name")?,
+                "--cpus" => {
+                    let cpus = args.next().and_then(|n| n.parse().ok()).filter(|n| CPUS.contains(n));
+                    parsed.cpus = Some(cpus.ok_or("--cpus takes 1, 2, 8 or 64")?);
+                }
+                other => return Err(format!("corpus: there is no {other}; ./x corpus --help tells more")),
+            }
+        }
+        Ok(Some(parsed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_or_told() {
+        let parse = |args: &[&str]| Args::parse(&args.iter().map(|&a| a.to_owned()).collect::<Vec<_>>());
+        let both = Args { only: "exit".to_owned(), cpus: Some(8) };
+        assert_eq!(parse(&["--cpus", "8", "--only", "exit"]), Ok(Some(both)));
+        assert_eq!(parse(&["-h"]), Ok(None));
+        for (args, told) in [
+            (["--cpus", "3"].as_slice(), "--cpus takes"),
+            (&["--only"], "--only needs"),
+            (&["exit"], "corpus: there is no exit"),
+        ] {
+            assert!(parse(args).unwrap_err().starts_with(told), "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Running the driver, crates/lab/examples/corpus.rs, and what it says.
+
+use super::verdict::Test;
+use crate::Failure;
+use crate::tree::root;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Facts of a run, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts(BTreeMap<String, String>);
+
+impl Facts {
+    pub(super) fn parse(text: &str) -> Self {
+        let facts = text.lines().filter_map(|line| line.split_once('\t'));
+        Self(facts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    /// The fact's text; empty where there is none.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// The fact's number, where it is one.
+    pub(super) fn number(&self, name: &str) -> Option<i64> {
+        self.text(name).parse().ok()
+    }
+}
+
+/// Runs an object on so many CPUs.
+pub(super) fn run(driver: &Path, object: &Path, test: &Test, cpus: u32) -> Result<Facts, Failure> {
+    let workload = match test.workload.ends_with(".json") {
+        true => format!("{}/{}", super::KNOWN, test.workload),
+        false => test.workload.clone(),
+    };
+    let mut command = Command::new(driver);
+    command.arg(object).arg(cpus.to_string()).arg(test.ms.to_string()).arg(workload);
+    if !test.recipe.is_empty() {
+        command.arg(format!("{}/{}.keel.toml", super::KNOWN, test.recipe));
+    }
+    let output =
+        command.current_dir(root()).output().map_err(|e| format!("the driver cannot be run: {e}"))?;
+    if output.status.success() {
+        return Ok(Facts::parse(&String::from_utf8_lossy(&output.stdout)));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = said.lines().find(|line| line.contains("panicked")).unwrap_or("it died");
+    Err(format!("{} on {cpus} CPUs: a bug of ours: {why}: {}", test.name, said.trim()))
+}

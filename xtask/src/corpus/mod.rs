@@ -1,0 +1,67 @@
+//! The kernel's own schedulers and selftests on simulated machines of several sizes: what cannot be
+//! run, by name; how the others do; and whether a selftest ends as its other half wants.
+//!
+//! Their sources are Debian's, fetched and built below `.cache/corpus`; nothing of them is ours.
+
+mod args;
+mod build;
+mod driver;
+mod source;
+mod table;
+mod verdict;
+
+use crate::{Failure, cargo};
+use args::Args;
+use verdict::Test;
+
+/// Where sources and objects are kept, from the root; git ignores it.
+const FOLDER: &str = ".cache/corpus";
+/// What we know of them: verdicts, recipes, workloads.
+const KNOWN: &str = "tests/corpus";
+/// The sizes of the machines, in CPUs.
+const CPUS: [u32; 4] = [1, 2, 8, 64];
+
+/// What is known of an object: how it is run, and what is to come of it.
+fn tests_of(tests: &[Test], object: &build::Built) -> Vec<Test> {
+    let mut own: Vec<Test> = tests.iter().filter(|test| test.object == object.name).cloned().collect();
+    if own.is_empty() {
+        own.push(Test::plain(&object.name));
+    }
+    own
+}
+
+/// Runs what `args` ask for.
+///
+/// # Errors
+/// Where sources could not be had, or a selftest's verdict is not the kernel's.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let Some(args) = Args::parse(args)? else {
+        print!("{}", args::HELP);
+        return Ok(());
+    };
+    let tests = verdict::read()?;
+    let tree = source::fetch()?;
+    let mut objects = build::all(&tree)?;
+    objects.retain(|object| object.name.starts_with(&args.only));
+    let driver = cargo::example("keel-lab", "corpus")?;
+    let mut table = table::Table::default();
+    for object in &objects {
+        for test in tests_of(&tests, object) {
+            for cpus in CPUS.into_iter().filter(|cpus| args.cpus.is_none_or(|only| only == *cpus)) {
+                if cpus < test.min_cpus {
+                    continue;
+                }
+                let row = match &object.path {
+                    Ok(path) => table::Row::ran(&test, cpus, driver::run(&driver, path, &test, cpus)?),
+                    Err(why) => table::Row::missing(&test, why),
+                };
+                let whole = row.is_missing();
+                table.add(row);
+                if whole {
+                    break;
+                }
+            }
+        }
+    }
+    table.finish()
+}
