@@ -1,5 +1,6 @@
-//! One run to be measured: `rate CPUS TASKS LOAD_PERCENT MS SINK`, with `fifo`, a mix with 50 %
-//! jitter, and SINK one of `none`, `judge` (all checks) and `trace` (written to /dev/null).
+//! One run to be measured: `rate CPUS TASKS LOAD_PERCENT MS SINK [SOURCE]`, with `fifo` or a scheduler's
+//! source in the checkout, a mix with 50 % jitter, and SINK one of `none`, `judge` (all checks) and
+//! `trace` (written to /dev/null).
 //!
 //! Prints one line, `name value` by turns: what was counted, what it took of this process' user
 //! CPU time (not of the wall's, which other programs lengthen), and its peak memory.
@@ -7,19 +8,21 @@
 
 use keel_abi::Span;
 use keel_abi::scx::ExitKind;
+use keel_bpfc::Compiler;
 use keel_check::{Figures, Judge};
 use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource, machines, schedulers};
 use keel_trace::{NullSink, Sink, Writer};
 use std::time::Duration;
 
 const JITTER_PERCENT: u8 = 50;
-const USAGE: &str = "usage: rate CPUS TASKS LOAD_PERCENT MS none|judge|trace";
+const USAGE: &str = "usage: rate CPUS TASKS LOAD_PERCENT MS none|judge|trace [SOURCE]";
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [cpus, tasks, load, ms, sink] = args.as_slice() else { panic!("{USAGE}") };
+    let [cpus, tasks, load, ms, sink, source @ ..] = args.as_slice() else { panic!("{USAGE}") };
     let number = |text: &String| text.parse::<u32>().unwrap_or_else(|_| panic!("{text}: {USAGE}"));
-    let spec = spec(number(cpus), number(tasks), number(load), number(ms));
+    let scheduler = source.first().map_or_else(fifo, |path| compiled(path));
+    let spec = spec(scheduler, number(cpus), number(tasks), number(load), number(ms));
     let before = used();
     let outcome = match sink.as_str() {
         "none" => run(&spec, &mut NullSink),
@@ -51,14 +54,24 @@ fn main() {
     );
 }
 
-fn spec(cpus: u32, tasks: u32, load_percent: u32, ms: u32) -> RunSpec {
-    let bytes = schedulers::built_in("fifo").expect("fifo is built in");
+fn fifo() -> SchedulerSource {
+    source("fifo", schedulers::built_in("fifo").expect("fifo is built in"))
+}
+
+/// The scheduler of a source, by its path from the checkout's root.
+fn compiled(path: &str) -> SchedulerSource {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let compiler = Compiler::new(root).include("schedulers/include").include("crates/kernel/btf");
+    source(path, &compiler.compile(path).unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn source(name: &str, bytes: &[u8]) -> SchedulerSource {
+    SchedulerSource { name: name.to_owned(), bytes: bytes.into(), recipe: keel_recipe::Recipe::default() }
+}
+
+fn spec(scheduler: SchedulerSource, cpus: u32, tasks: u32, load_percent: u32, ms: u32) -> RunSpec {
     RunSpec {
-        scheduler: SchedulerSource {
-            name: "fifo".into(),
-            bytes: bytes.into(),
-            recipe: keel_recipe::Recipe::default(),
-        },
+        scheduler,
         settings: Vec::new(),
         workload: keel_workload::mix(tasks, cpus, load_percent, JITTER_PERCENT),
         machine: machines::of_cpus(cpus),

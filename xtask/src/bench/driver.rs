@@ -14,13 +14,18 @@ pub(super) struct Case {
     pub(super) ms: u32,
     /// Who listens: `none`, `judge` or `trace`.
     pub(super) sink: &'static str,
+    /// The scheduler's source, or `fifo`.
+    pub(super) source: Option<&'static str>,
 }
 
 impl Case {
     /// The driver's arguments.
-    pub(super) fn args(&self) -> [String; 5] {
-        let Self { cpus, tasks, load_percent, ms, sink } = self;
-        [cpus.to_string(), tasks.to_string(), load_percent.to_string(), ms.to_string(), (*sink).to_owned()]
+    pub(super) fn args(&self) -> Vec<String> {
+        let Self { cpus, tasks, load_percent, ms, sink, source } = self;
+        let mut args = [cpus, tasks, load_percent, ms].map(u32::to_string).to_vec();
+        args.push((*sink).to_owned());
+        args.extend(source.map(str::to_owned));
+        args
     }
 }
 
@@ -40,7 +45,7 @@ impl Facts {
         facts.map(Self).ok_or_else(|| format!("the driver says no names and numbers, but: {text}"))
     }
 
-    fn get(&self, name: &str) -> Result<f64, Failure> {
+    pub(super) fn get(&self, name: &str) -> Result<f64, Failure> {
         self.0.get(name).map(|&n| n as f64).ok_or_else(|| format!("the driver does not tell {name}"))
     }
 

@@ -1,11 +1,13 @@
 //! `./x bench`: how fast `fifo` is simulated on three machines with run-and-sleep mixes, in how
-//! much memory, and where the instructions go. docs/bench.md tells how to read it.
+//! much memory, and where the instructions go; then what a machine of 1,024 CPUs and 100,000 tasks
+//! cost. docs/bench.md tells how to read it.
 //!
 //! Figures for people; never a test that fails by time.
 
 mod args;
 mod callgrind;
 mod driver;
+mod large;
 mod profile;
 mod table;
 
@@ -70,9 +72,16 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
             rows.push(row);
         }
     }
+    let large = match args.only {
+        Some(_) => None,
+        None => Some(large::measure(&rate, &args, count)?),
+    };
     if args.json {
-        println!("{}", json!({ "seconds": args.seconds, "runs": args.runs, "cases": cases(&rows) }));
+        let large = large.map(|large| large.json());
+        let (seconds, runs, cases) = (args.seconds, args.runs, cases(&rows));
+        println!("{}", json!({ "seconds": seconds, "runs": runs, "cases": cases, "large": large }));
     } else {
+        large.iter().for_each(|large| println!("{}", large.text()));
         rows.iter().filter_map(table::functions).for_each(|text| println!("\n{text}"));
     }
     match args.queue {
@@ -82,7 +91,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 }
 
 fn measure(rate: &Path, size: Size, load_percent: u32, args: &Args, count: bool) -> Result<Row, Failure> {
-    let case = |ms, sink| Case { cpus: size.cpus, tasks: size.tasks, load_percent, ms, sink };
+    let case = |ms, sink| Case { cpus: size.cpus, tasks: size.tasks, load_percent, ms, sink, source: None };
     let long_ms = args.seconds * 1000;
     let profile = match count {
         true => {

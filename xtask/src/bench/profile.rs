@@ -50,6 +50,12 @@ impl Counts {
         }
         counts
     }
+
+    /// Instructions an event of what this run has more than `shorter`.
+    pub(super) fn per_event_beyond(&self, shorter: &Self) -> f64 {
+        let all = |counts: &Self| counts.functions.values().sum::<u64>() as f64;
+        (all(self) - all(shorter)) / (self.events - shorter.events).max(1.0)
+    }
 }
 
 #[derive(Default)]
