@@ -1,11 +1,14 @@
 //! The kernel's own schedulers and selftests on simulated machines of several sizes: what cannot be
 //! run, by name; how the others do; and whether a selftest ends as its other half wants.
 //!
+//! With `--real` the same objects are held against a real kernel.
+//!
 //! Their sources are Debian's, fetched and built below `.cache/corpus`; nothing of them is ours.
 
 mod args;
 mod build;
 mod driver;
+mod real;
 mod source;
 mod table;
 mod verdict;
@@ -43,6 +46,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let tree = source::fetch()?;
     let mut objects = build::all(&tree)?;
     objects.retain(|object| object.name.starts_with(&args.only));
+    if args.real {
+        return real::compare(&tests, &objects, &args.kernel);
+    }
     let driver = cargo::example("keel-lab", "corpus")?;
     let mut table = table::Table::default();
     for object in &objects {

@@ -1,7 +1,7 @@
 //! What can go wrong, and what `tests/live/failures.tsv` says that keel then says and does.
 
 use super::args::Args;
-use super::guest::Script;
+use super::guest::{EIGHT_CPUS, Script};
 use super::seen::Seen;
 use super::{OUT, TESTS};
 use crate::tree::root;
@@ -79,7 +79,14 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
 fn meet(kernel: &str, cases: &[Case], only: Option<&'static str>) -> Result<Vec<String>, Failure> {
     let cases: Vec<&Case> = cases.iter().filter(|case| case.at.is_on(kernel, only)).collect();
     println!("Linux {kernel}: {} failures", cases.len());
-    let script = Script { kernel, name: "failures.sh", first: None, turn: Duration::from_secs(240) };
+    let script = Script {
+        kernel,
+        guest: EIGHT_CPUS,
+        script: "tests/live/failures.sh",
+        out: format!("{OUT}/{kernel}/failures"),
+        first: None,
+        turn: Duration::from_secs(240),
+    };
     let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
     let mut faults = Vec::new();
     for (case, seen) in cases.iter().zip(script.run(&names)?) {

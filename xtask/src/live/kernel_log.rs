@@ -15,12 +15,12 @@ const COMPLAINTS: &[&str] = &[
 ];
 
 /// The first complaint in what `dmesg` prints, without its time.
-pub(super) fn complaint(log: &str) -> Option<&str> {
+pub(crate) fn complaint(log: &str) -> Option<&str> {
     log.lines().map(text).find(|line| COMPLAINTS.iter().any(|words| line.contains(words)))
 }
 
 /// Why the kernel ended a scheduler itself: what it says beside who came and who went by its user's wish.
-pub(super) fn ended(log: &str) -> Option<&str> {
+pub(crate) fn ended(log: &str) -> Option<&str> {
     log.lines().map(text).filter_map(|line| line.strip_prefix("sched_ext: ")).find(|line| {
         !line.ends_with("\" enabled") && !line.ends_with("disabled (unregistered from user space)")
     })

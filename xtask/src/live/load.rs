@@ -1,7 +1,8 @@
 //! Each scheduler on each kernel, under load.
 
+use super::OUT;
 use super::args::Args;
-use super::guest::Script;
+use super::guest::{EIGHT_CPUS, Script};
 use super::kernel_log;
 use super::seen::Seen;
 use crate::Failure;
@@ -30,7 +31,9 @@ pub(super) fn run(args: &Args) -> Result<Vec<Turn>, Failure> {
         println!("Linux {kernel}: {} under load for {} s each", args.schedulers.join(", "), args.seconds);
         let script = Script {
             kernel,
-            name: "load.sh",
+            guest: EIGHT_CPUS,
+            script: "tests/live/load.sh",
+            out: format!("{OUT}/{kernel}/load"),
             first: Some(args.seconds.to_string()),
             // Much of it may come late on a busy host.
             turn: Duration::from_secs(4 * u64::from(args.seconds) + 180),

@@ -5,10 +5,10 @@
 
 mod args;
 mod failures;
-mod guest;
-mod kernel_log;
+pub(crate) mod guest;
+pub(crate) mod kernel_log;
 mod load;
-mod seen;
+pub(crate) mod seen;
 mod table;
 
 use crate::tree::root;

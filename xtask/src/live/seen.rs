@@ -6,22 +6,22 @@ use std::path::Path;
 
 /// All of it; empty where nothing was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// What the turn is called.
-    pub(super) turn: String,
+    pub(crate) turn: String,
     /// `name words` a line.
-    pub(super) facts: BTreeMap<String, String>,
+    pub(crate) facts: BTreeMap<String, String>,
     /// What keel said, a line after the other.
-    pub(super) said: String,
+    pub(crate) said: String,
     /// The kernel's log.
-    pub(super) kernel_log: String,
+    pub(crate) kernel_log: String,
     /// The last words of a guest that ended at this turn.
-    pub(super) guest_ended: Option<String>,
+    pub(crate) guest_ended: Option<String>,
 }
 
 impl Seen {
     /// What lies in the folder.
-    pub(super) fn read(folder: &Path, turn: &str) -> Self {
+    pub(crate) fn read(folder: &Path, turn: &str) -> Self {
         let file = |kind: &str| {
             let bytes = std::fs::read(folder.join(format!("{turn}.{kind}"))).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
@@ -38,18 +38,18 @@ impl Seen {
     }
 
     /// Did the turn come to its end?
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.facts.contains_key("done")
     }
 
     /// A fact's words; empty where it was not written.
-    pub(super) fn fact(&self, name: &str) -> &str {
+    pub(crate) fn fact(&self, name: &str) -> &str {
         self.facts.get(name).map_or("", String::as_str)
     }
 
     /// Why the turn did not come to a good end, whatever else was expected of it: the guest ended, or
     /// the kernel complains, or it does not work any more.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         if let Some(words) = &self.guest_ended {
             return Some(format!("the guest ended: {words}"));
         }

@@ -1,6 +1,5 @@
 //! The figures of one run, by the names that the workload gives, as `keel check --json` tells them.
 
-use super::scenario_file;
 use crate::tree::root;
 use crate::{Failure, cargo};
 use serde_json::Value;
@@ -11,45 +10,39 @@ use std::process::Command;
 
 /// A run's figures.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Figures {
+pub(crate) struct Figures {
     /// By name.
-    pub(super) names: BTreeMap<String, Name>,
+    pub(crate) names: BTreeMap<String, Name>,
     /// Core-seconds idle while a task waited.
-    pub(super) wasted_s: f64,
+    pub(crate) wasted_s: f64,
 }
 
 /// What the tasks of one name did, in the time that the workload lasted.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Name {
+pub(crate) struct Name {
     /// How many there were.
-    pub(super) tasks: u32,
+    pub(crate) tasks: u32,
     /// What each had of a CPU, on average: 0 to 1.
-    pub(super) share: f64,
+    pub(crate) share: f64,
     /// Switches, preemptions and migrations of all.
-    pub(super) counts: [f64; 3],
+    pub(crate) counts: [f64; 3],
     /// Wakeup to running, in milliseconds: half, and 99 of a hundred, were shorter.
-    pub(super) delay_ms: [f64; 2],
+    pub(crate) delay_ms: [f64; 2],
     /// Its place in the order of first runs, from 0.
-    pub(super) rank: usize,
+    pub(crate) rank: usize,
 }
 
 /// What [`Name::counts`] counts.
-pub(super) const COUNTS: [&str; 3] = ["switches", "preemptions", "migrations"];
-
-/// From the first task's first run on: what is judged but for the order of first runs. By then all are under way, and none
-/// ends yet.
-const JUDGED_MS: Range<u64> = 1000..9500;
+pub(crate) const COUNTS: [&str; 3] = ["switches", "preemptions", "migrations"];
 
 impl Figures {
-    /// The figures of a trace, for the names of a workload.
-    pub(super) fn of(trace: &Path, scenario: &str) -> Result<Self, Failure> {
-        let workload = std::fs::read(root().join(scenario_file(scenario)));
-        let workload = workload.map_err(|e| format!("{scenario}: {e}"))?;
-        let workload: Value = serde_json::from_slice(&workload).map_err(|e| format!("{scenario}: {e}"))?;
-        let missing = || format!("{}: a task of {scenario} never ran", trace.display());
-        let first = first_runs(&judged(trace, &[])?, &workload).ok_or_else(missing)?;
+    /// The figures of a trace, for the names of a workload. But for the order of first runs they are those of a part of it, counted
+    /// from the first task's first run.
+    pub(crate) fn of(trace: &Path, names: &[String], judged_ms: Range<u64>) -> Result<Self, Failure> {
+        let missing = || format!("{}: a task of the workload never ran", trace.display());
+        let first = first_runs(&judged(trace, &[])?, names).ok_or_else(missing)?;
         let begun_ms = first.iter().map(|(at_ns, _)| at_ns / 1_000_000).min().unwrap_or(0);
-        let [from, until] = [JUDGED_MS.start, JUDGED_MS.end].map(|ms| format!("{}ms", begun_ms + ms));
+        let [from, until] = [judged_ms.start, judged_ms.end].map(|ms| format!("{}ms", begun_ms + ms));
         let judged = judged(trace, &["--from", &from, "--until", &until])?;
         read(&judged, first).ok_or_else(missing)
     }
@@ -76,9 +69,9 @@ fn of_name<'a>(judged: &'a Value, name: &str) -> Option<Vec<&'a Value>> {
 }
 
 /// When the first task of each of the workload's names first ran, the earliest first; `None` where one never did.
-fn first_runs(judged: &Value, workload: &Value) -> Option<Vec<(u64, String)>> {
+fn first_runs(judged: &Value, names: &[String]) -> Option<Vec<(u64, String)>> {
     let mut first = Vec::new();
-    for name in workload["tasks"].as_object()?.keys() {
+    for name in names {
         let runs = of_name(judged, name)?.into_iter().filter_map(|task| task["first_run_ns"].as_u64());
         first.push((runs.min()?, name.clone()));
     }
@@ -119,12 +112,12 @@ mod tests {
             "tasks": [task("a", 9, 1_000_000_000), task("b", 7, 500_000_000), task("b", 5, 700_000_000), task("c", 1, 1)],
             "names": [delay], "wasted_core_ns": 250_000_000, "duration_ns": 2_000_000_000,
         });
-        let first = first_runs(&judged, &json!({"tasks": {"a": {}, "b": {}}})).unwrap();
+        let first = first_runs(&judged, &["a".to_owned(), "b".to_owned()]).unwrap();
         assert_eq!(first, [(5, "b".to_owned()), (9, "a".to_owned())]);
         let figures = read(&judged, first).unwrap();
         let b = Name { tasks: 2, share: 0.3, counts: [6.0, 2.0, 4.0], delay_ms: [2.0, 5.0], rank: 0 };
         assert_eq!((figures.wasted_s, &figures.names["b"]), (0.25, &b));
         assert_eq!((figures.names.len(), figures.names["a"].share, figures.names["a"].rank), (2, 0.5, 1));
-        assert_eq!(first_runs(&judged, &json!({"tasks": {"z": {}}})), None);
+        assert_eq!(first_runs(&judged, &["z".to_owned()]), None);
     }
 }

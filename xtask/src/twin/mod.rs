@@ -7,8 +7,8 @@
 
 mod args;
 mod distance;
-mod figures;
-mod real;
+pub(crate) mod figures;
+pub(crate) mod real;
 mod reasons;
 mod simulated;
 mod table;
@@ -28,6 +28,8 @@ const OUT: &str = "out/twin";
 const SCENARIOS: &str = "tests/twin";
 /// The workload that stands for what a guest does by itself.
 const BACKGROUND: &str = "background";
+/// The part of a workload's ten seconds that is judged: by then all are under way, and none ends yet.
+const JUDGED_MS: std::ops::Range<u64> = 1000..9500;
 /// The schedulers that are compared.
 const SCHEDULERS: &[&str] = &["fifo", "goodness", "o1"];
 
@@ -72,11 +74,21 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 }
 
 fn pair(args: &Args, scenario: &str, scheduler: &str) -> Result<Pair, Failure> {
-    let simulated = Figures::of(&simulated::trace(scenario, scheduler)?, scenario)?;
+    let names = names(scenario)?;
+    let simulated = Figures::of(&simulated::trace(scenario, scheduler)?, &names, JUDGED_MS)?;
     let runs = 1..=args.runs;
-    let real = runs.map(|run| Figures::of(&recording(scenario, scheduler, run), scenario));
+    let real = runs.map(|run| Figures::of(&recording(scenario, scheduler, run), &names, JUDGED_MS));
     let real = real.collect::<Result<_, _>>()?;
     Ok(Pair { scenario: scenario.into(), scheduler: scheduler.into(), simulated, real })
+}
+
+/// The names of a workload's tasks.
+fn names(scenario: &str) -> Result<Vec<String>, Failure> {
+    let file = scenario_file(scenario);
+    let text = std::fs::read(root().join(&file)).map_err(|e| format!("{file}: {e}"))?;
+    let workload: serde_json::Value = serde_json::from_slice(&text).map_err(|e| format!("{file}: {e}"))?;
+    let tasks = workload["tasks"].as_object().ok_or_else(|| format!("{file}: it has no tasks"))?;
+    Ok(tasks.keys().cloned().collect())
 }
 
 /// A file of a workload, from the root.

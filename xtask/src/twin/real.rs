@@ -10,7 +10,7 @@ use std::process::Command;
 const CPUS: &str = "4";
 
 /// Arguments of a kernel that does less by itself: it neither makes large pages nor watches which pages are used.
-pub(super) const QUIET: &str = "transparent_hugepage=never damon_stat.enabled=0";
+pub(crate) const QUIET: &str = "transparent_hugepage=never damon_stat.enabled=0";
 
 /// Makes all recordings.
 pub(super) fn record(args: &Args) -> Result<(), Failure> {

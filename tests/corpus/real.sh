@@ -1,0 +1,54 @@
+# In a guest: each scheduler named in a list is attached, has rt-app's workload recorded while it lasts, and is detached.
+# What was seen goes to NAME.facts, a fact a line: xtask/src/corpus judges it.
+#
+# usage: real.sh KEEL OUT LIST NAME..., where LIST has a line `NAME OBJECT RECIPE` for each, with - for no recipe.
+. tests/live/common.sh
+list=$1
+shift
+home=$PWD
+
+fact() {
+    echo "$*" >> "$at.facts"
+}
+
+# Waits until the scheduler is in charge, or keel has ended.
+until_begun() {
+    for i in $(seq 600); do
+        [ "$(cat $scx/state)" = enabled ] && return
+        kill -0 $run 2> /dev/null || return
+        sleep 0.1
+    done
+}
+
+turn() {
+    at=$home/$out/$1
+    rm -f "$at".*
+    dmesg --clear
+    echo "$1" > "$home/$out/turn"
+    read -r object recipe <<- END
+		$(sed -n "s/^$1 //p" "$home/$list")
+	END
+    [ "$recipe" = - ] && recipe= || recipe="--host $home/$recipe"
+    $keel run "$home/$object" $recipe > "$at.said" 2>&1 &
+    run=$!
+    until_begun
+    fact begun "$(cat $scx/state)"
+    if [ "$(cat $scx/state)" = enabled ]; then
+        # rt-app writes its logs where it stands.
+        (cd /tmp && $keel record -o "$at.trc" -- rt-app "$home/tests/corpus/real.json" > "$at.rt-app" 2>&1)
+        fact recorded $?
+        fact afterwards "$(cat $scx/state)"
+    fi
+    kill -INT $run 2> /dev/null
+    wait $run
+    fact code $?
+    until_who "disabled -"
+    hackbench -g 1 -l 5 > /dev/null
+    fact works $?
+    dmesg > "$at.dmesg"
+    fact done
+}
+
+for name; do
+    turn "$name"
+done
