@@ -143,6 +143,7 @@ impl Kernel {
             cursors: Cursors::default(),
             queue_locks: Vec::new(),
             online_mask: Ea::NULL,
+            single_masks: Ea::NULL,
             rng: Rng::new(setup.seed, u64::MAX),
             log: Vec::new(),
             machine: setup.machine,

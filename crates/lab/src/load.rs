@@ -19,7 +19,6 @@ const NEVER_CALLED: &[&str] = &["core_sched_before", "dump", "dump_cpu", "dump_t
 
 /// Flags whose rules are not modelled.
 const ABSENT_FLAGS: &[(u64, &str)] = &[
-    (ops_flags::ALWAYS_ENQ_IMMED, "SCX_OPS_ALWAYS_ENQ_IMMED"),
     (ops_flags::TID_TO_TASK, "SCX_OPS_TID_TO_TASK"),
     (ops_flags::SWITCH_PARTIAL, "SCX_OPS_SWITCH_PARTIAL"),
 ];

@@ -1,6 +1,7 @@
 //! Kicks: asynchronous, one interrupt after the kicking callback's runqueue lock has been given
 //! back, whatever number of times a CPU was named (`kick_cpus_irq_workfn()`).
 
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
@@ -39,6 +40,10 @@ impl<E: Engine> Sim<E> {
         self.k.me().stack.push(Frame::Unlock { rq: target });
         let curr = self.k.cpus[target].curr;
         if flags & kick::IDLE != 0 && !curr.is_idle() {
+            return;
+        }
+        // A higher class's CPU is nothing that the scheduler has a say over.
+        if self.k.class_of(curr) > SchedClass::Ext {
             return;
         }
         let send_ns = self.k.machine.costs.ipi_send_ns;
