@@ -5,7 +5,7 @@
 use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::sim::Sim;
-use keel_abi::bpf::Engine;
+use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{Op, deq, weight_of_nice};
 use keel_abi::task::Step;
 use keel_abi::{CpuId, CpuSet, TaskId};
@@ -68,10 +68,11 @@ impl<E: Engine> Sim<E> {
         let t = self.k.task(task);
         t.nr_allowed = cpus.len() as u32;
         t.cpus = cpus;
-        let (ea, mask) = (t.ea, t.ea.offset(crate::layout::task::CPUS_MASK));
+        let ea = t.ea;
         self.k.mirror_cpus(self.vm.world(), task);
+        let mask = self.vm.world().u64_at(ea.offset(crate::layout::task::CPUS_PTR));
         self.k.tell_task(task);
-        self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, mask.0]);
+        self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, mask]);
     }
 
     /// [`Frame::Restore`]: back on the runqueue, and on the CPU.

@@ -10,7 +10,7 @@ use crate::setup::MAX_TASKS;
 use crate::sim::Sim;
 use crate::task::{Doing, Member, OpsState, State, Task};
 use keel_abi::bpf::{Ea, Engine, Owner, World};
-use keel_abi::scx::{Op, wake, weight_of_nice};
+use keel_abi::scx::{Op, ent, wake, weight_of_nice};
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 use keel_trace::{Meta, TaskInfo};
@@ -51,7 +51,12 @@ impl<E: Engine> Sim<E> {
             self.k.task(child).state = State::Dead;
             return;
         }
-        if self.k.scx.is_disabling() || self.k.tasks[child].class != SchedClass::Ext {
+        if self.k.scx.is_disabling() {
+            return self.k.me().stack.push(Frame::ForkWake { child, parent });
+        }
+        if self.k.tasks[child].class != SchedClass::Ext {
+            self.k.task(child).member = Member::Ready;
+            self.k.mirror_scx_bits(self.vm.world(), child, ent::STATE_MASK, ent::STATE_READY);
             return self.k.me().stack.push(Frame::ForkWake { child, parent });
         }
         self.k.me().stack.push(Frame::ForkWeight { child, parent });

@@ -83,7 +83,9 @@ impl Kernel {
     /// May `task` use `cpu` now?
     #[inline]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.tasks[task].allows(cpu) && self.cpus[cpu].online
+        let t = &self.tasks[task];
+        let allows = if t.is_pinned { t.cpu == cpu } else { t.allows(cpu) };
+        allows && self.cpus[cpu].online
     }
 
     /// A CPU for a task that may not go where it was sent: on its node, else anywhere
