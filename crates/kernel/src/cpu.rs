@@ -163,6 +163,12 @@ pub(crate) struct Cpu {
     pub(crate) next_class: SchedClass,
     /// A higher class has taken it from the scheduler, which was told so (`cpu_released`).
     pub(crate) released: bool,
+    /// How often it has picked (`kick_sync`).
+    pub(crate) picks: u64,
+    /// CPUs that it kicked and waits for after its next pick, with how often they had picked then.
+    pub(crate) to_sync: Vec<(CpuId, u64)>,
+    /// That pick has not been yet (`kick_sync_pending`).
+    pub(crate) sync_pending: bool,
     /// Its real-time tasks.
     pub(crate) rt: RtQueue,
     pub(crate) dispatch: DispatchBuffer,
@@ -210,6 +216,9 @@ impl Cpu {
             nr_immed: 0,
             next_class: SchedClass::Idle,
             released: false,
+            picks: 0,
+            to_sync: Vec::new(),
+            sync_pending: false,
             rt: RtQueue::default(),
             dispatch: DispatchBuffer::default(),
             deferred: VecDeque::new(),

@@ -22,6 +22,9 @@ pub(crate) enum Frame {
     /// Tells one CPU what a callback's kick asked for.
     Kick { target: CpuId, flags: u64 },
 
+    /// Waits until the CPUs that it kicked have picked.
+    SyncWait,
+
     /// `try_to_wake_up()`: chooses a CPU.
     Wake { task: TaskId, flags: u64, waker: TaskId },
     /// The choice of `ops.select_cpu` is in.

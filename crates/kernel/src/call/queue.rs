@@ -113,13 +113,16 @@ impl Kernel {
     /// (`scx_vet_enq_flags()`).
     #[inline]
     fn vet_enq_flags(&mut self, c: CpuId, id: DsqId, enq_flags: u64) -> Option<u64> {
-        let is_local = || id == dsq::LOCAL || id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON;
-        if enq_flags & enq::IMMED != 0 && !is_local() {
+        let always = self.scx.flags & ops_flags::ALWAYS_ENQ_IMMED != 0;
+        if enq_flags & enq::IMMED == 0 && !always {
+            return Some(enq_flags);
+        }
+        let is_local = id == dsq::LOCAL || id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON;
+        if enq_flags & enq::IMMED != 0 && !is_local {
             self.error(c, format!("SCX_ENQ_IMMED on a non-local DSQ 0x{:x}", id.0));
             return None;
         }
-        let always = self.scx.flags & ops_flags::ALWAYS_ENQ_IMMED != 0 && is_local();
-        Some(if always { enq_flags | enq::IMMED } else { enq_flags })
+        Some(if is_local { enq_flags | enq::IMMED } else { enq_flags })
     }
 
     fn callback_op(&self) -> Op {

@@ -27,6 +27,7 @@ impl<E: Engine> Sim<E> {
             Frame::Act => self.act(c),
             Frame::Interrupt => self.take_interrupt(c),
             Frame::Kick { target, flags } => self.kick(c, target, flags),
+            Frame::SyncWait => self.sync_wait(),
 
             Frame::Wake { task, flags, waker } => self.wake(c, task, flags, waker),
             Frame::WakeSelected { task, flags, waker } => self.wake_selected(c, task, flags, waker),

@@ -75,7 +75,9 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Pick`]: is there something of a higher class to run?
     pub(crate) fn pick(&mut self, c: CpuId) {
-        match self.k.me().rt.first() {
+        let cpu = self.k.me();
+        cpu.picks += 1;
+        match cpu.rt.first() {
             Some(next) => {
                 self.k.update_curr(self.vm.world(), c);
                 self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
@@ -89,6 +91,7 @@ impl<E: Engine> Sim<E> {
     fn pick_ext(&mut self, c: CpuId) {
         let cpu = self.k.me();
         cpu.next_class = cpu.next_class.min(SchedClass::Ext);
+        cpu.sync_pending = false;
         if cpu.released {
             return self.acquire_cpu(c);
         }
@@ -226,7 +229,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn put_prev(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.set_runnable(self.vm.world(), prev);
         let mut set = Frame::SetNext { prev, next };
-        if self.k.class_of(next) > SchedClass::Ext && self.k.releases(c, prev) {
+        if self.k.me().next_class > SchedClass::Ext && self.k.releases(c, prev) {
             self.k.me().stack.push(set);
             set = Frame::Release { next };
         }
@@ -260,7 +263,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.switch_to(c, prev, next);
         let done = Frame::Scheduled { prev };
-        if self.k.class_of(next) > SchedClass::Ext {
+        if self.k.me().next_class > SchedClass::Ext {
             self.go(done, |sim| sim.scheduled(c, prev));
         } else if next.is_idle() {
             // Whoever put a task here since the pick did not see an idle CPU.
@@ -279,6 +282,9 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
         if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
             self.k.me().stack.push(Frame::Reap { task: prev });
+        }
+        if !self.k.me().to_sync.is_empty() {
+            self.begin_sync_wait();
         }
         self.finish_rq(c, c);
     }

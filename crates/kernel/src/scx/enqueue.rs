@@ -22,7 +22,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
         let rq = self.k.tasks[task].cpu;
         let world = self.vm.world();
-        if std::mem::take(&mut self.k.task(task).immed) {
+        if self.k.scx.knows_immed && std::mem::take(&mut self.k.task(task).immed) {
             self.k.mirror_scx_bits(world, task, ent::IMMED, 0);
         }
         match self.k.way_of(task) {

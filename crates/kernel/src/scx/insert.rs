@@ -68,7 +68,7 @@ impl Kernel {
             QueueKind::User => self.task(task).in_custody = true,
             QueueKind::Global => self.leave_custody(task, 0),
             QueueKind::Local(rq) => {
-                if enq_flags & enq::IMMED != 0 || self.tasks[task].immed {
+                if enq_flags & enq::IMMED != 0 || (self.scx.knows_immed && self.tasks[task].immed) {
                     self.count_immed(world, c, rq, task, enq_flags);
                 }
                 self.leave_custody(task, 0);
@@ -118,7 +118,8 @@ impl Kernel {
     pub(crate) fn leave_queue(&mut self, task: TaskId) -> Option<QueueId> {
         self.task(task).queue = None;
         let queue = self.queues.table.remove(task)?;
-        if self.tasks[task].immed
+        if self.scx.knows_immed
+            && self.tasks[task].immed
             && let QueueKind::Local(rq) = self.queues.kind(queue)
         {
             self.cpu(rq).nr_immed -= 1;
