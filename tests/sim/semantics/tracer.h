@@ -121,6 +121,14 @@ static __always_inline void log_idle_mask(void)
 
 	LOG_PID("idle_mask", 0, idle->bits[0]);
 	scx_bpf_put_idle_cpumask(idle);
+#ifdef WITH_SMT_MASK
+	idle = scx_bpf_get_idle_smtmask();
+	LOG_PID("smt_mask", 0, idle->bits[0]);
+	scx_bpf_put_idle_cpumask(idle);
+	idle = scx_bpf_get_idle_cpumask();
+	LOG_PID("idle_then", 0, idle->bits[0]);
+	scx_bpf_put_idle_cpumask(idle);
+#endif
 }
 #endif
 
