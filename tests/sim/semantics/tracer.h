@@ -49,6 +49,8 @@ const volatile u32 kick_times = 1;
 const volatile bool fifo_once = false;
 /* What is enqueued again goes to OWN_DSQ. */
 const volatile bool again_to_own = false;
+/* Asks for them when a higher class takes the CPU. */
+const volatile bool release_reenqueues = false;
 /* Asks for the local queue's tasks back; those that come back go to OWN_DSQ. */
 const volatile bool reenqueues = false;
 
@@ -378,6 +380,8 @@ CALLBACK(void, tracer_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
 	LOG_PID("cpu_release", args->task->pid, args->reason);
 	LOG("release_prio", args->task, args->task->prio);
+	if (release_reenqueues)
+		scx_bpf_reenqueue_local___v2___compat();
 }
 #endif
 
