@@ -52,6 +52,8 @@ impl Kernel {
             self.resched(c, rq);
         } else if class == next && class == SchedClass::Rt {
             self.preempt_rt(c, rq, task);
+        } else if next == SchedClass::Rt {
+            self.arm_server(rq);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::class::SchedClass;
 use crate::frame::Frame;
-use crate::rt::RtQueue;
+use crate::rt::{ExtServer, RtQueue};
 use keel_abi::bpf::Ea;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId};
@@ -23,6 +23,8 @@ pub(crate) enum Irq {
     BpfTimer(u32),
     /// User space runs a program of the scheduler's; the number is its place among them.
     Program(u32),
+    /// The server of this CPU's starving tasks looks.
+    Server,
     /// The stall watchdog looks.
     Watchdog,
 }
@@ -171,6 +173,8 @@ pub(crate) struct Cpu {
     pub(crate) sync_pending: bool,
     /// Its real-time tasks.
     pub(crate) rt: RtQueue,
+    /// What keeps them from starving the scheduler's.
+    pub(crate) server: ExtServer,
     pub(crate) dispatch: DispatchBuffer,
     /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
     pub(crate) deferred: VecDeque<TaskId>,
@@ -220,6 +224,7 @@ impl Cpu {
             to_sync: Vec::new(),
             sync_pending: false,
             rt: RtQueue::default(),
+            server: ExtServer::default(),
             dispatch: DispatchBuffer::default(),
             deferred: VecDeque::new(),
             lock: RqLock::default(),

@@ -240,6 +240,7 @@ impl<E: Engine> Sim<E> {
             }
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
+            Irq::Server => self.k.server_fires(c),
             Irq::Watchdog => self.watchdog(c),
         }
     }

@@ -18,9 +18,21 @@ impl Kernel {
         self.mirror_migration(world, task);
     }
 
+    /// A BPF program runs in a spell of its own of the task on its CPU, which therefore shows one more.
     fn mirror_migration<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
-        world.put(t.ea.offset(field::MIGRATION_DISABLED), &t.migration_disabled.to_le_bytes());
+        let own = u16::from(t.on_cpu && t.migration_disabled > 0);
+        let shown = t.migration_disabled.saturating_add(own);
+        world.put(t.ea.offset(field::MIGRATION_DISABLED), &shown.to_le_bytes());
+    }
+
+    /// A task gets its CPU or leaves it.
+    #[inline]
+    pub(crate) fn mirror_spell<W: World>(&self, world: &mut W, task: TaskId) {
+        // Who was ever switched out within a spell has needed a mask of one CPU.
+        if !self.single_masks.is_null() && !task.is_idle() && self.tasks[task].migration_disabled > 0 {
+            self.mirror_migration(world, task);
+        }
     }
 
     /// Must the task's mask become its CPU before it is scheduled?

@@ -80,9 +80,17 @@ impl<E: Engine> Sim<E> {
         match cpu.rt.first() {
             Some(next) => {
                 self.k.update_curr(self.vm.world(), c);
+                if self.k.me().server.is_serving() {
+                    return self.pick_ext(c);
+                }
+                self.k.me().next_class = SchedClass::Rt;
+                self.k.arm_server(c);
                 self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
             }
-            None => self.pick_ext(c),
+            None => {
+                cpu.server.stop();
+                self.pick_ext(c);
+            }
         }
     }
 
@@ -179,6 +187,11 @@ impl<E: Engine> Sim<E> {
         let prev = self.k.me().curr;
         let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.scx.bypassing;
         let keep = !prev.is_idle() && self.k.tasks[prev].queued && !asks;
+        if let (false, Some(next)) = (keep, self.k.me().rt.first()) {
+            // Those that starved have nothing to run after all.
+            self.k.me().server.stop();
+            return self.found(c, next);
+        }
         self.found(c, if keep { prev } else { TaskId::IDLE });
     }
 
@@ -262,6 +275,8 @@ impl<E: Engine> Sim<E> {
             return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
         }
         self.k.switch_to(c, prev, next);
+        self.k.mirror_spell(self.vm.world(), prev);
+        self.k.mirror_spell(self.vm.world(), next);
         let done = Frame::Scheduled { prev };
         if self.k.me().next_class > SchedClass::Ext {
             self.go(done, |sim| sim.scheduled(c, prev));

@@ -43,7 +43,9 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Ticked`]: a slice that is used up ends here.
     pub(crate) fn ticked(&mut self, c: CpuId) {
         let curr = self.k.me().curr;
-        if self.k.slice(self.vm.world(), curr) == 0 {
+        let cpu = self.k.me();
+        let served = cpu.rt.highest() > 0 && !cpu.server.is_serving();
+        if served || self.k.slice(self.vm.world(), curr) == 0 {
             self.k.resched(c, c);
         }
         self.k.me().stack.push(Frame::Unlock { rq: c });

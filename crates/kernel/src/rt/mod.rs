@@ -6,5 +6,7 @@
 mod place;
 mod queue;
 mod sched;
+mod server;
 
 pub(crate) use queue::RtQueue;
+pub(crate) use server::ExtServer;

@@ -12,6 +12,7 @@ pub(crate) struct RtQueue {
     bitmap: u128,
     /// Empty until the first task comes: most machines never have one.
     queues: Vec<VecDeque<TaskId>>,
+    len: u32,
 }
 
 impl RtQueue {
@@ -19,6 +20,11 @@ impl RtQueue {
     #[inline]
     pub(crate) fn highest(&self) -> u8 {
         (u128::BITS - 1).saturating_sub(self.bitmap.leading_zeros()) as u8
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
     }
 
     /// Whose turn it is.
@@ -43,12 +49,14 @@ impl RtQueue {
             false => queue.push_back(task),
         }
         self.bitmap |= 1 << priority;
+        self.len += 1;
     }
 
     pub(crate) fn remove(&mut self, task: TaskId, priority: u8) {
         let queue = &mut self.queues[usize::from(priority)];
         let at = queue.iter().position(|&queued| queued == task).expect("a runnable task is in its queue");
         queue.remove(at);
+        self.len -= 1;
         if queue.is_empty() {
             self.bitmap &= !(1 << priority);
         }
@@ -83,6 +91,6 @@ mod tests {
             order.push((first.0, priority));
         }
         assert_eq!(order, [(5, 99), (2, 99), (6, 5), (1, 5), (3, 5), (4, 1)]);
-        assert_eq!(queue.highest(), 0);
+        assert_eq!((queue.highest(), queue.len()), (0, 0));
     }
 }

@@ -54,6 +54,7 @@ impl Kernel {
         if !is_ext {
             return;
         }
+        self.cpus.me.server.ran += ran;
         let slice = self.slice(world, curr);
         if slice != SLICE_INF {
             self.set_slice(world, curr, slice.saturating_sub(ran.as_ns()));

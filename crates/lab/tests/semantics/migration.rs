@@ -77,6 +77,16 @@ fn spells_nest() {
 }
 
 #[test]
+fn the_task_on_the_cpu_shows_one_more() {
+    // A BPF program keeps the current task from migrating, too: here the one that is just being preempted.
+    let a = task("a", [run(100), MigrateDisable, run(10_000)]).on([0, 1]);
+    let base = with("task_fields").cpus(2).set("select_this", 0).set("slice_ns", 1_000_000);
+    let run = base.task(a).task(hog("x").on([0])).millis(20).survives();
+    let shown = run.values("a", "disabled");
+    assert!(shown.len() > 3 && shown[0] == 0 && shown[1..].iter().all(|&count| count == 2), "{shown:?}");
+}
+
+#[test]
 fn moving_it_to_another_cpu_ends_the_scheduler() {
     // Its fork goes straight to CPU 0, its wakeup within the spell to CPU 1: from ops.enqueue, and from ops.dispatch.
     let base =
