@@ -52,6 +52,12 @@ pub mod deq {
     pub const SLEEP: u64 = 1;
     /// Core scheduling runs it.
     pub const CORE_SCHED_EXEC: u64 = 1 << 32;
+    /// The task comes back as it was (`DEQUEUE_SAVE`).
+    pub const SAVE: u64 = 2;
+    /// It may come back elsewhere in its class's order (`DEQUEUE_MOVE`).
+    pub const MOVE: u64 = 4;
+    /// Its class changes (`DEQUEUE_CLASS`).
+    pub const CLASS: u64 = 0x40;
     /// A property of the task changes.
     pub const SCHED_CHANGE: u64 = 1 << 33;
 }
@@ -110,20 +116,34 @@ pub mod ops_flags {
 pub mod ent {
     /// On an ext runqueue.
     pub const QUEUED: u32 = 1;
+    /// In a local queue, or running out of one, by [`enq::IMMED`](super::enq::IMMED).
+    pub const IMMED: u32 = 1 << 5;
     /// Reset `runnable_at` when it next runs.
     pub const RESET_RUNNABLE_AT: u32 = 1 << 2;
     /// Dequeued because it sleeps.
     pub const DEQD_FOR_SLEEP: u32 = 1 << 3;
     /// Where the state begins.
     pub const STATE_SHIFT: u32 = 8;
+    /// The state.
+    pub const STATE_MASK: u32 = 7 << 8;
     /// State: `ops.init_task` ran.
     pub const STATE_INIT: u32 = 2 << 8;
     /// State: ready to be enabled.
     pub const STATE_READY: u32 = 3 << 8;
     /// State: `ops.enable` ran.
     pub const STATE_ENABLED: u32 = 4 << 8;
+    /// Where it says why a task is enqueued again.
+    pub const REENQ_REASON_MASK: u32 = 3 << 12;
+    /// The scheduler asked for it.
+    pub const REENQ_KFUNC: u32 = 1 << 12;
+    /// It could not run at once.
+    pub const REENQ_IMMED: u32 = 2 << 12;
+    /// A higher class took its CPU.
+    pub const REENQ_PREEMPTED: u32 = 3 << 12;
 }
 
+/// How often in a row a local queue's tasks may be enqueued again (`SCX_REENQ_LOCAL_MAX_REPEAT`).
+pub const REENQ_LOCAL_MAX_REPEAT: u32 = 256;
 /// A default slice, in nanoseconds.
 pub const SLICE_DFL_NS: u64 = 20_000_000;
 /// The slice while bypassing, in nanoseconds.

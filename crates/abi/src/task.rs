@@ -117,6 +117,12 @@ pub enum Step {
     Nice(i8),
     /// Confines the task to these CPUs; empty lifts what an earlier step confined.
     Affinity(CpuSet),
+    /// Sets the scheduling policy (`sched_setscheduler()`).
+    Policy(Policy),
+    /// `migrate_disable()`: from now on the task may not leave its CPU. Spells nest.
+    MigrateDisable,
+    /// `migrate_enable()`: ends a spell; nothing where there is none.
+    MigrateEnable,
     /// Repeats from step `to` until it has been passed `times` times; `None` for ever. `slot` is
     /// the counter, dense from 0 within the task; it is reset when the loop is left.
     Loop {
@@ -153,6 +159,40 @@ pub struct Channel {
     pub kind: ChannelKind,
     /// The most bytes that it holds, at least 1.
     pub capacity_bytes: u32,
+}
+
+/// A scheduling policy, with its priority where it has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_OTHER`: whoever schedules ordinary tasks has it.
+    #[default]
+    Other,
+    /// `SCHED_FIFO` with this priority, 1 to 99; higher is more urgent.
+    Fifo(u8),
+    /// `SCHED_RR` with this priority, 1 to 99.
+    RoundRobin(u8),
+    /// `SCHED_EXT`: asks for the sched_ext scheduler, which else takes ordinary tasks too.
+    Ext,
+}
+
+impl Policy {
+    /// Its number in the kernel (`task_struct.policy`).
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Other => 0,
+            Self::Fifo(_) => 1,
+            Self::RoundRobin(_) => 2,
+            Self::Ext => 7,
+        }
+    }
+
+    /// The priority of a real-time policy, 0 for others (`task_struct.rt_priority`).
+    pub const fn rt_priority(self) -> u8 {
+        match self {
+            Self::Fifo(priority) | Self::RoundRobin(priority) => priority,
+            Self::Other | Self::Ext => 0,
+        }
+    }
 }
 
 /// The policy of a real-time hint, numbered as in the schedulers' `hints` map.
@@ -197,6 +237,11 @@ pub struct TaskSpec {
     pub pages: u32,
     /// Is it to be a real-time task? Children inherit it, unless they have one of their own.
     pub hint: Option<Hint>,
+    /// The policy that it starts with.
+    pub policy: Policy,
+    /// It is a kernel thread: no address space, `PF_KTHREAD`, and where it is confined to CPUs
+    /// `PF_NO_SETAFFINITY`.
+    pub kthread: bool,
 }
 
 /// A whole workload.

@@ -4,7 +4,9 @@
 //! not. In the kernel its own clock runs ahead by what its steps cost; it takes a step only when
 //! no other CPU has something earlier to do ([`crate::sim`]).
 
+use crate::class::SchedClass;
 use crate::frame::Frame;
+use crate::rt::{ExtServer, RtQueue};
 use keel_abi::bpf::Ea;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId};
@@ -21,6 +23,8 @@ pub(crate) enum Irq {
     BpfTimer(u32),
     /// User space runs a program of the scheduler's; the number is its place among them.
     Program(u32),
+    /// The server of this CPU's starving tasks looks.
+    Server,
     /// The stall watchdog looks.
     Watchdog,
 }
@@ -107,6 +111,8 @@ pub(crate) struct DispatchBuffer {
 #[derive(Debug, Default)]
 pub(crate) struct RqLock {
     pub(crate) holder: Option<CpuId>,
+    /// Its holder will do what is deferred before giving it back (`SCX_RQ_IN_WAKEUP`, `SCX_RQ_IN_BALANCE`).
+    pub(crate) defers: bool,
     pub(crate) free_at: Instant,
     pub(crate) waiters: VecDeque<CpuId>,
 }
@@ -148,8 +154,27 @@ pub(crate) struct Cpu {
     pub(crate) farewells: VecDeque<(TaskId, u64)>,
     /// Kicks that its callbacks asked for.
     pub(crate) kicks: Vec<(CpuId, u64)>,
-    /// Runqueues whose local queues its callbacks asked to be enqueued once more.
+    /// Runqueues whose local queues are to be enqueued once more when it has no lock any more.
     pub(crate) reenqueues: Vec<CpuId>,
+    /// This runqueue's local queue is to be enqueued once more, with these `SCX_REENQ_*`
+    /// (`deferred_reenq_locals`).
+    pub(crate) reenqueue: Option<u64>,
+    /// Tasks in its local queue that are to run at once or not at all (`nr_immed`).
+    pub(crate) nr_immed: u32,
+    /// The class of whoever runs, or of whoever has come since and goes before (`rq->next_class`).
+    pub(crate) next_class: SchedClass,
+    /// A higher class has taken it from the scheduler, which was told so (`cpu_released`).
+    pub(crate) released: bool,
+    /// How often it has picked (`kick_sync`).
+    pub(crate) picks: u64,
+    /// CPUs that it kicked and waits for after its next pick, with how often they had picked then.
+    pub(crate) to_sync: Vec<(CpuId, u64)>,
+    /// That pick has not been yet (`kick_sync_pending`).
+    pub(crate) sync_pending: bool,
+    /// Its real-time tasks.
+    pub(crate) rt: RtQueue,
+    /// What keeps them from starving the scheduler's.
+    pub(crate) server: ExtServer,
     pub(crate) dispatch: DispatchBuffer,
     /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
     pub(crate) deferred: VecDeque<TaskId>,
@@ -191,6 +216,15 @@ impl Cpu {
             farewells: VecDeque::new(),
             kicks: Vec::new(),
             reenqueues: Vec::new(),
+            reenqueue: None,
+            nr_immed: 0,
+            next_class: SchedClass::Idle,
+            released: false,
+            picks: 0,
+            to_sync: Vec::new(),
+            sync_pending: false,
+            rt: RtQueue::default(),
+            server: ExtServer::default(),
             dispatch: DispatchBuffer::default(),
             deferred: VecDeque::new(),
             lock: RqLock::default(),

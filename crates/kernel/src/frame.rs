@@ -4,7 +4,7 @@
 //! waits, because there it may be held up while other CPUs go on. Each frame is one short
 //! function in [`crate::path`] or [`crate::scx`]; the frame for what follows is pushed first.
 
-use keel_abi::task::ObjectId;
+use keel_abi::task::{ObjectId, Policy};
 use keel_abi::{CpuId, TaskId};
 
 /// One step of a kernel path.
@@ -22,6 +22,9 @@ pub(crate) enum Frame {
     /// Tells one CPU what a callback's kick asked for.
     Kick { target: CpuId, flags: u64 },
 
+    /// Waits until the CPUs that it kicked have picked.
+    SyncWait,
+
     /// `try_to_wake_up()`: chooses a CPU.
     Wake { task: TaskId, flags: u64, waker: TaskId },
     /// The choice of `ops.select_cpu` is in.
@@ -37,8 +40,14 @@ pub(crate) enum Frame {
     Enqueue { task: TaskId, enq_flags: u64 },
     /// `ops.enqueue` has returned.
     Enqueued { task: TaskId, enq_flags: u64 },
-    /// `reenq_local()`: gives a local queue's tasks to the scheduler once more.
+    /// Does what is deferred on a runqueue (`deferred_irq_workfn()`).
     Reenqueue { rq: CpuId },
+    /// `reenq_local()`: gives a local queue's tasks to the scheduler once more, so many times already.
+    ReenqueueLocal { rq: CpuId, times: u32 },
+    /// A task is enqueued again; `p->scx.flags` says why.
+    EnqueueAgain { task: TaskId, reason: u32 },
+    /// It has been.
+    EnqueuedAgain { task: TaskId },
     /// All of them have been enqueued.
     Reenqueued { rq: CpuId },
 
@@ -50,8 +59,12 @@ pub(crate) enum Frame {
     Quiesce { task: TaskId },
     /// `dequeue_task_scx()`'s end.
     Deactivated { task: TaskId },
-    /// `balance_one()`.
+    /// `pick_next_task()`.
     Pick,
+    /// `balance_one()`, after `ops.cpu_acquire`.
+    Balance,
+    /// `switch_class()`: `ops.cpu_release`.
+    Release { next: TaskId },
     /// Calls `ops.dispatch`; this many calls are left for this pick.
     Dispatch { left: u32 },
     /// `ops.dispatch` has returned.
@@ -107,6 +120,26 @@ pub(crate) enum Frame {
     SetCpus { task: TaskId, step: u32 },
     /// The change itself.
     ChangeCpus { task: TaskId, step: u32 },
+    /// The mask that BPF sees of the current task becomes its CPU, or its own again.
+    Pin { task: TaskId, is_pinned: bool },
+    /// The change itself.
+    Pinned { task: TaskId, is_pinned: bool },
+    /// A spell in which it could not migrate is over.
+    SpellOver { task: TaskId },
+    /// The current task's policy changes to one of its spec's steps.
+    SetPolicy { task: TaskId, step: u32 },
+    /// `ops.quiescent`, before a change of class.
+    PolicyQuiesce { task: TaskId, policy: Policy },
+    /// `switched_from_scx()`: `ops.disable`.
+    PolicyDisable { task: TaskId, policy: Policy },
+    /// The change itself.
+    ChangePolicy { task: TaskId, policy: Policy },
+    /// A task that the scheduler has taken over is runnable: `ops.runnable`.
+    RestoreClass { task: TaskId },
+    /// `ops.running`.
+    RunClass { task: TaskId },
+    /// The task is in its new class.
+    PolicyChanged { task: TaskId },
     /// Puts a changed task back where it was.
     Restore { task: TaskId },
     /// `ops.running` again, for a changed task that runs.

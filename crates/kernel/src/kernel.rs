@@ -92,6 +92,8 @@ pub(crate) struct Kernel {
     pub(crate) queue_locks: Vec<VirtualLock>,
     /// Where BPF sees the mask of online CPUs.
     pub(crate) online_mask: Ea,
+    /// Masks of single CPUs, once one was needed.
+    pub(crate) single_masks: Ea,
     /// What the scheduler draws random numbers from.
     pub(crate) rng: Rng,
     /// What the scheduler printed.
@@ -202,6 +204,7 @@ impl Kernel {
         let lock = &mut self.cpus[rq].lock;
         debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
         lock.free_at = at;
+        lock.defers = false;
         lock.holder = lock.waiters.pop_front();
         let Some(next) = lock.holder else { return };
         let handover = Span::from_ns(base + test_and_set * lock.waiters.len() as u64);

@@ -2,7 +2,7 @@
 //! sched_ext, around whichever machine and with whichever engine executing the BPF.
 //!
 //! Start at [`Sim`] (the main loop), then `frame` (how a path of the kernel is cut into steps),
-//! `path` (wakeups, picks, ticks, forks: the scheduler core), `scx` (sched_ext on top of it) and
+//! `path` (wakeups, picks, ticks, forks: the scheduler core), `scx` (sched_ext on top of it), `rt` (the class above it) and
 //! `call` (helpers and kfuncs). Costs are in [`cost`], machines in [`machine`].
 //!
 //! This room never looks at a wall clock, starts a thread, reads a file or depends on who
@@ -11,6 +11,7 @@
 
 mod actor;
 mod call;
+mod class;
 pub mod cost;
 mod cpu;
 mod cpus;
@@ -26,6 +27,7 @@ mod mirror;
 mod out;
 mod path;
 mod rng;
+mod rt;
 mod scx;
 mod setup;
 mod sim;

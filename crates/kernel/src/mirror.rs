@@ -12,6 +12,12 @@ use keel_abi::scx::ent;
 const PF_IDLE: u32 = 2;
 /// `PF_EXITING`.
 const PF_EXITING: u32 = 4;
+/// `PF_KTHREAD`.
+const PF_KTHREAD: u32 = 0x0020_0000;
+/// `PF_NO_SETAFFINITY`.
+const PF_NO_SETAFFINITY: u32 = 0x0400_0000;
+/// Where real-time priorities end among the kernel's.
+const MAX_RT_PRIO: i32 = 100;
 /// The nice value 0 among the kernel's priorities.
 const DEFAULT_PRIO: i32 = 120;
 /// Milliseconds a jiffy, in nanoseconds, whatever the machine's HZ: only differences matter.
@@ -32,8 +38,14 @@ impl Kernel {
         put(world, field::REAL_PARENT, &parent_ea.0.to_le_bytes());
         put(world, field::CPUS_PTR, &at.offset(field::CPUS_MASK).0.to_le_bytes());
         put(world, field::SCX_SLICE, &keel_abi::scx::SLICE_DFL_NS.to_le_bytes());
+        if self.is_kthread(task) {
+            let spec = t.spec.map(|spec| &self.workload.tasks[spec as usize]);
+            let is_bound = spec.is_some_and(|spec| !spec.cpus.is_empty());
+            let fixed = if is_bound { PF_NO_SETAFFINITY } else { 0 };
+            put(world, field::FLAGS, &(PF_KTHREAD | fixed).to_le_bytes());
+        }
         self.mirror_process(world, task);
-        self.mirror_nice(world, task);
+        self.mirror_policy(world, task);
         self.mirror_cpus(world, task);
         self.mirror_cpu(world, task);
         self.mirror_flags(world, task);
@@ -64,10 +76,15 @@ impl Kernel {
 
     pub(crate) fn mirror_nice<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
-        let prio = DEFAULT_PRIO + i32::from(t.nice);
+        let static_prio = DEFAULT_PRIO + i32::from(t.nice);
+        let prio = match i32::from(t.policy.rt_priority()) {
+            0 => static_prio,
+            rt_priority => MAX_RT_PRIO - 1 - rt_priority,
+        };
         world.put(t.ea.offset(field::SCX_WEIGHT), &t.weight.to_le_bytes());
-        world.put(t.ea.offset(field::STATIC_PRIO), &prio.to_le_bytes());
+        world.put(t.ea.offset(field::STATIC_PRIO), &static_prio.to_le_bytes());
         world.put(t.ea.offset(field::PRIO), &prio.to_le_bytes());
+        world.put(t.ea.offset(field::NORMAL_PRIO), &prio.to_le_bytes());
     }
 
     pub(crate) fn mirror_cpus<W: World>(&self, world: &mut W, task: TaskId) {
@@ -97,6 +114,13 @@ impl Kernel {
     pub(crate) fn mirror_enabled<W: World>(&self, world: &mut W, task: TaskId) {
         let at = self.tasks[task].ea.offset(field::SCX_FLAGS);
         let flags = (world.u32_at(at) & ent::QUEUED) | ent::STATE_ENABLED;
+        world.put(at, &flags.to_le_bytes());
+    }
+
+    /// Some bits of `p->scx.flags`.
+    pub(crate) fn mirror_scx_bits<W: World>(&self, world: &mut W, task: TaskId, mask: u32, bits: u32) {
+        let at = self.tasks[task].ea.offset(field::SCX_FLAGS);
+        let flags = (world.u32_at(at) & !mask) | bits;
         world.put(at, &flags.to_le_bytes());
     }
 

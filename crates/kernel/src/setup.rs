@@ -24,6 +24,8 @@ use keel_trace::{Class, Meta};
 
 /// Numbers of the queue's timers: sleeping tasks have their own ids, the others are above.
 pub(crate) mod timer_number {
+    /// The servers of CPUs whose tasks starve.
+    pub(crate) const FIRST_SERVER: u32 = 1 << 25;
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
     /// Programs that user space runs again and again.
@@ -143,6 +145,7 @@ impl Kernel {
             cursors: Cursors::default(),
             queue_locks: Vec::new(),
             online_mask: Ea::NULL,
+            single_masks: Ea::NULL,
             rng: Rng::new(setup.seed, u64::MAX),
             log: Vec::new(),
             machine: setup.machine,

@@ -498,6 +498,7 @@ impl Kernel {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
             }
+            t if t >= number::FIRST_SERVER => (CpuId(t - number::FIRST_SERVER), Irq::Server),
             t => {
                 let task = TaskId(t);
                 (self.tasks[task].cpu, Irq::Sleeper(task, self.tasks[task].sleeps))

@@ -3,10 +3,11 @@
 //! What BPF may write (slice and vtime) lives only in the world's `task_struct`; everything else
 //! lives here and is mirrored there ([`crate::mirror`]).
 
+use crate::class::SchedClass;
 use crate::rng::Rng;
 use crate::scx::queues::QueueId;
 use keel_abi::bpf::Ea;
-use keel_abi::task::ObjectId;
+use keel_abi::task::{ObjectId, Policy};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId};
 
 /// Where a task is in its life.
@@ -118,6 +119,16 @@ pub(crate) struct Task {
     pub(crate) nr_allowed: u32,
 
     pub(crate) cpus: CpuSet,
+    pub(crate) class: SchedClass,
+    /// `SCX_TASK_IMMED`: it went to a local queue to run at once or not at all.
+    pub(crate) immed: bool,
+    /// Open `migrate_disable()` spells.
+    pub(crate) migration_disabled: u16,
+    /// It was switched out, or about to be, within such a spell: BPF sees its one CPU as its mask.
+    pub(crate) is_pinned: bool,
+    pub(crate) policy: Policy,
+    /// Ticks that are left of its turn under SCHED_RR.
+    pub(crate) turn_ticks: u32,
     pub(crate) direct: Option<Direct>,
     pub(crate) member: Member,
     pub(crate) nice: i8,

@@ -57,6 +57,13 @@ fn constants_are_those_of_abi() {
     check("SCX_OPS_TID_TO_TASK", scx::ops_flags::TID_TO_TASK);
 
     check("SCX_TASK_QUEUED", scx::ent::QUEUED.into());
+    check("SCX_TASK_IMMED", scx::ent::IMMED.into());
+    check("SCX_TASK_STATE_MASK", scx::ent::STATE_MASK.into());
+    check("SCX_TASK_REENQ_REASON_MASK", scx::ent::REENQ_REASON_MASK.into());
+    check("SCX_TASK_REENQ_KFUNC", scx::ent::REENQ_KFUNC.into());
+    check("SCX_TASK_REENQ_IMMED", scx::ent::REENQ_IMMED.into());
+    check("SCX_TASK_REENQ_PREEMPTED", scx::ent::REENQ_PREEMPTED.into());
+    check("SCX_REENQ_LOCAL_MAX_REPEAT", scx::REENQ_LOCAL_MAX_REPEAT.into());
     check("SCX_TASK_RESET_RUNNABLE_AT", scx::ent::RESET_RUNNABLE_AT.into());
     check("SCX_TASK_DEQD_FOR_SLEEP", scx::ent::DEQD_FOR_SLEEP.into());
     check("SCX_TASK_STATE_SHIFT", scx::ent::STATE_SHIFT.into());

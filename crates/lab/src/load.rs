@@ -18,11 +18,8 @@ const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
 const NEVER_CALLED: &[&str] = &["core_sched_before", "dump", "dump_cpu", "dump_task"];
 
 /// Flags whose rules are not modelled.
-const ABSENT_FLAGS: &[(u64, &str)] = &[
-    (ops_flags::ALWAYS_ENQ_IMMED, "SCX_OPS_ALWAYS_ENQ_IMMED"),
-    (ops_flags::TID_TO_TASK, "SCX_OPS_TID_TO_TASK"),
-    (ops_flags::SWITCH_PARTIAL, "SCX_OPS_SWITCH_PARTIAL"),
-];
+const ABSENT_FLAGS: &[(u64, &str)] =
+    &[(ops_flags::TID_TO_TASK, "SCX_OPS_TID_TO_TASK"), (ops_flags::SWITCH_PARTIAL, "SCX_OPS_SWITCH_PARTIAL")];
 
 /// The object, relocated against the simulated kernel's types, its variables set: first as its recipe says.
 pub(crate) fn object(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {

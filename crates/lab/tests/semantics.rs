@@ -9,6 +9,8 @@ mod harness;
 mod actors;
 #[path = "semantics/callbacks_order.rs"]
 mod callbacks_order;
+#[path = "semantics/cpu_preempt.rs"]
+mod cpu_preempt;
 #[path = "semantics/default_cpu.rs"]
 mod default_cpu;
 #[path = "semantics/dequeue_custody.rs"]
@@ -27,14 +29,20 @@ mod enq_last;
 mod exits;
 #[path = "semantics/idle.rs"]
 mod idle;
+#[path = "semantics/immed.rs"]
+mod immed;
 #[path = "semantics/iteration.rs"]
 mod iteration;
 #[path = "semantics/keep_last.rs"]
 mod keep_last;
 #[path = "semantics/kicks.rs"]
 mod kicks;
+#[path = "semantics/migration.rs"]
+mod migration;
 #[path = "semantics/processes.rs"]
 mod processes;
+#[path = "semantics/realtime.rs"]
+mod realtime;
 #[path = "semantics/reenqueue.rs"]
 mod reenqueue;
 #[path = "semantics/select_cpu.rs"]

@@ -22,6 +22,8 @@ pub(crate) struct Extension {
     /// The process that a task belongs to, and its pages.
     pub(crate) process: Option<u32>,
     pub(crate) pages: Option<u32>,
+    /// Whether the task is a kernel thread.
+    pub(crate) kthread: bool,
     /// What is done where the extension stands.
     pub(crate) steps: Vec<Step>,
     /// Whether a repeated event displaces the earlier one, as rt-app without workgen has it.
@@ -76,13 +78,15 @@ impl<'a> Compiler<'a> {
                     let process = self.integer(&at, word.value, 0..=1_000_000, "process")?;
                     extension.process = u32::try_from(process).ok();
                 }
+                ("kthread", Level::Task) => extension.kthread = self.boolean(&at, word.value)?,
                 ("pages", Level::Task) => extension.pages = Some(self.pages(&at, word.value, 0)?),
                 ("steps", Level::Task | Level::Phase) => extension.steps = self.extra_steps(&at, &word)?,
                 _ => {
                     let words = match level {
                         Level::Top => "jitter_percent, count, unit, duplicates, channels",
                         Level::Task => {
-                            "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, steps"
+                            "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, kthread, \
+                             steps"
                         }
                         Level::Phase => "jitter_percent, count, unit, nodes, steps",
                     };

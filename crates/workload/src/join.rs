@@ -161,6 +161,7 @@ impl Joined {
             | Step::Exec => {}
             Step::WaitChild | Step::Write(_) | Step::Touch(_) | Step::Syscall | Step::Nice(_) => {}
             Step::Affinity(_) | Step::Loop { .. } | Step::Count => {}
+            Step::Policy(_) | Step::MigrateDisable | Step::MigrateEnable => {}
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Body<'a> {
     pub(crate) looped: Option<(i64, usize)>,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) policy: Option<Policy>,
-    pub(crate) priority: Option<i8>,
+    pub(crate) priority: Option<Field<'a>>,
     pub(crate) instances: Option<u32>,
     pub(crate) delay: Span,
     pub(crate) extension: Extension,
@@ -84,7 +84,7 @@ impl<'a> Compiler<'a> {
             }
             Setting::Cpus => body.cpus = Some(self.cpus(at, &field)?),
             Setting::Policy => body.policy = Some(self.policy(at, &field)?),
-            Setting::Priority => body.priority = Some(self.nice(at, &field)?),
+            Setting::Priority => body.priority = Some(field),
             Setting::NodesMembind => {
                 self.node_numbers(at, &field)?;
                 let note = "has no effect: it binds memory, which is not modelled (\"evenkeel\": {\"nodes\": \
@@ -173,20 +173,22 @@ impl<'a> Compiler<'a> {
         Ok(steps)
     }
 
-    /// A phase of a task.
+    /// A phase of a task, which has this policy before.
     pub(crate) fn phase(
         &mut self,
         at: &Place<'_>,
         object: &'a Object<'a>,
         task: &Task<'a>,
+        before: Policy,
     ) -> Result<Phase, WorkloadError> {
         let mut body = self.body(at, object, false)?;
+        let policy = body.policy.unwrap_or(before);
         Ok(Phase {
             steps: self.steps(at, &body, task)?,
             times: self.phase_times(at, body.looped)?,
             cpus: self.affinity(at, &mut body)?,
             policy: body.policy,
-            priority: body.priority,
+            priority: self.priority(at, body.priority.as_ref(), policy)?,
             count: body.extension.count,
         })
     }

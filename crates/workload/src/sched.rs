@@ -1,13 +1,17 @@
-//! Policies and priorities. Only the fair policies are modelled; a priority is then a nice value.
+//! Policies and priorities. A priority is a nice value, or under a real-time policy 1 to 99.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
 use crate::json::Field;
 use crate::place::Place;
+use keel_abi::task::{self, Step};
 
 /// The nice value of a SCHED_IDLE task. The kernel gives such a task weight 3 (of 1024), nice 19
 /// weight 15; a sched_ext scheduler sees weight 1 for both (`sched_weight_to_cgroup()`).
 pub(crate) const IDLE_NICE: i8 = 19;
+
+/// The priority of a real-time task that names none, as rt-app has it.
+const RT_DEFAULT: i8 = 10;
 
 /// A policy that is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,16 @@ pub(crate) enum Policy {
     Other,
     /// SCHED_IDLE.
     Idle,
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_RR.
+    RoundRobin,
+}
+
+impl Policy {
+    fn is_real_time(self) -> bool {
+        matches!(self, Self::Fifo | Self::RoundRobin)
+    }
 }
 
 impl Compiler<'_> {
@@ -31,49 +45,83 @@ impl Compiler<'_> {
                 self.warn(at, "SCHED_IDLE is modelled as nice 19");
                 Ok(Policy::Idle)
             }
-            name @ ("SCHED_FIFO" | "SCHED_RR" | "SCHED_DEADLINE") => {
-                Err(self.error(at, format!("{name} is not modelled; use SCHED_OTHER")))
-            }
+            "SCHED_FIFO" => Ok(Policy::Fifo),
+            "SCHED_RR" => Ok(Policy::RoundRobin),
+            "SCHED_DEADLINE" => Err(self.error(at, "SCHED_DEADLINE is not modelled; use SCHED_FIFO")),
             name => {
-                let problem = format!("there is no policy {}; use SCHED_OTHER or SCHED_IDLE", shown(name));
+                let problem = format!(
+                    "there is no policy {}; use SCHED_OTHER, SCHED_IDLE, SCHED_FIFO or SCHED_RR",
+                    shown(name)
+                );
                 Err(self.error(at, problem))
             }
         }
     }
 
-    /// The nice value that a priority field names.
-    pub(crate) fn nice(&self, at: &Place<'_>, field: &Field<'_>) -> Result<i8, WorkloadError> {
-        let nice = self.integer(at, field.value, -20..=19, "priority of SCHED_OTHER (a nice value)")?;
-        Ok(i8::try_from(nice).unwrap_or_default())
+    /// What a priority field says under a policy.
+    pub(crate) fn priority(
+        &self,
+        at: &Place<'_>,
+        field: Option<&Field<'_>>,
+        policy: Policy,
+    ) -> Result<Option<i8>, WorkloadError> {
+        let Some(field) = field else { return Ok(None) };
+        let at = at.child(field.key, field.start);
+        let priority = match policy.is_real_time() {
+            true => self.integer(&at, field.value, 1..=99, "priority of a real-time policy")?,
+            false => self.integer(&at, field.value, -20..=19, "priority of SCHED_OTHER (a nice value)")?,
+        };
+        Ok(i8::try_from(priority).ok())
     }
 }
 
-/// The policy and nice value of a task while its phases go by.
+/// The policy of a task while its phases go by, and its real-time priority.
 pub(crate) struct Current {
     policy: Policy,
+    rt_priority: i8,
 }
 
 impl Current {
-    /// A task that starts with this policy and priority, and the nice value that it starts with.
-    pub(crate) fn start(policy: Policy, priority: Option<i8>) -> (Self, i8) {
+    /// A task that starts with this policy and priority; the policy and nice value that it starts with.
+    pub(crate) fn start(policy: Policy, priority: Option<i8>) -> (Self, task::Policy, i8) {
         let nice = match policy {
             Policy::Other => priority.unwrap_or(0),
             Policy::Idle => IDLE_NICE,
+            Policy::Fifo | Policy::RoundRobin => 0,
         };
-        (Self { policy }, nice)
+        let current = Self { policy, rt_priority: priority.unwrap_or(RT_DEFAULT) };
+        let policy = current.shown();
+        (current, policy, nice)
     }
 
-    /// The nice value that a phase sets, if it sets one. As in rt-app, a priority alone keeps
-    /// the policy, a policy alone has priority 0, and what neither names stays.
-    pub(crate) fn enter(&mut self, policy: Option<Policy>, priority: Option<i8>) -> Option<i8> {
-        let before = self.policy;
-        self.policy = policy.unwrap_or(before);
-        match (self.policy, before) {
-            _ if policy.is_none() && priority.is_none() => None,
-            (Policy::Idle, Policy::Idle) => None,
-            (Policy::Idle, Policy::Other) => Some(IDLE_NICE),
-            (Policy::Other, _) => Some(priority.unwrap_or(0)),
+    fn shown(&self) -> task::Policy {
+        let priority = self.rt_priority.unsigned_abs();
+        match self.policy {
+            Policy::Other | Policy::Idle => task::Policy::Other,
+            Policy::Fifo => task::Policy::Fifo(priority),
+            Policy::RoundRobin => task::Policy::RoundRobin(priority),
         }
+    }
+
+    /// What a phase sets. As in rt-app, a priority alone keeps the policy, a policy alone has the policy's default
+    /// priority, and what neither names stays.
+    pub(crate) fn enter(&mut self, policy: Option<Policy>, priority: Option<i8>) -> Vec<Step> {
+        let (before, shown) = (self.policy, self.shown());
+        if policy.is_none() && priority.is_none() {
+            return Vec::new();
+        }
+        self.policy = policy.unwrap_or(before);
+        let nice = match (self.policy, before) {
+            (Policy::Fifo | Policy::RoundRobin, _) => {
+                self.rt_priority = priority.unwrap_or(RT_DEFAULT);
+                None
+            }
+            (Policy::Idle, Policy::Idle) => None,
+            (Policy::Idle, _) => Some(IDLE_NICE),
+            (Policy::Other, _) => Some(priority.unwrap_or(0)),
+        };
+        let changed = Some(self.shown()).filter(|&policy| policy != shown).map(Step::Policy);
+        changed.into_iter().chain(nice.map(Step::Nice)).collect()
     }
 }
 
@@ -83,18 +131,37 @@ mod tests {
 
     #[test]
     fn a_phase_changes_what_it_names() {
-        let check = |from, policy, priority, expected| {
-            let (mut current, _) = Current::start(from, Some(-3));
+        let check = |from, policy, priority, expected: &[Step]| {
+            let (mut current, ..) = Current::start(from, Some(3));
             assert_eq!(current.enter(policy, priority), expected, "{from:?} {policy:?} {priority:?}");
         };
-        check(Policy::Other, None, None, None);
-        check(Policy::Other, None, Some(7), Some(7));
-        check(Policy::Other, Some(Policy::Other), None, Some(0));
-        check(Policy::Other, Some(Policy::Idle), Some(7), Some(IDLE_NICE));
-        check(Policy::Idle, None, Some(7), None);
-        check(Policy::Idle, Some(Policy::Idle), None, None);
-        check(Policy::Idle, Some(Policy::Other), Some(7), Some(7));
-        assert_eq!(Current::start(Policy::Idle, Some(-3)).1, IDLE_NICE);
-        assert_eq!(Current::start(Policy::Other, Some(-3)).1, -3);
+        let to = Step::Policy;
+        check(Policy::Other, None, None, &[]);
+        check(Policy::Other, None, Some(7), &[Step::Nice(7)]);
+        check(Policy::Other, Some(Policy::Other), None, &[Step::Nice(0)]);
+        check(Policy::Other, Some(Policy::Idle), Some(7), &[Step::Nice(IDLE_NICE)]);
+        check(Policy::Idle, None, Some(7), &[]);
+        check(Policy::Idle, Some(Policy::Idle), None, &[]);
+        check(Policy::Idle, Some(Policy::Other), Some(7), &[Step::Nice(7)]);
+        check(Policy::Other, Some(Policy::Fifo), Some(7), &[to(task::Policy::Fifo(7))]);
+        check(Policy::Other, Some(Policy::RoundRobin), None, &[to(task::Policy::RoundRobin(10))]);
+        check(Policy::Fifo, None, None, &[]);
+        check(Policy::Fifo, None, Some(3), &[]);
+        check(Policy::Fifo, None, Some(4), &[to(task::Policy::Fifo(4))]);
+        check(Policy::Fifo, Some(Policy::RoundRobin), Some(3), &[to(task::Policy::RoundRobin(3))]);
+        check(Policy::Fifo, Some(Policy::Other), Some(-5), &[to(task::Policy::Other), Step::Nice(-5)]);
+        check(Policy::RoundRobin, Some(Policy::Idle), None, &[to(task::Policy::Other), Step::Nice(19)]);
+    }
+
+    #[test]
+    fn a_task_starts_with_its_policy_and_nice_value() {
+        let check = |policy, priority, expected| {
+            let (_, policy, nice) = Current::start(policy, priority);
+            assert_eq!((policy, nice), expected);
+        };
+        check(Policy::Idle, Some(-3), (task::Policy::Other, IDLE_NICE));
+        check(Policy::Other, Some(-3), (task::Policy::Other, -3));
+        check(Policy::Fifo, Some(99), (task::Policy::Fifo(99), 0));
+        check(Policy::RoundRobin, None, (task::Policy::RoundRobin(10), 0));
     }
 }

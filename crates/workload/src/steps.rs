@@ -81,6 +81,8 @@ impl<'a> Compiler<'a> {
                 "exec" => Ok(Step::Exec),
                 "wait_child" => Ok(Step::WaitChild),
                 "count" => Ok(Step::Count),
+                "migrate_disable" => Ok(Step::MigrateDisable),
+                "migrate_enable" => Ok(Step::MigrateEnable),
                 other => Err(self.no_step(at, other)),
             };
         }
@@ -112,7 +114,7 @@ impl<'a> Compiler<'a> {
     fn no_step(&self, at: &Place<'_>, word: &str) -> WorkloadError {
         let problem = format!(
             "there is no step {}; there are run, sleep, touch, write, spawn, send, receive with a value, and yield, \
-             syscall, exec, wait_child, count",
+             syscall, exec, wait_child, count, migrate_disable, migrate_enable",
             shown(word)
         );
         self.error(at, problem)

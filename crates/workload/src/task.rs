@@ -28,6 +28,7 @@ pub(crate) struct Draft {
     hint: Option<Hint>,
     process: u32,
     pages: u32,
+    kthread: bool,
     /// Where in the text its key begins.
     pub(crate) start: usize,
 }
@@ -40,7 +41,7 @@ impl Draft {
 
     /// The task's program. A pass of the whole task is counted if `count`, or if the task says so.
     pub(crate) fn into_spec(self, count: bool) -> TaskSpec {
-        let (mut sched, nice) = Current::start(self.policy, self.priority);
+        let (mut sched, policy, nice) = Current::start(self.policy, self.priority);
         let mut steps = Vec::new();
         let mut before = self.affinity_before();
         if self.times != Some(0) {
@@ -53,8 +54,8 @@ impl Draft {
             }
             push_loop(&mut steps, 0, self.times, TASK_SLOT);
         }
-        let Self { name, instances, delay, cpus, hint, process, pages, .. } = self;
-        TaskSpec { name, instances, delay, nice, cpus, steps, process, pages, hint }
+        let Self { name, instances, delay, cpus, hint, process, pages, kthread, .. } = self;
+        TaskSpec { name, instances, delay, nice, cpus, steps, process, pages, hint, policy, kthread }
     }
 
     /// The affinities that the first phase may find.
@@ -80,9 +81,7 @@ fn enter(
         steps.push(Step::Affinity(cpus.clone()));
     }
     *before = vec![cpus.clone()];
-    if let Some(nice) = sched.enter(phase.policy, phase.priority) {
-        steps.push(Step::Nice(nice));
-    }
+    steps.extend(sched.enter(phase.policy, phase.priority));
 }
 
 fn repeat(phase: &Phase, steps: &mut Vec<Step>) {
@@ -126,6 +125,8 @@ impl<'a> Compiler<'a> {
             jitter_percent: body.extension.jitter_percent.or(self.top.jitter_percent).unwrap_or(0),
         };
         let cpus = self.affinity(at, &mut body)?.unwrap_or_default();
+        let policy = body.policy.unwrap_or(self.default_policy);
+        let priority = self.priority(at, body.priority.as_ref(), policy)?;
         let (phases, times) = match body.phases {
             Some(phases) => self.phases(at, &body, &phases, &task)?,
             None => self.single_phase(at, &body, &task)?,
@@ -134,8 +135,8 @@ impl<'a> Compiler<'a> {
             name: field.key.to_owned(),
             instances,
             delay: body.delay,
-            policy: body.policy.unwrap_or(self.default_policy),
-            priority: body.priority,
+            policy,
+            priority,
             cpus,
             phases,
             times,
@@ -143,6 +144,7 @@ impl<'a> Compiler<'a> {
             hint: body.extension.hint(),
             process: body.extension.process.unwrap_or(0),
             pages: body.extension.pages.unwrap_or(0),
+            kthread: body.extension.kthread,
             start: field.start,
         })
     }
@@ -173,10 +175,12 @@ impl<'a> Compiler<'a> {
         let fields = fields(self.object(&at, field.value)?, |_| false);
         self.note_duplicates(&at, &fields);
         let mut phases = Vec::new();
+        let mut policy = body.policy.unwrap_or(self.default_policy);
         let mut length = 0;
         for phase in fields.list {
             let at = at.child(phase.key, phase.start);
-            let compiled = self.phase(&at, self.object(&at, phase.value)?, task)?;
+            let compiled = self.phase(&at, self.object(&at, phase.value)?, task, policy)?;
+            policy = compiled.policy.unwrap_or(policy);
             length += compiled.steps.len();
             self.bound_length(&at, length)?;
             phases.push(compiled);

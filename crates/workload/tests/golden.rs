@@ -156,6 +156,20 @@ golden!(
 );
 
 golden!(
+    policies_and_spells_without_migration_are_steps,
+    r#"{ "tasks": {
+        "watcher": { "policy": "SCHED_FIFO", "priority": 80, "run": 5, "timer": { "ref": "t", "period": 100 } },
+        "worker": { "phases": {
+            "calm": { "run": 10, "evenkeel": { "steps": [
+                "migrate_disable", { "run": 100 }, "migrate_enable" ] } },
+            "urgent": { "run": 10, "policy": "SCHED_RR" },
+            "more": { "run": 10, "priority": 20 },
+            "back": { "run": 10, "policy": "SCHED_OTHER", "priority": 5 } } },
+        "kernel": { "run": 3, "cpus": [0], "evenkeel": { "kthread": true } }
+    } }"#
+);
+
+golden!(
     a_task_forks_another_wherever_it_stands,
     r#"{ "tasks": { "parent": { "fork": "child", "sleep": 1000 },
                     "child": { "instance": 0, "loop": 1, "run": 5, "timer": { "ref": "t", "period": 9 } } } }"#

@@ -22,9 +22,9 @@ fn file(text: &str, expected: &str) {
 
 #[test]
 fn the_error_names_file_line_and_field() {
-    let text = "{ \"tasks\": { \"a\": {\n \"run\": 1,\n \"policy\": \"SCHED_FIFO\" } } }";
-    let error = parse("dir/w.json", text, &Topology::flat(1)).expect_err("FIFO is refused");
-    let problem = "SCHED_FIFO is not modelled; use SCHED_OTHER".to_owned();
+    let text = "{ \"tasks\": { \"a\": {\n \"run\": 1,\n \"policy\": \"SCHED_DEADLINE\" } } }";
+    let error = parse("dir/w.json", text, &Topology::flat(1)).expect_err("DEADLINE is refused");
+    let problem = "SCHED_DEADLINE is not modelled; use SCHED_FIFO".to_owned();
     let expected =
         WorkloadError { file: "dir/w.json".to_owned(), line: 3, field: "tasks.a.policy".to_owned(), problem };
     assert_eq!(error, expected);
@@ -32,8 +32,7 @@ fn the_error_names_file_line_and_field() {
 
 #[test]
 fn what_is_not_modelled_is_refused_by_name() {
-    task(r#""policy": "SCHED_RR""#, ".policy: SCHED_RR is not modelled; use SCHED_OTHER");
-    task(r#""policy": "SCHED_DEADLINE""#, ".policy: SCHED_DEADLINE is not modelled; use SCHED_OTHER");
+    task(r#""policy": "SCHED_DEADLINE""#, ".policy: SCHED_DEADLINE is not modelled; use SCHED_FIFO");
     task(r#""mem": 1000"#, ".mem: mem is not modelled; use run for the time that it takes");
     task(r#""iorun": 1"#, ".iorun: iorun is not modelled; use run and sleep for the time that it takes");
     task(r#""taskgroup": "/tg1", "run": 1"#, ".taskgroup: task groups are not modelled; leave out /tg1");
@@ -42,8 +41,8 @@ fn what_is_not_modelled_is_refused_by_name() {
         ".exec: belongs to the grammar of old rt-app versions; describe the task by events",
     );
     file(
-        r#"{ "tasks": { "a": { "run": 1 } }, "global": { "default_policy": "SCHED_FIFO" } }"#,
-        "1: global.default_policy: SCHED_FIFO is not modelled; use SCHED_OTHER",
+        r#"{ "tasks": { "a": { "run": 1 } }, "global": { "default_policy": "SCHED_DEADLINE" } }"#,
+        "1: global.default_policy: SCHED_DEADLINE is not modelled; use SCHED_FIFO",
     );
 }
 
@@ -76,7 +75,21 @@ fn wrong_types_and_numbers_are_refused() {
         r#""run": 1, "priority": 20"#,
         ".priority: 20 is no priority of SCHED_OTHER (a nice value); it must be -20 to 19",
     );
-    task(r#""run": 1, "policy": "FAIR""#, ".policy: there is no policy FAIR; use SCHED_OTHER or SCHED_IDLE");
+    for priority in [0, 100] {
+        task(
+            &format!(r#""run": 1, "priority": {priority}, "policy": "SCHED_FIFO""#),
+            &format!(".priority: {priority} is no priority of a real-time policy; it must be 1 to 99"),
+        );
+    }
+    // A phase keeps the policy of the phase before.
+    task(
+        r#""phases": { "a": { "run": 1, "policy": "SCHED_RR" }, "b": { "run": 1, "priority": -1 } }"#,
+        ".phases.b.priority: -1 is no priority of a real-time policy; it must be 1 to 99",
+    );
+    task(
+        r#""run": 1, "policy": "FAIR""#,
+        ".policy: there is no policy FAIR; use SCHED_OTHER, SCHED_IDLE, SCHED_FIFO or SCHED_RR",
+    );
     task(r#""run": 1, "phases": []"#, ".phases: must be an object, not a list");
     file(r#"{ "tasks": { "a": 3 } }"#, "1: tasks.a: must be an object, not 3");
     file(
@@ -158,7 +171,7 @@ fn extensions_are_checked() {
     );
     task(
         r#""run": 1, "evenkeel": { "jiter": 1 }"#,
-        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, steps",
+        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, kthread, steps",
     );
     task(r#""run": 1, "evenkeel": true"#, ".evenkeel: must be an object, not true");
     file(
@@ -223,7 +236,7 @@ fn extensions_for_processes_and_channels_are_checked() {
     steps(
         r#""dance""#,
         ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive with a value, and \
-         yield, syscall, exec, wait_child, count",
+         yield, syscall, exec, wait_child, count, migrate_disable, migrate_enable",
     );
     task(
         r#""run": 1, "evenkeel": { "rt_policy": "fifo" }"#,

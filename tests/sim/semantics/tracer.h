@@ -47,6 +47,10 @@ const volatile s32 kicks_too = NOWHERE;
 const volatile u64 kick_flags = 0;
 const volatile u32 kick_times = 1;
 const volatile bool fifo_once = false;
+/* What is enqueued again goes to OWN_DSQ. */
+const volatile bool again_to_own = false;
+/* Asks for them when a higher class takes the CPU. */
+const volatile bool release_reenqueues = false;
 /* Asks for the local queue's tasks back; those that come back go to OWN_DSQ. */
 const volatile bool reenqueues = false;
 
@@ -119,6 +123,14 @@ static __always_inline void log_idle_mask(void)
 
 	LOG_PID("idle_mask", 0, idle->bits[0]);
 	scx_bpf_put_idle_cpumask(idle);
+#ifdef WITH_SMT_MASK
+	idle = scx_bpf_get_idle_smtmask();
+	LOG_PID("smt_mask", 0, idle->bits[0]);
+	scx_bpf_put_idle_cpumask(idle);
+	idle = scx_bpf_get_idle_cpumask();
+	LOG_PID("idle_then", 0, idle->bits[0]);
+	scx_bpf_put_idle_cpumask(idle);
+#endif
 }
 #endif
 
@@ -184,6 +196,15 @@ CALLBACK(void, tracer_enqueue, struct task_struct *p, u64 enq_flags)
 
 	LOG("enqueue", p, enq_flags);
 	LOG("slice", p, p->scx.slice);
+	if (enq_flags & SCX_ENQ_REENQ)
+		LOG("why_again", p, p->scx.flags & SCX_TASK_REENQ_REASON_MASK);
+#ifdef WITH_TASK_FIELDS
+	LOG("flags", p, p->flags);
+	LOG("has_mm", p, p->mm != 0);
+	LOG("disabled", p, p->migration_disabled);
+	LOG("cpus", p, p->cpus_ptr->bits[0]);
+	LOG("nr_cpus", p, p->nr_cpus_allowed);
+#endif
 	if (++nr_enqueued == ends_at_enqueue) {
 		if (ends_by == 1)
 			scheduler_error("the end of %d", p->pid);
@@ -207,7 +228,7 @@ CALLBACK(void, tracer_enqueue, struct task_struct *p, u64 enq_flags)
 		LOG("selected_by_kfunc", p, cpu);
 		LOG("was_idle", p, is_idle);
 	}
-	if (is_special(p) && !(reenqueues && enq_flags & SCX_ENQ_REENQ))
+	if (is_special(p) && !((reenqueues || again_to_own) && enq_flags & SCX_ENQ_REENQ))
 		enqueue_special(p, enq_flags);
 	else
 		insert(p, OWN_DSQ, slice_ns, enq_flags);
@@ -349,6 +370,21 @@ CALLBACK(void, tracer_update_idle, s32 cpu, bool idle)
 }
 #endif
 
+#ifdef WITH_CPU_PREEMPT
+CALLBACK(void, tracer_cpu_acquire, s32 cpu, struct scx_cpu_acquire_args *args)
+{
+	LOG_PID("cpu_acquire", 0, cpu);
+}
+
+CALLBACK(void, tracer_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	LOG_PID("cpu_release", args->task->pid, args->reason);
+	LOG("release_prio", args->task, args->task->prio);
+	if (release_reenqueues)
+		scx_bpf_reenqueue_local___v2___compat();
+}
+#endif
+
 SLEEPABLE(s32, tracer_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	LOG("init_task", p, args->fork);
@@ -431,6 +467,10 @@ SCHEDULER(tracer_ops,
 	  .set_cpumask = (void *)tracer_set_cpumask,
 #ifndef WITHOUT_UPDATE_IDLE
 	  .update_idle = (void *)tracer_update_idle,
+#endif
+#ifdef WITH_CPU_PREEMPT
+	  .cpu_acquire = (void *)tracer_cpu_acquire,
+	  .cpu_release = (void *)tracer_cpu_release,
 #endif
 	  .init_task = (void *)tracer_init_task,
 	  .exit_task = (void *)tracer_exit_task,

@@ -122,6 +122,20 @@ impl<E: Engine> Sim<E> {
                 self.k.me().stack.push(Frame::SetCpus { task, step: number });
                 Then::Leave
             }
+            Step::Policy(policy) if policy == self.k.tasks[task].policy => Then::GoOn,
+            Step::Policy(_) => {
+                self.syscall(c);
+                self.k.me().stack.push(Frame::SetPolicy { task, step: number });
+                Then::Leave
+            }
+            Step::MigrateDisable => {
+                self.k.migrate_disable(self.vm.world(), task);
+                Then::GoOn
+            }
+            Step::MigrateEnable => match self.migrate_enable(task) {
+                true => Then::Leave,
+                false => Then::GoOn,
+            },
             Step::Loop { to, times, slot } => self.loop_back(task, to, times, slot),
             Step::Count => {
                 self.k.task(task).counted += 1;
@@ -226,6 +240,7 @@ impl<E: Engine> Sim<E> {
             }
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
+            Irq::Server => self.k.server_fires(c),
             Irq::Watchdog => self.watchdog(c),
         }
     }

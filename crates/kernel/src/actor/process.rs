@@ -77,6 +77,7 @@ impl Kernel {
         };
         let maker = self.objects.processes.members.get(parent.index()).copied();
         let member = match (birth, maker, spec) {
+            _ if self.is_kthread(task) => Member { mm_ea: Ea::NULL, ..own },
             (Birth::Thread, Some(maker), _) => {
                 if let Some(mm) = maker.mm {
                     self.objects.memory.join(mm);
@@ -133,6 +134,11 @@ impl Kernel {
     /// The thread group's leader.
     pub(crate) fn leader_of(&self, task: TaskId) -> TaskId {
         self.objects.processes.members[task.index()].leader
+    }
+
+    /// Is it a kernel thread?
+    pub(crate) fn is_kthread(&self, task: TaskId) -> bool {
+        self.tasks[task].spec.is_some_and(|spec| self.workload.tasks[spec as usize].kthread)
     }
 
     /// Where BPF sees the task's address space.

@@ -10,7 +10,7 @@ use crate::path::SPIN_NS;
 use crate::scx::queues::QueueKind;
 use crate::task::{Direct, OpsState};
 use keel_abi::bpf::{Ea, Errno, World};
-use keel_abi::scx::{Op, dsq, enq};
+use keel_abi::scx::{Op, dsq, enq, ops_flags};
 use keel_abi::{CpuId, DsqId, NodeId, TaskId};
 
 impl Kernel {
@@ -22,7 +22,8 @@ impl Kernel {
             F::DsqInsertV1 | F::DsqInsert => yes(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])),
             F::DsqInsertVtimeV1 => yes(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])),
             F::DsqInsertVtime => self.dsq_insert_vtime(w, c, a),
-            F::DsqMoveToLocalV1 | F::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0])),
+            F::DsqMoveToLocalV1 => self.move_to_local(w, c, DsqId(a[0]), 0),
+            F::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0]), a[1]),
             F::DsqMove => yes(self.dsq_move(w, c, a, false)),
             F::DsqMoveVtime => yes(self.dsq_move(w, c, a, true)),
             F::DsqMoveSetSlice => self.iter_override(w, Ea(a[0]), iter_dsq::SLICE, 1, a[1]),
@@ -95,9 +96,9 @@ impl Kernel {
             self.error(c, format!("invalid enq_flags 0x{enq_flags:x}"));
             return false;
         }
+        let Some(mut flags) = self.vet_enq_flags(c, id, enq_flags) else { return false };
         let residual = self.slice(w, task);
         self.set_slice(w, task, if slice_ns != 0 { slice_ns } else { residual.max(1) });
-        let mut flags = enq_flags;
         if let Some(vtime) = vtime {
             self.set_vtime(w, task, vtime);
             flags |= enq::DSQ_PRIQ;
@@ -106,6 +107,22 @@ impl Kernel {
             Op::Dispatch => self.buffer_insert(c, task, id, flags),
             _ => self.mark_direct(c, task, id, flags),
         }
+    }
+
+    /// Only in a local queue can a task run at once; `SCX_OPS_ALWAYS_ENQ_IMMED` wants that of all that go there
+    /// (`scx_vet_enq_flags()`).
+    #[inline]
+    fn vet_enq_flags(&mut self, c: CpuId, id: DsqId, enq_flags: u64) -> Option<u64> {
+        let always = self.scx.flags & ops_flags::ALWAYS_ENQ_IMMED != 0;
+        if enq_flags & enq::IMMED == 0 && !always {
+            return Some(enq_flags);
+        }
+        let is_local = id == dsq::LOCAL || id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON;
+        if enq_flags & enq::IMMED != 0 && !is_local {
+            self.error(c, format!("SCX_ENQ_IMMED on a non-local DSQ 0x{:x}", id.0));
+            return None;
+        }
+        Some(if is_local { enq_flags | enq::IMMED } else { enq_flags })
     }
 
     fn callback_op(&self) -> Op {
@@ -148,7 +165,8 @@ impl Kernel {
     }
 
     /// `scx_bpf_dsq_move_to_local()`: what is buffered goes first.
-    fn move_to_local<W: World>(&mut self, w: &mut W, c: CpuId, id: DsqId) -> Served {
+    fn move_to_local<W: World>(&mut self, w: &mut W, c: CpuId, id: DsqId, enq_flags: u64) -> Served {
+        let Some(enq_flags) = self.vet_enq_flags(c, dsq::LOCAL, enq_flags) else { return 0.into() };
         if !self.flush_dispatch(w, c) {
             return Served::Later(SPIN_NS);
         }
@@ -159,7 +177,7 @@ impl Kernel {
         if self.queues.table.queue(queue).is_empty() {
             return 0.into();
         }
-        let moved = self.consume(w, c, queue);
+        let moved = self.consume(w, c, queue, enq_flags);
         if moved {
             self.me().dispatch.dispatched += 1;
         }
@@ -170,6 +188,7 @@ impl Kernel {
     fn dsq_move<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5], by_vtime: bool) -> bool {
         let Some(task) = self.task_at(Ea(a[1])) else { return false };
         let Some((cursor, overrides)) = self.take_iter(w, Ea(a[0])) else { return false };
+        let Some(enq_flags) = self.vet_enq_flags(c, DsqId(a[2]), a[3]) else { return false };
         let queue = cursor.queue();
         self.charge_queue(c, queue);
         if !self.queues.table.sees(&cursor, task) {
@@ -181,7 +200,7 @@ impl Kernel {
         if let Some(vtime) = overrides.vtime {
             self.set_vtime(w, task, vtime);
         }
-        let flags = a[3] | if by_vtime { enq::DSQ_PRIQ } else { 0 };
+        let flags = enq_flags | if by_vtime { enq::DSQ_PRIQ } else { 0 };
         let (id, rq) = (DsqId(a[2]), self.tasks[task].cpu);
         self.leave_queue(task);
         if self.callback_op() == Op::Dispatch {

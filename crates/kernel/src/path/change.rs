@@ -2,9 +2,10 @@
 //! task is taken off its runqueue around the change (`sched_change_begin()`): `ops.stopping` and
 //! `ops.quiescent` before, `ops.runnable` and `ops.running` after, without an enqueue.
 
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::sim::Sim;
-use keel_abi::bpf::Engine;
+use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{Op, deq, weight_of_nice};
 use keel_abi::task::Step;
 use keel_abi::{CpuId, CpuSet, TaskId};
@@ -24,6 +25,11 @@ impl<E: Engine> Sim<E> {
         self.begin_change(c, Frame::SetCpus { task, step }, Frame::ChangeCpus { task, step }, task);
     }
 
+    /// [`Frame::Pin`].
+    pub(crate) fn pin(&mut self, c: CpuId, task: TaskId, is_pinned: bool) {
+        self.begin_change(c, Frame::Pin { task, is_pinned }, Frame::Pinned { task, is_pinned }, task);
+    }
+
     /// Pushes what is to come, last first, and starts with `ops.stopping`.
     fn begin_change(&mut self, c: CpuId, again: Frame, change: Frame, task: TaskId) {
         debug_assert_eq!(self.k.me().curr, task, "a task changes itself");
@@ -33,7 +39,7 @@ impl<E: Engine> Sim<E> {
         self.k.update_curr(self.vm.world(), c);
         self.k.me().stack.extend([Frame::Restore { task }, change, Frame::ChangeQuiesce { task }]);
         let ea = self.k.tasks[task].ea;
-        self.start(c, Op::Stopping, task, &[ea.0, 0]);
+        self.start_if_ext(c, Op::Stopping, task, &[ea.0, 0]);
     }
 
     /// [`Frame::ChangeQuiesce`].
@@ -41,7 +47,7 @@ impl<E: Engine> Sim<E> {
         let ea = self.k.tasks[task].ea;
         self.k.task(task).queued = false;
         self.k.mirror_flags(self.vm.world(), task);
-        self.start(c, Op::Quiescent, task, &[ea.0, SAVE_RESTORE | deq::SCHED_CHANGE]);
+        self.start_if_ext(c, Op::Quiescent, task, &[ea.0, SAVE_RESTORE | deq::SCHED_CHANGE]);
     }
 
     /// [`Frame::ChangeNice`]: `reweight_task_scx()`.
@@ -53,7 +59,7 @@ impl<E: Engine> Sim<E> {
         let ea = t.ea;
         self.k.mirror_nice(self.vm.world(), task);
         self.k.tell_task(task);
-        self.start(c, Op::SetWeight, task, &[ea.0, u64::from(weight)]);
+        self.start_if_ext(c, Op::SetWeight, task, &[ea.0, u64::from(weight)]);
     }
 
     /// [`Frame::ChangeCpus`]: `set_cpus_allowed_scx()`.
@@ -62,27 +68,29 @@ impl<E: Engine> Sim<E> {
         let t = self.k.task(task);
         t.nr_allowed = cpus.len() as u32;
         t.cpus = cpus;
-        let (ea, mask) = (t.ea, t.ea.offset(crate::layout::task::CPUS_MASK));
+        let ea = t.ea;
         self.k.mirror_cpus(self.vm.world(), task);
+        let mask = self.vm.world().u64_at(ea.offset(crate::layout::task::CPUS_PTR));
         self.k.tell_task(task);
-        self.start(c, Op::SetCpumask, task, &[ea.0, mask.0]);
+        self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, mask]);
     }
 
     /// [`Frame::Restore`]: back on the runqueue, and on the CPU.
     pub(crate) fn restore(&mut self, c: CpuId, task: TaskId) {
-        self.k.task(task).queued = true;
+        let t = self.k.task(task);
+        t.queued = t.class == SchedClass::Ext;
         self.k.mirror_flags(self.vm.world(), task);
         let ea = self.k.tasks[task].ea;
         self.k.me().stack.push(Frame::RestoreRunning { task });
-        self.start(c, Op::Runnable, task, &[ea.0, SAVE_RESTORE]);
+        self.start_if_ext(c, Op::Runnable, task, &[ea.0, SAVE_RESTORE]);
     }
 
     /// [`Frame::RestoreRunning`].
     pub(crate) fn restore_running(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
-        let (ea, stays) = (t.ea, t.allows(c));
+        let (ea, stays) = (t.ea, t.allows(c) || t.migration_disabled > 0);
         self.k.me().stack.push(if stays { Frame::Unlock { rq: c } } else { Frame::PushAway { task } });
-        self.start(c, Op::Running, task, &[ea.0]);
+        self.start_if_ext(c, Op::Running, task, &[ea.0]);
     }
 
     /// [`Frame::PushAway`]: the task may not stay on this CPU, and the stopper takes its place.
@@ -90,13 +98,17 @@ impl<E: Engine> Sim<E> {
         let ea = self.k.tasks[task].ea;
         self.k.update_curr(self.vm.world(), c);
         self.k.me().stack.push(Frame::PushedAway { task });
-        self.start(c, Op::Stopping, task, &[ea.0, 1]);
+        self.start_if_ext(c, Op::Stopping, task, &[ea.0, 1]);
     }
 
     /// [`Frame::PushedAway`].
     pub(crate) fn pushed_away(&mut self, c: CpuId, task: TaskId) {
         let target = self.k.fallback_cpu(task);
+        if self.k.tasks[task].class != SchedClass::Ext {
+            self.k.dequeue_rt(task);
+        }
         self.k.me().nr_running -= 1;
+        self.k.me().next_class = SchedClass::Stop;
         self.k.switch_to(c, task, TaskId::IDLE);
         self.k.me().in_stopper = true;
         self.k.resched(c, c);
@@ -116,9 +128,23 @@ impl<E: Engine> Sim<E> {
         t.cpu = target;
         t.wake_cpu = target;
         self.k.mirror_cpu(self.vm.world(), task);
-        self.k.set_runnable(self.vm.world(), task);
+        self.k.cpu(target).lock.defers = true;
         self.k.cpu(target).nr_running += 1;
+        if self.k.tasks[task].class != SchedClass::Ext {
+            self.k.enqueue_rt(task, false);
+            return self.k.me().stack.push(Frame::Woken { task, target });
+        }
+        self.k.set_runnable(self.vm.world(), task);
         self.k.me().stack.extend([Frame::Woken { task, target }, Frame::Enqueue { task, enq_flags: 0 }]);
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// Starts a callback about a task if the scheduler has the task.
+    pub(crate) fn start_if_ext(&mut self, c: CpuId, op: Op, task: TaskId, args: &[u64]) {
+        if self.k.tasks[task].class == SchedClass::Ext {
+            self.start(c, op, task, args);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! New tasks and dead ones: `sched_fork()`, `wake_up_new_task()`, `sched_ext_dead()`.
 
 use crate::actor::process::Birth;
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::layout::TASK_STRIDE;
@@ -9,7 +10,8 @@ use crate::setup::MAX_TASKS;
 use crate::sim::Sim;
 use crate::task::{Doing, Member, OpsState, State, Task};
 use keel_abi::bpf::{Ea, Engine, Owner, World};
-use keel_abi::scx::{Op, wake, weight_of_nice};
+use keel_abi::scx::{Op, ent, wake, weight_of_nice};
+use keel_abi::task::Policy;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 use keel_trace::{Meta, TaskInfo};
 
@@ -52,6 +54,11 @@ impl<E: Engine> Sim<E> {
         if self.k.scx.is_disabling() {
             return self.k.me().stack.push(Frame::ForkWake { child, parent });
         }
+        if self.k.tasks[child].class != SchedClass::Ext {
+            self.k.task(child).member = Member::Ready;
+            self.k.mirror_scx_bits(self.vm.world(), child, ent::STATE_MASK, ent::STATE_READY);
+            return self.k.me().stack.push(Frame::ForkWake { child, parent });
+        }
         self.k.me().stack.push(Frame::ForkWeight { child, parent });
         self.enable_member(c, child);
     }
@@ -76,13 +83,15 @@ impl<E: Engine> Sim<E> {
         self.k.me().stack.push(Frame::Wake { task: child, flags: wake::FORK, waker: parent });
     }
 
-    /// [`Frame::Reap`]: a dead task leaves the scheduler: `ops.disable`, then `ops.exit_task`.
+    /// [`Frame::Reap`]: a dead task leaves the scheduler: `ops.disable` if it was its, then `ops.exit_task`.
     pub(crate) fn reap(&mut self, c: CpuId, task: TaskId) {
         let exit_ns = self.k.machine.costs.exit_ns;
         self.k.charge_ns(c, exit_ns);
         let ea = self.k.tasks[task].ea;
         self.k.me().stack.push(Frame::ReapExit { task });
-        self.start(c, Op::Disable, task, &[ea.0]);
+        if self.k.tasks[task].member == Member::Enabled {
+            self.start(c, Op::Disable, task, &[ea.0]);
+        }
     }
 
     /// [`Frame::ReapExit`].
@@ -119,12 +128,12 @@ impl Kernel {
         birth: Birth,
     ) -> TaskId {
         let all = CpuSet::first(self.cpus.len() as u32);
-        let (nice, wanted) = match spec {
+        let (nice, wanted, policy) = match spec {
             Some(spec) => {
                 let spec = &self.workload.tasks[spec as usize];
-                (spec.nice, spec.cpus.clone())
+                (spec.nice, spec.cpus.clone(), spec.policy)
             }
-            None => (0, CpuSet::new()),
+            None => (0, CpuSet::new(), Policy::Other),
         };
         let cpus = if wanted.is_empty() { all } else { wanted };
         let number = self.tasks.len() as u64;
@@ -150,6 +159,12 @@ impl Kernel {
             cpu_time: Span::ZERO,
             nr_allowed: cpus.len() as u32,
             cpus,
+            class: SchedClass::of(policy),
+            immed: false,
+            migration_disabled: 0,
+            is_pinned: false,
+            policy,
+            turn_ticks: self.turn_ticks(),
             nice,
             weight: weight_of_nice(nice),
             pid,

@@ -3,6 +3,8 @@
 
 mod change;
 mod fork;
+mod pin;
+mod policy;
 mod schedule;
 mod tick;
 mod wake;
@@ -25,6 +27,7 @@ impl<E: Engine> Sim<E> {
             Frame::Act => self.act(c),
             Frame::Interrupt => self.take_interrupt(c),
             Frame::Kick { target, flags } => self.kick(c, target, flags),
+            Frame::SyncWait => self.sync_wait(),
 
             Frame::Wake { task, flags, waker } => self.wake(c, task, flags, waker),
             Frame::WakeSelected { task, flags, waker } => self.wake_selected(c, task, flags, waker),
@@ -37,6 +40,9 @@ impl<E: Engine> Sim<E> {
             Frame::Enqueue { task, enq_flags } => self.enqueue(c, task, enq_flags),
             Frame::Enqueued { task, enq_flags } => self.enqueued(c, task, enq_flags),
             Frame::Reenqueue { rq } => self.reenqueue(c, rq),
+            Frame::ReenqueueLocal { rq, times } => self.reenqueue_local(c, rq, times),
+            Frame::EnqueueAgain { task, reason } => self.enqueue_again(c, task, reason),
+            Frame::EnqueuedAgain { task } => self.enqueued_again(task),
             Frame::Reenqueued { rq } => self.reenqueued(c, rq),
 
             Frame::Schedule => self.schedule(c),
@@ -44,6 +50,8 @@ impl<E: Engine> Sim<E> {
             Frame::Quiesce { task } => self.quiesce(c, task),
             Frame::Deactivated { task } => self.deactivated(c, task),
             Frame::Pick => self.pick(c),
+            Frame::Balance => self.balance(c),
+            Frame::Release { next } => self.release_cpu(c, next),
             Frame::Dispatch { left } => self.dispatch(c, left),
             Frame::Dispatched { left } => self.dispatched(c, left),
             Frame::NothingFound => self.nothing_found(c),
@@ -74,6 +82,16 @@ impl<E: Engine> Sim<E> {
             Frame::ChangeNice { task, nice } => self.change_nice(c, task, nice),
             Frame::SetCpus { task, step } => self.set_cpus(c, task, step),
             Frame::ChangeCpus { task, step } => self.change_cpus(c, task, step),
+            Frame::Pin { task, is_pinned } => self.pin(c, task, is_pinned),
+            Frame::Pinned { task, is_pinned } => self.pinned(c, task, is_pinned),
+            Frame::SpellOver { task } => self.spell_over(c, task),
+            Frame::SetPolicy { task, step } => self.set_policy(c, task, step),
+            Frame::PolicyQuiesce { task, policy } => self.policy_quiesce(c, task, policy),
+            Frame::PolicyDisable { task, policy } => self.policy_disable(c, task, policy),
+            Frame::ChangePolicy { task, policy } => self.change_policy(c, task, policy),
+            Frame::RestoreClass { task } => self.restore_class(c, task),
+            Frame::RunClass { task } => self.run_class(c, task),
+            Frame::PolicyChanged { task } => self.policy_changed(c, task),
             Frame::Restore { task } => self.restore(c, task),
             Frame::RestoreRunning { task } => self.restore_running(c, task),
             Frame::PushAway { task } => self.push_away(c, task),

@@ -1,11 +1,12 @@
 //! Picking the next task and switching to it (`__schedule()`, `balance_one()`,
 //! `put_prev_set_next_task()`).
 
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::sim::Sim;
 use crate::task::State;
 use keel_abi::bpf::Engine;
-use keel_abi::scx::{DSP_MAX_LOOPS, Op, deq, enq, ops_flags};
+use keel_abi::scx::{DSP_MAX_LOOPS, Op, deq, enq, ent, ops_flags};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::event::Why;
 use keel_trace::{Class, What};
@@ -13,12 +14,17 @@ use keel_trace::{Class, What};
 impl<E: Engine> Sim<E> {
     /// [`Frame::Schedule`].
     pub(crate) fn schedule(&mut self, c: CpuId) {
+        if self.k.is_to_be_pinned(self.k.cpus.me.curr) {
+            let task = self.k.me().curr;
+            return self.k.me().stack.extend([Frame::Schedule, Frame::Pin { task, is_pinned: true }]);
+        }
         if !self.k.lock_rq(c, c) {
             return self.k.me().stack.push(Frame::Schedule);
         }
         let schedule_ns = self.k.machine.costs.schedule_ns;
         self.k.charge_ns(c, schedule_ns);
         let cpu = self.k.me();
+        cpu.lock.defers = true;
         cpu.need_resched = false;
         cpu.resched_at = keel_abi::Instant::NEVER;
         let curr = cpu.curr;
@@ -39,7 +45,12 @@ impl<E: Engine> Sim<E> {
         self.k.update_curr(self.vm.world(), c);
         let t = self.k.task(task);
         t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
-        let args = [t.ea.0, 0];
+        let (args, class) = ([t.ea.0, 0], t.class);
+        if class != SchedClass::Ext {
+            self.k.dequeue_rt(task);
+            self.k.me().nr_running -= 1;
+            return self.go(Frame::Pick, |sim| sim.pick(c));
+        }
         self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
     }
 
@@ -62,16 +73,52 @@ impl<E: Engine> Sim<E> {
         self.go(Frame::Pick, |sim| sim.pick(c));
     }
 
-    /// [`Frame::Pick`]: is there something to run without asking the scheduler?
+    /// [`Frame::Pick`]: is there something of a higher class to run?
     pub(crate) fn pick(&mut self, c: CpuId) {
+        let cpu = self.k.me();
+        cpu.picks += 1;
+        match cpu.rt.first() {
+            Some(next) => {
+                self.k.update_curr(self.vm.world(), c);
+                if self.k.me().server.is_serving() {
+                    return self.pick_ext(c);
+                }
+                self.k.me().next_class = SchedClass::Rt;
+                self.k.arm_server(c);
+                self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
+            }
+            None => {
+                cpu.server.stop();
+                self.pick_ext(c);
+            }
+        }
+    }
+
+    /// Is there something of sched_ext's to run without asking the scheduler (`balance_one()`)?
+    #[inline(always)]
+    fn pick_ext(&mut self, c: CpuId) {
+        let cpu = self.k.me();
+        cpu.next_class = cpu.next_class.min(SchedClass::Ext);
+        cpu.sync_pending = false;
+        if cpu.released {
+            return self.acquire_cpu(c);
+        }
+        self.balance(c);
+    }
+
+    /// [`Frame::Balance`].
+    #[inline(always)]
+    pub(crate) fn balance(&mut self, c: CpuId) {
         let prev = self.k.me().curr;
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
             if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
+                self.k.reenqueue_extra(c);
                 return self.go(Frame::Switch { next: prev }, |sim| sim.switch(c, prev));
             }
         }
         if let Some(next) = self.k.first_local(c) {
+            self.k.reenqueue_extra(c);
             return self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
         }
         self.k.me().in_balance = true;
@@ -91,7 +138,7 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.me();
         cpu.dispatch.dispatched = 0;
         let prev = cpu.curr;
-        let prev_ea = if prev.is_idle() { 0 } else { self.k.tasks[prev].ea.0 };
+        let prev_ea = if self.k.class_of(prev) == SchedClass::Ext { self.k.tasks[prev].ea.0 } else { 0 };
         let args = [u64::from(c.0), prev_ea];
         self.call(c, Op::Dispatch, (prev, &args), Frame::Dispatched { left }, |sim| sim.dispatched(c, left));
     }
@@ -127,6 +174,9 @@ impl<E: Engine> Sim<E> {
 
     #[inline(always)]
     fn found(&mut self, c: CpuId, next: TaskId) {
+        if !next.is_idle() {
+            self.k.reenqueue_extra(c);
+        }
         self.k.me().in_balance = false;
         self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
     }
@@ -137,13 +187,20 @@ impl<E: Engine> Sim<E> {
         let prev = self.k.me().curr;
         let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.scx.bypassing;
         let keep = !prev.is_idle() && self.k.tasks[prev].queued && !asks;
+        if let (false, Some(next)) = (keep, self.k.me().rt.first()) {
+            // Those that starved have nothing to run after all.
+            self.k.me().server.stop();
+            return self.found(c, next);
+        }
         self.found(c, if keep { prev } else { TaskId::IDLE });
     }
 
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.me().curr;
-        if !next.is_idle() && self.k.slice(self.vm.world(), next) == 0 {
+        let class = self.k.class_of(next);
+        self.k.me().next_class = class;
+        if class == SchedClass::Ext && self.k.slice(self.vm.world(), next) == 0 {
             self.k.refill_slice(self.vm.world(), next);
         }
         if prev == next && !prev.is_idle() {
@@ -157,6 +214,10 @@ impl<E: Engine> Sim<E> {
             return self.call(c, Op::Stopping, (prev, &args), put, |sim| sim.put_prev(c, prev, next));
         }
         let set = Frame::SetNext { prev, next };
+        if class > SchedClass::Ext && self.k.releases(c, prev) {
+            self.k.me().stack.push(set);
+            return self.release_cpu(c, next);
+        }
         if prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.me().in_stopper) {
             self.update_idle(c, false, true, set, |sim| sim.set_next(c, prev, next));
         } else {
@@ -176,12 +237,25 @@ impl<E: Engine> Sim<E> {
         self.call(c, Op::UpdateIdle, (TaskId::IDLE, &args), frame, step);
     }
 
-    /// [`Frame::PutPrev`]: a task with time left goes to the head of the local queue; another to
-    /// the scheduler, as the last one where the CPU would go idle.
+    /// [`Frame::PutPrev`]: a task with time left goes to the head of the local queue, unless it was to run at once; another
+    /// to the scheduler, as the last one where the CPU would go idle.
     pub(crate) fn put_prev(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.set_runnable(self.vm.world(), prev);
-        let set = Frame::SetNext { prev, next };
+        let mut set = Frame::SetNext { prev, next };
+        if self.k.me().next_class > SchedClass::Ext && self.k.releases(c, prev) {
+            self.k.me().stack.push(set);
+            set = Frame::Release { next };
+        }
         if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
+            if self.k.tasks[prev].immed {
+                self.k.me().stack.push(set);
+                return self.enqueue_again(c, prev, ent::REENQ_PREEMPTED);
+            }
+            if let Frame::Release { .. } = set {
+                self.k.me().stack.push(set);
+                let world = self.vm.world();
+                return self.k.insert_local(world, c, c, prev, enq::HEAD);
+            }
             let world = self.vm.world();
             self.k.insert_local(world, c, c, prev, enq::HEAD);
             self.go(set, |sim| sim.set_next(c, prev, next));
@@ -201,8 +275,12 @@ impl<E: Engine> Sim<E> {
             return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
         }
         self.k.switch_to(c, prev, next);
+        self.k.mirror_spell(self.vm.world(), prev);
+        self.k.mirror_spell(self.vm.world(), next);
         let done = Frame::Scheduled { prev };
-        if next.is_idle() {
+        if self.k.me().next_class > SchedClass::Ext {
+            self.go(done, |sim| sim.scheduled(c, prev));
+        } else if next.is_idle() {
             // Whoever put a task here since the pick did not see an idle CPU.
             if self.k.first_local(c).is_some() {
                 self.k.resched(c, c);
@@ -220,8 +298,10 @@ impl<E: Engine> Sim<E> {
         if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
             self.k.me().stack.push(Frame::Reap { task: prev });
         }
-        self.k.run_deferred(self.vm.world(), c, c);
-        self.go(Frame::Unlock { rq: c }, |sim| sim.k.unlock_rq(c, c));
+        if !self.k.me().to_sync.is_empty() {
+            self.begin_sync_wait();
+        }
+        self.finish_rq(c, c);
     }
 }
 

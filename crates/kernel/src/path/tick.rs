@@ -1,5 +1,6 @@
 //! The tick (`task_tick_scx()`) and `sched_yield()` (`yield_task_scx()`).
 
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
@@ -26,6 +27,10 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn tick_locked(&mut self, c: CpuId) {
         let curr = self.k.me().curr;
         self.k.update_curr(self.vm.world(), c);
+        if self.k.tasks[curr].class != SchedClass::Ext {
+            self.k.tick_rt(c, curr);
+            return self.k.me().stack.push(Frame::Unlock { rq: c });
+        }
         self.k.me().stack.push(Frame::Ticked);
         if self.k.scx.bypassing {
             self.k.set_slice(self.vm.world(), curr, 0);
@@ -38,7 +43,9 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Ticked`]: a slice that is used up ends here.
     pub(crate) fn ticked(&mut self, c: CpuId) {
         let curr = self.k.me().curr;
-        if self.k.slice(self.vm.world(), curr) == 0 {
+        let cpu = self.k.me();
+        let served = cpu.rt.highest() > 0 && !cpu.server.is_serving();
+        if served || self.k.slice(self.vm.world(), curr) == 0 {
             self.k.resched(c, c);
         }
         self.k.me().stack.push(Frame::Unlock { rq: c });
@@ -56,7 +63,9 @@ impl<E: Engine> Sim<E> {
         self.k.update_curr(self.vm.world(), c);
         self.k.task(curr).yielded = true;
         self.k.me().stack.push(Frame::Yielded);
-        if self.k.has(Op::Yield) {
+        if self.k.tasks[curr].class != SchedClass::Ext {
+            self.k.yield_rt(curr);
+        } else if self.k.has(Op::Yield) {
             let ea = self.k.tasks[curr].ea;
             self.start(c, Op::Yield, curr, &[ea.0, 0]);
         } else {

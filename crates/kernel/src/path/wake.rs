@@ -1,5 +1,6 @@
 //! Wakeups: a CPU is chosen, its runqueue locked, the task put there (`try_to_wake_up()`).
 
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::sim::Sim;
 use crate::task::State;
@@ -32,9 +33,12 @@ impl<E: Engine> Sim<E> {
         self.k.charge_ps(c, touched_ps);
         let t = &self.k.tasks[task];
         let (prev, ea) = (t.wake_cpu, t.ea);
-        if t.nr_allowed == 1 {
-            let only = t.cpus.lowest().expect("a task has a CPU");
+        if t.nr_allowed == 1 || t.migration_disabled > 0 {
+            let only = if t.is_pinned { t.cpu } else { t.cpus.lowest().expect("a task has a CPU") };
             self.place(c, task, only, flags, waker, Chooser::OnlyOne);
+        } else if t.class == SchedClass::Rt {
+            let chosen = self.k.select_rt(c, task, prev);
+            self.place(c, task, chosen, flags, waker, Chooser::Default);
         } else if self.k.has(Op::SelectCpu) && !self.k.scx.bypassing {
             let args = [ea.0, u64::from(prev.0), flags];
             let selected = Frame::WakeSelected { task, flags, waker };
@@ -108,7 +112,8 @@ impl<E: Engine> Sim<E> {
         t.cpu = target;
         t.wake_cpu = target;
         let is_fork = flags & wake::FORK != 0;
-        let placed = t.nr_allowed > 1;
+        let placed = t.nr_allowed > 1 && t.migration_disabled == 0;
+        let class = t.class;
         if moved {
             self.k.mirror_cpu(self.vm.world(), task);
         }
@@ -123,6 +128,12 @@ impl<E: Engine> Sim<E> {
             (false, true) => enq::WAKEUP | enq::CPU_SELECTED,
             (false, false) => enq::WAKEUP,
         };
+        self.k.cpu(target).lock.defers = true;
+        if class != SchedClass::Ext {
+            self.k.cpu(target).nr_running += 1;
+            self.k.enqueue_rt(task, false);
+            return self.go(Frame::Woken { task, target }, |sim| sim.woken(c, task, target));
+        }
         self.k.me().stack.push(Frame::Woken { task, target });
         self.begin_enqueue(c, task, enq_flags);
     }
@@ -141,13 +152,10 @@ impl<E: Engine> Sim<E> {
         });
     }
 
-    /// [`Frame::Woken`]: an idle CPU that got something in whatever queue reschedules; deferred
-    /// moves are done; the lock is given back.
-    pub(crate) fn woken(&mut self, c: CpuId, _task: TaskId, target: CpuId) {
-        if self.k.cpus[target].is_idle() {
-            self.k.resched(c, target);
-        }
-        self.k.run_deferred(self.vm.world(), c, target);
-        self.go(Frame::Unlock { rq: target }, |sim| sim.k.unlock_rq(c, target));
+    /// [`Frame::Woken`]: an idle CPU that got something in whatever queue reschedules, and one that runs something of a
+    /// lower class; what is deferred is done; the lock is given back.
+    pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
+        self.k.wakeup_preempt(c, target, task);
+        self.finish_rq(c, target);
     }
 }

@@ -51,6 +51,14 @@ impl Kernel {
     /// message, or none where the CPU is merely offline.
     fn check_move(&self, task: TaskId, target: CpuId) -> Result<(), Option<String>> {
         let t = &self.tasks[task];
+        if t.migration_disabled > 0 {
+            return Err(Some(format!(
+                "SCX_DSQ_LOCAL[_ON] cannot move migration disabled {} from CPU {} to {}",
+                self.name_of(task),
+                t.cpu.0,
+                target.0
+            )));
+        }
         if !t.allows(target) {
             return Err(Some(format!(
                 "SCX_DSQ_LOCAL[_ON] target CPU {} not allowed for {}",

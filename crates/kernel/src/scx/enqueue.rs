@@ -5,7 +5,7 @@ use crate::kernel::Kernel;
 use crate::sim::Sim;
 use crate::task::{Direct, OpsState, State};
 use keel_abi::bpf::{Engine, World};
-use keel_abi::scx::{Op, dsq, enq, ops_flags};
+use keel_abi::scx::{Op, dsq, enq, ent, ops_flags};
 use keel_abi::{CpuId, DsqId, TaskId};
 use keel_trace::{Class, What};
 
@@ -22,6 +22,9 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
         let rq = self.k.tasks[task].cpu;
         let world = self.vm.world();
+        if self.k.scx.knows_immed && std::mem::take(&mut self.k.task(task).immed) {
+            self.k.mirror_scx_bits(world, task, ent::IMMED, 0);
+        }
         match self.k.way_of(task) {
             Way::Local => {
                 self.k.counters.kernel_inserts += 1;
@@ -76,6 +79,8 @@ impl Kernel {
         } else if t.direct.is_some() {
             Way::Direct
         } else if t.state == State::Exiting && self.scx.flags & ops_flags::ENQ_EXITING == 0 {
+            Way::Local
+        } else if t.migration_disabled > 0 && self.scx.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0 {
             Way::Local
         } else if !self.has(Op::Enqueue) {
             Way::Global

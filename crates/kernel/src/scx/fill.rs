@@ -4,7 +4,7 @@
 use super::queues::QueueId;
 use crate::cpu::Buffered;
 use crate::kernel::Kernel;
-use crate::task::OpsState;
+use crate::task::{OpsState, Task};
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
 use keel_abi::{CpuId, TaskId};
@@ -20,22 +20,28 @@ impl Kernel {
     #[inline]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         let queue = self.queues.global(self.machine.topology.place(c).node);
-        !self.queues.table.queue(queue).is_empty() && self.consume(world, c, queue)
+        !self.queues.table.queue(queue).is_empty() && self.consume(world, c, queue, 0)
     }
 
     /// Moves the first task of `queue` that may run on `c` to its local queue
     /// (`consume_dispatch_q()`); tasks that may not are passed over.
-    pub(crate) fn consume<W: World>(&mut self, world: &mut W, c: CpuId, queue: QueueId) -> bool {
+    pub(crate) fn consume<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        queue: QueueId,
+        enq_flags: u64,
+    ) -> bool {
         self.charge_queue(c, queue);
         let tasks = &self.tasks;
-        let found =
-            self.queues.table.first_where(queue, |task| tasks[task].cpu == c || tasks[task].allows(c));
+        let eligible = |t: &Task| t.cpu == c || (t.allows(c) && t.migration_disabled == 0);
+        let found = self.queues.table.first_where(queue, |task| eligible(&tasks[task]));
         let Some(task) = found else { return false };
         self.leave_queue(task);
         if self.tasks[task].cpu != c {
             self.move_task(world, c, task, c);
         }
-        self.insert_local(world, c, c, task, 0);
+        self.insert_local(world, c, c, task, enq_flags);
         true
     }
 

@@ -73,6 +73,8 @@ impl Kernel {
             flags: pick,
         };
         match t.nr_allowed {
+            _ if t.is_pinned && t.cpu != prev => None,
+            _ if t.migration_disabled > 0 => self.idle.select_pinned(&asks),
             1 => self.idle.select_pinned(&asks),
             _ => self.idle.select_cpu_dfl(&asks),
         }
@@ -81,7 +83,9 @@ impl Kernel {
     /// May `task` use `cpu` now?
     #[inline]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.tasks[task].allows(cpu) && self.cpus[cpu].online
+        let t = &self.tasks[task];
+        let allows = if t.is_pinned { t.cpu == cpu } else { t.allows(cpu) };
+        allows && self.cpus[cpu].online
     }
 
     /// A CPU for a task that may not go where it was sent: on its node, else anywhere

@@ -3,6 +3,7 @@
 //! for one of the kernel's (`task_leave_custody()`).
 
 use super::queues::{QueueId, QueueKind};
+use crate::class::SchedClass;
 use crate::dsq::MixedModes;
 use crate::kernel::Kernel;
 use crate::task::OpsState;
@@ -67,6 +68,9 @@ impl Kernel {
             QueueKind::User => self.task(task).in_custody = true,
             QueueKind::Global => self.leave_custody(task, 0),
             QueueKind::Local(rq) => {
+                if enq_flags & enq::IMMED != 0 || (self.scx.knows_immed && self.tasks[task].immed) {
+                    self.count_immed(world, c, rq, task, enq_flags);
+                }
                 self.leave_custody(task, 0);
                 self.after_local_insert(world, c, rq, task, enq_flags);
             }
@@ -84,13 +88,17 @@ impl Kernel {
         enq_flags: u64,
     ) {
         let cpu = &self.cpus[rq];
+        if cpu.next_class < SchedClass::Ext {
+            self.cpu(rq).next_class = SchedClass::Ext;
+        }
+        let cpu = &self.cpus[rq];
         if cpu.in_balance {
             return;
         }
         let curr = cpu.curr;
         if curr.is_idle() {
             self.resched(c, rq);
-        } else if enq_flags & enq::PREEMPT != 0 && curr != task {
+        } else if enq_flags & enq::PREEMPT != 0 && curr != task && self.tasks[curr].class == SchedClass::Ext {
             self.set_slice(world, curr, 0);
             self.resched(c, rq);
         }
@@ -110,6 +118,12 @@ impl Kernel {
     pub(crate) fn leave_queue(&mut self, task: TaskId) -> Option<QueueId> {
         self.task(task).queue = None;
         let queue = self.queues.table.remove(task)?;
+        if self.scx.knows_immed
+            && self.tasks[task].immed
+            && let QueueKind::Local(rq) = self.queues.kind(queue)
+        {
+            self.cpu(rq).nr_immed -= 1;
+        }
         if self.out.wants(Class::QUEUES) {
             let (id, len) = (self.queues.table.queue(queue).id(), self.queues.table.queue(queue).len());
             let c = self.tasks[task].cpu;

@@ -1,8 +1,13 @@
 //! Kicks: asynchronous, one interrupt after the kicking callback's runqueue lock has been given
 //! back, whatever number of times a CPU was named (`kick_cpus_irq_workfn()`).
+//!
+//! With `SCX_KICK_WAIT` the kicking CPU picks anew itself, and then waits until the CPUs that it kicked have, too
+//! (`kick_sync_wait_bal_cb()`).
 
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
+use crate::path::SPIN_NS;
 use crate::sim::Sim;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
@@ -41,6 +46,10 @@ impl<E: Engine> Sim<E> {
         if flags & kick::IDLE != 0 && !curr.is_idle() {
             return;
         }
+        // A higher class's CPU is nothing that the scheduler has a say over.
+        if self.k.class_of(curr) > SchedClass::Ext {
+            return;
+        }
         let send_ns = self.k.machine.costs.ipi_send_ns;
         self.k.charge_ns(c, send_ns);
         self.k.tell(Class::DECISIONS, c, What::Kick { target, flags });
@@ -48,5 +57,42 @@ impl<E: Engine> Sim<E> {
             self.k.set_slice(self.vm.world(), curr, 0);
         }
         self.k.resched(c, target);
+        if flags & kick::WAIT != 0 && !curr.is_idle() {
+            let picks = self.k.cpus[target].picks;
+            self.k.me().to_sync.push((target, picks));
+            self.k.me().sync_pending = true;
+            self.k.resched(c, c);
+        }
+    }
+
+    /// After a pick, the runqueue still locked: is there somebody to wait for?
+    #[cold]
+    pub(crate) fn begin_sync_wait(&mut self) {
+        if self.k.me().sync_pending {
+            return;
+        }
+        if self.k.still_to_sync() {
+            self.k.me().stack.push(Frame::SyncWait);
+        }
+    }
+
+    /// [`Frame::SyncWait`]: whoever waits counts as having picked, lest CPUs wait for each other.
+    pub(crate) fn sync_wait(&mut self) {
+        self.k.me().picks += 1;
+        if self.k.still_to_sync() {
+            self.k.me().spent_ps += SPIN_NS * 1000;
+            self.k.me().stack.push(Frame::SyncWait);
+        }
+    }
+}
+
+impl Kernel {
+    /// Has any of the CPUs that this one kicked not picked since?
+    fn still_to_sync(&mut self) -> bool {
+        let mut waits_for = std::mem::take(&mut self.me().to_sync);
+        waits_for.retain(|&(cpu, picks)| !self.cpus.is_running(cpu) && self.cpus[cpu].picks == picks);
+        let is_left = !waits_for.is_empty();
+        self.me().to_sync = waits_for;
+        is_left
     }
 }

@@ -8,6 +8,7 @@ mod fill;
 mod idling;
 mod insert;
 mod kick;
+mod preempt;
 mod programs;
 pub(crate) mod queues;
 mod reenqueue;
@@ -53,6 +54,14 @@ pub(crate) struct Scx {
     pub(crate) node_idle_masks: Vec<(NodeId, Ea, Ea)>,
     /// `cpu_none_mask`, once it was needed.
     pub(crate) none_mask: Ea,
+    /// Some task was to run at once or not at all: until then nobody needs to ask which.
+    pub(crate) knows_immed: bool,
+    /// Runqueues whose local queues are to be enqueued once more.
+    pub(crate) reenqueues: u32,
+    /// It wants to hear of CPUs that higher classes take (`SCX_OPS_HAS_CPU_PREEMPT`).
+    pub(crate) has_cpu_preempt: bool,
+    /// Room for the arguments of `ops.cpu_release`, a place a CPU, once it was needed.
+    pub(crate) release_args: Ea,
 }
 
 impl Scx {
@@ -76,6 +85,12 @@ impl Scx {
             idle_masks: None,
             node_idle_masks: Vec::new(),
             none_mask: Ea::NULL,
+            has_cpu_preempt: [Op::CpuAcquire, Op::CpuRelease]
+                .iter()
+                .any(|&op| entries[op as usize].is_some()),
+            release_args: Ea::NULL,
+            knows_immed: false,
+            reenqueues: 0,
         }
     }
 

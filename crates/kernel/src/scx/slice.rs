@@ -1,6 +1,7 @@
 //! Slices and running time. A task's slice and vtime lie in the world's `task_struct`, where the
 //! scheduler may write them.
 
+use crate::class::SchedClass;
 use crate::kernel::Kernel;
 use crate::layout::task as field;
 use keel_abi::bpf::World;
@@ -48,7 +49,12 @@ impl Kernel {
         t.exec_start = at;
         t.cpu_time += ran;
         let (ea, total) = (t.ea, t.cpu_time);
+        let is_ext = t.class == SchedClass::Ext;
         world.put(ea.offset(field::SE_SUM_EXEC_RUNTIME), &total.as_ns().to_le_bytes());
+        if !is_ext {
+            return;
+        }
+        self.cpus.me.server.ran += ran;
         let slice = self.slice(world, curr);
         if slice != SLICE_INF {
             self.set_slice(world, curr, slice.saturating_sub(ran.as_ns()));

@@ -1,7 +1,7 @@
 //! Runs a scheduler on a workload built in code, and keeps what it wrote down and what happened.
 
 use keel_abi::scx::ExitKind;
-use keel_abi::task::{Amount, ObjectId, Step, TaskSpec, TimerMode, Workload};
+use keel_abi::task::{Amount, ObjectId, Policy, Step, TaskSpec, TimerMode, Workload};
 use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
 use keel_bpfc::Compiler;
 use keel_lab::{Engine, LabError, Machine, Outcome, RunSpec, SchedulerSource, machines};
@@ -341,6 +341,16 @@ impl Spec {
 
     pub(crate) fn nice(mut self, nice: i8) -> Self {
         self.0.nice = nice;
+        self
+    }
+
+    pub(crate) fn policy(mut self, policy: Policy) -> Self {
+        self.0.policy = policy;
+        self
+    }
+
+    pub(crate) fn kthread(mut self) -> Self {
+        self.0.kthread = true;
         self
     }
 

@@ -1,6 +1,7 @@
 //! Idle CPUs: the kernel's masks, and what `ops.update_idle` is told.
 
 use crate::harness::*;
+use keel_abi::task::Policy;
 
 #[test]
 fn all_cpus_are_idle_to_begin_with() {
@@ -99,4 +100,28 @@ fn masks_of_single_nodes_hold_the_nodes_cpus() {
     );
     assert_eq!(*of("node_cores", 0).last().unwrap(), of_node(0));
     assert!(of("no_node", 0).iter().all(|&mask| mask == 0), "no node is no error, and has no CPUs");
+}
+
+#[test]
+fn a_core_is_idle_when_both_of_its_cpus_are_whatever_class_ran_there() {
+    // CPUs 1 and 5 are one core.
+    let works = |name: &str, cpu, us| repeat(name, [run(us), sleep(130)]).on([cpu]);
+    let base = with("smt_idle").on(keel_lab::machines::built_in("laptop-8").expect("it is built in"));
+    let base = base.task(works("rt", 1, 100).policy(Policy::Fifo(5))).task(works("a", 5, 170));
+    let run = base.task(works("b", 2, 300)).millis(20).survives();
+    // In one callback's order on one CPU; others may go idle meanwhile.
+    let told: Vec<_> = run.calls.iter().filter(|c| c.op.starts_with("idle_") || c.op == "smt_mask").collect();
+    let of_cpu = |cpu| told.iter().filter(move |c| c.cpu == cpu).collect::<Vec<_>>();
+    let mut seen = [0; 4];
+    for three in (0..8).flat_map(|cpu| of_cpu(cpu).chunks_exact(3).map(<[_]>::to_vec).collect::<Vec<_>>()) {
+        let [idle, whole, then] = three[..] else { unreachable!("chunks of three") };
+        assert_eq!([&idle.op, &whole.op, &then.op], ["idle_mask", "smt_mask", "idle_then"]);
+        if idle.value != then.value {
+            continue;
+        }
+        let both = idle.value & (idle.value >> 4) & 0xf;
+        assert_eq!(whole.value, both | both << 4, "{:x} are idle: {}", idle.value, run.log());
+        seen[(idle.value >> 1 & 1 | idle.value >> 4 & 2) as usize] += 1;
+    }
+    assert!(seen.iter().all(|&times| times > 5), "all mixtures of the core's two: {seen:?}");
 }

@@ -5,6 +5,7 @@ use keel_trace::What;
 
 const IDLE: u64 = 1;
 const PREEMPT: u64 = 2;
+const WAIT: u64 = 4;
 
 /// A hog has CPU 0 for long; a task wakes on CPU 1 every 2 ms and kicks `target`.
 fn kicking(target: u32, flags: u64) -> Scenario {
@@ -93,6 +94,58 @@ fn they_go_out_when_the_lock_has_been_given_back() {
 fn words_for_wrong_ones() {
     kicking(0, IDLE | PREEMPT).fails("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE");
     kicking(99, 0).fails("invalid CPU 99");
+}
+
+/// How long `a` had its CPU each time, in ns.
+fn lengths(run: &Run) -> Vec<u64> {
+    run.starts("a").iter().zip(run.stops("a")).map(|((from, _), to)| to.since(*from).as_ns()).collect()
+}
+
+#[test]
+fn who_waits_goes_on_when_the_kicked_cpu_has_picked() {
+    // Interrupts between CPUs take long enough for the kicking one to be done before.
+    let slow = || {
+        let mut machine = keel_lab::machines::of_cpus(2);
+        *machine.constant("ipi_ns").expect("there is such a cost").0 = 20_000;
+        machine
+    };
+    let patient = kicking(0, PREEMPT | WAIT).on(slow()).survives();
+    let hasty = kicking(0, PREEMPT).on(slow()).survives();
+    let picks: Vec<_> =
+        patient.calls.iter().filter(|c| c.op == "dispatch" && c.cpu == 0).map(|c| c.at).collect();
+    let kicked = patient.events_of(|e| matches!(e.what, What::Kick { .. }).then_some(e.at));
+    assert!(kicked.len() > 10);
+    for kick in kicked {
+        let pick = picks.iter().find(|&&at| at > kick).expect("the kick is followed");
+        let next = patient.stops("a").into_iter().find(|&at| at > kick).expect("it ends");
+        assert!(
+            next.since(*pick).as_ns() > 100_000,
+            "`a` works for 100 us after the pick at {pick:?}, until {next:?}"
+        );
+    }
+    let (long, short) = (lengths(&patient), lengths(&hasty));
+    assert!(long.iter().min() > short.iter().max(), "{long:?} {short:?}");
+}
+
+#[test]
+fn nobody_waits_for_an_idle_cpu_or_one_that_is_not_the_schedulers() {
+    let on_idle = |flags| {
+        let base = with("tracer").cpus(2).set("enqueue_kicks", 0).set("kick_flags", flags);
+        lengths(&base.task(repeat("a", [run_us(), sleep(2000)]).on([1])).millis(20).survives())
+    };
+    assert_eq!(on_idle(WAIT)[2..], on_idle(0)[2..]);
+}
+
+#[test]
+fn cpus_that_wait_for_each_other_all_get_on() {
+    let base = with("tracer").cpus(3).set("slice_ns", 1_000_000).set("kick_flags", PREEMPT | WAIT);
+    let base = base.set("enqueue_kicks", 0).set("kicks_too", 1);
+    let tasks =
+        (0..6).map(|i| repeat(["a", "b", "c", "d", "e", "f"][i], [run_us(), sleep(50)]).on([i as u32 % 3]));
+    let run = tasks.fold(base, |base, task| base.task(task)).millis(50).survives();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        assert!(run.starts(name).len() > 50, "{name}: {}", run.starts(name).len());
+    }
 }
 
 #[test]

@@ -84,3 +84,11 @@ fn a_waker_waits_until_the_wakee_is_off_its_cpu_before_it_asks() {
     let on_cpu = run.values("a", "on_cpu");
     assert!(on_cpu.len() > 100 && on_cpu.iter().all(|&on| on == 0), "{on_cpu:?}");
 }
+
+#[test]
+fn exec_is_no_reason_to_ask() {
+    let a = task("a", [run(100), keel_abi::task::Step::Exec, run(100), keel_abi::task::Step::Exec, run(100)]);
+    let run = with("tracer").cpus(2).task(a).millis(10).survives();
+    let asked: Vec<_> = run.values("a", "select_cpu");
+    assert_eq!((asked, run.starts("a").len()), (vec![4], 1), "at its fork only: {}", run.log());
+}

@@ -1,7 +1,7 @@
 //! Workloads as text, for goldens.
 
 use keel_abi::Span;
-use keel_abi::task::{Amount, Step, TaskSpec, TimerMode, Workload};
+use keel_abi::task::{Amount, Policy, Step, TaskSpec, TimerMode, Workload};
 use keel_workload::Warning;
 use std::fmt::Write;
 
@@ -41,6 +41,12 @@ pub(crate) fn heading(task: &TaskSpec) -> String {
     }
     if (task.process, task.pages) != (0, 0) {
         write!(text, " in process {} of {} pages", task.process, task.pages).unwrap();
+    }
+    if task.policy != Policy::Other {
+        write!(text, " {:?}", task.policy).unwrap();
+    }
+    if task.kthread {
+        text.push_str(" of the kernel's");
     }
     if let Some(hint) = task.hint {
         write!(text, " hinted {hint:?}").unwrap();
@@ -90,5 +96,8 @@ fn step_text(step: &Step) -> String {
         Step::Send { channel, bytes } => format!("send {bytes} to {}", channel.0),
         Step::Receive { channel, bytes } => format!("receive {bytes} from {}", channel.0),
         Step::Syscall => "syscall".to_owned(),
+        Step::Policy(policy) => format!("policy {policy:?}"),
+        Step::MigrateDisable => "migrate disable".to_owned(),
+        Step::MigrateEnable => "migrate enable".to_owned(),
     }
 }

@@ -1,0 +1,54 @@
+//! A higher class takes a CPU from the scheduler and gives it back: `ops.cpu_release` once when it
+//! is taken from a task of the scheduler's, `ops.cpu_acquire` when it is next asked for a task there
+//! (`switch_class()`, `balance_one()`).
+
+use crate::class::SchedClass;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::layout::cpu_release_args as field;
+use crate::sim::Sim;
+use keel_abi::bpf::{Engine, World};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, TaskId};
+
+/// `SCX_CPU_PREEMPT_RT`.
+const PREEMPT_RT: u32 = 0;
+
+impl Kernel {
+    /// Does the scheduler have to be told that `c` is taken from `prev`?
+    #[inline]
+    pub(crate) fn releases(&self, c: CpuId, prev: TaskId) -> bool {
+        self.scx.has_cpu_preempt && !self.cpus[c].released && self.class_of(prev) == SchedClass::Ext
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Release`]: `next` is who takes the CPU.
+    pub(crate) fn release_cpu(&mut self, c: CpuId, next: TaskId) {
+        self.k.me().released = true;
+        if !self.k.has(Op::CpuRelease) {
+            return;
+        }
+        let cpus = self.k.cpus.len() as u64;
+        let world = self.vm.world();
+        if self.k.scx.release_args.is_null() {
+            self.k.scx.release_args = world.alloc(field::SIZE * cpus).unwrap_or_default();
+        }
+        let args = self.k.scx.release_args.offset(field::SIZE * u64::from(c.0));
+        let task = self.k.tasks[next].ea.0;
+        if let Some(place) = world.slice_mut(args, field::SIZE) {
+            place[field::REASON as usize..][..4].copy_from_slice(&PREEMPT_RT.to_le_bytes());
+            place[field::TASK as usize..][..8].copy_from_slice(&task.to_le_bytes());
+        }
+        self.start(c, Op::CpuRelease, TaskId::IDLE, &[u64::from(c.0), args.0]);
+    }
+
+    /// The CPU is the scheduler's again; then [`Frame::Balance`].
+    pub(crate) fn acquire_cpu(&mut self, c: CpuId) {
+        let cpu = self.k.me();
+        cpu.in_balance = true;
+        cpu.released = false;
+        cpu.stack.push(Frame::Balance);
+        self.start(c, Op::CpuAcquire, TaskId::IDLE, &[u64::from(c.0), 0]);
+    }
+}
