@@ -124,6 +124,14 @@ pub mod ent {
     pub const STATE_ENABLED: u32 = 4 << 8;
 }
 
+/// `enum scx_exit_code`: what the kernel puts into an exit's code.
+pub mod ecode {
+    /// CPUs have come or gone.
+    pub const RSN_HOTPLUG: i64 = 1 << 32;
+    /// The scheduler should be loaded anew.
+    pub const ACT_RESTART: i64 = 1 << 48;
+}
+
 /// A default slice, in nanoseconds.
 pub const SLICE_DFL_NS: u64 = 20_000_000;
 /// The slice while bypassing, in nanoseconds.

@@ -24,6 +24,7 @@ pub mod layout;
 pub mod machine;
 mod mirror;
 mod out;
+mod outside;
 mod path;
 mod rng;
 mod scx;

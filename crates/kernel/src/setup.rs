@@ -12,6 +12,7 @@ use crate::kernel::{Counters, Kernel};
 use crate::layout::TASK_STRIDE;
 use crate::machine::Machine;
 use crate::out::Out;
+use crate::outside::Outside;
 use crate::rng::Rng;
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
@@ -26,6 +27,8 @@ use keel_trace::{Class, Meta};
 pub(crate) mod timer_number {
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
+    /// What happens from outside.
+    pub(crate) const FIRST_HAPPENING: u32 = 1 << 28 | 1 << 27;
     /// Programs that user space runs again and again.
     pub(crate) const FIRST_PROGRAM: u32 = 1 << 29;
     /// BPF timers.
@@ -53,6 +56,9 @@ pub struct Scheduler {
     pub timeout_ms: u32,
     /// `.dispatch_max_batch`; 0 for the default of 32.
     pub dispatch_max_batch: u32,
+    /// `.hotplug_seq`: how many times CPUs had come and gone when its user-space half was made; 0 where it does
+    /// not mind.
+    pub hotplug_seq: u64,
     /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
     /// 32-bit words, priority and policy.
     pub hints: Option<MapId>,
@@ -143,6 +149,8 @@ impl Kernel {
             cursors: Cursors::default(),
             queue_locks: Vec::new(),
             online_mask: Ea::NULL,
+            possible_mask: Ea::NULL,
+            outside: Outside::new(topology.cpus(), setup.workload.timeline.iter().cloned()),
             rng: Rng::new(setup.seed, u64::MAX),
             log: Vec::new(),
             machine: setup.machine,
@@ -153,6 +161,7 @@ impl Kernel {
         kernel.mirror_idle_tasks(world);
         kernel.tell_start(&setup.scheduler.name);
         kernel.arm_starts();
+        kernel.arm_timeline();
         Ok(kernel)
     }
 

@@ -78,6 +78,7 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
         flags,
         timeout_ms: ops.integer("timeout_ms") as u32,
         dispatch_max_batch: ops.integer("dispatch_max_batch") as u32,
+        hotplug_seq: ops.integer("hotplug_seq"),
         hints: hints(object),
     })
 }

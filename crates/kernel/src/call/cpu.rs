@@ -30,7 +30,8 @@ impl Kernel {
                 self.note_reenqueue(c);
                 0.into()
             }
-            F::GetPossibleCpumask | F::GetOnlineCpumask => self.online_mask(w).0.into(),
+            F::GetPossibleCpumask => self.possible_mask(w).0.into(),
+            F::GetOnlineCpumask => self.online_mask(w).0.into(),
             F::CpuCurr => match self.cpu_arg(c, a[0]) {
                 Some(cpu) => self.current_ea(cpu).0.into(),
                 None => 0.into(),
@@ -202,6 +203,15 @@ impl Kernel {
             crate::scx::write_mask(w, self.online_mask, &words);
         }
         self.online_mask
+    }
+
+    fn possible_mask<W: World>(&mut self, w: &mut W) -> Ea {
+        if self.possible_mask.is_null() {
+            self.possible_mask = w.alloc(self.mask_bytes()).unwrap_or_default();
+            let all = keel_abi::CpuSet::first(self.cpus.len() as u32);
+            crate::scx::write_mask(w, self.possible_mask, all.words());
+        }
+        self.possible_mask
     }
 
     /// The `task_struct` of whoever runs on `cpu`.

@@ -221,6 +221,11 @@ impl<E: Engine> Sim<E> {
             self.k.me().stack.push(Frame::Reap { task: prev });
         }
         self.k.run_deferred(self.vm.world(), c, c);
+        let cpu = self.k.me();
+        if cpu.leaving && !cpu.curr.is_idle() {
+            let task = cpu.curr;
+            return cpu.stack.push(Frame::PushAway { task });
+        }
         self.go(Frame::Unlock { rq: c }, |sim| sim.k.unlock_rq(c, c));
     }
 }

@@ -27,9 +27,9 @@ impl Kernel {
     /// (`consume_dispatch_q()`); tasks that may not are passed over.
     pub(crate) fn consume<W: World>(&mut self, world: &mut W, c: CpuId, queue: QueueId) -> bool {
         self.charge_queue(c, queue);
-        let tasks = &self.tasks;
-        let found =
-            self.queues.table.first_where(queue, |task| tasks[task].cpu == c || tasks[task].allows(c));
+        let (tasks, online) = (&self.tasks, self.cpus[c].online);
+        let may_come = |task: TaskId| tasks[task].cpu == c || online && tasks[task].allows(c);
+        let found = self.queues.table.first_where(queue, may_come);
         let Some(task) = found else { return false };
         self.leave_queue(task);
         if self.tasks[task].cpu != c {

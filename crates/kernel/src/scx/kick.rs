@@ -38,7 +38,8 @@ impl<E: Engine> Sim<E> {
         }
         self.k.me().stack.push(Frame::Unlock { rq: target });
         let curr = self.k.cpus[target].curr;
-        if flags & kick::IDLE != 0 && !curr.is_idle() {
+        let there = self.k.cpus[target].alive || target == c;
+        if !there || flags & kick::IDLE != 0 && !curr.is_idle() {
             return;
         }
         let send_ns = self.k.machine.costs.ipi_send_ns;
