@@ -5,6 +5,7 @@
 //! no other CPU has something earlier to do ([`crate::sim`]).
 
 use crate::frame::Frame;
+use crate::frequency::Perf;
 use keel_abi::bpf::Ea;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId};
@@ -181,6 +182,8 @@ pub(crate) struct Cpu {
     pub(crate) siblings: CpuSet,
     /// Work gets done at this many thousandths of nominal speed.
     pub(crate) speed_per_mille: u64,
+    /// Its frequency.
+    pub(crate) perf: Perf,
 }
 
 impl Cpu {
@@ -216,6 +219,7 @@ impl Cpu {
             leaving: false,
             siblings,
             speed_per_mille: 1000,
+            perf: Perf::default(),
         }
     }
 

@@ -18,6 +18,7 @@ pub mod dsq;
 pub mod event;
 mod exit;
 mod frame;
+mod frequency;
 pub mod idle;
 mod kernel;
 pub mod layout;

@@ -27,6 +27,8 @@ use keel_trace::{Class, Meta};
 pub(crate) mod timer_number {
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
+    /// CPUs that come to a new frequency.
+    pub(crate) const FIRST_FREQUENCY: u32 = FIRST_HAPPENING | 1 << 26;
     /// What happens from outside.
     pub(crate) const FIRST_HAPPENING: u32 = 1 << 28 | 1 << 27;
     /// Programs that user space runs again and again.
@@ -35,6 +37,11 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_BPF: u32 = 1 << 30;
     /// The stall watchdog.
     pub(crate) const WATCHDOG: u32 = u32::MAX;
+
+    /// The numbers of so many CPUs' frequencies.
+    pub(crate) const fn frequencies(cpus: usize) -> std::ops::Range<u32> {
+        FIRST_FREQUENCY..FIRST_FREQUENCY + cpus as u32
+    }
 }
 
 /// The first task's pid.
@@ -150,7 +157,10 @@ impl Kernel {
             queue_locks: Vec::new(),
             online_mask: Ea::NULL,
             possible_mask: Ea::NULL,
-            outside: Outside::new(topology.cpus(), setup.workload.timeline.iter().cloned()),
+            outside: Outside::new(
+                topology.cpus(),
+                setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
+            ),
             rng: Rng::new(setup.seed, u64::MAX),
             log: Vec::new(),
             machine: setup.machine,
@@ -160,6 +170,9 @@ impl Kernel {
         kernel.idle.set_per_node(setup.scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
         kernel.mirror_idle_tasks(world);
         kernel.tell_start(&setup.scheduler.name);
+        for c in kernel.machine.topology.iter() {
+            kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
+        }
         kernel.arm_starts();
         kernel.arm_timeline();
         Ok(kernel)

@@ -485,6 +485,10 @@ impl Kernel {
     #[inline]
     fn timer_fires(&mut self, timer: u32, at: Instant) {
         self.now = self.now.max(at);
+        let frequencies = crate::setup::timer_number::frequencies(self.cpus.len());
+        if frequencies.contains(&timer) {
+            return self.frequency_comes(CpuId(timer - frequencies.start));
+        }
         let (c, irq) = self.owner_of_timer(timer, at);
         self.interrupt(c, at, irq);
     }
