@@ -50,3 +50,21 @@ impl Change {
         }
     }
 }
+
+/// The CPUs of a machine of so many that are online when the scheduler is attached: all but those that a
+/// timeline takes off at 0.
+pub fn online_at_first<'a>(cpus: u32, timeline: impl Iterator<Item = &'a Happening>) -> CpuSet {
+    let mut online = CpuSet::first(cpus);
+    for happening in timeline.filter(|h| h.at == Span::ZERO) {
+        match &happening.change {
+            Change::Offline(gone) => gone.iter().for_each(|cpu| {
+                online.remove(cpu);
+            }),
+            Change::Online(come) => come.iter().for_each(|cpu| {
+                online.insert(cpu);
+            }),
+            Change::Affinity { .. } | Change::Nice { .. } => {}
+        }
+    }
+    online
+}

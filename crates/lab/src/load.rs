@@ -99,7 +99,9 @@ fn sched_ext_ops<'o>(name: &str, object: &'o Object) -> Result<&'o StructOps, La
         (None, _) => Err(LabError::BadInput(format!(
             "{name}: no scheduler in it: a .struct_ops section with a struct sched_ext_ops is needed"
         ))),
-        (Some(_), Some(_)) => Err(LabError::BadInput(format!("{name}: more than one scheduler in it"))),
+        (Some(_), Some(_)) => Err(LabError::BadInput(format!(
+            "{name}: more than one scheduler in it; name one in a recipe: [ops] variable = \"NAME\""
+        ))),
     }
 }
 

@@ -25,6 +25,10 @@ mod enable_disable;
 mod enq_last;
 #[path = "semantics/exits.rs"]
 mod exits;
+#[path = "semantics/frequency.rs"]
+mod frequency;
+#[path = "semantics/hotplug.rs"]
+mod hotplug;
 #[path = "semantics/idle.rs"]
 mod idle;
 #[path = "semantics/iteration.rs"]
@@ -33,6 +37,8 @@ mod iteration;
 mod keep_last;
 #[path = "semantics/kicks.rs"]
 mod kicks;
+#[path = "semantics/outside.rs"]
+mod outside;
 #[path = "semantics/processes.rs"]
 mod processes;
 #[path = "semantics/reenqueue.rs"]

@@ -62,12 +62,7 @@ impl<'a> Compiler<'a> {
         Ok(Happening { at: begins, every: entry.every, times: entry.times, change })
     }
 
-    fn entry_word(
-        &self,
-        at: &Place<'_>,
-        word: &Field<'_>,
-        entry: &mut Entry,
-    ) -> Result<(), WorkloadError> {
+    fn entry_word(&self, at: &Place<'_>, word: &Field<'_>, entry: &mut Entry) -> Result<(), WorkloadError> {
         match word.key {
             "at" => entry.at = Some(self.time(at, word.value)?),
             "every" => {

@@ -1,6 +1,6 @@
 //! How fast a machine's CPUs are, and how that may change: the `[frequency]` table and `[[capacity]]` tables.
 
-use super::read::{Constant, Text, in_range};
+use super::read::{Text, in_range};
 use super::{MachineError, Problem};
 use keel_abi::{CpuSet, Topology};
 use serde::Deserialize;
@@ -51,8 +51,8 @@ impl Frequency {
 #[serde(deny_unknown_fields)]
 pub(super) struct CapacityTable {
     cpus: Spanned<String>,
-    #[serde(flatten)]
-    constant: Constant,
+    value: Spanned<u64>,
+    source: Spanned<String>,
 }
 
 /// Every CPU's capacity (`arch_scale_cpu_capacity()`); empty where all are alike.
@@ -78,11 +78,11 @@ pub(super) fn capacities(
             let problem = format!("there is no CPU {} on this machine of {}", cpu.0, topology.cpus());
             return fail("capacity.cpus", Problem::BadCpus(problem));
         }
-        let value = *table.constant.value.get_ref();
-        let at = table.constant.value.span();
+        let value = *table.value.get_ref();
+        let at = table.value.span();
         in_range(value, PERF).map_err(|problem| text.error(at, "capacity.value", problem))?;
-        if table.constant.source.get_ref().trim().is_empty() {
-            return Err(text.error(table.constant.source.span(), "capacity.source", Problem::NoSource));
+        if table.source.get_ref().trim().is_empty() {
+            return Err(text.error(table.source.span(), "capacity.source", Problem::NoSource));
         }
         cpus.iter().for_each(|cpu| capacity[cpu.index()] = value as u16);
     }

@@ -39,9 +39,9 @@ type Constants = BTreeMap<Spanned<String>, Constant>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Constant {
-    pub(super) value: Spanned<u64>,
-    pub(super) source: Spanned<String>,
+struct Constant {
+    value: Spanned<u64>,
+    source: Spanned<String>,
 }
 
 /// A file's text, to tell lines by.

@@ -34,11 +34,7 @@ pub(super) fn read(
     entries.iter().map(|entry| happening(text, entry, topology)).collect()
 }
 
-fn happening(
-    text: Text<'_>,
-    entry: &Spanned<Entry>,
-    topology: &Topology,
-) -> Result<Happening, MachineError> {
+fn happening(text: Text<'_>, entry: &Spanned<Entry>, topology: &Topology) -> Result<Happening, MachineError> {
     let wrong = |why: &str| text.error(entry.span(), "timeline", Problem::BadTimeline(why.to_owned()));
     let e = entry.get_ref();
     let (cpus, online) = match (&e.offline, &e.online) {
