@@ -14,6 +14,7 @@ pub mod lines;
 pub mod scx;
 pub mod task;
 pub mod time;
+pub mod timeline;
 pub mod topology;
 
 pub use cpuset::CpuSet;

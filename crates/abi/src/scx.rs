@@ -144,6 +144,15 @@ pub mod ent {
 
 /// How often in a row a local queue's tasks may be enqueued again (`SCX_REENQ_LOCAL_MAX_REPEAT`).
 pub const REENQ_LOCAL_MAX_REPEAT: u32 = 256;
+
+/// `enum scx_exit_code`: what the kernel puts into an exit's code.
+pub mod ecode {
+    /// CPUs have come or gone.
+    pub const RSN_HOTPLUG: i64 = 1 << 32;
+    /// The scheduler should be loaded anew.
+    pub const ACT_RESTART: i64 = 1 << 48;
+}
+
 /// A default slice, in nanoseconds.
 pub const SLICE_DFL_NS: u64 = 20_000_000;
 /// The slice while bypassing, in nanoseconds.

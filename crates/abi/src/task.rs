@@ -1,6 +1,7 @@
 //! What a task does: a small program of steps, made by the workload room and executed by the
 //! kernel room. Data only.
 
+use crate::timeline::Happening;
 use crate::{CpuSet, Span};
 
 /// A length that may vary from one use to the next: uniform in `base - spread ..= base + spread`.
@@ -265,4 +266,6 @@ pub struct Workload {
     pub duration: Option<Span>,
     /// What [`Step::Count`] counts, for printing: `loops`, `messages`.
     pub unit: String,
+    /// What happens from outside meanwhile.
+    pub timeline: Vec<Happening>,
 }

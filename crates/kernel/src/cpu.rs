@@ -6,6 +6,7 @@
 
 use crate::class::SchedClass;
 use crate::frame::Frame;
+use crate::frequency::Perf;
 use crate::rt::{ExtServer, RtQueue};
 use keel_abi::bpf::Ea;
 use keel_abi::scx::Op;
@@ -27,6 +28,14 @@ pub(crate) enum Irq {
     Server,
     /// The stall watchdog looks.
     Watchdog,
+    /// An entry of the timeline is due, or goes on with its next CPU or task.
+    Happening { entry: u32, nth: u32 },
+    /// The stopper looks whether a task may stay.
+    Stop(TaskId),
+    /// This CPU goes away.
+    Offline,
+    /// This CPU has come.
+    Online,
 }
 
 /// A callback in progress.
@@ -188,11 +197,18 @@ pub(crate) struct Cpu {
     /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and nobody
     /// has been told that the CPU is idle.
     pub(crate) in_stopper: bool,
+    /// The scheduler may use it (`cpu_active()` and `SCX_RQ_ONLINE`).
     pub(crate) online: bool,
+    /// It takes steps at all (`cpu_online()`).
+    pub(crate) alive: bool,
+    /// It goes away as soon as its last task has been pushed to another CPU (`balance_push()`).
+    pub(crate) leaving: bool,
     /// Its SMT siblings, itself excluded.
     pub(crate) siblings: CpuSet,
     /// Work gets done at this many thousandths of nominal speed.
     pub(crate) speed_per_mille: u64,
+    /// Its frequency.
+    pub(crate) perf: Perf,
 }
 
 impl Cpu {
@@ -233,8 +249,11 @@ impl Cpu {
             in_balance: false,
             in_stopper: false,
             online: true,
+            alive: true,
+            leaving: false,
             siblings,
             speed_per_mille: 1000,
+            perf: Perf::default(),
         }
     }
 

@@ -151,6 +151,35 @@ pub(crate) enum Frame {
     /// It joins another runqueue.
     MoveLock { task: TaskId, target: CpuId },
 
+    /// An entry of the timeline is done to its `nth` task or CPU.
+    Happen { entry: u32, nth: u32 },
+    /// Another changes a task: takes the lock of its runqueue.
+    OutsideLock { entry: u32, task: TaskId, rq: CpuId },
+    /// The change itself.
+    OutsideChange { entry: u32, task: TaskId },
+    /// May the changed task stay on its runqueue?
+    OutsideSettle { task: TaskId, rq: CpuId },
+    /// A runnable task leaves its runqueue for a change: `ops.quiescent`.
+    TakeOff { task: TaskId, flags: u64 },
+    /// It comes back: `ops.runnable`.
+    PutBack { task: TaskId, flags: u64 },
+    /// `ops.running`, where it runs.
+    PutBackRunning { task: TaskId },
+    /// A task that has none of its CPUs left may use all.
+    Widen { task: TaskId },
+    /// The stopper looks whether a task may stay.
+    StopTask { task: TaskId },
+    /// This CPU goes away.
+    Offline,
+    /// A runnable task of a CPU that goes away is put into its local queue.
+    Requeue { task: TaskId },
+    /// `ops.cpu_online` or `ops.cpu_offline`.
+    Hotplug { online: bool },
+    /// It has returned.
+    Hotplugged { online: bool },
+    /// A CPU that goes away is empty.
+    Die,
+
     /// A woken waiter of a condition takes its mutex.
     Relock { mutex: ObjectId },
 

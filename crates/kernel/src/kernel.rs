@@ -16,6 +16,7 @@ use crate::idle::IdleMasks;
 use crate::layout::TASK_STRIDE;
 use crate::machine::Machine;
 use crate::out::Out;
+use crate::outside::Outside;
 use crate::rng::Rng;
 use crate::scx::Scx;
 use crate::scx::queues::{QueueId, Queues};
@@ -94,6 +95,10 @@ pub(crate) struct Kernel {
     pub(crate) online_mask: Ea,
     /// Masks of single CPUs, once one was needed.
     pub(crate) single_masks: Ea,
+    /// Where BPF sees the mask of all CPUs.
+    pub(crate) possible_mask: Ea,
+    /// What happens from outside.
+    pub(crate) outside: Outside,
     /// What the scheduler draws random numbers from.
     pub(crate) rng: Rng,
     /// What the scheduler printed.
@@ -224,7 +229,7 @@ impl Kernel {
         let at = from.clock + Span::from_ns(from.spent_ps / 1000);
         let ipi = Span::from_ns(self.machine.costs.ipi_ns);
         let to = &mut self.cpus[target];
-        if to.need_resched {
+        if to.need_resched || !to.alive {
             return;
         }
         to.need_resched = true;
@@ -244,6 +249,7 @@ impl Kernel {
     /// Interrupts `c` at `at`, or as soon as it leaves the kernel.
     #[inline]
     pub(crate) fn interrupt(&mut self, c: CpuId, at: Instant, irq: Irq) {
+        let c = self.alive_or_boot(c);
         let cpu = self.cpu(c);
         cpu.inbox.push_back(irq);
         if cpu.in_user {

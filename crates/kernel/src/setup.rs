@@ -12,6 +12,7 @@ use crate::kernel::{Counters, Kernel};
 use crate::layout::TASK_STRIDE;
 use crate::machine::Machine;
 use crate::out::Out;
+use crate::outside::Outside;
 use crate::rng::Rng;
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
@@ -28,12 +29,21 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_SERVER: u32 = 1 << 25;
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
+    /// CPUs that come to a new frequency.
+    pub(crate) const FIRST_FREQUENCY: u32 = FIRST_HAPPENING | 1 << 26;
+    /// What happens from outside.
+    pub(crate) const FIRST_HAPPENING: u32 = 1 << 28 | 1 << 27;
     /// Programs that user space runs again and again.
     pub(crate) const FIRST_PROGRAM: u32 = 1 << 29;
     /// BPF timers.
     pub(crate) const FIRST_BPF: u32 = 1 << 30;
     /// The stall watchdog.
     pub(crate) const WATCHDOG: u32 = u32::MAX;
+
+    /// The numbers of so many CPUs' frequencies.
+    pub(crate) const fn frequencies(cpus: usize) -> std::ops::Range<u32> {
+        FIRST_FREQUENCY..FIRST_FREQUENCY + cpus as u32
+    }
 }
 
 /// The first task's pid.
@@ -55,6 +65,9 @@ pub struct Scheduler {
     pub timeout_ms: u32,
     /// `.dispatch_max_batch`; 0 for the default of 32.
     pub dispatch_max_batch: u32,
+    /// `.hotplug_seq`: how many times CPUs had come and gone when its user-space half was made; 0 where it does
+    /// not mind.
+    pub hotplug_seq: u64,
     /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
     /// 32-bit words, priority and policy.
     pub hints: Option<MapId>,
@@ -146,6 +159,11 @@ impl Kernel {
             queue_locks: Vec::new(),
             online_mask: Ea::NULL,
             single_masks: Ea::NULL,
+            possible_mask: Ea::NULL,
+            outside: Outside::new(
+                topology.cpus(),
+                setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
+            ),
             rng: Rng::new(setup.seed, u64::MAX),
             log: Vec::new(),
             machine: setup.machine,
@@ -155,7 +173,11 @@ impl Kernel {
         kernel.idle.set_per_node(setup.scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
         kernel.mirror_idle_tasks(world);
         kernel.tell_start(&setup.scheduler.name);
+        for c in kernel.machine.topology.iter() {
+            kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
+        }
         kernel.arm_starts();
+        kernel.arm_timeline();
         Ok(kernel)
     }
 

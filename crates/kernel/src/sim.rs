@@ -38,6 +38,8 @@ enum Duty {
     Schedule,
     /// The tick is due.
     Tick,
+    /// This CPU goes away, and nobody is left on it.
+    Die,
 }
 
 /// One simulated kernel with the engine that executes its scheduler.
@@ -244,6 +246,8 @@ impl<E: Engine> Sim<E> {
             Some(Duty::Schedule)
         } else if cpu.tick_at <= cpu.clock {
             Some(Duty::Tick)
+        } else if cpu.leaving && cpu.nr_running == 0 && cpu.curr.is_idle() {
+            Some(Duty::Die)
         } else {
             None
         }
@@ -272,6 +276,7 @@ impl<E: Engine> Sim<E> {
             Duty::Interrupt => Frame::Interrupt,
             Duty::Schedule => Frame::Schedule,
             Duty::Tick => Frame::Tick,
+            Duty::Die => Frame::Die,
         };
         cpu.stack.push(frame);
         true
@@ -480,12 +485,16 @@ impl Kernel {
     #[inline]
     fn timer_fires(&mut self, timer: u32, at: Instant) {
         self.now = self.now.max(at);
-        let (c, irq) = self.owner_of_timer(timer);
+        let frequencies = crate::setup::timer_number::frequencies(self.cpus.len());
+        if frequencies.contains(&timer) {
+            return self.frequency_comes(CpuId(timer - frequencies.start));
+        }
+        let (c, irq) = self.owner_of_timer(timer, at);
         self.interrupt(c, at, irq);
     }
 
     #[inline]
-    fn owner_of_timer(&self, timer: u32) -> (CpuId, Irq) {
+    fn owner_of_timer(&mut self, timer: u32, at: Instant) -> (CpuId, Irq) {
         use crate::setup::timer_number as number;
         match timer {
             number::WATCHDOG => (CpuId(0), Irq::Watchdog),
@@ -494,6 +503,7 @@ impl Kernel {
                 (self.timers.cpu_of(slot), Irq::BpfTimer(slot))
             }
             t if t >= number::FIRST_PROGRAM => (CpuId(0), Irq::Program(t - number::FIRST_PROGRAM)),
+            t if t >= number::FIRST_HAPPENING => self.happening_due(t - number::FIRST_HAPPENING, at),
             t if t >= number::FIRST_START => {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))

@@ -93,6 +93,8 @@ pub(crate) struct Task {
     pub(crate) reset_runnable_at: bool,
     /// On its runqueue's list of runnable tasks, for the watchdog.
     pub(crate) watched: bool,
+    /// In the middle of a wakeup, a move or a change by another: others wait (`p->pi_lock`).
+    pub(crate) busy: bool,
     /// It called `sched_yield()` and has not been switched out since.
     pub(crate) yielded: bool,
     pub(crate) ops_state: OpsState,

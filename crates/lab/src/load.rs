@@ -75,6 +75,7 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
         flags,
         timeout_ms: ops.integer("timeout_ms") as u32,
         dispatch_max_batch: ops.integer("dispatch_max_batch") as u32,
+        hotplug_seq: ops.integer("hotplug_seq"),
         hints: hints(object),
     })
 }
@@ -95,7 +96,9 @@ fn sched_ext_ops<'o>(name: &str, object: &'o Object) -> Result<&'o StructOps, La
         (None, _) => Err(LabError::BadInput(format!(
             "{name}: no scheduler in it: a .struct_ops section with a struct sched_ext_ops is needed"
         ))),
-        (Some(_), Some(_)) => Err(LabError::BadInput(format!("{name}: more than one scheduler in it"))),
+        (Some(_), Some(_)) => Err(LabError::BadInput(format!(
+            "{name}: more than one scheduler in it; name one in a recipe: [ops] variable = \"NAME\""
+        ))),
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::error::LabError;
 use crate::spec::RunSpec;
 use keel_abi::bpf::{Ea, Entry, MapId, World};
-use keel_abi::{CpuId, CpuSet, Span};
+use keel_abi::{CpuId, Span};
 use keel_kernel::UserProgram;
 use keel_object::{MapDef, Object, SetError};
 use keel_recipe::{Action, Facts, Value};
@@ -21,7 +21,8 @@ const PER_CPU: &[u32] = &[6, 5, 10];
 /// What the recipe comes to on this machine.
 pub(crate) fn plan(spec: &RunSpec) -> Result<Vec<Action>, LabError> {
     let topology = spec.machine.topology.clone();
-    let online = CpuSet::first(topology.cpus());
+    let timeline = spec.machine.timeline.iter().chain(&spec.workload.timeline);
+    let online = keel_abi::timeline::online_at_first(topology.cpus(), timeline);
     let facts = Facts { topology, online, page_bytes: PAGE_BYTES };
     spec.scheduler.recipe.plan(&facts).map_err(|e| LabError::BadInput(e.to_string()))
 }
@@ -32,6 +33,7 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
         match action {
             Action::Set { variable, value } => set(object, variable, value)
                 .map_err(|e| LabError::BadInput(format!("{name}: the recipe's set.{variable}: {e}")))?,
+            Action::Choose { scheduler } => choose(name, object, scheduler)?,
             Action::AddFlags(bits) => add_flags(name, object, *bits)?,
             Action::SetMember { member, value } => member_of(name, object, member, *value)?,
             Action::Resize { map, entries } => map_of(name, &mut object.maps, map)?.1.max_entries = *entries,
@@ -92,8 +94,21 @@ fn counted(name: &str, object: &Object, variable: &str) -> Result<(), LabError> 
     known.then_some(()).ok_or_else(unknown)
 }
 
+/// Leaves but one scheduler in the object.
+fn choose(name: &str, object: &mut Object, scheduler: &str) -> Result<(), LabError> {
+    let is_it = |ops: &keel_object::StructOps| ops.variable == scheduler && ops.type_name == "sched_ext_ops";
+    if !object.struct_ops.iter().any(is_it) {
+        return Err(LabError::BadInput(format!(
+            "{name}: the recipe attaches {scheduler}, which is no struct sched_ext_ops of it"
+        )));
+    }
+    object.struct_ops.retain(is_it);
+    Ok(())
+}
+
 fn add_flags(name: &str, object: &mut Object, bits: u64) -> Result<(), LabError> {
-    let flags = object.struct_ops.first().map_or(0, |ops| ops.integer("flags"));
+    let ops = object.struct_ops.iter().find(|ops| ops.type_name == "sched_ext_ops");
+    let flags = ops.map_or(0, |ops| ops.integer("flags"));
     member_of(name, object, "flags", flags | bits)
 }
 

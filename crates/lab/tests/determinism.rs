@@ -11,6 +11,7 @@ use keel_lab::{Engine, RunSpec};
 
 const SEED: u64 = 42;
 const BUSY: &str = include_str!("data/busy.json");
+const EVENTFUL: &str = include_str!("data/eventful.json");
 /// `fifo` without its DWARF, kept as bytes so that no compiler's choice of instructions counts:
 /// `llvm-strip-19 -g` of what clang made of schedulers/fifo.bpf.c.
 const KEPT_FIFO: &[u8] = include_bytes!("data/fifo.bpf.o");
@@ -92,6 +93,28 @@ fn both_engines_make_the_same_run() {
             assert_eq!(native.1, interpreted.1, "seed {seed}, checked {checked}");
         }
     }
+}
+
+/// Everything that can happen from outside, and a scheduler that stays in charge.
+fn eventful(seed: u64) -> RunSpec {
+    let machine = two_nodes();
+    let o1 = source("o1", keel_lab::schedulers::built_in("o1").expect("o1 is built in"));
+    spec(o1, workload(EVENTFUL, &machine), machine, 100, seed)
+}
+
+#[test]
+fn what_happens_from_outside_happens_again() {
+    let (first, outcome) = trace(&eventful(SEED));
+    assert_eq!(outcome.exit, ExitKind::None, "seed {SEED}: {}", outcome.message);
+    same("twice", SEED, &first, &trace(&eventful(SEED)).0);
+    let interpreted = RunSpec { engine: Engine::Interpreter, ..eventful(SEED) };
+    same("native and interpreted", SEED, &first, &trace(&interpreted).0);
+    let without = {
+        let mut spec = eventful(SEED);
+        spec.workload.timeline.clear();
+        trace(&spec).0
+    };
+    assert!(first != without, "seed {SEED}: the timeline does nothing");
 }
 
 #[test]

@@ -9,6 +9,8 @@ mod scene;
 
 #[path = "schedulers/goodness.rs"]
 mod goodness;
+#[path = "schedulers/hotplug.rs"]
+mod hotplug;
 #[path = "schedulers/o1.rs"]
 mod o1;
 #[path = "schedulers/realtime.rs"]

@@ -27,6 +27,10 @@ mod enable_disable;
 mod enq_last;
 #[path = "semantics/exits.rs"]
 mod exits;
+#[path = "semantics/frequency.rs"]
+mod frequency;
+#[path = "semantics/hotplug.rs"]
+mod hotplug;
 #[path = "semantics/idle.rs"]
 mod idle;
 #[path = "semantics/immed.rs"]
@@ -39,6 +43,8 @@ mod keep_last;
 mod kicks;
 #[path = "semantics/migration.rs"]
 mod migration;
+#[path = "semantics/outside.rs"]
+mod outside;
 #[path = "semantics/processes.rs"]
 mod processes;
 #[path = "semantics/realtime.rs"]

@@ -37,7 +37,7 @@ pub fn attach(
     let mut outline = keel_object::outline(bytes)?;
     let actions = recipe.plan(&machine::facts(host))?;
     plan::variables(&mut outline, host, &actions, settings)?;
-    let scheduler = one_scheduler(&outline)?;
+    let scheduler = one_scheduler(&outline, &actions)?;
     let mut log = KernelLog::now(host);
     let (object, said) = words::listen(|| {
         let mut open = open(name, &outline)?;
@@ -57,7 +57,16 @@ pub fn attach(
     Ok(Outcome::Attached(Box::new(Attached::new(host, &outline, object, &actions, parts))))
 }
 
-fn one_scheduler(outline: &Outline) -> Result<String, LiveError> {
+fn one_scheduler(outline: &Outline, actions: &[Action]) -> Result<String, LiveError> {
+    let chosen = actions.iter().find_map(|action| match action {
+        Action::Choose { scheduler } => Some(scheduler),
+        _ => None,
+    });
+    if let Some(chosen) = chosen {
+        let known = outline.schedulers().iter().any(|(name, _)| name == chosen);
+        let unknown = || LiveError::Unknown { what: "struct sched_ext_ops", name: chosen.clone() };
+        return known.then(|| chosen.clone()).ok_or_else(unknown);
+    }
     match outline.schedulers()[..] {
         [(name, _)] => Ok(name.to_owned()),
         [] => Err(LiveError::NoScheduler),
@@ -80,7 +89,8 @@ fn prepare(
     open: &mut OpenObject,
 ) -> Result<(), LiveError> {
     plan::data(outline, open)?;
-    let ty = outline.schedulers().first().map(|(_, ty)| *ty).ok_or(LiveError::NoScheduler)?;
+    let chosen = outline.schedulers().into_iter().find(|(name, _)| *name == scheduler);
+    let ty = chosen.map(|(_, ty)| ty).ok_or(LiveError::NoScheduler)?;
     plan::members(outline, (scheduler, ty), host, actions, open)?;
     plan::sizes(actions, open)?;
     plan::programs(outline, actions, open)?;

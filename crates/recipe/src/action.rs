@@ -22,6 +22,12 @@ pub enum Action {
         /// Its value.
         value: Value,
     },
+    /// Attach the `struct sched_ext_ops` with this name; before anything is done to one. An object that defines
+    /// several needs it.
+    Choose {
+        /// The variable.
+        scheduler: String,
+    },
     /// Add these bits to `.flags` of the `struct sched_ext_ops`.
     AddFlags(u64),
     /// Set an integer member of the `struct sched_ext_ops`.

@@ -34,11 +34,13 @@ struct File {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ops {
+    variable: Option<String>,
     #[serde(default)]
     flags: Vec<Spanned<String>>,
     timeout_ms: Option<Spanned<toml::Value>>,
     dispatch_max_batch: Option<Spanned<toml::Value>>,
     exit_dump_len: Option<Spanned<toml::Value>>,
+    hotplug_seq: Option<Spanned<toml::Value>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -95,6 +97,8 @@ impl Recipe {
     /// [`RecipeError`], with line and field.
     pub fn plan(&self, facts: &Facts) -> Result<Vec<Action>, RecipeError> {
         let mut plan = Plan { text: Text { file: &self.name, text: &self.text }, facts, actions: Vec::new() };
+        let chosen = self.file.ops.variable.iter().cloned();
+        plan.actions.extend(chosen.map(|scheduler| Action::Choose { scheduler }));
         plan.variables(&self.file)?;
         plan.members(&self.file.ops)?;
         plan.sizes(&self.file.map)?;
@@ -143,6 +147,10 @@ impl Plan<'_> {
             let Some(value) = value else { continue };
             let number = self.number(value, &format!("ops.{member}"), 0, u32::MAX.into())?;
             self.actions.push(Action::SetMember { member, value: number as u64 });
+        }
+        if let Some(value) = &table.hotplug_seq {
+            let value = self.number(value, "ops.hotplug_seq", 0, u64::MAX)? as u64;
+            self.actions.push(Action::SetMember { member: "hotplug_seq", value });
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::task::Draft;
 use crate::timers::Timers;
 use jsonc_parser::ast::Value;
 use keel_abi::task::{Channel, ObjectId, TaskSpec, Workload};
+use keel_abi::timeline::Happening;
 use keel_abi::{Span, Topology};
 use std::collections::BTreeMap;
 
@@ -155,7 +156,11 @@ impl<'a> Compiler<'a> {
         let tasks = find("tasks");
         let tasks = tasks.ok_or_else(|| self.error(&root, "the file has no \"tasks\" object"))?;
         let specs = self.tasks(&root.child(tasks.key, tasks.start), tasks)?;
-        self.finish(specs)
+        let timeline = match find("evenkeel") {
+            Some(field) => self.timeline(&root.child(field.key, field.start), field)?,
+            None => Vec::new(),
+        };
+        self.finish(specs, timeline)
     }
 
     fn tasks(&mut self, at: &Place<'_>, field: &Field<'a>) -> Result<Vec<TaskSpec>, WorkloadError> {
@@ -223,7 +228,11 @@ impl<'a> Compiler<'a> {
         self.barrier_users.iter().map(|users| users.count).collect()
     }
 
-    fn finish(self, mut tasks: Vec<TaskSpec>) -> Result<(Workload, Vec<Warning>), WorkloadError> {
+    fn finish(
+        self,
+        mut tasks: Vec<TaskSpec>,
+        timeline: Vec<Happening>,
+    ) -> Result<(Workload, Vec<Warning>), WorkloadError> {
         let timers = self.timers.settle(&mut tasks);
         let workload = Workload {
             name: stem(self.source.file()),
@@ -235,6 +244,7 @@ impl<'a> Compiler<'a> {
             channels: self.channels,
             duration: self.duration,
             unit: self.unit.unwrap_or_else(|| "loops".to_owned()),
+            timeline,
         };
         Ok((workload, self.warnings))
     }

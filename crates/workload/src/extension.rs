@@ -69,6 +69,8 @@ impl<'a> Compiler<'a> {
                 }
                 ("duplicates", Level::Top) => extension.last_duplicate_wins = self.duplicates(&at, &word)?,
                 ("channels", Level::Top) => self.channels(&at, &word)?,
+                // Read when the tasks are known.
+                ("timeline", Level::Top) => {}
                 ("rt_priority", Level::Task) => {
                     let priority = self.integer(&at, word.value, 1..=99, "real-time priority")?;
                     extension.rt_priority = u8::try_from(priority).ok();
@@ -83,7 +85,7 @@ impl<'a> Compiler<'a> {
                 ("steps", Level::Task | Level::Phase) => extension.steps = self.extra_steps(&at, &word)?,
                 _ => {
                     let words = match level {
-                        Level::Top => "jitter_percent, count, unit, duplicates, channels",
+                        Level::Top => "jitter_percent, count, unit, duplicates, channels, timeline",
                         Level::Task => {
                             "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, kthread, \
                              steps"

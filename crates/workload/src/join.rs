@@ -5,6 +5,7 @@
 
 use crate::compile::{MAX_INSTANCES, MAX_STEPS};
 use keel_abi::task::{ObjectId, Step, TaskSpec, Workload};
+use keel_abi::timeline::{Change, MAX_HAPPENINGS};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most parts that a name such as `chat:10:20:100+hogs` may have.
@@ -89,7 +90,13 @@ impl Joined {
             self.renumber(step, part.timers, &mut shared);
         }
         self.shared_timers += shared;
+        for happening in &mut part.timeline {
+            if let Change::Affinity { spec, .. } | Change::Nice { spec, .. } = &mut happening.change {
+                *spec += self.whole.tasks.len() as u32;
+            }
+        }
         let whole = &mut self.whole;
+        whole.timeline.extend(part.timeline);
         if number == 1 {
             whole.unit = part.unit;
         }
@@ -107,6 +114,9 @@ impl Joined {
         self.steps += part.tasks.iter().map(|task| task.steps.len()).sum::<usize>();
         if self.instances > u64::from(MAX_INSTANCES) {
             return Err(format!("together they have more than {MAX_INSTANCES} instances"));
+        }
+        if self.whole.timeline.len() + part.timeline.len() > MAX_HAPPENINGS {
+            return Err(format!("together their timelines have more than {MAX_HAPPENINGS} entries"));
         }
         match self.steps > MAX_STEPS {
             true => Err(format!("together they have more than {MAX_STEPS} steps")),

@@ -30,6 +30,7 @@ mod sched;
 mod source;
 mod steps;
 mod task;
+mod timeline;
 mod timers;
 
 pub use built_in::{built_in, built_in_names};

@@ -385,6 +385,28 @@ CALLBACK(void, tracer_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 }
 #endif
 
+#ifdef WITH_HOTPLUG
+static __always_inline void log_online_mask(void)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+
+	LOG_PID("online_mask", 0, online->bits[0]);
+	scx_bpf_put_cpumask(online);
+}
+
+SLEEPABLE(void, tracer_cpu_online, s32 cpu)
+{
+	LOG_PID("cpu_online", 0, cpu);
+	log_online_mask();
+}
+
+SLEEPABLE(void, tracer_cpu_offline, s32 cpu)
+{
+	LOG_PID("cpu_offline", 0, cpu);
+	log_online_mask();
+}
+#endif
+
 SLEEPABLE(s32, tracer_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	LOG("init_task", p, args->fork);
@@ -471,6 +493,13 @@ SCHEDULER(tracer_ops,
 #ifdef WITH_CPU_PREEMPT
 	  .cpu_acquire = (void *)tracer_cpu_acquire,
 	  .cpu_release = (void *)tracer_cpu_release,
+#endif
+#ifdef WITH_HOTPLUG
+	  .cpu_online = (void *)tracer_cpu_online,
+	  .cpu_offline = (void *)tracer_cpu_offline,
+#endif
+#ifdef HOTPLUG_SEQ
+	  .hotplug_seq = HOTPLUG_SEQ,
 #endif
 	  .init_task = (void *)tracer_init_task,
 	  .exit_task = (void *)tracer_exit_task,

@@ -116,7 +116,7 @@ impl<E: Engine> Sim<E> {
                 self.k.me().stack.push(Frame::SetNice { task, nice });
                 Then::Leave
             }
-            Step::Affinity(_) if self.k.wanted_cpus(task, number) == self.k.tasks[task].cpus => Then::GoOn,
+            Step::Affinity(_) if !self.k.would_confine(task, number) => Then::GoOn,
             Step::Affinity(_) => {
                 self.syscall(c);
                 self.k.me().stack.push(Frame::SetCpus { task, step: number });
@@ -242,6 +242,10 @@ impl<E: Engine> Sim<E> {
             Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
             Irq::Server => self.k.server_fires(c),
             Irq::Watchdog => self.watchdog(c),
+            Irq::Happening { entry, nth } => self.k.me().stack.push(Frame::Happen { entry, nth }),
+            Irq::Stop(task) => self.k.me().stack.push(Frame::StopTask { task }),
+            Irq::Offline => self.k.me().stack.push(Frame::Offline),
+            Irq::Online => self.k.me().stack.push(Frame::Hotplug { online: true }),
         }
     }
 }

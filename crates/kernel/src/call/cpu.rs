@@ -3,12 +3,10 @@
 use super::{F, Served};
 use crate::kernel::Kernel;
 use crate::layout::select_cpu_and_args;
+use crate::machine::PERF_ONE;
 use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::scx::kick;
 use keel_abi::{CpuId, TaskId};
-
-/// `SCX_CPUPERF_ONE`.
-const CPUPERF_ONE: u64 = 1024;
 
 impl Kernel {
     pub(super) fn serve_cpu<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
@@ -30,7 +28,8 @@ impl Kernel {
                 self.note_reenqueue(c);
                 0.into()
             }
-            F::GetPossibleCpumask | F::GetOnlineCpumask => self.online_mask(w).0.into(),
+            F::GetPossibleCpumask => self.possible_mask(w).0.into(),
+            F::GetOnlineCpumask => self.online_mask(w).0.into(),
             F::CpuCurr => match self.cpu_arg(c, a[0]) {
                 Some(cpu) => self.current_ea(cpu).0.into(),
                 None => 0.into(),
@@ -41,7 +40,9 @@ impl Kernel {
             },
             F::NrCpuIds => (self.cpus.len() as u64).into(),
             F::NrNodeIds => u64::from(self.machine.topology.nodes()).into(),
-            F::CpuperfCap | F::CpuperfCur => CPUPERF_ONE.into(),
+            F::CpuperfCap => self.cpu_arg(c, a[0]).map_or(PERF_ONE, |cpu| self.capacity(cpu)).into(),
+            F::CpuperfCur => self.cpu_arg(c, a[0]).map_or(PERF_ONE, |cpu| self.performance(cpu)).into(),
+            F::CpuperfSet => self.cpuperf_set(c, a[0], a[1]).into(),
             _ => 0.into(),
         }
     }
@@ -65,6 +66,28 @@ impl Kernel {
         }
         self.note_kick(target, flags);
         0
+    }
+
+    /// With a runqueue locked only that CPU's target may be set.
+    fn cpuperf_set(&mut self, c: CpuId, cpu: u64, perf: u64) -> u64 {
+        let perf = u64::from(perf as u32);
+        if perf > PERF_ONE {
+            self.error(c, format!("Invalid cpuperf target {perf} for CPU {}", cpu as i32));
+            return 0;
+        }
+        let Some(cpu) = self.cpu_arg(c, cpu) else { return 0 };
+        match self.locked_rq(c) {
+            Some(rq) if rq != cpu => self.error(c, format!("Invalid target CPU {}", cpu.0)),
+            _ => self.set_target(cpu, perf),
+        }
+        0
+    }
+
+    /// The runqueue that the callback in progress was called with, locked (`scx_locked_rq()`).
+    fn locked_rq(&self, c: CpuId) -> Option<CpuId> {
+        let subject = self.cpus.me.callback.subject;
+        let rq = if subject.is_idle() { c } else { self.tasks[subject].cpu };
+        [rq, c].into_iter().find(|&rq| self.cpus[rq].lock.holder == Some(c))
     }
 
     /// Idle tracking must be on (`check_builtin_idle_enabled()`).
@@ -202,6 +225,15 @@ impl Kernel {
             crate::scx::write_mask(w, self.online_mask, &words);
         }
         self.online_mask
+    }
+
+    fn possible_mask<W: World>(&mut self, w: &mut W) -> Ea {
+        if self.possible_mask.is_null() {
+            self.possible_mask = w.alloc(self.mask_bytes()).unwrap_or_default();
+            let all = keel_abi::CpuSet::first(self.cpus.len() as u32);
+            crate::scx::write_mask(w, self.possible_mask, all.words());
+        }
+        self.possible_mask
     }
 
     /// The `task_struct` of whoever runs on `cpu`.

@@ -88,12 +88,12 @@ impl IdleMasks {
         if !self.shape.smt {
             return;
         }
-        let parts = self.shape.core(cpu);
+        let (parts, online) = (self.shape.core(cpu), self.shape.online());
         if !idle {
             for part in parts {
                 self.cores[part.word as usize] &= !part.bits;
             }
-        } else if parts.iter().all(|p| p.bits & !self.cpus[p.word as usize] == 0) {
+        } else if parts.iter().all(|p| p.bits & online[p.word as usize] & !self.cpus[p.word as usize] == 0) {
             for part in parts {
                 self.cores[part.word as usize] |= part.bits;
             }

@@ -113,7 +113,7 @@ impl Shape {
     pub(super) fn keep_whole_cores(&self, mask: &mut [u64]) {
         for cpu in self.topology.iter() {
             let parts = self.core(cpu);
-            if parts.iter().any(|p| p.bits & !mask[p.word as usize] != 0) {
+            if parts.iter().any(|p| p.bits & self.online[p.word as usize] & !mask[p.word as usize] != 0) {
                 parts.iter().for_each(|p| mask[p.word as usize] &= !p.bits);
             }
         }

@@ -116,6 +116,9 @@ pub enum Problem {
         /// As given.
         hops: u8,
     },
+    /// An entry of the timeline that makes no sense.
+    #[error("{0}")]
+    BadTimeline(String),
     /// Links and hops both, or a link to nowhere.
     #[error("{0}")]
     BadLinks(String),

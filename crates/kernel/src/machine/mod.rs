@@ -5,15 +5,19 @@
 
 mod constants;
 mod error;
+mod frequency;
 mod read;
 mod regular;
 mod shape;
+mod timeline;
 
 pub use error::{MachineError, Problem};
+pub use frequency::{Frequency, PERF_ONE};
 
 use crate::cost::Costs;
 use keel_abi::Topology;
 use keel_abi::lines::LineCosts;
+use keel_abi::timeline::Happening;
 
 /// The most CPUs that a machine can have.
 pub const MAX_CPUS: u32 = keel_abi::cpuset::MAX_CPUS;
@@ -45,6 +49,12 @@ pub struct Machine {
     pub costs: Costs,
     /// What moving cache lines costs.
     pub lines: LineCosts,
+    /// What its frequencies can do.
+    pub frequency: Frequency,
+    /// Each CPU's capacity, of [`PERF_ONE`]; empty where all are as fast as the fastest.
+    pub capacity: Vec<u16>,
+    /// CPUs that come and go, whatever runs on it.
+    pub timeline: Vec<Happening>,
 }
 
 impl Machine {

@@ -1,7 +1,8 @@
 //! A machine file's text, as TOML has it, to a machine.
 
-use super::shape;
+use super::frequency::{self, CapacityTable, Frequency};
 use super::{Machine, MachineError, Problem};
+use super::{shape, timeline};
 use crate::cost::Costs;
 use keel_abi::lines::{LEAST_LINE_BYTES, LINE_BYTES, LineCosts};
 use serde::Deserialize;
@@ -22,6 +23,12 @@ struct File {
     topology: Option<Spanned<shape::RegularTable>>,
     #[serde(default)]
     node: Vec<Spanned<shape::NodeTable>>,
+    #[serde(default)]
+    capacity: Vec<CapacityTable>,
+    #[serde(default)]
+    timeline: Vec<Spanned<timeline::Entry>>,
+    #[serde(default)]
+    frequency: Constants,
     #[serde(default)]
     costs: Constants,
     #[serde(default)]
@@ -64,6 +71,9 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
         "bytes" if !v.is_power_of_two() => Some(Err(Problem::NoPowerOfTwo(v))),
         _ => set(line_slot(&mut lines, n)?, v),
     })?;
+    let mut frequency = base.map_or_else(Frequency::default, |b| b.frequency);
+    let names = Frequency::NAMES;
+    apply(text, "frequency", &file.frequency, names, base.is_none(), |n, v| set(frequency.slot(n)?, v))?;
     let hz = match &file.hz {
         None => base.map_or(1000, |b| b.hz),
         Some(hz) => {
@@ -73,7 +83,9 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
         }
     };
     let topology = shape::read(text, file.topology, &file.node)?;
-    Ok(Machine { name: file.name, topology, hz, costs, lines })
+    let capacity = frequency::capacities(text, &file.capacity, &topology)?;
+    let timeline = timeline::read(text, &file.timeline, &topology)?;
+    Ok(Machine { name: file.name, topology, hz, costs, lines, frequency, capacity, timeline })
 }
 
 /// Puts a table's constants where they belong.
@@ -108,7 +120,7 @@ fn set((slot, range): (&mut u64, RangeInclusive<u64>), value: u64) -> Option<Res
     Some(in_range(value, range))
 }
 
-fn in_range(value: u64, range: RangeInclusive<u64>) -> Result<(), Problem> {
+pub(super) fn in_range(value: u64, range: RangeInclusive<u64>) -> Result<(), Problem> {
     if range.contains(&value) {
         return Ok(());
     }

@@ -3,16 +3,17 @@
 //! `ops.quiescent` before, `ops.runnable` and `ops.running` after, without an enqueue.
 
 use crate::class::SchedClass;
+use super::flag;
 use crate::frame::Frame;
 use crate::sim::Sim;
-use keel_abi::bpf::{Engine, World};
+use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq, weight_of_nice};
 use keel_abi::task::Step;
 use keel_abi::{CpuId, CpuSet, TaskId};
 use keel_trace::{Class, What};
 
-/// `ENQUEUE_RESTORE` and `DEQUEUE_SAVE` have the same bit.
-const SAVE_RESTORE: u64 = 2;
+/// `DEQUEUE_SAVE | DEQUEUE_NOCLOCK`, and the same on the way back.
+const SAVE_RESTORE: u64 = flag::SAVE_RESTORE | flag::NOCLOCK;
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::SetNice`].
@@ -53,26 +54,16 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::ChangeNice`]: `reweight_task_scx()`.
     pub(crate) fn change_nice(&mut self, c: CpuId, task: TaskId, nice: i8) {
         let weight = weight_of_nice(nice);
-        let t = self.k.task(task);
-        t.nice = nice;
-        t.weight = weight;
-        let ea = t.ea;
-        self.k.mirror_nice(self.vm.world(), task);
-        self.k.tell_task(task);
+        self.k.give_nice(self.vm.world(), task, nice);
+        let ea = self.k.tasks[task].ea;
         self.start_if_ext(c, Op::SetWeight, task, &[ea.0, u64::from(weight)]);
     }
 
     /// [`Frame::ChangeCpus`]: `set_cpus_allowed_scx()`.
     pub(crate) fn change_cpus(&mut self, c: CpuId, task: TaskId, step: u32) {
         let cpus = self.k.wanted_cpus(task, step);
-        let t = self.k.task(task);
-        t.nr_allowed = cpus.len() as u32;
-        t.cpus = cpus;
-        let ea = t.ea;
-        self.k.mirror_cpus(self.vm.world(), task);
-        let mask = self.vm.world().u64_at(ea.offset(crate::layout::task::CPUS_PTR));
-        self.k.tell_task(task);
-        self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, mask]);
+        self.k.give_cpus(self.vm.world(), task, cpus);
+        self.tell_cpumask(c, task);
     }
 
     /// [`Frame::Restore`]: back on the runqueue, and on the CPU.
@@ -88,7 +79,8 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::RestoreRunning`].
     pub(crate) fn restore_running(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
-        let (ea, stays) = (t.ea, t.allows(c) || t.migration_disabled > 0);
+        let allowed = t.allows(c) && !self.k.cpus[c].leaving;
+        let (ea, stays) = (t.ea, allowed || t.migration_disabled > 0);
         self.k.me().stack.push(if stays { Frame::Unlock { rq: c } } else { Frame::PushAway { task } });
         self.start_if_ext(c, Op::Running, task, &[ea.0]);
     }
@@ -103,15 +95,25 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::PushedAway`].
     pub(crate) fn pushed_away(&mut self, c: CpuId, task: TaskId) {
-        let target = self.k.fallback_cpu(task);
-        if self.k.tasks[task].class != SchedClass::Ext {
-            self.k.dequeue_rt(task);
-        }
-        self.k.me().nr_running -= 1;
         self.k.me().next_class = SchedClass::Stop;
         self.k.switch_to(c, task, TaskId::IDLE);
         self.k.me().in_stopper = true;
         self.k.resched(c, c);
+        let is_ext = self.k.tasks[task].class == SchedClass::Ext;
+        if !self.k.has_cpu(task) {
+            if is_ext {
+                self.k.set_runnable(self.vm.world(), task);
+                self.k.me().stack.push(Frame::Unlock { rq: c });
+                return self.take_off(c, task, SAVE_RESTORE, Some(Frame::Widen { task }));
+            }
+            self.k.widen(self.vm.world(), task);
+        }
+        let target = self.k.fallback_cpu(task);
+        if !is_ext {
+            self.k.dequeue_rt(task);
+        }
+        self.k.me().nr_running -= 1;
+        self.k.task(task).busy = true;
         self.k.tell(Class::CORE, c, What::Migrate { task, from: c, to: target });
         let migration_ns = self.k.machine.costs.migration_ns;
         self.k.charge_ns(c, migration_ns);
@@ -121,10 +123,19 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::MoveLock`]: enqueued afresh on another CPU; `ops.runnable` isn't called, because
     /// the task was runnable all along.
     pub(crate) fn move_lock(&mut self, c: CpuId, task: TaskId, target: CpuId) {
+        if self.k.is_leaving(c, target) {
+            let target = self.k.fallback_cpu(task);
+            self.k.me().stack.push(Frame::MoveLock { task, target });
+            if !self.k.has_cpu(task) {
+                self.widen_task(c, task);
+            }
+            return;
+        }
         if !self.k.lock_rq(c, target) {
             return self.k.me().stack.push(Frame::MoveLock { task, target });
         }
         let t = self.k.task(task);
+        t.busy = false;
         t.cpu = target;
         t.wake_cpu = target;
         self.k.mirror_cpu(self.vm.world(), task);
@@ -149,6 +160,13 @@ impl<E: Engine> Sim<E> {
 }
 
 impl crate::kernel::Kernel {
+    /// Does such a step change anything? Not where the CPUs are the same, nor where none of them is online
+    /// (`-EINVAL`).
+    pub(crate) fn would_confine(&self, task: TaskId, step: u32) -> bool {
+        let cpus = self.wanted_cpus(task, step);
+        cpus != self.tasks[task].cpus && cpus.iter().any(|c| self.cpus[c].online)
+    }
+
     /// What a step of the task's program confines it to; an empty set means all CPUs.
     pub(crate) fn wanted_cpus(&self, task: TaskId, step: u32) -> CpuSet {
         let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");

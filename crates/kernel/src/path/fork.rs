@@ -177,9 +177,13 @@ impl Kernel {
             rng: Rng::new(self.seed, number),
             counted: 0,
             yielded: false,
+            busy: false,
             sleeps: 0,
         });
         self.counters.forks += 1;
+        if let Some(spec) = spec {
+            self.outside.add(spec, task);
+        }
         self.queues.add_task(task);
         self.lines.add_task(task);
         self.place_new(task, spec, c, parent, birth);

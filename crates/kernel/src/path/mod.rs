@@ -13,6 +13,16 @@ mod work;
 
 pub(crate) use wake::SPIN_NS;
 
+/// The flags of the core scheduler that reach callbacks: `DEQUEUE_*`, and `ENQUEUE_*` with the same bits.
+pub(crate) mod flag {
+    /// `DEQUEUE_SAVE`, `ENQUEUE_RESTORE`.
+    pub(crate) const SAVE_RESTORE: u64 = 2;
+    /// `DEQUEUE_MOVE`, `ENQUEUE_MOVE`.
+    pub(crate) const MOVE: u64 = 4;
+    /// `DEQUEUE_NOCLOCK`, `ENQUEUE_NOCLOCK`.
+    pub(crate) const NOCLOCK: u64 = 8;
+}
+
 use crate::frame::Frame;
 use crate::sim::Sim;
 use keel_abi::CpuId;
@@ -97,6 +107,21 @@ impl<E: Engine> Sim<E> {
             Frame::PushAway { task } => self.push_away(c, task),
             Frame::PushedAway { task } => self.pushed_away(c, task),
             Frame::MoveLock { task, target } => self.move_lock(c, task, target),
+
+            Frame::Happen { entry, nth } => self.happen(c, entry, nth),
+            Frame::OutsideLock { entry, task, rq } => self.outside_lock(c, entry, task, rq),
+            Frame::OutsideChange { entry, task } => self.outside_change(c, entry, task),
+            Frame::OutsideSettle { task, rq } => self.outside_settle(c, task, rq),
+            Frame::TakeOff { task, flags } => self.taken_off(c, task, flags),
+            Frame::PutBack { task, flags } => self.put_back(c, task, flags),
+            Frame::PutBackRunning { task } => self.put_back_running(c, task),
+            Frame::Widen { task } => self.widen_task(c, task),
+            Frame::StopTask { task } => self.stop_task(c, task),
+            Frame::Offline => self.go_offline(c),
+            Frame::Requeue { task } => self.requeue(c, task),
+            Frame::Hotplug { online } => self.handle_hotplug(c, online),
+            Frame::Hotplugged { online } => self.hotplugged(c, online),
+            Frame::Die => self.die(c),
 
             Frame::Relock { mutex } => self.relock(c, mutex),
 

@@ -301,6 +301,14 @@ impl<E: Engine> Sim<E> {
         if !self.k.me().to_sync.is_empty() {
             self.begin_sync_wait();
         }
+        let cpu = self.k.me();
+        if cpu.leaving && !cpu.curr.is_idle() {
+            let task = cpu.curr;
+            if self.k.tasks[task].migration_disabled == 0 {
+                self.k.run_deferred(self.vm.world(), c, c);
+                return self.k.me().stack.push(Frame::PushAway { task });
+            }
+        }
         self.finish_rq(c, c);
     }
 }

@@ -23,10 +23,11 @@ impl<E: Engine> Sim<E> {
             State::Blocking => return self.k.task(task).state = State::Runnable,
             State::Runnable | State::Exiting | State::Dead => return,
         }
-        if self.k.tasks[task].on_cpu {
+        if self.k.tasks[task].on_cpu || self.k.tasks[task].busy {
             self.k.charge_ns(c, SPIN_NS);
             return self.k.me().stack.push(Frame::Wake { task, flags, waker });
         }
+        self.k.task(task).busy = true;
         let wakeup_ns = self.k.machine.costs.wakeup_ns;
         self.k.charge_ns(c, wakeup_ns);
         let touched_ps = self.k.lines.write_task_ps(task, c);
@@ -85,6 +86,7 @@ impl<E: Engine> Sim<E> {
     fn place(&mut self, c: CpuId, task: TaskId, chosen: CpuId, flags: u64, waker: TaskId, by: Chooser) {
         let (target, by) = match self.k.may_use(task, chosen) {
             true => (chosen, by),
+            false if !self.k.has_cpu(task) => return self.place_widened(c, task, flags, waker),
             false => (self.k.fallback_cpu(task), Chooser::Fallback),
         };
         let prev = self.k.tasks[task].wake_cpu;
@@ -94,9 +96,27 @@ impl<E: Engine> Sim<E> {
         self.go(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
     }
 
+    /// None of the task's CPUs is there any more: it may use all.
+    #[cold]
+    fn place_widened(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        self.k.widen(self.vm.world(), task);
+        let (prev, target) = (self.k.tasks[task].wake_cpu, self.k.fallback_cpu(task));
+        let idle = self.k.cpus[target].is_idle();
+        self.k.tell(
+            Class::DECISIONS,
+            c,
+            What::Placed { task, prev, chosen: target, by: Chooser::Fallback, idle },
+        );
+        self.k.me().stack.push(Frame::WakeLock { task, target, flags, waker });
+        self.tell_cpumask(c, task);
+    }
+
     /// [`Frame::WakeLock`].
     #[inline(always)]
     pub(crate) fn wake_lock(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
+        if self.k.is_leaving(c, target) {
+            return self.place(c, task, target, flags, waker, Chooser::Fallback);
+        }
         if !self.k.lock_rq(c, target) {
             return self.k.me().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
@@ -108,6 +128,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn wake_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         let t = self.k.task(task);
         t.state = State::Runnable;
+        t.busy = false;
         let moved = t.cpu != target;
         t.cpu = target;
         t.wake_cpu = target;

@@ -73,13 +73,13 @@ impl Kernel {
         }
     }
 
-    fn speed_of(&self, c: CpuId) -> u64 {
+    pub(crate) fn speed_of(&self, c: CpuId) -> u64 {
         let cpu = &self.cpus[c];
         let shared = cpu.siblings.iter().any(|s| !self.cpus[s].is_idle());
-        if shared { self.machine.costs.smt_shared_per_mille } else { 1000 }
+        self.at_frequency(c, if shared { self.machine.costs.smt_shared_per_mille } else { 1000 })
     }
 
-    fn change_speed(&mut self, c: CpuId, speed: u64) {
+    pub(crate) fn change_speed(&mut self, c: CpuId, speed: u64) {
         let at = self.now;
         let working = self.cpus[c].in_user && !self.cpus[c].is_idle();
         if working {

@@ -49,6 +49,9 @@ impl<E: Engine> Sim<E> {
             self.k.error(c, format!("ops.init() failed ({answer})"));
             return;
         }
+        if self.k.is_stale(c) {
+            return;
+        }
         self.k.me().stack.push(Frame::EnableTask { task: TaskId(0) });
     }
 
@@ -99,6 +102,7 @@ impl<E: Engine> Sim<E> {
         let first = self.k.me().clock + half;
         self.k.queue.push(first, timer_number::WATCHDOG);
         self.k.arm_programs();
+        self.k.release_happenings();
         let now = self.k.me().clock;
         for start in std::mem::take(&mut self.k.waiting_starts) {
             self.k.queue.push(now, timer_number::FIRST_START + start);

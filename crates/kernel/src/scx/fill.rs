@@ -33,9 +33,9 @@ impl Kernel {
         enq_flags: u64,
     ) -> bool {
         self.charge_queue(c, queue);
-        let tasks = &self.tasks;
-        let eligible = |t: &Task| t.cpu == c || (t.allows(c) && t.migration_disabled == 0);
-        let found = self.queues.table.first_where(queue, |task| eligible(&tasks[task]));
+        let (tasks, online) = (&self.tasks, self.cpus[c].online);
+        let comes = |t: &Task| t.cpu == c || online && t.allows(c) && t.migration_disabled == 0;
+        let found = self.queues.table.first_where(queue, |task| comes(&tasks[task]));
         let Some(task) = found else { return false };
         self.leave_queue(task);
         if self.tasks[task].cpu != c {

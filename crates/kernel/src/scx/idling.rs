@@ -88,6 +88,13 @@ impl Kernel {
         allows && self.cpus[cpu].online
     }
 
+    /// Has `cpu` gone since it was chosen? Who has its runqueue's lock by now was in time.
+    #[inline]
+    pub(crate) fn is_leaving(&self, c: CpuId, cpu: CpuId) -> bool {
+        let chosen = &self.cpus[cpu];
+        !chosen.online && chosen.lock.holder != Some(c)
+    }
+
     /// A CPU for a task that may not go where it was sent: on its node, else anywhere
     /// (`select_fallback_rq()`).
     pub(crate) fn fallback_cpu(&self, task: TaskId) -> CpuId {

@@ -43,7 +43,8 @@ impl<E: Engine> Sim<E> {
         }
         self.k.me().stack.push(Frame::Unlock { rq: target });
         let curr = self.k.cpus[target].curr;
-        if flags & kick::IDLE != 0 && !curr.is_idle() {
+        let there = self.k.cpus[target].alive || target == c;
+        if !there || flags & kick::IDLE != 0 && !curr.is_idle() {
             return;
         }
         // A higher class's CPU is nothing that the scheduler has a say over.

@@ -39,6 +39,7 @@ pub(crate) struct Scx {
     /// The program of each callback.
     pub(crate) entries: [Option<Entry>; Op::ALL.len()],
     pub(crate) flags: u64,
+    pub(crate) hotplug_seq: u64,
     pub(crate) timeout: Span,
     pub(crate) max_batch: u32,
     pub(crate) phase: Phase,
@@ -77,6 +78,7 @@ impl Scx {
                 || scheduler.flags & ops_flags::KEEP_BUILTIN_IDLE != 0,
             entries,
             flags: scheduler.flags,
+            hotplug_seq: scheduler.hotplug_seq,
             timeout: Span::from_ms(u64::from(timeout_ms)),
             max_batch: or_default(scheduler.dispatch_max_batch, scx::DSP_DFL_MAX_BATCH),
             phase: Phase::Loaded,

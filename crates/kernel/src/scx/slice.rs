@@ -6,7 +6,7 @@ use crate::kernel::Kernel;
 use crate::layout::task as field;
 use keel_abi::bpf::World;
 use keel_abi::scx::{SLICE_DFL_NS, SLICE_INF};
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
     /// What is left of the task's slice, in nanoseconds.
@@ -41,12 +41,18 @@ impl Kernel {
     pub(crate) fn update_curr<W: World>(&mut self, world: &mut W, c: CpuId) {
         debug_assert!(self.cpus.is_running(c), "a CPU charges its own task");
         let (curr, at) = (self.cpus.me.curr, self.cpus.me.clock);
+        self.charge_running(world, curr, at);
+    }
+
+    /// The same of a task that runs on any CPU.
+    #[inline]
+    pub(crate) fn charge_running<W: World>(&mut self, world: &mut W, curr: TaskId, at: Instant) {
         if curr.is_idle() {
             return;
         }
         let t = &mut self.tasks[curr];
         let ran = at.since(t.exec_start);
-        t.exec_start = at;
+        t.exec_start = at.max(t.exec_start);
         t.cpu_time += ran;
         let (ea, total) = (t.ea, t.cpu_time);
         let is_ext = t.class == SchedClass::Ext;

@@ -73,6 +73,11 @@ impl Scene {
         self
     }
 
+    pub(crate) fn timeline(mut self, timeline: Vec<keel_abi::timeline::Happening>) -> Self {
+        self.workload.timeline = timeline;
+        self
+    }
+
     pub(crate) fn mix(mut self, tasks: u32, load: u32) -> Self {
         self.workload = keel_workload::mix(tasks, self.machine.topology.cpus(), load, 50);
         self
@@ -247,6 +252,17 @@ impl Seen {
         let runs = |e: &&Event| matches!(e.what, What::Switch { next, .. } if next == task);
         let event = self.core.iter().find(runs).expect("it ran");
         (event.at, event.cpu)
+    }
+
+    /// The last moment at which a task got or left a CPU; the end where it has one then.
+    pub(crate) fn last_run(&self, task: TaskId) -> Instant {
+        let about =
+            |e: &&Event| matches!(e.what, What::Switch { prev, next, .. } if prev == task || next == task);
+        match self.core.iter().rfind(about) {
+            Some(Event { what: What::Switch { next, .. }, .. }) if *next == task => self.outcome.end,
+            Some(event) => event.at,
+            None => Instant::ZERO,
+        }
     }
 
     /// The longest time that a CPU idled while a task waited, transients apart.

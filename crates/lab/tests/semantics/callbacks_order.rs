@@ -48,8 +48,8 @@ fn a_change_of_the_running_task_goes_through_four_callbacks() {
         let at = trace.iter().rposition(|line| line.starts_with(op)).expect("it changes");
         let around: Vec<_> = trace[at - 2..at + 3].iter().map(|l| l.split('=').next().unwrap()).collect();
         assert_eq!(around, ["stopping", "quiescent", op, "runnable", "running"], "{trace:?}");
-        assert_eq!(trace[at - 1], "quiescent=200000002");
-        assert_eq!(trace[at + 1], "runnable=2");
+        assert_eq!(trace[at - 1], "quiescent=20000000a");
+        assert_eq!(trace[at + 1], "runnable=a");
     };
     check(Step::Nice(5), "set_weight");
     check(affinity([0]), "set_cpumask");

@@ -6,7 +6,7 @@ use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
 use keel_bpfc::Compiler;
 use keel_lab::{Engine, LabError, Machine, Outcome, RunSpec, SchedulerSource, machines};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 /// Queue ids as settings.
@@ -135,7 +135,8 @@ impl Scenario {
         let mut sink = Recorder::default();
         let outcome = keel_lab::run(&spec, &mut sink, &mut |_| {})?;
         let calls = outcome.printed.iter().filter_map(Call::parse).collect();
-        Ok(Run { outcome, events: sink.events, tasks: sink.tasks, calls })
+        let masks = sink.before.into_iter().zip(sink.tasks.iter().cloned()).collect();
+        Ok(Run { outcome, events: sink.events, tasks: sink.tasks, masks, calls })
     }
 
     /// Runs it; whatever the scheduler does, it is no error of input.
@@ -168,6 +169,8 @@ pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     pub(crate) events: Vec<Event>,
     tasks: Vec<TaskInfo>,
+    /// Each with the number of events before it.
+    masks: Vec<(usize, TaskInfo)>,
     pub(crate) calls: Vec<Call>,
 }
 
@@ -236,6 +239,30 @@ impl Run {
         self.tasks.iter().filter(|t| t.name == name).map(|t| t.task).collect()
     }
 
+    /// The pids of every instance of a name.
+    pub(crate) fn pids(&self, name: &str) -> BTreeSet<u32> {
+        self.tasks.iter().filter(|t| t.name == name).map(|t| t.pid.0).collect()
+    }
+
+    /// Who got a CPU that it might not use at that moment.
+    pub(crate) fn misplaced(&self) -> Vec<(Instant, TaskId, CpuId, CpuSet)> {
+        let mut masks: BTreeMap<TaskId, &CpuSet> = BTreeMap::new();
+        let mut told = self.masks.iter().peekable();
+        let mut found = Vec::new();
+        for (number, event) in self.events.iter().enumerate() {
+            while let Some((_, info)) = told.next_if(|(before, _)| *before <= number) {
+                masks.insert(info.task, &info.cpus);
+            }
+            if let What::Switch { next, .. } = event.what
+                && !next.is_idle()
+                && !masks[&next].contains(event.cpu)
+            {
+                found.push((event.at, next, event.cpu, masks[&next].clone()));
+            }
+        }
+        found
+    }
+
     /// When a task got a CPU, and which.
     pub(crate) fn starts(&self, name: &str) -> Vec<(Instant, CpuId)> {
         self.starts_of(self.id(name))
@@ -281,6 +308,8 @@ impl Run {
 struct Recorder {
     events: Vec<Event>,
     tasks: Vec<TaskInfo>,
+    /// For each of the tasks, how many events came before.
+    before: Vec<usize>,
 }
 
 impl Sink for Recorder {
@@ -295,6 +324,7 @@ impl Sink for Recorder {
     fn meta(&mut self, _: Instant, meta: &Meta) {
         if let Meta::Task(info) = meta {
             self.tasks.push(info.clone());
+            self.before.push(self.events.len());
         }
     }
 }
