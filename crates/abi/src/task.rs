@@ -1,6 +1,7 @@
 //! What a task does: a small program of steps, made by the workload room and executed by the
 //! kernel room. Data only.
 
+use crate::cgroup::{Cgroup, CgroupId, CgroupStep};
 use crate::{CpuSet, Span};
 
 /// A length that may vary from one use to the next: uniform in `base - spread ..= base + spread`.
@@ -129,6 +130,8 @@ pub enum Step {
     },
     /// One unit of the workload's throughput is done.
     Count,
+    /// Makes, changes or joins a cgroup.
+    Cgroup(CgroupStep),
 }
 
 /// What a channel is: its wakeups and its costs follow from that.
@@ -197,6 +200,9 @@ pub struct TaskSpec {
     pub pages: u32,
     /// Is it to be a real-time task? Children inherit it, unless they have one of their own.
     pub hint: Option<Hint>,
+    /// The cgroup that it is born in (`CLONE_INTO_CGROUP`); without one its parent's, the root for those that
+    /// start by themselves.
+    pub cgroup: Option<CgroupId>,
 }
 
 /// A whole workload.
@@ -216,6 +222,8 @@ pub struct Workload {
     pub timers: u32,
     /// Pipes and sockets, by [`ObjectId`].
     pub channels: Vec<Channel>,
+    /// Its cgroups, in the order in which they are made.
+    pub cgroups: Vec<Cgroup>,
     /// How long the file itself asks to run; a given `--duration` wins.
     pub duration: Option<Span>,
     /// What [`Step::Count`] counts, for printing: `loops`, `messages`.

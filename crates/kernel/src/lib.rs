@@ -11,6 +11,7 @@
 
 mod actor;
 mod call;
+mod cgroup;
 pub mod cost;
 mod cpu;
 mod cpus;

@@ -79,6 +79,7 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
         timeout_ms: ops.integer("timeout_ms") as u32,
         dispatch_max_batch: ops.integer("dispatch_max_batch") as u32,
         hints: hints(object),
+        local_types: object.local_types.clone(),
     })
 }
 

@@ -36,7 +36,6 @@ fn what_is_not_modelled_is_refused_by_name() {
     task(r#""policy": "SCHED_DEADLINE""#, ".policy: SCHED_DEADLINE is not modelled; use SCHED_OTHER");
     task(r#""mem": 1000"#, ".mem: mem is not modelled; use run for the time that it takes");
     task(r#""iorun": 1"#, ".iorun: iorun is not modelled; use run and sleep for the time that it takes");
-    task(r#""taskgroup": "/tg1", "run": 1"#, ".taskgroup: task groups are not modelled; leave out /tg1");
     task(
         r#""exec": 5000, "period": 24000"#,
         ".exec: belongs to the grammar of old rt-app versions; describe the task by events",
