@@ -9,6 +9,10 @@ mod harness;
 mod actors;
 #[path = "semantics/callbacks_order.rs"]
 mod callbacks_order;
+#[path = "semantics/cgroup_moves.rs"]
+mod cgroup_moves;
+#[path = "semantics/cgroups.rs"]
+mod cgroups;
 #[path = "semantics/default_cpu.rs"]
 mod default_cpu;
 #[path = "semantics/dequeue_custody.rs"]

@@ -77,6 +77,13 @@ const volatile bool picks_idle = false;
 const volatile u32 ends_at_enqueue = 0;
 const volatile u32 ends_by = 0;
 
+/* What files that include this write down in addition. */
+#ifndef MORE_CALLBACKS
+#define MORE_CALLBACKS
+#define SAY_GROUP(p)
+#define SAY_BIRTH(p, args)
+#endif
+
 static u32 nr_enqueued;
 static u32 nr_ticks;
 static u64 next_vtime;
@@ -317,6 +324,7 @@ CALLBACK(void, tracer_stopping, struct task_struct *p, bool runnable)
 CALLBACK(void, tracer_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	LOG("quiescent", p, deq_flags);
+	SAY_GROUP(p);
 }
 
 #ifdef WITH_YIELD
@@ -352,6 +360,7 @@ CALLBACK(void, tracer_update_idle, s32 cpu, bool idle)
 SLEEPABLE(s32, tracer_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	LOG("init_task", p, args->fork);
+	SAY_BIRTH(p, args);
 	if (init_task_fails_pid && p->pid == init_task_fails_pid)
 		return init_task_answer;
 	return 0;
@@ -436,6 +445,7 @@ SCHEDULER(tracer_ops,
 	  .exit_task = (void *)tracer_exit_task,
 	  .enable = (void *)tracer_enable,
 	  .disable = (void *)tracer_disable,
+	  MORE_CALLBACKS
 	  .init = (void *)tracer_init,
 	  .exit = (void *)tracer_exit,
 	  .dispatch_max_batch = MAX_BATCH,
