@@ -111,7 +111,7 @@ fn when_cgroups_come_and_go() {
         "evenkeel": { "cgroups": { "/a": { "weight": 100 }, "/late": { "weight": 300, "later": true } } },
         "tasks": {
             "a": { "instance": 4, "loop": -1, "run": 5000, "evenkeel": { "cgroup": "/a" } },
-            "late": { "loop": 1, "delay": 1000000, "phases": {
+            "late": { "instance": 4, "loop": 1, "delay": 1000000, "phases": {
                 "begin": { "run": 10, "evenkeel": { "steps": [ { "make_cgroup": "/late" }, { "cgroup": "/late" } ] } },
                 "work": { "runtime": 1000000 },
                 "end": { "run": 10, "evenkeel": { "steps": [ { "cgroup": "/" }, { "remove_cgroup": "/late" } ] } } } }

@@ -52,7 +52,7 @@ static __always_inline struct group *group_of(struct cgroup *cgrp)
 /* The part of WHOLE that the cgroup may have when everybody wants all: its weight among its siblings', times its parent's. */
 static __always_inline u64 part_of(struct group *group)
 {
-	u64 part = WHOLE, id = group->id, weight = group->weight, parent = group->parent;
+	u64 part = WHOLE, weight = group->weight, parent = group->parent;
 	s32 level, i;
 
 	for_range(level, 0, 4) {
@@ -74,7 +74,6 @@ static __always_inline u64 part_of(struct group *group)
 		}
 		if (sum)
 			part = part * weight / sum;
-		id = parent;
 		weight = next_weight;
 		parent = next_parent;
 	}
