@@ -133,12 +133,17 @@ impl<'a> Compiler<'a> {
             made.bandwidth = settings.bandwidth().unwrap_or(made.bandwidth);
             made.is_there = !settings.later;
         }
+        Ok(())
+    }
+
+    /// Who is there before the run begins must have been made somewhere.
+    pub(crate) fn check_cgroups(&self, at: &Place<'_>) -> Result<(), WorkloadError> {
         let is_there = |id: CgroupId| id.place().is_none_or(|place| self.cgroups.list[place].is_there);
         match self.cgroups.list.iter().find(|cgroup| cgroup.is_there && !is_there(cgroup.parent)) {
             None => Ok(()),
             Some(early) => {
                 let path = shown(&early.path);
-                Err(self.error(at, format!("{path} is there before the cgroup above it, which is made \"later\"")))
+                Err(self.error(at, format!("{path} is there before the cgroup above it, which is made later")))
             }
         }
     }

@@ -174,6 +174,7 @@ impl<'a> Compiler<'a> {
             drafts.push(self.task(&at.child(task.key, task.start), index, task)?);
         }
         self.check_barriers(at)?;
+        self.check_cgroups(at)?;
         self.lay_out(at, drafts)
     }
 
