@@ -101,7 +101,8 @@ CASE(of_a_task_without_a_scheduler, 1)
 	return id;
 }
 
-/* There is a set of cgroups, and its default one has a line up to the root. */
+/* There is a set of cgroups, and its default one has a line up to the root, whose end older verifiers do not know. */
+SINCE(of_the_current_task, 7, 2)
 CASE(of_the_current_task, 1)
 {
 	struct task_struct *p = bpf_get_current_task_btf();

@@ -2,28 +2,28 @@
 /* Objects that BPF makes for itself, and ordered trees of them. */
 #include "case.h"
 
-struct node {
+/* No type of the kernel's has this name: pointers in maps would mean that one. */
+struct case_node {
 	struct bpf_rb_node links;
 	u64 key, number;
 };
 
 #define CONTAINS(type, member) __attribute__((btf_decl_tag("contains:" #type ":" #member)))
 #define KPTR __attribute__((btf_type_tag("kptr")))
+/* A tree and its lock, in a section of their own: the kernel wants them side by side, and one lock a section. */
 #define TREE(name)                                                                                 \
-	SEC(".data." #name) __attribute__((aligned(8))) static struct {                            \
-		struct bpf_spin_lock lock;                                                         \
-		struct bpf_rb_root root CONTAINS(node, links);                                     \
-	} name
+	SEC(".bss." #name) __hidden __attribute__((aligned(8))) struct bpf_spin_lock name##_lock;  \
+	SEC(".bss." #name) __hidden __attribute__((aligned(8))) struct bpf_rb_root name CONTAINS(case_node, links)
 
 TREE(ordered);
 TREE(equal);
 TREE(emptied);
 TREE(many);
 
-#define make_node() ((struct node *)bpf_obj_new_impl(bpf_core_type_id_local(struct node), NULL))
+#define make_node() ((struct case_node *)bpf_obj_new_impl(bpf_core_type_id_local(struct case_node), NULL))
 #define drop(node) bpf_obj_drop_impl(node, NULL)
-#define add(tree, node) bpf_rbtree_add_impl(&(tree)->root, &(node)->links, less, NULL, 0)
-#define node_of(links_at) ((struct node *)((void *)(links_at) - __builtin_offsetof(struct node, links)))
+#define add(tree, node) bpf_rbtree_add_impl(&tree, &(node)->links, less, NULL, 0)
+#define node_of(links_at) ((struct case_node *)((void *)(links_at) - __builtin_offsetof(struct case_node, links)))
 
 static bool less(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 {
@@ -32,7 +32,7 @@ static bool less(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 
 STEPS(a_new_object, 0, 0, 7)
 {
-	struct node *node = make_node();
+	struct case_node *node = make_node();
 
 	if (!node)
 		return;
@@ -46,14 +46,14 @@ STEPS(a_new_object, 0, 0, 7)
 /* Puts a node with this key into a tree; its number says when it came. */
 #define PUT(tree, a_key, a_number)                                                                 \
 	({                                                                                         \
-		struct node *___new = make_node();                                                 \
+		struct case_node *___new = make_node();                                                 \
 		s64 ___done = -1;                                                                  \
 		if (___new) {                                                                      \
 			___new->key = (a_key);                                                     \
 			___new->number = (a_number);                                               \
-			bpf_spin_lock(&(tree)->lock);                                              \
+			bpf_spin_lock(&tree##_lock);                                              \
 			___done = add(tree, ___new);                                               \
-			bpf_spin_unlock(&(tree)->lock);                                            \
+			bpf_spin_unlock(&tree##_lock);                                            \
 		}                                                                                  \
 		___done;                                                                           \
 	})
@@ -63,13 +63,13 @@ STEPS(a_new_object, 0, 0, 7)
 	({                                                                                         \
 		struct bpf_rb_node *___first;                                                      \
 		s64 ___what = -1;                                                                  \
-		bpf_spin_lock(&(tree)->lock);                                                      \
-		___first = bpf_rbtree_first(&(tree)->root);                                        \
+		bpf_spin_lock(&tree##_lock);                                                      \
+		___first = bpf_rbtree_first(&tree);                                        \
 		if (___first)                                                                      \
-			___first = bpf_rbtree_remove(&(tree)->root, ___first);                     \
-		bpf_spin_unlock(&(tree)->lock);                                                    \
+			___first = bpf_rbtree_remove(&tree, ___first);                     \
+		bpf_spin_unlock(&tree##_lock);                                                    \
 		if (___first) {                                                                    \
-			struct node *___node = node_of(___first);                                  \
+			struct case_node *___node = node_of(___first);                                  \
 			___what = ___node->key * 1000 + ___node->number;                           \
 			drop(___node);                                                             \
 		}                                                                                  \
@@ -78,35 +78,35 @@ STEPS(a_new_object, 0, 0, 7)
 
 STEPS(by_key, 0, 0, 0, 1002, 2003, 3001, -1)
 {
-	got[0] = PUT(&ordered, HIDE(3), 1);
-	got[1] = PUT(&ordered, HIDE(1), 2);
-	got[2] = PUT(&ordered, HIDE(2), 3);
-	got[3] = TAKE(&ordered);
-	got[4] = TAKE(&ordered);
-	got[5] = TAKE(&ordered);
-	got[6] = TAKE(&ordered);
+	got[0] = PUT(ordered, HIDE(3), 1);
+	got[1] = PUT(ordered, HIDE(1), 2);
+	got[2] = PUT(ordered, HIDE(2), 3);
+	got[3] = TAKE(ordered);
+	got[4] = TAKE(ordered);
+	got[5] = TAKE(ordered);
+	got[6] = TAKE(ordered);
 }
 
 /* Of equal ones the first to come is the first. */
 STEPS(first_come_first_served, 5001, 5002, 5003)
 {
-	PUT(&equal, HIDE(5), 1);
-	PUT(&equal, HIDE(5), 2);
-	PUT(&equal, HIDE(5), 3);
+	PUT(equal, HIDE(5), 1);
+	PUT(equal, HIDE(5), 2);
+	PUT(equal, HIDE(5), 3);
 	for (int i = 0; i < 3; i++)
-		got[i] = TAKE(&equal);
+		got[i] = TAKE(equal);
 }
 
 STEPS(emptied_and_filled, -1, 4001, -1, 2002, 9003)
 {
-	got[0] = TAKE(&emptied);
-	PUT(&emptied, HIDE(4), 1);
-	got[1] = TAKE(&emptied);
-	got[2] = TAKE(&emptied);
-	PUT(&emptied, HIDE(9), 3);
-	PUT(&emptied, HIDE(2), 2);
-	got[3] = TAKE(&emptied);
-	got[4] = TAKE(&emptied);
+	got[0] = TAKE(emptied);
+	PUT(emptied, HIDE(4), 1);
+	got[1] = TAKE(emptied);
+	got[2] = TAKE(emptied);
+	PUT(emptied, HIDE(9), 3);
+	PUT(emptied, HIDE(2), 2);
+	got[3] = TAKE(emptied);
+	got[4] = TAKE(emptied);
 }
 
 /* Two hundred in an order as good as any other come out in the right one. */
@@ -117,10 +117,10 @@ STEPS(in_order, 200, 0)
 
 	for_range(i, 0, 200) {
 		seed = seed * 1103515245 + 12345;
-		PUT(&many, (seed >> 16) & 0xfff, 0);
+		PUT(many, (seed >> 16) & 0xfff, 0);
 	}
 	for_range(i, 0, 200) {
-		s64 next = TAKE(&many);
+		s64 next = TAKE(many);
 
 		got[0] += next >= 0;
 		got[1] += next < (s64)last;
@@ -129,7 +129,7 @@ STEPS(in_order, 200, 0)
 }
 
 struct stash {
-	struct node KPTR *node;
+	struct case_node KPTR *node;
 };
 
 struct {
@@ -142,7 +142,7 @@ struct {
 /* Kept in a map, an object is its again when it is taken out. */
 STEPS(stashed, 1, 8, 1)
 {
-	struct node *node = make_node(), *old;
+	struct case_node *node = make_node(), *old;
 	struct stash *stash;
 	u32 zero = 0;
 
