@@ -68,11 +68,7 @@ impl Tree {
 
     /// Begins a way down.
     pub fn descend<W: World>(self, world: &W) -> Descent {
-        Descent {
-            at: Ea(word(world, self.0)),
-            slot: Slot { parent: Ea::NULL, side: 0 },
-            left: DEEPEST,
-        }
+        Descent { at: Ea(word(world, self.0)), slot: Slot { parent: Ea::NULL, side: 0 }, left: DEEPEST }
     }
 
     /// Puts a free node where it belongs.

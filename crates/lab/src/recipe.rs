@@ -157,7 +157,9 @@ fn nest(name: &str, object: &mut Object, vm: &mut Vm, (map, maps): (&str, u32)) 
                 Errno::E2BIG => "it has fewer elements",
                 _ => "there is no room",
             };
-            LabError::BadInput(format!("{name}: the recipe's {maps} inner maps of map {map} are not possible: {why}"))
+            LabError::BadInput(format!(
+                "{name}: the recipe's {maps} inner maps of map {map} are not possible: {why}"
+            ))
         })?;
     }
     Ok(())

@@ -38,7 +38,10 @@ fn check(cpus: u32, text: &str, ms: u64, expected: &[(&str, u64)]) {
     let got = shares(cpus, text, ms, Engine::Native);
     for &(name, wanted) in expected {
         let share = got[name];
-        assert!(share.abs_diff(wanted) <= 10, "{name} on {cpus} CPUs: expected {wanted}, got {share} of 1000");
+        assert!(
+            share.abs_diff(wanted) <= 10,
+            "{name} on {cpus} CPUs: expected {wanted}, got {share} of 1000"
+        );
     }
     assert_eq!(got, shares(cpus, text, ms, Engine::Interpreter), "the interpreter agrees");
 }

@@ -1,8 +1,8 @@
 //! libbpf's maps by the object's own names.
 
 use crate::errors::LiveError;
-use keel_recipe::Value;
 use keel_object::Outline;
+use keel_recipe::Value;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, OpenMapMut, OpenObject};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd};

@@ -6,9 +6,9 @@ use crate::calls;
 use crate::code::op::{Atomic, Callee, FRAME_BYTES, Op, Operand, Size, in_frame};
 use crate::context::Context;
 use crate::drain;
-use crate::trees;
 use crate::interp_alu::{alu, holds, sign_extend};
 use crate::memory::BASE;
+use crate::trees;
 use keel_abi::bpf::{Ea, FaultKind};
 
 /// Runs a function to its exit.

@@ -5,7 +5,9 @@ use crate::error::{WorkloadError, shown};
 use crate::json::{Field, fields};
 use crate::place::Place;
 use jsonc_parser::ast::Value;
-use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep, QUOTA_NONE, WEIGHT_DFL, WEIGHT_MAX, WEIGHT_MIN};
+use keel_abi::cgroup::{
+    Bandwidth, Cgroup, CgroupId, CgroupStep, QUOTA_NONE, WEIGHT_DFL, WEIGHT_MAX, WEIGHT_MIN,
+};
 use keel_abi::task::{Step, TaskSpec};
 use std::collections::BTreeMap;
 
@@ -143,7 +145,8 @@ impl<'a> Compiler<'a> {
             None => Ok(()),
             Some(early) => {
                 let path = shown(&early.path);
-                Err(self.error(at, format!("{path} is there before the cgroup above it, which is made later")))
+                Err(self
+                    .error(at, format!("{path} is there before the cgroup above it, which is made later")))
             }
         }
     }
@@ -195,7 +198,11 @@ impl<'a> Compiler<'a> {
             (Some(weight), None, None) => CgroupStep::Weight(id, weight),
             (None, Some(idle), None) => CgroupStep::Idle(id, idle),
             (None, None, Some(bandwidth)) => CgroupStep::Bandwidth(id, bandwidth),
-            _ => return Err(self.error(at, "sets one thing: weight, idle, or quota_us with period_us and burst_us")),
+            _ => {
+                return Err(
+                    self.error(at, "sets one thing: weight, idle, or quota_us with period_us and burst_us")
+                );
+            }
         };
         Ok(Step::Cgroup(step))
     }

@@ -106,7 +106,9 @@ impl<'a> Compiler<'a> {
             "cgroup_process" => {
                 self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::JoinProcess(id)))
             }
-            "make_cgroup" => self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::Make(id))),
+            "make_cgroup" => {
+                self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::Make(id)))
+            }
             "remove_cgroup" => {
                 self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::Remove(id)))
             }

@@ -217,7 +217,15 @@ impl<'a> Compiler<'a> {
         };
         let steps = self.steps(at, body, task)?;
         self.bound_length(at, steps.len())?;
-        let phase = Phase { steps, times: Some(1), cpus: None, policy: None, priority: None, count: None, task_group: None };
+        let phase = Phase {
+            steps,
+            times: Some(1),
+            cpus: None,
+            policy: None,
+            priority: None,
+            count: None,
+            task_group: None,
+        };
         Ok((vec![phase], times))
     }
 }

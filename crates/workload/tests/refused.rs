@@ -250,7 +250,8 @@ fn extensions_for_processes_and_channels_are_checked() {
 #[test]
 fn cgroups_are_checked() {
     let top = |body: &str, expected: &str| {
-        let text = format!(r#"{{ "evenkeel": {{ "cgroups": {{ {body} }} }}, "tasks": {{ "a": {{ "run": 1 }} }} }}"#);
+        let text =
+            format!(r#"{{ "evenkeel": {{ "cgroups": {{ {body} }} }}, "tasks": {{ "a": {{ "run": 1 }} }} }}"#);
         file(&text, &format!("1: evenkeel.cgroups{expected}"));
     };
     let no_path = "a cgroup is named by its path from the root, such as \"/a/b\"";

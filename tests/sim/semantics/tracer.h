@@ -366,7 +366,7 @@ SLEEPABLE(s32, tracer_init_task, struct task_struct *p, struct scx_init_task_arg
 	return 0;
 }
 
-SLEEPABLE(void, tracer_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+CALLBACK(void, tracer_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	LOG("exit_task", p, args->cancelled);
 }

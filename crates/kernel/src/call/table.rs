@@ -36,30 +36,29 @@ impl From {
             Self::Dispatch => is_op && op == Op::Dispatch,
             Self::DispatchOrUnlocked => unlocked || op == Op::Dispatch,
             Self::SelectCpu => unlocked || matches!(op, Op::SelectCpu | Op::Enqueue),
-            Self::Sleepable => {
-                place == Place::Syscall
-                    || is_op && is_unlocked(op) && may_sleep(op)
-            }
+            Self::Sleepable => place == Place::Syscall || is_op && is_unlocked(op) && may_sleep(op),
         }
     }
 }
 
 /// Callbacks without a runqueue's lock (`scx_kf_allow_flags[]`).
 fn is_unlocked(op: Op) -> bool {
-    match op {
-        Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline => true,
-        Op::CgroupInit | Op::CgroupExit | Op::CgroupPrepMove | Op::CgroupCancelMove => true,
-        Op::CgroupSetWeight | Op::CgroupSetBandwidth | Op::CgroupSetIdle => true,
-        _ => false,
-    }
+    let of_a_cgroup = matches!(
+        op,
+        Op::CgroupInit
+            | Op::CgroupExit
+            | Op::CgroupPrepMove
+            | Op::CgroupCancelMove
+            | Op::CgroupSetWeight
+            | Op::CgroupSetBandwidth
+            | Op::CgroupSetIdle
+    );
+    of_a_cgroup || matches!(op, Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline)
 }
 
 /// Those of them whose programs may sleep (`bpf_scx_check_member()`).
 fn may_sleep(op: Op) -> bool {
-    !matches!(
-        op,
-        Op::CgroupCancelMove | Op::CgroupSetWeight | Op::CgroupSetBandwidth | Op::CgroupSetIdle
-    )
+    !matches!(op, Op::CgroupCancelMove | Op::CgroupSetWeight | Op::CgroupSetBandwidth | Op::CgroupSetIdle)
 }
 
 macro_rules! functions {

@@ -34,7 +34,8 @@ impl Kernel {
     pub(super) fn mirror_cgroup<W: World>(&mut self, world: &mut W, number: Number) -> bool {
         let level = u64::from(self.cgroups[number].level);
         let size = cgroup::SIZE + 8 * (level + 1);
-        let parts = [size, css_set::SIZE, kernfs_node::SIZE, NAME_BYTES].map(|bytes| bytes.next_multiple_of(64));
+        let parts =
+            [size, css_set::SIZE, kernfs_node::SIZE, NAME_BYTES].map(|bytes| bytes.next_multiple_of(64));
         let Some(at) = world.alloc(parts.iter().sum()) else { return false };
         let (css, kn) = (at.offset(parts[0]), at.offset(parts[0] + parts[1]));
         let name = kn.offset(parts[2]);

@@ -42,21 +42,24 @@ fn born_in(mut spec: Spec, cgroup: CgroupId) -> Spec {
 #[test]
 fn a_task_is_born_where_its_parent_is_unless_it_has_a_place_of_its_own() {
     let base = two().task(task("a", [join(A), Step::Fork(1), Step::Spawn(2), Step::Fork(3), run(100)]));
-    let base = base.task(task("thread", [run(10)]).instances(0)).task(task("process", [run(10)]).instances(0));
+    let base =
+        base.task(task("thread", [run(10)]).instances(0)).task(task("process", [run(10)]).instances(0));
     let run = base.task(born_in(task("own", [run(10)]), B).instances(0)).survives();
     let born = |name| run.values(name, "born_in");
-    assert_eq!([born("a"), born("thread"), born("process"), born("own")], [
-        vec![ROOT_ID],
-        vec![A_ID],
-        vec![A_ID],
-        vec![B_ID]
-    ]);
+    assert_eq!(
+        [born("a"), born("thread"), born("process"), born("own")],
+        [vec![ROOT_ID], vec![A_ID], vec![A_ID], vec![B_ID]]
+    );
     assert_eq!(run.values("thread", "group").last(), Some(&(A_ID << 32 | A_ID)));
 }
 
 #[test]
 fn a_running_task_moves_as_for_any_change_and_is_switched_away_from() {
-    let run = two().task(task("a", [run(100), join(A), run(100)])).task(hog("b")).set("slice_ns", 50_000_000).survives();
+    let run = two()
+        .task(task("a", [run(100), join(A), run(100)]))
+        .task(hog("b"))
+        .set("slice_ns", 50_000_000)
+        .survives();
     let ops = ["cgroup_prep_move", "stopping", "quiescent", "cgroup_move", "group", "runnable", "running"];
     let trace = run.trace("a", &ops);
     let from = trace.iter().position(|line| line.starts_with("cgroup_prep_move")).expect("it moves");
@@ -128,7 +131,13 @@ fn all_threads_of_a_process_are_asked_before_the_first_moves() {
     // Who sleeps is on no runqueue that it could be taken off.
     let sleeps = ["dequeue", "quiescent=1", &to, "runnable=1", "enqueue=1"];
     assert_eq!(around("sleeps"), sleeps, "{}", run.log());
-    let waits = [format!("dequeue={:x}", 0x2_0000_0000u64), format!("quiescent={MOVED:x}"), to, "runnable=6".to_owned(), "enqueue=6".to_owned()];
+    let waits = [
+        format!("dequeue={:x}", 0x2_0000_0000u64),
+        format!("quiescent={MOVED:x}"),
+        to,
+        "runnable=6".to_owned(),
+        "enqueue=6".to_owned(),
+    ];
     assert_eq!(around("waits"), waits, "{}", run.log());
     assert!(run.cpu_ms("waits") > 80, "it still gets its turn: {}", run.log());
 }

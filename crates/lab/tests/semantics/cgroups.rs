@@ -15,7 +15,8 @@ const A_ID: u32 = 65;
 const B_ID: u32 = 129;
 const X_ID: u32 = 193;
 
-const TOLD: &[&str] = &["cgroup_init", "cgroup_exit", "cgroup_set_weight", "cgroup_set_idle", "cgroup_set_bandwidth"];
+const TOLD: &[&str] =
+    &["cgroup_init", "cgroup_exit", "cgroup_set_weight", "cgroup_set_idle", "cgroup_set_bandwidth"];
 
 fn cgroup(path: &str, parent: CgroupId, weight: u32) -> Cgroup {
     let bandwidth = Bandwidth::default();
@@ -52,7 +53,12 @@ fn order(run: &Run, ops: &[&str]) -> Vec<String> {
 fn parents_are_taken_in_first_and_cgroups_before_tasks() {
     let run = tree().task(hog("a")).millis(2).survives();
     let expected = [
-        "init 0", "cgroup_init 1", "cgroup_init 65", "cgroup_init 193", "cgroup_init 129", "init_task 1",
+        "init 0",
+        "cgroup_init 1",
+        "cgroup_init 65",
+        "cgroup_init 193",
+        "cgroup_init 129",
+        "init_task 1",
         "init_task 2",
     ];
     assert_eq!(order(&run, &["init", "cgroup_init", "init_task"]), expected, "{}", run.log());
@@ -61,7 +67,11 @@ fn parents_are_taken_in_first_and_cgroups_before_tasks() {
     let levels = run.calls.iter().filter(|c| c.op == "level").map(|c| c.value);
     assert_eq!(levels.collect::<Vec<_>>(), [0, 1, 2, 1]);
     let without_limits = 0xffff_ffffu64 << 32 | 100_000 << 12;
-    assert!(run.calls.iter().filter(|c| c.op == "limits").all(|c| c.value == without_limits), "{}", run.log());
+    assert!(
+        run.calls.iter().filter(|c| c.op == "limits").all(|c| c.value == without_limits),
+        "{}",
+        run.log()
+    );
 }
 
 #[test]
@@ -69,7 +79,12 @@ fn children_leave_first_and_cgroups_before_tasks() {
     let run = tree().set("ends_at_enqueue", 1).set("ends_by", 1).task(hog("a")).run();
     assert_eq!(run.outcome.exit, ExitKind::ErrorBpf);
     let expected = [
-        "cgroup_exit 193", "cgroup_exit 65", "cgroup_exit 129", "cgroup_exit 1", "exit_task 1", "exit_task 2",
+        "cgroup_exit 193",
+        "cgroup_exit 65",
+        "cgroup_exit 129",
+        "cgroup_exit 1",
+        "exit_task 1",
+        "exit_task 2",
         "exit 0",
     ];
     assert_eq!(order(&run, &["cgroup_exit", "exit_task", "exit"]), expected, "{}", run.log());
@@ -77,11 +92,11 @@ fn children_leave_first_and_cgroups_before_tasks() {
 
 #[test]
 fn a_cgroup_init_that_fails_while_loading_ends_it() {
-    let fails = |answer: i32| tree().set("init_fails_cgid", X_ID).set("cgroup_init_answer", answer).task(hog("a"));
+    let fails =
+        |answer: i32| tree().set("init_fails_cgid", X_ID).set("cgroup_init_answer", answer).task(hog("a"));
     let run = fails(-12).fails("ops.cgroup_init() failed (-12)");
-    let expected = [
-        "cgroup_init 1", "cgroup_init 65", "cgroup_init 193", "cgroup_exit 65", "cgroup_exit 1", "exit 0",
-    ];
+    let expected =
+        ["cgroup_init 1", "cgroup_init 65", "cgroup_init 193", "cgroup_exit 65", "cgroup_exit 1", "exit 0"];
     assert_eq!(order(&run, &["cgroup_init", "cgroup_exit", "init_task", "exit"]), expected, "{}", run.log());
     // While loading the kernel tells what was returned, whatever it is.
     fails(3).fails("ops.cgroup_init() failed (3)");
@@ -89,10 +104,20 @@ fn a_cgroup_init_that_fails_while_loading_ends_it() {
 
 #[test]
 fn who_is_made_later_is_taken_in_then() {
-    let run = bare_tree().task(does([CgroupStep::Make(X), CgroupStep::Make(A), CgroupStep::Make(A), CgroupStep::Make(X)]));
+    let run = bare_tree().task(does([
+        CgroupStep::Make(X),
+        CgroupStep::Make(A),
+        CgroupStep::Make(A),
+        CgroupStep::Make(X),
+    ]));
     let run = run.survives();
     // Without its parent there is no /a/x; what is there is not made again.
-    assert_eq!(told(&run), ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=100"], "{}", run.log());
+    assert_eq!(
+        told(&run),
+        ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=100"],
+        "{}",
+        run.log()
+    );
     // It cannot be found before it is whole.
     let found = run.calls.iter().filter(|c| c.op == "found").map(|c| c.value);
     assert_eq!(found.collect::<Vec<_>>(), [1, 0, 0]);
@@ -124,7 +149,8 @@ fn only_who_is_empty_can_be_removed_and_leaves_then() {
         CgroupStep::Remove(A),
         CgroupStep::Make(A),
     ];
-    let run = tree().task(does(steps)).task(hog("b").after_ms(5)).set("ends_at_enqueue", 2).set("ends_by", 1).run();
+    let run =
+        tree().task(does(steps)).task(hog("b").after_ms(5)).set("ends_at_enqueue", 2).set("ends_by", 1).run();
     let exits: Vec<String> = told(&run).into_iter().filter(|line| line.starts_with("cgroup_exit")).collect();
     // Its storage is still there. At the end those that are left follow; a path made again is another cgroup.
     let expected = [129, 193, 65, 257, 1].map(|id| format!("cgroup_exit {id}={}", id + 1000));
