@@ -8,9 +8,11 @@
 #![forbid(unsafe_code)]
 
 pub mod bpf;
+pub mod cgroup;
 pub mod cpuset;
 pub mod ids;
 pub mod lines;
+pub mod rbtree;
 pub mod scx;
 pub mod task;
 pub mod time;

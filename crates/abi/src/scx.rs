@@ -240,6 +240,10 @@ ops! {
     Disable "disable", CpuOnline "cpu_online", CpuOffline "cpu_offline", Init "init", Exit "exit",
     CpuAcquire "cpu_acquire", CpuRelease "cpu_release", Dump "dump", DumpCpu "dump_cpu",
     DumpTask "dump_task",
+    CgroupInit "cgroup_init", CgroupExit "cgroup_exit", CgroupPrepMove "cgroup_prep_move",
+    CgroupMove "cgroup_move", CgroupCancelMove "cgroup_cancel_move",
+    CgroupSetWeight "cgroup_set_weight", CgroupSetBandwidth "cgroup_set_bandwidth",
+    CgroupSetIdle "cgroup_set_idle",
 }
 
 impl Op {

@@ -1,6 +1,7 @@
 //! What a task does: a small program of steps, made by the workload room and executed by the
 //! kernel room. Data only.
 
+use crate::cgroup::{Cgroup, CgroupId, CgroupStep};
 use crate::timeline::Happening;
 use crate::{CpuSet, Span};
 
@@ -136,6 +137,8 @@ pub enum Step {
     },
     /// One unit of the workload's throughput is done.
     Count,
+    /// Makes, changes or joins a cgroup.
+    Cgroup(CgroupStep),
 }
 
 /// What a channel is: its wakeups and its costs follow from that.
@@ -243,6 +246,9 @@ pub struct TaskSpec {
     /// It is a kernel thread: no address space, `PF_KTHREAD`, and where it is confined to CPUs
     /// `PF_NO_SETAFFINITY`.
     pub kthread: bool,
+    /// The cgroup that it is born in (`CLONE_INTO_CGROUP`); without one its parent's, the root for those that
+    /// start by themselves.
+    pub cgroup: Option<CgroupId>,
 }
 
 /// A whole workload.
@@ -262,6 +268,8 @@ pub struct Workload {
     pub timers: u32,
     /// Pipes and sockets, by [`ObjectId`].
     pub channels: Vec<Channel>,
+    /// Its cgroups, in the order in which they are made.
+    pub cgroups: Vec<Cgroup>,
     /// How long the file itself asks to run; a given `--duration` wins.
     pub duration: Option<Span>,
     /// What [`Step::Count`] counts, for printing: `loops`, `messages`.

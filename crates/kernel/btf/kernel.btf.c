@@ -17,6 +17,11 @@ union {
 	struct bpf_cpumask cpumask;
 	struct bpf_spin_lock spin_lock;
 	struct bpf_timer timer;
+	struct cgroup cgroup;
+	struct kernfs_node kernfs_node;
+	struct css_set css_set;
+	struct bpf_rb_root rb_root;
+	struct bpf_rb_node rb_node;
 	struct bpf_iter_num iter_num;
 	struct bpf_iter_task iter_task;
 	struct bpf_iter_scx_dsq iter_scx_dsq;

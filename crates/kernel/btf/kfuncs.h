@@ -102,6 +102,20 @@ KFUNC(u32, bpf_cpumask_any_distribute, const struct cpumask *cpumask)
 KFUNC(u32, bpf_cpumask_any_and_distribute, const struct cpumask *src1, const struct cpumask *src2)
 KFUNC(u32, bpf_cpumask_weight, const struct cpumask *cpumask)
 
+/* Cgroups. */
+KFUNC(struct cgroup *, scx_bpf_task_cgroup, struct task_struct *p)
+KFUNC(struct cgroup *, bpf_cgroup_acquire, struct cgroup *cgrp)
+KFUNC(void, bpf_cgroup_release, struct cgroup *cgrp)
+KFUNC(struct cgroup *, bpf_cgroup_ancestor, struct cgroup *cgrp, int level)
+KFUNC(struct cgroup *, bpf_cgroup_from_id, u64 cgid)
+
+/* Objects and trees of BPF's own. */
+KFUNC(void *, bpf_obj_new_impl, u64 local_type_id__k, void *meta__ign)
+KFUNC(void, bpf_obj_drop_impl, void *p__alloc, void *meta__ign)
+KFUNC(int, bpf_rbtree_add_impl, struct bpf_rb_root *root, struct bpf_rb_node *node, bool (*less)(struct bpf_rb_node *a, const struct bpf_rb_node *b), void *meta__ign, u64 off)
+KFUNC(struct bpf_rb_node *, bpf_rbtree_remove, struct bpf_rb_root *root, struct bpf_rb_node *node)
+KFUNC(struct bpf_rb_node *, bpf_rbtree_first, struct bpf_rb_root *root)
+
 /* BPF's own. */
 KFUNC(void, bpf_rcu_read_lock, void)
 KFUNC(void, bpf_rcu_read_unlock, void)

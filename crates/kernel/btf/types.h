@@ -76,8 +76,9 @@ struct bpf_iter_scx_dsq {
 	__u64 __opaque[6];
 } __attribute__((aligned(8)));
 
-struct cgroup;
 struct mm_struct;
+
+#include "cgroup.h"
 
 struct thread_info {
 	unsigned long flags;
@@ -147,7 +148,8 @@ struct task_struct {
 	u64 start_boottime;
 	int exit_state;
 	int exit_code;
-	u64 __unused_line[5];
+	struct css_set *cgroups;
+	u64 __unused_line[4];
 
 	/* Two lines that cpus_ptr points to. */
 	cpumask_t cpus_mask;

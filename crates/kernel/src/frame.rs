@@ -4,6 +4,7 @@
 //! waits, because there it may be held up while other CPUs go on. Each frame is one short
 //! function in [`crate::path`] or [`crate::scx`]; the frame for what follows is pushed first.
 
+use crate::cgroup::CgroupFrame;
 use keel_abi::task::{ObjectId, Policy};
 use keel_abi::{CpuId, TaskId};
 
@@ -192,6 +193,9 @@ pub(crate) enum Frame {
     RunProgram { program: u32 },
     /// It has returned.
     ProgramDone { program: u32 },
+
+    /// A step of a path over cgroups.
+    Cgroup(CgroupFrame),
 
     /// Enabling: `ops.init` has returned.
     Inited,

@@ -6,6 +6,7 @@ use crate::call::Terms;
 use crate::call::iter::Cursors;
 use crate::call::spin::SpinLocks;
 use crate::call::timer::Timers;
+use crate::cgroup::Cgroups;
 use crate::cost::KernelLines;
 use crate::cost::lock::VirtualLock;
 use crate::cpu::{Cpu, Irq};
@@ -69,6 +70,9 @@ pub(crate) struct Kernel {
     pub(crate) scx: Scx,
     pub(crate) workload: Workload,
     pub(crate) objects: Objects,
+    pub(crate) cgroups: Cgroups,
+    /// Bytes of the object's types that are made by their number, by that number.
+    pub(crate) local_types: Vec<(u32, u32)>,
     pub(crate) spins: SpinLocks,
     pub(crate) timers: Timers,
     pub(crate) out: Out,

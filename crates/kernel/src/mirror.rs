@@ -71,6 +71,8 @@ impl Kernel {
             world.put(at.offset(field::THREAD_INFO_CPU), &number.to_le_bytes());
             world.put(at.offset(field::CPUS_PTR), &at.offset(field::CPUS_MASK).0.to_le_bytes());
             world.put(at.offset(field::NR_CPUS_ALLOWED), &1u32.to_le_bytes());
+            let css = self.cgroups[crate::cgroup::Number::ROOT].css_set;
+            world.put(at.offset(field::CGROUPS), &css.0.to_le_bytes());
         }
     }
 

@@ -4,6 +4,7 @@ use crate::actor::sync::Objects;
 use crate::call::iter::Cursors;
 use crate::call::spin::SpinLocks;
 use crate::call::timer::Timers;
+use crate::cgroup::Cgroups;
 use crate::cost::KernelLines;
 use crate::cpus::Cpus;
 use crate::event::EventQueue;
@@ -71,6 +72,8 @@ pub struct Scheduler {
     /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
     /// 32-bit words, priority and policy.
     pub hints: Option<MapId>,
+    /// The object's types that it makes by their BTF number (`bpf_obj_new`): number, and bytes.
+    pub local_types: Vec<(u32, u32)>,
 }
 
 /// A `SEC("syscall")` program that the scheduler's user-space half runs (`BPF_PROG_TEST_RUN`).
@@ -110,6 +113,9 @@ pub enum SetupError {
     /// The world has no room for the tasks.
     #[error("there is no room for {0} tasks; ask for fewer")]
     NoRoom(u64),
+    /// The world has no room for the cgroups.
+    #[error("there is no room for {0} cgroups; ask for fewer")]
+    NoRoomForCgroups(usize),
     /// A program that was run before attaching failed.
     #[error("{0}")]
     Program(ProgramFailure),
@@ -142,6 +148,8 @@ impl Kernel {
             lines: KernelLines::new(topology, setup.machine.lines),
             scx: Scx::new(&setup.scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),
+            cgroups: Cgroups::default(),
+            local_types: setup.scheduler.local_types.clone(),
             spins: SpinLocks::default(),
             timers: Timers::default(),
             out: Out::new(wants),
@@ -171,6 +179,9 @@ impl Kernel {
         };
         kernel.objects.processes.hints = setup.scheduler.hints;
         kernel.idle.set_per_node(setup.scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
+        if !kernel.make_first_cgroups(world) {
+            return Err(SetupError::NoRoomForCgroups(kernel.workload.cgroups.len()));
+        }
         kernel.mirror_idle_tasks(world);
         kernel.tell_start(&setup.scheduler.name);
         for c in kernel.machine.topology.iter() {

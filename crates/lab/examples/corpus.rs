@@ -6,11 +6,11 @@
 
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{Instant, Span};
-use keel_check::{Figures, Judge};
+use keel_check::{Figures, Judge, TaskFigures};
 use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource, machines, workloads};
 use keel_recipe::Recipe;
 use keel_trace::{Class, Event, Fanout, Meta, Sink, What};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const USAGE: &str = "usage: corpus OBJECT CPUS MS WORKLOAD [RECIPE]";
@@ -70,10 +70,24 @@ fn told(spec: &RunSpec) -> Result<Facts, String> {
     fact("bypass_ns", calls.bypassed(outcome.end).as_ns().to_string());
     fact("never_ran", never_ran.to_string());
     fact("findings", findings.to_string());
+    for (name, per_mille) in shares(&judgement.summary.tasks) {
+        fact(&format!("share.{name}"), per_mille.to_string());
+    }
     for (name, value) in variables {
         fact(&format!("var.{name}"), (value as i64).to_string());
     }
     Ok(facts)
+}
+
+/// Of the CPU time of all tasks the part that those of each name got, in thousandths.
+fn shares(tasks: &[TaskFigures]) -> BTreeMap<&str, u64> {
+    let total: u64 = tasks.iter().map(|task| task.cpu.as_ns()).sum();
+    let mut shares = BTreeMap::new();
+    for task in tasks {
+        *shares.entry(task.name.as_str()).or_default() += task.cpu.as_ns();
+    }
+    shares.values_mut().for_each(|ns| *ns = *ns * 1000 / total.max(1));
+    shares
 }
 
 fn ended(outcome: &Outcome) -> Facts {

@@ -77,6 +77,7 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
         dispatch_max_batch: ops.integer("dispatch_max_batch") as u32,
         hotplug_seq: ops.integer("hotplug_seq"),
         hints: hints(object),
+        local_types: object.local_types.clone(),
     })
 }
 

@@ -4,7 +4,7 @@
 
 use crate::error::LabError;
 use crate::spec::RunSpec;
-use keel_abi::bpf::{Ea, Entry, MapId, World};
+use keel_abi::bpf::{Ea, Entry, Errno, MapId, World};
 use keel_abi::{CpuId, Span};
 use keel_kernel::UserProgram;
 use keel_object::{MapDef, Object, SetError};
@@ -39,7 +39,7 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
             Action::Resize { map, entries } => map_of(name, &mut object.maps, map)?.1.max_entries = *entries,
             Action::Attach { program } => return Err(absent(name, program)),
             Action::Count { variable } => counted(name, object, variable)?,
-            Action::Put { .. } | Action::Run { .. } | Action::RunEvery { .. } => {}
+            Action::Put { .. } | Action::Nest { .. } | Action::Run { .. } | Action::RunEvery { .. } => {}
         }
     }
     Ok(())
@@ -136,6 +136,9 @@ pub(crate) fn fill(
     cpus: u32,
 ) -> Result<(), LabError> {
     for action in actions {
+        if let Action::Nest { map, maps } = action {
+            nest(name, object, vm, (map, *maps))?;
+        }
         let Action::Put { map, key, value } = action else { continue };
         let (id, def) = map_of(name, &mut object.maps, map)?;
         let bytes = |what: &Value, part: &str, size: u32| {
@@ -153,6 +156,26 @@ pub(crate) fn fill(
                 LabError::BadInput(format!("{name}: map {map} does not take the recipe's element"))
             })?;
         }
+    }
+    Ok(())
+}
+
+/// Fills a map of maps.
+fn nest(name: &str, object: &mut Object, vm: &mut Vm, (map, maps): (&str, u32)) -> Result<(), LabError> {
+    let (outer, _) = map_of(name, &mut object.maps, map)?;
+    let world = keel_abi::bpf::Engine::world(vm);
+    for index in 0..maps {
+        let (all, region) = world.maps_mut();
+        all.add_inner(region, outer, index, 0).map_err(|errno| {
+            let why = match errno {
+                Errno::EINVAL => "it is no map of maps",
+                Errno::E2BIG => "it has fewer elements",
+                _ => "there is no room",
+            };
+            LabError::BadInput(format!(
+                "{name}: the recipe's {maps} inner maps of map {map} are not possible: {why}"
+            ))
+        })?;
     }
     Ok(())
 }

@@ -86,7 +86,9 @@ pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
         Ok(sim) => Ok(Begun::Running(Box::new(sim), object)),
         Err(SetupError::Refused(why)) => Ok(Begun::Refused(refused(why))),
         Err(SetupError::Program(failure)) => Err(program_failed(spec, &failure)),
-        Err(e @ SetupError::NoRoom(_)) => Err(LabError::BadInput(e.to_string())),
+        Err(e @ (SetupError::NoRoom(_) | SetupError::NoRoomForCgroups(_))) => {
+            Err(LabError::BadInput(e.to_string()))
+        }
     }
 }
 

@@ -78,7 +78,8 @@ fn run(file: &File, case: &Case, mode: Mode, machine: &Machine) -> Result<Vec<u8
     let vm = Vm::new(file.code.clone(), object, config, &mut Kernel).map_err(|e| e.to_string())?;
     let program = object.programs.iter().position(|program| program.name == case.name);
     let entry = Entry(program.ok_or("it is no program")? as u32);
-    let scheduler = Scheduler { callbacks: vec![(Op::Yield, entry)], ..Scheduler::default() };
+    let local_types = object.local_types.clone();
+    let scheduler = Scheduler { callbacks: vec![(Op::Yield, entry)], local_types, ..Scheduler::default() };
     let workload = common::workload(YIELDS, machine);
     let setup = Setup { machine: machine.clone(), workload, scheduler, programs: Vec::new(), seed: 1 };
     let mut sim = Sim::new(vm, setup, Class::default()).map_err(|e| e.to_string())?;

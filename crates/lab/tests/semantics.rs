@@ -9,6 +9,10 @@ mod harness;
 mod actors;
 #[path = "semantics/callbacks_order.rs"]
 mod callbacks_order;
+#[path = "semantics/cgroup_moves.rs"]
+mod cgroup_moves;
+#[path = "semantics/cgroups.rs"]
+mod cgroups;
 #[path = "semantics/cpu_preempt.rs"]
 mod cpu_preempt;
 #[path = "semantics/default_cpu.rs"]

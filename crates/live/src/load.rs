@@ -45,7 +45,7 @@ pub fn attach(
         open.load().map_err(|e| LiveError::Refused(e.to_string()))
     });
     let mut object = object.map_err(|error| explain(host, error, &said))?;
-    plan::before_attaching(&actions, &object)?;
+    plan::before_attaching(&outline, &actions, &object)?;
     let record = Record::find(&outline);
     let links = others(&actions, &object)?;
     let (link, said) = words::listen(|| struct_ops(&mut object, &scheduler));

@@ -1,9 +1,11 @@
 //! libbpf's maps by the object's own names.
 
 use crate::errors::LiveError;
+use keel_object::Outline;
 use keel_recipe::Value;
-use libbpf_rs::{MapCore, MapFlags, MapType, Object, OpenMapMut, OpenObject};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, OpenMapMut, OpenObject};
 use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd};
 
 /// Is `name`, libbpf's, the map that the object calls `wanted`? libbpf puts the object's name before
 /// `.bss`, `.data` and `.rodata`.
@@ -41,6 +43,31 @@ pub(crate) fn put(object: &Object, name: &str, key: &Value, value: &Value) -> Re
         map.update(&key, &value, MapFlags::ANY)
     };
     done.map_err(|e| LiveError::Element { map: name.to_owned(), why: e.to_string() })
+}
+
+/// Fills a map of maps with new ones, like the one that its definition shows.
+pub(crate) fn nest(object: &Object, outline: &Outline, name: &str, number: u32) -> Result<(), LiveError> {
+    let unknown = || LiveError::Unknown { what: "map of maps", name: name.to_owned() };
+    let failed = |why: String| LiveError::Element { map: name.to_owned(), why };
+    let outer = object.maps().find(|map| is_called(map.name(), name)).ok_or_else(unknown)?;
+    let defs = &outline.object.maps;
+    let inner = defs.iter().find(|def| def.name == name).and_then(|def| defs.get(def.inner? as usize));
+    let inner = inner.ok_or_else(unknown)?;
+    let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as _,
+        map_flags: inner.flags,
+        ..Default::default()
+    };
+    for index in 0..number {
+        let kind = MapType::from(inner.kind);
+        let sizes = (inner.key_size, inner.value_size, inner.max_entries);
+        let made = MapHandle::create(kind, None::<&str>, sizes.0, sizes.1, sizes.2, &options);
+        let made = made.map_err(|e| failed(e.to_string()))?;
+        let fd = made.as_fd().as_raw_fd();
+        let put = outer.update(&index.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY);
+        put.map_err(|e| failed(e.to_string()))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

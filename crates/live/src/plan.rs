@@ -45,6 +45,11 @@ pub(crate) fn variables(
 pub(crate) fn data(outline: &Outline, open: &mut OpenObject) -> Result<(), LiveError> {
     for section in outline.object.maps.iter().filter(|map| !map.initial.is_empty()) {
         let Some(mut map) = maps::open_map(open, &section.name) else { continue };
+        // An array that has grown has its section for itself.
+        if map.initial_value_mut().is_some_and(|bytes| bytes.len() < section.initial.len()) {
+            let grown = map.set_value_size(section.initial.len() as u32);
+            grown.map_err(|e| LiveError::Element { map: section.name.clone(), why: e.to_string() })?;
+        }
         let Some(bytes) = map.initial_value_mut() else { continue };
         if bytes.len() < section.initial.len() {
             return Err(LiveError::Refused(format!("{} is smaller than the object says", section.name)));
@@ -134,10 +139,15 @@ pub(crate) fn programs(
 }
 
 /// Fills maps, runs programs once, in the recipe's order.
-pub(crate) fn before_attaching(actions: &[Action], object: &Object) -> Result<(), LiveError> {
+pub(crate) fn before_attaching(
+    outline: &Outline,
+    actions: &[Action],
+    object: &Object,
+) -> Result<(), LiveError> {
     for action in actions {
         match action {
             Action::Put { map, key, value } => maps::put(object, map, key, value)?,
+            Action::Nest { map, maps: number } => maps::nest(object, outline, map, *number)?,
             Action::Run { program, args } => run(object, program, args)?,
             _ => {}
         }

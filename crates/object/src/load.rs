@@ -1,6 +1,6 @@
 //! The order in which an object is put together; each step is a file of its own.
 
-use crate::btf::Btf;
+use crate::btf::{Btf, Kind};
 use crate::budget::Budget;
 use crate::code::{self, Places};
 use crate::elf::{Elf, bpf_object};
@@ -59,6 +59,7 @@ pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object,
         budget: &budget,
     };
     refer::resolve(&parts, &mut object)?;
+    object.local_types = local_types(&btf, &object);
     for function in &object.functions {
         code::check(&function.name, &function.insns)?;
     }
@@ -73,6 +74,16 @@ pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object,
     };
     object.struct_ops = struct_ops::collect(&source)?;
     Ok(object)
+}
+
+/// What `bpf_obj_new()` must know of the object's types, where it is called at all.
+fn local_types(btf: &Btf, object: &Object) -> Vec<(u32, u32)> {
+    const MAKES_OBJECTS: &str = "bpf_obj_new_impl";
+    if object.kfuncs.iter().all(|kfunc| kfunc.name != MAKES_OBJECTS) {
+        return Vec::new();
+    }
+    let structures = btf.types().filter(|(_, ty)| matches!(ty.kind, Kind::Struct(_)));
+    structures.filter_map(|(id, _)| Some((id.0, btf.size_of(id)?))).collect()
 }
 
 fn license(elf: &Elf<'_>) -> String {

@@ -219,4 +219,7 @@ pub struct Object {
     pub ksyms: Vec<Ksym>,
     /// Every global variable that has a name in BTF.
     pub variables: Vec<Variable>,
+    /// Where the object makes objects of its own types (`bpf_obj_new`): each of its structures, by number in its
+    /// BTF, and its bytes.
+    pub local_types: Vec<(u32, u32)>,
 }

@@ -86,7 +86,8 @@ impl Object {
         self.set_variable(name, &number.to_string())
     }
 
-    /// Sets the first elements of an array of integers; the others stay.
+    /// Sets the first elements of an array of integers; the others stay. An array that has a data section for
+    /// itself grows with the list (`bpf_map__set_value_size()`).
     ///
     /// # Errors
     /// [`SetError`], and nothing is changed.
@@ -96,14 +97,38 @@ impl Object {
         };
         let not_array = || SetError::NotArray(name.to_owned());
         let elements = variable.elements.ok_or_else(not_array)?;
-        let room = variable.size / elements.size.max(1);
+        let grows = self.is_alone(variable) && elements.size > 0;
+        let room = if grows { u32::MAX / elements.size } else { variable.size / elements.size.max(1) };
         if numbers.len() > room as usize {
             return Err(SetError::TooLong { name: name.to_owned(), given: numbers.len(), room });
         }
         let parts = numbers.iter().map(|&number| encode(name, elements, number, &number.to_string()));
         let bytes = parts.collect::<Result<Vec<_>, _>>()?.concat();
         let (map, start) = (variable.map, variable.offset);
+        if bytes.len() > variable.size as usize {
+            self.grow(name, bytes.len() as u32);
+        }
         if self.write(map, start, &bytes) { Ok(()) } else { Err(not_array()) }
+    }
+
+    /// Is it all that its data section holds, which is not one of those that every object has?
+    fn is_alone(&self, variable: &Variable) -> bool {
+        let others = self.variables.iter().filter(|other| other.map == variable.map).count() > 1;
+        let map = self.maps.get(variable.map as usize);
+        let fills = map.is_some_and(|map| {
+            let is_own = ![".data", ".rodata", ".bss"].contains(&map.name.as_str());
+            is_own && map.initial.len() == variable.size as usize
+        });
+        !others && variable.offset == 0 && fills
+    }
+
+    /// Gives a variable that is alone so many bytes.
+    fn grow(&mut self, name: &str, bytes: u32) {
+        let Some(variable) = self.variables.iter_mut().find(|variable| variable.name == name) else { return };
+        variable.size = bytes;
+        let map = &mut self.maps[variable.map as usize];
+        map.value_size = bytes;
+        map.initial.resize(bytes as usize, 0);
     }
 
     /// Writes into a map's first bytes; false where it has none there.

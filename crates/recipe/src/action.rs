@@ -53,6 +53,13 @@ pub enum Action {
         /// What it becomes.
         value: Value,
     },
+    /// Fill a map of maps: elements 0, 1, 2... get a new map each, like the one that its definition shows.
+    Nest {
+        /// The map of maps.
+        map: String,
+        /// How many.
+        maps: u32,
+    },
     /// Run a `SEC("syscall")` program once, before attaching; it must return 0.
     Run {
         /// The program.

@@ -48,7 +48,7 @@ pub enum Problem {
     #[error("there is no flag {0:?}; write one of SCX_OPS_* or a number")]
     NoFlag(String),
     /// A map of which nothing is said.
-    #[error("it says nothing of the map: add max_entries, values or entries")]
+    #[error("it says nothing of the map: add max_entries, values, inner_maps or entries")]
     EmptyMap,
     /// Too much of something.
     #[error("there are more than {0}")]

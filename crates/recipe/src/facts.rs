@@ -18,6 +18,10 @@ pub const NAMES: &[&str] = &[
     "llc_of_cpu",
     "core_of_cpu",
     "sibling_of_cpu",
+    "pairs",
+    "partner_of_cpu",
+    "pair_of_cpu",
+    "half_of_cpu",
 ];
 
 /// A machine, as far as recipes ask.
@@ -60,9 +64,27 @@ impl Facts {
             "node_of_cpu" => each(&node),
             "llc_of_cpu" => each(&llc),
             "core_of_cpu" => each(&core),
+            "pairs" => Value::One(pairs(topology).into()),
+            "partner_of_cpu" => each(&|cpu| partner(topology, cpu)),
+            "pair_of_cpu" => each(&|cpu| cpu.0.min(partner(topology, cpu))),
+            "half_of_cpu" => each(&|cpu| u32::from(partner(topology, cpu) < cpu.0)),
             "sibling_of_cpu" => each(&|cpu| sibling(topology, cpu).0),
             _ => return None,
         })
+    }
+}
+
+fn pairs(topology: &Topology) -> u32 {
+    topology.cpus() / 2
+}
+
+/// The CPU that is half the machine away; without one, of an odd number, the last CPU is its own.
+fn partner(topology: &Topology, cpu: CpuId) -> u32 {
+    let pairs = pairs(topology);
+    match cpu.0 {
+        n if n < pairs => n + pairs,
+        n if n < 2 * pairs => n - pairs,
+        n => n,
     }
 }
 
@@ -96,6 +118,10 @@ mod tests {
         check("llc_of_cpu", list([0, 0, 0, 0, 1, 1, 1, 1]));
         check("core_of_cpu", list([0, 0, 1, 1, 2, 2, 3, 3]));
         check("sibling_of_cpu", list([1, 0, 3, 2, 5, 4, 7, 6]));
+        check("pairs", Value::One(4));
+        check("partner_of_cpu", list([4, 5, 6, 7, 0, 1, 2, 3]));
+        check("pair_of_cpu", list([0, 1, 2, 3, 0, 1, 2, 3]));
+        check("half_of_cpu", list([0, 0, 0, 0, 1, 1, 1, 1]));
         assert!(NAMES.iter().all(|name| facts.get(name).is_some()));
         assert_eq!(facts.get("speed"), None);
     }

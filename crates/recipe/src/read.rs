@@ -49,6 +49,7 @@ struct Map {
     name: String,
     max_entries: Option<Spanned<toml::Value>>,
     values: Option<Spanned<toml::Value>>,
+    inner_maps: Option<Spanned<toml::Value>>,
     #[serde(default)]
     entries: Vec<Entry>,
 }
@@ -158,7 +159,8 @@ impl Plan<'_> {
     fn sizes(&mut self, maps: &[Spanned<Map>]) -> Result<(), RecipeError> {
         for map in maps {
             let (at, map) = (map.span(), map.get_ref());
-            if map.max_entries.is_none() && map.values.is_none() && map.entries.is_empty() {
+            let has_content = map.values.is_some() || map.inner_maps.is_some() || !map.entries.is_empty();
+            if map.max_entries.is_none() && !has_content {
                 return Err(self.text.error(&at, format!("map {}", map.name), Problem::EmptyMap));
             }
             let Some(entries) = &map.max_entries else { continue };
@@ -180,6 +182,11 @@ impl Plan<'_> {
             for (key, value) in values.into_iter().enumerate() {
                 self.put(&at, name, Value::One(key as i128), Value::One(value))?;
             }
+        }
+        if let Some(maps) = &map.inner_maps {
+            let field = format!("map {name}.inner_maps");
+            let maps = self.number(maps, &field, 1, MOST as u64)? as u32;
+            self.actions.push(Action::Nest { map: name.clone(), maps });
         }
         for entry in &map.entries {
             let key = self.value(&entry.key, &format!("map {name}.entries.key"))?;

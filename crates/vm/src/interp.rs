@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::drain;
 use crate::interp_alu::{alu, holds, sign_extend};
 use crate::memory::BASE;
+use crate::trees;
 use keel_abi::bpf::{Ea, FaultKind};
 
 /// Runs a function to its exit.
@@ -184,6 +185,7 @@ impl Frame {
                 Callee::Loop => calls::bpf_loop(context, a, b, c, d, e),
                 Callee::ForEach => calls::for_each(context, a, b, c, d, e),
                 Callee::Drain => drain::drain(context, a, b, c, d, e),
+                Callee::RbtreeAdd => trees::rbtree_add(context, a, b, c, d, e),
                 Callee::Poison => {
                     calls::poisoned(context);
                     0

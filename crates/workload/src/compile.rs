@@ -1,5 +1,6 @@
 //! From a file's text to a [`Workload`]: the top of the file, and what its parts share.
 
+use crate::cgroups::Cgroups;
 use crate::endless;
 use crate::error::{Warning, WorkloadError, shown};
 use crate::extension::{Extension, Level};
@@ -71,6 +72,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) instances_left: u32,
     pub(crate) channel_ids: BTreeMap<&'a str, ObjectId>,
     pub(crate) channels: Vec<Channel>,
+    pub(crate) cgroups: Cgroups,
 }
 
 impl<'a> Compiler<'a> {
@@ -94,6 +96,7 @@ impl<'a> Compiler<'a> {
             instances_left: MAX_INSTANCES,
             channel_ids: BTreeMap::new(),
             channels: Vec::new(),
+            cgroups: Cgroups::default(),
         }
     }
 
@@ -176,6 +179,7 @@ impl<'a> Compiler<'a> {
             drafts.push(self.task(&at.child(task.key, task.start), index, task)?);
         }
         self.check_barriers(at)?;
+        self.check_cgroups(at)?;
         self.lay_out(at, drafts)
     }
 
@@ -242,6 +246,7 @@ impl<'a> Compiler<'a> {
             conditions: self.conditions.len(),
             timers,
             channels: self.channels,
+            cgroups: self.cgroups.list,
             duration: self.duration,
             unit: self.unit.unwrap_or_else(|| "loops".to_owned()),
             timeline,

@@ -48,7 +48,8 @@ fn takes_time(step: &Step, barriers: &[u32]) -> bool {
         | Step::WaitChild
         | Step::Exec
         | Step::Spawn(_)
-        | Step::Syscall => true,
+        | Step::Syscall
+        | Step::Cgroup(_) => true,
         _ => false,
     }
 }

@@ -5,6 +5,7 @@ use crate::error::{WorkloadError, shown};
 use crate::json::{Field, fields};
 use crate::place::Place;
 use keel_abi::CpuSet;
+use keel_abi::cgroup::CgroupId;
 use keel_abi::task::{Hint, HintPolicy, Step};
 
 /// An `"evenkeel"` object at the top, in a task or in a phase.
@@ -24,6 +25,8 @@ pub(crate) struct Extension {
     pub(crate) pages: Option<u32>,
     /// Whether the task is a kernel thread.
     pub(crate) kthread: bool,
+    /// The cgroup that a task is born in.
+    pub(crate) cgroup: Option<CgroupId>,
     /// What is done where the extension stands.
     pub(crate) steps: Vec<Step>,
     /// Whether a repeated event displaces the earlier one, as rt-app without workgen has it.
@@ -71,6 +74,8 @@ impl<'a> Compiler<'a> {
                 ("channels", Level::Top) => self.channels(&at, &word)?,
                 // Read when the tasks are known.
                 ("timeline", Level::Top) => {}
+                ("cgroups", Level::Top) => self.declare_cgroups(&at, &word)?,
+                ("cgroup", Level::Task) => extension.cgroup = Some(self.known_cgroup(&at, word.value)?),
                 ("rt_priority", Level::Task) => {
                     let priority = self.integer(&at, word.value, 1..=99, "real-time priority")?;
                     extension.rt_priority = u8::try_from(priority).ok();
@@ -85,10 +90,10 @@ impl<'a> Compiler<'a> {
                 ("steps", Level::Task | Level::Phase) => extension.steps = self.extra_steps(&at, &word)?,
                 _ => {
                     let words = match level {
-                        Level::Top => "jitter_percent, count, unit, duplicates, channels, timeline",
+                        Level::Top => "jitter_percent, count, unit, duplicates, channels, cgroups, timeline",
                         Level::Task => {
                             "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, kthread, \
-                             steps"
+                             cgroup, steps"
                         }
                         Level::Phase => "jitter_percent, count, unit, nodes, steps",
                     };

@@ -1,8 +1,10 @@
 //! Several workloads as one: the tasks of all run together on one machine, and share nothing.
 //!
 //! What is numbered (tasks, mutexes, channels and the rest) is numbered on, each part's after those of the
-//! parts before it. Names that an earlier part has are told apart by the part's number: `hog#2`.
+//! parts before it. Names that an earlier part has are told apart by the part's number: `hog#2`. Only cgroups are
+//! the machine's: the same path is the same cgroup, with the settings of the first part that has it.
 
+use crate::cgroups::{Cgroups, MAX_CGROUPS};
 use crate::compile::{MAX_INSTANCES, MAX_STEPS};
 use keel_abi::task::{ObjectId, Step, TaskSpec, Workload};
 use keel_abi::timeline::{Change, MAX_HAPPENINGS};
@@ -59,7 +61,7 @@ pub fn join(parts: Vec<Workload>) -> Result<Workload, String> {
         }
         joined.add(part, at + 1)?;
     }
-    Ok(Workload { name: names.join("+"), timers: own_timers, ..joined.whole })
+    Ok(Workload { name: names.join("+"), timers: own_timers, cgroups: joined.cgroups.list, ..joined.whole })
 }
 
 /// What has been joined so far.
@@ -67,6 +69,7 @@ pub fn join(parts: Vec<Workload>) -> Result<Workload, String> {
 struct Joined {
     whole: Workload,
     names: BTreeSet<String>,
+    cgroups: Cgroups,
     processes: u32,
     instances: u64,
     steps: usize,
@@ -85,6 +88,11 @@ impl Joined {
             task.process = *processes.entry(task.process).or_insert(next);
         }
         self.processes += processes.len() as u32;
+        let cgroups = self.cgroups.merge(std::mem::take(&mut part.cgroups));
+        let cgroups = cgroups.ok_or_else(|| format!("together they have more than {MAX_CGROUPS} cgroups"))?;
+        for task in &mut part.tasks {
+            cgroups.renumber_task(task);
+        }
         let mut shared = 0;
         for step in part.tasks.iter_mut().flat_map(|task| &mut task.steps) {
             self.renumber(step, part.timers, &mut shared);
@@ -170,7 +178,7 @@ impl Joined {
             | Step::Yield
             | Step::Exec => {}
             Step::WaitChild | Step::Write(_) | Step::Touch(_) | Step::Syscall | Step::Nice(_) => {}
-            Step::Affinity(_) | Step::Loop { .. } | Step::Count => {}
+            Step::Affinity(_) | Step::Loop { .. } | Step::Count | Step::Cgroup(_) => {}
             Step::Policy(_) | Step::MigrateDisable | Step::MigrateEnable => {}
         }
     }

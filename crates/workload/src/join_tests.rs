@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{generated, parse};
+use keel_abi::cgroup::{Cgroup, CgroupId, CgroupStep};
 use keel_abi::task::TimerMode;
 use keel_abi::{Span, Topology};
 
@@ -124,4 +125,41 @@ fn together_they_are_bounded() {
     let crowd = || generated("hogs:600000", 4).unwrap().unwrap();
     assert!(join(vec![crowd()]).is_ok());
     assert_eq!(join(vec![crowd(), crowd()]).unwrap_err(), "together they have more than 1000000 instances");
+}
+
+#[test]
+fn cgroups_of_one_path_are_one_with_the_first_parts_settings() {
+    let part = |text: &str| crate::parse("w.json", text, &keel_abi::Topology::flat(1)).unwrap().0;
+    let first = part(
+        r#"{ "evenkeel": { "cgroups": { "/a": { "weight": 7 } } }, "tasks": { "t": { "run": 1, "taskgroup": "/a" } } }"#,
+    );
+    let second = part(
+        r#"{ "evenkeel": { "cgroups": { "/b": { "weight": 8 }, "/a": { "weight": 9 }, "/a/c": { "weight": 10 } } },
+             "tasks": { "t": { "run": 1, "taskgroup": "/a/c", "evenkeel": { "cgroup": "/b" } } } }"#,
+    );
+    let joined = join(vec![first, second]).unwrap();
+    let all = joined.cgroups.iter().map(|c| (c.path.as_str(), c.parent.0, c.weight)).collect::<Vec<_>>();
+    assert_eq!(all, [("/a", 0, 7), ("/b", 0, 8), ("/a/c", 1, 10)]);
+    let joins = |task: usize, id| {
+        let step = Step::Cgroup(CgroupStep::Join(CgroupId(id)));
+        assert!(joined.tasks[task].steps.contains(&step), "{:?}", joined.tasks[task].steps);
+    };
+    joins(0, 1);
+    joins(1, 3);
+    assert_eq!((joined.tasks[0].cgroup, joined.tasks[1].cgroup), (None, Some(CgroupId(2))));
+    let many = |from: u32| {
+        let mut text = part(r#"{ "tasks": { "t": { "run": 1 } } }"#);
+        let one = |n| Cgroup {
+            path: format!("/{n}"),
+            parent: CgroupId::ROOT,
+            is_there: true,
+            weight: 100,
+            bandwidth: keel_abi::cgroup::Bandwidth::default(),
+            idle: false,
+        };
+        text.cgroups = (from..from + 6000).map(one).collect();
+        text
+    };
+    assert!(join(vec![many(0), many(1000)]).is_ok());
+    assert_eq!(join(vec![many(0), many(6000)]).unwrap_err(), "together they have more than 10000 cgroups");
 }

@@ -11,6 +11,7 @@
 
 mod affinity;
 mod built_in;
+mod cgroups;
 mod compile;
 mod endless;
 mod error;

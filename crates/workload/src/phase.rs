@@ -1,7 +1,7 @@
 //! What stands in a task or in a phase, which are read alike: settings first, then events.
 
 use crate::compile::Compiler;
-use crate::error::{WorkloadError, shown};
+use crate::error::WorkloadError;
 use crate::event::Task;
 use crate::extension::{Extension, Level};
 use crate::json::{Field, fields};
@@ -9,6 +9,7 @@ use crate::keys::{Event, Key, Setting, meaning};
 use crate::place::Place;
 use crate::sched::Policy;
 use jsonc_parser::ast::Object;
+use keel_abi::cgroup::CgroupId;
 use keel_abi::task::Step;
 use keel_abi::{CpuSet, Span};
 
@@ -24,6 +25,7 @@ pub(crate) struct Body<'a> {
     pub(crate) policy: Option<Policy>,
     pub(crate) priority: Option<Field<'a>>,
     pub(crate) instances: Option<u32>,
+    pub(crate) task_group: Option<CgroupId>,
     pub(crate) delay: Span,
     pub(crate) extension: Extension,
     pub(crate) phases: Option<Field<'a>>,
@@ -38,6 +40,8 @@ pub(crate) struct Phase {
     pub(crate) policy: Option<Policy>,
     pub(crate) priority: Option<i8>,
     pub(crate) count: Option<bool>,
+    /// The cgroup that it moves to.
+    pub(crate) task_group: Option<CgroupId>,
 }
 
 impl<'a> Compiler<'a> {
@@ -91,7 +95,7 @@ impl<'a> Compiler<'a> {
                             [...]} confines a task to the CPUs of nodes)";
                 self.warn(at, note);
             }
-            Setting::TaskGroup => self.task_group(at, &field)?,
+            Setting::TaskGroup => body.task_group = self.task_group(at, &field)?,
             Setting::Evenkeel => {
                 let level = if is_task { Level::Task } else { Level::Phase };
                 body.extension = self.extension(at, &field, level)?;
@@ -112,13 +116,6 @@ impl<'a> Compiler<'a> {
             Setting::Phases => body.phases = Some(field),
         }
         Ok(())
-    }
-
-    fn task_group(&self, at: &Place<'_>, field: &Field<'_>) -> Result<(), WorkloadError> {
-        match self.string(at, field.value)? {
-            "" => Ok(()),
-            name => Err(self.error(at, format!("task groups are not modelled; leave out {}", shown(name)))),
-        }
     }
 
     /// `cpus` and the extension's `nodes` say the same thing; only one may.
@@ -190,6 +187,7 @@ impl<'a> Compiler<'a> {
             policy: body.policy,
             priority: self.priority(at, body.priority.as_ref(), policy)?,
             count: body.extension.count,
+            task_group: body.task_group,
         })
     }
 }

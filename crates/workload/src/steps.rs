@@ -7,6 +7,7 @@ use crate::json::{Field, fields};
 use crate::place::Place;
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
+use keel_abi::cgroup::CgroupStep;
 use keel_abi::task::{Amount, Channel, ChannelKind, ObjectId, Step};
 
 /// The most channels of a workload.
@@ -103,6 +104,17 @@ impl<'a> Compiler<'a> {
             }
             "write" => Ok(Step::Write(self.pages(&here, word.value, 1)?)),
             "spawn" => self.spawn(&here, word.value),
+            "cgroup" => self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::Join(id))),
+            "cgroup_process" => {
+                self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::JoinProcess(id)))
+            }
+            "make_cgroup" => {
+                self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::Make(id)))
+            }
+            "remove_cgroup" => {
+                self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::Remove(id)))
+            }
+            "set_cgroup" => self.set_cgroup(&here, word.value),
             "send" => self.transfer(&here, word.value).map(|(channel, bytes)| Step::Send { channel, bytes }),
             "receive" => {
                 self.transfer(&here, word.value).map(|(channel, bytes)| Step::Receive { channel, bytes })
@@ -113,8 +125,9 @@ impl<'a> Compiler<'a> {
 
     fn no_step(&self, at: &Place<'_>, word: &str) -> WorkloadError {
         let problem = format!(
-            "there is no step {}; there are run, sleep, touch, write, spawn, send, receive with a value, and yield, \
-             syscall, exec, wait_child, count, migrate_disable, migrate_enable",
+            "there is no step {}; there are run, sleep, touch, write, spawn, send, receive, cgroup, \
+             cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, \
+             wait_child, count, migrate_disable, migrate_enable",
             shown(word)
         );
         self.error(at, problem)

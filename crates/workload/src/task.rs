@@ -7,6 +7,7 @@ use crate::json::{Field, fields};
 use crate::phase::{Body, Phase, Times};
 use crate::place::Place;
 use crate::sched::{Current, Policy};
+use keel_abi::cgroup::{CgroupId, CgroupStep};
 use keel_abi::task::{Hint, Step, TaskSpec};
 use keel_abi::{CpuSet, Span};
 
@@ -29,6 +30,9 @@ pub(crate) struct Draft {
     process: u32,
     pages: u32,
     kthread: bool,
+    /// The cgroup that it is born in, and the one that it moves to when it begins.
+    cgroup: Option<CgroupId>,
+    task_group: Option<CgroupId>,
     /// Where in the text its key begins.
     pub(crate) start: usize,
 }
@@ -44,6 +48,8 @@ impl Draft {
         let (mut sched, policy, nice) = Current::start(self.policy, self.priority);
         let mut steps = Vec::new();
         let mut before = self.affinity_before();
+        steps.extend(self.task_group.map(join));
+        let again = steps.len();
         if self.times != Some(0) {
             for phase in &self.phases {
                 enter(phase, &self.cpus, &mut before, &mut sched, &mut steps);
@@ -52,10 +58,14 @@ impl Draft {
             if self.count.unwrap_or(count) {
                 steps.push(Step::Count);
             }
-            push_loop(&mut steps, 0, self.times, TASK_SLOT);
+            push_loop(&mut steps, again, self.times, TASK_SLOT);
         }
-        let Self { name, instances, delay, cpus, hint, process, pages, kthread, .. } = self;
-        TaskSpec { name, instances, delay, nice, cpus, steps, process, pages, hint, policy, kthread }
+        // As rt-app does before a thread ends.
+        if self.task_group.is_some() || self.phases.iter().any(|phase| phase.task_group.is_some()) {
+            steps.push(join(CgroupId::ROOT));
+        }
+        let Self { name, instances, delay, cpus, hint, process, pages, kthread, cgroup, .. } = self;
+        TaskSpec { name, instances, delay, nice, cpus, steps, process, pages, hint, policy, kthread, cgroup }
     }
 
     /// The affinities that the first phase may find.
@@ -68,7 +78,7 @@ impl Draft {
     }
 }
 
-/// What happens when a phase begins: its CPUs, or else the task's; its priority, if it has one.
+/// What happens when a phase begins: its CPUs, or else the task's; its priority and cgroup, if it has them.
 fn enter(
     phase: &Phase,
     task_cpus: &CpuSet,
@@ -82,6 +92,11 @@ fn enter(
     }
     *before = vec![cpus.clone()];
     steps.extend(sched.enter(phase.policy, phase.priority));
+    steps.extend(phase.task_group.map(join));
+}
+
+fn join(cgroup: CgroupId) -> Step {
+    Step::Cgroup(CgroupStep::Join(cgroup))
 }
 
 fn repeat(phase: &Phase, steps: &mut Vec<Step>) {
@@ -145,6 +160,8 @@ impl<'a> Compiler<'a> {
             process: body.extension.process.unwrap_or(0),
             pages: body.extension.pages.unwrap_or(0),
             kthread: body.extension.kthread,
+            cgroup: body.extension.cgroup,
+            task_group: body.task_group,
             start: field.start,
         })
     }
@@ -204,7 +221,15 @@ impl<'a> Compiler<'a> {
         };
         let steps = self.steps(at, body, task)?;
         self.bound_length(at, steps.len())?;
-        let phase = Phase { steps, times: Some(1), cpus: None, policy: None, priority: None, count: None };
+        let phase = Phase {
+            steps,
+            times: Some(1),
+            cpus: None,
+            policy: None,
+            priority: None,
+            count: None,
+            task_group: None,
+        };
         Ok((vec![phase], times))
     }
 }

@@ -170,6 +170,23 @@ golden!(
 );
 
 golden!(
+    cgroups_are_declared_joined_and_changed,
+    r#"{
+    "evenkeel": { "cgroups": { "/a/b": { "weight": 300 }, "/a": { "weight": 200, "quota_us": 20000, "burst_us": 5 },
+                               "/late": { "later": true, "idle": true, "quota_us": 0, "period_us": 5000 } } },
+    "tasks": {
+        "a": { "run": 5, "evenkeel": { "cgroup": "/a/b", "steps": [
+            { "make_cgroup": "/late" }, { "cgroup": "/late" }, { "cgroup_process": "/" }, { "remove_cgroup": "/late" },
+            { "set_cgroup": { "path": "/a", "weight": 7 } }, { "set_cgroup": { "path": "/a", "idle": true } },
+            { "set_cgroup": { "path": "/a", "quota_us": 1000, "period_us": 2000 } } ] } },
+        "b": { "loop": 2, "taskgroup": "/made/by/rt-app", "phases": {
+            "p": { "run": 1 }, "q": { "taskgroup": "/a", "run": 2 }, "r": { "taskgroup": "/", "run": 3 } } },
+        "c": { "loop": 1, "taskgroup": "/a", "run": 1 }
+    }
+}"#
+);
+
+golden!(
     a_task_forks_another_wherever_it_stands,
     r#"{ "tasks": { "parent": { "fork": "child", "sleep": 1000 },
                     "child": { "instance": 0, "loop": 1, "run": 5, "timer": { "ref": "t", "period": 9 } } } }"#

@@ -35,7 +35,6 @@ fn what_is_not_modelled_is_refused_by_name() {
     task(r#""policy": "SCHED_DEADLINE""#, ".policy: SCHED_DEADLINE is not modelled; use SCHED_FIFO");
     task(r#""mem": 1000"#, ".mem: mem is not modelled; use run for the time that it takes");
     task(r#""iorun": 1"#, ".iorun: iorun is not modelled; use run and sleep for the time that it takes");
-    task(r#""taskgroup": "/tg1", "run": 1"#, ".taskgroup: task groups are not modelled; leave out /tg1");
     task(
         r#""exec": 5000, "period": 24000"#,
         ".exec: belongs to the grammar of old rt-app versions; describe the task by events",
@@ -171,7 +170,7 @@ fn extensions_are_checked() {
     );
     task(
         r#""run": 1, "evenkeel": { "jiter": 1 }"#,
-        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, kthread, steps",
+        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, kthread, cgroup, steps",
     );
     task(r#""run": 1, "evenkeel": true"#, ".evenkeel: must be an object, not true");
     file(
@@ -235,8 +234,9 @@ fn extensions_for_processes_and_channels_are_checked() {
     );
     steps(
         r#""dance""#,
-        ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive with a value, and \
-         yield, syscall, exec, wait_child, count, migrate_disable, migrate_enable",
+        ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive, cgroup, \
+         cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, wait_child, \
+         count, migrate_disable, migrate_enable",
     );
     task(
         r#""run": 1, "evenkeel": { "rt_policy": "fifo" }"#,
@@ -258,4 +258,45 @@ fn extensions_for_processes_and_channels_are_checked() {
         ".kind: must be \"pipe\", \"unix\", \"tcp\" or \"queue\", not \"fax\"",
     );
     channel(r#"{ "size": 1 }"#, ".size: is nothing that a channel has; there are kind, bytes");
+}
+
+#[test]
+fn cgroups_are_checked() {
+    let top = |body: &str, expected: &str| {
+        let text =
+            format!(r#"{{ "evenkeel": {{ "cgroups": {{ {body} }} }}, "tasks": {{ "a": {{ "run": 1 }} }} }}"#);
+        file(&text, &format!("1: evenkeel.cgroups{expected}"));
+    };
+    let no_path = "a cgroup is named by its path from the root, such as \"/a/b\"";
+    for path in ["a", "", "//", "/a/", "/a//b", "/..", "/a/./b"] {
+        top(&format!(r#""{path}": {{}}"#), &format!(".{path}: {no_path}"));
+    }
+    let deep = "/x".repeat(33);
+    top(&format!(r#""{deep}": {{}}"#), &format!(".{}...: a path has at most 32 parts", &deep[..48]));
+    top(r#""/": {}"#, "./: the root has no settings; leave it out");
+    top(r#""/a": { "weight": 0 }"#, "./a.weight: 0 is no weight; it must be 1 to 10000");
+    top(r#""/a": { "weight": 10001 }"#, "./a.weight: 10001 is no weight; it must be 1 to 10000");
+    top(r#""/a": { "period_us": 999 }"#, "./a.period_us: 999 is no period; it must be 1000 to 1000000");
+    top(
+        r#""/a": { "path": "/a" }"#,
+        "./a.path: is nothing that a cgroup has; there are later, weight, idle, quota_us, period_us, burst_us",
+    );
+    file(
+        r#"{ "evenkeel": { "cgroups": { "/a": { "later": true } } }, "tasks": { "a": { "run": 1, "taskgroup": "/a/b" } } }"#,
+        "1: tasks: /a/b is there before the cgroup above it, which is made later",
+    );
+    task(r#""taskgroup": "tg1", "run": 1"#, &format!(".taskgroup: {no_path}"));
+    let step = |step: &str, expected: &str| {
+        task(&format!(r#""evenkeel": {{ "steps": [{step}] }}"#), &format!(".evenkeel.steps{expected}"));
+    };
+    let unknown = "there is no cgroup \"/x\" under evenkeel.cgroups at the top";
+    step(r#"{ "cgroup": "/x" }"#, &format!(".cgroup: {unknown}"));
+    step(r#"{ "set_cgroup": { "path": "/x" } }"#, &format!(".set_cgroup.path: {unknown}"));
+    step(r#"{ "set_cgroup": { "weight": 3 } }"#, ".set_cgroup: needs the cgroup's \"path\"");
+    step(
+        r#"{ "set_cgroup": { "path": "/", "weight": 3, "idle": true } }"#,
+        ".set_cgroup: sets one thing: weight, idle, or quota_us with period_us and burst_us",
+    );
+    let many: Vec<String> = (0..10_001).map(|n| format!(r#""/g{n}": {{}}"#)).collect();
+    top(&many.join(", "), "./g10000: a workload has at most 10000 cgroups");
 }

@@ -81,6 +81,13 @@ const volatile bool picks_idle = false;
 const volatile u32 ends_at_enqueue = 0;
 const volatile u32 ends_by = 0;
 
+/* What files that include this write down in addition. */
+#ifndef MORE_CALLBACKS
+#define MORE_CALLBACKS
+#define SAY_GROUP(p)
+#define SAY_BIRTH(p, args)
+#endif
+
 static u32 nr_enqueued;
 static u32 nr_ticks;
 static u64 next_vtime;
@@ -338,6 +345,7 @@ CALLBACK(void, tracer_stopping, struct task_struct *p, bool runnable)
 CALLBACK(void, tracer_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	LOG("quiescent", p, deq_flags);
+	SAY_GROUP(p);
 }
 
 #ifdef WITH_YIELD
@@ -410,12 +418,13 @@ SLEEPABLE(void, tracer_cpu_offline, s32 cpu)
 SLEEPABLE(s32, tracer_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	LOG("init_task", p, args->fork);
+	SAY_BIRTH(p, args);
 	if (init_task_fails_pid && p->pid == init_task_fails_pid)
 		return init_task_answer;
 	return 0;
 }
 
-SLEEPABLE(void, tracer_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+CALLBACK(void, tracer_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	LOG("exit_task", p, args->cancelled);
 }
@@ -505,6 +514,7 @@ SCHEDULER(tracer_ops,
 	  .exit_task = (void *)tracer_exit_task,
 	  .enable = (void *)tracer_enable,
 	  .disable = (void *)tracer_disable,
+	  MORE_CALLBACKS
 	  .init = (void *)tracer_init,
 	  .exit = (void *)tracer_exit,
 	  .dispatch_max_batch = MAX_BATCH,

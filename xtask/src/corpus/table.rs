@@ -41,6 +41,7 @@ impl Row {
         let text = |name: &str| facts.text(name).to_owned();
         let message = match &fault {
             Some(fault) => format!("{fault}; {}", text("message")),
+            None if text("message").is_empty() => test.figures(&facts),
             None => text("message"),
         };
         let bypass_ms = facts.number("bypass_ns").unwrap_or(0) / 1_000_000;

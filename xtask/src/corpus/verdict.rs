@@ -47,6 +47,15 @@ impl Test {
         }
     }
 
+    /// The shares of the CPUs that are wanted, as they are.
+    pub(super) fn figures(&self, facts: &Facts) -> String {
+        let shares = self.wants.iter().filter(|want| want.fact.starts_with("share."));
+        let shares = shares.map(|Want { fact, operator, value }| {
+            format!("{fact} {} ({operator} {value})", facts.text(fact))
+        });
+        shares.collect::<Vec<_>>().join(", ")
+    }
+
     /// The first thing that is not as it must be.
     pub(super) fn fault(&self, facts: &Facts) -> Option<String> {
         let wrong = self.wants.iter().find(|want| !want.holds(facts))?;

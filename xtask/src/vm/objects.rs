@@ -27,11 +27,11 @@ const SETTINGS: &[(&str, &str, u64)] = &[
     ("wasteful", "follow_waker", 0),
 ];
 
-/// The cases, the schedulers, and the objects that are wrong on purpose.
+/// The cases, the schedulers, the objects that are wrong on purpose, and the one that goes by cgroups.
 pub(super) fn compile() -> Result<Vec<BpfObject>, Failure> {
     let compiler = Compiler::new(root()).include("schedulers/include").include("crates/kernel/btf");
     let mut objects = cases(&compiler.clone().cpu("v4"))?;
-    for folder in ["schedulers", "tests/objects"] {
+    for folder in ["schedulers", "tests/objects", "tests/sim/cgroups"] {
         for name in compiler.names(folder).map_err(|e| e.to_string())? {
             let source = format!("{folder}/{name}.bpf.c");
             let bytes = compiler.compile(&source).map_err(|e| e.to_string())?;

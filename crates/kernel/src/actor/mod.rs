@@ -7,6 +7,7 @@ pub(crate) mod process;
 pub(crate) mod sync;
 
 use self::process::Birth;
+use crate::cgroup::CgroupFrame;
 use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
@@ -14,6 +15,7 @@ use crate::scx::Phase;
 use crate::sim::Sim;
 use crate::task::{Doing, State};
 use keel_abi::bpf::Engine;
+use keel_abi::cgroup::CgroupStep;
 use keel_abi::scx::wake;
 use keel_abi::task::{Amount, ObjectId, Step, TimerMode};
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -136,6 +138,16 @@ impl<E: Engine> Sim<E> {
                 true => Then::Leave,
                 false => Then::GoOn,
             },
+            Step::Cgroup(CgroupStep::Join(id))
+                if self.k.cgroups.present(id) == Some(self.k.cgroups.of(task)) =>
+            {
+                Then::GoOn
+            }
+            Step::Cgroup(_) => {
+                self.syscall(c);
+                self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step: number }));
+                Then::Leave
+            }
             Step::Loop { to, times, slot } => self.loop_back(task, to, times, slot),
             Step::Count => {
                 self.k.task(task).counted += 1;

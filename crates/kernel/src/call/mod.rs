@@ -3,6 +3,7 @@
 //! A call that touches what other CPUs can touch is a boundary: before it is served, whatever any
 //! other CPU has to do earlier in virtual time is done. Every call costs what [`crate::cost`] says, beside the lines and locks it touches.
 
+mod cgroup;
 mod cpu;
 mod cpumask;
 mod dynptr;
@@ -10,6 +11,7 @@ mod idle_masks;
 pub(crate) mod iter;
 mod maps;
 mod memory;
+mod object;
 mod print;
 mod queue;
 mod ring;
@@ -146,6 +148,16 @@ impl Kernel {
             | F::MapPush
             | F::MapPop
             | F::MapPeek => self.serve_map(w, c, f, a),
+            F::TaskCgroup
+            | F::CgroupAcquire
+            | F::CgroupRelease
+            | F::CgroupAncestor
+            | F::CgroupFromId
+            | F::CgrpStorageGet
+            | F::CgrpStorageDelete => self.serve_cgroup(w, f, a),
+            F::ObjNew | F::ObjDrop | F::RbtreeAdd | F::RbtreeRemove | F::RbtreeFirst => {
+                self.serve_object(w, f, a)
+            }
             F::StorageGet => self.storage_get(w, a),
             F::StorageDelete => self.storage_delete(w, a),
             F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.cpus.me.clock.as_ns().into(),

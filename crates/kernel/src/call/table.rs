@@ -29,21 +29,36 @@ impl From {
     /// May it be called from here? `op` counts where it is a callback.
     fn allows(self, op: Op, place: Place) -> bool {
         let is_op = place == Place::Op;
-        let unlocked =
-            !is_op || matches!(op, Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline);
+        let unlocked = !is_op || is_unlocked(op);
         match self {
             Self::Any => true,
             Self::EnqueueOrDispatch => is_op && matches!(op, Op::SelectCpu | Op::Enqueue | Op::Dispatch),
             Self::Dispatch => is_op && op == Op::Dispatch,
             Self::DispatchOrUnlocked => unlocked || op == Op::Dispatch,
             Self::SelectCpu => unlocked || matches!(op, Op::SelectCpu | Op::Enqueue),
-            Self::Sleepable => {
-                place == Place::Syscall
-                    || is_op
-                        && matches!(op, Op::Init | Op::InitTask | Op::Exit | Op::CpuOnline | Op::CpuOffline)
-            }
+            Self::Sleepable => place == Place::Syscall || is_op && is_unlocked(op) && may_sleep(op),
         }
     }
+}
+
+/// Callbacks without a runqueue's lock (`scx_kf_allow_flags[]`).
+fn is_unlocked(op: Op) -> bool {
+    let of_a_cgroup = matches!(
+        op,
+        Op::CgroupInit
+            | Op::CgroupExit
+            | Op::CgroupPrepMove
+            | Op::CgroupCancelMove
+            | Op::CgroupSetWeight
+            | Op::CgroupSetBandwidth
+            | Op::CgroupSetIdle
+    );
+    of_a_cgroup || matches!(op, Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline)
+}
+
+/// Those of them whose programs may sleep (`bpf_scx_check_member()`).
+fn may_sleep(op: Op) -> bool {
+    !matches!(op, Op::CgroupCancelMove | Op::CgroupSetWeight | Op::CgroupSetBandwidth | Op::CgroupSetIdle)
 }
 
 macro_rules! functions {
@@ -132,6 +147,8 @@ functions! {
     DynptrWrite "bpf_dynptr_write" 202,
     DynptrData "bpf_dynptr_data" 203,
     UserRingDrain "bpf_user_ringbuf_drain" 209,
+    CgrpStorageGet "bpf_cgrp_storage_get" 210,
+    CgrpStorageDelete "bpf_cgrp_storage_delete" 211,
     } kfuncs {
     CreateDsq "scx_bpf_create_dsq" Sleepable,
     DestroyDsq "scx_bpf_destroy_dsq" Any,
@@ -195,6 +212,16 @@ functions! {
     TaskFromPid "bpf_task_from_pid" Any,
     TaskAcquire "bpf_task_acquire" Any,
     TaskRelease "bpf_task_release" Any,
+    TaskCgroup "scx_bpf_task_cgroup" Any,
+    CgroupAcquire "bpf_cgroup_acquire" Any,
+    CgroupRelease "bpf_cgroup_release" Any,
+    CgroupAncestor "bpf_cgroup_ancestor" Any,
+    CgroupFromId "bpf_cgroup_from_id" Any,
+    ObjNew "bpf_obj_new_impl" Any,
+    ObjDrop "bpf_obj_drop_impl" Any,
+    RbtreeAdd "bpf_rbtree_add_impl" Any,
+    RbtreeRemove "bpf_rbtree_remove" Any,
+    RbtreeFirst "bpf_rbtree_first" Any,
     MaskCreate "bpf_cpumask_create" Any,
     MaskAcquire "bpf_cpumask_acquire" Any,
     MaskRelease "bpf_cpumask_release" Any,

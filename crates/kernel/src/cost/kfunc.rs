@@ -204,6 +204,9 @@ const GROUPS: &[Group] = &[
             "scx_bpf_task_cgroup",
         ],
     ),
+    // A few levels of a tree; each comparison is a call of the scheduler's own, counted as it runs.
+    group(60, 0, &["bpf_rbtree_add_impl", "bpf_rbtree_remove"]),
+    group(15, 0, &["bpf_rbtree_first"]),
     // A reference count up or down.
     group(12, 0, &["bpf_task_acquire", "bpf_task_release", "bpf_cgroup_acquire", "bpf_cgroup_release"]),
     // Finds the queue (a hash table under RCU) and reads a count or its first entry.

@@ -4,7 +4,7 @@ use crate::actor::process::Birth;
 use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
-use crate::layout::TASK_STRIDE;
+use crate::layout::{TASK_STRIDE, init_task_args};
 use crate::rng::Rng;
 use crate::setup::MAX_TASKS;
 use crate::sim::Sim;
@@ -38,9 +38,11 @@ impl<E: Engine> Sim<E> {
     /// Calls `ops.init_task`.
     pub(crate) fn init_task(&mut self, c: CpuId, task: TaskId, fork: bool) {
         let ea = self.k.tasks[task].ea;
-        let args = self.k.scx.scratch;
-        self.vm.world().put(args, &u64::from(fork).to_le_bytes());
-        self.vm.world().put(args.offset(8), &[0; 8]);
+        let (args, cgroup) = (self.k.scx.args_at(c), self.k.cgroups.ea_of(task));
+        let world = self.vm.world();
+        world.put(args, &[0; init_task_args::SIZE as usize]);
+        world.put(args.offset(init_task_args::FORK), &[u8::from(fork)]);
+        world.put(args.offset(init_task_args::CGROUP), &cgroup.0.to_le_bytes());
         self.start(c, Op::InitTask, task, &[ea.0, args.0]);
     }
 
@@ -49,7 +51,7 @@ impl<E: Engine> Sim<E> {
         let answer = self.k.me().returned as i32;
         if self.k.sane_errno(c, "init_task", answer) != 0 {
             self.k.task(child).state = State::Dead;
-            return;
+            return self.k.cgroups.remove_task(child);
         }
         if self.k.scx.is_disabling() {
             return self.k.me().stack.push(Frame::ForkWake { child, parent });
@@ -110,6 +112,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Reaped`].
     pub(crate) fn reaped(&mut self, _c: CpuId, task: TaskId) {
         self.vm.world().storage_forget(Owner::Task(task.0));
+        self.k.cgroups.remove_task(task);
         let t = self.k.task(task);
         t.member = Member::No;
         t.loops = Vec::new();
@@ -188,6 +191,9 @@ impl Kernel {
         self.lines.add_task(task);
         self.place_new(task, spec, c, parent, birth);
         self.mirror_new(world, task);
+        let cgroup = self.cgroup_of_new(spec, parent);
+        self.cgroups.add_task(task, cgroup);
+        self.mirror_membership(world, task, cgroup);
         self.tell_task(task);
         task
     }

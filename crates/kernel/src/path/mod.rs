@@ -131,6 +131,8 @@ impl<E: Engine> Sim<E> {
             Frame::RunProgram { program } => self.run_program(c, program),
             Frame::ProgramDone { program } => self.program_done(c, program),
 
+            Frame::Cgroup(frame) => self.cgroup_step(c, frame),
+
             Frame::Inited => self.inited(c),
             Frame::EnableTask { task } => self.enable_task(c, task),
             Frame::EnableInited { task } => self.enable_inited(c, task),

@@ -5,6 +5,7 @@
 //! it, `ops.exit` runs, and the run is over.
 
 use crate::actor::process::Birth;
+use crate::cgroup::CgroupFrame;
 use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::layout;
@@ -20,12 +21,22 @@ use keel_abi::{CpuId, Instant, Span, TaskId};
 const BOOT_CPU: CpuId = CpuId(0);
 /// Bytes for the longest argument struct with its strings.
 const SCRATCH_BYTES: u64 = 4096;
+/// Bytes for the arguments of a callback that may be held up, a CPU.
+const ARGS_BYTES: u64 = 64;
+
+impl super::Scx {
+    /// Where `c` keeps the arguments of a callback that others' callbacks may overlap.
+    pub(crate) fn args_at(&self, c: CpuId) -> Ea {
+        self.scratch.offset(SCRATCH_BYTES + ARGS_BYTES * u64::from(c.0))
+    }
+}
 
 impl<E: Engine> Sim<E> {
     /// Boots: the first task is made, and all online CPUs count as idle.
     pub(crate) fn make_first_task(&mut self) {
         let world = self.vm.world();
-        self.k.scx.scratch = world.alloc(SCRATCH_BYTES).expect("a new world has room");
+        let bytes = SCRATCH_BYTES + ARGS_BYTES * self.k.cpus.len() as u64;
+        self.k.scx.scratch = world.alloc(bytes).expect("a new world has room");
         self.k.idle.set_all(true);
         let first = self.k.make_task(world, None, BOOT_CPU, TaskId::IDLE, Birth::Start);
         self.k.task(first).state = State::Blocked;
@@ -41,7 +52,7 @@ impl<E: Engine> Sim<E> {
         self.start(BOOT_CPU, Op::Init, TaskId::IDLE, &[]);
     }
 
-    /// [`Frame::Inited`]: an error from `ops.init` ends it; else every existing task is told.
+    /// [`Frame::Inited`]: an error from `ops.init` ends it; else it is told of every cgroup, then of every task.
     pub(crate) fn inited(&mut self, c: CpuId) {
         let answer = self.k.me().returned as i32;
         let answer = self.k.sane_errno(c, "init", answer);
@@ -52,7 +63,7 @@ impl<E: Engine> Sim<E> {
         if self.k.is_stale(c) {
             return;
         }
-        self.k.me().stack.push(Frame::EnableTask { task: TaskId(0) });
+        self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: 0 }));
     }
 
     /// [`Frame::EnableTask`].
@@ -110,11 +121,12 @@ impl<E: Engine> Sim<E> {
     }
 
     /// The scheduler has failed or asked to go: whatever it is still owed on this CPU is done, and
-    /// now every task leaves it.
+    /// now every cgroup and every task leaves it.
     pub(crate) fn begin_disable(&mut self) {
         self.k.scx.phase = Phase::Disabling;
         self.k.scx.bypassing = true;
-        self.k.me().stack.push(Frame::DisableTask { task: TaskId(0) });
+        let cgroups = Frame::Cgroup(CgroupFrame::Disable { place: 0 });
+        self.k.me().stack.extend([Frame::DisableTask { task: TaskId(0) }, cgroups]);
     }
 
     /// [`Frame::DisableTask`]: `ops.disable` and `ops.exit_task`, task by task.

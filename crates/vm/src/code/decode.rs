@@ -207,7 +207,11 @@ impl Decoder<'_> {
             PSEUDO_KFUNC => match self.object.kfuncs.get(index as usize) {
                 Some(kfunc) => {
                     let import = self.tables.import(super::Needed::Kfunc(kfunc.name.clone()), self.index);
-                    Ok(self.call(Callee::Host, Some(import)))
+                    let callee = match kfunc.name.as_str() {
+                        super::KFUNC_RBTREE_ADD => Callee::RbtreeAdd,
+                        _ => Callee::Host,
+                    };
+                    Ok(self.call(callee, Some(import)))
                 }
                 None => bad(format!("there is no kfunc number {index}")),
             },

@@ -22,6 +22,8 @@ pub(crate) const HELPER_FOR_EACH: i32 = 164;
 pub(crate) const HELPER_LOOP: i32 = 181;
 /// `bpf_user_ringbuf_drain`, which the engine executes.
 pub(crate) const HELPER_DRAIN: i32 = 209;
+/// `bpf_rbtree_add`, which the engine executes.
+pub(crate) const KFUNC_RBTREE_ADD: &str = "bpf_rbtree_add_impl";
 /// Instructions that an object may have, over all functions (the kernel's limit for a program).
 pub const MAX_INSNS: usize = 1_000_000;
 

@@ -90,6 +90,8 @@ pub(crate) enum Callee {
     ForEach,
     /// `bpf_user_ringbuf_drain`.
     Drain,
+    /// `bpf_rbtree_add`.
+    RbtreeAdd,
     /// Nobody: an instruction whose relocation failed.
     Poison,
 }

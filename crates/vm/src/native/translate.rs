@@ -367,6 +367,7 @@ impl Translator<'_> {
             Callee::Loop => self.call_engine(self.symbols.bpf_loop, site),
             Callee::ForEach => self.call_engine(self.symbols.for_each, site),
             Callee::Drain => self.call_engine(self.symbols.drain, site),
+            Callee::RbtreeAdd => self.call_engine(self.symbols.rbtree_add, site),
             Callee::Poison => {
                 self.set_site(site);
                 self.call_cold(self.symbols.poisoned, &[self.context]);

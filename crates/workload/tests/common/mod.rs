@@ -1,6 +1,7 @@
 //! Workloads as text, for goldens.
 
 use keel_abi::Span;
+use keel_abi::cgroup::Cgroup;
 use keel_abi::task::{Amount, Policy, Step, TaskSpec, TimerMode, Workload};
 use keel_workload::Warning;
 use std::fmt::Write;
@@ -16,6 +17,11 @@ pub(crate) fn listing(workload: &Workload, warnings: &[Warning]) -> String {
     writeln!(text, "\nmutexes, conditions, own timers: {kinds:?}; barriers: {:?}", w.barriers).unwrap();
     for (id, channel) in w.channels.iter().enumerate() {
         writeln!(text, "channel {id}: {channel:?}").unwrap();
+    }
+    for cgroup in &w.cgroups {
+        let Cgroup { path, parent, is_there, weight, bandwidth, idle } = cgroup;
+        let (there, idle) = (if *is_there { "" } else { " later" }, if *idle { " idle" } else { "" });
+        writeln!(text, "cgroup {path} in {} weight {weight}{there}{idle} {bandwidth:?}", parent.0).unwrap();
     }
     w.tasks.iter().for_each(|task| list_task(&mut text, task));
     warnings.iter().for_each(|warning| writeln!(text, "! {warning}").unwrap());
@@ -50,6 +56,9 @@ pub(crate) fn heading(task: &TaskSpec) -> String {
     }
     if let Some(hint) = task.hint {
         write!(text, " hinted {hint:?}").unwrap();
+    }
+    if let Some(cgroup) = task.cgroup {
+        write!(text, " in cgroup {}", cgroup.0).unwrap();
     }
     if !cpus.is_empty() {
         write!(text, " on CPUs {cpus}").unwrap();
@@ -99,5 +108,6 @@ fn step_text(step: &Step) -> String {
         Step::Policy(policy) => format!("policy {policy:?}"),
         Step::MigrateDisable => "migrate disable".to_owned(),
         Step::MigrateEnable => "migrate enable".to_owned(),
+        Step::Cgroup(act) => format!("{act:?}"),
     }
 }

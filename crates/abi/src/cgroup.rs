@@ -1,0 +1,83 @@
+//! Cgroups of a workload: cgroup v2 with the cpu controller, as data.
+
+/// The lowest `cpu.weight`.
+pub const WEIGHT_MIN: u32 = 1;
+/// The weight of a cgroup that nobody gave one (`CGROUP_WEIGHT_DFL`).
+pub const WEIGHT_DFL: u32 = 100;
+/// The highest `cpu.weight`.
+pub const WEIGHT_MAX: u32 = 10_000;
+/// A quota that limits nothing (`RUNTIME_INF`).
+pub const QUOTA_NONE: u64 = u64::MAX;
+
+/// A cgroup of a workload: [`CgroupId::ROOT`], or a place in [`crate::task::Workload::cgroups`] and one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CgroupId(pub u32);
+
+impl CgroupId {
+    /// The root, which is always there.
+    pub const ROOT: Self = Self(0);
+
+    /// The id of the workload's cgroup at this place of its list.
+    pub const fn at(place: usize) -> Self {
+        Self(place as u32 + 1)
+    }
+
+    /// Its place in the workload's list; none for the root.
+    pub const fn place(self) -> Option<usize> {
+        (self.0 as usize).checked_sub(1)
+    }
+}
+
+/// `cpu.max` and `cpu.max.burst`, in microseconds. Schedulers are told; nobody is throttled by the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bandwidth {
+    /// The period.
+    pub period_us: u64,
+    /// Time within a period; [`QUOTA_NONE`] for all.
+    pub quota_us: u64,
+    /// What may be saved up.
+    pub burst_us: u64,
+}
+
+impl Default for Bandwidth {
+    fn default() -> Self {
+        Self { period_us: 100_000, quota_us: QUOTA_NONE, burst_us: 0 }
+    }
+}
+
+/// A cgroup as the workload describes it. Parents come before their children in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Its path from the root: `/a/b`.
+    pub path: String,
+    /// The cgroup above it.
+    pub parent: CgroupId,
+    /// Is it there before the scheduler is attached? Else a task makes it.
+    pub is_there: bool,
+    /// `cpu.weight` when it is made.
+    pub weight: u32,
+    /// `cpu.max` when it is made.
+    pub bandwidth: Bandwidth,
+    /// `cpu.idle` when it is made.
+    pub idle: bool,
+}
+
+/// What a task does to cgroups. What the kernel refuses (a cgroup that is not there or is there already, one with tasks or
+/// children that is to be removed) changes nothing, and the task goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CgroupStep {
+    /// Moves itself there: its id into `cgroup.threads`.
+    Join(CgroupId),
+    /// Moves all threads of its process there: `cgroup.procs`.
+    JoinProcess(CgroupId),
+    /// `mkdir`, with the settings of the workload's list.
+    Make(CgroupId),
+    /// `rmdir`.
+    Remove(CgroupId),
+    /// Writes `cpu.weight`.
+    Weight(CgroupId, u32),
+    /// Writes `cpu.idle`.
+    Idle(CgroupId, bool),
+    /// Writes `cpu.max` and `cpu.max.burst`.
+    Bandwidth(CgroupId, Bandwidth),
+}

@@ -1,0 +1,178 @@
+//! What tasks do to cgroups: make, change and remove them. Each act has `cgroup_mutex` to itself.
+
+use super::{CgroupFrame, Number};
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use keel_abi::bpf::Engine;
+use keel_abi::cgroup::{Bandwidth, CgroupId, CgroupStep};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, Span, TaskId};
+
+impl Kernel {
+    /// Takes `cgroup_mutex`; where another CPU has it, `c` gets in line and this says no.
+    fn lock_cgroups(&mut self, c: CpuId) -> bool {
+        let now = self.cpus.me.clock + Span::from_ns(self.cpus.me.spent_ps / 1000);
+        let mutex = &mut self.cgroups.mutex;
+        match mutex.holder {
+            Some(holder) if holder == c => return true,
+            Some(_) => {
+                mutex.waiters.push_back(c);
+                self.cpus.me.parked = true;
+                return false;
+            }
+            None => mutex.holder = Some(c),
+        }
+        let waited = mutex.free_at.since(now);
+        self.charge_ns(c, waited.as_ns());
+        true
+    }
+
+    /// [`CgroupFrame::Unlock`].
+    pub(super) fn unlock_cgroups(&mut self, c: CpuId) {
+        let at = self.cpus.me.clock;
+        let handover = Span::from_ns(self.machine.costs.lock_handover_ns);
+        let mutex = &mut self.cgroups.mutex;
+        debug_assert_eq!(mutex.holder, Some(c), "only the holder gives it back");
+        mutex.free_at = at;
+        mutex.holder = mutex.waiters.pop_front();
+        let Some(next) = mutex.holder else { return };
+        let waiter = &mut self.cpus[next];
+        waiter.clock = waiter.clock.max(at) + handover;
+        waiter.parked = false;
+        let resumes = waiter.clock;
+        self.queue.set_cpu(next, resumes);
+    }
+
+    /// Is the scheduler to hear of it?
+    pub(super) fn tells_of_cgroups(&self, op: Op) -> bool {
+        self.cgroups.enabled && self.has(op)
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// [`CgroupFrame::Act`].
+    pub(super) fn act_on_cgroup(&mut self, c: CpuId, task: TaskId, step: u32) {
+        if !self.k.lock_cgroups(c) {
+            return self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step }));
+        }
+        self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Unlock));
+        let act = self.k.cgroup_step_of(task, step);
+        if let CgroupStep::Make(id) = act {
+            return self.make_cgroup(c, id);
+        }
+        let Some(number) = self.k.cgroups.present(id_of(act)) else { return };
+        match act {
+            CgroupStep::Join(_) => self.begin_move(task, number, false),
+            CgroupStep::JoinProcess(_) => self.begin_move(task, number, true),
+            // The root's settings are no files, and its directory stays.
+            _ if number == Number::ROOT => {}
+            CgroupStep::Remove(_) => self.remove_cgroup(c, number),
+            CgroupStep::Weight(_, weight) => self.weigh_cgroup(c, number, weight),
+            CgroupStep::Idle(_, idle) => self.idle_cgroup(c, number, idle),
+            CgroupStep::Bandwidth(_, bandwidth) => self.limit_cgroup(c, (task, step), number, bandwidth),
+            CgroupStep::Make(_) => {}
+        }
+    }
+
+    fn then(&mut self, frame: CgroupFrame) {
+        self.k.me().stack.push(Frame::Cgroup(frame));
+    }
+
+    /// `cgroup_mkdir()`, as far as `scx_tg_online()`.
+    fn make_cgroup(&mut self, c: CpuId, id: CgroupId) {
+        if self.k.cgroups.present(id).is_some() {
+            return;
+        }
+        let Some(number) = self.k.new_cgroup(self.vm.world(), id) else { return };
+        self.then(CgroupFrame::Made { number });
+        match self.k.tells_of_cgroups(Op::CgroupInit) {
+            true => self.init_cgroup(c, number),
+            false => self.k.me().returned = 0,
+        }
+    }
+
+    /// [`CgroupFrame::Made`]: an error means that there is no such cgroup.
+    pub(super) fn made_cgroup(&mut self, c: CpuId, number: Number) {
+        let answer = self.k.me().returned as i32;
+        if answer != 0 {
+            self.k.sane_errno(c, "cgroup_init", answer);
+            self.vm_forget(number);
+            return;
+        }
+        self.k.cgroups.publish(number);
+        self.k.cgroups[number].inited = self.k.cgroups.enabled;
+    }
+
+    fn vm_forget(&mut self, number: Number) {
+        use keel_abi::bpf::{Owner, World};
+        self.vm.world().storage_forget(Owner::Cgroup(number.0));
+    }
+
+    /// `cgroup_rmdir()`: nobody finds it any more when `ops.cgroup_exit` runs (`scx_tg_offline()`).
+    fn remove_cgroup(&mut self, c: CpuId, number: Number) {
+        let group = &self.k.cgroups[number];
+        if group.tasks > 0 || !group.children.is_empty() {
+            return;
+        }
+        let is_told = group.inited && self.k.tells_of_cgroups(Op::CgroupExit);
+        // The last reference goes after the scheduler has been told.
+        self.k.cgroups.try_get(number);
+        self.k.cgroups.withdraw(number);
+        self.k.mirror_cgroup_dead(self.vm.world(), number);
+        self.then(CgroupFrame::Removed { number });
+        if is_told {
+            self.exit_cgroup(c, number);
+        }
+    }
+
+    /// [`CgroupFrame::Removed`].
+    pub(super) fn removed_cgroup(&mut self, number: Number) {
+        self.k.put_cgroup(self.vm.world(), number);
+    }
+
+    /// `scx_group_set_weight()`; an idle cgroup's weight cannot be set (`sched_group_set_shares()`).
+    fn weigh_cgroup(&mut self, c: CpuId, number: Number, weight: u32) {
+        let group = &self.k.cgroups[number];
+        let (ea, differs) = (group.ea, group.weight != weight);
+        if group.idle {
+            return;
+        }
+        self.then(CgroupFrame::Weighed { number, weight });
+        if differs && self.k.tells_of_cgroups(Op::CgroupSetWeight) {
+            self.start(c, Op::CgroupSetWeight, TaskId::IDLE, &[ea.0, u64::from(weight)]);
+        }
+    }
+
+    /// `scx_group_set_idle()`, which tells even what was so before.
+    fn idle_cgroup(&mut self, c: CpuId, number: Number, idle: bool) {
+        let ea = self.k.cgroups[number].ea;
+        self.then(CgroupFrame::Idled { number, idle });
+        if self.k.tells_of_cgroups(Op::CgroupSetIdle) {
+            self.start(c, Op::CgroupSetIdle, TaskId::IDLE, &[ea.0, u64::from(idle)]);
+        }
+    }
+
+    /// `scx_group_set_bandwidth()`.
+    fn limit_cgroup(&mut self, c: CpuId, (task, step): (TaskId, u32), number: Number, new: Bandwidth) {
+        let group = &self.k.cgroups[number];
+        let (ea, differs) = (group.ea, group.bandwidth != new);
+        self.then(CgroupFrame::Limited { number, task, step });
+        if differs && self.k.tells_of_cgroups(Op::CgroupSetBandwidth) {
+            let args = [ea.0, new.period_us, new.quota_us, new.burst_us];
+            self.start(c, Op::CgroupSetBandwidth, TaskId::IDLE, &args);
+        }
+    }
+}
+
+fn id_of(act: CgroupStep) -> CgroupId {
+    match act {
+        CgroupStep::Join(id)
+        | CgroupStep::JoinProcess(id)
+        | CgroupStep::Make(id)
+        | CgroupStep::Remove(id)
+        | CgroupStep::Weight(id, _)
+        | CgroupStep::Idle(id, _)
+        | CgroupStep::Bandwidth(id, _) => id,
+    }
+}

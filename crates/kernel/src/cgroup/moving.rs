@@ -1,0 +1,192 @@
+//! Tasks that move from cgroup to cgroup: all are asked about first (`scx_cgroup_can_attach()`), then each moves as
+//! `sched_move_task()` has it, off its runqueue and back.
+
+use super::{CgroupFrame, Number};
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use crate::task::{OpsState, State};
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{Op, deq};
+use keel_abi::{CpuId, TaskId};
+
+/// `DEQUEUE_SAVE | DEQUEUE_MOVE`, which `ENQUEUE_RESTORE | ENQUEUE_MOVE` equal.
+const SAVE_MOVE: u64 = 2 | 4;
+
+impl Kernel {
+    /// The cgroup that a task is born in: the one that its description names, or else its parent's.
+    pub(crate) fn cgroup_of_new(&self, spec: Option<u32>, parent: TaskId) -> Number {
+        let own = spec.and_then(|spec| self.workload.tasks[spec as usize].cgroup);
+        let own = own.and_then(|id| self.cgroups.present(id));
+        let inherited = || if parent.is_idle() { Number::ROOT } else { self.cgroups.of(parent) };
+        own.unwrap_or_else(inherited)
+    }
+
+    /// The next of those who move, from this one on: all threads of the process, or the task alone.
+    fn next_mover(&self, task: TaskId, whole: bool, from: u32) -> Option<TaskId> {
+        if !whole {
+            return (from <= task.0).then_some(task);
+        }
+        let leader = self.leader_of(task);
+        let is_one = |&other: &TaskId| {
+            let state = self.tasks[other].state;
+            self.leader_of(other) == leader && !matches!(state, State::Dead | State::Exiting)
+        };
+        (from..self.tasks.len() as u32).map(TaskId).find(is_one)
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    fn push(&mut self, frame: CgroupFrame) {
+        self.k.me().stack.push(Frame::Cgroup(frame));
+    }
+
+    pub(super) fn begin_move(&mut self, task: TaskId, to: Number, whole: bool) {
+        self.k.cgroups.moving.clear();
+        self.push(CgroupFrame::Prepare { task, to, whole, from: 0 });
+    }
+
+    /// [`CgroupFrame::Prepare`]: `ops.cgroup_prep_move` for the next who is not there yet.
+    pub(super) fn prepare_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, from: u32) {
+        let Some(mover) = self.k.next_mover(task, whole, from) else {
+            return self.commit_move();
+        };
+        let was = self.k.cgroups.of(mover);
+        if was == to {
+            return self.push(CgroupFrame::Prepare { task, to, whole, from: mover.0 + 1 });
+        }
+        self.push(CgroupFrame::Prepared { task, to, whole, mover });
+        match self.k.tells_of_cgroups(Op::CgroupPrepMove) {
+            true => self.tell_move(c, Op::CgroupPrepMove, mover, (was, to)),
+            false => self.k.me().returned = 0,
+        }
+    }
+
+    fn tell_move(&mut self, c: CpuId, op: Op, task: TaskId, (from, to): (Number, Number)) {
+        let (ea, from, to) = (self.k.tasks[task].ea, self.k.cgroups[from].ea, self.k.cgroups[to].ea);
+        self.start(c, op, task, &[ea.0, from.0, to.0]);
+    }
+
+    /// [`CgroupFrame::Prepared`]: one refusal and nobody moves.
+    pub(super) fn prepared_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, mover: TaskId) {
+        let answer = self.k.me().returned as i32;
+        if answer != 0 {
+            self.k.sane_errno(c, "cgroup_prep_move", answer);
+            return self.push(CgroupFrame::Cancel { to, place: 0 });
+        }
+        let was = self.k.cgroups.of(mover);
+        self.k.cgroups.moving.push((mover, was, to));
+        self.push(CgroupFrame::Prepare { task, to, whole, from: mover.0 + 1 });
+    }
+
+    /// [`CgroupFrame::Cancel`]: `ops.cgroup_cancel_move` for those whom `ops.cgroup_prep_move` let go.
+    pub(super) fn cancel_move(&mut self, c: CpuId, to: Number, place: u32) {
+        let Some(&(mover, was, _)) = self.k.cgroups.moving.get(place as usize) else { return };
+        self.push(CgroupFrame::Cancel { to, place: place + 1 });
+        if self.k.tells_of_cgroups(Op::CgroupCancelMove) {
+            self.tell_move(c, Op::CgroupCancelMove, mover, (was, to));
+        }
+    }
+
+    /// `cgroup_migrate_execute()`: all have new css_sets before the first is moved between task groups.
+    fn commit_move(&mut self) {
+        for at in 0..self.k.cgroups.moving.len() {
+            let (mover, _, to) = self.k.cgroups.moving[at];
+            self.k.mirror_membership(self.vm.world(), mover, to);
+        }
+        self.push(CgroupFrame::Attach { place: 0 });
+    }
+
+    /// [`CgroupFrame::Attach`].
+    pub(super) fn attach(&mut self, place: u32) {
+        let Some(&(mover, _, to)) = self.k.cgroups.moving.get(place as usize) else { return };
+        self.push(CgroupFrame::Attach { place: place + 1 });
+        self.push(CgroupFrame::Move { task: mover, to });
+    }
+
+    /// [`CgroupFrame::Move`]: off its runqueue first, if it is on one.
+    pub(super) fn move_task(&mut self, c: CpuId, task: TaskId, to: Number) {
+        let rq = self.k.tasks[task].cpu;
+        if !self.k.lock_rq(c, rq) {
+            return self.push(CgroupFrame::Move { task, to });
+        }
+        let t = &self.k.tasks[task];
+        if t.cpu != rq || !t.queued {
+            self.k.me().stack.push(Frame::Unlock { rq });
+            return self.push(CgroupFrame::Change { task, to, was_on: WasOn::None });
+        }
+        let (ea, runs) = (t.ea, t.on_cpu);
+        if runs {
+            if rq == c {
+                self.k.update_curr(self.vm.world(), c);
+            }
+            self.push(CgroupFrame::Quiesce { task, to, was_on: WasOn::Cpu });
+            return self.start(c, Op::Stopping, task, &[ea.0, 0]);
+        }
+        self.push(CgroupFrame::Quiesce { task, to, was_on: WasOn::Queue });
+        self.k.leave_queue(task);
+        self.k.clear_runnable(task, false);
+        self.k.leave_custody(task, deq::SCHED_CHANGE);
+        self.k.cpu(rq).nr_running -= 1;
+        self.k.cpu(rq).deferred.retain(|&other| other != task);
+        let t = self.k.task(task);
+        t.ops_state = OpsState::None;
+        t.deferred = false;
+        t.direct = None;
+    }
+
+    /// [`CgroupFrame::Quiesce`].
+    pub(super) fn quiesce_for_move(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
+        let ea = self.k.tasks[task].ea;
+        self.k.task(task).queued = false;
+        self.k.mirror_flags(self.vm.world(), task);
+        self.push(CgroupFrame::Change { task, to, was_on });
+        self.start(c, Op::Quiescent, task, &[ea.0, SAVE_MOVE | deq::SCHED_CHANGE]);
+    }
+
+    /// [`CgroupFrame::Change`]: `scx_cgroup_move_task()`, whoever asks sees the task in its new cgroup.
+    pub(super) fn change_cgroup(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
+        let was = self.k.cgroups.of(task);
+        self.k.cgroups.move_task(task, to);
+        if was_on != WasOn::None {
+            self.push(CgroupFrame::Restore { task, was_on });
+        }
+        if self.k.tells_of_cgroups(Op::CgroupMove) {
+            self.tell_move(c, Op::CgroupMove, task, (was, to));
+        }
+    }
+
+    /// [`CgroupFrame::Restore`]: back where it was; what ran is switched away from as soon as may be.
+    pub(super) fn restore_moved(&mut self, c: CpuId, task: TaskId, was_on: WasOn) {
+        let t = &self.k.tasks[task];
+        let (ea, rq) = (t.ea, t.cpu);
+        if was_on == WasOn::Cpu {
+            self.k.resched(c, rq);
+            self.k.me().stack.push(Frame::Unlock { rq });
+            self.push(CgroupFrame::Running { task });
+        } else {
+            self.k.me().stack.push(Frame::Woken { task, target: rq });
+            return self.begin_enqueue(c, task, SAVE_MOVE);
+        }
+        self.k.task(task).queued = true;
+        self.k.mirror_flags(self.vm.world(), task);
+        self.start(c, Op::Runnable, task, &[ea.0, SAVE_MOVE]);
+    }
+
+    /// [`CgroupFrame::Running`].
+    pub(super) fn running_again(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
+        self.start(c, Op::Running, task, &[ea.0]);
+    }
+}
+
+/// Where a task was when it was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WasOn {
+    /// Asleep.
+    None,
+    /// Waiting for a CPU.
+    Queue,
+    /// On its CPU.
+    Cpu,
+}
