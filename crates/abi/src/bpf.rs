@@ -208,6 +208,13 @@ pub trait World {
     fn ring_commit(&mut self, record: Ea, discard: bool) -> bool;
     /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
     fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64>;
+    /// `bpf_arena_alloc_pages`: the user's address of so many zeroed pages in a row, at `at` unless that is null;
+    /// nothing when the map is no arena or has none left.
+    fn arena_alloc(&mut self, map: MapId, at: Ea, pages: u32) -> Option<Ea>;
+    /// `bpf_arena_free_pages`, on a map that is an arena.
+    fn arena_free(&mut self, map: MapId, at: Ea, pages: u32);
+    /// `bpf_arena_reserve_pages`; EINVAL when the map is no arena.
+    fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno>;
     /// The value of an owner in a task or cgroup storage map; made when `create` says so, from
     /// the bytes at `init` unless that is null.
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;

@@ -6,7 +6,7 @@ use crate::calls;
 use crate::code::op::{Atomic, Callee, FRAME_BYTES, Op, Operand, Size, in_frame};
 use crate::context::Context;
 use crate::drain;
-use crate::interp_alu::{alu, holds, sign_extend};
+use crate::interp_alu::{alu, holds, sign_extend, to_kernel, to_user};
 use crate::memory::BASE;
 use keel_abi::bpf::{Ea, FaultKind};
 
@@ -51,6 +51,12 @@ impl Frame {
                 Op::Const { dst, value } => {
                     self.regs[usize::from(dst)] = value;
                     next += 1;
+                }
+                Op::CastToKernel { dst, src } => {
+                    self.regs[usize::from(dst)] = to_kernel(self.regs[usize::from(src)]);
+                }
+                Op::CastToUser { dst, src, high } => {
+                    self.regs[usize::from(dst)] = to_user(self.regs[usize::from(src)], high);
                 }
                 Op::Address { dst, slot } => {
                     // SAFETY: the Vm's table has an entry for every slot of its code.
