@@ -211,8 +211,8 @@ pub trait World {
     /// `bpf_arena_alloc_pages`: the user's address of so many zeroed pages in a row, at `at` unless that is null;
     /// nothing when the map is no arena or has none left.
     fn arena_alloc(&mut self, map: MapId, at: Ea, pages: u32) -> Option<Ea>;
-    /// `bpf_arena_free_pages`, on a map that is an arena.
-    fn arena_free(&mut self, map: MapId, at: Ea, pages: u32);
+    /// `bpf_arena_free_pages`: how many pages were given back; none when the map is no arena.
+    fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64;
     /// `bpf_arena_reserve_pages`; EINVAL when the map is no arena.
     fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno>;
     /// The value of an owner in a task or cgroup storage map; made when `create` says so, from

@@ -23,21 +23,21 @@ impl Kernel {
                 }
                 let got = w.arena_alloc(map, at, pages);
                 if got.is_some() {
-                    self.charge_pages(c, pages);
+                    self.charge_pages(c, u64::from(pages));
                 }
                 got.unwrap_or_default().0.into()
             }
             F::ArenaFreePages => {
-                w.arena_free(map, at, pages);
-                self.charge_pages(c, pages);
+                let given = w.arena_free(map, at, pages);
+                self.charge_pages(c, given);
                 0.into()
             }
             _ => w.arena_reserve(map, at, pages).map_or_else(errno, |()| 0.into()),
         }
     }
 
-    fn charge_pages(&mut self, c: CpuId, pages: u32) {
-        self.charge_ps(c, u64::from(pages) * PAGE_INSNS * self.machine.costs.insn_ps);
+    fn charge_pages(&mut self, c: CpuId, pages: u64) {
+        self.charge_ps(c, pages * PAGE_INSNS * self.machine.costs.insn_ps);
     }
 }
 

@@ -118,18 +118,19 @@ impl Arena {
     }
 
     /// `bpf_arena_free_pages()`: at once, where the kernel does it a little later for programs that may not sleep.
-    /// What is not allocated is passed over; what was reserved can be allocated again.
-    pub(super) fn free(&mut self, region: &mut Region, at: Ea, count: u32) {
+    /// What is not allocated is passed over; what was reserved can be allocated again. How many pages are free now
+    /// that were not.
+    pub(super) fn free(&mut self, region: &mut Region, at: Ea, count: u32) -> u64 {
         let low = at.0 & 0xffff_ffff & !(PAGE_BYTES - 1);
         let user = self.start >> 32 << 32 | low;
         let end = self.start + self.pages * PAGE_BYTES;
         let until = end.min(user.saturating_add(u64::from(count) * PAGE_BYTES));
         if at.is_null() || user < self.start || user >= until {
-            return;
+            return 0;
         }
         let (first, count) = (self.page_of(low), (until - user) / PAGE_BYTES);
         self.free.give(first, count);
-        region.unback_pages(self.in_window(first), count);
+        region.unback_pages(self.in_window(first), count)
     }
 
     /// `bpf_arena_reserve_pages()`: these pages are not allocated unless asked for.

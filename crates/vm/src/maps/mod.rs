@@ -271,11 +271,9 @@ impl Maps {
         self.arena(map)?.alloc(region, at, count)
     }
 
-    /// `bpf_arena_free_pages()`.
-    pub fn arena_free(&mut self, region: &mut Region, map: MapId, at: Ea, count: u32) {
-        if let Some(arena) = self.arena(map) {
-            arena.free(region, at, count);
-        }
+    /// `bpf_arena_free_pages()`: how many pages were given back.
+    pub fn arena_free(&mut self, region: &mut Region, map: MapId, at: Ea, count: u32) -> u64 {
+        self.arena(map).map_or(0, |arena| arena.free(region, at, count))
     }
 
     /// `bpf_arena_reserve_pages()`.

@@ -53,17 +53,20 @@ impl Window {
         (page(off)..=page(last)).all(|page| self.backed[(page / 64) as usize] >> (page % 64) & 1 != 0)
     }
 
-    /// Says of these pages of the window whether they are backed.
-    pub(super) fn set(&mut self, first: u64, count: u64, backed: bool) {
+    /// Says of these pages of the window whether they are backed; of how many that is new.
+    pub(super) fn set(&mut self, first: u64, count: u64, backed: bool) -> u64 {
         assert!(first + count <= PAGES, "the pages lie in the window");
-        let (mut page, end) = (first, first + count);
+        let (mut page, end, mut changed) = (first, first + count, 0);
         while page < end {
             let next = ((page / 64 + 1) * 64).min(end);
             let ones = if next - page == 64 { u64::MAX } else { ((1 << (next - page)) - 1) << (page % 64) };
             let word = &mut self.backed[(page / 64) as usize];
-            *word = if backed { *word | ones } else { *word & !ones };
+            let new = if backed { *word | ones } else { *word & !ones };
+            changed += u64::from((*word ^ new).count_ones());
+            *word = new;
             page = next;
         }
+        changed
     }
 }
 
@@ -74,8 +77,8 @@ mod tests {
     #[test]
     fn pages_are_backed_one_by_one() {
         let mut window = Window::new();
-        window.set(3, 130, true);
-        window.set(70, 1, false);
+        assert_eq!((window.set(3, 130, true), window.set(3, 130, true)), (130, 0));
+        assert_eq!((window.set(70, 1, false), window.set(69, 2, false), window.set(69, 1, true)), (1, 1, 1));
         let check = |page: u64, len: u64, expected: bool| {
             let off = WINDOW_AT + page * PAGE_BYTES;
             assert_eq!(window.allows(off, len), expected, "page {page}, {len} bytes");

@@ -208,8 +208,8 @@ impl World for VmWorld {
         self.maps.arena_alloc(&mut self.region, map, at, pages)
     }
 
-    fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) {
-        self.maps.arena_free(&mut self.region, map, at, pages);
+    fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64 {
+        self.maps.arena_free(&mut self.region, map, at, pages)
     }
 
     fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno> {

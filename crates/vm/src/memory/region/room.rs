@@ -131,8 +131,12 @@ impl Region {
     }
 
     /// Takes what backs pages of the window: nobody holds a line of them any more, and their contents are gone.
-    pub(crate) fn unback_pages(&mut self, first: u64, count: u64) {
-        self.window.as_mut().expect("the region has a window").set(first, count, false);
+    /// How many there were.
+    pub(crate) fn unback_pages(&mut self, first: u64, count: u64) -> u64 {
+        let changed = self.window.as_mut().expect("the region has a window").set(first, count, false);
+        if changed == 0 {
+            return 0;
+        }
         let (off, len) = (WINDOW_AT + first * PAGE_BYTES, count * PAGE_BYTES);
         let (line, lines) = (self.line_at(off), self.line_at(len));
         self.bytes.clear(off, len);
@@ -141,6 +145,7 @@ impl Region {
         if !self.is_backed(off + len, 1) {
             self.clear_head(first + count);
         }
+        changed
     }
 
     /// Do all these bytes belong to one live object, which may be written if `write`? Without
