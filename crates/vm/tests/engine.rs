@@ -304,10 +304,6 @@ fn malformed_code_does_not_load() {
         "function `f0`, instruction 0: there is no map number 0",
     );
     check_load(
-        vec![insn(0xbf, 1, 1, 1, 1), exit()],
-        "function `f0` needs addr_space_cast (a BPF arena), which is not supported",
-    );
-    check_load(
         vec![insn(0x20, 0, 0, 0, 0), exit()],
         "function `f0` needs the packet load instruction 0x20, which is not supported",
     );
