@@ -77,6 +77,9 @@ pub(crate) struct SimArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
+    /// Write what the scheduler prints (bpf_printk) to this file; - is stderr
+    #[arg(long, value_name = "OUT")]
+    pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) outputs: OutputArgs,
 }

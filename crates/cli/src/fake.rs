@@ -92,6 +92,6 @@ fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
         end: Instant::ZERO + spec.duration,
         counters: Counters::default(),
         overhead: Overhead::default(),
-        printed: Vec::new(),
+        printed: keel_lab::Log::default(),
     }
 }

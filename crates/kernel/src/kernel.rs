@@ -14,6 +14,7 @@ use crate::event::EventQueue;
 use crate::exit::Exit;
 use crate::idle::IdleMasks;
 use crate::layout::TASK_STRIDE;
+use crate::log::Log;
 use crate::machine::Machine;
 use crate::out::Out;
 use crate::rng::Rng;
@@ -95,7 +96,7 @@ pub(crate) struct Kernel {
     /// What the scheduler draws random numbers from.
     pub(crate) rng: Rng,
     /// What the scheduler printed.
-    pub(crate) log: Vec<(Instant, String)>,
+    pub(crate) log: Log,
 }
 
 impl Kernel {

@@ -10,6 +10,7 @@ use crate::event::EventQueue;
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
 use crate::layout::TASK_STRIDE;
+use crate::log::Log;
 use crate::machine::Machine;
 use crate::out::Out;
 use crate::rng::Rng;
@@ -144,7 +145,7 @@ impl Kernel {
             queue_locks: Vec::new(),
             online_mask: Ea::NULL,
             rng: Rng::new(setup.seed, u64::MAX),
-            log: Vec::new(),
+            log: Log::default(),
             machine: setup.machine,
             workload: setup.workload,
         };

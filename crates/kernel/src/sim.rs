@@ -9,6 +9,7 @@ use crate::cpu::{Callback, DirectSubject, Irq, Place};
 use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
+use crate::log::Log;
 use crate::setup::{ProgramFailure, Setup, SetupError};
 use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
 use keel_abi::scx::{ExitKind, Op};
@@ -113,8 +114,8 @@ impl<E: Engine> Sim<E> {
         self.k.counters
     }
 
-    /// What the scheduler printed (`bpf_printk`), and when: the first 10,000 lines.
-    pub fn printed(&self) -> &[(Instant, String)] {
+    /// What the scheduler printed (`bpf_printk`).
+    pub fn printed(&self) -> &Log {
         &self.k.log
     }
 
