@@ -312,6 +312,25 @@ pub enum Progress {
     },
 }
 
+/// What is where an access goes that should not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Astray {
+    /// So near to address 0 that a null pointer led there.
+    Null,
+    /// An object that has ended.
+    Freed,
+    /// An element that its map does not hold, or the gap behind a value.
+    Element,
+    /// A page of an arena that is not allocated.
+    Arena,
+    /// An object that programs may not write.
+    ReadOnly,
+    /// The stack, below the frame of the function.
+    Stack,
+    /// Nothing that is known.
+    Nowhere,
+}
+
 /// Why a program was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
@@ -321,7 +340,7 @@ pub enum FaultKind {
     TooDeep,
     /// It reached a relocation that the kernel's types cannot satisfy; the text names it.
     Poisoned(String),
-    /// An access outside every live object (checked mode): bytes, write or read, address.
+    /// An access outside every live object (checked mode). In an arena the address is the user's.
     OutOfBounds {
         /// The address.
         at: Ea,
@@ -329,6 +348,8 @@ pub enum FaultKind {
         len: u64,
         /// A store, or a load.
         write: bool,
+        /// What is there.
+        place: Astray,
     },
     /// An instruction that is not part of the set, or a jump out of the program.
     BadInstruction,

@@ -49,7 +49,13 @@ mod tests {
             line(12_000_000_001, "<idle>", 0, "two\nlines \x1b[31m\u{202e}"),
             line(12_000_000_002, "e\x07vil", 123_456, ""),
         ];
-        insta::assert_snapshot!(text(&Log { lines: lines.clone(), dropped: 0 }) + &text(&Log { lines: vec![], dropped: 1 })
-            + &text(&Log { lines: vec![], dropped: 12 }));
+        let expected = "        mix-50us-2       [007]     0.034930120: hello 5\n\
+                        \x20         <idle>-0       [007]    12.000000001: two\n\
+                        \x20         <idle>-0       [007]    12.000000001: lines \\u{1b}[31m\\u{202e}\n\
+                        \x20      e\\u{7}vil-123456  [007]    12.000000002: \n\
+                        1 more line was printed, and not kept\n";
+        assert_eq!(text(&Log { lines, dropped: 1 }), expected);
+        assert_eq!(text(&Log { lines: Vec::new(), dropped: 12 }), "12 more lines were printed, and not kept\n");
+        assert_eq!(text(&Log::default()), "");
     }
 }

@@ -27,6 +27,8 @@ mod enq_last;
 mod exits;
 #[path = "semantics/idle.rs"]
 mod idle;
+#[path = "semantics/printing.rs"]
+mod printing;
 #[path = "semantics/iteration.rs"]
 mod iteration;
 #[path = "semantics/keep_last.rs"]

@@ -8,7 +8,8 @@ use crate::context::Context;
 use crate::drain;
 use crate::interp_alu::{alu, holds, sign_extend, to_kernel, to_user};
 use crate::memory::BASE;
-use keel_abi::bpf::{Ea, FaultKind};
+use crate::stacks::SLOT_BYTES;
+use keel_abi::bpf::{Astray, Ea, FaultKind};
 
 /// Runs a function to its exit.
 ///
@@ -130,14 +131,30 @@ impl Frame {
                 return Some((*c).base.add((at - BASE) as usize));
             }
             let off = (*c).access(at, size, write);
-            if (*c).checked {
-                let live = off.is_some() && (*(*c).world).region().is_live(Ea(at), size.bytes(), write);
-                if !live {
-                    let kind = FaultKind::OutOfBounds { at: Ea(at), len: size.bytes(), write };
-                    Context::stop_at(c, kind, self.function, self.at);
-                }
+            if (*c).checked
+                && let Some(place) = self.astray(at, size.bytes(), write)
+            {
+                let at = if place == Astray::Arena { user_address(&*c, at) } else { at };
+                let kind = FaultKind::OutOfBounds { at: Ea(at), len: size.bytes(), write, place };
+                Context::stop_at(c, kind, self.function, self.at);
             }
             off.map(|off| (*c).base.add(off as usize))
+        }
+    }
+
+    /// The checked mode's judgement: what is there, if the access should not go there.
+    #[cold]
+    unsafe fn astray(&self, at: u64, len: u64, write: bool) -> Option<Astray> {
+        // SAFETY: as for `place`; the world is used between calls only.
+        let (context, world) = unsafe { (&*self.context, &*(*self.context).world) };
+        let slot = context.stack_floor - FRAME_BYTES;
+        let frame = self.regs[10] - FRAME_BYTES;
+        match () {
+            () if (slot..frame).contains(&at) => Some(Astray::Stack),
+            () if at >= frame && at - slot <= SLOT_BYTES - len => None,
+            () if !world.region().is_live(Ea(at), len, write) => Some(world.region().astray(Ea(at), len)),
+            () if world.maps().is_stale(Ea(at), len) => Some(Astray::Element),
+            () => None,
         }
     }
 
@@ -205,6 +222,12 @@ impl Frame {
         };
         self.regs[1..6].fill(0);
     }
+}
+
+/// What user space has for an address of the arena.
+fn user_address(context: &Context, at: u64) -> u64 {
+    // SAFETY: the Vm keeps the code alive as long as its fibers.
+    to_user(at, unsafe { (*context.code).user_half }.unwrap_or(0))
 }
 
 /// # Safety

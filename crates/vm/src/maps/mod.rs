@@ -284,6 +284,15 @@ impl Maps {
         self.arena(map).ok_or(Errno::EINVAL)?.reserve(at, count)
     }
 
+    /// The checked mode's question: do these bytes lie among a map's elements, but in none that it holds?
+    pub(crate) fn is_stale(&self, at: Ea, len: u64) -> bool {
+        self.maps.iter().any(|map| match &map.body {
+            Body::Hash(hash) => hash.is_stale(at, len),
+            Body::TaskStorage(storage) | Body::CgroupStorage(storage) => storage.is_stale(at, len),
+            _ => false,
+        })
+    }
+
     /// Can the map be walked? `bpf_for_each_map_elem` takes arrays and hashes only.
     pub fn is_walkable(&self, map: MapId) -> bool {
         matches!(self.body(map), Some(Body::Array(_) | Body::Hash(_)))

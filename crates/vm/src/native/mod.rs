@@ -45,7 +45,7 @@ impl Native {
         let mut module = new_module().map_err(broken)?;
         let symbols = Symbols::define(&mut module).map_err(broken)?;
         let ids = declare(&mut module, code).map_err(broken)?;
-        let target = Target { line_log2, has_arena: code.has_arena };
+        let target = Target { line_log2, has_arena: code.user_half.is_some() };
         let mut work =
             Work { context: module.make_context(), builder: FunctionBuilderContext::new(), target };
         for (function, &id) in code.functions.iter().zip(&ids) {

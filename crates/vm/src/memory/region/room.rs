@@ -5,7 +5,7 @@ use super::Region;
 use crate::memory::heap::{Heap, MAX_SMALL, SPAN_BYTES};
 use crate::memory::window::WINDOW_AT;
 use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
-use keel_abi::bpf::Ea;
+use keel_abi::bpf::{Astray, Ea};
 use keel_abi::lines::LINE_BYTES;
 
 impl Region {
@@ -146,6 +146,28 @@ impl Region {
             self.clear_head(first + count);
         }
         changed
+    }
+
+    /// Room that was placed is no live object as a whole: whoever placed it knows what of it lives.
+    pub(crate) fn disown(&mut self, at: Ea) {
+        if let Some(live) = &mut self.live {
+            live.forget(at.0.wrapping_sub(BASE));
+        }
+    }
+
+    /// What is where an access goes that [`Region::is_live`] is false of.
+    pub(crate) fn astray(&self, at: Ea, len: u64) -> Astray {
+        /// What a displacement adds at most.
+        const NEAR: u64 = 64 << 10;
+        let off = at.0.wrapping_sub(BASE);
+        let ended = self.live.as_ref().is_some_and(|live| live.has_ended(off));
+        match () {
+            () if at.0.wrapping_add(NEAR / 2) < NEAR + NEAR / 2 => Astray::Null,
+            () if self.is_arena(at) => Astray::Arena,
+            () if self.is_live(at, len, false) => Astray::ReadOnly,
+            () if ended => Astray::Freed,
+            () => Astray::Nowhere,
+        }
     }
 
     /// Do all these bytes belong to one live object, which may be written if `write`? Without
