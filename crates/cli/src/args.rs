@@ -215,7 +215,7 @@ pub(crate) struct SceneArgs {
     /// Set a global variable of the scheduler before it is loaded
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Name each stray memory access of the scheduler (slower)
+    /// End the scheduler at its first stray memory access, and name the source line (slower)
     #[arg(long)]
     pub(crate) checked: bool,
     /// Who executes the scheduler's instructions; the results are the same

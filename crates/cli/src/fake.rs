@@ -5,7 +5,7 @@ use crate::lab::{Lab, REAL};
 use keel_abi::scx::ExitKind;
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
-use keel_lab::{Log, LogLine, Counters, LabError, Machine, Outcome, Overhead, Progress, RunSpec};
+use keel_lab::{Counters, LabError, Log, LogLine, Machine, Outcome, Overhead, Progress, RunSpec};
 use keel_trace::{Event, Meta, Sink, TaskInfo, What, Why};
 
 /// Built in are `good`, `wasteful`, `fails`, `refused`, `unsupported`, `buggy`; and one workload.

@@ -23,11 +23,7 @@ pub(crate) enum Log {
 }
 
 /// Reserves the files; `inputs` must not be among them.
-pub(crate) fn reserve(
-    args: &OutputArgs,
-    log: Option<&Path>,
-    inputs: &[&str],
-) -> Result<Outputs, Failure> {
+pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) -> Result<Outputs, Failure> {
     absent::refuse_outputs(args)?;
     let reserve = |path: &Option<_>| path.as_deref().map(Output::reserve).transpose();
     let log = match log {
@@ -41,7 +37,8 @@ pub(crate) fn reserve(
         ("--report", outputs.report.as_ref()),
         ("--log", outputs.log.as_ref().and_then(Log::file)),
     ];
-    let named: Vec<_> = named.iter().filter_map(|(name, o)| Some((name, o.as_ref()?.path().to_owned()))).collect();
+    let named: Vec<_> =
+        named.iter().filter_map(|(name, o)| Some((name, o.as_ref()?.path().to_owned()))).collect();
     let device = |path: &Path| std::fs::metadata(path).is_ok_and(|there| !there.is_file());
     for (at, (name, path)) in named.iter().enumerate() {
         if let Some((first, _)) = named[..at].iter().find(|(_, other)| other == path && !device(path)) {

@@ -27,14 +27,14 @@ mod enq_last;
 mod exits;
 #[path = "semantics/idle.rs"]
 mod idle;
-#[path = "semantics/printing.rs"]
-mod printing;
 #[path = "semantics/iteration.rs"]
 mod iteration;
 #[path = "semantics/keep_last.rs"]
 mod keep_last;
 #[path = "semantics/kicks.rs"]
 mod kicks;
+#[path = "semantics/printing.rs"]
+mod printing;
 #[path = "semantics/processes.rs"]
 mod processes;
 #[path = "semantics/reenqueue.rs"]

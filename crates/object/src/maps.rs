@@ -202,7 +202,7 @@ fn number(btf: &Btf, ty: TypeId) -> Option<u32> {
 fn long(btf: &Btf, ty: TypeId) -> Option<u64> {
     match btf.kind(btf.skip_modifiers(ty)) {
         Kind::Enum(e) => match e.values.as_slice() {
-            [value] => Some(value.value as u64),
+            [value] => Some(value.value),
             _ => None,
         },
         _ => number(btf, ty).map(u64::from),

@@ -85,13 +85,17 @@ fn pages_that_hold_nothing_read_0_and_take_nothing() {
     check(0, read(START + 0xffff_f000, 0x7fff), (0, 1));
     check(0, read(START, -0x8000), (0, 1));
     let store = |at| {
-        let body = [to_kernel(1, 1), store_imm(8, 1, 0, 7), load(8, 0, 1, 0), load(8, 2, 1, 0), add_r(0, 2), exit()];
+        let body =
+            [to_kernel(1, 1), store_imm(8, 1, 0, 7), load(8, 0, 1, 0), load(8, 2, 1, 0), add_r(0, 2), exit()];
         seq(&[&number(1, at), &body])
     };
     check(0, store(START + 4096), (14, 0));
     check(0, store(START + 8192), (0, 3));
     // The old value of what is not there is 0.
-    let fetch = seq(&[&number(1, START + 8192), &[to_kernel(1, 1), mov(2, 5), insn(0xdb, 1, 2, 0, 1), mov_r(0, 2), exit()]]);
+    let fetch = seq(&[
+        &number(1, START + 8192),
+        &[to_kernel(1, 1), mov(2, 5), insn(0xdb, 1, 2, 0, 1), mov_r(0, 2), exit()],
+    ]);
     check(0, fetch, (0, 1));
 }
 
@@ -119,7 +123,9 @@ fn the_checked_mode_stops_at_a_page_that_holds_nothing() {
     let mut config = config(keel_vm::Mode::Interpreted);
     config.checked = true;
     let mut vm = load_vm(&with_arena(0, vec![main]), config).unwrap();
-    let Progress::Failed { fault, .. } = run(&mut vm, &mut Mock::default(), &[]) else { panic!("it goes on") };
+    let Progress::Failed { fault, .. } = run(&mut vm, &mut Mock::default(), &[]) else {
+        panic!("it goes on")
+    };
     let kind = FaultKind::OutOfBounds { at: Ea(START + 8), len: 4, write: true, place: Astray::Arena };
     assert_eq!(fault.kind, kind);
     assert_eq!(fault.insn, 3);

@@ -105,7 +105,10 @@ mod tests {
         pages.give(10, 2);
         pages.give(50, 5);
         pages.give(20, 2);
-        assert_eq!((pages.find(1), pages.find(2), pages.find(3), pages.find(6)), (Some(20), Some(20), Some(50), None));
+        assert_eq!(
+            (pages.find(1), pages.find(2), pages.find(3), pages.find(6)),
+            (Some(20), Some(20), Some(50), None)
+        );
         pages.give(12, 1);
         assert_eq!((pages.find(1), pages.find(3)), (Some(20), Some(10)));
         pages.give(13, 7);
