@@ -65,6 +65,11 @@ LICENSE;
 	extern const u32 since_##name;                                                             \
 	const u32 since_##name = (major) << 8 | (minor);
 
+/* It reaches so many times where nothing is, on purpose. */
+#define STRAYS(name, count)                                                                        \
+	extern const u32 strays_##name;                                                            \
+	const u32 strays_##name = (count);
+
 /*
  * A number that neither the compiler nor the verifier can know, so that the instruction under test is
  * really executed.

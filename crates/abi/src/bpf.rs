@@ -208,6 +208,13 @@ pub trait World {
     fn ring_commit(&mut self, record: Ea, discard: bool) -> bool;
     /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
     fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64>;
+    /// `bpf_arena_alloc_pages`: the user's address of so many zeroed pages in a row, at `at` unless that is null;
+    /// nothing when the map is no arena or has none left.
+    fn arena_alloc(&mut self, map: MapId, at: Ea, pages: u32) -> Option<Ea>;
+    /// `bpf_arena_free_pages`: how many pages were given back; none when the map is no arena.
+    fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64;
+    /// `bpf_arena_reserve_pages`; EINVAL when the map is no arena.
+    fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno>;
     /// The value of an owner in a task or cgroup storage map; made when `create` says so, from
     /// the bytes at `init` unless that is null.
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;
@@ -305,6 +312,25 @@ pub enum Progress {
     },
 }
 
+/// What is where an access goes that should not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Astray {
+    /// So near to address 0 that a null pointer led there.
+    Null,
+    /// An object that has ended.
+    Freed,
+    /// An element that its map does not hold, or the gap behind a value.
+    Element,
+    /// A page of an arena that is not allocated.
+    Arena,
+    /// An object that programs may not write.
+    ReadOnly,
+    /// The stack, below the frame of the function.
+    Stack,
+    /// Nothing that is known.
+    Nowhere,
+}
+
 /// Why a program was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
@@ -314,7 +340,7 @@ pub enum FaultKind {
     TooDeep,
     /// It reached a relocation that the kernel's types cannot satisfy; the text names it.
     Poisoned(String),
-    /// An access outside every live object (checked mode): bytes, write or read, address.
+    /// An access outside every live object (checked mode). In an arena the address is the user's.
     OutOfBounds {
         /// The address.
         at: Ea,
@@ -322,6 +348,8 @@ pub enum FaultKind {
         len: u64,
         /// A store, or a load.
         write: bool,
+        /// What is there.
+        place: Astray,
     },
     /// An instruction that is not part of the set, or a jump out of the program.
     BadInstruction,

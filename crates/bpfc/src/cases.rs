@@ -2,7 +2,7 @@
 //!
 //! A case is a `SEC("syscall")` program NAME. It leaves what it found in `got_NAME`; the object says in
 //! `want_NAME` (64-bit numbers) or `says_NAME` (a text) what that must be, and in `since_NAME` from which kernel
-//! on it can be asked. Whoever runs a case compares the bytes; the program itself judges nothing.
+//! on it can be asked, in `strays_NAME` how often it reaches where nothing is. Whoever runs a case compares the bytes; the program itself judges nothing.
 
 use crate::Error;
 use object::{File, Object, ObjectSection, ObjectSymbol, Symbol, SymbolKind};
@@ -23,6 +23,8 @@ pub struct Case {
     is_text: bool,
     /// The first kernel that can run it, major and minor.
     pub since: (u32, u32),
+    /// How often it reaches where nothing is, on purpose.
+    pub strays: u64,
 }
 
 impl Case {
@@ -74,10 +76,14 @@ fn case(file: &File<'_>, name: &str) -> Result<Case, Error> {
     if !in_bss || place.size() != want.len() as u64 {
         return Err(missing("got_"));
     }
-    let since = constant(file, &format!("since_{name}"));
-    let since = since.and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?))).unwrap_or(0);
+    let number = |what: &str| {
+        let bytes = constant(file, &format!("{what}_{name}"));
+        bytes.and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?))).unwrap_or(0)
+    };
+    let (since, strays) = (number("since"), u64::from(number("strays")));
     let offset = place.address() as usize;
-    Ok(Case { name: name.to_owned(), got, offset, want, is_text, since: (since >> 8, since & 0xff) })
+    let since = (since >> 8, since & 0xff);
+    Ok(Case { name: name.to_owned(), got, offset, want, is_text, since, strays })
 }
 
 fn find<'d, 'f>(file: &'f File<'d>, name: &str) -> Option<Symbol<'d, 'f>> {
@@ -112,12 +118,14 @@ mod tests {
             "long got_two[2]; extern const long want_two[2]; const long want_two[2] = {{ -1, 1 << 20 }};\n\
              char got_text[8]; extern const char says_text[8]; const char says_text[8] = \"a\\n\";\n\
              extern const unsigned since_text; const unsigned since_text = 7 << 8 | 2;\n\
+             extern const unsigned strays_two; const unsigned strays_two = 3;\n\
              {PROGRAM} two(void *c) {{ return 0; }}\n{PROGRAM} text(void *c) {{ return 0; }}\n"
         );
         let cases = of(&source).unwrap();
         let told: Vec<_> = cases.iter().map(|case| (case.name.as_str(), case.told(&case.want))).collect();
         assert_eq!(told, [("two", "-1 0x100000".to_owned()), ("text", "\"a\\n\"".to_owned())]);
         assert_eq!((cases[0].since, cases[1].since), ((0, 0), (7, 2)));
+        assert_eq!((cases[0].strays, cases[1].strays), (3, 0));
         assert_ne!(cases[0].offset, cases[1].offset);
     }
 

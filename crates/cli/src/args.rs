@@ -77,6 +77,9 @@ pub(crate) struct SimArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
+    /// Write what the scheduler prints (bpf_printk) to this file; - is stderr
+    #[arg(long, value_name = "OUT")]
+    pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) outputs: OutputArgs,
 }
@@ -212,7 +215,7 @@ pub(crate) struct SceneArgs {
     /// Set a global variable of the scheduler before it is loaded
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Name each stray memory access of the scheduler (slower)
+    /// End the scheduler at its first stray memory access, and name the source line (slower)
     #[arg(long)]
     pub(crate) checked: bool,
     /// Who executes the scheduler's instructions; the results are the same

@@ -6,17 +6,17 @@ use crate::lab::Lab;
 use crate::progress::Bar;
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Judge};
-use keel_lab::{Outcome, Progress, RunSpec};
+use keel_lab::{Log, Outcome, Progress, RunSpec};
 use keel_report::{RunFacts, RunReport};
 use keel_trace::{Fanout, Sink};
 
-/// Runs a spec, with `others` listening beside the judge.
+/// Runs a spec, with `others` listening beside the judge; the second is what the scheduler printed.
 pub(crate) fn execute(
     lab: &Lab,
     spec: &RunSpec,
     others: Vec<&mut dyn Sink>,
     bar: &Bar,
-) -> Result<RunReport, Failure> {
+) -> Result<(RunReport, Log), Failure> {
     tracing::info!(scheduler = spec.scheduler.name, seed = spec.seed, "run begins");
     let mut judge = Judge::default();
     let begun = std::time::Instant::now();
@@ -24,10 +24,12 @@ pub(crate) fn execute(
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let outcome = simulate(lab, spec, sinks, bar)?;
+    let mut outcome = simulate(lab, spec, sinks, bar)?;
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
-    Ok(RunReport::new(&facts(spec, outcome, wall_ns), &judge.judgement()))
+    let (log, bad_accesses) = (std::mem::take(&mut outcome.printed), outcome.counters.bad_accesses);
+    let report = RunReport::new(&facts(spec, outcome, wall_ns), &judge.judgement());
+    Ok((RunReport { bad_accesses, ..report }, log))
 }
 
 fn simulate(lab: &Lab, spec: &RunSpec, mut sinks: Fanout<'_>, bar: &Bar) -> Result<Outcome, Failure> {

@@ -5,7 +5,7 @@ use crate::lab::{Lab, REAL};
 use keel_abi::scx::ExitKind;
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
-use keel_lab::{Counters, LabError, Machine, Outcome, Overhead, Progress, RunSpec};
+use keel_lab::{Counters, LabError, Log, LogLine, Machine, Outcome, Overhead, Progress, RunSpec};
 use keel_trace::{Event, Meta, Sink, TaskInfo, What, Why};
 
 /// Built in are `good`, `wasteful`, `fails`, `refused`, `unsupported`, `buggy`; and one workload.
@@ -92,6 +92,13 @@ fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
         end: Instant::ZERO + spec.duration,
         counters: Counters::default(),
         overhead: Overhead::default(),
-        printed: Vec::new(),
+        printed: printed(),
     }
+}
+
+/// A line, and more than is kept.
+fn printed() -> Log {
+    let (at, cpu, pid) = (Instant::from_ns(1_000_000_007), CpuId(3), Pid(1));
+    let line = LogLine { at, cpu, task: "worker".into(), pid, text: "hello\x1b[2J".into() };
+    Log { lines: vec![line], dropped: 4 }
 }

@@ -15,6 +15,7 @@ mod failure;
 mod host;
 mod inputs;
 mod lab;
+mod log;
 mod output;
 mod outputs;
 mod parse;

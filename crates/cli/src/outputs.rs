@@ -6,29 +6,48 @@ use crate::args::OutputArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::text::shown_path;
+use std::io::Write;
+use std::path::Path;
 
 /// The files that were asked for.
 pub(crate) struct Outputs {
     pub(crate) trace: Option<Output>,
     pub(crate) report: Option<Output>,
+    pub(crate) log: Option<Log>,
+}
+
+/// Where a scheduler's log goes.
+pub(crate) enum Log {
+    File(Output),
+    Stderr,
 }
 
 /// Reserves the files; `inputs` must not be among them.
-pub(crate) fn reserve(args: &OutputArgs, inputs: &[&str]) -> Result<Outputs, Failure> {
+pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) -> Result<Outputs, Failure> {
     absent::refuse_outputs(args)?;
     let reserve = |path: &Option<_>| path.as_deref().map(Output::reserve).transpose();
-    let outputs = Outputs { trace: reserve(&args.trace)?, report: reserve(&args.report)? };
-    let paths: Vec<_> = outputs.trace.iter().chain(&outputs.report).map(|o| o.path().to_owned()).collect();
-    let device = |path: &std::path::Path| std::fs::metadata(path).is_ok_and(|there| !there.is_file());
-    if let [a, b] = &paths[..]
-        && a == b
-        && !device(a)
-    {
-        return Err(Failure::input(format!("--trace and --report both name {}", shown_path(a)))
-            .help("give each a file of its own"));
+    let log = match log {
+        Some(path) if path == Path::new("-") => Some(Log::Stderr),
+        Some(path) => Some(Log::File(Output::reserve(path)?)),
+        None => None,
+    };
+    let outputs = Outputs { trace: reserve(&args.trace)?, report: reserve(&args.report)?, log };
+    let named = [
+        ("--trace", outputs.trace.as_ref()),
+        ("--report", outputs.report.as_ref()),
+        ("--log", outputs.log.as_ref().and_then(Log::file)),
+    ];
+    let named: Vec<_> =
+        named.iter().filter_map(|(name, o)| Some((name, o.as_ref()?.path().to_owned()))).collect();
+    let device = |path: &Path| std::fs::metadata(path).is_ok_and(|there| !there.is_file());
+    for (at, (name, path)) in named.iter().enumerate() {
+        if let Some((first, _)) = named[..at].iter().find(|(_, other)| other == path && !device(path)) {
+            return Err(Failure::input(format!("{first} and {name} both name {}", shown_path(path)))
+                .help("give each a file of its own"));
+        }
     }
     for input in inputs.iter().filter_map(|input| std::fs::canonicalize(input).ok()) {
-        if paths.contains(&input) {
+        if named.iter().any(|(_, path)| *path == input) {
             return Err(Failure::input(format!(
                 "{} is an input, and would be overwritten",
                 shown_path(&input)
@@ -39,8 +58,34 @@ pub(crate) fn reserve(args: &OutputArgs, inputs: &[&str]) -> Result<Outputs, Fai
 }
 
 impl Outputs {
+    /// Writes what the scheduler printed, where somebody asked for it.
+    pub(crate) fn write_log(&mut self, log: &keel_lab::Log) -> Result<(), Failure> {
+        match &mut self.log {
+            Some(Log::File(output)) => output.write(crate::log::text(log).as_bytes()),
+            Some(Log::Stderr) => {
+                // Where stderr is gone there is nobody left to tell.
+                let _ = std::io::stderr().write_all(crate::log::text(log).as_bytes());
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Every file is complete.
     pub(crate) fn keep(self) -> Result<(), Failure> {
-        self.trace.into_iter().chain(self.report).try_for_each(Output::keep)
+        let log = match self.log {
+            Some(Log::File(output)) => Some(output),
+            Some(Log::Stderr) | None => None,
+        };
+        self.trace.into_iter().chain(self.report).chain(log).try_for_each(Output::keep)
+    }
+}
+
+impl Log {
+    fn file(&self) -> Option<&Output> {
+        match self {
+            Self::File(output) => Some(output),
+            Self::Stderr => None,
+        }
     }
 }

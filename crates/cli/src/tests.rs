@@ -124,8 +124,27 @@ fn outputs_are_neither_inputs_nor_each_other() {
     check(&["--workload", workload, "--trace", workload]);
     check(&["--workload", &format!("mix+{workload}"), "--trace", workload]);
     check(&["--trace", picture, "--report", picture]);
+    check(&["--trace", picture, "--log", picture]);
+    check(&["--report", picture, "--log", picture]);
+    check(&["--workload", workload, "--log", workload]);
+    check(&["--log", folder.path().to_str().unwrap()]);
     check(&["--report", "run.html"]);
     check(&["--perfetto", "run.pftrace"]);
+}
+
+#[test]
+fn what_a_scheduler_prints_is_kept_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.txt");
+    let told = "          worker-1       [003]     1.000000007: hello\\u{1b}[2J\n4 more lines were printed, and not kept\n";
+    for (scheduler, expected) in [("good", Code::Done), ("fails", Code::Scheduler)] {
+        assert_eq!(code(&["sim", scheduler, "--log", log.to_str().unwrap()]), expected);
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), told, "{scheduler}");
+        std::fs::remove_file(&log).unwrap();
+    }
+    assert_eq!(code(&["sim", "unsupported", "--log", log.to_str().unwrap()]), Code::Unsupported);
+    assert_eq!(code(&["sim", "good", "--log", "-"]), Code::Done);
+    assert!(!log.exists() && !Path::new("-").exists());
 }
 
 #[test]

@@ -125,4 +125,9 @@ KFUNC(int, bpf_iter_num_new, struct bpf_iter_num *it, int start, int end)
 KFUNC(int *, bpf_iter_num_next, struct bpf_iter_num *it)
 KFUNC(void, bpf_iter_num_destroy, struct bpf_iter_num *it)
 
+/* Arenas; pointers into them are of address space 1, which no comparison of prototypes looks at. */
+KFUNC(void *, bpf_arena_alloc_pages, void *p__map, void *addr__ign, u32 page_cnt, int node_id, u64 flags)
+KFUNC(void, bpf_arena_free_pages, void *p__map, void *ptr__ign, u32 page_cnt)
+KFUNC(int, bpf_arena_reserve_pages, void *p__map, void *ptr__ign, u32 page_cnt)
+
 #endif

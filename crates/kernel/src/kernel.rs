@@ -15,6 +15,7 @@ use crate::event::EventQueue;
 use crate::exit::Exit;
 use crate::idle::IdleMasks;
 use crate::layout::TASK_STRIDE;
+use crate::log::Log;
 use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
@@ -106,7 +107,7 @@ pub(crate) struct Kernel {
     /// What the scheduler draws random numbers from.
     pub(crate) rng: Rng,
     /// What the scheduler printed.
-    pub(crate) log: Vec<(Instant, String)>,
+    pub(crate) log: Log,
 }
 
 impl Kernel {

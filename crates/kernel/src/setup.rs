@@ -11,6 +11,7 @@ use crate::event::EventQueue;
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
 use crate::layout::TASK_STRIDE;
+use crate::log::Log;
 use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
@@ -173,7 +174,7 @@ impl Kernel {
                 setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
             ),
             rng: Rng::new(setup.seed, u64::MAX),
-            log: Vec::new(),
+            log: Log::default(),
             machine: setup.machine,
             workload: setup.workload,
         };

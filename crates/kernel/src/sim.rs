@@ -9,8 +9,9 @@ use crate::cpu::{Callback, DirectSubject, Irq, Place};
 use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
+use crate::log::Log;
 use crate::setup::{ProgramFailure, Setup, SetupError};
-use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
+use keel_abi::bpf::{Astray, Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Meta, Sink, What};
@@ -115,8 +116,8 @@ impl<E: Engine> Sim<E> {
         self.k.counters
     }
 
-    /// What the scheduler printed (`bpf_printk`), and when: the first 10,000 lines.
-    pub fn printed(&self) -> &[(Instant, String)] {
+    /// What the scheduler printed (`bpf_printk`).
+    pub fn printed(&self) -> &Log {
         &self.k.log
     }
 
@@ -525,6 +526,19 @@ fn place_of(fault: &Fault) -> String {
     }
 }
 
+/// What is where a program should not have gone.
+fn told(what: Astray) -> &'static str {
+    match what {
+        Astray::Null => "by a null pointer",
+        Astray::Freed => "in an object that was freed",
+        Astray::Element => "in no key or value that its map holds",
+        Astray::Arena => "in a page of the arena that is not allocated",
+        Astray::ReadOnly => "in a read-only object",
+        Astray::Stack => "below the stack frame of the function",
+        Astray::Nowhere => "outside every live object",
+    }
+}
+
 /// Why and where a program was stopped.
 pub(crate) fn why_stopped(fault: &Fault) -> String {
     let place = place_of(fault);
@@ -532,9 +546,10 @@ pub(crate) fn why_stopped(fault: &Fault) -> String {
         FaultKind::NeverEnds => format!("it never ends: stuck in {place}"),
         FaultKind::TooDeep => format!("the call stack is too deep in {place}"),
         FaultKind::Poisoned(missing) => format!("{missing}, needed by {place}"),
-        FaultKind::OutOfBounds { at: Ea(at), len, write } => {
+        FaultKind::OutOfBounds { at: Ea(at), len, write, place: what } => {
             let act = if *write { "write" } else { "read" };
-            format!("{act} of {len} bytes at {at:#x}, outside every live object, in {place}")
+            let bytes = if *len == 1 { "byte" } else { "bytes" };
+            format!("{act} of {len} {bytes} at {at:#x}, {}, in {place}", told(*what))
         }
         FaultKind::BadInstruction => format!("invalid instruction in {place}"),
         FaultKind::BadCall(why) => format!("{why}, in {place}"),

@@ -22,6 +22,7 @@ pub mod workloads;
 
 pub use compare::{compare, each};
 pub use error::LabError;
+pub use keel_kernel::{Log, LogLine};
 pub use machines::{Machine, Scale};
 pub use outcome::{Counters, Outcome, Overhead};
 pub use run::{Progress, run, run_and_read, run_to_end};

@@ -2,6 +2,7 @@
 
 use keel_abi::scx::ExitKind;
 use keel_abi::{Instant, Span};
+use keel_kernel::Log;
 
 /// What the run counts by itself, whoever listens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,6 @@ pub struct Outcome {
     pub counters: Counters,
     /// What the scheduler took.
     pub overhead: Overhead,
-    /// What it printed (`bpf_printk`), and when: the first 10,000 lines. A stranger's text.
-    pub printed: Vec<(Instant, String)>,
+    /// What it printed (`bpf_printk`). A stranger's text.
+    pub printed: Log,
 }

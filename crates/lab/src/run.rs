@@ -172,7 +172,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
             lock_wait: counted.lock_wait,
             instructions: counted.insns,
         },
-        printed: sim.printed().to_vec(),
+        printed: sim.printed().clone(),
     }
 }
 
@@ -185,6 +185,6 @@ fn refused(why: String) -> Outcome {
         end: Instant::ZERO,
         counters: Counters::default(),
         overhead: Overhead::default(),
-        printed: Vec::new(),
+        printed: keel_kernel::Log::default(),
     }
 }

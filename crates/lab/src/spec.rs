@@ -45,6 +45,6 @@ pub struct RunSpec {
     pub seed: u64,
     /// Who executes instructions.
     pub engine: Engine,
-    /// Names each stray access of the scheduler instead of only counting it. Slower.
+    /// Ends the scheduler at its first stray access, and names it, instead of only counting. Slower.
     pub checked: bool,
 }

@@ -87,8 +87,9 @@ fn run(file: &File, case: &Case, mode: Mode, machine: &Machine) -> Result<Vec<u8
     if let Some(exit) = sim.exit() {
         return Err(exit.message.clone());
     }
-    if sim.engine().bad_accesses() > 0 {
-        return Err("it accessed what is not its own".into());
+    let strays = sim.engine().bad_accesses();
+    if strays != case.strays {
+        return Err(format!("{strays} times it accessed what is not its own, not {}", case.strays));
     }
     let bss = object.maps.iter().position(|map| map.name == ".bss").ok_or("no .bss")?;
     let world = sim.engine().world_ref();

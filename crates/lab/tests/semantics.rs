@@ -49,6 +49,8 @@ mod kicks;
 mod migration;
 #[path = "semantics/outside.rs"]
 mod outside;
+#[path = "semantics/printing.rs"]
+mod printing;
 #[path = "semantics/processes.rs"]
 mod processes;
 #[path = "semantics/realtime.rs"]

@@ -6,7 +6,7 @@ use crate::kconfig::{ARRAY, MMAPABLE, READ_ONLY_PROG};
 use crate::model::MapDef;
 
 /// The section whose variables lie in the arena.
-pub(crate) const ARENA_SECTION: &str = ".addr_space.1";
+const ARENA_SECTION: &str = ".addr_space.1";
 /// `BPF_MAP_TYPE_ARENA`.
 pub(crate) const ARENA: u32 = 33;
 /// Bytes of all global data at most.
@@ -71,6 +71,7 @@ fn global(name: &str, initial: Vec<u8>, read_only: bool) -> MapDef {
         value_size: initial.len() as u32,
         max_entries: 1,
         flags: if read_only { MMAPABLE | READ_ONLY_PROG } else { MMAPABLE },
+        extra: 0,
         inner: None,
         initial,
         read_only,

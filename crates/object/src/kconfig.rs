@@ -66,6 +66,7 @@ impl Kconfig {
             value_size: self.bytes.len() as u32,
             max_entries: 1,
             flags: MMAPABLE | READ_ONLY_PROG,
+            extra: 0,
             inner: None,
             initial: self.bytes,
             read_only: true,

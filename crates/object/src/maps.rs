@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::ObjectError;
 use crate::btf::{Btf, Kind, Member, TypeId};
+use crate::data::ARENA;
 use crate::elf::{Elf, SymbolKind};
 use crate::model::MapDef;
 
@@ -52,6 +53,9 @@ pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<MapDef>) -> Resul
         let (map, template) = define(btf, symbol.name, *ty, true).map_err(bad)?;
         if let Some(template) = template {
             inner.push((maps.len(), template));
+        }
+        if map.kind == ARENA && maps.iter().any(|map| map.kind == ARENA) {
+            return Err(bad("it is the object's second arena, and there can be one only".to_owned()));
         }
         maps.push(map);
     }
@@ -163,7 +167,9 @@ fn member_says(btf: &Btf, member: &Member, draft: &mut Draft, outermost: bool) -
         // Where memory comes from, and what outlives the object, is no concern of a simulated kernel.
         "numa_node" | "pinning" => drop(number()?),
         // An arena's wanted address, a bloom filter's hashes.
-        "map_extra" => {}
+        "map_extra" => {
+            draft.map.extra = long(btf, member.ty).ok_or("its map_extra is no number")?;
+        }
         _ => return Err(format!("its definition has the unknown member {name}")),
     }
     Ok(())
@@ -189,6 +195,17 @@ fn number(btf: &Btf, ty: TypeId) -> Option<u32> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// `__ulong()`, whose enum may have 64 bits.
+fn long(btf: &Btf, ty: TypeId) -> Option<u64> {
+    match btf.kind(btf.skip_modifiers(ty)) {
+        Kind::Enum(e) => match e.values.as_slice() {
+            [value] => Some(value.value),
+            _ => None,
+        },
+        _ => number(btf, ty).map(u64::from),
     }
 }
 

@@ -7,7 +7,7 @@
 //! |---|---|---|---|
 //! | `ld_imm64` | 0 | low half of a value | high half |
 //! | `ld_imm64` | [`PSEUDO_MAP`] | index into `maps` | 0 |
-//! | `ld_imm64` | [`PSEUDO_MAP_VALUE`] | index into `maps` | offset into its value |
+//! | `ld_imm64` | [`PSEUDO_MAP_VALUE`] | index into `maps` | offset into its value, or into an arena's variables |
 //! | `ld_imm64` | [`PSEUDO_KSYM`] | index into `ksyms` | 0 |
 //! | `ld_imm64` | [`PSEUDO_FUNC`] | index into `functions` | 0 |
 //! | `call` | 0 | helper number | |
@@ -110,11 +110,13 @@ pub struct MapDef {
     pub max_entries: u32,
     /// `BPF_F_*`.
     pub flags: u32,
+    /// `map_extra`: of an arena the user's address of its first page, or 0.
+    pub extra: u64,
     /// The template of the inner maps, an index into `maps`.
     pub inner: Option<u32>,
     /// The maps that a map of maps names itself: the entry, and an index into `maps`.
     pub values: Vec<(u32, u32)>,
-    /// The first value's bytes, for global data; else empty.
+    /// The first value's bytes, for global data, and of an arena its global variables; else empty.
     pub initial: Vec<u8>,
     /// Programs may not write it (`.rodata`, `.kconfig`).
     pub read_only: bool,

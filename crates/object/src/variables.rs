@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ObjectError;
 use crate::btf::{Btf, Kind, TypeId};
-use crate::data::{ARENA_SECTION, SectionMaps};
+use crate::data::{ARENA, SectionMaps};
 use crate::elf::{Elf, Objects};
 use crate::model::{Elements, MapDef, Variable};
 
@@ -25,9 +25,7 @@ pub(crate) fn collect(
     for (id, ty) in btf.types() {
         let Kind::Datasec { vars, size } = &ty.kind else { continue };
         let Some(&section) = sections.get(btf.name(id)) else { continue };
-        let Some(map) = data.get(section).filter(|_| elf.sections[section].name != ARENA_SECTION) else {
-            continue;
-        };
+        let Some(map) = data.get(section) else { continue };
         for var in vars {
             let Kind::Var { ty, .. } = btf.kind(var.ty) else { continue };
             // Compilers leave offsets to the linker; where a linker has set them, they are right.
@@ -53,7 +51,11 @@ fn variable(btf: &Btf, name: &str, ty: TypeId, place: (u32, u64), maps: &[MapDef
     let (map, offset) = place;
     let size = btf.size_of(ty)?;
     let end = offset.checked_add(u64::from(size))?;
-    (end <= u64::from(maps[map as usize].value_size)).then(|| Variable {
+    let room = match &maps[map as usize] {
+        arena if arena.kind == ARENA => arena.initial.len() as u64,
+        map => u64::from(map.value_size),
+    };
+    (end <= room).then(|| Variable {
         name: name.to_owned(),
         map,
         offset: offset as u32,

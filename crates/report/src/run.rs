@@ -146,6 +146,8 @@ pub struct RunReport {
     pub wall_ns: u64,
     /// The most memory that the process had.
     pub peak_rss_bytes: u64,
+    /// Loads and stores of the scheduler where nothing is: they read 0 and stored nothing.
+    pub bad_accesses: u64,
     /// Context switches.
     pub switches: u64,
     /// Wakeups.
@@ -204,6 +206,7 @@ impl RunReport {
             duration_ns: sums.duration.as_ns(),
             wall_ns: facts.wall_ns,
             peak_rss_bytes: facts.peak_rss_bytes,
+            bad_accesses: 0,
             switches: sums.switches,
             wakeups: sums.wakeups,
             forks: sums.forks,

@@ -36,6 +36,13 @@ pub fn run(run: &RunReport, style: Style) -> String {
             text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
         }
     }
+    if run.bad_accesses > 0 && !run.failed() {
+        let times =
+            if run.bad_accesses == 1 { "once" } else { &format!("{} times", count(run.bad_accesses)) };
+        text += &format!(
+            "\nThe scheduler reached {times} where nothing is; keel sim --checked names the first place.\n"
+        );
+    }
     text + "\n" + &painted(run, style) + "\n"
 }
 

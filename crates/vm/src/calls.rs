@@ -166,13 +166,13 @@ pub(crate) unsafe extern "C" fn poisoned(context: *mut Context) {
     }
 }
 
-/// Moves a line here: what native code calls when it doesn't hold the line.
+/// Moves a line here: what native code calls when it doesn't hold the line. `denied` tells whether it could.
 ///
 /// # Safety
 /// As for [`invoke`]; `off` is below the high-water mark.
 pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u64) {
     // SAFETY: as above.
-    unsafe { (*context).touch(off, write != 0) }
+    unsafe { (*context).denied = u64::from(!(*context).touch(off, write != 0)) }
 }
 
 /// Counts an access out of bounds, for native code.

@@ -37,6 +37,8 @@ pub(crate) struct Context {
     /// The CPU's bit in the holders table.
     pub(crate) holder_bit: u64,
     pub(crate) addresses: *const u64,
+    /// Not 0: the line that was last asked for is in a page of the arena that holds nothing.
+    pub(crate) denied: u64,
     /// R10 of the deepest frame.
     pub(crate) stack_floor: u64,
     /// `may_goto`s left.
@@ -115,20 +117,26 @@ impl Context {
         // line up to there.
         let holders = unsafe { *self.holders.add((off >> self.line_log2) as usize) };
         let held = if write { holders == self.holder_bit } else { holders & self.holder_bit != 0 };
-        if !held {
-            self.touch(off, write);
+        if !held && !self.touch(off, write) {
+            self.bad_accesses += 1;
+            return None;
         }
         Some(off)
     }
 
-    /// Moves the line at `off` here, and adds what that costs.
+    /// Moves the line at `off` here, and adds what that costs; false where it is in a page of the arena that
+    /// holds nothing.
     #[cold]
     #[inline(never)]
-    pub(crate) fn touch(&mut self, off: u64, write: bool) {
+    pub(crate) fn touch(&mut self, off: u64, write: bool) -> bool {
         // SAFETY: `world` was set from the Vm's own world when the fiber was last entered, and
         // nothing else uses it while the fiber runs code rather than the host.
-        let world = unsafe { &mut *self.world };
-        self.stall_ps += world.region_mut().touch_ps(Ea(BASE + off), 1, self.cpu, write);
+        let region = unsafe { &mut *self.world }.region_mut();
+        if !region.is_backed(off, 1) {
+            return false;
+        }
+        self.stall_ps += region.touch_ps(Ea(BASE + off), 1, self.cpu, write);
+        true
     }
 
     /// Stops the callback at the current site; its fiber never goes on.

@@ -6,10 +6,11 @@ use crate::calls;
 use crate::code::op::{Atomic, Callee, FRAME_BYTES, Op, Operand, Size, in_frame};
 use crate::context::Context;
 use crate::drain;
-use crate::interp_alu::{alu, holds, sign_extend};
+use crate::interp_alu::{alu, holds, sign_extend, to_kernel, to_user};
 use crate::memory::BASE;
+use crate::stacks::SLOT_BYTES;
 use crate::trees;
-use keel_abi::bpf::{Ea, FaultKind};
+use keel_abi::bpf::{Astray, Ea, FaultKind};
 
 /// Runs a function to its exit.
 ///
@@ -52,6 +53,12 @@ impl Frame {
                 Op::Const { dst, value } => {
                     self.regs[usize::from(dst)] = value;
                     next += 1;
+                }
+                Op::CastToKernel { dst, src } => {
+                    self.regs[usize::from(dst)] = to_kernel(self.regs[usize::from(src)]);
+                }
+                Op::CastToUser { dst, src, high } => {
+                    self.regs[usize::from(dst)] = to_user(self.regs[usize::from(src)], high);
                 }
                 Op::Address { dst, slot } => {
                     // SAFETY: the Vm's table has an entry for every slot of its code.
@@ -125,14 +132,30 @@ impl Frame {
                 return Some((*c).base.add((at - BASE) as usize));
             }
             let off = (*c).access(at, size, write);
-            if (*c).checked {
-                let live = off.is_some() && (*(*c).world).region().is_live(Ea(at), size.bytes(), write);
-                if !live {
-                    let kind = FaultKind::OutOfBounds { at: Ea(at), len: size.bytes(), write };
-                    Context::stop_at(c, kind, self.function, self.at);
-                }
+            if (*c).checked
+                && let Some(place) = self.astray(at, size.bytes(), write)
+            {
+                let at = if place == Astray::Arena { user_address(&*c, at) } else { at };
+                let kind = FaultKind::OutOfBounds { at: Ea(at), len: size.bytes(), write, place };
+                Context::stop_at(c, kind, self.function, self.at);
             }
             off.map(|off| (*c).base.add(off as usize))
+        }
+    }
+
+    /// The checked mode's judgement: what is there, if the access should not go there.
+    #[cold]
+    unsafe fn astray(&self, at: u64, len: u64, write: bool) -> Option<Astray> {
+        // SAFETY: as for `place`; the world is used between calls only.
+        let (context, world) = unsafe { (&*self.context, &*(*self.context).world) };
+        let slot = context.stack_floor - FRAME_BYTES;
+        let frame = self.regs[10] - FRAME_BYTES;
+        match () {
+            () if (slot..frame).contains(&at) => Some(Astray::Stack),
+            () if at >= frame && at - slot <= SLOT_BYTES - len => None,
+            () if !world.region().is_live(Ea(at), len, write) => Some(world.region().astray(Ea(at), len)),
+            () if world.maps().is_stale(Ea(at), len) => Some(Astray::Element),
+            () => None,
         }
     }
 
@@ -201,6 +224,12 @@ impl Frame {
         };
         self.regs[1..6].fill(0);
     }
+}
+
+/// What user space has for an address of the arena.
+fn user_address(context: &Context, at: u64) -> u64 {
+    // SAFETY: the Vm keeps the code alive as long as its fibers.
+    to_user(at, unsafe { (*context.code).user_half }.unwrap_or(0))
 }
 
 /// # Safety

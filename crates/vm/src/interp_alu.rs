@@ -1,6 +1,7 @@
 //! Arithmetic and conditions as the instruction set defines them, on plain numbers.
 
 use crate::code::op::{Alu, Cond};
+use crate::maps::kernel_address;
 
 /// The low `bits` of a value, sign-extended.
 pub(crate) fn sign_extend(value: u64, bits: u32) -> u64 {
@@ -70,5 +71,19 @@ pub(crate) fn holds(cond: Cond, wide: bool, a: u64, b: u64) -> bool {
         Cond::SignedGe => sa >= sb,
         Cond::SignedLt => sa < sb,
         Cond::SignedLe => sa <= sb,
+    }
+}
+
+/// `addr_space_cast` to where loads and stores find the arena. The kernel keeps the low half alone and adds the
+/// arena's base at each access; here a null pointer stays null, and never leads to the arena's first page.
+pub(crate) fn to_kernel(user: u64) -> u64 {
+    if user == 0 { 0 } else { kernel_address(user) }
+}
+
+/// `addr_space_cast` to the user's address: the low half under `high`; null where the low half is 0.
+pub(crate) fn to_user(kernel: u64, high: u64) -> u64 {
+    match kernel & 0xffff_ffff {
+        0 => 0,
+        low => high | low,
     }
 }

@@ -15,7 +15,7 @@ const ARGS_BYTES: u64 = 8 * MAX_ARGS as u64;
 pub(crate) const FRAME_SCRATCH: u64 = 16;
 const SCRATCH_BYTES: u64 = FRAME_SCRATCH * MAX_FRAMES;
 /// An odd number of cache lines, so that the CPUs' stacks don't compete for the same sets.
-const SLOT_BYTES: u64 = (STACK_BYTES + ARGS_BYTES + SCRATCH_BYTES).next_multiple_of(128) + 64;
+pub(crate) const SLOT_BYTES: u64 = (STACK_BYTES + ARGS_BYTES + SCRATCH_BYTES).next_multiple_of(128) + 64;
 
 /// One activation's room.
 #[derive(Clone, Copy)]
@@ -66,6 +66,8 @@ impl Stacks {
 
     fn grow(&mut self, world: &mut VmWorld) -> Option<()> {
         let level = world.reserve(SLOT_BYTES * self.used.len() as u64)?;
+        // Of all stacks a callback has its own slot alone: the interpreter looks at that itself.
+        world.region_mut().disown(level);
         self.levels.push(level);
         Some(())
     }

@@ -176,6 +176,7 @@ impl Vm {
             minus_base: BASE.wrapping_neg(),
             holder_bit: 0,
             addresses: self.addresses.as_ptr(),
+            denied: 0,
             stack_floor: 0,
             loops_left: 0,
             host_call: None,

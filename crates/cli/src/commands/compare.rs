@@ -16,7 +16,8 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     tell_apart(&mut specs);
     let total = specs[0].duration * (specs.len() as u64 * u64::from(args.runs));
     let bar = Bar::new(total);
-    let results = keel_lab::compare(&specs, args.runs, |spec| execute(lab, spec, Vec::new(), &bar));
+    let results =
+        keel_lab::compare(&specs, args.runs, |spec| execute(lab, spec, Vec::new(), &bar).map(|(run, _)| run));
     drop(bar);
     let runs: Vec<RunReport> = results.into_iter().flatten().collect::<Result<_, _>>()?;
     show::many(&runs, args.outputs.json)?;

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let specs = inputs::specs_of(lab, vec![scheduler], scene)?;
     let mut inputs = inputs::workload_parts(&scene.workload)?;
     inputs.extend([args.scheduler.as_str(), &scene.machine]);
-    let outputs = outputs::reserve(&args.outputs, &inputs)?;
+    let outputs = outputs::reserve(&args.outputs, args.log.as_deref(), &inputs)?;
     let run = simulate(lab, &specs[0], outputs)?;
     show::one(&run, args.outputs.json)?;
     Ok(show::code(&run, args.outputs.strict))
@@ -33,7 +33,7 @@ fn simulate(lab: &Lab, spec: &RunSpec, mut outputs: Outputs) -> Result<RunReport
     let mut picture = outputs.report.is_some().then(Picture::new);
     others.extend(picture.as_mut().map(|picture| picture as &mut dyn Sink));
     let bar = Bar::new(spec.duration);
-    let run = execute(lab, spec, others, &bar)?;
+    let (run, log) = execute(lab, spec, others, &bar)?;
     drop(bar);
     match trace.map(Writer::finish) {
         // The kernel refused the scheduler before anything happened: there is nothing to keep.
@@ -44,6 +44,7 @@ fn simulate(lab: &Lab, spec: &RunSpec, mut outputs: Outputs) -> Result<RunReport
     if let (Some(mut picture), Some(output)) = (picture, &mut outputs.report) {
         output.write(picture.svg(&Caption::of(&run)).as_bytes())?;
     }
+    outputs.write_log(&log)?;
     outputs.keep()?;
     Ok(run)
 }

@@ -3,6 +3,7 @@
 //! A call that touches what other CPUs can touch is a boundary: before it is served, whatever any
 //! other CPU has to do earlier in virtual time is done. Every call costs what [`crate::cost`] says, beside the lines and locks it touches.
 
+mod arena;
 mod cgroup;
 mod cpu;
 mod cpumask;
@@ -183,6 +184,7 @@ impl Kernel {
                 self.serve_ring(w, c, f, a)
             }
             F::PerfRead => self.perf_read(w, c, a),
+            F::ArenaAllocPages | F::ArenaFreePages | F::ArenaReservePages => self.serve_arena(w, c, f, a),
             F::DynptrFromMem => dynptr::from_mem(w, a).into(),
             F::DynptrRead => dynptr::read(w, a).into(),
             F::DynptrWrite => dynptr::write(w, a).into(),

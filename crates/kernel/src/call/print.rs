@@ -3,9 +3,10 @@
 
 use super::{F, Served};
 use crate::kernel::Kernel;
-use keel_abi::CpuId;
+use crate::log::LogLine;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ExitKind;
+use keel_abi::{CpuId, Pid, TaskId};
 
 /// The longest text that one call makes (`SCX_EXIT_MSG_LEN`).
 const MOST_BYTES: usize = 1024;
@@ -15,11 +16,11 @@ impl Kernel {
         match f {
             F::Printk => {
                 let text = format(&bytes(w, Ea(a[0]), a[1]), &a[2..5], w);
-                self.print(text)
+                self.print(c, text)
             }
             F::Vprintk => {
                 let text = format(&bytes(w, Ea(a[0]), a[1]), &words(w, Ea(a[2]), a[3]), w);
-                self.print(text)
+                self.print(c, text)
             }
             F::Snprintf => snprintf(w, a),
             F::ErrorBstr => {
@@ -37,17 +38,20 @@ impl Kernel {
     }
 
     /// Keeps a line for whoever asks for the log.
-    fn print(&mut self, text: String) -> Served {
+    fn print(&mut self, c: CpuId, text: String) -> Served {
         let len = text.len() as u64;
-        if self.log.len() < MOST_LINES {
-            self.log.push((self.now, text.trim_end_matches('\n').to_owned()));
-        }
+        let line = self.log.has_room().then(|| {
+            let (task, pid) = match self.cpus.me.curr {
+                TaskId::IDLE => ("<idle>".to_owned(), Pid(0)),
+                curr => (self.comm(curr), self.tasks[curr].pid),
+            };
+            let (at, text) = (self.cpus.me.clock, text.trim_end_matches('\n'));
+            LogLine { at, cpu: c, task: task.into(), pid, text: text.into() }
+        });
+        self.log.add(line);
         len.into()
     }
 }
-
-/// Lines of the log that are kept.
-const MOST_LINES: usize = 10_000;
 
 fn bytes<W: World>(w: &W, at: Ea, len: u64) -> Vec<u8> {
     let text = w.slice(at, len.min(MOST_BYTES as u64)).map(<[u8]>::to_vec).unwrap_or_default();

@@ -284,8 +284,9 @@ const GROUPS: &[Group] = &[
     // Ring buffers: reserve under a lock, or commit and perhaps wake the reader.
     group(70, 0, &["bpf_ringbuf_reserve", "bpf_ringbuf_submit", "bpf_ringbuf_discard", "bpf_ringbuf_query"]),
     group(150, 0, &["bpf_user_ringbuf_drain"]),
-    // Allocates pages and maps them, a page in 512 words.
-    group(800, 1, &["bpf_arena_alloc_pages", "bpf_arena_free_pages"]),
+    // Allocates pages and maps them, or the reverse; each page is charged beside it.
+    group(800, 0, &["bpf_arena_alloc_pages", "bpf_arena_free_pages"]),
+    group(80, 0, &["bpf_arena_reserve_pages"]),
 ];
 
 /// The price of a look-up in a hash map, which is not inlined: hash the key, walk the bucket.

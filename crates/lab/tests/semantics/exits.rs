@@ -9,7 +9,7 @@ fn ending(by: u32) -> Scenario {
 
 /// What `ops.exit` was told: kind, code, reason and message.
 fn told(run: &Run) -> (u64, u64, String) {
-    let said = run.outcome.printed.iter().find_map(|(_, line)| line.strip_prefix("said 0 0 0 "));
+    let said = run.outcome.printed.lines.iter().find_map(|line| line.text.strip_prefix("said 0 0 0 "));
     let value = |op: &str| run.global(op).first().map(|c| c.value).expect("ops.exit ran");
     (value("exit"), value("exit_code"), said.expect("ops.exit ran").to_owned())
 }

@@ -4,7 +4,7 @@ use keel_abi::scx::ExitKind;
 use keel_abi::task::{Amount, ObjectId, Policy, Step, TaskSpec, TimerMode, Workload};
 use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
 use keel_bpfc::Compiler;
-use keel_lab::{Engine, LabError, Machine, Outcome, RunSpec, SchedulerSource, machines};
+use keel_lab::{Engine, LabError, LogLine, Machine, Outcome, RunSpec, SchedulerSource, machines};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
@@ -49,12 +49,12 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    fn parse((at, line): &(Instant, String)) -> Option<Self> {
-        let mut words = line.split(' ');
+    fn parse(line: &LogLine) -> Option<Self> {
+        let mut words = line.text.split(' ');
         let op = words.next()?.to_owned();
         let (pid, cpu) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let value = u64::from_str_radix(words.next()?, 16).ok()?;
-        Some(Self { at: *at, op, pid, cpu, value })
+        Some(Self { at: line.at, op, pid, cpu, value })
     }
 }
 
@@ -134,7 +134,7 @@ impl Scenario {
         };
         let mut sink = Recorder::default();
         let outcome = keel_lab::run(&spec, &mut sink, &mut |_| {})?;
-        let calls = outcome.printed.iter().filter_map(Call::parse).collect();
+        let calls = outcome.printed.lines.iter().filter_map(Call::parse).collect();
         let masks = sink.before.into_iter().zip(sink.tasks.iter().cloned()).collect();
         Ok(Run { outcome, events: sink.events, tasks: sink.tasks, masks, calls })
     }
@@ -225,8 +225,8 @@ impl Run {
 
     /// The whole log, to print where a test fails.
     pub(crate) fn log(&self) -> String {
-        let lines = self.outcome.printed.iter().take(400);
-        lines.map(|(at, line)| format!("\n{:>12} {line}", at.as_ns())).collect()
+        let lines = self.outcome.printed.lines.iter().take(400);
+        lines.map(|line| format!("\n{:>12} {}", line.at.as_ns(), line.text)).collect()
     }
 
     /// What happened to the events that `pick` takes.

@@ -45,6 +45,9 @@ fn check_flow(ops: &[Op]) -> Result<(), (u32, String)> {
 }
 
 const LD_IMM64: u8 = 0x18;
+const MOV64_X: u8 = 0xbf;
+/// `BPF_ADDR_SPACE_CAST`.
+const ADDR_SPACE_CAST: i16 = 1;
 
 enum Wrong {
     Bad(String),
@@ -86,7 +89,23 @@ impl Decoder<'_> {
             4 => alu(insn, false),
             5 => self.jump(insn, true),
             6 => self.jump(insn, false),
+            _ if insn.code == MOV64_X && insn.off == ADDR_SPACE_CAST => self.cast(insn),
             _ => alu(insn, true),
+        }
+    }
+
+    /// `addr_space_cast`, whose immediate is the new address space and the old one.
+    fn cast(&self, insn: Insn) -> Result<Op, Wrong> {
+        const TO_KERNEL: i32 = 1;
+        const TO_USER: i32 = 1 << 16;
+        let (dst, src) = (writable(insn.dst)?, readable(insn.src)?);
+        let Some(high) = self.object.maps.iter().find_map(crate::maps::user_half) else {
+            return bad("addr_space_cast in an object that has no arena");
+        };
+        match insn.imm {
+            TO_KERNEL => Ok(Op::CastToKernel { dst, src }),
+            TO_USER => Ok(Op::CastToUser { dst, src, high }),
+            _ => bad("addr_space_cast between other address spaces than 0 and 1"),
         }
     }
 
@@ -330,9 +349,6 @@ fn mov(insn: Insn, wide: bool, dst: u8) -> Result<Op, Wrong> {
         0 => Alu::Mov,
         8 | 16 if from_register => Alu::MovSigned(insn.off as u8),
         32 if from_register && wide => Alu::MovSigned(32),
-        1 if from_register && wide => {
-            return Err(Wrong::Unsupported("addr_space_cast (a BPF arena)".into()));
-        }
         _ => return unknown(insn),
     };
     Ok(Op::Alu { wide, op, dst, src: operand(insn)? })

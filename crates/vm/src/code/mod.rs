@@ -8,6 +8,7 @@ pub(crate) mod op;
 mod tables;
 
 use crate::error::LoadError;
+use crate::maps::user_half;
 use crate::native::Native;
 use keel_abi::bpf::{Fault, FaultKind};
 use keel_abi::lines::{LEAST_LINE_BYTES, LINE_SIZES};
@@ -82,6 +83,8 @@ pub struct Code {
     pub(crate) imports: Vec<(Needed, u32)>,
     pub(crate) addresses: Vec<(Address, u32)>,
     pub(crate) sites: Vec<Site>,
+    /// What `addr_space_cast` puts into the high half of the user's addresses, where there is an arena.
+    pub(crate) user_half: Option<u64>,
     /// Maps and kernel symbols of the object, which the addresses refer to.
     pub(crate) shape: (usize, usize),
     /// By the size of a machine's cache lines.
@@ -115,8 +118,9 @@ impl Code {
         }
         let tables::Tables { imports, addresses, sites, .. } = tables;
         let shape = (object.maps.len(), object.ksyms.len());
+        let user_half = object.maps.iter().find_map(user_half);
         let native = [const { OnceLock::new() }; LINE_SIZES];
-        Ok(Arc::new(Self { functions, entries, imports, addresses, sites, shape, native }))
+        Ok(Arc::new(Self { functions, entries, imports, addresses, sites, user_half, shape, native }))
     }
 
     /// The native code for a machine with lines of so many bytes, translated by the first who asks.

@@ -110,6 +110,17 @@ pub(crate) enum Op {
         dst: u8,
         value: u64,
     },
+    /// `addr_space_cast` to the address that loads and stores take.
+    CastToKernel {
+        dst: u8,
+        src: u8,
+    },
+    /// `addr_space_cast` to the address that user space takes, whose high half this is.
+    CastToUser {
+        dst: u8,
+        src: u8,
+        high: u64,
+    },
     /// An address that differs from one `Vm` to the next, from the table of addresses.
     Address {
         dst: u8,

@@ -217,6 +217,34 @@ impl Hash {
         (u64::from(slot) == off / self.layout.element_stride).then_some((key, value))
     }
 
+    /// Are these bytes among the elements, but of no key or value that the map holds?
+    pub(super) fn is_stale(&self, at: Ea, len: u64) -> bool {
+        let l = &self.layout;
+        let holds = |off: u64, stride: u64, size: u64| {
+            self.slots.is_used((off / stride) as u32) && off % stride + len <= size
+        };
+        let slots = u64::from(self.slots.limit());
+        let off = at.0.wrapping_sub(l.elements.0);
+        if off < l.element_stride * slots {
+            let (slot, within) = (off - off % l.element_stride, off % l.element_stride);
+            let value_at = HEADER + l.key_size.next_multiple_of(8);
+            let value_size = if l.cpu_stride == 0 { l.value_size } else { 0 };
+            return match within {
+                0..HEADER => true,
+                _ if within < value_at => !holds(off - HEADER, l.element_stride, l.key_size),
+                _ => !holds(slot + within - value_at, l.element_stride, value_size),
+            };
+        }
+        let off = at.0.wrapping_sub(l.values.0);
+        match off.checked_div(l.cpu_stride) {
+            Some(cpu) if cpu < u64::from(l.cpus) => {
+                let within = off % l.cpu_stride;
+                within >= l.value_stride * slots || !holds(within, l.value_stride, l.value_size)
+            }
+            _ => false,
+        }
+    }
+
     /// The first element at or after `from`: its slot, key and value.
     pub(super) fn next(&self, from: u64, cpu: CpuId) -> Option<(u32, Ea, Ea)> {
         let slot = self.slots.next_used(from)?;

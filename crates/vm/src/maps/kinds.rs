@@ -14,6 +14,7 @@ pub(super) const RINGBUF: u32 = 27;
 pub(super) const TASK_STORAGE: u32 = 29;
 pub(super) const USER_RINGBUF: u32 = 31;
 pub(super) const CGRP_STORAGE: u32 = 32;
+pub(super) const ARENA: u32 = 33;
 
 /// `BPF_F_NO_PREALLOC`.
 pub(super) const NO_PREALLOC: u32 = 1;
@@ -21,6 +22,12 @@ pub(super) const NO_PREALLOC: u32 = 1;
 pub(super) const NUMA_NODE: u32 = 4;
 /// `BPF_F_RB_OVERWRITE`.
 pub(super) const RB_OVERWRITE: u32 = 1 << 19;
+/// `BPF_F_MMAPABLE`.
+pub(super) const MMAPABLE: u32 = 1 << 10;
+/// `BPF_F_SEGV_ON_FAULT`: what user space may not do.
+pub(super) const SEGV_ON_FAULT: u32 = 1 << 17;
+/// `BPF_F_NO_USER_CONV`: casts to the user's address leave the low half alone.
+pub(super) const NO_USER_CONV: u32 = 1 << 18;
 /// `BPF_F_INNER_MAP`: inner arrays may be of any length.
 pub(super) const INNER_MAP: u32 = 1 << 12;
 

@@ -4,12 +4,14 @@
 //! looked up, updated or walked is found in the same order in every run, and at a cost that no
 //! choice of keys can raise beyond the logarithm of the entries.
 
+mod arena;
 mod array;
 mod error;
 mod hash;
 mod index;
 mod kinds;
 mod nested;
+mod pages;
 mod plan;
 mod queue;
 mod recency;
@@ -21,9 +23,11 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use arena::{kernel_address, user_half};
 pub use error::MapError;
 
 use crate::memory::Region;
+use arena::Arena;
 use array::Array;
 use hash::Hash;
 use keel_abi::CpuId;
@@ -47,6 +51,7 @@ enum Body {
     Ring(Ring),
     UserRing(Ring),
     Nested(Nested),
+    Arena(Box<Arena>),
     /// No event is ever in one.
     PerfEvents,
 }
@@ -100,6 +105,11 @@ impl Maps {
         Ok(Self { maps, handles, most: room / HANDLE_STRIDE, cpus })
     }
 
+    /// Is there an arena among them, which the region must have a window for?
+    pub(crate) fn need_window(defs: &[MapDef]) -> bool {
+        defs.iter().any(|def| def.kind == kinds::ARENA)
+    }
+
     /// The map pointer of a map. Panics when there is no such map.
     pub fn handle(&self, map: MapId) -> Ea {
         assert!((map.0 as usize) < self.maps.len(), "the object has {} maps", self.maps.len());
@@ -137,13 +147,18 @@ impl Maps {
 
     /// The address of a byte in an array's first value.
     pub(crate) fn value_address(&self, map: MapId, offset: u32) -> Option<Ea> {
-        self.variable(map, offset, 1)
+        match self.body(map)? {
+            // What programs have of it is the user's address.
+            Body::Arena(arena) => arena.variable_address(offset, 1),
+            _ => self.variable(map, offset, 1),
+        }
     }
 
     /// The address of bytes in an array's first value.
     pub(crate) fn variable(&self, map: MapId, offset: u32, len: u32) -> Option<Ea> {
         match self.body(map)? {
             Body::Array(array) => array.bytes_of_first(offset, len),
+            Body::Arena(arena) => arena.variable(offset, len),
             _ => None,
         }
     }
@@ -176,7 +191,7 @@ impl Maps {
         match self.body_mut(map).ok_or(Errno::EINVAL)? {
             Body::Array(array) => array.update(region, key, value, flags, cpu),
             Body::Hash(hash) => hash.update(region, key, value, flags, cpu),
-            Body::TaskStorage(_) | Body::CgroupStorage(_) => Err(Errno::EOPNOTSUPP),
+            Body::TaskStorage(_) | Body::CgroupStorage(_) | Body::Arena(_) => Err(Errno::EOPNOTSUPP),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -188,7 +203,7 @@ impl Maps {
     pub fn delete(&mut self, region: &mut Region, map: MapId, key: Ea) -> Result<(), Errno> {
         match self.body_mut(map).ok_or(Errno::EINVAL)? {
             Body::Hash(hash) => hash.delete(region, key),
-            Body::TaskStorage(_) | Body::CgroupStorage(_) => Err(Errno::EOPNOTSUPP),
+            Body::TaskStorage(_) | Body::CgroupStorage(_) | Body::Arena(_) => Err(Errno::EOPNOTSUPP),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -240,6 +255,42 @@ impl Maps {
             Body::Hash(hash) => hash.holding(at).map(|(key, value)| (MapKey::At(key), value)),
             _ => None,
         }
+    }
+
+    /// The arena behind a map.
+    fn arena(&mut self, map: MapId) -> Option<&mut Arena> {
+        match self.body_mut(map)? {
+            Body::Arena(arena) => Some(arena),
+            _ => None,
+        }
+    }
+
+    /// `bpf_arena_alloc_pages()`: the user's address of the pages, at `at` unless that is null; nothing where the
+    /// map is no arena or has no such pages left.
+    pub fn arena_alloc(&mut self, region: &mut Region, map: MapId, at: Ea, count: u32) -> Option<Ea> {
+        self.arena(map)?.alloc(region, at, count)
+    }
+
+    /// `bpf_arena_free_pages()`: how many pages were given back.
+    pub fn arena_free(&mut self, region: &mut Region, map: MapId, at: Ea, count: u32) -> u64 {
+        self.arena(map).map_or(0, |arena| arena.free(region, at, count))
+    }
+
+    /// `bpf_arena_reserve_pages()`.
+    ///
+    /// # Errors
+    /// EINVAL where the map is no arena or ends before, EBUSY where some of the pages are not free.
+    pub fn arena_reserve(&mut self, map: MapId, at: Ea, count: u32) -> Result<(), Errno> {
+        self.arena(map).ok_or(Errno::EINVAL)?.reserve(at, count)
+    }
+
+    /// The checked mode's question: do these bytes lie among a map's elements, but in none that it holds?
+    pub(crate) fn is_stale(&self, at: Ea, len: u64) -> bool {
+        self.maps.iter().any(|map| match &map.body {
+            Body::Hash(hash) => hash.is_stale(at, len),
+            Body::TaskStorage(storage) | Body::CgroupStorage(storage) => storage.is_stale(at, len),
+            _ => false,
+        })
     }
 
     /// Can the map be walked? `bpf_for_each_map_elem` takes arrays and hashes only.
@@ -310,6 +361,7 @@ impl Body {
             kinds::RINGBUF => Self::Ring(Ring::new(plan, region)?),
             kinds::USER_RINGBUF => Self::UserRing(Ring::new(plan, region)?),
             kinds::ARRAY_OF_MAPS => Self::Nested(Nested::new(plan, defs)?),
+            kinds::ARENA => Self::Arena(Box::new(Arena::new(plan, region)?)),
             kinds::PERF_EVENT_ARRAY => {
                 plan.require(plan.def.key_size == 4, "the key of an array has 4 bytes")?;
                 plan.require(plan.def.value_size == 4, "the value of an array of events has 4 bytes")?;

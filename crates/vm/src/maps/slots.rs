@@ -41,6 +41,16 @@ impl Slots {
         self.used[slot as usize / 64] &= !(1 << (slot % 64));
     }
 
+    /// How many slots there are.
+    pub(super) const fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Is the slot in use?
+    pub(super) fn is_used(&self, slot: u32) -> bool {
+        self.used.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 != 0)
+    }
+
     /// The first slot in use at or after `from`.
     pub(super) fn next_used(&self, from: u64) -> Option<u32> {
         let first = usize::try_from(from / 64).ok()?;

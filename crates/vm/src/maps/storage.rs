@@ -102,6 +102,17 @@ impl Storage {
         Some(self.segments[segment])
     }
 
+    /// Are these bytes among the values, but of none that an owner has?
+    pub(super) fn is_stale(&self, at: Ea, len: u64) -> bool {
+        self.segments.iter().zip(FIRST_LOG..).any(|(&first, log)| {
+            let off = at.0.wrapping_sub(first);
+            let (index, within) = (off / self.stride, off % self.stride);
+            let inside = first != 0 && index < 1 << log;
+            let owner = || u32::try_from(index + (1 << log) - FIRST).unwrap_or(u32::MAX);
+            inside && (!self.has(owner()) || within + len > self.value_size)
+        })
+    }
+
     /// Ends the owner's value.
     #[inline]
     pub(super) fn delete(&mut self, owner: u32) -> Result<(), Errno> {

@@ -12,17 +12,32 @@ struct Object {
 #[derive(Default)]
 pub(super) struct Live {
     objects: BTreeMap<u64, Object>,
+    /// Objects that have ended, and their lengths, until another begins at the same place.
+    ended: BTreeMap<u64, u64>,
 }
 
 impl Live {
     /// An object begins to live.
     pub(super) fn add(&mut self, off: u64, len: u64, writable: bool) {
         self.objects.insert(off, Object { len, writable });
+        self.ended.remove(&off);
     }
 
     /// The object at `off` ends.
     pub(super) fn remove(&mut self, off: u64) {
+        if let Some(object) = self.objects.remove(&off) {
+            self.ended.insert(off, object.len);
+        }
+    }
+
+    /// The object at `off` is no concern of this table any more.
+    pub(super) fn forget(&mut self, off: u64) {
         self.objects.remove(&off);
+    }
+
+    /// Did an object that has ended hold this byte?
+    pub(super) fn has_ended(&self, off: u64) -> bool {
+        self.ended.range(..=off).next_back().is_some_and(|(&start, &len)| off - start < len)
     }
 
     /// Do all these bytes belong to one object, which may be written if `write`?

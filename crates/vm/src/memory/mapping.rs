@@ -50,6 +50,33 @@ impl Mapping {
         self.start
     }
 
+    /// Zeroes these bytes; of many the memory goes back to the host.
+    pub(super) fn clear(&mut self, off: u64, len: u64) {
+        /// Below this, writing is quicker than asking the host.
+        const FEW: u64 = 64 << 10;
+        assert!(off <= self.len && len <= self.len - off, "the bytes lie in the mapping");
+        let zero = |from: u64, to: u64| {
+            // SAFETY: the range lies within the mapping, and `self` is held exclusively.
+            unsafe { self.start.as_ptr().add(from as usize).write_bytes(0, (to - from) as usize) };
+        };
+        let end = off + len;
+        // No page of a host is larger, but for huge ones, which no arena asks for.
+        let (first, last) = (off.next_multiple_of(FEW), end / FEW * FEW);
+        if first >= last {
+            return zero(off, end);
+        }
+        zero(off, first);
+        zero(last, end);
+        // SAFETY: the range lies within the mapping, which is private and anonymous: it reads as zeroes afterwards.
+        let done = unsafe {
+            let at = self.start.as_ptr().add(first as usize);
+            libc::madvise(at.cast(), (last - first) as usize, libc::MADV_DONTNEED)
+        };
+        if done != 0 {
+            zero(first, last);
+        }
+    }
+
     /// Asks for huge pages for the whole ones among these bytes.
     pub(super) fn advise_huge(&self, off: u64, len: u64) {
         let end = off.saturating_add(len).min(self.len) / HUGE_BYTES * HUGE_BYTES;

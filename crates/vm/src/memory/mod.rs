@@ -13,18 +13,21 @@
 //! | `region` | bytes, bounds, permissions, cache lines; within it `room`, what is placed where |
 //! | `heap` | which small object lies where |
 //! | `live` | the checked mode's table of live objects |
+//! | `window` | which pages of an arena are backed |
 //! | `world` | [`VmWorld`]: region and maps as the [`World`](keel_abi::bpf::World) of programs |
 
 mod heap;
 mod live;
 mod mapping;
 mod region;
+mod window;
 mod world;
 
 #[cfg(test)]
 mod tests;
 
 pub use region::{RawRegion, Region, Stray};
+pub(crate) use window::{WINDOW_AT, WINDOW_BYTES};
 pub use world::{VmWorld, WorldConfig, WorldError};
 
 /// The simulated address of the region's first byte, where Linux on x86-64 maps all memory.

@@ -11,6 +11,7 @@ mod room;
 use super::heap::Heap;
 use super::live::Live;
 use super::mapping::Mapping;
+use super::window::{self, Window};
 use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
@@ -67,6 +68,7 @@ pub struct Region {
     large: BTreeMap<u64, u64>,
     large_free: BTreeMap<u64, Vec<u64>>,
     live: Option<Live>,
+    window: Option<Window>,
     stray: Stray,
 }
 
@@ -80,12 +82,34 @@ impl Region {
     /// # Errors
     /// The host gives no address space.
     pub fn new(capacity: u64, checked: bool, transfers: Transfers) -> Result<Self, ReserveError> {
+        Self::reserving(capacity, HEAP_END, checked, transfers)
+    }
+
+    /// The same with room for an arena between heap and large objects, beside `capacity`.
+    ///
+    /// # Errors
+    /// The host gives no address space.
+    pub fn with_window(capacity: u64, checked: bool, transfers: Transfers) -> Result<Self, ReserveError> {
+        let capacity = capacity.clamp(2 * window::START, 1 << 45) + (window::END - window::START);
+        let mut region = Self::reserving(capacity, window::START, checked, transfers)?;
+        region.window = Some(Window::new());
+        region.raise(window::END);
+        region.top = window::END;
+        Ok(region)
+    }
+
+    fn reserving(
+        capacity: u64,
+        heap_end: u64,
+        checked: bool,
+        transfers: Transfers,
+    ) -> Result<Self, ReserveError> {
         let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
         let lines = capacity >> transfers.line_log2();
         let bytes = Mapping::new(capacity)?;
         let holders = Mapping::new(lines * size_of::<u64>() as u64)?;
         let writers = Mapping::new(lines * size_of::<u16>() as u64)?;
-        let heap_end = HEAP_END.min(capacity / 2);
+        let heap_end = heap_end.min(capacity / 2);
         Ok(Self {
             bytes,
             holders,
@@ -101,6 +125,7 @@ impl Region {
             large: BTreeMap::new(),
             large_free: BTreeMap::new(),
             live: checked.then(Live::default),
+            window: None,
             stray: Stray::default(),
         })
     }
@@ -138,7 +163,18 @@ impl Region {
     fn inside(&self, at: Ea, len: u64) -> Option<u64> {
         let off = at.0.wrapping_sub(BASE);
         let end = self.high_water();
-        (len <= end && off <= end - len).then_some(off)
+        (len <= end && off <= end - len && self.is_backed(off, len)).then_some(off)
+    }
+
+    /// Are none of these bytes in a page of the arena that holds nothing?
+    #[inline]
+    pub(crate) fn is_backed(&self, off: u64, len: u64) -> bool {
+        self.window.as_ref().is_none_or(|window| window.allows(off, len))
+    }
+
+    /// Is it an address of the arena or beside it?
+    pub(crate) fn is_arena(&self, at: Ea) -> bool {
+        self.window.is_some() && Window::covers(at.0.wrapping_sub(BASE))
     }
 
     /// `len` bytes, or nothing where any of them is out of bounds.

@@ -50,7 +50,11 @@ impl VmWorld {
     /// # Errors
     /// A map is not possible or not supported, or the host gives no address space.
     pub fn new(maps: &[MapDef], config: WorldConfig) -> Result<Self, WorldError> {
-        let mut region = Region::new(config.capacity, config.checked, config.transfers)?;
+        let WorldConfig { capacity, checked, transfers, .. } = config;
+        let mut region = match Maps::need_window(maps) {
+            true => Region::with_window(capacity, checked, transfers)?,
+            false => Region::new(capacity, checked, transfers)?,
+        };
         let maps = Maps::new(maps, config.cpus, &mut region)?;
         Ok(Self { region, maps })
     }
@@ -198,6 +202,18 @@ impl World for VmWorld {
     #[inline]
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea> {
         self.maps.storage_get(&mut self.region, map, owner, create, init)
+    }
+
+    fn arena_alloc(&mut self, map: MapId, at: Ea, pages: u32) -> Option<Ea> {
+        self.maps.arena_alloc(&mut self.region, map, at, pages)
+    }
+
+    fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64 {
+        self.maps.arena_free(&mut self.region, map, at, pages)
+    }
+
+    fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno> {
+        self.maps.arena_reserve(map, at, pages)
     }
 
     fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno> {

@@ -3,6 +3,7 @@
 
 use super::translate::Translator;
 use crate::code::op::{Alu, Operand};
+use crate::maps::kernel_address;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Type, Value};
@@ -17,6 +18,31 @@ fn int(bits: u8) -> Type {
 }
 
 impl Translator<'_> {
+    /// As [`crate::interp_alu::to_kernel`].
+    pub(super) fn cast_to_kernel(&mut self, dst: u8, src: u8) {
+        let user = self.reg(src);
+        let low = self.low_half(user);
+        let base = self.number(kernel_address(0) as i64);
+        let kernel = self.b.ins().iadd(low, base);
+        let value = self.b.ins().select(user, kernel, user);
+        self.set_reg(dst, value);
+    }
+
+    /// As [`crate::interp_alu::to_user`].
+    pub(super) fn cast_to_user(&mut self, dst: u8, src: u8, high: u64) {
+        let kernel = self.reg(src);
+        let low = self.low_half(kernel);
+        let high = self.number(high as i64);
+        let user = self.b.ins().bor(low, high);
+        let value = self.b.ins().select(low, user, low);
+        self.set_reg(dst, value);
+    }
+
+    fn low_half(&mut self, value: Value) -> Value {
+        let low = self.b.ins().ireduce(I32, value);
+        self.b.ins().uextend(I64, low)
+    }
+
     pub(super) fn alu(&mut self, wide: bool, op: Alu, dst: u8, src: Operand) {
         let (mut a, mut b) = (self.reg(dst), self.operand(src));
         if !wide {

@@ -131,7 +131,7 @@ impl Translator<'_> {
         }
 
         self.b.switch_to_block(within);
-        let line_log2 = self.number(i64::from(self.line_log2));
+        let line_log2 = self.number(i64::from(self.target.line_log2));
         let line = self.b.ins().ushr(offset, line_log2);
         let three = self.number(3);
         let word = self.b.ins().ishl(line, three);
@@ -146,7 +146,12 @@ impl Translator<'_> {
         self.b.switch_to_block(moves);
         let touch = if write { self.symbols.touch_write } else { self.symbols.touch_read };
         self.call_cold(touch, &[self.context, offset]);
-        self.b.ins().jump(held, &[]);
+        if self.target.has_arena {
+            let denied = self.field(offset_of!(Context, denied));
+            self.b.ins().brif(denied, outside, &[], held, &[]);
+        } else {
+            self.b.ins().jump(held, &[]);
+        }
 
         self.b.switch_to_block(held);
         let at = self.b.ins().iadd(fixed.base, offset);

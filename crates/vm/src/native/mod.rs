@@ -45,8 +45,9 @@ impl Native {
         let mut module = new_module().map_err(broken)?;
         let symbols = Symbols::define(&mut module).map_err(broken)?;
         let ids = declare(&mut module, code).map_err(broken)?;
+        let target = Target { line_log2, has_arena: code.user_half.is_some() };
         let mut work =
-            Work { context: module.make_context(), builder: FunctionBuilderContext::new(), line_log2 };
+            Work { context: module.make_context(), builder: FunctionBuilderContext::new(), target };
         for (function, &id) in code.functions.iter().zip(&ids) {
             define(&mut module, &symbols, &ids, function, id, &mut work)
                 .map_err(|why| LoadError::Translation { function: function.name.clone(), why })?;
@@ -82,7 +83,16 @@ impl Drop for Owner {
 struct Work {
     context: Context,
     builder: FunctionBuilderContext,
+    target: Target,
+}
+
+/// What all of an object's functions are translated for.
+#[derive(Clone, Copy)]
+struct Target {
+    /// Of the machine's cache lines.
     line_log2: u32,
+    /// Does the object have an arena, whose pages may hold nothing?
+    has_arena: bool,
 }
 
 fn new_module() -> Result<JITModule, String> {
@@ -131,8 +141,8 @@ fn define(
 ) -> Result<(), String> {
     work.context.func.signature = signature(module);
     work.context.func.name = ir::UserFuncName::user(0, id.as_u32());
-    let Work { context, builder, line_log2 } = work;
-    translate::function(module, symbols, ids, function, &mut context.func, builder, *line_log2);
+    let Work { context, builder, target } = work;
+    translate::function(module, symbols, ids, function, &mut context.func, builder, *target);
     module.define_function(id, &mut work.context).map_err(|e| format!("{e:?}"))?;
     let compiled = work.context.compiled_code().ok_or("no code")?;
     let frame = compiled.buffer.frame_layout().map_or(0, |l| l.frame_to_fp_offset);

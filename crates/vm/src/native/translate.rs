@@ -3,6 +3,7 @@
 //! Instructions are counted in a local that is brought up to date once a block and written to
 //! the context before calls and at exits.
 
+use super::Target;
 use super::symbols::{Symbols, plain};
 use crate::code::Func;
 use crate::code::op::{Callee, Cond, FRAME_BYTES, NO_SITE, Op, Operand};
@@ -25,7 +26,7 @@ pub(super) fn function(
     function: &Func,
     into: &mut Function,
     scratch: &mut FunctionBuilderContext,
-    line_log2: u32,
+    target: Target,
 ) {
     let mut b = FunctionBuilder::new(into, scratch);
     let entry = b.create_block();
@@ -40,7 +41,7 @@ pub(super) fn function(
         module,
         symbols,
         ids,
-        line_log2,
+        target,
         ops: &function.ops,
         b,
         blocks,
@@ -106,8 +107,7 @@ pub(super) struct Translator<'a> {
     pub(super) module: &'a mut JITModule,
     pub(super) symbols: &'a Symbols,
     ids: &'a [FuncId],
-    /// Of the machine's cache lines.
-    pub(super) line_log2: u32,
+    pub(super) target: Target,
     ops: &'a [Op],
     pub(super) b: FunctionBuilder<'a>,
     blocks: Vec<Option<Block>>,
@@ -223,6 +223,8 @@ impl Translator<'_> {
                 let value = self.number(value as i64);
                 self.set_reg(dst, value);
             }
+            Op::CastToKernel { dst, src } => self.cast_to_kernel(dst, src),
+            Op::CastToUser { dst, src, high } => self.cast_to_user(dst, src, high),
             Op::Address { dst, slot } => {
                 let table = self.fixed_field(offset_of!(Context, addresses));
                 let value = self.b.ins().load(I64, constant(), table, 8 * slot as i32);

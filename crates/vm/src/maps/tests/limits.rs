@@ -17,7 +17,7 @@ fn check(map: MapDef, expected: &str) {
 
 #[test]
 fn types_of_later_days_are_refused_by_name() {
-    let types = [(13, "HASH_OF_MAPS"), (30, "BLOOM_FILTER"), (33, "ARENA")];
+    let types = [(13, "HASH_OF_MAPS"), (30, "BLOOM_FILTER")];
     for (kind, name) in types {
         let text = format!("map `m` is of type BPF_MAP_TYPE_{name}, which is not supported");
         check(def(kind, 4, 4, 1), &text);

@@ -1,5 +1,6 @@
 //! Every map type against the kernel's rules, and against plain models.
 
+mod arena;
 mod limits;
 mod models;
 mod nested;

@@ -3,12 +3,13 @@
 
 use super::Region;
 use crate::memory::heap::{Heap, MAX_SMALL, SPAN_BYTES};
+use crate::memory::window::WINDOW_AT;
 use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
-use keel_abi::bpf::Ea;
+use keel_abi::bpf::{Astray, Ea};
 use keel_abi::lines::LINE_BYTES;
 
 impl Region {
-    fn raise(&mut self, end: u64) {
+    pub(super) fn raise(&mut self, end: u64) {
         debug_assert!(end <= self.capacity, "what is handed out lies in the region");
         if end > self.high_water() {
             // SAFETY: the word lives as long as the region; native code only reads it, and not
@@ -118,11 +119,64 @@ impl Region {
         size.map(|size| self.large_free.entry(size).or_default().push(off)).is_some()
     }
 
+    /// Backs pages of the window, which are zeroed. Panics when the region has no window, as the next one.
+    pub(crate) fn back_pages(&mut self, first: u64, count: u64) {
+        self.window.as_mut().expect("the region has a window").set(first, count, true);
+        self.clear_head(first);
+    }
+
+    /// An access is judged by its first byte: one from the page before may have left something here.
+    fn clear_head(&mut self, page: u64) {
+        self.bytes.clear(WINDOW_AT + page * PAGE_BYTES, 8);
+    }
+
+    /// Takes what backs pages of the window: nobody holds a line of them any more, and their contents are gone.
+    /// How many there were.
+    pub(crate) fn unback_pages(&mut self, first: u64, count: u64) -> u64 {
+        let changed = self.window.as_mut().expect("the region has a window").set(first, count, false);
+        if changed == 0 {
+            return 0;
+        }
+        let (off, len) = (WINDOW_AT + first * PAGE_BYTES, count * PAGE_BYTES);
+        let (line, lines) = (self.line_at(off), self.line_at(len));
+        self.bytes.clear(off, len);
+        self.holders.clear(line * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
+        self.writers.clear(line * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
+        if !self.is_backed(off + len, 1) {
+            self.clear_head(first + count);
+        }
+        changed
+    }
+
+    /// Room that was placed is no live object as a whole: whoever placed it knows what of it lives.
+    pub(crate) fn disown(&mut self, at: Ea) {
+        if let Some(live) = &mut self.live {
+            live.forget(at.0.wrapping_sub(BASE));
+        }
+    }
+
+    /// What is where an access goes that [`Region::is_live`] is false of.
+    pub(crate) fn astray(&self, at: Ea, len: u64) -> Astray {
+        /// What a displacement adds at most.
+        const NEAR: u64 = 64 << 10;
+        let off = at.0.wrapping_sub(BASE);
+        let ended = self.live.as_ref().is_some_and(|live| live.has_ended(off));
+        match () {
+            () if at.0.wrapping_add(NEAR / 2) < NEAR + NEAR / 2 => Astray::Null,
+            () if self.is_arena(at) => Astray::Arena,
+            () if self.is_live(at, len, false) => Astray::ReadOnly,
+            () if ended => Astray::Freed,
+            () => Astray::Nowhere,
+        }
+    }
+
     /// Do all these bytes belong to one live object, which may be written if `write`? Without
     /// the checked mode: are they in bounds (and not read-only)?
     pub fn is_live(&self, at: Ea, len: u64, write: bool) -> bool {
         let Some(off) = self.inside(at, len) else { return false };
         match &self.live {
+            // The pages of an arena are one object.
+            _ if self.is_arena(at) => true,
             Some(live) => live.covers(off, len, write),
             None => off >= if write { self.writable_from } else { PAGE_BYTES },
         }

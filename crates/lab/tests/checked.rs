@@ -1,0 +1,53 @@
+//! The checked mode stops a scheduler at its first stray access, and names what is there and whose line it is.
+//! Without it the same access reads 0 or stores nothing, is counted, and the run goes on, as on a real kernel.
+
+mod common;
+
+use common::{object, spec, workload};
+use keel_abi::scx::ExitKind;
+use keel_lab::{Engine, Outcome, machines};
+use keel_trace::Fanout;
+use std::fmt::Write;
+
+/// How many faults `tests/objects/strays.bpf.c` can commit.
+const FAULTS: u32 = 13;
+
+const TWO: &str = "{ 'tasks': { 'worker': { 'instance': 3, 'run': 100, 'sleep': 100, 'loop': 5 } } }";
+
+fn run(fault: u32, checked: bool, engine: Engine) -> Outcome {
+    let machine = machines::of_cpus(2);
+    let workload = workload(TWO, &machine);
+    let mut spec = spec(object("strays"), workload, machine, 5, 1);
+    (spec.checked, spec.engine) = (checked, engine);
+    spec.settings = vec![("fault".into(), fault.to_string())];
+    keel_lab::run(&spec, &mut Fanout::new(), &mut |_| {}).unwrap_or_else(|e| panic!("fault {fault}: {e}"))
+}
+
+#[test]
+fn every_planted_stray_is_named_with_its_line() {
+    let mut told = String::new();
+    for fault in 1..=FAULTS {
+        let outcome = run(fault, true, Engine::Native);
+        assert_eq!(outcome.exit, ExitKind::Error, "fault {fault}: {}", outcome.message);
+        writeln!(told, "{fault}: {}", outcome.message).unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn who_stays_where_it_may_is_left_alone() {
+    let outcome = run(0, true, Engine::Native);
+    assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
+    assert_eq!(outcome.counters.bad_accesses, 0);
+}
+
+#[test]
+fn unchecked_runs_go_on_and_count_what_leads_nowhere() {
+    // What is within the region, a freed element say, is not told from live objects there.
+    for fault in [1, 2, 6, 7, 12, 13] {
+        let outcomes = [Engine::Native, Engine::Interpreter].map(|engine| run(fault, false, engine));
+        assert_eq!(outcomes[0].exit, ExitKind::None, "fault {fault}: {}", outcomes[0].message);
+        assert!(outcomes[0].counters.bad_accesses > 0, "fault {fault}");
+        assert_eq!(outcomes[0], outcomes[1], "fault {fault}");
+    }
+}
