@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         "twin" => twin::run(rest),
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
+        "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),
     };
     match done {

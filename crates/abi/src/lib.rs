@@ -10,6 +10,7 @@
 pub mod bpf;
 pub mod cgroup;
 pub mod cpuset;
+pub mod feature;
 pub mod ids;
 pub mod lines;
 pub mod rbtree;

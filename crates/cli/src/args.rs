@@ -263,6 +263,8 @@ pub(crate) enum Listed {
     /// Kernels for `keel vm`
     Kernels,
     Checks,
+    /// What schedulers may use, and how near it is to the kernel's
+    Features,
 }
 
 /// Who executes the scheduler's instructions.

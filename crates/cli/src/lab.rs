@@ -1,6 +1,7 @@
 //! The joining room as this one uses it: a table of functions, so that tests can make runs
 //! without any scheduler.
 
+use keel_abi::feature::Feature;
 use keel_abi::task::Workload;
 use keel_experiment::Experiment;
 use keel_lab::machines::Scale;
@@ -30,6 +31,7 @@ pub(crate) struct Lab {
     pub(crate) read_workload: ReadWorkload,
     pub(crate) run: Run,
     pub(crate) run_to_end: Run,
+    pub(crate) features: fn() -> Vec<Feature>,
     pub(crate) experiments: fn() -> Vec<Experiment>,
     pub(crate) constants: fn() -> Vec<&'static str>,
     pub(crate) scaled: fn(&Machine, &str, Scale) -> Option<Machine>,
@@ -52,6 +54,7 @@ pub(crate) const REAL: Lab = Lab {
     },
     run: keel_lab::run::run,
     run_to_end: keel_lab::run::run_to_end,
+    features: keel_lab::features,
     experiments: keel_experiment::built_in::all,
     constants: keel_lab::machines::constants,
     scaled: keel_lab::machines::scaled,

@@ -19,6 +19,7 @@ mod cpus;
 pub mod dsq;
 pub mod event;
 mod exit;
+mod features;
 mod frame;
 mod frequency;
 pub mod idle;
@@ -37,8 +38,9 @@ mod setup;
 mod sim;
 mod task;
 
-pub use call::{helper, kfunc, served, variable};
+pub use call::{helper, kfunc, variable};
 pub use exit::Exit;
+pub use features::features;
 pub use kernel::Counters;
 pub use layout::KERNEL_BTF;
 pub use log::{Log, LogLine, MOST_LINES};

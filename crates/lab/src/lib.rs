@@ -8,6 +8,7 @@
 
 pub mod compare;
 pub mod error;
+pub mod features;
 mod living;
 mod load;
 pub mod machines;
@@ -22,6 +23,7 @@ pub mod workloads;
 
 pub use compare::{compare, each};
 pub use error::LabError;
+pub use features::features;
 pub use keel_kernel::{Log, LogLine};
 pub use machines::{Machine, Scale};
 pub use outcome::{Counters, Outcome, Overhead};

@@ -1,11 +1,12 @@
 //! From a scheduler's bytes to a kernel with it attached.
 
 use crate::error::LabError;
+use crate::features;
 use crate::recipe;
 use crate::spec::{Engine, RunSpec};
 use keel_abi::bpf::{Ea, Entry, FuncId, MapId, World};
 use keel_abi::lines::Transfers;
-use keel_abi::scx::{Op, ops_flags};
+use keel_abi::scx::Op;
 use keel_kernel::{KERNEL_BTF, Scheduler};
 use keel_object::{Btf, LoadOptions, Object, ObjectError, StructOps};
 use keel_recipe::Action;
@@ -16,10 +17,6 @@ const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
 
 /// Callbacks of `struct sched_ext_ops` that may be there because nothing here ever calls them.
 const NEVER_CALLED: &[&str] = &["core_sched_before", "dump", "dump_cpu", "dump_task"];
-
-/// Flags whose rules are not modelled.
-const ABSENT_FLAGS: &[(u64, &str)] =
-    &[(ops_flags::TID_TO_TASK, "SCX_OPS_TID_TO_TASK"), (ops_flags::SWITCH_PARTIAL, "SCX_OPS_SWITCH_PARTIAL")];
 
 /// The object, relocated against the simulated kernel's types, its variables set: first as its recipe says.
 pub(crate) fn object(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
@@ -66,7 +63,7 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
         }
     }
     let flags = ops.integer("flags");
-    if let Some((_, flag)) = ABSENT_FLAGS.iter().find(|(bit, _)| flags & bit != 0) {
+    if let Some(flag) = features::absent_flag(flags) {
         return Err(LabError::Unsupported(format!("{name}: {flag} is not modelled")));
     }
     Ok(Scheduler {

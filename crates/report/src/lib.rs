@@ -11,6 +11,7 @@ pub mod check;
 pub mod compare;
 pub mod decisions;
 pub mod experiment;
+pub mod features;
 pub mod picture;
 pub mod run;
 pub mod sensitivity;

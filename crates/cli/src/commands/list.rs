@@ -4,6 +4,7 @@ use crate::args::{ListArgs, Listed};
 use crate::failure::{Code, Failure};
 use crate::lab::{Lab, Names};
 use crate::output;
+use keel_abi::feature::{Feature, Level};
 use keel_check::Kind;
 use serde_json::{Map, Value, json};
 
@@ -23,9 +24,11 @@ pub(crate) fn run(args: &ListArgs, lab: &Lab) -> Result<Code, Failure> {
     };
     let mut lists: Vec<(&str, Names)> =
         wanted.into_iter().map(|(what, title)| (title, names(what, lab))).collect();
-    // Only where they are asked for: they may have to be read from far away.
-    if args.what == Some(Listed::Kernels) {
-        lists.push(("kernels", super::kernels::names()?));
+    // Only where they are asked for: they are many, or have to be read from far away.
+    match args.what {
+        Some(Listed::Kernels) => lists.push(("kernels", super::kernels::names()?)),
+        Some(Listed::Features) => lists.push(("features", features(lab))),
+        _ => {}
     }
     output::print(&if args.json { as_json(&lists) } else { as_text(&lists) })?;
     Ok(Code::Done)
@@ -42,8 +45,18 @@ fn names(what: Listed, lab: &Lab) -> Names {
         Listed::Experiments => {
             (lab.experiments)().into_iter().map(|experiment| (experiment.id, experiment.title)).collect()
         }
-        Listed::Kernels => Vec::new(),
+        Listed::Kernels | Listed::Features => Vec::new(),
     }
+}
+
+fn features(lab: &Lab) -> Names {
+    let about = |Feature { kind, level, .. }: &Feature| match level {
+        Level::Exact => format!("{}, exact", kind.name()),
+        Level::Approximate(how) => format!("{}, approximate: {how}", kind.name()),
+        Level::Absent("") => format!("{}, absent", kind.name()),
+        Level::Absent(why) => format!("{}, absent: {why}", kind.name()),
+    };
+    (lab.features)().iter().map(|feature| (feature.name.to_owned(), about(feature))).collect()
 }
 
 fn about(kind: Kind) -> &'static str {

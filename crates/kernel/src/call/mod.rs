@@ -22,8 +22,8 @@ mod task;
 pub(crate) mod timer;
 mod unattached;
 
-pub(crate) use table::{F, Terms};
-pub use table::{helper, kfunc, served};
+pub(crate) use table::{F, Terms, functions};
+pub use table::{helper, kfunc};
 
 use crate::cpu::Place;
 use crate::kernel::Kernel;

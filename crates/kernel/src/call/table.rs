@@ -81,6 +81,10 @@ macro_rules! functions {
                 match self { $(Self::$hv => $hn,)* $(Self::$kv => $kn,)* }
             }
 
+            const fn is_helper(self) -> bool {
+                match self { $(Self::$hv => true,)* $(Self::$kv => false,)* }
+            }
+
             const fn from(self) -> From {
                 match self { $(Self::$hv => From::Any,)* $(Self::$kv => From::$from,)* }
             }
@@ -252,9 +256,9 @@ functions! {
     }
 }
 
-/// The name of every helper and kfunc that is served.
-pub fn served() -> impl Iterator<Item = &'static str> {
-    ALL.iter().map(|f| f.name())
+/// Every kfunc and helper that is served, by name, and whether it is a helper.
+pub(crate) fn functions() -> impl Iterator<Item = (&'static str, bool)> {
+    ALL.iter().map(|f| (f.name(), f.is_helper()))
 }
 
 /// What must be known of a function at each call of it, worked out once.

@@ -38,7 +38,7 @@ pub(super) const EXIST: u64 = 2;
 /// Update under the value's `bpf_spin_lock`.
 pub(super) const LOCK: u64 = 4;
 
-const NAMES: [&str; 35] = [
+pub(super) const NAMES: [&str; 35] = [
     "UNSPEC",
     "HASH",
     "ARRAY",

@@ -7,6 +7,7 @@
 mod arena;
 mod array;
 mod error;
+mod features;
 mod hash;
 mod index;
 mod kinds;
@@ -25,6 +26,7 @@ mod tests;
 
 pub(crate) use arena::{kernel_address, user_half};
 pub use error::MapError;
+pub use features::features;
 
 use crate::memory::Region;
 use arena::Arena;

@@ -1,7 +1,8 @@
 //! What is refused, and what the maps show besides their entries.
 
+use super::features::SERVED;
 use super::kinds::{
-    ARRAY, CGRP_STORAGE, HASH, LRU_HASH, NO_PREALLOC, PERCPU_ARRAY, PERCPU_HASH, QUEUE, STACK, TASK_STORAGE,
+    ARRAY, CGRP_STORAGE, HASH, LRU_HASH, NAMES, NO_PREALLOC, PERCPU_ARRAY, PERCPU_HASH, QUEUE, STACK, TASK_STORAGE,
 };
 use super::{MAP, MapDef, MapError, MapId, Region, def, world_of};
 use keel_abi::bpf::{Ea, MapInfo, World};
@@ -23,6 +24,17 @@ fn types_of_later_days_are_refused_by_name() {
         check(def(kind, 4, 4, 1), &text);
     }
     check(def(9999, 4, 4, 1), "map `m` is of type 9999, which is not supported");
+}
+
+#[test]
+fn exactly_the_kinds_that_are_listed_can_be_made() {
+    for kind in 1..NAMES.len() as u32 {
+        let unknown = match world_of(&[def(kind, 4, 4, 1)], false) {
+            Err(error) => matches!(error, MapError::Unsupported { .. }),
+            Ok(_) => false,
+        };
+        assert_eq!(unknown, !SERVED.contains(&kind), "{}", NAMES[kind as usize]);
+    }
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! What is modelled, nearly modelled and absent, for LIMITATIONS.md: between the marks of a page stand lists that
+//! are made from the code's own tables.
+
+use keel_abi::feature::{Feature, FeatureKind, Level};
+
+const END: &str = "<!-- end -->";
+
+/// The page with what stands between its marks (`<!-- generated: KIND -->` and `<!-- end -->`) made anew.
+///
+/// # Errors
+/// Where a kind has no mark, or a mark no end.
+pub fn page(page: &str, features: &[Feature]) -> Result<String, String> {
+    let mut made = page.to_owned();
+    for kind in FeatureKind::ALL {
+        let mark = format!("<!-- generated: {} -->\n", kind.name());
+        let begin = made.find(&mark).ok_or_else(|| format!("the page has no mark {}", mark.trim()))? + mark.len();
+        let end = made[begin..].find(END).ok_or_else(|| format!("{} has no end", mark.trim()))? + begin;
+        let of_kind: Vec<&Feature> = features.iter().filter(|feature| feature.kind == kind).collect();
+        made.replace_range(begin..end, &section(&of_kind));
+    }
+    Ok(made)
+}
+
+/// Three paragraphs: what is exact, what differs and how, what is absent.
+fn section(features: &[&Feature]) -> String {
+    let exact = features.iter().filter(|feature| feature.level == Level::Exact);
+    let mut text = exact.fold("Exact:".to_owned(), |text, feature| format!("{text}\n`{}`", feature.name));
+    text.push('\n');
+    let differs = features.iter().filter_map(|feature| match feature.level {
+        Level::Approximate(how) => Some(format!("| `{}` | {how} |\n", feature.name)),
+        _ => None,
+    });
+    let differs: String = differs.collect();
+    if !differs.is_empty() {
+        text += &format!("\n| approximate | how |\n| --- | --- |\n{differs}");
+    }
+    let absent = features.iter().filter_map(|feature| match feature.level {
+        Level::Absent("") => Some(format!("`{}`", feature.name)),
+        Level::Absent(why) => Some(format!("`{}` ({why})", feature.name)),
+        _ => None,
+    });
+    let absent: Vec<String> = absent.collect();
+    if !absent.is_empty() {
+        text += &format!("\nAbsent: {}.\n", absent.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(of: impl Fn(&str) -> String) -> String {
+        FeatureKind::ALL.map(|kind| format!("<!-- generated: {} -->\n{}{END}\n", kind.name(), of(kind.name()))).concat()
+    }
+
+    #[test]
+    fn what_stands_between_marks_is_made_anew() {
+        let kind = FeatureKind::Map;
+        let features = [
+            Feature { kind, name: "A", level: Level::Exact },
+            Feature { kind, name: "B", level: Level::Approximate("slower") },
+            Feature { kind, name: "C", level: Level::Absent("") },
+            Feature { kind, name: "D", level: Level::Absent("too new") },
+        ];
+        let made = page(&format!("before\n{}after\n", marks(|_| "old\n".to_owned())), &features).unwrap();
+        let expected = "Exact:\n`A`\n\n| approximate | how |\n| --- | --- |\n| `B` | slower |\n\nAbsent: `C`, `D` (too new).\n";
+        let of = |name: &str| if name == "map" { expected.to_owned() } else { "Exact:\n".to_owned() };
+        assert_eq!(made, format!("before\n{}after\n", marks(of)));
+        assert_eq!(page(&made, &features), Ok(made.clone()), "twice is once");
+    }
+
+    #[test]
+    fn missing_marks_are_told() {
+        assert!(page("nothing", &[]).unwrap_err().contains("no mark <!-- generated: callback -->"));
+        let open = marks(|_| String::new()).replace(END, "");
+        assert!(page(&open, &[]).unwrap_err().contains("has no end"));
+    }
+}

@@ -1,0 +1,45 @@
+//! Which kinds of maps there are, and what differs from Linux 7.2's.
+
+use super::kinds::{self, NAMES};
+use keel_abi::feature::{Feature, FeatureKind};
+
+/// Kinds that can be made.
+pub(super) const SERVED: &[u32] = &[
+    kinds::ARRAY,
+    kinds::PERCPU_ARRAY,
+    kinds::HASH,
+    kinds::PERCPU_HASH,
+    kinds::LRU_HASH,
+    kinds::LRU_PERCPU_HASH,
+    kinds::QUEUE,
+    kinds::STACK,
+    kinds::TASK_STORAGE,
+    kinds::CGRP_STORAGE,
+    kinds::RINGBUF,
+    kinds::USER_RINGBUF,
+    kinds::ARRAY_OF_MAPS,
+    kinds::PERF_EVENT_ARRAY,
+    kinds::ARENA,
+];
+
+const LRU: &str = "evicts the truly least recently used element, where the kernel's order is approximate, and leaves its timer";
+
+/// What differs.
+const APPROXIMATE: &[(&str, &str)] = &[
+    ("LRU_HASH", LRU),
+    ("LRU_PERCPU_HASH", LRU),
+    ("PERF_EVENT_ARRAY", "nobody opens an event"),
+    ("RINGBUF", "nobody reads it in a run: it fills, and then refuses; no BPF_F_RB_OVERWRITE"),
+    ("USER_RINGBUF", "nobody writes it in a run"),
+    ("ARRAY_OF_MAPS", "holds what its definition or a recipe's inner_maps names"),
+    ("ARENA", "no user space touches its pages; see below"),
+];
+
+/// Kinds that schedulers might ask for.
+const ABSENT: &[(&str, &str)] = &[("HASH_OF_MAPS", ""), ("BLOOM_FILTER", ""), ("LPM_TRIE", ""), ("PROG_ARRAY", "")];
+
+/// Kinds of maps, by their names in `enum bpf_map_type`, without `BPF_MAP_TYPE_`.
+pub fn features() -> Vec<Feature> {
+    let served = SERVED.iter().map(|&kind| NAMES[kind as usize]);
+    Feature::list(FeatureKind::Map, served, APPROXIMATE, ABSENT)
+}
