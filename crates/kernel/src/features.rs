@@ -27,6 +27,10 @@ const ABSENT_CALLBACKS: &[(&str, &str)] = &[
 const FUNCTIONS: &[(&str, &str)] = &[
     ("scx_bpf_now", "the CPU's time at the call; the kernel's may be as old as its runqueue's clock"),
     ("scx_bpf_dump_bstr", "accepted and dropped"),
+    (
+        "scx_bpf_reenqueue_local___v2",
+        "where the kernel's irq_work does it after a pick that has just preempted a task, it is done at the end of that pick",
+    ),
     ("bpf_cgroup_from_id", "ids follow from the order in which cgroups are made: 1 for the root, then 65, 129..."),
     (
         "bpf_obj_drop_impl",

@@ -71,6 +71,11 @@ impl<E: Engine> Sim<E> {
             self.k.enqueue_rt(task, from == SchedClass::Rt && policy.rt_priority() < before.rt_priority());
             return;
         }
+        if self.k.scx.is_disabling() {
+            // A scheduler that ends takes nobody over.
+            self.k.task(task).queued = true;
+            return;
+        }
         self.k.me().stack.extend([
             Frame::RestoreClass { task },
             Frame::EnableCpus { task },
