@@ -27,6 +27,7 @@ const ABSENT_CALLBACKS: &[(&str, &str)] = &[
 const FUNCTIONS: &[(&str, &str)] = &[
     ("scx_bpf_now", "the CPU's time at the call; the kernel's may be as old as its runqueue's clock"),
     ("scx_bpf_dump_bstr", "accepted and dropped"),
+    ("scx_bpf_cpuperf_set", "under schedutil, as docs/machines.md tells; it slows the tasks' own work alone, in proportion"),
     (
         "scx_bpf_reenqueue_local___v2",
         "where the kernel's irq_work does it after a pick that has just preempted a task, it is done at the end of that pick",

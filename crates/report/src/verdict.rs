@@ -10,7 +10,14 @@ pub fn sentence(run: &RunReport) -> String {
     if run.failed() {
         // The kernel's words may hold a task's name, and are longer than one.
         let reason: String = run.exit.reason.chars().take(400).collect();
-        return format!("The scheduler failed after {}: {}.", run.duration(), printable(&reason));
+        let reason = printable(&reason);
+        let restart = match run.exit.kind.as_str() {
+            "unreg_kern" => {
+                " The kernel asks for it to be loaded again, which keel run does; a simulated run ends."
+            }
+            _ => "",
+        };
+        return format!("The scheduler failed after {}: {reason}.{restart}", run.duration());
     }
     let worst = |kind: &str| run.findings.iter().find(|f| f.kind == kind);
     let starved = run.findings_total.get("starvation").copied().unwrap_or(0);

@@ -82,6 +82,25 @@ fn each_part_has_its_own() {
 }
 
 #[test]
+fn timelines_all_happen_each_about_its_own_tasks() {
+    let part = |nice| {
+        let text = format!(
+            r#"{{ "tasks": {{ "a": {{ "run": 1 }}, "b": {{ "run": 1 }} }}, "evenkeel": {{ "timeline": [
+                {{ "at": 5, "task": "b", "nice": {nice} }}, {{ "at": 6, "offline": [1] }} ] }} }}"#
+        );
+        read(&text)
+    };
+    let joined = join(vec![part(1), part(2)]).unwrap();
+    let specs: Vec<_> = joined.timeline.iter().map(|happening| happening.change.spec()).collect();
+    assert_eq!(specs, [Some(1), None, Some(3), None]);
+    let many =
+        |entries| Workload { timeline: vec![part(1).timeline[1].clone(); entries], ..Workload::default() };
+    assert!(join(vec![many(5000), many(5000)]).is_ok());
+    let error = join(vec![many(5000), many(5001)]).unwrap_err();
+    assert_eq!(error, "together their timelines have more than 10000 entries");
+}
+
+#[test]
 fn names_stay_apart_within_what_the_kernel_keeps_of_them() {
     let named = |names: &[&str]| Workload {
         tasks: names

@@ -6,7 +6,7 @@ use keel_workload::{built_in, built_in_names, parse};
 use proptest::prelude::*;
 
 /// Pieces that a workload file is made of, and some that it should not be made of.
-const PIECES: [&str; 40] = [
+const PIECES: [&str; 45] = [
     "{",
     "}",
     "[",
@@ -47,6 +47,11 @@ const PIECES: [&str; 40] = [
     "\"cpus\":",
     "\"evenkeel\":",
     "\"SCHED_IDLE\"",
+    "\"timeline\":",
+    "\"at\":",
+    "\"every\":",
+    "\"offline\":",
+    "\"task\":",
 ];
 
 #[derive(Clone, Debug)]

@@ -219,6 +219,46 @@ fn absurd_counts_are_refused() {
 }
 
 #[test]
+fn timelines_are_checked() {
+    let check = |entry: &str, expected: &str| {
+        let tasks = r#""tasks": { "a": { "run": 1 } }"#;
+        let text = format!("{{ {tasks}, \"evenkeel\": {{ \"timeline\": [\n{entry} ] }} }}");
+        file(&text, &format!("2: evenkeel.timeline{expected}"));
+    };
+    check(r#"{ "offline": [1] }"#, ": does not say when; give \"at\" in microseconds");
+    check(r#"{ "at": -1, "offline": [1] }"#, ".at: -1 is a negative time; times are in microseconds, from 0");
+    check(
+        r#"{ "at": 1, "offline": [8] }"#,
+        ".offline: there is no CPU 8 on this machine of 8 CPUs (numbered from 0)",
+    );
+    check(r#"{ "at": 1, "online": [0, 1] }"#, ".online: CPU 0 stays online, as on x86; leave it out");
+    check(r#"{ "at": 1, "offline": [] }"#, ".offline: the list is empty; leave it out to allow every CPU");
+    let nothing = ": does not say what happens; give \"offline\" or \"online\" with CPUs, or a \"task\" with \
+                   either \"cpus\" or \"nice\"";
+    check(r#"{ "at": 1 }"#, nothing);
+    check(r#"{ "at": 1, "task": "a" }"#, nothing);
+    check(r#"{ "at": 1, "cpus": [1] }"#, nothing);
+    check(r#"{ "at": 1, "offline": [1], "online": [2] }"#, nothing);
+    check(r#"{ "at": 1, "task": "a", "cpus": [1], "nice": 1 }"#, nothing);
+    check(r#"{ "at": 1, "task": "b", "nice": 1 }"#, ".task: there is no task \"b\"");
+    check(r#"{ "at": 1, "task": "a", "nice": 20 }"#, ".nice: 20 is no nice value; it must be -20 to 19");
+    check(r#"{ "at": 1, "times": 2, "offline": [1] }"#, ": has \"times\" without \"every\"; give both");
+    check(r#"{ "at": 1, "every": 0, "offline": [1] }"#, ".every: must be at least 1 microsecond");
+    check(
+        r#"{ "at": 1, "every": 9, "times": 0, "offline": [1] }"#,
+        ".times: 0 is no number of times; it must be 1 to 4294967295",
+    );
+    check(
+        r#"{ "at": 1, "off": [1] }"#,
+        ".off: is nothing that an entry has; there are at, every, times, offline, online, task, cpus, nice",
+    );
+    check("7", ": must be an object, not 7");
+    let many = vec![r#"{ "at": 1, "offline": [1] }"#; 10_001].join(",");
+    let text = format!(r#"{{ "evenkeel": {{ "timeline": [{many}] }}, "tasks": {{ "a": {{ "run": 1 }} }} }}"#);
+    file(&text, "1: evenkeel.timeline: a timeline has at most 10000 entries");
+}
+
+#[test]
 fn extensions_for_processes_and_channels_are_checked() {
     let steps = |steps: &str, expected: &str| {
         task(&format!(r#""evenkeel": {{ "steps": [{steps}] }}"#), &format!(".evenkeel.steps{expected}"));

@@ -69,9 +69,6 @@ impl IdleMasks {
             self.cpus[word] = bits;
             self.cores[word] = bits;
         }
-        if idle {
-            self.shape.keep_whole_cores(&mut self.cores);
-        }
         self.changes += 1;
     }
 

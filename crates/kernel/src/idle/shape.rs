@@ -109,16 +109,6 @@ impl Shape {
         self.weigh();
     }
 
-    /// Leaves only the cores that are in the mask with all their CPUs.
-    pub(super) fn keep_whole_cores(&self, mask: &mut [u64]) {
-        for cpu in self.topology.iter() {
-            let parts = self.core(cpu);
-            if parts.iter().any(|p| p.bits & self.online[p.word as usize] & !mask[p.word as usize] != 0) {
-                parts.iter().for_each(|p| mask[p.word as usize] &= !p.bits);
-            }
-        }
-    }
-
     /// Decides which searches are worth it (`scx_idle_update_selcpu_topology()`): by cache, if
     /// the first CPU's does not hold all; by node, if its node does not hold all and nodes are
     /// not just the caches. A cache of one CPU, or a single node, counts as none.

@@ -197,3 +197,47 @@ fn a_constant_that_nobody_gives_is_named() {
     let missing = read::parse(text, None).expect_err("no constants").to_string();
     assert_eq!(missing, "line 1, costs: the constant insn_ps is missing; give its value and source");
 }
+
+const FOUR: &str = "[topology]\nnodes = 1\ncores_per_llc = 4\n";
+
+#[test]
+fn frequencies_and_capacities_are_read_or_told() {
+    let text = format!(
+        "name = 'm'\n{FOUR}[frequency]\nleast = {{ value = 256, source = 'a test' }}\n\
+         [[capacity]]\ncpus = '2-3'\nvalue = 512\nsource = 'a test'\n"
+    );
+    let machine = Machine::parse(&text).unwrap();
+    assert_eq!((machine.frequency.least, &machine.capacity[..]), (256, &[1024, 1024, 512, 512][..]));
+    assert_eq!(machine.frequency.switch_ns, Machine::of_cpus(1).frequency.switch_ns);
+    let wrong = |rest: &str, expected: &str| check(&format!("{FOUR}{rest}"), expected);
+    wrong(
+        "[frequency]\nleast = { value = 1025, source = 'x' }",
+        "line 6, frequency.least: 1025 is out of range; give 1 to 1024",
+    );
+    wrong(
+        "[frequency]\nleast = { value = 5, source = ' ' }",
+        "line 6, frequency.least: the source is empty; say where the value comes from",
+    );
+    let capacity =
+        |cpus: &str, value: u32| format!("[[capacity]]\ncpus = '{cpus}'\nvalue = {value}\nsource = 'x'");
+    wrong(&capacity("3-4", 512), "line 6, capacity.cpus: there is no CPU 4 on this machine of 4");
+    wrong(&capacity("3", 0), "line 7, capacity.value: 0 is out of range; give 1 to 1024");
+    wrong(&capacity("x", 9), "line 6, capacity.cpus: 'x' is no CPU list such as 0-3,8 (below 4096)");
+}
+
+#[test]
+fn a_machine_has_a_timeline_of_its_own() {
+    let text = format!("name = 'm'\n{FOUR}[[timeline]]\nat = 5\nevery = 7\ntimes = 2\noffline = '1-2'\n");
+    let timeline = Machine::parse(&text).unwrap().timeline;
+    assert_eq!(timeline.len(), 1);
+    let us = |us| keel_abi::Span::from_us(us);
+    assert_eq!((timeline[0].at, timeline[0].every, timeline[0].times), (us(5), Some(us(7)), Some(2)));
+    let wrong = |entry: &str, expected: &str| {
+        check(&format!("{FOUR}[[timeline]]\n{entry}"), &format!("line {expected}"));
+    };
+    wrong("at = 5", "5, timeline: an entry has either \"offline\" or \"online\", with CPUs");
+    wrong("at = 5\noffline = '0-1'", "7, timeline: CPU 0 stays online, as on x86; leave it out");
+    wrong("at = 5\noffline = '4'", "7, timeline: there is no CPU 4 on this machine of 4");
+    wrong("at = 5\ntimes = 3\nonline = '1'", "5, timeline: has \"times\" without \"every\"; give both");
+    wrong("at = 5\nevery = 0\nonline = '1'", "7, timeline: 0 is out of range; give 1 to 2147483647");
+}

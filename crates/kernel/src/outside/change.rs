@@ -129,6 +129,14 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::OutsideSettle`]: `affine_move_task()`: the task leaves a runqueue that it may not use any more.
     pub(crate) fn outside_settle(&mut self, c: CpuId, task: TaskId, rq: CpuId) {
+        let t = &self.k.tasks[task];
+        if t.cpu == rq && t.queued && !t.on_cpu && !self.k.has_cpu(task) {
+            // The last of its CPUs has just gone.
+            self.k.task(task).busy = true;
+            self.k.me().stack.push(Frame::OutsideSettle { task, rq });
+            let flags = flag::SAVE_RESTORE | flag::NOCLOCK;
+            return self.take_off(c, task, flags, Some(Frame::Widen { task }));
+        }
         self.k.task(task).busy = false;
         self.k.me().stack.push(Frame::Unlock { rq });
         let t = &self.k.tasks[task];
@@ -159,10 +167,7 @@ impl<E: Engine> Sim<E> {
         let leaves = t.cpu == c && self.k.is_on_rq(task) && !t.busy && !stays;
         match leaves {
             true if t.on_cpu => self.k.me().stack.push(Frame::PushAway { task }),
-            true => {
-                self.k.me().stack.push(Frame::Unlock { rq: c });
-                self.move_waiting(c, task);
-            }
+            true => self.outside_settle(c, task, c),
             false => self.k.me().stack.push(Frame::Unlock { rq: c }),
         }
     }

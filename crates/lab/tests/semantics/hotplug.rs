@@ -45,7 +45,11 @@ fn nobody_is_on_a_cpu_that_is_off(run: &Run) {
                 continue;
             }
             What::Switch { next, .. } if !next.is_idle() => event.cpu,
-            What::Wakeup { target, .. } | What::Fork { target, .. } => target,
+            What::Callback { .. } => event.cpu,
+            What::Wakeup { target, .. } | What::Fork { target, .. } => {
+                assert!(!off.contains(event.cpu), "{event:?}");
+                target
+            }
             What::Migrate { to, .. } => to,
             _ => continue,
         };
@@ -55,8 +59,9 @@ fn nobody_is_on_a_cpu_that_is_off(run: &Run) {
 
 #[test]
 fn both_callbacks_are_told_on_the_cpu_itself() {
-    let base = with("hotplug").cpus(4).millis(20);
-    let run = with_timeline(base.task(hog("a")), [offline(5000, [2]), online(10_000, [2])]).survives();
+    let base = with("hotplug").cpus(4).millis(20).task(hog("a"));
+    let timeline = [offline(5000, [2]), offline(7000, [3]), online(10_000, [2])];
+    let run = with_timeline(base, timeline).survives();
     let calls: Vec<_> = run
         .calls
         .iter()
@@ -66,9 +71,31 @@ fn both_callbacks_are_told_on_the_cpu_itself() {
     // It goes after ops.cpu_offline, and has come before ops.cpu_online.
     assert_eq!(
         calls,
-        [("cpu_offline", 2, 2), ("online_mask", 2, 0xf), ("cpu_online", 2, 2), ("online_mask", 2, 0xf)]
+        [
+            ("cpu_offline", 2, 2),
+            ("online_mask", 2, 0xf),
+            ("cpu_offline", 3, 3),
+            ("online_mask", 3, 0xb),
+            ("cpu_online", 2, 2),
+            ("online_mask", 2, 0x7)
+        ]
     );
-    assert_eq!(told(&run), [(2, false), (2, true)]);
+    assert_eq!(told(&run), [(2, false), (3, false), (2, true)]);
+    // Its hotplug thread has just left it.
+    let came = run.global("cpu_online")[0].at;
+    let idle = run.global("update_idle").into_iter().find(|c| c.cpu == 2 && c.at > came);
+    assert_eq!(idle.map(|c| c.value), Some(1), "{}", run.log());
+}
+
+#[test]
+fn changes_at_one_moment_come_one_after_another() {
+    let base = with("hotplug").cpus(5).millis(20).task(hog("a").instances(5));
+    let timeline = [offline(5000, [1, 2]), offline(5000, [3]), offline(5000, [4]), online(5000, [2])];
+    let run = with_timeline(base, timeline).survives();
+    let mut told = told(&run);
+    told.sort_unstable();
+    assert!([1, 3, 4].into_iter().all(|cpu| told.contains(&(cpu, false))), "{told:?}");
+    nobody_is_on_a_cpu_that_is_off(&run);
 }
 
 #[test]
@@ -236,24 +263,26 @@ fn a_mask_of_cpus_that_are_off_is_refused() {
     assert!(run.count("a", "running") > 10);
 }
 
+/// All CPUs but the first come and go, each after its own period of `scale` or so, in microseconds.
+fn churn(cpus: u32, scale: u64) -> Run {
+    let base = with("hotplug").cpus(cpus).set("slice_ns", 500_000).millis(60);
+    let base = base
+        .task(repeat("a", [run_up_to(scale), sleep(scale)]).instances(3 * cpus))
+        .task(hog("b").instances(cpus));
+    let pair = |cpu: u32| {
+        let period_us = scale + scale * u64::from(cpu) / 5;
+        let again = |us, change| Happening { every: Some(Span::from_us(period_us)), ..at(us, change) };
+        [again(400, Change::Offline(set([cpu]))), again(400 + period_us / 2, Change::Online(set([cpu])))]
+    };
+    with_timeline(base, (1..cpus).flat_map(pair))
+        .workload(|w| w.timeline.push(every(scale * 7 / 5, confine(1, [cpus - 1]))))
+        .survives()
+}
+
 #[test]
 fn nobody_is_lost_while_cpus_come_and_go() {
-    for cpus in [2, 8] {
-        let base = with("hotplug").cpus(cpus).set("slice_ns", 500_000).millis(60);
-        let base = base
-            .task(repeat("a", [run_up_to(400), sleep(300)]).instances(3 * cpus))
-            .task(hog("b").instances(cpus));
-        let pair = |cpu: u32| {
-            let period = Span::from_us(700 + 130 * u64::from(cpu));
-            let again = |us, change| Happening { every: Some(period), ..at(us, change) };
-            [
-                again(400, Change::Offline(set([cpu]))),
-                again(400 + period.as_ns() / 2000, Change::Online(set([cpu]))),
-            ]
-        };
-        let run = with_timeline(base, (1..cpus).flat_map(pair))
-            .workload(|w| w.timeline.push(every(900, confine(1, [cpus - 1]))))
-            .survives();
+    for (cpus, scale) in [(2, 700), (8, 700), (8, 40)] {
+        let run = churn(cpus, scale);
         assert!(told(&run).len() > 60, "{}", told(&run).len());
         nobody_is_on_a_cpu_that_is_off(&run);
         all_ran_where_they_may(&run);

@@ -66,6 +66,18 @@ fn a_recipe_becomes_actions_in_their_order() {
 }
 
 #[test]
+fn which_scheduler_is_meant_comes_first() {
+    let text = "[set]\na = 1\n[ops]\nvariable = 'b_ops'\ntimeout_ms = 5\nhotplug_seq = '0x123456789a'";
+    let expected = [
+        Action::Choose { scheduler: "b_ops".into() },
+        Action::Set { variable: "a".into(), value: Value::One(1) },
+        Action::SetMember { member: "timeout_ms", value: 5 },
+        Action::SetMember { member: "hotplug_seq", value: 0x12_3456_789a },
+    ];
+    assert_eq!(plan(text).unwrap(), expected);
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_place() {
     let check = |text: &str, expected: &str| {
         let told = plan(text).unwrap_err();
