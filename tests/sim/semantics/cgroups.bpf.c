@@ -10,6 +10,8 @@ const volatile u64 init_fails_cgid = 0;
 const volatile s32 cgroup_init_answer = 0;
 const volatile s32 move_fails_pid = 0;
 const volatile s32 move_answer = 0;
+/* Whoever moves has no slice left. */
+const volatile bool move_ends_slice = false;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
@@ -86,6 +88,8 @@ CALLBACK(void, tracer_cgroup_move, struct task_struct *p, struct cgroup *from, s
 {
 	SAY("cgroup_move", p->pid, FROM_TO(from, to));
 	SAY("group", p->pid, group_of(p));
+	if (move_ends_slice)
+		set_slice(p, 0);
 }
 
 CALLBACK(void, tracer_cgroup_cancel_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)

@@ -1,6 +1,7 @@
 //! Tasks are born in cgroups and move between them.
 
 use crate::harness::*;
+use keel_abi::Span;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep};
 use keel_abi::task::Step;
 
@@ -81,6 +82,15 @@ fn a_running_task_moves_as_for_any_change_and_is_switched_away_from() {
         None => line.clone(),
     });
     assert_eq!(shown.collect::<Vec<_>>(), expected, "{}", run.log());
+}
+
+#[test]
+fn who_has_moved_is_looked_at_again_at_once() {
+    let base = two().set("move_ends_slice", 1).set("slice_ns", 50_000_000);
+    let run = base.task(task("a", [run(3_300), join(A), run(9_000)])).task(hog("b").after_ms(1)).survives();
+    let moved = run.first("a", "cgroup_move").at;
+    let stopped = run.stops("a")[0];
+    assert!(stopped >= moved && stopped.since(moved) < Span::from_us(50), "{moved:?} {stopped:?}");
 }
 
 #[test]
