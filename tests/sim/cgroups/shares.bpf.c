@@ -155,13 +155,13 @@ SLEEPABLE(s32, shares_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_a
 	return -28;
 }
 
+/* The queue stays: ops.dispatch on another CPU may just have chosen it. */
 SLEEPABLE(void, shares_cgroup_exit, struct cgroup *cgrp)
 {
 	struct group *group = group_of(cgrp);
 
 	if (group)
 		group->is_there = false;
-	scx_bpf_destroy_dsq(cgrp->kn->id);
 }
 
 CALLBACK(void, shares_cgroup_set_weight, struct cgroup *cgrp, u32 weight)

@@ -10,6 +10,8 @@ const volatile u64 init_fails_cgid = 0;
 const volatile s32 cgroup_init_answer = 0;
 const volatile s32 move_fails_pid = 0;
 const volatile s32 move_answer = 0;
+/* Whoever moves has no slice left. */
+const volatile bool move_ends_slice = false;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
@@ -41,6 +43,17 @@ static __always_inline bool is_found(u64 id)
 	return true;
 }
 
+/* Can it be referred to? */
+static __always_inline bool is_there(struct cgroup *cgrp)
+{
+	struct cgroup *same = bpf_cgroup_ancestor(cgrp, cgrp->level);
+
+	if (!same)
+		return false;
+	bpf_cgroup_release(same);
+	return true;
+}
+
 SLEEPABLE(s32, tracer_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
 	u64 id = cgrp->kn->id, *mark;
@@ -49,6 +62,7 @@ SLEEPABLE(s32, tracer_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_a
 	SAY("limits", id, args->bw_quota_us << 32 | args->bw_period_us << 12 | args->bw_burst_us);
 	SAY("level", id, cgrp->level);
 	SAY("found", id, is_found(id));
+	SAY("referred", id, is_there(cgrp));
 	mark = bpf_cgrp_storage_get(&marks, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (mark)
 		*mark = id + 1000;
@@ -61,6 +75,7 @@ SLEEPABLE(void, tracer_cgroup_exit, struct cgroup *cgrp)
 
 	SAY("cgroup_exit", id, mark ? *mark : 0);
 	SAY("found", id, is_found(id));
+	SAY("referred", id, is_there(cgrp));
 }
 
 SLEEPABLE(s32, tracer_cgroup_prep_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
@@ -73,6 +88,8 @@ CALLBACK(void, tracer_cgroup_move, struct task_struct *p, struct cgroup *from, s
 {
 	SAY("cgroup_move", p->pid, FROM_TO(from, to));
 	SAY("group", p->pid, group_of(p));
+	if (move_ends_slice)
+		set_slice(p, 0);
 }
 
 CALLBACK(void, tracer_cgroup_cancel_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)

@@ -97,16 +97,10 @@ impl<E: Engine> Sim<E> {
         let answer = self.k.me().returned as i32;
         if answer != 0 {
             self.k.sane_errno(c, "cgroup_init", answer);
-            self.vm_forget(number);
-            return;
+            return self.k.let_cgroup_go(self.vm.world(), number);
         }
         self.k.cgroups.publish(number);
         self.k.cgroups[number].inited = self.k.cgroups.enabled;
-    }
-
-    fn vm_forget(&mut self, number: Number) {
-        use keel_abi::bpf::{Owner, World};
-        self.vm.world().storage_forget(Owner::Cgroup(number.0));
     }
 
     /// `cgroup_rmdir()`: nobody finds it any more when `ops.cgroup_exit` runs (`scx_tg_offline()`).
@@ -116,8 +110,6 @@ impl<E: Engine> Sim<E> {
             return;
         }
         let is_told = group.inited && self.k.tells_of_cgroups(Op::CgroupExit);
-        // The last reference goes after the scheduler has been told.
-        self.k.cgroups.try_get(number);
         self.k.cgroups.withdraw(number);
         self.k.mirror_cgroup_dead(self.vm.world(), number);
         self.then(CgroupFrame::Removed { number });
@@ -128,7 +120,7 @@ impl<E: Engine> Sim<E> {
 
     /// [`CgroupFrame::Removed`].
     pub(super) fn removed_cgroup(&mut self, number: Number) {
-        self.k.put_cgroup(self.vm.world(), number);
+        self.k.let_cgroup_go(self.vm.world(), number);
     }
 
     /// `scx_group_set_weight()`; an idle cgroup's weight cannot be set (`sched_group_set_shares()`).

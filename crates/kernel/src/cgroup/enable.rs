@@ -58,6 +58,13 @@ impl Kernel {
             world.storage_forget(Owner::Cgroup(number.0));
         }
     }
+
+    /// The kernel has done with a cgroup that is gone, or never came to be.
+    pub(super) fn let_cgroup_go<W: World>(&mut self, world: &mut W, number: Number) {
+        if self.cgroups.let_go(number) {
+            world.storage_forget(Owner::Cgroup(number.0));
+        }
+    }
 }
 
 impl<E: Engine> Sim<E> {

@@ -40,6 +40,7 @@ impl Kernel {
         let (css, kn) = (at.offset(parts[0]), at.offset(parts[0] + parts[1]));
         let name = kn.offset(parts[2]);
         self.cgroups[number].ea = at;
+        self.cgroups.by_address.insert(at, number);
         self.cgroups[number].css_set = css;
 
         let put = |world: &mut W, at: Ea, word: u64| world.put(at, &word.to_le_bytes());

@@ -15,7 +15,7 @@ pub(crate) use frame::CgroupFrame;
 use keel_abi::bpf::Ea;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, WEIGHT_DFL};
 use keel_abi::{CpuId, Instant, TaskId};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A cgroup's number, in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +46,9 @@ pub(crate) struct Group {
     bandwidth: Bandwidth,
     idle: bool,
     /// It can be found and joined (`CSS_ONLINE`).
-    pub(crate) online: bool,
+    online: bool,
+    /// The kernel itself refers to it: from its making on until after it has gone offline.
+    is_held: bool,
     /// `ops.cgroup_init` has taken it in (`SCX_TG_INITED`).
     inited: bool,
     /// Tasks that are in it.
@@ -59,6 +61,8 @@ pub(crate) struct Group {
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     groups: Vec<Group>,
+    /// By address.
+    by_address: BTreeMap<Ea, Number>,
     /// By task.
     of_task: Vec<Number>,
     /// By [`CgroupId`], the cgroup that has the path now.
@@ -107,9 +111,7 @@ impl Cgroups {
 
     /// The cgroup whose `struct cgroup` begins at `at`.
     pub(crate) fn at(&self, at: Ea) -> Option<Number> {
-        // Addresses grow with numbers: the world gives room upwards.
-        let found = self.groups.binary_search_by_key(&at, |group| group.ea).ok()?;
-        Some(Number(found as u32))
+        self.by_address.get(&at).copied()
     }
 
     /// The live cgroup with this id (`__cgroup_get_from_id()`).
@@ -130,7 +132,7 @@ impl Cgroups {
     /// Takes a reference, if anything still holds the cgroup (`cgroup_tryget()`).
     pub(crate) fn try_get(&mut self, number: Number) -> bool {
         let group = &mut self[number];
-        let is_held = group.online || group.refs > 0;
+        let is_held = group.is_held || group.refs > 0;
         if is_held {
             group.refs = group.refs.saturating_add(1);
         }
@@ -142,7 +144,13 @@ impl Cgroups {
         let group = &mut self[number];
         let had = group.refs;
         group.refs = had.saturating_sub(1);
-        had == 1 && !group.online
+        had == 1 && !group.is_held
+    }
+
+    /// The kernel gives its own reference back; is that the end?
+    fn let_go(&mut self, number: Number) -> bool {
+        self[number].is_held = false;
+        self[number].refs == 0
     }
 
     /// A new task is in this cgroup.
@@ -181,6 +189,7 @@ impl Cgroups {
             bandwidth: settings.map_or_else(Bandwidth::default, |settings| settings.bandwidth),
             idle: settings.is_some_and(|settings| settings.idle),
             online: false,
+            is_held: true,
             inited: false,
             tasks: 0,
             refs: 0,
@@ -236,3 +245,6 @@ impl Cgroups {
         order
     }
 }
+
+#[cfg(test)]
+mod tests;

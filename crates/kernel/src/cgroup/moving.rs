@@ -5,13 +5,14 @@ use super::{CgroupFrame, Number};
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
-use crate::task::{OpsState, State};
+use crate::task::{Member, OpsState, State};
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq};
 use keel_abi::{CpuId, TaskId};
 
-/// `DEQUEUE_SAVE | DEQUEUE_MOVE`, which `ENQUEUE_RESTORE | ENQUEUE_MOVE` equal.
-const SAVE_MOVE: u64 = 2 | 4;
+/// `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK`, which equal `ENQUEUE_RESTORE` and so on.
+const SAVE_MOVE: u64 = 2 | 4 | 8;
+const LEAVES: u64 = SAVE_MOVE | deq::SCHED_CHANGE;
 
 impl Kernel {
     /// The cgroup that a task is born in: the one that its description names, or else its parent's.
@@ -30,7 +31,8 @@ impl Kernel {
         let leader = self.leader_of(task);
         let is_one = |&other: &TaskId| {
             let state = self.tasks[other].state;
-            self.leader_of(other) == leader && !matches!(state, State::Dead | State::Exiting)
+            let is_in = self.tasks[other].member != Member::No;
+            is_in && self.leader_of(other) == leader && !matches!(state, State::Dead | State::Exiting)
         };
         (from..self.tasks.len() as u32).map(TaskId).find(is_one)
     }
@@ -124,9 +126,10 @@ impl<E: Engine> Sim<E> {
             return self.start(c, Op::Stopping, task, &[ea.0, 0]);
         }
         self.push(CgroupFrame::Quiesce { task, to, was_on: WasOn::Queue });
+        // Before its callbacks, not after as in the kernel: who takes tasks from queues does not wait for this lock.
         self.k.leave_queue(task);
         self.k.clear_runnable(task, false);
-        self.k.leave_custody(task, deq::SCHED_CHANGE);
+        self.k.leave_custody(task, LEAVES);
         self.k.cpu(rq).nr_running -= 1;
         self.k.cpu(rq).deferred.retain(|&other| other != task);
         let t = self.k.task(task);
@@ -138,10 +141,8 @@ impl<E: Engine> Sim<E> {
     /// [`CgroupFrame::Quiesce`].
     pub(super) fn quiesce_for_move(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
         let ea = self.k.tasks[task].ea;
-        self.k.task(task).queued = false;
-        self.k.mirror_flags(self.vm.world(), task);
         self.push(CgroupFrame::Change { task, to, was_on });
-        self.start(c, Op::Quiescent, task, &[ea.0, SAVE_MOVE | deq::SCHED_CHANGE]);
+        self.start(c, Op::Quiescent, task, &[ea.0, LEAVES]);
     }
 
     /// [`CgroupFrame::Change`]: `scx_cgroup_move_task()`, whoever asks sees the task in its new cgroup.
@@ -149,6 +150,8 @@ impl<E: Engine> Sim<E> {
         let was = self.k.cgroups.of(task);
         self.k.cgroups.move_task(task, to);
         if was_on != WasOn::None {
+            self.k.task(task).queued = false;
+            self.k.mirror_flags(self.vm.world(), task);
             self.push(CgroupFrame::Restore { task, was_on });
         }
         if self.k.tells_of_cgroups(Op::CgroupMove) {

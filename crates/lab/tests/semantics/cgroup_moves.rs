@@ -1,6 +1,7 @@
 //! Tasks are born in cgroups and move between them.
 
 use crate::harness::*;
+use keel_abi::Span;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep};
 use keel_abi::task::Step;
 
@@ -9,8 +10,8 @@ const B: CgroupId = CgroupId(2);
 const ROOT_ID: u64 = 1;
 const A_ID: u64 = 65;
 const B_ID: u64 = 129;
-/// `SCX_DEQ_SCHED_CHANGE | DEQUEUE_SAVE | DEQUEUE_MOVE`.
-const MOVED: u64 = 0x2_0000_0006;
+/// `SCX_DEQ_SCHED_CHANGE | DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK`.
+const MOVED: u64 = 0x2_0000_000e;
 
 const MOVES: &[&str] = &["cgroup_prep_move", "cgroup_move", "cgroup_cancel_move"];
 
@@ -72,7 +73,7 @@ fn a_running_task_moves_as_for_any_change_and_is_switched_away_from() {
         format!("group={to:x}"),
         format!("cgroup_move={to:x}"),
         format!("group={:x}", A_ID << 32 | A_ID),
-        "runnable=6".to_owned(),
+        "runnable=e".to_owned(),
         "running".to_owned(),
     ];
     // What is left of the slice is beside the point.
@@ -81,6 +82,15 @@ fn a_running_task_moves_as_for_any_change_and_is_switched_away_from() {
         None => line.clone(),
     });
     assert_eq!(shown.collect::<Vec<_>>(), expected, "{}", run.log());
+}
+
+#[test]
+fn who_has_moved_is_looked_at_again_at_once() {
+    let base = two().set("move_ends_slice", 1).set("slice_ns", 50_000_000);
+    let run = base.task(task("a", [run(3_300), join(A), run(9_000)])).task(hog("b").after_ms(1)).survives();
+    let moved = run.first("a", "cgroup_move").at;
+    let stopped = run.stops("a")[0];
+    assert!(stopped >= moved && stopped.since(moved) < Span::from_us(50), "{moved:?} {stopped:?}");
 }
 
 #[test]
@@ -132,11 +142,11 @@ fn all_threads_of_a_process_are_asked_before_the_first_moves() {
     let sleeps = ["dequeue", "quiescent=1", &to, "runnable=1", "enqueue=1"];
     assert_eq!(around("sleeps"), sleeps, "{}", run.log());
     let waits = [
-        format!("dequeue={:x}", 0x2_0000_0000u64),
+        format!("dequeue={MOVED:x}"),
         format!("quiescent={MOVED:x}"),
         to,
-        "runnable=6".to_owned(),
-        "enqueue=6".to_owned(),
+        "runnable=e".to_owned(),
+        "enqueue=e".to_owned(),
     ];
     assert_eq!(around("waits"), waits, "{}", run.log());
     assert!(run.cpu_ms("waits") > 80, "it still gets its turn: {}", run.log());
@@ -165,5 +175,43 @@ fn two_who_move_at_once_take_turns() {
     for pair in moves.chunks(2).filter(|pair| pair.len() == 2) {
         assert_eq!((pair[0].op.as_str(), pair[1].op.as_str()), ("cgroup_prep_move", "cgroup_move"));
         assert_eq!(pair[0].pid, pair[1].pid);
+    }
+}
+
+#[test]
+fn whatever_is_done_at_once_the_kernel_stays_whole() {
+    let step = |act| Step::Cgroup(act);
+    let all = |workload: &mut keel_abi::task::Workload| {
+        let late = Cgroup { path: "/late".to_owned(), is_there: false, ..workload.cgroups[0].clone() };
+        workload.cgroups.push(late);
+    };
+    let late = CgroupId(3);
+    let busy =
+        [step(CgroupStep::Make(late)), join_all(late), run_up_to(40), sleep(15), join_all(A), run_up_to(30)];
+    let rest =
+        [join(B), run_up_to(20), step(CgroupStep::Remove(late)), join(CgroupId::ROOT), Step::Yield, sleep(5)];
+    for scheduler in ["cgroups", "../cgroups/shares"] {
+        for cpus in [1, 3] {
+            let mut base = with(scheduler).cpus(cpus).workload(|workload| workload.cgroups = two().cgroups());
+            base = base.workload(all).task(repeat("fork", [Step::Fork(1), sleep(200)]));
+            base = base.task(task("short", [join(A), run_up_to(50)]).instances(0));
+            for process in 0..4 {
+                let steps = busy.iter().chain(&rest).cloned().collect::<Vec<_>>();
+                let mut spec = repeat(&format!("p{process}"), steps).instances(4);
+                spec.0.process = process;
+                base = base.task(spec);
+            }
+            let run = base.millis(20).survives();
+            let moves = run.calls.iter().filter(|call| call.op == "cgroup_move").count();
+            assert!(scheduler != "cgroups" || moves > 100, "{moves} moves");
+            // Whoever is told of a move is where it was told last.
+            let mut places = std::collections::BTreeMap::new();
+            for call in run.calls.iter().filter(|call| call.op == "cgroup_move" || call.op == "born_in") {
+                let to = call.value & 0xffff_ffff;
+                let from = if call.op == "born_in" { to } else { call.value >> 32 };
+                let before = places.insert(call.pid, to);
+                assert!(before.is_none_or(|before| before == from), "{call:?}");
+            }
+        }
     }
 }

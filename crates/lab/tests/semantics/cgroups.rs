@@ -160,6 +160,8 @@ fn only_who_is_empty_can_be_removed_and_leaves_then() {
         run.calls[exit + 1].value
     };
     assert_eq!((after(B_ID), after(ROOT_ID)), (0, 1), "what is removed is found no more");
+    let referred: Vec<u64> = run.calls.iter().filter(|c| c.op == "referred").map(|c| c.value).collect();
+    assert_eq!(referred, [1; 10], "whoever is told of a cgroup can refer to it");
 }
 
 #[test]

@@ -116,6 +116,11 @@ impl Scenario {
         self
     }
 
+    /// The workload's cgroups.
+    pub(crate) fn cgroups(self) -> Vec<keel_abi::cgroup::Cgroup> {
+        self.workload.cgroups
+    }
+
     pub(crate) fn try_run(self) -> Result<Run, LabError> {
         let name = self.scheduler.rsplit('/').next().expect("a path has a name").to_owned();
         let spec = RunSpec {
