@@ -115,6 +115,16 @@ static __noinline int in_stack(bool write)
 	return 0;
 }
 
+/* The next CPU's stack, if this is not the last one's. */
+static __noinline int in_another_stack(void)
+{
+	volatile u64 local[2] = { 1, 2 };
+	u64 at = (u64)&local + nothing;
+
+	seen = AT(u64, at + 4800);
+	return 0;
+}
+
 static __noinline int in_freed_mask(void)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create();
@@ -155,6 +165,7 @@ static __noinline int commit(struct task_struct *p)
 	case 11: AT(u64, (u64)&constant + nothing) = 6; return 0;
 	case 12: return elsewhere(false);
 	case 13: return elsewhere(true);
+	case 14: return in_another_stack();
 	}
 	return 0;
 }

@@ -10,13 +10,13 @@ use keel_trace::Fanout;
 use std::fmt::Write;
 
 /// How many faults `tests/objects/strays.bpf.c` can commit.
-const FAULTS: u32 = 13;
+const FAULTS: u32 = 14;
 
-const TWO: &str = "{ 'tasks': { 'worker': { 'instance': 3, 'run': 100, 'sleep': 100, 'loop': 5 } } }";
+const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 20, 'run': 100, 'sleep': 100, 'loop': 5 } } }";
 
 fn run(fault: u32, checked: bool, engine: Engine) -> Outcome {
-    let machine = machines::of_cpus(2);
-    let workload = workload(TWO, &machine);
+    let machine = machines::of_cpus(8);
+    let workload = workload(MANY, &machine);
     let mut spec = spec(object("strays"), workload, machine, 5, 1);
     (spec.checked, spec.engine) = (checked, engine);
     spec.settings = vec![("fault".into(), fault.to_string())];

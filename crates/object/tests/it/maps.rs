@@ -28,7 +28,21 @@ fn definitions_are_read() {
     let object = try_load(source).unwrap();
     insta::assert_snapshot!(show(&object));
     let arena = object.maps.iter().find(|map| map.name == "arena").unwrap();
-    assert_eq!(arena.initial, 0x1122u64.to_le_bytes());
+    assert_eq!((&arena.initial[..], arena.extra), (&0x1122u64.to_le_bytes()[..], 1 << 32));
+    let mut object = object;
+    object.set_variable("in_arena", "7").unwrap();
+    let arena = object.maps.iter().find(|map| map.name == "arena").unwrap();
+    assert_eq!(arena.initial, 7u64.to_le_bytes());
+}
+
+#[test]
+fn an_object_has_one_arena_at_most() {
+    let source = r#"
+        struct arena { __uint(type, BPF_MAP_TYPE_ARENA); __uint(map_flags, BPF_F_MMAPABLE); __uint(max_entries, 10); };
+        struct arena first SEC(".maps"), second SEC(".maps");
+        SEC("syscall") long f(void *ctx) { return (long)&first + (long)&second; }
+    "#;
+    assert!(refusal(source).ends_with("it is the object's second arena, and there can be one only"));
 }
 
 #[test]

@@ -118,6 +118,19 @@ fn a_run_reads_well() {
 }
 
 #[test]
+fn who_went_astray_is_told_unless_that_ended_it() {
+    let check = |times: u64, run: RunReport, expected: &str| {
+        let text = table::run(&RunReport { bad_accesses: times, ..run }, Style::PLAIN);
+        let told = text.lines().find(|line| line.contains("where nothing is")).unwrap_or_default();
+        assert_eq!(told.split(';').next(), Some(expected), "{text}");
+    };
+    check(0, good(), "");
+    check(1, good(), "The scheduler reached once where nothing is");
+    check(1234, bad(), "The scheduler reached 1,234 times where nothing is");
+    check(1, stalled(), "");
+}
+
+#[test]
 fn a_narrow_terminal_gets_narrow_lines() {
     let style = Style { width: 60, colour: false };
     let text = table::run(&good(), style);

@@ -91,7 +91,7 @@ fn new_pages_are_empty_whatever_was_written_across_their_edge() {
     world.arena_free(MAP, second, 1);
     edge(&mut world);
     world.arena_free(MAP, first, 1);
-    page(&mut world, 2);
+    world.arena_alloc(MAP, first, 2).unwrap();
     assert_eq!(world.slice(kernel(second), 8), Some(&[0; 8][..]));
 }
 
