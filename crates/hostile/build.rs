@@ -1,14 +1,16 @@
 //! Compiles what the fuzzer alters: the schedulers, the objects that are wrong on purpose, the cases of `tests/bpf`.
 #![forbid(unsafe_code)]
 
-use keel_bpfc::{Compiler, Error, cases};
+use keel_bpfc::{Case, Compiler, Error, cases};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = "../..";
-/// Sources that are schedulers, and the syscall programs that a recipe runs.
+/// Schedulers.
 const SCHEDULERS: &[&str] = &["schedulers", "tests/objects", "tests/sim/semantics"];
-const WITH_PROGRAMS: &[(&str, &[&str])] = &[("tests/sim/recipe/halved", &["setup", "tick"])];
+/// One with a recipe of its own.
+const WITH_RECIPE: (&str, &str) = ("tests/sim/recipe", "halved");
+/// Files of syscall programs, which a recipe runs one after another.
 const CASES: &str = "tests/bpf";
 
 fn main() {
@@ -23,25 +25,25 @@ fn compiler() -> Compiler {
     Compiler::new(ROOT).include("schedulers/include").include("crates/kernel/btf")
 }
 
-/// Name, programs to run, bytes of each object.
+/// Name, recipe, bytes of each object.
 fn table(out: &Path) -> Result<(), Error> {
     let mut rows = String::new();
     for folder in SCHEDULERS {
         for name in compiler().names(folder)? {
             let bytes = compiler().compile(format!("{folder}/{name}.bpf.c"))?;
-            row(&mut rows, out, &name, &[], &bytes)?;
+            row(&mut rows, out, &name, "", &bytes)?;
         }
     }
-    for (path, programs) in WITH_PROGRAMS {
-        let programs: Vec<String> = programs.iter().map(|&program| program.to_owned()).collect();
-        let bytes = compiler().compile(format!("{path}.bpf.c"))?;
-        row(&mut rows, out, path.rsplit('/').next().unwrap_or_default(), &programs, &bytes)?;
-    }
+    let (folder, name) = WITH_RECIPE;
+    let path = Path::new(ROOT).join(folder).join(format!("{name}.keel.toml"));
+    let recipe = std::fs::read_to_string(&path).map_err(|why| Error::File { path, why })?;
+    row(&mut rows, out, name, &recipe, &compiler().compile(format!("{folder}/{name}.bpf.c"))?)?;
     for name in compiler().names(CASES)? {
         let case = compiler().cpu("v4").include(CASES).define(format!("CASES=\"{name}.bpf.c\""));
         let bytes = case.compile("crates/hostile/bpf/case.bpf.c")?;
-        let programs: Vec<String> = cases(&bytes)?.into_iter().map(|case| case.name).collect();
-        row(&mut rows, out, &format!("case_{name}"), &programs, &bytes)?;
+        let run = |case: Case| format!("[[run]]\nprogram = \"{}\"\n", case.name);
+        let recipe: String = cases(&bytes)?.into_iter().map(run).collect();
+        row(&mut rows, out, &format!("case_{name}"), &recipe, &bytes)?;
     }
     let text = format!("pub(crate) static OBJECTS: &[Base] = &[\n{rows}];\n");
     write(&out.join("objects.rs"), text.as_bytes())?;
@@ -54,11 +56,11 @@ fn table(out: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn row(rows: &mut String, out: &Path, name: &str, programs: &[String], bytes: &[u8]) -> Result<(), Error> {
+fn row(rows: &mut String, out: &Path, name: &str, recipe: &str, bytes: &[u8]) -> Result<(), Error> {
     write(&out.join(format!("{name}.bpf.o")), bytes)?;
     let _ = writeln!(
         rows,
-        "    Base {{ name: {name:?}, programs: &{programs:?}, bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \
+        "    Base {{ name: {name:?}, recipe: {recipe:?}, bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \
          \"/{name}.bpf.o\")) }},"
     );
     Ok(())

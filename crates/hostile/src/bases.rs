@@ -5,8 +5,8 @@
 pub(crate) struct Base {
     /// What it is called.
     pub(crate) name: &'static str,
-    /// The syscall programs of it that are run, in this order.
-    pub(crate) programs: &'static [&'static str],
+    /// The recipe that is followed with it.
+    pub(crate) recipe: &'static str,
     /// The object.
     pub(crate) bytes: &'static [u8],
 }
@@ -19,10 +19,8 @@ pub(crate) fn named(name: &str) -> Base {
 }
 
 impl Base {
-    /// A recipe that runs its programs.
+    /// What its user-space half would do.
     pub(crate) fn recipe(&self) -> keel_recipe::Recipe {
-        let run = |program: &&str| format!("[[run]]\nprogram = \"{program}\"\n");
-        let text: String = self.programs.iter().map(run).collect();
-        keel_recipe::Recipe::read("recipe", &text).expect("names of programs need no escape")
+        keel_recipe::Recipe::read("recipe", self.recipe).expect("our own recipes are right")
     }
 }

@@ -32,9 +32,7 @@ fn load(bytes: &[u8], recipe: Recipe) {
         let spec = RunSpec { duration: Span::from_us(1), ..spec };
         let ends = [Engine::Interpreter, Engine::Native].map(|engine| {
             let spec = RunSpec { engine, ..spec.clone() };
-            let ended = Ended::of(prepared.run(&spec, Some(scene::MOST_INSNS), &mut NullSink));
-            ended.check();
-            ended
+            Ended::of(prepared.run(&spec, Some(scene::MOST_INSNS), &mut NullSink)).checked()
         });
         assert_eq!(ends[0], ends[1], "interpreter and native code");
     });

@@ -10,13 +10,13 @@ use keel_lab::{
 use keel_recipe::Recipe;
 
 /// Most instructions of a callback: a loop without an end is soon over.
-pub(crate) const MOST_INSNS: u64 = 1 << 16;
+pub(crate) const MOST_INSNS: u64 = 1 << 18;
 
 /// What every run of a target needs, made once a thread.
 pub(crate) struct Scene {
     /// The simulated kernel's types.
     pub(crate) types: KernelTypes,
-    /// Two nodes of a core with two threads each.
+    /// Two nodes of two cores with two threads each.
     pub(crate) machine: Machine,
     workload: Workload,
     /// The built-in fifo, loaded.
@@ -41,7 +41,7 @@ pub(crate) fn built_in(name: &str) -> SchedulerSource {
 impl Scene {
     fn new() -> Self {
         let types = KernelTypes::read().expect("our own types are right");
-        let shape = "name = 'small'\n[topology]\nnodes = 2\nllcs_per_node = 1\ncores_per_llc = 1\nthreads_per_core = 2\n";
+        let shape = "name = 'small'\n[topology]\nnodes = 2\nllcs_per_node = 1\ncores_per_llc = 2\nthreads_per_core = 2\n";
         let machine = machines::read("small.toml", shape).expect("our own machine is right");
         let workload = keel_workload::mix(5, machine.topology.cpus(), 250, 40);
         let spec = spec_of(built_in("fifo"), workload.clone(), machine.clone());
@@ -76,6 +76,18 @@ impl Ended {
     /// How it ended.
     pub(crate) fn of(result: Result<Outcome, LabError>) -> Self {
         Self(result)
+    }
+
+    /// How many instructions callbacks executed; `None` where there was no run.
+    #[cfg(test)]
+    pub(crate) fn instructions(&self) -> Option<u64> {
+        self.0.as_ref().ok().map(|outcome| outcome.overhead.instructions)
+    }
+
+    /// Itself. Panics where it ended by a fault of ours.
+    pub(crate) fn checked(self) -> Self {
+        self.check();
+        self
     }
 
     /// Panics where it ended by a fault of ours.

@@ -22,21 +22,16 @@ pub(crate) fn run(input: &[u8]) {
 
 /// What `keel check` does, and with a part of the trace.
 fn check(bytes: &[u8]) -> Result<(), TraceError> {
-    let whole = Instant::ZERO..Instant::ZERO + Span::from_ns(u64::MAX);
-    judge(bytes, whole)?;
-    let part = Instant::ZERO + Span::from_us(3)..Instant::ZERO + Span::from_us(900);
-    judge(bytes, part)
+    show(&mut judge(bytes, Instant::ZERO..Instant::ZERO + Span::from_ns(u64::MAX))?);
+    judge(bytes, Instant::ZERO + Span::from_us(3)..Instant::ZERO + Span::from_us(900))?.judgement();
+    Ok(())
 }
 
-fn judge(bytes: &[u8], range: std::ops::Range<Instant>) -> Result<(), TraceError> {
+fn judge(bytes: &[u8], range: std::ops::Range<Instant>) -> Result<Judge, TraceError> {
     let mut judge = Judge::default();
     let mut sinks = Fanout::new().with(&mut judge);
-    let mut part = Cut::new(range, &mut sinks);
-    Reader::new(bytes)?.pump(&mut part)?;
-    if part.has_begun() {
-        show(&mut judge);
-    }
-    Ok(())
+    Reader::new(bytes)?.pump(&mut Cut::new(range, &mut sinks))?;
+    Ok(judge)
 }
 
 fn show(judge: &mut Judge) {
