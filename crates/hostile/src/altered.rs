@@ -85,7 +85,11 @@ impl Altered {
 
     /// Changes fields of instructions alone.
     pub(crate) fn in_code(input: &[u8]) -> Option<Self> {
-        Self::of(input, |part| part.is_code && part.len >= 8, change_code)
+        Self::of(
+            input,
+            |part| part.is_code && part.len >= 8,
+            |bytes, part, change| change_code(bytes, part, change),
+        )
     }
 
     fn of(input: &[u8], fits: fn(&Part) -> bool, apply: fn(&mut Vec<u8>, &Part, Change)) -> Option<Self> {
@@ -164,7 +168,7 @@ fn change_bytes(bytes: &mut Vec<u8>, part: &Part, change: Change) {
     field.copy_from_slice(&after.to_le_bytes()[..len]);
 }
 
-fn change_code(bytes: &mut Vec<u8>, part: &Part, change: Change) {
+fn change_code(bytes: &mut [u8], part: &Part, change: Change) {
     let count = part.len / 8;
     let place = |n: usize| part.at + n % count * 8;
     let at = place(usize::from(change.at));
@@ -197,7 +201,7 @@ fn change_code(bytes: &mut Vec<u8>, part: &Part, change: Change) {
 fn opcode(value: u32) -> u8 {
     let of = |ops: &std::ops::Range<u8>, classes: &[u8; 4]| {
         let rest = value >> 2;
-        (rest >> 2) as u8 % ops.end << 4 | classes[(rest & 3) as usize]
+        (((rest >> 2) as u8 % ops.end) << 4) | classes[(rest & 3) as usize]
     };
     match value & 3 {
         0 => of(&JMP, &JMP_CLASSES),
