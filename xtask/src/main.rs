@@ -1,5 +1,5 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
-//! real kernels of `vm`, `twin` and `live`, and other people's schedulers of `corpus`.
+//! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`.
 //!
 //! Never part of what users run, and no room may depend on it.
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@ mod checks;
 mod ci;
 mod corpus;
 mod demo;
+mod fuzz;
 mod live;
 mod tally;
 mod tree;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
+        "fuzz" => fuzz::run(rest),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),
     };
     match done {

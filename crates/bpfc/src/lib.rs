@@ -62,6 +62,7 @@ pub struct Compiler {
     clang: OsString,
     root: PathBuf,
     includes: Vec<PathBuf>,
+    defines: Vec<String>,
     cpu: &'static str,
 }
 
@@ -70,13 +71,20 @@ impl Compiler {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         let clang = std::env::var_os(CLANG).filter(|name| !name.is_empty());
         let clang = clang.unwrap_or_else(|| "clang-19".into());
-        Self { clang, root: root.into(), includes: Vec::new(), cpu: "v3" }
+        Self { clang, root: root.into(), includes: Vec::new(), defines: Vec::new(), cpu: "v3" }
     }
 
     /// Uses another instruction set than v3, such as v4.
     #[must_use]
     pub fn cpu(mut self, cpu: &'static str) -> Self {
         self.cpu = cpu;
+        self
+    }
+
+    /// Defines a macro: `NAME=VALUE`.
+    #[must_use]
+    pub fn define(mut self, macro_and_value: impl Into<String>) -> Self {
+        self.defines.push(macro_and_value.into());
         self
     }
 
@@ -136,6 +144,7 @@ impl Compiler {
         for folder in &self.includes {
             command.arg("-I").arg(folder);
         }
+        command.args(self.defines.iter().map(|define| format!("-D{define}")));
         command.arg(source);
         command
     }

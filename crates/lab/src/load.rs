@@ -11,6 +11,7 @@ use keel_kernel::{KERNEL_BTF, Scheduler};
 use keel_object::{Btf, LoadOptions, Object, ObjectError, StructOps};
 use keel_recipe::Action;
 use keel_vm::{Code, Import, Linker, LoadError, Mode, Vm, VmConfig};
+use std::sync::Arc;
 
 /// The kernel version that the simulated kernel stands for, as `LINUX_KERNEL_VERSION` has it.
 const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
@@ -20,10 +21,19 @@ const NEVER_CALLED: &[&str] = &["core_sched_before", "dump", "dump_cpu", "dump_t
 
 /// The object, relocated against the simulated kernel's types, its variables set: first as its recipe says.
 pub(crate) fn object(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
+    object_for(&kernel_types()?, spec, actions)
+}
+
+/// The simulated kernel's types.
+pub(crate) fn kernel_types() -> Result<Btf, LabError> {
+    Btf::parse(KERNEL_BTF).map_err(|e| LabError::Bug(format!("our own BTF: {e}")))
+}
+
+/// As [`object`], against these types.
+pub(crate) fn object_for(types: &Btf, spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     let name = &spec.scheduler.name;
-    let btf = Btf::parse(KERNEL_BTF).map_err(|e| LabError::Bug(format!("our own BTF: {e}")))?;
-    let mut object =
-        keel_object::load(&spec.scheduler.bytes, &btf, &options(spec)).map_err(|e| object_error(name, &e))?;
+    let mut object = keel_object::load(&spec.scheduler.bytes, types, &options(spec))
+        .map_err(|e| object_error(name, &e))?;
     recipe::prepare(name, actions, &mut object)?;
     for (variable, value) in &spec.settings {
         object
@@ -102,15 +112,31 @@ fn sched_ext_ops<'o>(name: &str, object: &'o Object) -> Result<&'o StructOps, La
 
 /// The engine with the object loaded.
 pub(crate) fn engine(spec: &RunSpec, object: &Object) -> Result<Vm, LabError> {
+    let code = code(&spec.scheduler.name, object)?;
+    engine_for(code, spec, object, None)
+}
+
+/// The object's instructions, checked, which many engines may share.
+pub(crate) fn code(name: &str, object: &Object) -> Result<Arc<Code>, LabError> {
+    Code::compile(object).map_err(|e| load_error(name, &e))
+}
+
+/// As [`engine`], with code that is there already; its callbacks execute at most so many instructions.
+pub(crate) fn engine_for(
+    code: Arc<Code>,
+    spec: &RunSpec,
+    object: &Object,
+    max_insns: Option<u64>,
+) -> Result<Vm, LabError> {
     let name = &spec.scheduler.name;
     let transfers = Transfers::new(spec.machine.topology.clone(), spec.machine.lines);
     let mut config = VmConfig::new(spec.machine.topology.cpus(), transfers);
+    config.max_insns = max_insns.unwrap_or(config.max_insns);
     config.checked = spec.checked;
     config.mode = match (spec.engine, spec.checked) {
         (Engine::Native, false) => Mode::Native,
         _ => Mode::Interpreted,
     };
-    let code = Code::compile(object).map_err(|e| load_error(name, &e))?;
     Vm::new(code, object, config, &mut Kernel).map_err(|e| load_error(name, &e))
 }
 

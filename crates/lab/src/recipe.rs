@@ -36,7 +36,10 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
             Action::Choose { scheduler } => choose(name, object, scheduler)?,
             Action::AddFlags(bits) => add_flags(name, object, *bits)?,
             Action::SetMember { member, value } => member_of(name, object, member, *value)?,
-            Action::Resize { map, entries } => map_of(name, &mut object.maps, map)?.1.max_entries = *entries,
+            Action::Resize { map, entries } => {
+                let id = map_of(name, &object.maps, map)?.0;
+                object.maps[id.0 as usize].max_entries = *entries;
+            }
             Action::Attach { program } => return Err(absent(name, program)),
             Action::Count { variable } => counted(name, object, variable)?,
             Action::Put { .. } | Action::Nest { .. } | Action::Run { .. } | Action::RunEvery { .. } => {}
@@ -120,8 +123,8 @@ fn member_of(name: &str, object: &mut Object, member: &str, value: u64) -> Resul
     Ok(())
 }
 
-fn map_of<'o>(name: &str, maps: &'o mut [MapDef], map: &str) -> Result<(MapId, &'o mut MapDef), LabError> {
-    let found = maps.iter_mut().enumerate().find(|(_, other)| other.name == map);
+fn map_of<'o>(name: &str, maps: &'o [MapDef], map: &str) -> Result<(MapId, &'o MapDef), LabError> {
+    let found = maps.iter().enumerate().find(|(_, other)| other.name == map);
     let unknown =
         || LabError::BadInput(format!("{name}: the recipe names map {map}, which the object does not have"));
     found.map(|(at, map)| (MapId(at as u32), map)).ok_or_else(unknown)
@@ -131,7 +134,7 @@ fn map_of<'o>(name: &str, maps: &'o mut [MapDef], map: &str) -> Result<(MapId, &
 pub(crate) fn fill(
     name: &str,
     actions: &[Action],
-    object: &mut Object,
+    object: &Object,
     vm: &mut Vm,
     cpus: u32,
 ) -> Result<(), LabError> {
@@ -140,7 +143,7 @@ pub(crate) fn fill(
             nest(name, object, vm, (map, *maps))?;
         }
         let Action::Put { map, key, value } = action else { continue };
-        let (id, def) = map_of(name, &mut object.maps, map)?;
+        let (id, def) = map_of(name, &object.maps, map)?;
         let bytes = |what: &Value, part: &str, size: u32| {
             what.bytes(size as usize).ok_or_else(|| {
                 LabError::BadInput(format!(

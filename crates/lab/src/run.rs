@@ -9,8 +9,9 @@ use crate::spec::RunSpec;
 use crate::variables::{self, Value};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Span};
-use keel_kernel::{Exit, ProgramFailure, Setup, SetupError, Sim, State};
+use keel_kernel::{Exit, ProgramFailure, Scheduler, Setup, SetupError, Sim, State};
 use keel_object::Object;
+use keel_recipe::Action;
 use keel_trace::{Class, Fanout, Sink};
 use keel_vm::Vm;
 use std::cell::Cell;
@@ -70,11 +71,34 @@ pub(crate) enum Begun {
 /// Loads a spec's scheduler into its kernel.
 pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
     let actions = recipe::plan(spec)?;
-    let mut object = load::object(spec, &actions)?;
+    let object = load::object(spec, &actions)?;
     let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
-    let mut vm = load::engine(spec, &object)?;
-    recipe::fill(&spec.scheduler.name, &actions, &mut object, &mut vm, spec.machine.topology.cpus())?;
-    let programs = recipe::programs(&spec.scheduler.name, &actions, &object)?;
+    let vm = load::engine(spec, &object)?;
+    Ok(match attach(spec, &actions, &object, scheduler, vm, wants)? {
+        Attached::Running(sim) => Begun::Running(sim, object),
+        Attached::Refused(outcome) => Begun::Refused(outcome),
+    })
+}
+
+/// A kernel with the scheduler attached, or what came of it where it was refused.
+pub(crate) enum Attached {
+    /// It may begin.
+    Running(Box<Sim<Vm>>),
+    /// The kernel did not attach it.
+    Refused(Outcome),
+}
+
+/// Follows the recipe up to the moment when the scheduler is attached.
+pub(crate) fn attach(
+    spec: &RunSpec,
+    actions: &[Action],
+    object: &Object,
+    scheduler: Scheduler,
+    mut vm: Vm,
+    wants: Class,
+) -> Result<Attached, LabError> {
+    recipe::fill(&spec.scheduler.name, actions, object, &mut vm, spec.machine.topology.cpus())?;
+    let programs = recipe::programs(&spec.scheduler.name, actions, object)?;
     let setup = Setup {
         machine: spec.machine.clone(),
         workload: spec.workload.clone(),
@@ -83,8 +107,8 @@ pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
         seed: spec.seed,
     };
     match Sim::new(vm, setup, wants) {
-        Ok(sim) => Ok(Begun::Running(Box::new(sim), object)),
-        Err(SetupError::Refused(why)) => Ok(Begun::Refused(refused(why))),
+        Ok(sim) => Ok(Attached::Running(Box::new(sim))),
+        Err(SetupError::Refused(why)) => Ok(Attached::Refused(refused(why))),
         Err(SetupError::Program(failure)) => Err(program_failed(spec, &failure)),
         Err(e @ (SetupError::NoRoom(_) | SetupError::NoRoomForCgroups(_))) => {
             Err(LabError::BadInput(e.to_string()))
@@ -117,7 +141,7 @@ fn make(
     Ok((outcome(&mut sim), variables))
 }
 
-fn go_on(
+pub(crate) fn go_on(
     sim: &mut Sim<Vm>,
     duration: Span,
     sink: &mut dyn Sink,

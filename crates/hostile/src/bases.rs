@@ -1,0 +1,26 @@
+//! The objects that are altered: ours alone, compiled when this crate is.
+
+/// An object of the project.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Base {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// The recipe that is followed with it.
+    pub(crate) recipe: &'static str,
+    /// The object.
+    pub(crate) bytes: &'static [u8],
+}
+
+include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+/// The object of this name.
+pub(crate) fn named(name: &str) -> Base {
+    *OBJECTS.iter().find(|base| base.name == name).expect("it is one of ours")
+}
+
+impl Base {
+    /// What its user-space half would do.
+    pub(crate) fn recipe(&self) -> keel_recipe::Recipe {
+        keel_recipe::Recipe::read("recipe", self.recipe).expect("our own recipes are right")
+    }
+}

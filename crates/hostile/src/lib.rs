@@ -1,0 +1,57 @@
+//! What strangers may hand to keel: one entry a kind of input, which takes any bytes at all.
+//!
+//! The rule of an entry: it does with the bytes what `keel` does with a file of them, in bounded time and memory, and
+//! returns. What it finds wrong with keel itself (a fault that is ours, a sentence with a line break, engines that
+//! disagree) is a panic, as every other panic is. The fuzzer of `fuzz/` calls the entries, and this crate's tests
+//! replay what it kept.
+//!
+//! Never part of what users run.
+#![forbid(unsafe_code)]
+
+mod altered;
+mod bases;
+mod experiment;
+mod machine;
+mod object;
+mod recipe;
+mod run;
+mod scene;
+pub mod seeds;
+mod text;
+mod trace;
+mod workload;
+
+/// One kind of input.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// What it is called, in `fuzz/fuzz_targets` and `fuzz/corpus` too.
+    pub name: &'static str,
+    /// Takes one input.
+    pub run: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target { name: "experiment", run: experiment::run },
+    Target { name: "machine", run: machine::run },
+    Target { name: "object", run: object::run },
+    Target { name: "recipe", run: recipe::run },
+    Target { name: "run", run: run::run },
+    Target { name: "trace", run: trace::run },
+    Target { name: "workload", run: workload::run },
+];
+
+/// Gives one input to the target of this name. Panics where there is none, and where keel is wrong.
+pub fn call(name: &str, input: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.unwrap_or_else(|| panic!("no target is called {name}")).run)(input);
+}
+
+/// The object that an input of `object` or `run` stands for; `None` where it stands for none.
+pub fn altered_object(target: &str, input: &[u8]) -> Option<Vec<u8>> {
+    match target {
+        "object" => altered::Altered::anywhere(input).map(|altered| altered.bytes),
+        "run" => altered::Altered::in_code(input).map(|altered| altered.bytes),
+        _ => None,
+    }
+}

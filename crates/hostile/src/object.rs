@@ -1,0 +1,39 @@
+//! Objects: read, relocated against the simulated kernel's types, translated by both engines, attached.
+
+use crate::altered::Altered;
+use crate::scene::{self, Ended};
+use crate::text::sentence;
+use keel_abi::Span;
+use keel_lab::{Engine, Prepared, RunSpec, SchedulerSource};
+use keel_recipe::Recipe;
+use keel_trace::NullSink;
+
+/// An input that begins so is an object itself.
+const ELF: &[u8] = b"\x7fELF";
+
+pub(crate) fn run(input: &[u8]) {
+    if input.starts_with(ELF) {
+        load(input, Recipe::default());
+    } else if let Some(altered) = Altered::anywhere(input) {
+        load(&altered.bytes, altered.base.recipe());
+    }
+}
+
+fn load(bytes: &[u8], recipe: Recipe) {
+    if let Err(error) = keel_object::outline(bytes) {
+        sentence(&error);
+    }
+    scene::with(|scene| {
+        let spec = scene.spec(SchedulerSource { name: "odd".into(), bytes: bytes.into(), recipe });
+        let prepared = match Prepared::new(&scene.types, &spec) {
+            Ok(prepared) => prepared,
+            Err(error) => return Ended::of(Err(error)).check(),
+        };
+        let spec = RunSpec { duration: Span::from_us(1), ..spec };
+        let ends = [Engine::Interpreter, Engine::Native].map(|engine| {
+            let spec = RunSpec { engine, ..spec.clone() };
+            Ended::of(prepared.run(&spec, Some(scene::MOST_INSNS), &mut NullSink)).checked()
+        });
+        assert_eq!(ends[0], ends[1], "interpreter and native code");
+    });
+}

@@ -1,0 +1,97 @@
+//! Objects whose instructions were altered, run for a few milliseconds by the interpreter and by native code: both must
+//! give the same events and the same end.
+
+use crate::altered::Altered;
+use crate::scene::{self, Ended};
+use keel_abi::Span;
+use keel_lab::{Engine, LabError, Prepared, RunSpec, SchedulerSource, machines, workloads};
+use keel_trace::{NullSink, Writer};
+
+/// Tasks that fork, yield and wait for one another.
+const BUSY: &str = "{ 'tasks': { \
+    'a': { 'instance': 2, 'loop': -1, 'run': 90, 'resume': 'c', 'sleep': 70, 'yield': '' }, \
+    'b': { 'loop': 3, 'run': 40, 'fork': 'f', 'suspend': 'c', 'timer': { 'ref': 'tick', 'period': 400 } }, \
+    'f': { 'instance': 0, 'loop': 1, 'run': 30, 'lock': 'm', 'sleep': 20, 'unlock': 'm' } } }";
+
+/// Two ticks and a little more.
+const DURATION: Span = Span::from_us(2200);
+
+pub(crate) fn run(input: &[u8]) {
+    ended(input);
+}
+
+/// What came of the interpreter's run; `None` where the input stands for none.
+fn ended(input: &[u8]) -> Option<Ended> {
+    let altered = Altered::in_code(input)?;
+    scene::with(|scene| {
+        let recipe = altered.base.recipe();
+        let name = altered.base.name.to_owned();
+        let spec = scene.spec(SchedulerSource { name, bytes: altered.bytes.into(), recipe });
+        let spec = RunSpec { seed: altered.seed, duration: DURATION, ..chosen(spec, altered.choice) };
+        let prepared = match Prepared::new(&scene.types, &spec) {
+            Ok(prepared) => prepared,
+            Err(error) => return Some(Ended::of(Err(error)).checked()),
+        };
+        let one = |engine| trace(&prepared, &RunSpec { engine, ..spec.clone() });
+        let (by_interpreter, by_native) = (one(Engine::Interpreter), one(Engine::Native));
+        assert_eq!(by_interpreter.1, by_native.1, "interpreter and native code end alike");
+        assert!(by_interpreter.0 == by_native.0, "interpreter and native code give the same events");
+        if altered.choice & 0x80 != 0 {
+            let spec = RunSpec { checked: true, ..spec };
+            Ended::of(prepared.run(&spec, Some(scene::MOST_INSNS), &mut NullSink)).checked();
+        }
+        Some(by_interpreter.1)
+    })
+}
+
+/// The machine and the workload that the input chooses.
+fn chosen(spec: RunSpec, choice: u8) -> RunSpec {
+    let machine = match choice & 3 {
+        0 => machines::of_cpus(1),
+        1 => machines::of_cpus(2),
+        _ => spec.machine.clone(),
+    };
+    let workload = match choice & 4 {
+        0 => keel_workload::mix(5, machine.topology.cpus(), 250, 60),
+        _ => workloads::read("w.json", BUSY, &machine).expect("our own workload is right").0,
+    };
+    RunSpec { machine, workload, ..spec }
+}
+
+/// Every event of a run, and how it ended.
+fn trace(prepared: &Prepared, spec: &RunSpec) -> (Vec<u8>, Ended) {
+    let mut writer = Writer::new(Vec::new());
+    let ended = Ended::of(prepared.run(spec, Some(scene::MOST_INSNS), &mut writer)).checked();
+    let written = writer.finish().map_err(|e| LabError::Bug(e.to_string()));
+    // Where nothing ran there is nothing to be written.
+    (written.unwrap_or_default(), ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bases::OBJECTS;
+
+    /// How many of these execute instructions of the object: of callbacks, which are counted, or of programs that end well.
+    fn executed(inputs: impl Iterator<Item = Vec<u8>>) -> usize {
+        let has_programs = |input: &[u8]| OBJECTS[usize::from(input[0])].recipe.contains("[[run]]");
+        let ran = |input: &Vec<u8>| match ended(input).and_then(|ended| ended.instructions()) {
+            Some(instructions) => instructions > 0 || has_programs(input),
+            None => false,
+        };
+        inputs.filter(ran).count()
+    }
+
+    #[test]
+    fn what_is_altered_is_mostly_executed() {
+        let seeds = (0..OBJECTS.len() as u8).map(|base| vec![base, base, 1]);
+        let whole = executed(seeds.clone());
+        assert!(whole * 10 > OBJECTS.len() * 8, "{whole} of {} objects are executed", OBJECTS.len());
+        // Some fifty instructions into each, another register.
+        let altered = executed(seeds.map(|mut seed| {
+            seed.extend([1, 3, 50, 0, 7, 0, 0, 0]);
+            seed
+        }));
+        assert!(altered * 2 > OBJECTS.len(), "{altered} of {} altered objects are executed", OBJECTS.len());
+    }
+}

@@ -1,0 +1,35 @@
+//! What the fuzzer starts from: the project's own files and objects, and traces of its own runs.
+
+use crate::bases::OBJECTS;
+use crate::scene;
+use keel_abi::Span;
+use keel_lab::RunSpec;
+use keel_trace::Writer;
+
+/// A seed: its target, its name, its bytes.
+pub type Seed = (&'static str, String, Vec<u8>);
+
+/// All seeds that are made of what is built in here. The texts lie in files, which whoever calls reads.
+pub fn all() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for name in ["mix:5:80:40", "chat:2:3:4", "hogs", "typist+hogs:3"] {
+        seeds.push(("workload", name.replace([':', '+'], "-"), name.into()));
+    }
+    seeds.push(("trace", "fifo".into(), trace()));
+    for (at, base) in OBJECTS.iter().enumerate() {
+        for (target, choice) in [("object", 0), ("run", 0), ("run", 6)] {
+            seeds.push((target, format!("{}-{choice}", base.name), vec![at as u8, choice, 1]));
+        }
+    }
+    seeds
+}
+
+/// The trace of a short run.
+pub fn trace() -> Vec<u8> {
+    scene::with(|scene| {
+        let spec = RunSpec { duration: Span::from_ms(3), ..scene.spec(scene::built_in("fifo")) };
+        let mut writer = Writer::new(Vec::new());
+        scene.fifo.run(&spec, None, &mut writer).expect("fifo runs");
+        writer.finish().expect("memory takes it")
+    })
+}

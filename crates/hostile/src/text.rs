@@ -1,0 +1,17 @@
+//! Texts, and the sentences that refuse them.
+
+/// Most bytes of a text that is looked at: what is longer takes longer, and shows nothing new.
+const MOST: usize = 64 << 10;
+
+/// The input as a file that the command line has read; what is no UTF-8 is refused there.
+pub(crate) fn text(input: &[u8]) -> Option<&str> {
+    std::str::from_utf8(input).ok().filter(|text| text.len() <= MOST)
+}
+
+/// What is refused is told in one sentence of bearable length.
+pub(crate) fn sentence(error: &dyn std::fmt::Display) {
+    let told = error.to_string();
+    assert!(!told.is_empty(), "refused without a word");
+    assert!(!told.contains('\n'), "more than one line: {told:?}");
+    assert!(told.len() < 2_000, "a long sentence: {told:?}");
+}

@@ -1,0 +1,77 @@
+//! A scheduler that is loaded once and run often: its object is read, relocated and translated once, and each
+//! run has a world of its own.
+
+use crate::error::LabError;
+use crate::outcome::Outcome;
+use crate::run::{self, Attached};
+use crate::spec::RunSpec;
+use crate::{load, recipe};
+use keel_kernel::Scheduler;
+use keel_object::{Btf, Object};
+use keel_recipe::Action;
+use keel_trace::Sink;
+use keel_vm::Code;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// The simulated kernel's types, read once for many objects.
+#[derive(Clone, Debug)]
+pub struct KernelTypes(Btf);
+
+impl KernelTypes {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// [`LabError::Bug`]: they are ours.
+    pub fn read() -> Result<Self, LabError> {
+        load::kernel_types().map(Self)
+    }
+}
+
+/// A scheduler, its settings and its recipe, loaded.
+pub struct Prepared {
+    actions: Vec<Action>,
+    object: Object,
+    scheduler: Scheduler,
+    code: Arc<Code>,
+}
+
+impl Prepared {
+    /// Loads the scheduler of `spec`, for machines with the tick and the shape of its own.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run()), for what is found when an object is read.
+    pub fn new(types: &KernelTypes, spec: &RunSpec) -> Result<Self, LabError> {
+        let actions = recipe::plan(spec)?;
+        let object = load::object_for(&types.0, spec, &actions)?;
+        let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
+        let code = load::code(&spec.scheduler.name, &object)?;
+        Ok(Self { actions, object, scheduler, code })
+    }
+
+    /// As [`run`](crate::run()), with this scheduler in place of the spec's. No callback executes more than
+    /// `max_insns` instructions; `None` is the usual limit.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run()).
+    pub fn run(
+        &self,
+        spec: &RunSpec,
+        max_insns: Option<u64>,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, LabError> {
+        let vm = load::engine_for(self.code.clone(), spec, &self.object, max_insns)?;
+        let scheduler = self.scheduler.clone();
+        let attached = run::attach(spec, &self.actions, &self.object, scheduler, vm, sink.wants())?;
+        let mut sim = match attached {
+            Attached::Running(sim) => sim,
+            Attached::Refused(outcome) => return Ok(outcome),
+        };
+        run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &mut |_| {});
+        sim.finish(sink);
+        match sim.failed_program() {
+            Some(failure) => Err(run::program_failed(spec, failure)),
+            None => Ok(run::outcome(&mut sim)),
+        }
+    }
+}

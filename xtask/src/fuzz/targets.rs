@@ -1,0 +1,23 @@
+//! What is fuzzed, and within which bounds.
+
+/// A target of `fuzz/fuzz_targets`.
+pub(super) struct Target {
+    pub(super) name: &'static str,
+    /// Most bytes of an input.
+    pub(super) longest: u32,
+    /// Seconds after which a case counts as one that hangs: some hundred times what the slowest should take.
+    pub(super) timeout_s: u32,
+    /// Has it a dictionary in `fuzz/dictionaries`?
+    pub(super) has_words: bool,
+}
+
+/// All of them, those with the quickest cases first.
+pub(super) const TARGETS: &[Target] = &[
+    Target { name: "experiment", longest: 8192, timeout_s: 10, has_words: true },
+    Target { name: "trace", longest: 4096, timeout_s: 10, has_words: false },
+    Target { name: "recipe", longest: 2048, timeout_s: 20, has_words: true },
+    Target { name: "workload", longest: 4096, timeout_s: 20, has_words: true },
+    Target { name: "machine", longest: 8192, timeout_s: 20, has_words: true },
+    Target { name: "object", longest: 256, timeout_s: 30, has_words: false },
+    Target { name: "run", longest: 256, timeout_s: 30, has_words: false },
+];
