@@ -38,7 +38,7 @@ mod setup;
 mod sim;
 mod task;
 
-pub use call::{helper, kfunc, variable};
+pub use call::{helper, kfunc, served, variable};
 pub use exit::Exit;
 pub use features::features;
 pub use kernel::Counters;

@@ -164,8 +164,8 @@ pub(crate) fn fill(
 }
 
 /// Fills a map of maps.
-fn nest(name: &str, object: &mut Object, vm: &mut Vm, (map, maps): (&str, u32)) -> Result<(), LabError> {
-    let (outer, _) = map_of(name, &mut object.maps, map)?;
+fn nest(name: &str, object: &Object, vm: &mut Vm, (map, maps): (&str, u32)) -> Result<(), LabError> {
+    let (outer, _) = map_of(name, &object.maps, map)?;
     let world = keel_abi::bpf::Engine::world(vm);
     for index in 0..maps {
         let (all, region) = world.maps_mut();

@@ -23,7 +23,7 @@ pub(crate) mod timer;
 mod unattached;
 
 pub(crate) use table::{F, Terms, functions};
-pub use table::{helper, kfunc};
+pub use table::{helper, kfunc, served};
 
 use crate::cpu::Place;
 use crate::kernel::Kernel;

@@ -256,7 +256,12 @@ functions! {
     }
 }
 
-/// Every kfunc and helper that is served, by name, and whether it is a helper.
+/// The name of every helper and kfunc that is served, in the order of their numbers.
+pub fn served() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|f| f.name())
+}
+
+/// The same, and whether each is a helper.
 pub(crate) fn functions() -> impl Iterator<Item = (&'static str, bool)> {
     ALL.iter().map(|f| (f.name(), f.is_helper()))
 }
