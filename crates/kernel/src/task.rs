@@ -93,8 +93,6 @@ pub(crate) struct Task {
     pub(crate) reset_runnable_at: bool,
     /// On its runqueue's list of runnable tasks, for the watchdog.
     pub(crate) watched: bool,
-    /// In the middle of a wakeup, a move or a change by another: others wait (`p->pi_lock`).
-    pub(crate) busy: bool,
     /// It called `sched_yield()` and has not been switched out since.
     pub(crate) yielded: bool,
     pub(crate) ops_state: OpsState,
@@ -134,6 +132,8 @@ pub(crate) struct Task {
     pub(crate) direct: Option<Direct>,
     pub(crate) member: Member,
     pub(crate) nice: i8,
+    /// In the middle of a wakeup, a move or a change by another: others wait (`p->pi_lock`).
+    pub(crate) busy: bool,
     pub(crate) weight: u32,
     pub(crate) pid: Pid,
     /// Passes so far, by loop slot.

@@ -10,11 +10,36 @@ use keel_recipe::Recipe;
 const RECIPE: &str = include_str!("../../../tests/sim/recipe/halved.keel.toml");
 
 fn halved(recipe: &str) -> SchedulerSource {
+    with_recipe("halved", recipe)
+}
+
+fn with_recipe(name: &str, recipe: &str) -> SchedulerSource {
     let compiler =
         keel_bpfc::Compiler::new("../..").include("schedulers/include").include("crates/kernel/btf");
-    let bytes = compiler.compile("tests/sim/recipe/halved.bpf.c").unwrap_or_else(|e| panic!("{e}"));
+    let bytes = compiler.compile(format!("tests/sim/recipe/{name}.bpf.c")).unwrap_or_else(|e| panic!("{e}"));
     let recipe = Recipe::read("r", recipe).unwrap_or_else(|e| panic!("{e}"));
-    SchedulerSource { name: "halved".into(), bytes: bytes.into(), recipe }
+    SchedulerSource { name: name.into(), bytes: bytes.into(), recipe }
+}
+
+#[test]
+fn one_of_several_schedulers_is_chosen() {
+    let machine = two_nodes();
+    let text = "{ 'tasks': { 't': { 'run': 100 } },
+                  'evenkeel': { 'timeline': [ { 'at': 5000, 'offline': [3] } ] } }";
+    let workload = workload(text, &machine);
+    let run = |recipe: &str| {
+        let spec = spec(with_recipe("two", recipe), workload.clone(), machine.clone(), 10, 1);
+        let outcome = keel_lab::run(&spec, &mut keel_trace::Fanout::new(), &mut |_| {});
+        outcome.map(|outcome| (outcome.exit, outcome.message))
+    };
+    assert_eq!(run("[ops]\nvariable = 'stays_ops'"), Ok((ExitKind::None, String::new())));
+    let words = "cpu 3 going offline, exiting scheduler".to_owned();
+    assert_eq!(run("[ops]\nvariable = 'goes_ops'"), Ok((ExitKind::UnregKern, words)));
+    let refused = |recipe: &str, why: &str| {
+        assert_eq!(run(recipe), Err(LabError::BadInput(format!("two: {why}"))));
+    };
+    refused("", "more than one scheduler in it; name one in a recipe: [ops] variable = \"NAME\"");
+    refused("[ops]\nvariable = 'x'", "the recipe attaches x, which is no struct sched_ext_ops of it");
 }
 
 #[test]
