@@ -49,7 +49,7 @@ impl<E: Engine> Sim<E> {
         if class != SchedClass::Ext {
             self.k.dequeue_rt(task);
             self.k.me().nr_running -= 1;
-            return self.go(Frame::Pick, |sim| sim.pick(c));
+            return self.k.me().stack.push(Frame::Pick);
         }
         self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
     }
@@ -106,12 +106,6 @@ impl<E: Engine> Sim<E> {
         if cpu.released {
             return self.acquire_cpu(c);
         }
-        self.balance(c);
-    }
-
-    /// [`Frame::Balance`].
-    #[inline(always)]
-    pub(crate) fn balance(&mut self, c: CpuId) {
         let prev = self.k.me().curr;
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
@@ -290,7 +284,7 @@ impl<E: Engine> Sim<E> {
         }
         let done = Frame::Scheduled { prev };
         if self.k.me().next_class > SchedClass::Ext {
-            self.go(done, |sim| sim.scheduled(c, prev));
+            self.k.me().stack.push(done);
         } else if next.is_idle() {
             // Whoever put a task here since the pick did not see an idle CPU.
             if self.k.first_local(c).is_some() {
