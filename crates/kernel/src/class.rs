@@ -40,10 +40,16 @@ impl Kernel {
 
     /// A task has joined `rq`: must whoever runs there go (`wakeup_preempt()`)? Tasks of sched_ext preempt each other by
     /// slices alone.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wakeup_preempt(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
         let class = self.tasks[task].class;
         let next = self.cpus[rq].next_class;
+        if (class, next) != (SchedClass::Ext, SchedClass::Ext) {
+            self.preempt_class(c, rq, task, class, next);
+        }
+    }
+
+    fn preempt_class(&mut self, c: CpuId, rq: CpuId, task: TaskId, class: SchedClass, next: SchedClass) {
         if class > next {
             if next == SchedClass::Ext && self.cpus[rq].nr_immed > 0 {
                 self.schedule_reenqueue(c, rq, 0);

@@ -62,8 +62,6 @@ pub(crate) enum Frame {
     Deactivated { task: TaskId },
     /// `pick_next_task()`.
     Pick,
-    /// `balance_one()`, after `ops.cpu_acquire`.
-    Balance,
     /// `switch_class()`: `ops.cpu_release`.
     Release { next: TaskId },
     /// Calls `ops.dispatch`; this many calls are left for this pick.

@@ -22,8 +22,10 @@ impl Kernel {
             F::DsqInsertV1 | F::DsqInsert => yes(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])),
             F::DsqInsertVtimeV1 => yes(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])),
             F::DsqInsertVtime => self.dsq_insert_vtime(w, c, a),
-            F::DsqMoveToLocalV1 => self.move_to_local(w, c, DsqId(a[0]), 0),
-            F::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0]), a[1]),
+            F::DsqMoveToLocalV1 | F::DsqMoveToLocal => {
+                let enq_flags = if f == F::DsqMoveToLocal { a[1] } else { 0 };
+                self.move_to_local(w, c, DsqId(a[0]), enq_flags)
+            }
             F::DsqMove => yes(self.dsq_move(w, c, a, false)),
             F::DsqMoveVtime => yes(self.dsq_move(w, c, a, true)),
             F::DsqMoveSetSlice => self.iter_override(w, Ea(a[0]), iter_dsq::SLICE, 1, a[1]),

@@ -60,7 +60,6 @@ impl<E: Engine> Sim<E> {
             Frame::Quiesce { task } => self.quiesce(c, task),
             Frame::Deactivated { task } => self.deactivated(c, task),
             Frame::Pick => self.pick(c),
-            Frame::Balance => self.balance(c),
             Frame::Release { next } => self.release_cpu(c, next),
             Frame::Dispatch { left } => self.dispatch(c, left),
             Frame::Dispatched { left } => self.dispatched(c, left),

@@ -13,6 +13,7 @@ use keel_abi::{CpuId, TaskId};
 impl Kernel {
     /// A spell begins; spells nest.
     pub(crate) fn migrate_disable<W: World>(&mut self, world: &mut W, task: TaskId) {
+        self.scx.knows_rarities = true;
         let t = self.task(task);
         t.migration_disabled = t.migration_disabled.saturating_add(1);
         self.mirror_migration(world, task);
@@ -27,10 +28,9 @@ impl Kernel {
     }
 
     /// A task gets its CPU or leaves it.
-    #[inline]
+    #[cold]
     pub(crate) fn mirror_spell<W: World>(&self, world: &mut W, task: TaskId) {
-        // Who was ever switched out within a spell has needed a mask of one CPU.
-        if !self.single_masks.is_null() && !task.is_idle() && self.tasks[task].migration_disabled > 0 {
+        if !task.is_idle() && self.tasks[task].migration_disabled > 0 {
             self.mirror_migration(world, task);
         }
     }
@@ -38,7 +38,10 @@ impl Kernel {
     /// Must the task's mask become its CPU before it is scheduled?
     #[inline]
     pub(crate) fn is_to_be_pinned(&self, task: TaskId) -> bool {
-        !task.is_idle() && self.tasks[task].migration_disabled > 0 && !self.tasks[task].is_pinned
+        self.scx.knows_rarities
+            && !task.is_idle()
+            && self.tasks[task].migration_disabled > 0
+            && !self.tasks[task].is_pinned
     }
 
     /// A mask of one CPU (`cpumask_of()`).

@@ -49,7 +49,7 @@ impl<E: Engine> Sim<E> {
         if class != SchedClass::Ext {
             self.k.dequeue_rt(task);
             self.k.me().nr_running -= 1;
-            return self.go(Frame::Pick, |sim| sim.pick(c));
+            return self.k.me().stack.push(Frame::Pick);
         }
         self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
     }
@@ -77,21 +77,24 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn pick(&mut self, c: CpuId) {
         let cpu = self.k.me();
         cpu.picks += 1;
-        match cpu.rt.first() {
-            Some(next) => {
-                self.k.update_curr(self.vm.world(), c);
-                if self.k.me().server.is_serving() {
-                    return self.pick_ext(c);
-                }
-                self.k.me().next_class = SchedClass::Rt;
-                self.k.arm_server(c);
-                self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
-            }
-            None => {
-                cpu.server.stop();
-                self.pick_ext(c);
-            }
+        if cpu.rt.is_empty() {
+            cpu.server.stop();
+        } else if self.pick_rt(c) {
+            return;
         }
+        self.pick_ext(c);
+    }
+
+    /// Whoever is first of the real-time tasks, unless those that starved are being served.
+    #[cold]
+    fn pick_rt(&mut self, c: CpuId) -> bool {
+        self.k.update_curr(self.vm.world(), c);
+        let cpu = self.k.me();
+        let Some(next) = cpu.rt.first().filter(|_| !cpu.server.is_serving()) else { return false };
+        cpu.next_class = SchedClass::Rt;
+        self.k.arm_server(c);
+        self.k.me().stack.push(Frame::Switch { next });
+        true
     }
 
     /// Is there something of sched_ext's to run without asking the scheduler (`balance_one()`)?
@@ -103,12 +106,6 @@ impl<E: Engine> Sim<E> {
         if cpu.released {
             return self.acquire_cpu(c);
         }
-        self.balance(c);
-    }
-
-    /// [`Frame::Balance`].
-    #[inline(always)]
-    pub(crate) fn balance(&mut self, c: CpuId) {
         let prev = self.k.me().curr;
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
@@ -138,7 +135,11 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.me();
         cpu.dispatch.dispatched = 0;
         let prev = cpu.curr;
-        let prev_ea = if self.k.class_of(prev) == SchedClass::Ext { self.k.tasks[prev].ea.0 } else { 0 };
+        let prev_ea = match prev {
+            TaskId::IDLE => 0,
+            prev if self.k.tasks[prev].class == SchedClass::Ext => self.k.tasks[prev].ea.0,
+            _ => 0,
+        };
         let args = [u64::from(c.0), prev_ea];
         self.call(c, Op::Dispatch, (prev, &args), Frame::Dispatched { left }, |sim| sim.dispatched(c, left));
     }
@@ -187,10 +188,12 @@ impl<E: Engine> Sim<E> {
         let prev = self.k.me().curr;
         let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.scx.bypassing;
         let keep = !prev.is_idle() && self.k.tasks[prev].queued && !asks;
-        if let (false, Some(next)) = (keep, self.k.me().rt.first()) {
+        if !keep && !self.k.me().rt.is_empty() {
             // Those that starved have nothing to run after all.
-            self.k.me().server.stop();
-            return self.found(c, next);
+            let cpu = self.k.me();
+            cpu.server.stop();
+            cpu.in_balance = false;
+            return cpu.stack.push(Frame::Pick);
         }
         self.found(c, if keep { prev } else { TaskId::IDLE });
     }
@@ -275,11 +278,13 @@ impl<E: Engine> Sim<E> {
             return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
         }
         self.k.switch_to(c, prev, next);
-        self.k.mirror_spell(self.vm.world(), prev);
-        self.k.mirror_spell(self.vm.world(), next);
+        if self.k.scx.knows_rarities {
+            self.k.mirror_spell(self.vm.world(), prev);
+            self.k.mirror_spell(self.vm.world(), next);
+        }
         let done = Frame::Scheduled { prev };
         if self.k.me().next_class > SchedClass::Ext {
-            self.go(done, |sim| sim.scheduled(c, prev));
+            self.k.me().stack.push(done);
         } else if next.is_idle() {
             // Whoever put a task here since the pick did not see an idle CPU.
             if self.k.first_local(c).is_some() {
@@ -298,7 +303,7 @@ impl<E: Engine> Sim<E> {
         if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
             self.k.me().stack.push(Frame::Reap { task: prev });
         }
-        if !self.k.me().to_sync.is_empty() {
+        if self.k.scx.knows_rarities && !self.k.me().to_sync.is_empty() {
             self.begin_sync_wait();
         }
         let cpu = self.k.me();

@@ -153,7 +153,7 @@ impl<E: Engine> Sim<E> {
         if class != SchedClass::Ext {
             self.k.cpu(target).nr_running += 1;
             self.k.enqueue_rt(task, false);
-            return self.go(Frame::Woken { task, target }, |sim| sim.woken(c, task, target));
+            return self.k.me().stack.push(Frame::Woken { task, target });
         }
         self.k.me().stack.push(Frame::Woken { task, target });
         self.begin_enqueue(c, task, enq_flags);

@@ -16,6 +16,11 @@ pub(crate) struct RtQueue {
 }
 
 impl RtQueue {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// The highest priority that somebody has, or 0.
     #[inline]
     pub(crate) fn highest(&self) -> u8 {

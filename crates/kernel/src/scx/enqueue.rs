@@ -78,9 +78,9 @@ impl Kernel {
             Way::Local
         } else if t.direct.is_some() {
             Way::Direct
-        } else if t.state == State::Exiting && self.scx.flags & ops_flags::ENQ_EXITING == 0 {
-            Way::Local
-        } else if t.migration_disabled > 0 && self.scx.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0 {
+        } else if (t.state == State::Exiting && self.scx.flags & ops_flags::ENQ_EXITING == 0)
+            || (t.migration_disabled > 0 && self.scx.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0)
+        {
             Way::Local
         } else if !self.has(Op::Enqueue) {
             Way::Global

@@ -73,8 +73,10 @@ impl Kernel {
             flags: pick,
         };
         match t.nr_allowed {
-            _ if t.is_pinned && t.cpu != prev => None,
-            _ if t.migration_disabled > 0 => self.idle.select_pinned(&asks),
+            _ if t.migration_disabled > 0 => match t.is_pinned && t.cpu != prev {
+                true => None,
+                false => self.idle.select_pinned(&asks),
+            },
             1 => self.idle.select_pinned(&asks),
             _ => self.idle.select_cpu_dfl(&asks),
         }

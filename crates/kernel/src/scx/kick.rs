@@ -62,6 +62,7 @@ impl<E: Engine> Sim<E> {
             let picks = self.k.cpus[target].picks;
             self.k.me().to_sync.push((target, picks));
             self.k.me().sync_pending = true;
+            self.k.scx.knows_rarities = true;
             self.k.resched(c, c);
         }
     }

@@ -57,8 +57,9 @@ pub(crate) struct Scx {
     pub(crate) none_mask: Ea,
     /// Some task was to run at once or not at all: until then nobody needs to ask which.
     pub(crate) knows_immed: bool,
-    /// Runqueues whose local queues are to be enqueued once more.
-    pub(crate) reenqueues: u32,
+    /// Something of what a switch seldom brings has been met: CPUs that wait for each other, tasks that are to be enqueued
+    /// once more or may not migrate. Until then no switch needs to ask.
+    pub(crate) knows_rarities: bool,
     /// It wants to hear of CPUs that higher classes take (`SCX_OPS_HAS_CPU_PREEMPT`).
     pub(crate) has_cpu_preempt: bool,
     /// Room for the arguments of `ops.cpu_release`, a place a CPU, once it was needed.
@@ -92,7 +93,7 @@ impl Scx {
                 .any(|&op| entries[op as usize].is_some()),
             release_args: Ea::NULL,
             knows_immed: false,
-            reenqueues: 0,
+            knows_rarities: false,
         }
     }
 

@@ -43,12 +43,12 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::CpuRelease, TaskId::IDLE, &[u64::from(c.0), args.0]);
     }
 
-    /// The CPU is the scheduler's again; then [`Frame::Balance`].
+    /// The CPU is the scheduler's again, which is told so; then the pick goes on from its beginning.
     pub(crate) fn acquire_cpu(&mut self, c: CpuId) {
         let cpu = self.k.me();
         cpu.in_balance = true;
         cpu.released = false;
-        cpu.stack.push(Frame::Balance);
+        cpu.stack.push(Frame::Pick);
         self.start(c, Op::CpuAcquire, TaskId::IDLE, &[u64::from(c.0), 0]);
     }
 }

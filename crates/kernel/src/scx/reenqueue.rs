@@ -30,8 +30,8 @@ impl Kernel {
         if self.scx.bypassing {
             return;
         }
+        self.scx.knows_rarities = true;
         let cpu = &mut self.cpus[rq];
-        self.scx.reenqueues += u32::from(cpu.reenqueue.is_none());
         cpu.reenqueue = Some(cpu.reenqueue.unwrap_or(0) | flags);
         let by_holder = cpu.lock.defers;
         debug_assert!(self.cpus.is_running(c), "the running CPU notices");
@@ -86,7 +86,7 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn finish_rq(&mut self, c: CpuId, rq: CpuId) {
         self.k.run_deferred(self.vm.world(), c, rq);
-        if self.k.scx.reenqueues > 0 && self.k.cpus[rq].reenqueue.is_some() {
+        if self.k.scx.knows_rarities && self.k.cpus[rq].reenqueue.is_some() {
             let local = Frame::ReenqueueLocal { rq, times: 0 };
             return self.k.me().stack.extend([Frame::Reenqueued { rq }, local]);
         }
@@ -107,7 +107,6 @@ impl<E: Engine> Sim<E> {
     /// not for ever.
     pub(crate) fn reenqueue_local(&mut self, c: CpuId, rq: CpuId, times: u32) {
         let Some(flags) = self.k.cpu(rq).reenqueue.take() else { return };
-        self.k.scx.reenqueues -= 1;
         if times > REENQ_LOCAL_MAX_REPEAT {
             return self.k.error(c, format!("SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated {times} times"));
         }

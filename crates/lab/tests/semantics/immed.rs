@@ -75,6 +75,15 @@ fn run_us() -> keel_abi::task::Step {
 }
 
 #[test]
+fn it_is_over_when_the_task_is_enqueued_anew() {
+    // `a` came back and went through the scheduler's own queue: then a higher class may keep it waiting.
+    let rt = task("rt", [run(1000)]).policy(Policy::Fifo(1)).after_ms(22);
+    let run = scene().task(hog("x")).task(task("a", [run(5000)]).after_ms(5)).task(rt).millis(40).survives();
+    assert!(run.of("a").any(|c| c.op == "stopping" && near(c.at, 22_000, 300)), "{}", run.log());
+    assert_eq!(run.values("a", "enqueue"), [0, REENQ]);
+}
+
+#[test]
 fn one_that_waits_comes_back_when_a_higher_class_wakes_there() {
     // `x` on CPU 0 wakes `a` and the real-time task on idle CPU 1, one just after the other.
     let waits = Step::Wait { condition: ObjectId(0), mutex: ObjectId(0) };

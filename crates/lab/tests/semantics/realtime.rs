@@ -104,13 +104,14 @@ fn equals_take_turns_of_100_ms_under_rr_alone() {
 
 #[test]
 fn a_yield_goes_behind_equals_and_no_further() {
-    let yields = |priority| repeat("a", [run(1000), Step::Yield]).policy(fifo(priority));
-    let base = with("tracer").task(task("b", [run(1000)]).policy(fifo(5)));
-    let equal = base.clone().task(yields(5)).millis(10).survives();
-    assert_eq!(starts_ms(&equal, "b"), [0], "{:?}", starts_ms(&equal, "a"));
-    let above = base.task(yields(6).after_ms(0)).millis(10);
-    let above = above.survives();
-    assert!(starts_ms(&above, "a").len() == 1, "it alone has its priority: {:?}", starts_ms(&above, "a"));
+    let first_of_b = |priority| {
+        let yields = repeat("a", [run(1000), Step::Yield]).policy(fifo(priority));
+        let b = task("b", [run(1000)]).policy(fifo(5)).after_ms(3);
+        starts_ms(&with("tracer").task(yields).task(b).millis(10).survives(), "b")
+    };
+    let starts = first_of_b(5);
+    assert!(starts.len() == 1 && (3..=4).contains(&starts[0]), "{starts:?}");
+    assert_eq!(first_of_b(6), [0u64; 0]);
 }
 
 #[test]
@@ -185,6 +186,13 @@ fn whoever_gives_its_priority_up_makes_room() {
     let run = run.millis(20).survives();
     assert_eq!(starts_ms(&run, "b"), [1], "{:?}", starts_ms(&run, "a"));
     assert_eq!(starts_ms(&run, "a").last(), Some(&3));
+    // Coming down to another's priority it stays before it, whoever comes between.
+    let steps = [Step::Policy(fifo(20)), run_us(1000), Step::Policy(fifo(10)), run_us(3000)];
+    let base =
+        with("tracer").task(task("a", steps)).task(task("b", [run_us(2000)]).policy(fifo(10)).after_ms(0));
+    let between = task("c", [run_us(100)]).policy(fifo(50)).after_ms(2);
+    let b_runs = starts_ms(&base.task(between).millis(20).survives(), "b");
+    assert_eq!(b_runs.last(), Some(&4), "{b_runs:?}");
     // Back among ordinary tasks it is the scheduler's to say who goes on.
     let steps =
         [run_us(100), Step::Policy(fifo(20)), run_us(3000), Step::Policy(Policy::Other), run_us(3000)];
@@ -244,7 +252,7 @@ fn idle_states_are_told_of_its_cpus_too() {
 fn kicks_pass_its_cpu_by() {
     let base = with("tracer").cpus(2).set("enqueue_kicks", 0).set("kick_flags", 2).set("only_pid", 3);
     let base = base.task(hog("rt").on([0]).policy(fifo(3))).millis(20);
-    let run = base.task(repeat("a", [run(100), sleep(2000)]).on([1])).survives();
+    let run = base.task(repeat("a", [run(100), sleep(2000)]).on([1]).after_ms(1)).survives();
     let kicks = run.events_of(|e| matches!(e.what, What::Kick { .. }).then_some(e.at));
     assert_eq!((kicks, run.count("a", "enqueue") > 5), (Vec::<Instant>::new(), true));
 }
