@@ -10,10 +10,10 @@ use keel_recipe::Recipe;
 const RECIPE: &str = include_str!("../../../tests/sim/recipe/halved.keel.toml");
 
 fn halved(recipe: &str) -> SchedulerSource {
-    with_recipe("halved", recipe)
+    scheduler("halved", recipe)
 }
 
-fn with_recipe(name: &str, recipe: &str) -> SchedulerSource {
+fn scheduler(name: &str, recipe: &str) -> SchedulerSource {
     let compiler =
         keel_bpfc::Compiler::new("../..").include("schedulers/include").include("crates/kernel/btf");
     let bytes = compiler.compile(format!("tests/sim/recipe/{name}.bpf.c")).unwrap_or_else(|e| panic!("{e}"));
@@ -28,7 +28,7 @@ fn one_of_several_schedulers_is_chosen() {
                   'evenkeel': { 'timeline': [ { 'at': 5000, 'offline': [3] } ] } }";
     let workload = workload(text, &machine);
     let run = |recipe: &str| {
-        let spec = spec(with_recipe("two", recipe), workload.clone(), machine.clone(), 10, 1);
+        let spec = spec(scheduler("two", recipe), workload.clone(), machine.clone(), 10, 1);
         let outcome = keel_lab::run(&spec, &mut keel_trace::Fanout::new(), &mut |_| {});
         outcome.map(|outcome| (outcome.exit, outcome.message))
     };
@@ -79,10 +79,14 @@ fn without_programs() -> String {
 }
 
 fn outcome(recipe: &str, settings: &[(&str, &str)]) -> Result<Outcome, LabError> {
+    outcome_of("halved", recipe, settings)
+}
+
+fn outcome_of(name: &str, recipe: &str, settings: &[(&str, &str)]) -> Result<Outcome, LabError> {
     let machine = two_nodes();
     let busy = "{ 'tasks': { 't': { 'instance': 12, 'loop': -1, 'run': 2000, 'sleep': 500 } } }";
     let workload = workload(busy, &machine);
-    let mut spec = spec(halved(recipe), workload, machine, 50, 1);
+    let mut spec = spec(scheduler(name, recipe), workload, machine, 50, 1);
     spec.settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     keel_lab::run(&spec, &mut keel_trace::Fanout::new(), &mut |_| {})
 }
@@ -120,7 +124,7 @@ fn what_cannot_be_followed_is_refused_by_name() {
     check(
         "[set]\na = 'speeds'",
         bad(
-            "r, line 2, set.a: a machine has no \"speeds\"; it has cpus, nodes, llcs, cores, smt, page_bytes, cpu_ids, online_cpus, node_of_cpu, llc_of_cpu, core_of_cpu, sibling_of_cpu",
+            "r, line 2, set.a: a machine has no \"speeds\"; it has cpus, nodes, llcs, cores, smt, page_bytes, cpu_ids, online_cpus, node_of_cpu, llc_of_cpu, core_of_cpu, sibling_of_cpu, pairs, partner_of_cpu, pair_of_cpu, half_of_cpu",
         ),
     );
     check(
@@ -134,4 +138,22 @@ fn what_cannot_be_followed_is_refused_by_name() {
         bad("halved: the recipe's element for map weights does not fit its value of 8 bytes"),
     );
     check("counters = ['uei']", bad("halved: the recipe counts uei, which is no integer of it"));
+}
+
+#[test]
+fn arrays_grow_and_maps_of_maps_are_filled() {
+    let found = |recipe: &str| outcome_of("grown", recipe, &[]).map(|outcome| outcome.message);
+    let map = |maps: u32| format!("[[map]]\nname = 'queues'\ninner_maps = {maps}");
+    let grown = format!("[set]\nnr_cpus = 'cpus'\npartners = 'partner_of_cpu'\n{}", map(5));
+    assert_eq!(found(&grown).unwrap(), "sum 28, 5 maps");
+    assert_eq!(found("").unwrap(), "sum 0, 0 maps");
+    let told = "grown: the recipe's 65 inner maps of map queues are not possible: it has fewer elements";
+    assert_eq!(found(&map(65)).unwrap_err(), LabError::BadInput(told.into()));
+    let weights = outcome("[[map]]\nname = 'weights'\ninner_maps = 1", &[]).unwrap_err();
+    let told = "halved: the recipe's 1 inner maps of map weights are not possible: it is no map of maps";
+    assert_eq!(weights, LabError::BadInput(told.into()));
+    // What is beside others in its section does not grow.
+    let told = "halved: the recipe's set.node_of: variable node_of has room for 64 numbers, not 65";
+    let long = format!("[set]\nnode_of = [{}]", vec!["1"; 65].join(", "));
+    assert_eq!(outcome(&long, &[]).unwrap_err(), LabError::BadInput(told.into()));
 }
