@@ -388,7 +388,7 @@ pub(crate) enum Begun {
 impl Kernel {
     /// Puts the costs of the last step on `c`'s clock: may it take the next one? Not while
     /// another event is due before, nor in line for a lock.
-    #[inline]
+    #[inline(always)]
     fn comes_next(&mut self) -> bool {
         let (next, now) = (self.queue.peek(), self.now);
         let cpu = self.me();

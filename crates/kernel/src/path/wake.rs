@@ -149,9 +149,10 @@ impl<E: Engine> Sim<E> {
             (false, true) => enq::WAKEUP | enq::CPU_SELECTED,
             (false, false) => enq::WAKEUP,
         };
-        self.k.cpu(target).lock.defers = true;
         if class != SchedClass::Ext {
-            self.k.cpu(target).nr_running += 1;
+            let cpu = self.k.cpu(target);
+            cpu.lock.defers = true;
+            cpu.nr_running += 1;
             self.k.enqueue_rt(task, false);
             return self.k.me().stack.push(Frame::Woken { task, target });
         }
@@ -165,7 +166,9 @@ impl<E: Engine> Sim<E> {
         let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
         self.k.set_runnable(self.vm.world(), task);
         self.k.task(task).queued = true;
-        self.k.cpu(rq).nr_running += 1;
+        let cpu = self.k.cpu(rq);
+        cpu.lock.defers = true;
+        cpu.nr_running += 1;
         self.k.mirror_flags(self.vm.world(), task);
         let enqueue = Frame::Enqueue { task, enq_flags };
         self.call(c, Op::Runnable, (task, &[ea.0, enq_flags]), enqueue, |sim| {

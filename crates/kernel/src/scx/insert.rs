@@ -87,11 +87,8 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
-        let cpu = &self.cpus[rq];
-        if cpu.next_class < SchedClass::Ext {
-            self.cpu(rq).next_class = SchedClass::Ext;
-        }
-        let cpu = &self.cpus[rq];
+        let cpu = self.cpu(rq);
+        cpu.next_class = cpu.next_class.max(SchedClass::Ext);
         if cpu.in_balance {
             return;
         }

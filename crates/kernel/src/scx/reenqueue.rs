@@ -85,12 +85,22 @@ impl<E: Engine> Sim<E> {
     /// Before a runqueue's lock is given back: what was deferred is done.
     #[inline(always)]
     pub(crate) fn finish_rq(&mut self, c: CpuId, rq: CpuId) {
+        if self.k.scx.knows_rarities {
+            return self.finish_rare(c, rq);
+        }
         self.k.run_deferred(self.vm.world(), c, rq);
-        if self.k.scx.knows_rarities && self.k.cpus[rq].reenqueue.is_some() {
+        self.go(Frame::Unlock { rq }, |sim| sim.k.unlock_rq(c, rq));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finish_rare(&mut self, c: CpuId, rq: CpuId) {
+        self.k.run_deferred(self.vm.world(), c, rq);
+        if self.k.cpus[rq].reenqueue.is_some() {
             let local = Frame::ReenqueueLocal { rq, times: 0 };
             return self.k.me().stack.extend([Frame::Reenqueued { rq }, local]);
         }
-        self.go(Frame::Unlock { rq }, |sim| sim.k.unlock_rq(c, rq));
+        self.k.me().stack.push(Frame::Unlock { rq });
     }
 
     /// [`Frame::Reenqueue`].
@@ -99,7 +109,7 @@ impl<E: Engine> Sim<E> {
             return self.k.me().stack.push(Frame::Reenqueue { rq });
         }
         self.k.cpu(rq).lock.defers = true;
-        self.finish_rq(c, rq);
+        self.finish_rare(c, rq);
     }
 
     /// [`Frame::ReenqueueLocal`]: `process_deferred_reenq_locals()` and `reenq_local()`, which takes all tasks out first, so
@@ -153,6 +163,6 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Reenqueued`]: moves that this has brought are done, the lock is given back.
     pub(crate) fn reenqueued(&mut self, c: CpuId, rq: CpuId) {
         self.k.run_deferred(self.vm.world(), c, rq);
-        self.go(Frame::Unlock { rq }, |sim| sim.k.unlock_rq(c, rq));
+        self.k.me().stack.push(Frame::Unlock { rq });
     }
 }
