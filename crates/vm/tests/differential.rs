@@ -7,8 +7,8 @@ use common::asm::{add, call, exit, function, helper, imm64, insn, kfunc, mov_r, 
 use common::host::{Call, Mock};
 use common::{config, load, object};
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, Engine, Entry, Progress, World};
-use keel_object::model::{Insn, Ksym, Object};
+use keel_abi::bpf::{Ea, Engine, Entry, MapId, Progress, World};
+use keel_object::model::{Insn, Ksym, MapDef, Object};
 use keel_vm::memory::BASE;
 use keel_vm::{Mode, VmConfig};
 use proptest::collection::vec;
@@ -25,6 +25,16 @@ enum Piece {
     Repeat(u8, Vec<Insn>),
 }
 
+/// Where the arena's first page is, for user space and for loads and stores; only some of its pages hold anything.
+const ARENA: u64 = 1 << 44;
+const ARENA_HERE: u64 = BASE + (4 << 30);
+const ARENA_PAGES: [u64; 2] = [0, 3];
+
+/// `addr_space_cast`, to where loads and stores find it or back.
+fn cast(dst: u8, src: u8, to_user: bool) -> Insn {
+    insn(0xbf, dst, src, 1, if to_user { 1 << 16 } else { 1 })
+}
+
 fn reg() -> impl Strategy<Value = u8> {
     0u8..10
 }
@@ -39,6 +49,8 @@ fn interesting() -> impl Strategy<Value = u64> {
         any::<u16>().prop_map(|x| BASE.wrapping_add(u64::from(x))),
         any::<i8>().prop_map(|x| BASE.wrapping_add(i64::from(x) as u64)),
         any::<u32>().prop_map(|x| BASE.wrapping_add(u64::from(x))),
+        (0u64..0x5000).prop_map(|x| ARENA + x),
+        any::<i16>().prop_map(|x| ARENA_HERE.wrapping_add(i64::from(x) as u64)),
     ]
 }
 
@@ -66,15 +78,19 @@ fn arithmetic() -> impl Strategy<Value = Vec<Insn>> {
     )
         .prop_map(|(code, dst, bits)| vec![insn(code, dst, 0, 0, bits)]);
     let constant = (reg(), interesting()).prop_map(|(dst, value)| imm64(dst, value).to_vec());
-    prop_oneof![6 => plain, 1 => neg, 1 => end, 2 => constant]
+    let casts = (reg(), reg(), any::<bool>()).prop_map(|(dst, src, to_user)| vec![cast(dst, src, to_user)]);
+    prop_oneof![6 => plain, 1 => neg, 1 => end, 2 => constant, 1 => casts]
 }
 
-/// Where an access goes: the frame, a copy of r10, the context, shared memory, anywhere.
+/// Where an access goes: the frame, a copy of r10, the context, shared memory, the arena, anywhere.
 fn base() -> impl Strategy<Value = (Vec<Insn>, u8, i16)> {
     prop_oneof![
         3 => (-64i16..64).prop_map(|off| (vec![], 10, off * 8)),
         2 => (reg(), -600i32..200, -8i16..8).prop_map(|(r, by, off)| (vec![mov_r(r, 10), add(r, by)], r, off)),
         4 => (reg(), 0i32..2, -8i16..300).prop_map(|(r, k, off)| (wide(r, 3, k, 0).to_vec(), r, off)),
+        3 => (reg(), 0u64..0x5000, -64i16..64).prop_map(|(r, at, off)| {
+            ([&imm64(r, ARENA + at)[..], &[cast(r, r, false)]].concat(), r, off)
+        }),
         1 => (reg(), interesting(), any::<i16>()).prop_map(|(r, at, off)| (imm64(r, at).to_vec(), r, off)),
         1 => (reg(), any::<i16>()).prop_map(|(r, off)| (vec![], r, off)),
     ]
@@ -193,6 +209,15 @@ fn program() -> impl Strategy<Value = Object> {
     (start, function(40), function(10), function(6)).prop_map(|(mut main, rest, second, third)| {
         main.extend(rest);
         let mut o = object(vec![main, second, third]);
+        o.maps = vec![MapDef {
+            name: "arena".into(),
+            kind: 33,
+            flags: 1 << 10,
+            max_entries: 8,
+            extra: ARENA,
+            initial: vec![7; 100],
+            ..MapDef::default()
+        }];
         o.ksyms = ["a", "b"].map(|name| Ksym { name: name.into(), is_function: false }).to_vec();
         o
     })
@@ -211,6 +236,9 @@ struct Seen {
 fn see(object: &Object, mode: Mode, suspend: &[bool], words: &[u64]) -> Seen {
     let config = VmConfig { max_insns: 3_000, ..config(mode) };
     let mut vm = load(object, config).expect("random programs are well formed");
+    for page in ARENA_PAGES {
+        vm.world().arena_alloc(MapId(0), Ea(ARENA + page * 4096), 1).expect("the page is free");
+    }
     let mut host = Mock { suspend: suspend.to_vec(), ..Mock::default() };
     let mut progress = Vec::new();
     for _ in 0..2 {
@@ -222,15 +250,17 @@ fn see(object: &Object, mode: Mode, suspend: &[bool], words: &[u64]) -> Seen {
         }
     }
     let end = vm.world_ref().region().high_water();
-    let start = BASE + keel_vm::memory::PAGE_BYTES;
-    let memory = written(&mut vm, start, end - keel_vm::memory::PAGE_BYTES);
+    let memory = written(&mut vm, end);
     Seen { progress, calls: host.calls, bad_accesses: vm.bad_accesses(), memory }
 }
 
-/// The world's bytes from the first large object on, up to its end.
-fn written(vm: &mut keel_vm::Vm, start: u64, len: u64) -> Vec<u8> {
-    let bytes = vm.world().slice(Ea(start), len).unwrap_or(&[]);
-    bytes[bytes.len().saturating_sub(64 << 10)..].to_vec()
+/// The world's last bytes, where stacks and variables are, and the arena's pages.
+fn written(vm: &mut keel_vm::Vm, end: u64) -> Vec<u8> {
+    let page = |at: u64| vm.world_ref().region().slice(Ea(at), 4096);
+    let last: Vec<&[u8]> = (1..=16).filter_map(|i| page(BASE + end - i * 4096)).collect();
+    assert!(last.len() >= 4, "stacks and variables are there");
+    let arena = ARENA_PAGES.map(|i| page(ARENA_HERE + i * 4096).expect("it is allocated"));
+    [last, arena.to_vec()].concat().concat()
 }
 
 proptest! {

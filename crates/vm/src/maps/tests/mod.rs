@@ -6,6 +6,7 @@ mod models;
 mod nested;
 mod rings;
 mod rules;
+mod stale;
 mod storage;
 
 use super::{MapError, kinds};
