@@ -102,7 +102,13 @@ fn build(tool: &Path, folder: &Path, args: &Args, target: &Target) -> Result<Pat
         "16",
         "--target-dir",
     ]);
-    command.arg(&built).arg(target.name).current_dir(root()).env("RUSTC_BOOTSTRAP", "1").stdin(Stdio::null());
+    command
+        .arg(&built)
+        .arg(target.name)
+        .current_dir(root())
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTC_WRAPPER", root().join("fuzz/rustc.sh"))
+        .stdin(Stdio::null());
     if args.sanitizer {
         command.args(["--features", "sanitizer"]);
     }
@@ -143,6 +149,8 @@ fn fuzz(program: &Path, folder: &Path, args: &Args, target: &Target) -> Result<T
 fn program_of(program: &Path, target: &Target) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
+    // What was freed is kept for a while, so that its use is seen: no longer than the limit of memory allows.
+    command.env("ASAN_OPTIONS", "detect_odr_violation=0:quarantine_size_mb=64");
     command.arg(format!("-timeout={}", target.timeout_s)).arg(format!("-max_len={}", target.longest));
     command.arg(format!("-rss_limit_mb={MOST_MB}"));
     if target.has_words {
