@@ -16,6 +16,13 @@ pub(crate) fn read(object: &Object, world: &VmWorld) -> Vec<Value> {
         .collect()
 }
 
+/// The bytes of all variables, of every type, one after another in the object's order.
+pub(crate) fn bytes(object: &Object, world: &VmWorld) -> Vec<u8> {
+    let map = |variable: &Variable| keel_abi::bpf::MapId(variable.map);
+    let of = |variable: &Variable| world.read_variable(map(variable), variable.offset, variable.size);
+    object.variables.iter().filter_map(of).flatten().copied().collect()
+}
+
 fn value(variable: &Variable, world: &VmWorld) -> Option<u64> {
     let signed = variable.signed?;
     let bytes = world.read_variable(keel_abi::bpf::MapId(variable.map), variable.offset, variable.size)?;
