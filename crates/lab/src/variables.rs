@@ -18,9 +18,12 @@ pub(crate) fn read(object: &Object, world: &VmWorld) -> Vec<Value> {
 
 /// The bytes of all variables, of every type, one after another in the object's order.
 pub(crate) fn bytes(object: &Object, world: &VmWorld) -> Vec<u8> {
-    let map = |variable: &Variable| keel_abi::bpf::MapId(variable.map);
-    let of = |variable: &Variable| world.read_variable(map(variable), variable.offset, variable.size);
-    object.variables.iter().filter_map(of).flatten().copied().collect()
+    let mut all = Vec::new();
+    for variable in &object.variables {
+        let map = keel_abi::bpf::MapId(variable.map);
+        all.extend_from_slice(world.read_variable(map, variable.offset, variable.size).unwrap_or_default());
+    }
+    all
 }
 
 fn value(variable: &Variable, world: &VmWorld) -> Option<u64> {

@@ -189,7 +189,11 @@ fn minimise(program: &Path, folder: &Path, target: &Target) -> Result<(), Failur
     let _ = std::fs::remove_dir_all(&fewest);
     std::fs::create_dir_all(&fewest).map_err(in_the_way)?;
     let mut command = program_of(program, target);
-    command.arg("-merge=1").arg(&fewest).args(Some(&kept).filter(|kept| kept.is_dir()));
+    // Edges count, not how often each was passed: some hundred small files a target.
+    command
+        .args(["-set_cover_merge=1", "-use_counters=0"])
+        .arg(&fewest)
+        .args(Some(&kept).filter(|kept| kept.is_dir()));
     command.arg(folder.join("seeds").join(target.name)).arg(folder.join("corpus").join(target.name));
     let told = listen(command, &folder.join("found").join(format!("{}-merge.log", target.name)))?;
     if let Some(found) = told.found {
