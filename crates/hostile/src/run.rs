@@ -1,10 +1,10 @@
 //! Objects whose instructions were altered, run for a few milliseconds by the interpreter and by native code: both must
-//! give the same events and the same end.
+//! give the same events, leave the same variables and end alike.
 
 use crate::altered::Altered;
 use crate::scene::{self, Ended};
 use keel_abi::Span;
-use keel_lab::{Engine, LabError, Prepared, RunSpec, SchedulerSource, machines, workloads};
+use keel_lab::{Engine, Prepared, RunSpec, SchedulerSource, machines, workloads};
 use keel_trace::{NullSink, Writer};
 
 /// Tasks that fork, yield and wait for one another.
@@ -32,15 +32,22 @@ fn ended(input: &[u8]) -> Option<Ended> {
             Ok(prepared) => prepared,
             Err(error) => return Some(Ended::of(Err(error)).checked()),
         };
-        let one = |engine| trace(&prepared, &RunSpec { engine, ..spec.clone() });
+        let one = |engine| see(&prepared, &RunSpec { engine, ..spec.clone() });
         let (by_interpreter, by_native) = (one(Engine::Interpreter), one(Engine::Native));
-        assert_eq!(by_interpreter.1, by_native.1, "interpreter and native code end alike");
-        assert!(by_interpreter.0 == by_native.0, "interpreter and native code give the same events");
+        assert_eq!(by_interpreter.ended, by_native.ended, "interpreter and native code end alike");
+        assert!(
+            by_interpreter.events == by_native.events,
+            "interpreter and native code give the same events"
+        );
+        assert!(
+            by_interpreter.left == by_native.left,
+            "interpreter and native code leave the same variables"
+        );
         if altered.choice & 0x80 != 0 {
             let spec = RunSpec { checked: true, ..spec };
             Ended::of(prepared.run(&spec, Some(scene::MOST_INSNS), &mut NullSink)).checked();
         }
-        Some(by_interpreter.1)
+        Some(by_interpreter.ended)
     })
 }
 
@@ -58,13 +65,23 @@ fn chosen(spec: RunSpec, choice: u8) -> RunSpec {
     RunSpec { machine, workload, ..spec }
 }
 
-/// Every event of a run, and how it ended.
-fn trace(prepared: &Prepared, spec: &RunSpec) -> (Vec<u8>, Ended) {
+/// All that can be seen of a run.
+struct Seen {
+    events: Vec<u8>,
+    /// The global variables as the scheduler left them.
+    left: Vec<u8>,
+    ended: Ended,
+}
+
+fn see(prepared: &Prepared, spec: &RunSpec) -> Seen {
     let mut writer = Writer::new(Vec::new());
-    let ended = Ended::of(prepared.run(spec, Some(scene::MOST_INSNS), &mut writer)).checked();
-    let written = writer.finish().map_err(|e| LabError::Bug(e.to_string()));
+    let (result, left) = match prepared.run_and_read(spec, Some(scene::MOST_INSNS), &mut writer) {
+        Ok((outcome, left)) => (Ok(outcome), left),
+        Err(error) => (Err(error), Vec::new()),
+    };
     // Where nothing ran there is nothing to be written.
-    (written.unwrap_or_default(), ended)
+    let events = writer.finish().unwrap_or_default();
+    Seen { events, left, ended: Ended::of(result).checked() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::outcome::Outcome;
 use crate::run::{self, Attached};
 use crate::spec::RunSpec;
-use crate::{load, recipe};
+use crate::{load, recipe, variables};
 use keel_kernel::Scheduler;
 use keel_object::{Btf, Object};
 use keel_recipe::Action;
@@ -60,18 +60,35 @@ impl Prepared {
         max_insns: Option<u64>,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, LabError> {
+        self.run_and_read(spec, max_insns, sink).map(|(outcome, _)| outcome)
+    }
+
+    /// As [`run`](Self::run), and gives the bytes of all global variables as the scheduler left them; none where
+    /// the kernel refused to attach it.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run()).
+    pub fn run_and_read(
+        &self,
+        spec: &RunSpec,
+        max_insns: Option<u64>,
+        sink: &mut dyn Sink,
+    ) -> Result<(Outcome, Vec<u8>), LabError> {
         let vm = load::engine_for(self.code.clone(), spec, &self.object, max_insns)?;
         let scheduler = self.scheduler.clone();
         let attached = run::attach(spec, &self.actions, &self.object, scheduler, vm, sink.wants())?;
         let mut sim = match attached {
             Attached::Running(sim) => sim,
-            Attached::Refused(outcome) => return Ok(outcome),
+            Attached::Refused(outcome) => return Ok((outcome, Vec::new())),
         };
         run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &mut |_| {});
         sim.finish(sink);
         match sim.failed_program() {
             Some(failure) => Err(run::program_failed(spec, failure)),
-            None => Ok(run::outcome(&mut sim)),
+            None => {
+                let left = variables::bytes(&self.object, sim.engine().world_ref());
+                Ok((run::outcome(&mut sim), left))
+            }
         }
     }
 }

@@ -16,6 +16,16 @@ pub(crate) fn read(object: &Object, world: &VmWorld) -> Vec<Value> {
         .collect()
 }
 
+/// The bytes of all variables, of every type, one after another in the object's order.
+pub(crate) fn bytes(object: &Object, world: &VmWorld) -> Vec<u8> {
+    let mut all = Vec::new();
+    for variable in &object.variables {
+        let map = keel_abi::bpf::MapId(variable.map);
+        all.extend_from_slice(world.read_variable(map, variable.offset, variable.size).unwrap_or_default());
+    }
+    all
+}
+
 fn value(variable: &Variable, world: &VmWorld) -> Option<u64> {
     let signed = variable.signed?;
     let bytes = world.read_variable(keel_abi::bpf::MapId(variable.map), variable.offset, variable.size)?;

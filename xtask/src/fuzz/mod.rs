@@ -102,7 +102,13 @@ fn build(tool: &Path, folder: &Path, args: &Args, target: &Target) -> Result<Pat
         "16",
         "--target-dir",
     ]);
-    command.arg(&built).arg(target.name).current_dir(root()).env("RUSTC_BOOTSTRAP", "1").stdin(Stdio::null());
+    command
+        .arg(&built)
+        .arg(target.name)
+        .current_dir(root())
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTC_WRAPPER", root().join("fuzz/rustc.sh"))
+        .stdin(Stdio::null());
     if args.sanitizer {
         command.args(["--features", "sanitizer"]);
     }
@@ -143,6 +149,8 @@ fn fuzz(program: &Path, folder: &Path, args: &Args, target: &Target) -> Result<T
 fn program_of(program: &Path, target: &Target) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
+    // What was freed is kept for a while, so that its use is seen: no longer than the limit of memory allows.
+    command.env("ASAN_OPTIONS", "detect_odr_violation=0:quarantine_size_mb=64");
     command.arg(format!("-timeout={}", target.timeout_s)).arg(format!("-max_len={}", target.longest));
     command.arg(format!("-rss_limit_mb={MOST_MB}"));
     if target.has_words {
@@ -181,7 +189,11 @@ fn minimise(program: &Path, folder: &Path, target: &Target) -> Result<(), Failur
     let _ = std::fs::remove_dir_all(&fewest);
     std::fs::create_dir_all(&fewest).map_err(in_the_way)?;
     let mut command = program_of(program, target);
-    command.arg("-merge=1").arg(&fewest).args(Some(&kept).filter(|kept| kept.is_dir()));
+    // Edges count, not how often each was passed: some hundred small files a target.
+    command
+        .args(["-set_cover_merge=1", "-use_counters=0"])
+        .arg(&fewest)
+        .args(Some(&kept).filter(|kept| kept.is_dir()));
     command.arg(folder.join("seeds").join(target.name)).arg(folder.join("corpus").join(target.name));
     let told = listen(command, &folder.join("found").join(format!("{}-merge.log", target.name)))?;
     if let Some(found) = told.found {
