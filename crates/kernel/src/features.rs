@@ -27,12 +27,18 @@ const ABSENT_CALLBACKS: &[(&str, &str)] = &[
 const FUNCTIONS: &[(&str, &str)] = &[
     ("scx_bpf_now", "the CPU's time at the call; the kernel's may be as old as its runqueue's clock"),
     ("scx_bpf_dump_bstr", "accepted and dropped"),
-    ("scx_bpf_cpuperf_set", "under schedutil, as docs/machines.md tells; it slows the tasks' own work alone, in proportion"),
+    (
+        "scx_bpf_cpuperf_set",
+        "under schedutil, as docs/machines.md tells; it slows the tasks' own work alone, in proportion",
+    ),
     (
         "scx_bpf_reenqueue_local___v2",
         "where the kernel's irq_work does it after a pick that has just preempted a task, it is done at the end of that pick",
     ),
-    ("bpf_cgroup_from_id", "ids follow from the order in which cgroups are made: 1 for the root, then 65, 129..."),
+    (
+        "bpf_cgroup_from_id",
+        "ids follow from the order in which cgroups are made: 1 for the root, then 65, 129...",
+    ),
     (
         "bpf_obj_drop_impl",
         "an object that is not in a tree of the scheduler's goes only when it is dropped, not with the map element \
@@ -42,12 +48,18 @@ const FUNCTIONS: &[(&str, &str)] = &[
         "bpf_rbtree_add_impl",
         "trees keep their balance in another way than the kernel's, so that which comparisons are made differs",
     ),
-    ("bpf_arena_free_pages", "at once; of a program that may not sleep the kernel frees pages a little later"),
+    (
+        "bpf_arena_free_pages",
+        "at once; of a program that may not sleep the kernel frees pages a little later",
+    ),
     ("bpf_per_cpu_ptr", "null: no per-CPU kernel variable is there"),
     ("bpf_this_cpu_ptr", "null: no per-CPU kernel variable is there"),
     ("bpf_get_prandom_u32", "draws from the run's seed"),
     ("bpf_jiffies64", "a jiffy is a millisecond whatever the machine's HZ"),
-    ("bpf_trace_printk", "knows no %pM and its kin; keel sim --log shows the first 10,000 prints, and counts the rest"),
+    (
+        "bpf_trace_printk",
+        "knows no %pM and its kin; keel sim --log shows the first 10,000 prints, and counts the rest",
+    ),
     ("bpf_trace_vprintk", "as bpf_trace_printk"),
     ("bpf_snprintf", "knows no %pM and its kin"),
     ("bpf_ringbuf_submit", "BPF_RB_*_WAKEUP wake nobody, for nobody waits"),
@@ -58,7 +70,10 @@ const FUNCTIONS: &[(&str, &str)] = &[
 
 /// Kfuncs that somebody's scheduler asks for and does not find.
 const ABSENT_KFUNCS: &[(&str, &str)] = &[
-    ("scx_bpf_reenqueue_local", "the old one, for ops.cpu_release alone; 7.2 has null for objects that ask for either"),
+    (
+        "scx_bpf_reenqueue_local",
+        "the old one, for ops.cpu_release alone; 7.2 has null for objects that ask for either",
+    ),
     ("scx_bpf_dsq_reenq", ""),
     ("scx_bpf_events", ""),
     ("scx_bpf_tid_to_task", ""),
@@ -83,7 +98,8 @@ pub fn features() -> Vec<Feature> {
     let never = |name: &&str| ABSENT_CALLBACKS.iter().all(|(absent, _)| absent != name);
     let ops = Op::ALL.iter().map(|op| op.name()).filter(never);
     let mut all = Feature::list(FeatureKind::Callback, ops, CALLBACKS, ABSENT_CALLBACKS);
-    let of = |is_helper: bool| functions().filter(move |(_, helper)| *helper == is_helper).map(|(name, _)| name);
+    let of =
+        |is_helper: bool| functions().filter(move |(_, helper)| *helper == is_helper).map(|(name, _)| name);
     all.extend(Feature::list(FeatureKind::Kfunc, of(false), FUNCTIONS, ABSENT_KFUNCS));
     all.extend(Feature::list(FeatureKind::Helper, of(true), FUNCTIONS, ABSENT_HELPERS));
     all
@@ -96,7 +112,8 @@ mod tests {
 
     #[test]
     fn what_differs_is_served_and_what_is_absent_is_not() {
-        let served: Vec<&str> = functions().map(|(name, _)| name).chain(Op::ALL.iter().map(|op| op.name())).collect();
+        let served: Vec<&str> =
+            functions().map(|(name, _)| name).chain(Op::ALL.iter().map(|op| op.name())).collect();
         for (name, _) in CALLBACKS.iter().chain(FUNCTIONS) {
             assert!(served.contains(name), "{name} differs, but is not served");
         }

@@ -33,6 +33,7 @@ pub fn features() -> Vec<Feature> {
 
 /// The name of the first of these flags that is absent.
 pub(crate) fn absent_flag(flags: u64) -> Option<&'static str> {
-    let absent = |&&(bit, _, level): &&(u64, &str, Level)| flags & bit != 0 && matches!(level, Level::Absent(_));
+    let absent =
+        |&&(bit, _, level): &&(u64, &str, Level)| flags & bit != 0 && matches!(level, Level::Absent(_));
     FLAGS.iter().find(absent).map(|&(_, name, _)| name)
 }

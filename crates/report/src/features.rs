@@ -13,7 +13,8 @@ pub fn page(page: &str, features: &[Feature]) -> Result<String, String> {
     let mut made = page.to_owned();
     for kind in FeatureKind::ALL {
         let mark = format!("<!-- generated: {} -->\n", kind.name());
-        let begin = made.find(&mark).ok_or_else(|| format!("the page has no mark {}", mark.trim()))? + mark.len();
+        let begin =
+            made.find(&mark).ok_or_else(|| format!("the page has no mark {}", mark.trim()))? + mark.len();
         let end = made[begin..].find(END).ok_or_else(|| format!("{} has no end", mark.trim()))? + begin;
         let of_kind: Vec<&Feature> = features.iter().filter(|feature| feature.kind == kind).collect();
         made.replace_range(begin..end, &section(&of_kind));
@@ -21,10 +22,20 @@ pub fn page(page: &str, features: &[Feature]) -> Result<String, String> {
     Ok(made)
 }
 
+/// How long a line may be.
+const LINE: usize = 120;
+
+/// A name more, on this line or the next.
+fn add(mut text: String, name: &str) -> String {
+    let used = text.len() - text.rfind('\n').map_or(0, |at| at + 1);
+    text.push(if used + name.len() + 3 > LINE { '\n' } else { ' ' });
+    text + &format!("`{name}`")
+}
+
 /// Three paragraphs: what is exact, what differs and how, what is absent.
 fn section(features: &[&Feature]) -> String {
     let exact = features.iter().filter(|feature| feature.level == Level::Exact);
-    let mut text = exact.fold("Exact:".to_owned(), |text, feature| format!("{text}\n`{}`", feature.name));
+    let mut text = exact.fold("Exact:".to_owned(), |text, feature| add(text, feature.name));
     text.push('\n');
     let differs = features.iter().filter_map(|feature| match feature.level {
         Level::Approximate(how) => Some(format!("| `{}` | {how} |\n", feature.name)),
@@ -51,7 +62,9 @@ mod tests {
     use super::*;
 
     fn marks(of: impl Fn(&str) -> String) -> String {
-        FeatureKind::ALL.map(|kind| format!("<!-- generated: {} -->\n{}{END}\n", kind.name(), of(kind.name()))).concat()
+        FeatureKind::ALL
+            .map(|kind| format!("<!-- generated: {} -->\n{}{END}\n", kind.name(), of(kind.name())))
+            .concat()
     }
 
     #[test]
@@ -64,7 +77,7 @@ mod tests {
             Feature { kind, name: "D", level: Level::Absent("too new") },
         ];
         let made = page(&format!("before\n{}after\n", marks(|_| "old\n".to_owned())), &features).unwrap();
-        let expected = "Exact:\n`A`\n\n| approximate | how |\n| --- | --- |\n| `B` | slower |\n\nAbsent: `C`, `D` (too new).\n";
+        let expected = "Exact: `A`\n\n| approximate | how |\n| --- | --- |\n| `B` | slower |\n\nAbsent: `C`, `D` (too new).\n";
         let of = |name: &str| if name == "map" { expected.to_owned() } else { "Exact:\n".to_owned() };
         assert_eq!(made, format!("before\n{}after\n", marks(of)));
         assert_eq!(page(&made, &features), Ok(made.clone()), "twice is once");

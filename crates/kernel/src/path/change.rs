@@ -2,8 +2,8 @@
 //! task is taken off its runqueue around the change (`sched_change_begin()`): `ops.stopping` and
 //! `ops.quiescent` before, `ops.runnable` and `ops.running` after, without an enqueue.
 
-use crate::class::SchedClass;
 use super::flag;
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;

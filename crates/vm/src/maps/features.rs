@@ -36,7 +36,8 @@ const APPROXIMATE: &[(&str, &str)] = &[
 ];
 
 /// Kinds that schedulers might ask for.
-const ABSENT: &[(&str, &str)] = &[("HASH_OF_MAPS", ""), ("BLOOM_FILTER", ""), ("LPM_TRIE", ""), ("PROG_ARRAY", "")];
+const ABSENT: &[(&str, &str)] =
+    &[("HASH_OF_MAPS", ""), ("BLOOM_FILTER", ""), ("LPM_TRIE", ""), ("PROG_ARRAY", "")];
 
 /// Kinds of maps, by their names in `enum bpf_map_type`, without `BPF_MAP_TYPE_`.
 pub fn features() -> Vec<Feature> {

@@ -1,10 +1,11 @@
 //! What is refused, and what the maps show besides their entries.
 
-use super::features::SERVED;
 use super::kinds::{
-    ARRAY, CGRP_STORAGE, HASH, LRU_HASH, NAMES, NO_PREALLOC, PERCPU_ARRAY, PERCPU_HASH, QUEUE, STACK, TASK_STORAGE,
+    ARRAY, CGRP_STORAGE, HASH, LRU_HASH, NAMES, NO_PREALLOC, PERCPU_ARRAY, PERCPU_HASH, QUEUE, STACK,
+    TASK_STORAGE,
 };
 use super::{MAP, MapDef, MapError, MapId, Region, def, world_of};
+use crate::maps::features::SERVED;
 use keel_abi::bpf::{Ea, MapInfo, World};
 use keel_abi::{CpuId, Topology};
 
@@ -30,7 +31,7 @@ fn types_of_later_days_are_refused_by_name() {
 fn exactly_the_kinds_that_are_listed_can_be_made() {
     for kind in 1..NAMES.len() as u32 {
         let unknown = match world_of(&[def(kind, 4, 4, 1)], false) {
-            Err(error) => matches!(error, MapError::Unsupported { .. }),
+            Err(error) => error.to_string().ends_with("which is not supported"),
             Ok(_) => false,
         };
         assert_eq!(unknown, !SERVED.contains(&kind), "{}", NAMES[kind as usize]);
