@@ -5,7 +5,7 @@ use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::sim::Sim;
 use crate::task::State;
-use keel_abi::bpf::Engine;
+use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{DSP_MAX_LOOPS, Op, deq, enq, ent, ops_flags};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::event::Why;
@@ -77,9 +77,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn pick(&mut self, c: CpuId) {
         let cpu = self.k.me();
         cpu.picks += 1;
-        if cpu.rt.is_empty() {
-            cpu.server.stop();
-        } else if self.pick_rt(c) {
+        if !cpu.rt.is_empty() && self.pick_rt(c) {
             return;
         }
         self.pick_ext(c);
@@ -101,7 +99,13 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn pick_ext(&mut self, c: CpuId) {
         let cpu = self.k.me();
-        cpu.next_class = cpu.next_class.min(SchedClass::Ext);
+        if cpu.next_class > SchedClass::Ext {
+            cpu.next_class = SchedClass::Ext;
+            if cpu.rt.is_empty() {
+                // The last real-time task has gone: nobody starves.
+                cpu.server.stop();
+            }
+        }
         cpu.sync_pending = false;
         if cpu.released {
             return self.acquire_cpu(c);
@@ -201,11 +205,16 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.me().curr;
-        let class = self.k.class_of(next);
-        self.k.me().next_class = class;
-        if class == SchedClass::Ext && self.k.slice(self.vm.world(), next) == 0 {
-            self.k.refill_slice(self.vm.world(), next);
+        let mut class = SchedClass::Idle;
+        if !next.is_idle() {
+            let t = &self.k.tasks[next];
+            class = t.class;
+            let slice_at = t.ea.offset(crate::layout::task::SCX_SLICE);
+            if class == SchedClass::Ext && self.vm.world().u64_at(slice_at) == 0 {
+                self.k.refill_slice(self.vm.world(), next);
+            }
         }
+        self.k.me().next_class = class;
         if prev == next && !prev.is_idle() {
             self.k.task(prev).yielded = false;
             return self.k.me().stack.push(Frame::Scheduled { prev: TaskId::IDLE });
