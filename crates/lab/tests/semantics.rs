@@ -57,6 +57,8 @@ mod processes;
 mod realtime;
 #[path = "semantics/reenqueue.rs"]
 mod reenqueue;
+#[path = "semantics/rules.rs"]
+mod rules;
 #[path = "semantics/select_cpu.rs"]
 mod select_cpu;
 #[path = "semantics/slices.rs"]
