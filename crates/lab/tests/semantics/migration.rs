@@ -59,7 +59,7 @@ fn the_scheduler_is_told_its_mask_at_the_first_switch_and_at_the_end() {
     let first = around.iter().position(|line| line == "set_cpumask=2").expect("it is told");
     assert_eq!(
         around[first - 2..first + 2],
-        ["stopping", "quiescent=200000002", "set_cpumask=2", "runnable=2"]
+        ["stopping", "quiescent=20000000a", "set_cpumask=2", "runnable=a"]
     );
     // A spell without a switch is nobody's business.
     let short = task("a", [run_100(), MigrateDisable, run_100(), MigrateEnable, run_100()]);
