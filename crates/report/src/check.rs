@@ -159,11 +159,12 @@ fn by_name(run: &RunReport) -> Vec<NameSums> {
     for task in &run.tasks {
         let sums = names.entry(&task.name).or_default();
         sums.tasks += 1;
-        sums.cpu_ns += task.cpu_ns;
-        sums.wait_ns += task.wait_ns;
-        sums.switches += task.switches;
-        sums.preemptions += task.preemptions;
-        sums.migrations += task.migrations;
+        // A stranger's trace may claim any times.
+        sums.cpu_ns = sums.cpu_ns.saturating_add(task.cpu_ns);
+        sums.wait_ns = sums.wait_ns.saturating_add(task.wait_ns);
+        sums.switches = sums.switches.saturating_add(task.switches);
+        sums.preemptions = sums.preemptions.saturating_add(task.preemptions);
+        sums.migrations = sums.migrations.saturating_add(task.migrations);
     }
     for told in &run.names {
         if let Some(sums) = names.get_mut(told.name.as_str()) {

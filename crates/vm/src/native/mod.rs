@@ -18,7 +18,7 @@ use crate::error::LoadError;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, ir};
 use cranelift_frontend::FunctionBuilderContext;
-use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use std::mem::ManuallyDrop;
 use symbols::Symbols;
@@ -109,9 +109,16 @@ fn new_module() -> Result<JITModule, String> {
     }
     let isa = cranelift_native::builder()?.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())?;
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
+    // One reservation: what is mapped piece by piece may come to lie further apart than calls reach, once regions of
+    // many simulations lie between.
+    let memory = ArenaMemoryProvider::new_with_size(MAX_CODE_BYTES).map_err(|e| e.to_string())?;
+    builder.memory_provider(Box::new(memory));
     symbols::addresses(&mut builder);
     Ok(JITModule::new(builder))
 }
+
+/// How much code an object may become: address space alone, until there is code. Calls reach so far.
+const MAX_CODE_BYTES: usize = 1 << 30;
 
 /// The signature of [`NativeFn`].
 fn signature(module: &JITModule) -> ir::Signature {
