@@ -61,6 +61,8 @@ mod reenqueue;
 mod select_cpu;
 #[path = "semantics/slices.rs"]
 mod slices;
+#[path = "semantics/together.rs"]
+mod together;
 #[path = "semantics/wakeup.rs"]
 mod wakeup;
 #[path = "semantics/watchdog.rs"]
