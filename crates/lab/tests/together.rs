@@ -106,20 +106,20 @@ fn check_all(source: &str, runs: u64) {
 
 #[test]
 fn the_tracer_loses_nobody() {
-    check_all("tests/sim/semantics/together", 100);
+    check_all("tests/sim/semantics/together", 60);
 }
 
 #[test]
 fn fifo_loses_nobody() {
-    check_all("schedulers/fifo", 30);
+    check_all("schedulers/fifo", 20);
 }
 
 #[test]
 fn goodness_loses_nobody() {
-    check_all("schedulers/goodness", 30);
+    check_all("schedulers/goodness", 20);
 }
 
 #[test]
 fn o1_loses_nobody() {
-    check_all("schedulers/o1", 30);
+    check_all("schedulers/o1", 20);
 }

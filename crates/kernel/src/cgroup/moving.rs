@@ -129,21 +129,22 @@ impl<E: Engine> Sim<E> {
             return self.k.cgroups.moves_process = false;
         };
         self.push(CgroupFrame::Attach { place: place + 1 });
-        self.push(CgroupFrame::Move { task: mover, to });
+        let rq = self.k.tasks[mover].cpu;
+        self.push(CgroupFrame::Move { task: mover, to, rq });
     }
 
     /// [`CgroupFrame::Move`]: off its runqueue first, if it is on one.
-    pub(super) fn move_task(&mut self, c: CpuId, task: TaskId, to: Number) {
-        let rq = self.k.tasks[task].cpu;
+    pub(super) fn move_task(&mut self, c: CpuId, task: TaskId, to: Number, rq: CpuId) {
         if !self.k.lock_rq(c, rq) {
-            return self.push(CgroupFrame::Move { task, to });
+            return self.push(CgroupFrame::Move { task, to, rq });
         }
         let t = &self.k.tasks[task];
         if t.busy || t.cpu != rq {
             // It is just being woken or moved, under its `pi_lock`.
             self.k.unlock_rq(c, rq);
             self.k.charge_ns(c, SPIN_NS);
-            return self.push(CgroupFrame::Move { task, to });
+            let rq = self.k.tasks[task].cpu;
+            return self.push(CgroupFrame::Move { task, to, rq });
         }
         if self.k.is_dead(task) {
             return self.k.unlock_rq(c, rq);

@@ -1,7 +1,7 @@
 //! Where rules meet: real-time tasks, spells without migration, cgroups, and what others do to tasks and CPUs.
 
 use crate::harness::*;
-use crate::outside::{at, confine};
+use crate::outside::{at, confine, every};
 use keel_abi::CpuId;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep};
 use keel_abi::task::{Policy, Step};
@@ -275,6 +275,22 @@ fn a_task_moves_within_its_spell_and_stays_on_its_cpu() {
     assert_eq!(told[first + 14..first + 19], expected, "back within its spell it has one CPU: {}", run.log());
     assert_eq!(told[first + 19..first + 24], around("set_cpumask=2"), "{}", run.log());
     assert!(run.starts("a").iter().all(|(_, cpu)| cpu.0 == 1));
+}
+
+#[test]
+fn who_is_just_woken_or_pushed_away_moves_between_cgroups_afterwards() {
+    let all = |id| Step::Cgroup(CgroupStep::JoinProcess(id));
+    let moves = repeat("moves", [all(A), run(3), all(CgroupId::ROOT), run(3)]).on([0]);
+    let base = scene(3).task(moves).task(hog("runs").on([1])).task(hog("waits").on([1]));
+    let base = base.task(repeat("wakes", [run(7), sleep(7)]).on([1, 2]));
+    let to = |spec, cpu, us| every(us, confine(spec, [cpu]));
+    let run = happens(base, [to(1, 1, 97), to(1, 2, 61), to(2, 1, 101), to(2, 2, 67)]).survives();
+    for name in ["runs", "waits", "wakes"] {
+        // The log is full after half a millisecond.
+        assert!(run.count(name, "cgroup_move") > 20, "{name}: {}", run.count(name, "cgroup_move"));
+        assert!(run.starts(name).last().is_some_and(|(at, _)| at.as_ns() > 39_000_000), "{name}");
+    }
+    assert!(run.misplaced().is_empty());
 }
 
 #[test]

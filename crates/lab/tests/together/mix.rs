@@ -11,7 +11,7 @@ use keel_lab::{Machine, machines};
 /// From here on nothing happens from outside any more.
 pub(crate) const QUIET_MS: u64 = 120;
 /// How long a run is.
-pub(crate) const END_MS: u64 = 700;
+pub(crate) const END_MS: u64 = 500;
 
 /// A small generator (splitmix64).
 pub(crate) struct Rng(u64);
