@@ -24,8 +24,8 @@ pub(crate) enum Irq {
     BpfTimer(u32),
     /// User space runs a program of the scheduler's; the number is its place among them.
     Program(u32),
-    /// The server of this CPU's starving tasks looks.
-    Server,
+    /// The server of that CPU's starving tasks looks.
+    Server(CpuId),
     /// The stall watchdog looks.
     Watchdog,
     /// An entry of the timeline is due, or goes on with its next CPU or task.
@@ -190,6 +190,8 @@ pub(crate) struct Cpu {
     pub(crate) lock: RqLock,
     /// Runnable tasks of this runqueue, the running one included.
     pub(crate) nr_running: u32,
+    /// Tasks in spells without migration that are here, asleep or not (`nr_pinned`).
+    pub(crate) nr_pinned: u32,
     /// Tells one stay with the BPF scheduler from the next (`ops_qseq`).
     pub(crate) qseq: u64,
     /// A pick is in progress (`SCX_RQ_IN_BALANCE`).
@@ -245,6 +247,7 @@ impl Cpu {
             deferred: VecDeque::new(),
             lock: RqLock::default(),
             nr_running: 0,
+            nr_pinned: 0,
             qseq: 0,
             in_balance: false,
             in_stopper: false,

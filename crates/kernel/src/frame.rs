@@ -147,6 +147,8 @@ pub(crate) enum Frame {
     PushAway { task: TaskId },
     /// It has left its CPU.
     PushedAway { task: TaskId },
+    /// It leaves its runqueue, on which it waits.
+    PushWaiting { task: TaskId },
     /// It joins another runqueue.
     MoveLock { task: TaskId, target: CpuId },
 

@@ -1,6 +1,7 @@
 //! The `task_struct` that BPF sees: written whenever the kernel's own task changes, and never read
 //! back but for the slice and the vtime, which lie only there.
 
+use crate::class::SchedClass;
 use crate::kernel::Kernel;
 use crate::layout::{self, task as field};
 use crate::scx::write_mask;
@@ -83,7 +84,9 @@ impl Kernel {
             0 => static_prio,
             rt_priority => MAX_RT_PRIO - 1 - rt_priority,
         };
-        world.put(t.ea.offset(field::SCX_WEIGHT), &t.weight.to_le_bytes());
+        if t.class != SchedClass::Rt {
+            world.put(t.ea.offset(field::SCX_WEIGHT), &t.weight.to_le_bytes());
+        }
         world.put(t.ea.offset(field::STATIC_PRIO), &static_prio.to_le_bytes());
         world.put(t.ea.offset(field::PRIO), &prio.to_le_bytes());
         world.put(t.ea.offset(field::NORMAL_PRIO), &prio.to_le_bytes());

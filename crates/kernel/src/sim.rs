@@ -247,7 +247,7 @@ impl<E: Engine> Sim<E> {
             Some(Duty::Schedule)
         } else if cpu.tick_at <= cpu.clock {
             Some(Duty::Tick)
-        } else if cpu.leaving && cpu.nr_running == 0 && cpu.curr.is_idle() {
+        } else if cpu.leaving && cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle() {
             Some(Duty::Die)
         } else {
             None
@@ -509,7 +509,10 @@ impl Kernel {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
             }
-            t if t >= number::FIRST_SERVER => (CpuId(t - number::FIRST_SERVER), Irq::Server),
+            t if t >= number::FIRST_SERVER => {
+                let cpu = CpuId(t - number::FIRST_SERVER);
+                (cpu, Irq::Server(cpu))
+            }
             t => {
                 let task = TaskId(t);
                 (self.tasks[task].cpu, Irq::Sleeper(task, self.tasks[task].sleeps))

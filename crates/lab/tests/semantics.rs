@@ -63,6 +63,8 @@ mod rules;
 mod select_cpu;
 #[path = "semantics/slices.rs"]
 mod slices;
+#[path = "semantics/together.rs"]
+mod together;
 #[path = "semantics/wakeup.rs"]
 mod wakeup;
 #[path = "semantics/watchdog.rs"]

@@ -11,6 +11,7 @@ use crate::cgroup::CgroupFrame;
 use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
+use crate::path::SPIN_NS;
 use crate::scx::Phase;
 use crate::sim::Sim;
 use crate::task::{Doing, State};
@@ -227,6 +228,11 @@ impl<E: Engine> Sim<E> {
     }
 
     fn exit_task(&mut self, c: CpuId, task: TaskId) -> Then {
+        if self.k.moves_process() {
+            self.k.charge_ns(c, SPIN_NS);
+            self.k.me().stack.push(Frame::Act);
+            return Then::Leave;
+        }
         self.leave_process(c, task);
         self.k.task(task).state = State::Exiting;
         self.k.mirror_exiting(self.vm.world(), task);
@@ -252,7 +258,7 @@ impl<E: Engine> Sim<E> {
             }
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
-            Irq::Server => self.k.server_fires(c),
+            Irq::Server(cpu) => self.k.server_fires(c, cpu),
             Irq::Watchdog => self.watchdog(c),
             Irq::Happening { entry, nth } => self.k.me().stack.push(Frame::Happen { entry, nth }),
             Irq::Stop(task) => self.k.me().stack.push(Frame::StopTask { task }),

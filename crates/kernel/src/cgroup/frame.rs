@@ -41,8 +41,8 @@ pub(crate) enum CgroupFrame {
     Cancel { to: Number, place: u32 },
     /// `cpu_cgroup_attach()`: the next of them moves.
     Attach { place: u32 },
-    /// `sched_move_task()`: takes the task's runqueue's lock.
-    Move { task: TaskId, to: Number },
+    /// `sched_move_task()`: takes the lock of the runqueue that the task was on when it was looked at.
+    Move { task: TaskId, to: Number, rq: CpuId },
     /// `ops.quiescent`, before the change.
     Quiesce { task: TaskId, to: Number, was_on: WasOn },
     /// The change itself, and `ops.cgroup_move`.
@@ -73,7 +73,7 @@ impl<E: Engine> Sim<E> {
             CgroupFrame::Prepared { task, to, whole, mover } => self.prepared_move(c, task, to, whole, mover),
             CgroupFrame::Cancel { to, place } => self.cancel_move(c, to, place),
             CgroupFrame::Attach { place } => self.attach(place),
-            CgroupFrame::Move { task, to } => self.move_task(c, task, to),
+            CgroupFrame::Move { task, to, rq } => self.move_task(c, task, to, rq),
             CgroupFrame::Quiesce { task, to, was_on } => self.quiesce_for_move(c, task, to, was_on),
             CgroupFrame::Change { task, to, was_on } => self.change_cgroup(c, task, to, was_on),
             CgroupFrame::Restore { task, was_on } => self.restore_moved(c, task, was_on),

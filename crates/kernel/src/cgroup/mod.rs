@@ -73,6 +73,8 @@ pub(crate) struct Cgroups {
     walk: Vec<Number>,
     /// Who moves, from where, and where to.
     moving: Vec<(TaskId, Number, Number)>,
+    /// They are a process.
+    moves_process: bool,
     /// `cgroup_mutex`, under which cgroups and memberships change.
     mutex: Mutex,
 }

@@ -2,8 +2,10 @@
 //! `sched_move_task()` has it, off its runqueue and back.
 
 use super::{CgroupFrame, Number};
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
+use crate::path::SPIN_NS;
 use crate::sim::Sim;
 use crate::task::{Member, OpsState, State};
 use keel_abi::bpf::Engine;
@@ -38,6 +40,25 @@ impl Kernel {
     }
 }
 
+impl Kernel {
+    /// A real-time task that moves goes behind its equals, and makes room for them if it runs.
+    fn requeue_moved(&mut self, c: CpuId, task: TaskId) {
+        let t = &self.tasks[task];
+        if t.state != State::Blocked && t.state != State::New {
+            let (rq, runs) = (t.cpu, t.on_cpu);
+            self.yield_rt(task);
+            if runs {
+                self.resched(c, rq);
+            }
+        }
+    }
+
+    /// Does a whole process move right now? Until it has nobody dies (`cgroup_threadgroup_rwsem`).
+    pub(crate) fn moves_process(&self) -> bool {
+        self.cgroups.moves_process
+    }
+}
+
 impl<E: Engine> Sim<E> {
     fn push(&mut self, frame: CgroupFrame) {
         self.k.me().stack.push(Frame::Cgroup(frame));
@@ -45,6 +66,7 @@ impl<E: Engine> Sim<E> {
 
     pub(super) fn begin_move(&mut self, task: TaskId, to: Number, whole: bool) {
         self.k.cgroups.moving.clear();
+        self.k.cgroups.moves_process = whole;
         self.push(CgroupFrame::Prepare { task, to, whole, from: 0 });
     }
 
@@ -83,7 +105,9 @@ impl<E: Engine> Sim<E> {
 
     /// [`CgroupFrame::Cancel`]: `ops.cgroup_cancel_move` for those whom `ops.cgroup_prep_move` let go.
     pub(super) fn cancel_move(&mut self, c: CpuId, to: Number, place: u32) {
-        let Some(&(mover, was, _)) = self.k.cgroups.moving.get(place as usize) else { return };
+        let Some(&(mover, was, _)) = self.k.cgroups.moving.get(place as usize) else {
+            return self.k.cgroups.moves_process = false;
+        };
         self.push(CgroupFrame::Cancel { to, place: place + 1 });
         if self.k.tells_of_cgroups(Op::CgroupCancelMove) {
             self.tell_move(c, Op::CgroupCancelMove, mover, (was, to));
@@ -101,19 +125,35 @@ impl<E: Engine> Sim<E> {
 
     /// [`CgroupFrame::Attach`].
     pub(super) fn attach(&mut self, place: u32) {
-        let Some(&(mover, _, to)) = self.k.cgroups.moving.get(place as usize) else { return };
+        let Some(&(mover, _, to)) = self.k.cgroups.moving.get(place as usize) else {
+            return self.k.cgroups.moves_process = false;
+        };
         self.push(CgroupFrame::Attach { place: place + 1 });
-        self.push(CgroupFrame::Move { task: mover, to });
+        let rq = self.k.tasks[mover].cpu;
+        self.push(CgroupFrame::Move { task: mover, to, rq });
     }
 
     /// [`CgroupFrame::Move`]: off its runqueue first, if it is on one.
-    pub(super) fn move_task(&mut self, c: CpuId, task: TaskId, to: Number) {
-        let rq = self.k.tasks[task].cpu;
+    pub(super) fn move_task(&mut self, c: CpuId, task: TaskId, to: Number, rq: CpuId) {
         if !self.k.lock_rq(c, rq) {
-            return self.push(CgroupFrame::Move { task, to });
+            return self.push(CgroupFrame::Move { task, to, rq });
         }
         let t = &self.k.tasks[task];
-        if t.cpu != rq || !t.queued {
+        if t.busy || t.cpu != rq {
+            // It is just being woken or moved, under its `pi_lock`.
+            self.k.unlock_rq(c, rq);
+            self.k.charge_ns(c, SPIN_NS);
+            let rq = self.k.tasks[task].cpu;
+            return self.push(CgroupFrame::Move { task, to, rq });
+        }
+        if self.k.is_dead(task) {
+            return self.k.unlock_rq(c, rq);
+        }
+        if t.class == SchedClass::Rt {
+            self.k.requeue_moved(c, task);
+        }
+        let t = &self.k.tasks[task];
+        if !t.queued {
             self.k.me().stack.push(Frame::Unlock { rq });
             return self.push(CgroupFrame::Change { task, to, was_on: WasOn::None });
         }

@@ -130,7 +130,8 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::OutsideSettle`]: `affine_move_task()`: the task leaves a runqueue that it may not use any more.
     pub(crate) fn outside_settle(&mut self, c: CpuId, task: TaskId, rq: CpuId) {
         let t = &self.k.tasks[task];
-        if t.cpu == rq && t.queued && !t.on_cpu && !self.k.has_cpu(task) {
+        let is_free = t.migration_disabled == 0;
+        if is_free && t.cpu == rq && t.queued && !t.on_cpu && !self.k.has_cpu(task) {
             // The last of its CPUs has just gone.
             self.k.task(task).busy = true;
             self.k.me().stack.push(Frame::OutsideSettle { task, rq });
@@ -140,7 +141,7 @@ impl<E: Engine> Sim<E> {
         self.k.task(task).busy = false;
         self.k.me().stack.push(Frame::Unlock { rq });
         let t = &self.k.tasks[task];
-        if t.cpu != rq || t.allows(rq) || t.migration_disabled > 0 || self.k.is_dead(task) {
+        if t.cpu != rq || t.allows(rq) || (!is_free && !t.on_cpu) || self.k.is_dead(task) {
             return self.k.run_deferred(self.vm.world(), c, rq);
         }
         if t.on_cpu {
@@ -157,12 +158,16 @@ impl<E: Engine> Sim<E> {
         self.k.run_deferred(self.vm.world(), c, rq);
     }
 
-    /// [`Frame::StopTask`]: the stopper of `c` looks whether `task` may stay there (`migration_cpu_stop()`).
+    /// [`Frame::StopTask`]: the stopper of `c` looks whether `task` may stay there (`migration_cpu_stop()`). Within a spell it
+    /// stays, but the switch to the stopper has made its CPU its mask, so that the spell's end looks again.
     pub(crate) fn stop_task(&mut self, c: CpuId, task: TaskId) {
         if !self.k.lock_rq(c, c) {
             return self.k.me().stack.push(Frame::StopTask { task });
         }
         let t = &self.k.tasks[task];
+        if t.cpu == c && t.on_cpu && self.k.is_to_be_pinned(task) {
+            return self.k.me().stack.extend([Frame::Pin { task, is_pinned: true }, Frame::Unlock { rq: c }]);
+        }
         let stays = t.allows(c) || t.migration_disabled > 0;
         let leaves = t.cpu == c && self.k.is_on_rq(task) && !t.busy && !stays;
         match leaves {
@@ -199,7 +204,11 @@ impl Kernel {
         let t = &self.tasks[task];
         match self.outside.change(entry) {
             &Change::Nice { nice, .. } => nice != t.nice,
-            Change::Affinity { cpus, .. } => *cpus != t.cpus && cpus.iter().any(|c| self.cpus[c].online),
+            Change::Affinity { cpus, .. } => {
+                let is_valid =
+                    |c: CpuId| self.cpus[c].online || t.migration_disabled > 0 && self.cpus[c].alive;
+                *cpus != t.cpus && cpus.iter().any(is_valid)
+            }
             Change::Offline(_) | Change::Online(_) => false,
         }
     }
@@ -211,7 +220,10 @@ impl Kernel {
         let t = self.task(task);
         t.ops_state = OpsState::None;
         t.direct = None;
-        t.deferred = false;
+        let (rq, is_deferred) = (t.cpu, std::mem::take(&mut t.deferred));
+        if is_deferred {
+            self.cpu(rq).deferred.retain(|&other| other != task);
+        }
         self.leave_custody(task, deq_flags);
     }
 

@@ -111,7 +111,8 @@ impl<E: Engine> Sim<E> {
         }
         self.k.me().leaving = true;
         let curr = self.k.me().curr;
-        if curr.is_idle() {
+        // Whoever is in a spell stays until it is over, as each pick sees.
+        if curr.is_idle() || self.k.tasks[curr].migration_disabled > 0 {
             self.k.resched(c, c);
             self.k.me().stack.push(Frame::Unlock { rq: c });
         } else {
@@ -126,7 +127,7 @@ impl<E: Engine> Sim<E> {
             return self.k.me().stack.push(Frame::Die);
         }
         let cpu = self.k.me();
-        let vacated = cpu.nr_running == 0 && cpu.curr.is_idle();
+        let vacated = cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle();
         if vacated && cpu.lock.waiters.is_empty() && cpu.inbox.is_empty() {
             self.k.switch_off(self.vm.world(), c);
             self.k.hotplug_done(c);
@@ -168,6 +169,7 @@ impl Kernel {
         (cpu.alive, cpu.leaving) = (false, false);
         cpu.tick_at = Instant::NEVER;
         cpu.need_resched = false;
+        cpu.server.disarm();
         self.idle.set_online(c, false);
         self.set_idle(world, c, true);
         self.show_online(world);

@@ -103,14 +103,25 @@ impl<E: Engine> Sim<E> {
         if !self.k.has_cpu(task) {
             if is_ext {
                 self.k.set_runnable(self.vm.world(), task);
-                self.k.me().stack.push(Frame::Unlock { rq: c });
+                self.k.me().stack.push(Frame::PushWaiting { task });
                 return self.take_off(c, task, SAVE_RESTORE, Some(Frame::Widen { task }));
             }
             self.k.widen(self.vm.world(), task);
         }
+        self.push_waiting(c, task);
+    }
+
+    /// [`Frame::PushWaiting`]: `__migrate_task()` of a task that does not run.
+    pub(crate) fn push_waiting(&mut self, c: CpuId, task: TaskId) {
+        let t = &self.k.tasks[task];
+        if t.cpu != c || t.on_cpu {
+            // Another CPU has just taken it out of a queue.
+            return self.k.me().stack.push(Frame::Unlock { rq: c });
+        }
         let target = self.k.fallback_cpu(task);
-        if !is_ext {
-            self.k.dequeue_rt(task);
+        match self.k.tasks[task].class {
+            SchedClass::Ext => self.k.leave_hands(task, flag::NOCLOCK | deq::SCHED_CHANGE),
+            _ => self.k.dequeue_rt(task),
         }
         self.k.me().nr_running -= 1;
         self.k.task(task).busy = true;
@@ -123,7 +134,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::MoveLock`]: enqueued afresh on another CPU; `ops.runnable` isn't called, because
     /// the task was runnable all along.
     pub(crate) fn move_lock(&mut self, c: CpuId, task: TaskId, target: CpuId) {
-        if self.k.is_leaving(c, target) {
+        if self.k.is_leaving(c, task, target) {
             let target = self.k.fallback_cpu(task);
             self.k.me().stack.push(Frame::MoveLock { task, target });
             if !self.k.has_cpu(task) {
@@ -135,6 +146,7 @@ impl<E: Engine> Sim<E> {
             return self.k.me().stack.push(Frame::MoveLock { task, target });
         }
         let t = self.k.task(task);
+        debug_assert_eq!(t.migration_disabled, 0, "a spell without migration");
         t.busy = false;
         t.cpu = target;
         t.wake_cpu = target;
@@ -160,11 +172,13 @@ impl<E: Engine> Sim<E> {
 }
 
 impl crate::kernel::Kernel {
-    /// Does such a step change anything? Not where the CPUs are the same, nor where none of them is online
-    /// (`-EINVAL`).
+    /// Does such a step change anything? Not where the CPUs are the same, nor where none of them is online (`-EINVAL`), nor
+    /// away from a CPU that the task has said it would not leave (`-EBUSY`).
     pub(crate) fn would_confine(&self, task: TaskId, step: u32) -> bool {
         let cpus = self.wanted_cpus(task, step);
-        cpus != self.tasks[task].cpus && cpus.iter().any(|c| self.cpus[c].online)
+        let t = &self.tasks[task];
+        let is_busy = t.migration_disabled > 0 && !cpus.contains(t.cpu);
+        cpus != t.cpus && !is_busy && cpus.iter().any(|c| self.cpus[c].online)
     }
 
     /// What a step of the task's program confines it to; an empty set means all CPUs.

@@ -112,7 +112,10 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Reaped`].
     pub(crate) fn reaped(&mut self, _c: CpuId, task: TaskId) {
         self.vm.world().storage_forget(Owner::Task(task.0));
-        self.k.cgroups.remove_task(task);
+        if self.k.is_dead(task) {
+            // Who outlives the scheduler keeps its cgroup.
+            self.k.cgroups.remove_task(task);
+        }
         let t = self.k.task(task);
         t.member = Member::No;
         t.loops = Vec::new();

@@ -105,6 +105,7 @@ impl<E: Engine> Sim<E> {
             Frame::RestoreRunning { task } => self.restore_running(c, task),
             Frame::PushAway { task } => self.push_away(c, task),
             Frame::PushedAway { task } => self.pushed_away(c, task),
+            Frame::PushWaiting { task } => self.push_waiting(c, task),
             Frame::MoveLock { task, target } => self.move_lock(c, task, target),
 
             Frame::Happen { entry, nth } => self.happen(c, entry, nth),

@@ -15,8 +15,29 @@ impl Kernel {
     pub(crate) fn migrate_disable<W: World>(&mut self, world: &mut W, task: TaskId) {
         self.scx.knows_rarities = true;
         let t = self.task(task);
+        let (cpu, is_first) = (t.cpu, t.migration_disabled == 0);
         t.migration_disabled = t.migration_disabled.saturating_add(1);
+        if is_first {
+            self.cpu(cpu).nr_pinned += 1;
+        }
         self.mirror_migration(world, task);
+    }
+
+    /// The outermost spell is over.
+    fn end_spell<W: World>(&mut self, world: &mut W, task: TaskId) {
+        let t = self.task(task);
+        t.migration_disabled = 0;
+        let cpu = t.cpu;
+        self.cpu(cpu).nr_pinned -= 1;
+        self.mirror_migration(world, task);
+    }
+
+    /// Whoever dies within a spell keeps no CPU from going.
+    #[cold]
+    pub(crate) fn drop_spell<W: World>(&mut self, world: &mut W, task: TaskId) {
+        if self.tasks[task].migration_disabled > 0 {
+            self.end_spell(world, task);
+        }
     }
 
     /// A BPF program runs in a spell of its own of the task on its CPU, which therefore shows one more.
@@ -75,14 +96,20 @@ impl<E: Engine> Sim<E> {
     /// A spell ends. Where it was the outermost, and the task was scheduled within it, the mask comes back: says yes where
     /// there is that to do first.
     pub(crate) fn migrate_enable(&mut self, task: TaskId) -> bool {
-        let t = self.k.task(task);
+        let t = &self.k.tasks[task];
         if t.migration_disabled == 1 && t.is_pinned {
             let over = Frame::SpellOver { task };
             self.k.me().stack.extend([Frame::Act, over, Frame::Pin { task, is_pinned: false }]);
             return true;
         }
-        t.migration_disabled = t.migration_disabled.saturating_sub(1);
-        self.k.mirror_migration(self.vm.world(), task);
+        match t.migration_disabled {
+            0 => {}
+            1 => self.k.end_spell(self.vm.world(), task),
+            _ => {
+                self.k.task(task).migration_disabled -= 1;
+                self.k.mirror_migration(self.vm.world(), task);
+            }
+        }
         false
     }
 
@@ -94,8 +121,7 @@ impl<E: Engine> Sim<E> {
             }
             self.k.me().stack.push(Frame::PushAway { task });
         }
-        self.k.task(task).migration_disabled = 0;
-        self.k.mirror_migration(self.vm.world(), task);
+        self.k.end_spell(self.vm.world(), task);
     }
 
     /// [`Frame::Pinned`]: the change itself; the scheduler hears of it.

@@ -45,7 +45,10 @@ impl<E: Engine> Sim<E> {
         self.k.update_curr(self.vm.world(), c);
         let t = self.k.task(task);
         t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
-        let (args, class) = ([t.ea.0, 0], t.class);
+        let (args, class, is_dead) = ([t.ea.0, 0], t.class, t.state == State::Dead);
+        if is_dead && self.k.scx.knows_rarities {
+            self.k.drop_spell(self.vm.world(), task);
+        }
         if class != SchedClass::Ext {
             self.k.dequeue_rt(task);
             self.k.me().nr_running -= 1;

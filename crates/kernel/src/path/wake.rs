@@ -114,7 +114,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::WakeLock`].
     #[inline(always)]
     pub(crate) fn wake_lock(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
-        if self.k.is_leaving(c, target) {
+        if self.k.is_leaving(c, task, target) {
             return self.place(c, task, target, flags, waker, Chooser::Fallback);
         }
         if !self.k.lock_rq(c, target) {
@@ -130,6 +130,7 @@ impl<E: Engine> Sim<E> {
         t.state = State::Runnable;
         t.busy = false;
         let moved = t.cpu != target;
+        debug_assert!(!moved || t.migration_disabled == 0, "a spell without migration");
         t.cpu = target;
         t.wake_cpu = target;
         let is_fork = flags & wake::FORK != 0;

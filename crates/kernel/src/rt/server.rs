@@ -6,7 +6,7 @@
 use crate::class::SchedClass;
 use crate::kernel::Kernel;
 use crate::setup::timer_number;
-use keel_abi::{CpuId, Span};
+use keel_abi::{CpuId, Instant, Span};
 
 /// What is theirs of each second (`fair_server`'s and `ext_server`'s default runtime and period).
 const RUNTIME: Span = Span::from_ms(50);
@@ -15,8 +15,8 @@ const LAXITY: Span = Span::from_ms(950);
 /// The server of a CPU.
 #[derive(Debug, Default)]
 pub(crate) struct ExtServer {
-    /// Its timer runs; what tasks of the scheduler's had got of the CPU when it began.
-    armed: Option<Span>,
+    /// Its timer runs until this moment; what tasks of the scheduler's had got of the CPU when it began.
+    armed: Option<(Instant, Span)>,
     /// What tasks of the scheduler's have got of the CPU in all.
     pub(crate) ran: Span,
     /// They go before real-time tasks until they have got this in all.
@@ -33,6 +33,12 @@ impl ExtServer {
     pub(crate) fn stop(&mut self) {
         self.until = Span::ZERO;
     }
+
+    /// Its CPU goes away: the timer that may run is nobody's.
+    pub(crate) fn disarm(&mut self) {
+        self.armed = None;
+        self.stop();
+    }
 }
 
 impl Kernel {
@@ -48,14 +54,17 @@ impl Kernel {
             return;
         }
         let ran = self.cpus[rq].server.ran;
-        self.cpu(rq).server.armed = Some(ran);
-        self.queue.push(self.now + LAXITY, timer_number::FIRST_SERVER + rq.0);
+        let due = self.now + LAXITY;
+        self.cpu(rq).server.armed = Some((due, ran));
+        self.queue.push(due, timer_number::FIRST_SERVER + rq.0);
     }
 
-    /// The timer is over: whoever has got too little is served.
-    pub(crate) fn server_fires(&mut self, c: CpuId) {
+    /// The timer is over: whoever has got too little is served. One of a CPU that has gone since says nothing.
+    pub(crate) fn server_fires(&mut self, c: CpuId, cpu: CpuId) {
+        let now = self.now;
         let server = &mut self.me().server;
-        let Some(before) = server.armed.take() else { return };
+        let is_due = |&mut (due, _): &mut (Instant, Span)| c == cpu && due <= now;
+        let Some((_, before)) = server.armed.take_if(is_due) else { return };
         let got = Span::from_ns(server.ran.as_ns() - before.as_ns());
         if got >= RUNTIME {
             return self.arm_server(c);

@@ -77,6 +77,7 @@ impl Kernel {
         self.cpu(from).nr_running -= 1;
         self.cpu(to).nr_running += 1;
         let t = self.task(task);
+        debug_assert_eq!(t.migration_disabled, 0, "a spell without migration");
         t.cpu = to;
         t.wake_cpu = to;
         self.mirror_cpu(world, task);

@@ -100,7 +100,8 @@ impl<E: Engine> Sim<E> {
     /// isn't (`switching_to_scx()`).
     pub(crate) fn enable_cpus(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
-        self.start(c, Op::SetCpumask, task, &[ea.0, ea.offset(layout::task::CPUS_MASK).0]);
+        let mask = self.vm.world().u64_at(ea.offset(layout::task::CPUS_PTR));
+        self.start(c, Op::SetCpumask, task, &[ea.0, mask]);
     }
 
     /// [`Frame::EnableDone`]: the watchdog begins, and tasks that wait to be made are.

@@ -82,19 +82,22 @@ impl Kernel {
         }
     }
 
-    /// May `task` use `cpu` now?
+    /// May `task` use `cpu` now (`is_cpu_allowed()`)? A spell without migration lasts until its end, be the CPU about to
+    /// go or not.
     #[inline]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
         let t = &self.tasks[task];
-        let allows = if t.is_pinned { t.cpu == cpu } else { t.allows(cpu) };
-        allows && self.cpus[cpu].online
+        match t.migration_disabled > 0 {
+            true => self.cpus[cpu].alive && if t.is_pinned { t.cpu == cpu } else { t.allows(cpu) },
+            false => t.allows(cpu) && self.cpus[cpu].online,
+        }
     }
 
-    /// Has `cpu` gone since it was chosen? Who has its runqueue's lock by now was in time.
+    /// Has `cpu` gone since it was chosen for `task`? Who has its runqueue's lock by now was in time.
     #[inline]
-    pub(crate) fn is_leaving(&self, c: CpuId, cpu: CpuId) -> bool {
+    pub(crate) fn is_leaving(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
         let chosen = &self.cpus[cpu];
-        !chosen.online && chosen.lock.holder != Some(c)
+        !chosen.online && chosen.lock.holder != Some(c) && !self.may_use(task, cpu)
     }
 
     /// A CPU for a task that may not go where it was sent: on its node, else anywhere

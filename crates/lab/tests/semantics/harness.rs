@@ -121,6 +121,13 @@ impl Scenario {
         self.workload.cgroups
     }
 
+    /// Who executes the scheduler's programs.
+    #[allow(dead_code, reason = "not all tests compare")]
+    pub(crate) fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
     pub(crate) fn try_run(self) -> Result<Run, LabError> {
         let name = self.scheduler.rsplit('/').next().expect("a path has a name").to_owned();
         let spec = RunSpec {
@@ -182,6 +189,12 @@ pub(crate) struct Run {
 impl Run {
     fn info(&self, name: &str) -> &TaskInfo {
         self.tasks.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("there is no task {name}"))
+    }
+
+    /// Every task's name.
+    #[allow(dead_code, reason = "most tests know their tasks")]
+    pub(crate) fn names(&self) -> BTreeMap<TaskId, String> {
+        self.tasks.iter().map(|t| (t.task, t.name.clone())).collect()
     }
 
     pub(crate) fn id(&self, name: &str) -> TaskId {

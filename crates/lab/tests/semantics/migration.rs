@@ -110,12 +110,14 @@ fn other_cpus_pass_it_over_in_a_queue() {
 }
 
 #[test]
-fn affinity_takes_effect_when_the_spell_is_over() {
+fn it_cannot_leave_its_cpu_of_its_own_accord() {
+    // -EBUSY.
     let steps =
         [run(100), MigrateDisable, affinity([1]), run(100), sleep(100), run(100), MigrateEnable, run(100)];
     let run = with("tracer").cpus(2).set("select_this", 0).task(task("a", steps)).millis(5).survives();
     let cpus: Vec<_> = run.starts("a").iter().map(|(_, cpu)| cpu.0).collect();
-    assert_eq!(cpus, [0, 0, 1], "{}", run.log());
+    assert_eq!(cpus, [0, 0], "{}", run.log());
+    assert_eq!(run.values("a", "set_cpumask"), [1, 3], "{}", run.log());
 }
 
 #[test]
