@@ -122,34 +122,70 @@ static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
 	}
 }
 
-/* Half of what the busiest has more than we, to our own arrays; false where nobody who should come can come now. */
-static __always_inline bool pull_half(u32 cpu)
+/* One task of the victim's to our own arrays; false where nobody can come now. */
+static __noinline bool pull_one(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
 	struct bpf_spin_lock *lock = lock_of(cpu);
+	u32 number = lock ? take_from(victim, cpu) : NOBODY;
+	u32 active;
+
+	if (number == NOBODY || !lock)
+		return false;
+	bpf_spin_lock(lock);
+	active = rq->active & 1;
+	link(rq, cpu, number, slot_at(number)->expired ? active ^ 1 : active, true);
+	bpf_spin_unlock(lock);
+	slot_at(number)->expired = false;
+	if (!rq->curr_realtime && slot_at(number)->level < rq->curr_level)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return true;
+}
+
+/* Half of what the busiest has more than we; false where nobody who should come can come now. */
+static __always_inline bool pull_half(u32 cpu)
+{
 	u32 victim = busiest(cpu);
-	u32 theirs = runqueue_at(victim)->nr_waiting, ours = rq->nr_waiting;
+	u32 theirs = runqueue_at(victim)->nr_waiting, ours = runqueue_at(cpu)->nr_waiting;
 	s32 i;
 
-	if (!lock || victim == cpu || theirs < ours + 2)
+	if (victim == cpu || theirs < ours + 2)
 		return true;
 	for_range(i, 0, MAX_PULL) {
-		u32 number, active;
-
 		if (i >= (theirs - ours) / 2)
 			break;
-		number = take_from(victim, cpu);
-		if (number == NOBODY)
+		if (!pull_one(victim, cpu))
 			return i > 0;
-		bpf_spin_lock(lock);
-		active = rq->active & 1;
-		link(rq, cpu, number, slot_at(number)->expired ? active ^ 1 : active, true);
-		bpf_spin_unlock(lock);
-		slot_at(number)->expired = false;
-		if (!rq->curr_realtime && slot_at(number)->level < rq->curr_level)
-			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 	return true;
+}
+
+/*
+ * Who waits at a CPU that runs nothing and takes nobody comes to us. Before 7.2 the kernel asks a CPU that is leaving for no
+ * more tasks, then waits for an RCU grace period, and only then calls cpu_offline: RCU's own thread may wait there.
+ */
+static __always_inline void take_in(u32 cpu, u64 now)
+{
+	s32 i, n;
+
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+		struct runqueue *rq = runqueue_at(other);
+
+		if (rq->curr != NOBODY || !rq->nr_waiting) {
+			if (rq->stuck_since)
+				rq->stuck_since = 0;
+			continue;
+		}
+		if (!rq->stuck_since)
+			rq->stuck_since = now;
+		if (now < rq->stuck_since + idle_balance_ns)
+			continue;
+		for_range(n, 0, MAX_PULL) {
+			if (!pull_one(other, cpu))
+				break;
+		}
+	}
 }
 
 /* At a busy CPU's tick. */
@@ -160,6 +196,7 @@ static __always_inline void balance_tick(u32 cpu, u64 now)
 	if (!balance || global_queue || now < rq->next_push)
 		return;
 	rq->next_push = now + idle_balance_ns;
+	take_in(cpu, now);
 	if (rq->nr_waiting)
 		tell_idle(cpu, rq->nr_waiting);
 	if (now < rq->next_pull)

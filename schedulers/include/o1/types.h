@@ -100,6 +100,8 @@ struct runqueue {
 	bool offline;
 	u64 next_push;
 	u64 next_pull;
+	/* Since when tasks wait here though the CPU runs nothing; 0 where that is not so. Others write it. */
+	u64 stuck_since;
 
 	struct array arrays[2];
 } LINE;
