@@ -22,8 +22,7 @@
  * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
  * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. A
  * task that only just counts as light may still wait for a whole round once; one that is preempted before much is known
- * of it, beside hundreds of light ones, passes for a hog and may wait for ten seconds. Taking a CPU offline
- * under Linux 6.18 may end it, and hang that kernel (include/o1/hotplug.h).
+ * of it, beside hundreds of light ones, passes for a hog and may wait for ten seconds.
  *
  * Read on in include/o1: types, load, arrays, realtime, balance, hotplug.
  */

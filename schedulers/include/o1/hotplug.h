@@ -3,10 +3,9 @@
  * o1, sixth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so
  * what waits there must go to another; the next dispatch there sends on whom it may not run itself.
  *
- * Linux 7.2 takes a CPU offline and back under load with o1 in charge: 10 of 10 tries. Linux 6.18 may not: of 2 tries
- * one ended it as an RCU stall, and the kernel did not get on afterwards; earlier tries with pinned tasks ended so, or as a
- * stalled task, more often than not. The likely reason, not proven: that kernel stops asking for tasks before it calls
- * cpu_offline, and waits for an RCU grace period between, for which a task that waits here may be needed.
+ * Before Linux 7.2 the kernel asks such a CPU for no more tasks, waits for an RCU grace period, and only then calls
+ * cpu_offline: whoever waits here meanwhile is taken in by the others (balance.h). Under load, a pinned task among it, the
+ * CPU went and came back in 4 of 4 tries on 6.18, 6 of 6 on 7.0 and 10 of 10 on 7.2.
  */
 #ifndef O1_HOTPLUG_H
 #define O1_HOTPLUG_H

@@ -5,7 +5,7 @@ use crate::Failure;
 
 pub(super) const HELP: &str = "\
 usage: ./x corpus [--only NAME] [--cpus 1|2|8|64]
-       ./x corpus --real [--only NAME] [--kernel V]
+       ./x corpus --real [--only NAME] [--kernel V] [--keep]
 
 Fetches the kernel's own schedulers (tools/sched_ext) and selftests as Debian has them, builds them,
 runs each on simulated machines, and prints a table: how it did, or what is missing by name. Verdicts
@@ -15,6 +15,7 @@ of selftests are held against tests/corpus/selftests.tsv. The table is left in o
   --cpus N     only the machine with so many CPUs
   --real       each on a real kernel of four emulated CPUs and on the simulated one, with the same workload: how it
                ended, and what its tasks had; this takes some ten minutes, and is left in out/corpus/real.tsv
+  --keep       hold the recordings of the last time against simulated runs of today
   --kernel V   this real kernel, as keel vm has it [default: 7.2]
 ";
 
@@ -25,16 +26,20 @@ pub(super) struct Args {
     pub(super) cpus: Option<u32>,
     pub(super) real: bool,
     pub(super) kernel: String,
+    /// Make no new recordings.
+    pub(super) keep: bool,
 }
 
 impl Args {
     /// `None` where help is asked for.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
-        let mut parsed = Self { only: String::new(), cpus: None, real: false, kernel: "7.2".to_owned() };
+        let mut parsed =
+            Self { only: String::new(), cpus: None, real: false, kernel: "7.2".to_owned(), keep: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "--help" | "-h" => return Ok(None),
+                "--keep" => parsed.keep = true,
                 "--real" => parsed.real = true,
                 "--kernel" => parsed.kernel = args.next().cloned().ok_or("--kernel needs a version")?,
                 "--only" => parsed.only = args.next().cloned().ok_or("--only needs a name")?,
@@ -56,7 +61,13 @@ mod tests {
     #[test]
     fn arguments_are_read_or_told() {
         let parse = |args: &[&str]| Args::parse(&args.iter().map(|&a| a.to_owned()).collect::<Vec<_>>());
-        let both = Args { only: "exit".to_owned(), cpus: Some(8), real: false, kernel: "7.2".to_owned() };
+        let both = Args {
+            only: "exit".to_owned(),
+            cpus: Some(8),
+            real: false,
+            kernel: "7.2".to_owned(),
+            keep: false,
+        };
         assert_eq!(parse(&["--cpus", "8", "--only", "exit"]), Ok(Some(both)));
         assert_eq!(parse(&["-h"]), Ok(None));
         for (args, told) in [

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let mut objects = build::all(&tree)?;
     objects.retain(|object| object.name.starts_with(&args.only));
     if args.real {
-        return real::compare(&tests, &objects, &args.kernel);
+        return real::compare(&tests, &objects, &args);
     }
     let driver = cargo::example("keel-lab", "corpus")?;
     let mut table = table::Table::default();

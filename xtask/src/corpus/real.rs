@@ -4,6 +4,7 @@
 //! The guest is the twin's: four CPUs whose time is counted in instructions.
 
 use super::KNOWN;
+use super::args::Args;
 use super::build::Built;
 use super::verdict::Test;
 use crate::live::guest::Script;
@@ -46,7 +47,8 @@ const STAYS: &str = "stays";
 ///
 /// # Errors
 /// Where one ends on one kernel as it does not on the other.
-pub(super) fn compare(tests: &[Test], objects: &[Built], kernel: &str) -> Result<(), Failure> {
+pub(super) fn compare(tests: &[Test], objects: &[Built], args: &Args) -> Result<(), Failure> {
+    let kernel = args.kernel.as_str();
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     let rows = rows(tests, objects)?;
     let names: Vec<String> = rows.iter().map(|(name, ..)| name.clone()).collect();
@@ -62,8 +64,12 @@ pub(super) fn compare(tests: &[Test], objects: &[Built], kernel: &str) -> Result
     let mut table = format!("{}\n", HEAD.join("\t"));
     println!("{}", line(&HEAD.map(str::to_owned)));
     let mut differ = Vec::new();
-    for (seen, (name, object, recipe)) in script.run(&names)?.iter().zip(&rows) {
-        let real = real(seen, &root().join(format!("{out}/{name}.trc")))?;
+    let seen = match args.keep {
+        true => names.iter().map(|name| Seen::read(&root().join(&out), name)).collect(),
+        false => script.run(&names)?,
+    };
+    for (seen, (name, object, recipe)) in seen.iter().zip(&rows) {
+        let real = real(seen, &root().join(format!("{out}/{name}.trc")));
         let simulated = simulated(name, object, recipe.as_deref())?;
         let cells = cells(name, &simulated, &real);
         println!("{}", line(&cells));
@@ -113,13 +119,13 @@ fn write_list(rows: &[(String, PathBuf, Option<String>)]) -> Result<String, Fail
 }
 
 /// What became of it on the real kernel.
-fn real(seen: &Seen, trace: &Path) -> Result<End, Failure> {
+fn real(seen: &Seen, trace: &Path) -> End {
     let words = match seen.trouble() {
         Some(trouble) => trouble,
         None => said(&seen.said, seen.fact("code")),
     };
-    let figures = (words == STAYS).then(|| figures(trace)).transpose()?;
-    Ok(End { words, figures })
+    let figures = if words == STAYS { figures(trace) } else { None };
+    End { words, figures }
 }
 
 /// Why `keel run` ended with this code, from what it said.
@@ -132,8 +138,9 @@ fn said(text: &str, code: &str) -> String {
     }
 }
 
-fn figures(trace: &Path) -> Result<Figures, Failure> {
-    Figures::of(trace, &NAMES.map(str::to_owned), JUDGED_MS)
+/// The figures of a run; none where one of the tasks never ran.
+fn figures(trace: &Path) -> Option<Figures> {
+    Figures::of(trace, &NAMES.map(str::to_owned), JUDGED_MS).ok()
 }
 
 /// What becomes of it on the simulated kernel.
@@ -147,11 +154,17 @@ fn simulated(name: &str, object: &Path, recipe: Option<&str>) -> Result<End, Fai
     let output = command.current_dir(root()).output().map_err(|e| format!("keel cannot be run: {e}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     let words = match serde_json::from_slice::<Value>(&output.stdout) {
-        Err(_) => said.lines().find_map(|line| line.strip_prefix("keel: ")).unwrap_or("it died").to_owned(),
+        Err(_) => refusal(&said).to_owned(),
         Ok(run) => ended(&run["exit"]),
     };
-    let figures = (words == STAYS).then(|| figures(&root().join(&trace))).transpose()?;
+    let figures = if words == STAYS { figures(&root().join(&trace)) } else { None };
     Ok(End { words, figures })
+}
+
+/// Why keel would not run it: what it says, remarks apart.
+fn refusal(said: &str) -> &str {
+    let told = said.lines().filter_map(|line| line.strip_prefix("keel: "));
+    told.filter(|line| !line.starts_with("note: ")).last().unwrap_or("it died")
 }
 
 /// The kernel's words for an end, from `keel sim --json`: `runtime error (and more)` without the more.
@@ -177,7 +190,12 @@ fn cells(name: &str, simulated: &End, real: &End) -> [String; 7] {
     let count = |which: usize| {
         pair(&move |figures: &Figures| figures.names.values().map(|name| name.counts[which]).sum())
     };
-    let apart = both.map_or("-".to_owned(), |(s, r)| format!("{:.1} points", 100.0 * apart(s, r)));
+    let starved = |end: &End| end.words == STAYS && end.figures.is_none();
+    let apart = match both {
+        Some((s, r)) => format!("{:.1} points", 100.0 * apart(s, r)),
+        None if starved(simulated) || starved(real) => "one never ran".to_owned(),
+        None => "-".to_owned(),
+    };
     let nicer = pair(&|figures| 100.0 * figures.names["nicer"].share);
     [name.to_owned(), simulated.words.clone(), real.words.clone(), nicer, apart, count(0), count(2)]
 }
@@ -213,6 +231,7 @@ mod tests {
             assert_eq!(ended(&json!({"kind": kind, "reason": reason})), expected);
         };
         check("none", "", STAYS);
+        assert_eq!(refusal("keel: note: x\nkeel: x.bpf.o: it needs y\nhelp: z\n"), "x.bpf.o: it needs y");
         check("error", "runtime error (bad: 3 (x))", "runtime error");
         check("unreg_bpf", "unregistered from BPF", "unregistered from BPF");
     }
