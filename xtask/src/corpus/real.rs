@@ -163,8 +163,8 @@ fn simulated(name: &str, object: &Path, recipe: Option<&str>) -> Result<End, Fai
 
 /// Why keel would not run it: what it says, remarks apart.
 fn refusal(said: &str) -> &str {
-    let told = said.lines().filter_map(|line| line.strip_prefix("keel: "));
-    told.filter(|line| !line.starts_with("note: ")).last().unwrap_or("it died")
+    let mut told = said.lines().rev().filter_map(|line| line.strip_prefix("keel: "));
+    told.find(|line| !line.starts_with("note: ")).unwrap_or("it died")
 }
 
 /// The kernel's words for an end, from `keel sim --json`: `runtime error (and more)` without the more.
