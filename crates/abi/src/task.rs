@@ -54,9 +54,10 @@ pub enum Step {
         /// What the next expiry is counted from.
         mode: TimerMode,
     },
-    /// Takes a mutex, blocking while another has it.
+    /// Takes a mutex, blocking while another has it. Who has it already goes on.
     Lock(ObjectId),
-    /// Gives a mutex to its first waiter, or frees it.
+    /// Gives a mutex back, and wakes its first waiter: real-time tasks come first, the most urgent before others. Others'
+    /// mutexes are left alone.
     Unlock(ObjectId),
     /// Waits on a condition, giving up the mutex meanwhile.
     Wait {
@@ -262,6 +263,8 @@ pub struct Workload {
     pub barriers: Vec<u32>,
     /// How many mutexes there are.
     pub mutexes: u32,
+    /// Those of them that hand priorities on to their owners (`PTHREAD_PRIO_INHERIT`), each once.
+    pub inheriting: Vec<ObjectId>,
     /// How many conditions there are.
     pub conditions: u32,
     /// How many timers there are in each task's own right, and shared ones beyond.

@@ -32,6 +32,8 @@ pub(crate) enum Irq {
     Happening { entry: u32, nth: u32 },
     /// The stopper looks whether a task may stay.
     Stop(TaskId),
+    /// Another CPU runs something less urgent than what waits here.
+    PushRt,
     /// This CPU goes away.
     Offline,
     /// This CPU has come.

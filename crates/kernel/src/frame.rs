@@ -5,7 +5,9 @@
 //! function in [`crate::path`] or [`crate::scx`]; the frame for what follows is pushed first.
 
 use crate::cgroup::CgroupFrame;
-use keel_abi::task::{ObjectId, Policy};
+use crate::rt::RtFrame;
+use crate::task::Urgency;
+use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, TaskId};
 
 /// One step of a kernel path.
@@ -128,17 +130,17 @@ pub(crate) enum Frame {
     /// The current task's policy changes to one of its spec's steps.
     SetPolicy { task: TaskId, step: u32 },
     /// `ops.quiescent`, before a change of class.
-    PolicyQuiesce { task: TaskId, policy: Policy },
+    PolicyQuiesce { task: TaskId, to: Urgency },
     /// `switched_from_scx()`: `ops.disable`.
-    PolicyDisable { task: TaskId, policy: Policy },
+    PolicyDisable { task: TaskId, to: Urgency },
     /// The change itself.
-    ChangePolicy { task: TaskId, policy: Policy },
+    ChangePolicy { task: TaskId, to: Urgency },
     /// A task that the scheduler has taken over is runnable: `ops.runnable`.
     RestoreClass { task: TaskId },
-    /// `ops.running`.
+    /// `ops.running`, where it runs.
     RunClass { task: TaskId },
-    /// The task is in its new class.
-    PolicyChanged { task: TaskId },
+    /// The task is in its new class; its real-time priority was this before.
+    PolicyChanged { task: TaskId, before: u8 },
     /// Puts a changed task back where it was.
     Restore { task: TaskId },
     /// `ops.running` again, for a changed task that runs.
@@ -193,6 +195,9 @@ pub(crate) enum Frame {
     RunProgram { program: u32 },
     /// It has returned.
     ProgramDone { program: u32 },
+
+    /// A step of a path of the real-time class.
+    Rt(RtFrame),
 
     /// A step of a path over cgroups.
     Cgroup(CgroupFrame),

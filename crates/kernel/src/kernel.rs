@@ -20,6 +20,7 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
+use crate::rt::Overload;
 use crate::scx::Scx;
 use crate::scx::queues::{QueueId, Queues};
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
@@ -102,6 +103,8 @@ pub(crate) struct Kernel {
     pub(crate) single_masks: Ea,
     /// Where BPF sees the mask of all CPUs.
     pub(crate) possible_mask: Ea,
+    /// CPUs on which real-time tasks wait that may run elsewhere.
+    pub(crate) overload: Overload,
     /// What happens from outside.
     pub(crate) outside: Outside,
     /// What the scheduler draws random numbers from.

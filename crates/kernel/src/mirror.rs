@@ -80,16 +80,17 @@ impl Kernel {
     pub(crate) fn mirror_nice<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         let static_prio = DEFAULT_PRIO + i32::from(t.nice);
-        let prio = match i32::from(t.policy.rt_priority()) {
+        let prio = |rt_priority: u8| match i32::from(rt_priority) {
             0 => static_prio,
             rt_priority => MAX_RT_PRIO - 1 - rt_priority,
         };
+        let (prio, normal_prio) = (prio(t.rt_priority()), prio(t.policy.rt_priority()));
         if t.class != SchedClass::Rt {
             world.put(t.ea.offset(field::SCX_WEIGHT), &t.weight.to_le_bytes());
         }
         world.put(t.ea.offset(field::STATIC_PRIO), &static_prio.to_le_bytes());
         world.put(t.ea.offset(field::PRIO), &prio.to_le_bytes());
-        world.put(t.ea.offset(field::NORMAL_PRIO), &prio.to_le_bytes());
+        world.put(t.ea.offset(field::NORMAL_PRIO), &normal_prio.to_le_bytes());
     }
 
     pub(crate) fn mirror_cpus<W: World>(&self, world: &mut W, task: TaskId) {

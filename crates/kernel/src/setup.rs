@@ -16,6 +16,7 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
+use crate::rt::Overload;
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
 use crate::task::Tasks;
@@ -169,6 +170,7 @@ impl Kernel {
             online_mask: Ea::NULL,
             single_masks: Ea::NULL,
             possible_mask: Ea::NULL,
+            overload: Overload::default(),
             outside: Outside::new(
                 topology.cpus(),
                 setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),

@@ -62,6 +62,29 @@ pub(crate) enum Doing {
     Relock(ObjectId),
 }
 
+/// What decides on a task's class and place in it: its own policy, and what it has inherited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Urgency {
+    pub(crate) policy: Policy,
+    pub(crate) boost: u8,
+}
+
+impl Urgency {
+    /// `__setscheduler_class()`, where the scheduler has taken all ordinary tasks over.
+    pub(crate) const fn class(self) -> SchedClass {
+        if self.boost > 0 { SchedClass::Rt } else { SchedClass::of(self.policy) }
+    }
+
+    fn priority(self) -> u8 {
+        self.policy.rt_priority().max(self.boost)
+    }
+
+    /// Is it less urgent than a real-time task of this priority?
+    pub(crate) fn is_below(self, priority: u8) -> bool {
+        self.priority() < priority
+    }
+}
+
 /// A direct dispatch that `ops.select_cpu` or `ops.enqueue` decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Direct {
@@ -127,6 +150,8 @@ pub(crate) struct Task {
     /// It was switched out, or about to be, within such a spell: BPF sees its one CPU as its mask.
     pub(crate) is_pinned: bool,
     pub(crate) policy: Policy,
+    /// The real-time priority of the most urgent task that waits for a mutex of its, if that hands priorities on; else 0.
+    pub(crate) boost: u8,
     /// Ticks that are left of its turn under SCHED_RR.
     pub(crate) turn_ticks: u32,
     pub(crate) direct: Option<Direct>,
@@ -143,6 +168,17 @@ pub(crate) struct Task {
 }
 
 impl Task {
+    /// Its real-time priority, 0 where it has none.
+    #[inline]
+    pub(crate) fn rt_priority(&self) -> u8 {
+        self.policy.rt_priority().max(self.boost)
+    }
+
+    /// Is it on its runqueue? Who looks has that runqueue's lock.
+    pub(crate) fn is_on_rq(&self) -> bool {
+        matches!(self.state, State::Runnable | State::Blocking | State::Exiting)
+    }
+
     /// May it run on `cpu`?
     #[inline]
     pub(crate) fn allows(&self, cpu: CpuId) -> bool {

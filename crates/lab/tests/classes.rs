@@ -32,8 +32,8 @@ fn check(first: &str, wastes: bool) {
 fn whoever_waits_for_a_real_time_task_beside_an_idle_core_is_found() {
     // A task of the scheduler's waits in the CPU's local queue, where nobody else can fetch it.
     check(r#""run": 1000"#, true);
-    // A real-time task waits: nobody pushes or pulls yet.
-    check(r#""policy": "SCHED_FIFO", "priority": 10, "run": 1000"#, true);
+    // A real-time task is pushed to the idle CPU.
+    check(r#""policy": "SCHED_FIFO", "priority": 10, "run": 1000"#, false);
     // The higher of two goes first.
     check(r#""policy": "SCHED_RR", "priority": 30, "run": 1000, "sleep": 500"#, false);
     // Who may run nowhere else waits for a good reason.

@@ -1,4 +1,4 @@
-//! rt-app's `global` object: the run's length and default policy; the rest is about logs.
+//! rt-app's `global` object: the run's length, default policy, and what its mutexes do; the rest is about logs.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -38,9 +38,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn priority_inheritance(&mut self, at: &Place<'_>, field: &Field<'_>) -> Result<(), WorkloadError> {
-        if self.boolean(at, field.value)? {
-            self.warn(at, "has no effect: mutexes do not hand on priorities");
-        }
+        self.mutexes_inherit = self.boolean(at, field.value)?;
         Ok(())
     }
 

@@ -111,6 +111,7 @@ impl Joined {
         whole.tasks.extend(part.tasks);
         whole.barriers.extend(part.barriers);
         whole.channels.extend(part.channels);
+        whole.inheriting.extend(part.inheriting.iter().map(|id| ObjectId(whole.mutexes + id.0)));
         whole.mutexes += part.mutexes;
         whole.conditions += part.conditions;
         whole.duration = whole.duration.max(part.duration);

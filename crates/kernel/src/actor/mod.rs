@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod channel;
+pub(crate) mod mutex;
 pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod sync;
@@ -12,6 +13,7 @@ use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::path::SPIN_NS;
+use crate::rt::RtFrame;
 use crate::scx::Phase;
 use crate::sim::Sim;
 use crate::task::{Doing, State};
@@ -228,6 +230,11 @@ impl<E: Engine> Sim<E> {
     }
 
     fn exit_task(&mut self, c: CpuId, task: TaskId) -> Then {
+        if let Some(mutex) = self.k.objects.mutexes.held(task) {
+            // `exit_pi_state_list()`; this step comes again.
+            self.k.task(task).next_step -= 1;
+            return self.unlock_mutex(c, task, mutex);
+        }
         if self.k.moves_process() {
             self.k.charge_ns(c, SPIN_NS);
             self.k.me().stack.push(Frame::Act);
@@ -262,6 +269,7 @@ impl<E: Engine> Sim<E> {
             Irq::Watchdog => self.watchdog(c),
             Irq::Happening { entry, nth } => self.k.me().stack.push(Frame::Happen { entry, nth }),
             Irq::Stop(task) => self.k.me().stack.push(Frame::StopTask { task }),
+            Irq::PushRt => self.k.me().stack.push(Frame::Rt(RtFrame::Asked)),
             Irq::Offline => self.k.me().stack.push(Frame::Offline),
             Irq::Online => self.k.me().stack.push(Frame::Hotplug { online: true }),
         }

@@ -1,9 +1,10 @@
-//! What tasks wait for each other with: mutexes, conditions and barriers. Waiters are woken first come, first served; a
-//! mutex is handed to its first waiter.
+//! What tasks wait for each other with: conditions and barriers, whose waiters are woken first come, first served, and
+//! [mutexes](super::mutex).
 
 use super::Then;
 use super::cache::Caches;
 use super::channel::Channels;
+use super::mutex::Mutexes;
 use super::pages::Memory;
 use super::process::Processes;
 use crate::frame::Frame;
@@ -19,7 +20,7 @@ use std::collections::VecDeque;
 /// All objects of a workload.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
-    mutexes: Vec<Mutex>,
+    pub(crate) mutexes: Mutexes,
     conditions: Vec<VecDeque<Waiter>>,
     barriers: Vec<Barrier>,
     /// Last expiry, by timer that tasks share; grown as used.
@@ -28,12 +29,6 @@ pub(crate) struct Objects {
     pub(super) memory: Memory,
     pub(crate) processes: Processes,
     pub(super) caches: Caches,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Mutex {
-    owner: Option<TaskId>,
-    waiters: VecDeque<TaskId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +46,7 @@ struct Barrier {
 impl Objects {
     pub(crate) fn new(workload: &Workload, machine: &Machine) -> Self {
         Self {
-            mutexes: vec![Mutex::default(); workload.mutexes as usize],
+            mutexes: Mutexes::new(workload.mutexes, &workload.inheriting),
             conditions: vec![VecDeque::new(); workload.conditions as usize],
             barriers: workload.barriers.iter().map(|&wanted| Barrier { wanted, come: Vec::new() }).collect(),
             shared_timers: Vec::new(),
@@ -64,45 +59,6 @@ impl Objects {
 }
 
 impl<E: Engine> Sim<E> {
-    pub(super) fn lock_mutex(&mut self, c: CpuId, task: TaskId, mutex: ObjectId) -> Then {
-        let m = &mut self.k.objects.mutexes[mutex.0 as usize];
-        if m.owner.is_none() || m.owner == Some(task) {
-            m.owner = Some(task);
-            return Then::GoOn;
-        }
-        m.waiters.push_back(task);
-        self.block(c, task)
-    }
-
-    /// [`Frame::Relock`]: a waiter of a condition has been woken and takes its mutex again.
-    pub(crate) fn relock(&mut self, c: CpuId, mutex: ObjectId) {
-        let task = self.k.me().curr;
-        if let Then::GoOn = self.lock_mutex(c, task, mutex) {
-            self.k.me().stack.push(Frame::Act);
-        }
-    }
-
-    pub(super) fn unlock_mutex(&mut self, c: CpuId, task: TaskId, mutex: ObjectId) -> Then {
-        match self.release(task, mutex) {
-            None => Then::GoOn,
-            Some(next) => {
-                self.syscall(c);
-                self.k.me().stack.extend([Frame::Act, wake_of(next, task)]);
-                Then::Leave
-            }
-        }
-    }
-
-    /// Gives the mutex to its first waiter, who is to be woken. Others' mutexes are left alone.
-    fn release(&mut self, task: TaskId, mutex: ObjectId) -> Option<TaskId> {
-        let m = &mut self.k.objects.mutexes[mutex.0 as usize];
-        if m.owner != Some(task) {
-            return None;
-        }
-        m.owner = m.waiters.pop_front();
-        m.owner
-    }
-
     pub(super) fn wait_condition(
         &mut self,
         c: CpuId,
@@ -112,9 +68,7 @@ impl<E: Engine> Sim<E> {
     ) -> Then {
         self.k.objects.conditions[condition.0 as usize].push_back(Waiter { task, mutex });
         self.block(c, task);
-        if let Some(next) = self.release(task, mutex) {
-            self.k.me().stack.push(wake_of(next, task));
-        }
+        self.release(task, mutex);
         Then::Leave
     }
 
@@ -154,6 +108,6 @@ impl<E: Engine> Sim<E> {
     }
 }
 
-fn wake_of(task: TaskId, waker: TaskId) -> Frame {
+pub(super) fn wake_of(task: TaskId, waker: TaskId) -> Frame {
     Frame::Wake { task, flags: wake::TTWU, waker }
 }

@@ -7,12 +7,14 @@ mod constants;
 mod error;
 mod frequency;
 mod read;
+mod realtime;
 mod regular;
 mod shape;
 mod timeline;
 
 pub use error::{MachineError, Problem};
 pub use frequency::{Frequency, PERF_ONE};
+pub use realtime::{Pull, Realtime, WakeupRule};
 
 use crate::cost::Costs;
 use keel_abi::Topology;
@@ -51,6 +53,8 @@ pub struct Machine {
     pub lines: LineCosts,
     /// What its frequencies can do.
     pub frequency: Frequency,
+    /// Rules of its kernel's real-time class.
+    pub realtime: Realtime,
     /// Each CPU's capacity, of [`PERF_ONE`]; empty where all are as fast as the fastest.
     pub capacity: Vec<u16>,
     /// CPUs that come and go, whatever runs on it.

@@ -28,6 +28,8 @@ struct File {
     #[serde(default)]
     timeline: Vec<Spanned<timeline::Entry>>,
     #[serde(default)]
+    realtime: super::Realtime,
+    #[serde(default)]
     frequency: Constants,
     #[serde(default)]
     costs: Constants,
@@ -85,7 +87,8 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
     let topology = shape::read(text, file.topology, &file.node)?;
     let capacity = frequency::capacities(text, &file.capacity, &topology)?;
     let timeline = timeline::read(text, &file.timeline, &topology)?;
-    Ok(Machine { name: file.name, topology, hz, costs, lines, frequency, capacity, timeline })
+    let realtime = file.realtime;
+    Ok(Machine { name: file.name, topology, hz, costs, lines, frequency, realtime, capacity, timeline })
 }
 
 /// Puts a table's constants where they belong.

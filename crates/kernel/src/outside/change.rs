@@ -239,12 +239,15 @@ impl Kernel {
         let t = self.task(task);
         t.nr_allowed = cpus.len() as u32;
         t.cpus = cpus;
+        if t.class == SchedClass::Rt {
+            self.refresh_pushable(task);
+        }
         self.mirror_cpus(world, task);
         self.tell_task(task);
     }
 
     /// Charges whoever runs on `rq`, which is locked, for its time (`update_curr_scx()`).
-    fn charge_current<W: World>(&mut self, world: &mut W, rq: CpuId) {
+    pub(crate) fn charge_current<W: World>(&mut self, world: &mut W, rq: CpuId) {
         let (curr, at) = (self.cpus[rq].curr, self.cpus.me.clock);
         self.charge_running(world, curr, at);
     }

@@ -170,6 +170,7 @@ impl Kernel {
             migration_disabled: 0,
             is_pinned: false,
             policy,
+            boost: 0,
             turn_ticks: self.turn_ticks(),
             nice,
             weight: weight_of_nice(nice),

@@ -50,11 +50,23 @@ impl<E: Engine> Sim<E> {
             self.k.drop_spell(self.vm.world(), task);
         }
         if class != SchedClass::Ext {
-            self.k.dequeue_rt(task);
-            self.k.me().nr_running -= 1;
-            return self.k.me().stack.push(Frame::Pick);
+            return self.deactivate_rt(c, task);
         }
         self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
+    }
+
+    /// A real-time task leaves its runqueue: what waits elsewhere may be more urgent than whoever is next
+    /// (`balance_rt()`).
+    #[cold]
+    fn deactivate_rt(&mut self, c: CpuId, task: TaskId) {
+        let priority = self.k.tasks[task].rt_priority();
+        self.k.dequeue_rt(task);
+        self.k.me().nr_running -= 1;
+        self.k.me().stack.push(Frame::Pick);
+        if self.k.needs_pull(c, priority) {
+            let pull = self.k.pull_step(true);
+            self.k.me().stack.push(pull);
+        }
     }
 
     /// [`Frame::Quiesce`].
@@ -297,6 +309,7 @@ impl<E: Engine> Sim<E> {
         let done = Frame::Scheduled { prev };
         if self.k.me().next_class > SchedClass::Ext {
             self.k.me().stack.push(done);
+            self.push_after_switch(c);
         } else if next.is_idle() {
             // Whoever put a task here since the pick did not see an idle CPU.
             if self.k.first_local(c).is_some() {
@@ -342,6 +355,9 @@ impl crate::kernel::Kernel {
             let t = self.task(prev);
             t.on_cpu = false;
             t.yielded = false;
+            if t.class == SchedClass::Rt {
+                self.put_rt(prev);
+            }
         }
         if !next.is_idle() {
             let touched_ps = self.lines.write_task_ps(next, c);
@@ -352,6 +368,9 @@ impl crate::kernel::Kernel {
             let t = self.task(next);
             t.on_cpu = true;
             t.exec_start = at;
+            if t.class == SchedClass::Rt {
+                self.set_rt(next);
+            }
             self.clear_runnable(next, true);
         }
         self.me().curr = next;

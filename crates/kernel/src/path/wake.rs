@@ -38,7 +38,7 @@ impl<E: Engine> Sim<E> {
             let only = if t.is_pinned { t.cpu } else { t.cpus.lowest().expect("a task has a CPU") };
             self.place(c, task, only, flags, waker, Chooser::OnlyOne);
         } else if t.class == SchedClass::Rt {
-            let chosen = self.k.select_rt(c, task, prev);
+            let chosen = self.k.select_rt(c, task, prev, flags);
             self.place(c, task, chosen, flags, waker, Chooser::Default);
         } else if self.k.has(Op::SelectCpu) && !self.k.scx.bypassing {
             let args = [ea.0, u64::from(prev.0), flags];
@@ -181,6 +181,9 @@ impl<E: Engine> Sim<E> {
     /// lower class; what is deferred is done; the lock is given back.
     pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         self.k.wakeup_preempt(c, target, task);
-        self.finish_rq(c, target);
+        match self.k.tasks[task].class {
+            SchedClass::Rt => self.woken_rt(c, task, target),
+            _ => self.finish_rq(c, target),
+        }
     }
 }

@@ -1,12 +1,21 @@
 //! The real-time class: above sched_ext, which never sees its tasks but by their absence.
 //!
 //! Each CPU has a queue for each of the 99 priorities, and the first task of the highest one runs:
-//! under SCHED_FIFO until it blocks or yields, under SCHED_RR for turns of 100 ms among equals.
+//! under SCHED_FIFO until it blocks or yields, under SCHED_RR for turns of 100 ms among equals. A CPU with tasks that wait
+//! and might run elsewhere is overloaded: it pushes them to CPUs that run something lower ([`push`]), and whoever comes
+//! down pulls them ([`pull`]).
 
+mod boost;
+mod frame;
+mod overload;
 mod place;
+mod pull;
+mod push;
 mod queue;
 mod sched;
 mod server;
 
+pub(crate) use frame::RtFrame;
+pub(crate) use overload::Overload;
 pub(crate) use queue::RtQueue;
 pub(crate) use server::ExtServer;

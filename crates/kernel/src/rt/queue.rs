@@ -1,6 +1,6 @@
 //! A CPU's runnable real-time tasks, the running one included (`struct rt_prio_array`).
 
-use keel_abi::TaskId;
+use keel_abi::{CpuId, TaskId};
 use std::collections::VecDeque;
 
 /// Priorities are 1 to 99.
@@ -13,6 +13,10 @@ pub(crate) struct RtQueue {
     /// Empty until the first task comes: most machines never have one.
     queues: Vec<VecDeque<TaskId>>,
     len: u32,
+    /// Those that wait and may run elsewhere, the most urgent first, then first come, first served (`pushable_tasks`).
+    pushable: Vec<(u8, TaskId)>,
+    /// The CPU that was last chosen from here among several as good (`distribute_cpu_mask_prev`).
+    pub(super) chosen: Option<CpuId>,
 }
 
 impl RtQueue {
@@ -67,10 +71,41 @@ impl RtQueue {
         }
     }
 
-    /// To the end of its queue (`requeue_task_rt()`).
-    pub(crate) fn requeue(&mut self, task: TaskId, priority: u8) {
+    /// To the end of its queue, or before its equals (`requeue_task_rt()`).
+    pub(crate) fn requeue(&mut self, task: TaskId, priority: u8, head: bool) {
         self.remove(task, priority);
-        self.push(task, priority, false);
+        self.push(task, priority, head);
+    }
+
+    /// Is the task in the queue of this priority?
+    pub(super) fn holds(&self, task: TaskId, priority: u8) -> bool {
+        self.queues.get(usize::from(priority)).is_some_and(|queue| queue.contains(&task))
+    }
+
+    /// Who is to be pushed first.
+    #[inline]
+    pub(crate) fn first_pushable(&self) -> Option<TaskId> {
+        self.pushable.first().map(|&(_, task)| task)
+    }
+
+    /// The highest priority of those that may be pushed, or 0 (`highest_prio.next`).
+    pub(super) fn highest_pushable(&self) -> u8 {
+        self.pushable.first().map_or(0, |&(priority, _)| priority)
+    }
+
+    /// Those that may be pushed, in that order.
+    pub(super) fn pushable(&self) -> impl Iterator<Item = TaskId> {
+        self.pushable.iter().map(|&(_, task)| task)
+    }
+
+    pub(super) fn add_pushable(&mut self, task: TaskId, priority: u8) {
+        debug_assert!(self.pushable().all(|other| other != task), "a task waits once");
+        let behind = self.pushable.partition_point(|&(other, _)| other >= priority);
+        self.pushable.insert(behind, (priority, task));
+    }
+
+    pub(super) fn remove_pushable(&mut self, task: TaskId) {
+        self.pushable.retain(|&(_, other)| other != task);
     }
 }
 
@@ -87,7 +122,7 @@ mod tests {
             queue.push(task(number), priority, false);
         }
         queue.push(task(6), 5, true);
-        queue.requeue(task(2), 99);
+        queue.requeue(task(2), 99, false);
         let mut order = Vec::new();
         while let Some(first) = queue.first() {
             let priority = queue.highest();
@@ -97,5 +132,17 @@ mod tests {
         }
         assert_eq!(order, [(5, 99), (2, 99), (6, 5), (1, 5), (3, 5), (4, 1)]);
         assert_eq!((queue.highest(), queue.len()), (0, 0));
+    }
+
+    #[test]
+    fn whoever_is_more_urgent_is_pushed_first_then_whoever_came_first() {
+        let mut queue = RtQueue::default();
+        for (number, priority) in [(1, 5), (2, 99), (3, 5), (4, 1), (5, 99)] {
+            queue.add_pushable(TaskId(number), priority);
+        }
+        queue.remove_pushable(TaskId(2));
+        queue.remove_pushable(TaskId(9));
+        assert_eq!(queue.pushable().map(|t| t.0).collect::<Vec<_>>(), [5, 1, 3, 4]);
+        assert_eq!((queue.highest_pushable(), RtQueue::default().highest_pushable()), (99, 0));
     }
 }

@@ -1,0 +1,108 @@
+//! A CPU that comes down to something less urgent gets what waits elsewhere: it takes it (`pull_rt_task()`), or asks the
+//! overloaded CPUs, one after the other, to push (`RT_PUSH_IPI`). Which of the two is the machine's [`Pull`].
+
+use super::RtFrame;
+use crate::cpu::Irq;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::machine::Pull;
+use crate::sim::Sim;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+
+impl Kernel {
+    /// Does `c`, whose most urgent task has been of this priority, have something to pull (`need_pull_rt_task()`)?
+    pub(crate) fn needs_pull(&self, c: CpuId, before: u8) -> bool {
+        let cpu = &self.cpus[c];
+        cpu.online && cpu.rt.highest() < before && self.overload.is_elsewhere(c)
+    }
+
+    /// The step that pulls for `c`: the path goes on when it is over, with `c` locked again.
+    pub(crate) fn pull_step(&mut self, in_pick: bool) -> Frame {
+        Frame::Rt(RtFrame::Pull { from: 0, in_pick })
+    }
+
+    /// The most urgent task that waits on `source` and may run on `c` (`pick_highest_pushable_task()`).
+    fn pullable(&self, c: CpuId, source: CpuId) -> Option<TaskId> {
+        self.cpus[source].rt.pushable().find(|&task| self.tasks[task].allows(c))
+    }
+
+    /// Should `c` pull `task` from `source`? Not if it is about to run there.
+    fn is_worth_pulling(&self, c: CpuId, source: CpuId, task: TaskId) -> bool {
+        let t = &self.tasks[task];
+        let waits = t.rt_priority() <= self.priority_of(self.cpus[source].curr);
+        waits && t.rt_priority() > self.cpus[c].rt.highest() && t.migration_disabled == 0
+    }
+
+    /// [`RtFrame::AskNext`].
+    pub(super) fn ask_next(&mut self, c: CpuId) {
+        if let Some(next) = self.overload.next_asked() {
+            self.ask(c, next);
+        }
+    }
+
+    /// Sends `target` the interrupt that makes it push (`irq_work_queue_on()`).
+    fn ask(&mut self, c: CpuId, target: CpuId) {
+        let costs = &self.machine.costs;
+        let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
+        let me = &self.cpus.me;
+        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + ipi_ns);
+        self.interrupt(target, at, Irq::PushRt);
+        self.charge_ns(c, send_ns);
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// [`RtFrame::Pull`]: from the next CPU where something more urgent waits.
+    pub(super) fn pull_rt(&mut self, c: CpuId, from: u32, in_pick: bool) {
+        if self.k.machine.realtime.pull == Pull::Ask {
+            if let Some(first) = self.k.overload.begin_round() {
+                self.k.ask(c, first);
+            }
+            return;
+        }
+        let mut source = self.k.overload.next_from(from, c);
+        while let Some(cpu) = source
+            && self.k.cpus[cpu].rt.highest_pushable() <= self.k.cpus[c].rt.highest()
+        {
+            source = self.k.overload.next_from(cpu.0 + 1, c);
+        }
+        if let Some(source) = source {
+            let both = Frame::Rt(RtFrame::PullFrom { source, in_pick });
+            return self.k.me().stack.extend([both, Frame::Unlock { rq: c }]);
+        }
+        if in_pick {
+            // Whatever has come meanwhile is picked from now (`clear_tsk_need_resched()`).
+            let cpu = self.k.me();
+            (cpu.need_resched, cpu.resched_at) = (false, Instant::NEVER);
+        }
+    }
+
+    /// [`RtFrame::PullFrom`]: with both locks, is there still something more urgent?
+    pub(super) fn pull_from(&mut self, c: CpuId, source: CpuId, in_pick: bool) {
+        if !self.k.lock_two(c, c, source) {
+            return self.k.me().stack.push(Frame::Rt(RtFrame::PullFrom { source, in_pick }));
+        }
+        self.k.me().lock.defers = true;
+        let found = self.k.pullable(c, source).filter(|&task| self.k.is_worth_pulling(c, source, task));
+        if let Some(task) = found {
+            self.k.move_rt(self.vm.world(), c, task, c);
+            self.k.resched(c, c);
+        }
+        let next = Frame::Rt(RtFrame::Pull { from: source.0 + 1, in_pick });
+        self.k.me().stack.extend([next, Frame::Unlock { rq: source }]);
+    }
+
+    /// [`RtFrame::Asked`]: pushes what can be pushed, then asks the next.
+    pub(super) fn asked_to_push(&mut self, c: CpuId) {
+        if self.k.me().rt.first_pushable().is_none() {
+            return self.k.ask_next(c);
+        }
+        if !self.k.lock_rq(c, c) {
+            return self.k.me().stack.push(Frame::Rt(RtFrame::Asked));
+        }
+        self.k.me().lock.defers = true;
+        let (finish, push) = (RtFrame::Finish { rq: c }, RtFrame::Push { rq: c, tries: 0 });
+        self.k.me().stack.extend([RtFrame::AskNext, finish, push].map(Frame::Rt));
+    }
+}
