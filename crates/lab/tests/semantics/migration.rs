@@ -123,7 +123,7 @@ fn it_cannot_leave_its_cpu_of_its_own_accord() {
 #[test]
 fn real_time_tasks_stay_as_well() {
     let rt = spell([]).policy(Policy::Fifo(5)).on([0, 1]);
-    let blocker = task("b", [sleep(1000), run(3000)]).policy(Policy::Fifo(6)).on([0]);
+    let blocker = task("b", [sleep(1000), run(3000)]).policy(Policy::Fifo(6)).on([0]).after_ms(1);
     let run = with("tracer").cpus(2).task(rt).task(blocker).millis(20).survives();
     assert_eq!(migrations(&run), 0);
     let cpus: Vec<_> = run.starts("a").iter().map(|(_, cpu)| cpu.0).collect();

@@ -1,0 +1,14 @@
+//! The real-time class: where its tasks go, and what they inherit. What a scheduler sees of it is in `semantics/realtime.rs`.
+#![forbid(unsafe_code)]
+
+#[path = "rtclass/balance.rs"]
+mod balance;
+#[allow(dead_code, reason = "the semantics tests use the rest")]
+#[path = "semantics/harness.rs"]
+mod harness;
+#[path = "rtclass/inherit.rs"]
+mod inherit;
+#[path = "rtclass/wakeup.rs"]
+mod wakeup;
+#[path = "rtclass/watch.rs"]
+mod watch;
