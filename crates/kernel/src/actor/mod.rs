@@ -210,7 +210,10 @@ impl<E: Engine> Sim<E> {
         self.k.task(task).sleeps += 1;
         let now = self.k.me().clock;
         let costs = &self.k.machine.costs;
-        let slack = Span::from_ns(costs.timer_slack_ns + costs.timer_ns);
+        // Real-time tasks have no slack.
+        let is_ordinary = self.k.tasks[task].policy.rt_priority() == 0;
+        let slack_ns = if is_ordinary { costs.timer_slack_ns } else { 0 };
+        let slack = Span::from_ns(slack_ns + costs.timer_ns);
         self.k.queue.push(until.max(now) + slack, task.0);
         self.block(c, task)
     }

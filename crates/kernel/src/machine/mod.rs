@@ -35,6 +35,9 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("p3-1", include_str!("../../../../machines/p3-1.toml")),
     ("p3-2", include_str!("../../../../machines/p3-2.toml")),
     ("xeon-8", include_str!("../../../../machines/xeon-8.toml")),
+    ("quad-2010", include_str!("../../../../machines/quad-2010.toml")),
+    ("quad-2010-after", include_str!("../../../../machines/quad-2010-after.toml")),
+    ("quad-2010-today", include_str!("../../../../machines/quad-2010-today.toml")),
     ("opteron-6272", include_str!("../../../../machines/opteron-6272.toml")),
 ];
 

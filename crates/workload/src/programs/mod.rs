@@ -10,6 +10,7 @@ mod lat_proc;
 mod make;
 mod null;
 mod ring;
+mod rt_migrate;
 mod yields;
 
 use keel_abi::Span;
@@ -81,6 +82,12 @@ const PROGRAMS: &[Program] = &[
         example: "null",
         about: "system calls that do nothing (lmbench's lat_syscall null)",
         make: |numbers| numbers.is_empty().then(null::workload),
+    },
+    Program {
+        form: "rt-migrate:THREADS:LOCKS[:PI]",
+        example: "rt-migrate:8:4:1",
+        about: "SCHED_FIFO threads of a priority each that share locks; PI is 1 or 0 (Rostedt's test of 2010)",
+        make: rt_migrate::workload,
     },
     Program {
         form: "crowd:TASKS",
