@@ -40,4 +40,4 @@ pub use judge::{Judge, Judgement};
 pub use measure::Measure;
 pub use starvation::Starvation;
 pub use waste::{Observer, Verdict, WastedCores};
-pub use window::{Measured, Window};
+pub use window::{Counts, MOST_NAMES, Measured, Window};

@@ -1,6 +1,6 @@
 //! The measures that experiments compare: what benchmarks print, from a window's figures.
 
-use crate::window::Measured;
+use crate::window::{Counts, Measured};
 use keel_abi::Span;
 
 macro_rules! measures {
@@ -49,6 +49,14 @@ measures! {
     BusyShare = "busy_share", "";
     /// Time of tasks in their own work, not in the kernel, of the whole run's time of all CPUs: `us` of `vmstat`.
     UserShare = "user_share", "";
+    /// Times that tasks gave a CPU up to wait.
+    Voluntary = "voluntary", "times";
+    /// Times that tasks lost a CPU.
+    Involuntary = "involuntary", "times";
+    /// Times that tasks started on another CPU than they last ran on.
+    Migrated = "migrated", "times";
+    /// Units that tasks did.
+    Iterations = "iterations", "units";
 }
 
 impl Measure {
@@ -71,8 +79,37 @@ impl Measure {
             Self::Elapsed => window.elapsed?.as_s_f64(),
             Self::BusyShare => window.busy.as_s_f64() / window.machine_time.as_s_f64(),
             Self::UserShare => window.user_share?,
+            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => {
+                window.tasks.iter().filter_map(|task| self.of_counts(task)).sum()
+            }
         };
         value.is_finite().then_some(value)
+    }
+
+    /// Its value for the tasks of these names together, of all tasks where there are none; `None` where one of them was not
+    /// seen, or where this is nothing that is counted of tasks.
+    pub fn of_tasks(self, window: &Measured, names: &[String]) -> Option<f64> {
+        if names.is_empty() {
+            return self.of(window);
+        }
+        let one = |name: &String| window.tasks.iter().find(|task| task.name == *name);
+        names.iter().map(|name| self.of_counts(one(name)?)).sum()
+    }
+
+    /// Is it counted of each task?
+    pub fn is_of_tasks(self) -> bool {
+        self.of_counts(&Counts::default()).is_some()
+    }
+
+    fn of_counts(self, task: &Counts) -> Option<f64> {
+        let count = match self {
+            Self::Voluntary => task.voluntary,
+            Self::Involuntary => task.involuntary,
+            Self::Migrated => task.migrations,
+            Self::Iterations => task.units,
+            _ => return None,
+        };
+        Some(count as f64)
     }
 
     /// Why [`Measure::of`] has no value: a clause.
@@ -81,6 +118,7 @@ impl Measure {
             Self::Elapsed => "the workload had not ended",
             Self::MicrosecondsPerUnit => "no unit of the workload was done",
             Self::MicrosecondsPerSwitch => "no switch was made",
+            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => "there was no such task",
             _ => "there is nothing to measure",
         }
     }
@@ -100,6 +138,7 @@ mod tests {
         machine_time: Span::from_s(1),
         busy: Span::from_ms(250),
         user_share: Some(0.2),
+        tasks: Vec::new(),
     };
 
     #[test]

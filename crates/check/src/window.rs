@@ -6,9 +6,10 @@
 use crate::figures::{Figures, Summary};
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
+use std::collections::BTreeMap;
 
 /// What happened in the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// How long the window is.
     pub duration: Span,
@@ -29,6 +30,61 @@ pub struct Measured {
     /// Time of tasks in their own work, of the whole run's time of all CPUs. Events do not tell it: who
     /// makes the run fills it in.
     pub user_share: Option<f64>,
+    /// What tasks did, by their names in alphabetical order; nothing where there are more than [`MOST_NAMES`] of them.
+    pub tasks: Vec<Counts>,
+}
+
+/// Names of tasks that are told apart.
+pub const MOST_NAMES: usize = 64;
+
+/// What the tasks of one name did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Their name: a stranger's text.
+    pub name: String,
+    /// Times that they gave a CPU up to wait (`nr_voluntary_switches`).
+    pub voluntary: u64,
+    /// Times that they lost a CPU (`nr_involuntary_switches`).
+    pub involuntary: u64,
+    /// Times that they started on another CPU than they last ran on.
+    pub migrations: u64,
+    /// Units that they did.
+    pub units: u64,
+}
+
+/// The tasks of a summary by their names.
+fn by_name(summary: &Summary) -> Vec<Counts> {
+    let mut names: BTreeMap<&str, Counts> = BTreeMap::new();
+    for task in &summary.tasks {
+        if names.len() > MOST_NAMES {
+            return Vec::new();
+        }
+        let sum = names.entry(&task.name).or_default();
+        sum.voluntary += task.switches - task.preemptions;
+        sum.involuntary += task.preemptions;
+        sum.migrations += task.migrations;
+        sum.units += task.units;
+    }
+    if names.len() > MOST_NAMES || summary.others.1 > 0 {
+        return Vec::new();
+    }
+    names.into_iter().map(|(name, counts)| Counts { name: name.to_owned(), ..counts }).collect()
+}
+
+/// What was done between two moments.
+fn between(before: &[Counts], until: &[Counts]) -> Vec<Counts> {
+    let none = Counts::default();
+    let less = |until: &Counts| {
+        let before = before.iter().find(|b| b.name == until.name).unwrap_or(&none);
+        Counts {
+            name: until.name.clone(),
+            voluntary: until.voluntary - before.voluntary,
+            involuntary: until.involuntary - before.involuntary,
+            migrations: until.migrations - before.migrations,
+            units: until.units - before.units,
+        }
+    };
+    until.iter().map(less).collect()
 }
 
 /// Listens to a run and keeps the figures of its window.
@@ -51,9 +107,9 @@ impl Window {
     /// What happened in the window; `None` where the run was over before it opened. Call it at the
     /// end.
     pub fn measured(&self) -> Option<Measured> {
-        let before = self.before?;
+        let before = self.before.as_ref()?;
         let (elapsed, until) = match &self.ended {
-            Some((at, sums)) => (Some(at.since(self.start)), *sums),
+            Some((at, sums)) => (Some(at.since(self.start)), sums.clone()),
             None => (None, sums(&self.figures.summary())),
         };
         let duration = until.duration.saturating_sub(before.duration);
@@ -67,6 +123,7 @@ impl Window {
             machine_time: until.machine_time.saturating_sub(before.machine_time),
             busy: until.busy.saturating_sub(before.busy),
             user_share: None,
+            tasks: between(&before.tasks, &until.tasks),
         })
     }
 
@@ -105,6 +162,7 @@ fn sums(summary: &Summary) -> Measured {
         machine_time: summary.machine_time,
         busy: Span::from_ns(busy_ns.round() as u64),
         user_share: None,
+        tasks: by_name(summary),
     }
 }
 
@@ -193,6 +251,18 @@ mod tests {
         check(151, 249, 2, 6, 249);
         assert_eq!(window(400, RUN), None, "over before it opens");
         assert_eq!(window(501, RUN), None, "never opens");
+    }
+
+    #[test]
+    fn tasks_are_counted_by_name_within_the_window() {
+        let check = |warm_up_us, expected: [(&str, [u64; 4]); 2]| {
+            let got = window(warm_up_us, RUN).expect("it opens").tasks;
+            let got = got.iter().take(2).map(|t| (t.name.as_str(), [t.voluntary, t.involuntary, t.migrations, t.units]));
+            assert_eq!(got.collect::<Vec<_>>(), expected, "{warm_up_us}");
+        };
+        // The window ends with the last task, before that one has left its CPU.
+        check(0, [("task-a", [1, 1, 0, 2]), ("task-b", [0, 1, 0, 5])]);
+        check(151, [("task-a", [1, 0, 0, 2]), ("task-b", [0, 1, 0, 4])]);
     }
 
     #[test]

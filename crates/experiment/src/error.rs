@@ -27,6 +27,12 @@ impl fmt::Display for Field<'_> {
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
+    /// A measure that is of the whole run.
+    #[error("{0} is of the whole run; of tasks there are voluntary, involuntary, migrated and iterations")]
+    NotOfTasks(&'static str),
+    /// An order of nothing.
+    #[error("the order needs tasks and published.of, one count for each of them, and neither to nor less")]
+    NoOrder,
     /// No TOML, a wrong type, or an unknown field.
     #[error("{0}")]
     Syntax(String),
@@ -94,7 +100,7 @@ pub enum Problem {
     #[error("{0}")]
     BadPublished(&'static str),
     /// A band that is none.
-    #[error("write \"effect\", [LOW, HIGH] or {{ within = SHARE }}, all above 0")]
+    #[error("write \"effect\", \"order\", [LOW, HIGH], {{ within = SHARE }} or {{ factor = TIMES }}, all above 0")]
     BadBand,
     /// An effect of a claim that compares nothing.
     #[error("a claim without 'to' has no effect; write {{ within = SHARE }} or [LOW, HIGH]")]

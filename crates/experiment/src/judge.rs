@@ -11,11 +11,11 @@
 //! Where the published samples overlap the claim is undecidable, whatever ours is. A claim about
 //! one arm's own value calibrates: it only has a band.
 
+mod order;
 mod words;
 
-use crate::model::{Claim, Experiment, Off, Published, Side, mean};
+use crate::model::{Band, Claim, Experiment, Off, Published, Side, mean};
 use crate::outcome::ArmFigures;
-use keel_check::Measure;
 
 /// How much of the effect may be left without the mechanism, in logarithms.
 const LEFT: f64 = 0.25;
@@ -121,7 +121,10 @@ struct Samples {
 }
 
 fn judge_claim(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> ClaimVerdict {
-    let values = |arm: usize| values(&experiment.arms[arm].label, claim.measure, &arms[arm]);
+    if claim.band == Band::Order {
+        return order::judge(experiment, claim, arms);
+    }
+    let values = |arm: usize| values(&experiment.arms[arm].label, claim, &arms[arm]);
     let samples = || {
         Ok(Samples {
             of: taken_off(values(claim.of)?, claim.less.map(values).transpose()?),
@@ -141,14 +144,14 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> C
 }
 
 /// The values of an arm's runs, or why they are not all there.
-fn values(label: &str, measure: Measure, arm: &ArmFigures) -> Result<Vec<f64>, String> {
+fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec<f64>, String> {
     if arm.runs.is_empty() {
         return Err(format!("{label} was not run"));
     }
     let value = |run: &crate::outcome::RunFigures| {
         let told = |why: &str| format!("{label}, seed {}: {why}", run.seed);
         let figures = run.result.as_ref().map_err(|why| told(why))?;
-        measure.of(figures).ok_or_else(|| told(measure.absent()))
+        claim.measure.of_tasks(figures, &claim.tasks).ok_or_else(|| told(claim.measure.absent()))
     };
     arm.runs.iter().map(value).collect()
 }

@@ -24,6 +24,21 @@ pub struct Experiment {
     pub arms: Vec<Arm>,
     /// What was claimed; the first is the row's own, the others stand below it.
     pub claims: Vec<Claim>,
+    /// Tables of tasks, as published.
+    pub tables: Vec<Table>,
+}
+
+/// What was published of each task of an arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// What it says, in a few words.
+    pub says: String,
+    /// The arm, as an index into [`Experiment::arms`].
+    pub of: usize,
+    /// The tasks, by name.
+    pub tasks: Vec<String>,
+    /// What is counted of them, and each one's count.
+    pub columns: Vec<(Measure, Vec<f64>)>,
 }
 
 /// How long a run is.
@@ -69,6 +84,8 @@ pub struct Claim {
     pub says: String,
     /// What is measured in each arm.
     pub measure: Measure,
+    /// Of which tasks together, by name; of all where there are none.
+    pub tasks: Vec<String>,
     /// The arm that is divided, as an index into [`Experiment::arms`].
     pub of: usize,
     /// The arm that it is divided by. Without it the claim is about the value of `of` itself: the
@@ -128,7 +145,15 @@ pub enum Band {
     Within(f64),
     /// The ratio lies between these.
     Range(f64, f64),
+    /// The ratio or value is at most this many times as much as the published one, or as little.
+    Factor(f64),
+    /// The tasks are in the published order: every two of which one has been published with at least twice the other's count,
+    /// and [`ORDER_LEAST`] more.
+    Order,
 }
+
+/// Counts that lie less apart tell no order.
+pub const ORDER_LEAST: f64 = 10.0;
 
 impl Band {
     /// The least and the greatest ratio in the band, where `published` is the published one.
@@ -137,6 +162,8 @@ impl Band {
             Self::Effect => (1.0 + (published - 1.0) / 2.0, 1.0 + (published - 1.0) * 2.0),
             Self::Within(share) => (published * (1.0 - share), published * (1.0 + share)),
             Self::Range(low, high) => (low, high),
+            Self::Factor(factor) => (published / factor, published * factor),
+            Self::Order => (1.0, 1.0),
         };
         (a.min(b), a.max(b))
     }
@@ -170,7 +197,7 @@ impl Published {
 }
 
 /// The mean; 0 of nothing.
-pub(crate) fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
@@ -189,6 +216,8 @@ mod tests {
         check(Band::Effect, 0.74, (0.48, 0.87));
         check(Band::Within(0.25), 4.0, (3.0, 5.0));
         check(Band::Range(1.0, 1.05), 1.02, (1.0, 1.05));
+        check(Band::Factor(3.0), 6.0, (2.0, 18.0));
+        check(Band::Order, 1937.0, (1.0, 1.0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! An experiment's file, which is TOML, to an [`Experiment`].
 
 mod claim;
+mod table;
 
 use crate::error::{ExperimentError, Problem};
 use crate::model::{Arm, Experiment, Until};
@@ -32,6 +33,8 @@ struct File {
     arm: Vec<Spanned<ArmTable>>,
     #[serde(default)]
     claim: Vec<Spanned<claim::Table>>,
+    #[serde(default)]
+    table: Vec<Spanned<table::TableTable>>,
 }
 
 #[derive(Deserialize)]
@@ -129,6 +132,11 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     place.counted(&tables.claim, "claim", 1)?;
     let claim = |(at, table): (usize, &Spanned<claim::Table>)| claim::read(place, at, table, &arms);
     let claims = tables.claim.iter().enumerate().map(claim).collect::<Result<Vec<_>, _>>()?;
+    if tables.table.len() > MOST {
+        return Err(place.error(tables.table[MOST].span(), "table", Problem::BadPublished("there are too many tables")));
+    }
+    let table = |(at, table): (usize, &Spanned<table::TableTable>)| table::read(place, at, table, &arms);
+    let published = tables.table.iter().enumerate().map(table).collect::<Result<Vec<_>, _>>()?;
     for (at, table) in tables.arm.iter().enumerate() {
         let uses = |arm: Option<usize>| arm == Some(at);
         if !claims
@@ -140,7 +148,7 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
         }
     }
     let seed = tables.seed.unwrap_or(1);
-    Ok(Experiment { id, title, source, modelled, until, warm_up, seed, arms, claims })
+    Ok(Experiment { id, title, source, modelled, until, warm_up, seed, arms, claims, tables: published })
 }
 
 fn until(place: Text<'_>, tables: &File) -> Result<Until, ExperimentError> {

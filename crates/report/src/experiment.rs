@@ -2,8 +2,10 @@
 //! tells each.
 
 mod table;
+mod tasks;
 
 pub use table::{sentence, table};
+pub use tasks::{CountsReport, TableReport, TaskRow};
 
 use keel_abi::Span;
 use keel_check::{Costs, Measure, Measured};
@@ -37,6 +39,8 @@ pub struct ExperimentReport {
     pub claims: Vec<ClaimReport>,
     /// All that was run.
     pub arms: Vec<ArmReport>,
+    /// What was published of each task, beside ours.
+    pub tables: Vec<TableReport>,
 }
 
 /// One claim.
@@ -46,6 +50,8 @@ pub struct ClaimReport {
     pub says: String,
     /// What is measured.
     pub measure: &'static str,
+    /// Of which tasks together; of all where there are none.
+    pub tasks: Vec<String>,
     /// The arm that is divided.
     pub of: String,
     /// The arm that it is divided by.
@@ -133,6 +139,7 @@ impl ExperimentReport {
             why: judged.why.clone(),
             claims: judged.claims.iter().enumerate().map(claim).collect(),
             arms: experiment.arms.iter().zip(arms).map(|(arm, figures)| run(arm, figures)).collect(),
+            tables: tasks::tables(experiment, arms),
         }
     }
 }
@@ -153,6 +160,7 @@ fn claim(experiment: &Experiment, at: usize, verdict: &ClaimVerdict) -> ClaimRep
     ClaimReport {
         says: claim.says.clone(),
         measure: claim.measure.name(),
+        tasks: claim.tasks.clone(),
         of: label(claim.of),
         to: claim.to.map(label),
         published: verdict.published,

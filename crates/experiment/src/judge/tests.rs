@@ -2,7 +2,7 @@ use super::*;
 use crate::model::{Arm, Band, Off, Side, Until};
 use crate::outcome::RunFigures;
 use keel_abi::Span;
-use keel_check::Measured;
+use keel_check::{Counts, Measure, Measured};
 
 /// Runs that had so many switches a second.
 fn arm(values: &[u64]) -> ArmFigures {
@@ -34,6 +34,7 @@ fn experiment(published: Published, band: Band) -> Experiment {
         claims: vec![Claim {
             says: "it is faster".to_owned(),
             measure: Measure::SwitchesPerSecond,
+            tasks: Vec::new(),
             of: 0,
             to: Some(1),
             less: None,
@@ -41,6 +42,7 @@ fn experiment(published: Published, band: Band) -> Experiment {
             band,
             off: Some(Off { arm: 2, side: Side::Of, gone: "without the mechanism".to_owned() }),
         }],
+        tables: Vec::new(),
     }
 }
 
@@ -200,4 +202,38 @@ fn one_claim_that_fails_fails_the_experiment() {
         "{}",
         judged.why
     );
+}
+
+/// Runs in which tasks `a`, `b` and `c` migrated so many times.
+fn moved(runs: &[[u64; 3]]) -> ArmFigures {
+    let task = |(name, migrations): (&str, u64)| Counts { name: name.to_owned(), migrations, ..Counts::default() };
+    let run = |counts: &[u64; 3]| RunFigures {
+        seed: 1,
+        costs: Default::default(),
+        result: Ok(Measured { tasks: ["a", "b", "c"].into_iter().zip(*counts).map(task).collect(), ..Measured::default() }),
+    };
+    ArmFigures { runs: runs.iter().map(run).collect() }
+}
+
+#[test]
+fn tasks_are_judged_together_or_by_their_order() {
+    let check = |tasks: &[&str], band: Band, published: Published, to: Option<usize>, expected: (Standing, Option<f64>)| {
+        let mut experiment = experiment(published, band);
+        let claim = &mut experiment.claims[0];
+        claim.tasks = tasks.iter().map(|&name| name.to_owned()).collect();
+        (claim.measure, claim.to, claim.off) = (Measure::Migrated, to, None);
+        let arms = [moved(&[[100, 40, 2], [100, 60, 2]]), moved(&[[400, 100, 200]; 2]), ArmFigures::default()];
+        let judged = judge(&experiment, &arms);
+        assert_eq!((judged.standing, judged.claims[0].ours), expected, "{tasks:?} {band:?}: {}", judged.why);
+    };
+    let of = |of: &[f64]| samples(of, &[]);
+    use Standing::{Calibrated, NotReached, Reproduced};
+    check(&["b", "c"], Band::Factor(2.0), samples(&[1.0], &[5.0]), Some(1), (Reproduced, Some(52.0 / 300.0)));
+    check(&["b", "c"], Band::Factor(1.1), samples(&[1.0], &[5.0]), Some(1), (NotReached, Some(52.0 / 300.0)));
+    check(&[], Band::Within(0.25), of(&[160.0]), None, (Calibrated, Some(152.0)));
+    check(&["c"], Band::Factor(3.0), of(&[1.0]), None, (Calibrated, Some(2.0)));
+    check(&["d"], Band::Factor(3.0), of(&[1.0]), None, (NotReached, None));
+    check(&["a", "b", "c"], Band::Order, of(&[900.0, 300.0, 1.0]), None, (Reproduced, Some(1.0)));
+    check(&["a", "b", "c"], Band::Order, of(&[300.0, 900.0, 1.0]), None, (NotReached, Some(1.0 - 1.0 / 3.0)));
+    check(&["a", "b", "c"], Band::Order, of(&[290.0, 300.0, 1.0]), None, (Reproduced, Some(1.0)));
 }

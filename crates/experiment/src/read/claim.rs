@@ -12,6 +12,8 @@ use toml::{Spanned, Value};
 pub(super) struct Table {
     says: Spanned<String>,
     measure: Spanned<String>,
+    #[serde(default)]
+    tasks: Vec<String>,
     of: Spanned<String>,
     to: Option<Spanned<String>>,
     less: Option<Spanned<String>>,
@@ -78,27 +80,42 @@ pub(super) fn read(
     if let (Some(less), Some(_)) = (&table.less, to) {
         return Err(text.error(less.span(), place.field("less"), Problem::NoLess));
     }
-    let published = published(&place, &table.published, to.is_some())?;
+    let is_order = table.band.get_ref().as_str() == Some("order");
+    let published = published(&place, &table.published, to.is_some(), is_order)?;
     let band = band(&place, &table.band)?;
+    if !table.tasks.is_empty() && !measure.is_of_tasks() {
+        let problem = Problem::NotOfTasks(measure.name());
+        return Err(text.error(table.measure.span(), place.field("measure"), problem));
+    }
+    let listed = matches!(&published, Published::Samples { of, .. } if of.len() == table.tasks.len() && of.len() > 1);
+    if band == Band::Order && (to.is_some() || less.is_some() || !listed) {
+        return Err(text.error(table.band.span(), place.field("band"), Problem::NoOrder));
+    }
     if band == Band::Effect && to.is_none() {
         return Err(text.error(table.band.span(), place.field("band"), Problem::NoEffect));
     }
     let off = table.off.as_ref().map(|off| switched_off(&place, off, of, to)).transpose()?;
-    Ok(Claim { says, measure, of, to, less, published, band, off })
+    let tasks = table.tasks.clone();
+    Ok(Claim { says, measure, tasks, of, to, less, published, band, off })
+}
+
+pub(super) fn measure_named(name: &str) -> Result<Measure, Problem> {
+    Measure::from_name(name).ok_or_else(|| {
+        let known: Vec<&str> = Measure::ALL.iter().map(|measure| measure.name()).collect();
+        Problem::NoMeasure { name: name.to_owned(), known: known.join(", ") }
+    })
 }
 
 fn measure(place: &Place<'_>, name: &Spanned<String>) -> Result<Measure, ExperimentError> {
-    Measure::from_name(name.get_ref()).ok_or_else(|| {
-        let known: Vec<&str> = Measure::ALL.iter().map(|measure| measure.name()).collect();
-        let problem = Problem::NoMeasure { name: name.get_ref().clone(), known: known.join(", ") };
-        place.text.error(name.span(), place.field("measure"), problem)
-    })
+    measure_named(name.get_ref())
+        .map_err(|problem| place.text.error(name.span(), place.field("measure"), problem))
 }
 
 fn published(
     place: &Place<'_>,
     table: &Spanned<PublishedTable>,
     compares: bool,
+    is_order: bool,
 ) -> Result<Published, ExperimentError> {
     let bad = |why| Err(place.text.error(table.span(), place.field("published"), Problem::BadPublished(why)));
     let PublishedTable { ratio, of, to } = table.get_ref();
@@ -109,7 +126,9 @@ fn published(
         (_, _, _, true) => return bad("give either ratio, or the samples of both arms as of and to"),
         (_, _, _, false) => return bad("a claim without 'to' has samples of one arm: give of alone"),
     };
-    let good = |n: &f64| n.is_finite() && *n > 0.0;
+    // The counts of an order may be 0.
+    let least = if is_order { 0.0 } else { f64::MIN_POSITIVE };
+    let good = |n: &f64| n.is_finite() && *n >= least;
     let all_good = match &published {
         Published::Ratio(ratio) => good(ratio),
         Published::Samples { of, to } => {
@@ -123,6 +142,7 @@ fn band(place: &Place<'_>, value: &Spanned<Value>) -> Result<Band, ExperimentErr
     let number = |value: &Value| value.as_float().or(value.as_integer().map(|n| n as f64));
     let read = match value.get_ref() {
         Value::String(name) if name == "effect" => Some(Band::Effect),
+        Value::String(name) if name == "order" => Some(Band::Order),
         Value::Array(list) => match list.iter().map(number).collect::<Option<Vec<f64>>>().as_deref() {
             Some(&[low, high]) if low > 0.0 && low <= high && high.is_finite() => {
                 Some(Band::Range(low, high))
@@ -131,7 +151,10 @@ fn band(place: &Place<'_>, value: &Spanned<Value>) -> Result<Band, ExperimentErr
         },
         Value::Table(table) if table.len() == 1 => match table.get("within").and_then(number) {
             Some(share) if share > 0.0 && share.is_finite() => Some(Band::Within(share)),
-            _ => None,
+            _ => match table.get("factor").and_then(number) {
+                Some(factor) if factor >= 1.0 && factor.is_finite() => Some(Band::Factor(factor)),
+                _ => None,
+            },
         },
         _ => None,
     };

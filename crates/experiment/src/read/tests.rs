@@ -135,13 +135,15 @@ fn published_figures_fit_their_claim() {
 }
 
 #[test]
-fn bands_are_of_three_kinds() {
+fn bands_are_of_five_kinds() {
     let band =
         |instead: &str, expected: &str| check("band = \"effect\"", &format!("band = {instead}"), expected);
     band("[1, 1.05]", "Range(1.0, 1.05)");
     band("{ within = 0.25 }", "Within(0.25)");
+    band("{ factor = 3 }", "Factor(3.0)");
     for bad in ["\"much\"", "[2, 1]", "[1]", "[0, 1]", "{ within = 0 }", "{ near = 1 }", "1", "[1, inf]"] {
-        band(bad, "x.toml:26: claim[0].band: write \"effect\", [LOW, HIGH] or { within = SHARE }");
+        let kinds = "write \"effect\", \"order\", [LOW, HIGH], { within = SHARE } or { factor = TIMES }";
+        band(bad, &format!("x.toml:26: claim[0].band: {kinds}"));
     }
     let one_arm = "published = { of = [1] }\nband = ";
     let line = "to = \"old\"\npublished = { of = [40, 44.5], to = [10] }\nband = \"effect\"";
@@ -155,6 +157,26 @@ fn bands_are_of_three_kinds() {
         &format!("{one_arm}[1, 2]"),
         "x.toml:26: claim[0].off: a claim without 'to' has no mechanism",
     );
+}
+
+#[test]
+fn tasks_have_counts_orders_and_tables() {
+    let measure = "measure = \"switches_per_s\"";
+    let whole = "x.toml:22: claim[0].measure: switches_per_s is of the whole run; of tasks there are voluntary";
+    check(measure, &format!("{measure}\ntasks = [\"a\"]"), whole);
+    check(measure, "measure = \"migrated\"\ntasks = [\"a\"]", "Effect");
+    check("band = \"effect\"", "band = \"order\"", "x.toml:26: claim[0].band: the order needs tasks and");
+    let table = |rows: &str, expected: &str| {
+        let text = format!("{GOOD}\n[[table]]\nsays = 't'\nof = 'new'\n{rows}\n");
+        let got = read("x.toml", &text).map(|e| format!("{:?}", e.tables)).unwrap_or_else(|e| e.to_string());
+        assert!(got.contains(expected), "{rows}: {got}");
+    };
+    table("tasks = ['a', 'b']\n[table.counts]\nmigrated = [1, 2]\nvoluntary = [3, 0]", "[(Voluntary, [3.0, 0.0]), (Migrated,");
+    table("tasks = []\n[table.counts]", "table[0].tasks: a table has 1 to 64 tasks");
+    table("tasks = ['a', 'b']\n[table.counts]\nmigrated = [1]", "table[0].counts: every task needs a count");
+    table("tasks = ['a']\n[table.counts]\nmigrated = [-1]", "table[0].counts: every task needs a count");
+    table("tasks = ['a']\n[table.counts]\nelapsed_s = [1]", "table[0].counts: elapsed_s is of the whole run");
+    table("tasks = ['a']\n[table.counts]\nspeed = [1]", "table[0].counts: there is no measure 'speed'");
 }
 
 #[test]

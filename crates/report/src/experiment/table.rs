@@ -31,6 +31,12 @@ pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
         text += &reasons(experiments);
         text.push('\n');
     }
+    for experiment in experiments {
+        for table in &experiment.tables {
+            text += &super::tasks::text(&experiment.id, table);
+            text.push('\n');
+        }
+    }
     let all_good = experiments.iter().all(|experiment| experiment.verdict != "not_reached");
     let paint = if all_good { Paint::Good } else { Paint::Doubtful };
     text + &style.paint(paint, &sentence(experiments)) + "\n"
