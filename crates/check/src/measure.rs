@@ -118,7 +118,9 @@ impl Measure {
             Self::Elapsed => "the workload had not ended",
             Self::MicrosecondsPerUnit => "no unit of the workload was done",
             Self::MicrosecondsPerSwitch => "no switch was made",
-            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => "there was no such task",
+            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => {
+                "there was no such task"
+            }
             _ => "there is nothing to measure",
         }
     }

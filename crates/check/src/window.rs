@@ -257,7 +257,10 @@ mod tests {
     fn tasks_are_counted_by_name_within_the_window() {
         let check = |warm_up_us, expected: [(&str, [u64; 4]); 2]| {
             let got = window(warm_up_us, RUN).expect("it opens").tasks;
-            let got = got.iter().take(2).map(|t| (t.name.as_str(), [t.voluntary, t.involuntary, t.migrations, t.units]));
+            let got = got
+                .iter()
+                .take(2)
+                .map(|t| (t.name.as_str(), [t.voluntary, t.involuntary, t.migrations, t.units]));
             assert_eq!(got.collect::<Vec<_>>(), expected, "{warm_up_us}");
         };
         // The window ends with the last task, before that one has left its CPU.

@@ -100,7 +100,9 @@ pub enum Problem {
     #[error("{0}")]
     BadPublished(&'static str),
     /// A band that is none.
-    #[error("write \"effect\", \"order\", [LOW, HIGH], {{ within = SHARE }} or {{ factor = TIMES }}, all above 0")]
+    #[error(
+        "write \"effect\", \"order\", [LOW, HIGH], {{ within = SHARE }} or {{ factor = TIMES }}, all above 0"
+    )]
     BadBand,
     /// An effect of a claim that compares nothing.
     #[error("a claim without 'to' has no effect; write {{ within = SHARE }} or [LOW, HIGH]")]

@@ -133,7 +133,11 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     let claim = |(at, table): (usize, &Spanned<claim::Table>)| claim::read(place, at, table, &arms);
     let claims = tables.claim.iter().enumerate().map(claim).collect::<Result<Vec<_>, _>>()?;
     if tables.table.len() > MOST {
-        return Err(place.error(tables.table[MOST].span(), "table", Problem::BadPublished("there are too many tables")));
+        return Err(place.error(
+            tables.table[MOST].span(),
+            "table",
+            Problem::BadPublished("there are too many tables"),
+        ));
     }
     let table = |(at, table): (usize, &Spanned<table::TableTable>)| table::read(place, at, table, &arms);
     let published = tables.table.iter().enumerate().map(table).collect::<Result<Vec<_>, _>>()?;

@@ -17,6 +17,7 @@ pub(crate) fn count(n: u64) -> String {
 pub(crate) fn figures(n: f64) -> String {
     match n.abs() {
         0.0 => "0".to_owned(),
+        a if !a.is_finite() => "-".to_owned(),
         a if a >= 100.0 => count(n.round() as u64),
         a if a >= 10.0 => format!("{n:.1}"),
         a if a >= 1.0 => format!("{n:.2}"),

@@ -54,6 +54,9 @@ fn each_part_has_its_own() {
     assert_eq!((joined.tasks.len(), joined.barriers.len(), joined.channels.len()), (9, 3, 3));
     assert_eq!((joined.mutexes, joined.conditions), (3 * one.mutexes, 3 * one.conditions));
     assert_eq!(joined.timers, one.timers);
+    let inherits = Workload { inheriting: vec![ObjectId(0)], ..one.clone() };
+    let inheriting = join(vec![one.clone(), inherits]).unwrap().inheriting;
+    assert_eq!(inheriting, [ObjectId(one.mutexes)]);
     assert_eq!((joined.duration, joined.unit.as_str()), (Some(Span::from_s(3)), "turns"));
     let names: Vec<&str> = joined.tasks.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c", "a#2", "b#2", "c#2", "a#3", "b#3", "c#3"]);

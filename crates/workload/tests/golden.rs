@@ -212,3 +212,16 @@ fn the_documented_example_compiles() {
         page.split("```json").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
     assert!(compiled(example).contains("counts requests"));
 }
+
+#[test]
+fn mutexes_hand_priorities_on_where_the_file_says_so() {
+    let text = |global: &str| {
+        format!(
+            r#"{{ "global": {{ {global} }}, "tasks": {{ "a": {{ "lock": "m", "run": 1, "unlock": "m", "suspend": "s" }} }} }}"#
+        )
+    };
+    let inheriting =
+        |global: &str| compiled(&text(global)).contains("mutexes that hand priorities on: [0, 1]");
+    assert!(inheriting(r#""pi_enabled": true"#));
+    assert!(!inheriting(r#""pi_enabled": false"#) && !inheriting(""));
+}

@@ -206,23 +206,32 @@ fn one_claim_that_fails_fails_the_experiment() {
 
 /// Runs in which tasks `a`, `b` and `c` migrated so many times.
 fn moved(runs: &[[u64; 3]]) -> ArmFigures {
-    let task = |(name, migrations): (&str, u64)| Counts { name: name.to_owned(), migrations, ..Counts::default() };
+    let task =
+        |(name, migrations): (&str, u64)| Counts { name: name.to_owned(), migrations, ..Counts::default() };
     let run = |counts: &[u64; 3]| RunFigures {
         seed: 1,
         costs: Default::default(),
-        result: Ok(Measured { tasks: ["a", "b", "c"].into_iter().zip(*counts).map(task).collect(), ..Measured::default() }),
+        result: Ok(Measured {
+            tasks: ["a", "b", "c"].into_iter().zip(*counts).map(task).collect(),
+            ..Measured::default()
+        }),
     };
     ArmFigures { runs: runs.iter().map(run).collect() }
 }
 
 #[test]
 fn tasks_are_judged_together_or_by_their_order() {
-    let check = |tasks: &[&str], band: Band, published: Published, to: Option<usize>, expected: (Standing, Option<f64>)| {
+    let check = |tasks: &[&str],
+                 band: Band,
+                 published: Published,
+                 to: Option<usize>,
+                 expected: (Standing, Option<f64>)| {
         let mut experiment = experiment(published, band);
         let claim = &mut experiment.claims[0];
         claim.tasks = tasks.iter().map(|&name| name.to_owned()).collect();
         (claim.measure, claim.to, claim.off) = (Measure::Migrated, to, None);
-        let arms = [moved(&[[100, 40, 2], [100, 60, 2]]), moved(&[[400, 100, 200]; 2]), ArmFigures::default()];
+        let arms =
+            [moved(&[[100, 40, 2], [100, 60, 2]]), moved(&[[400, 100, 200]; 2]), ArmFigures::default()];
         let judged = judge(&experiment, &arms);
         assert_eq!((judged.standing, judged.claims[0].ours), expected, "{tasks:?} {band:?}: {}", judged.why);
     };

@@ -87,7 +87,8 @@ pub(super) fn read(
         let problem = Problem::NotOfTasks(measure.name());
         return Err(text.error(table.measure.span(), place.field("measure"), problem));
     }
-    let listed = matches!(&published, Published::Samples { of, .. } if of.len() == table.tasks.len() && of.len() > 1);
+    let listed =
+        matches!(&published, Published::Samples { of, .. } if of.len() == table.tasks.len() && of.len() > 1);
     if band == Band::Order && (to.is_some() || less.is_some() || !listed) {
         return Err(text.error(table.band.span(), place.field("band"), Problem::NoOrder));
     }

@@ -162,7 +162,8 @@ fn bands_are_of_five_kinds() {
 #[test]
 fn tasks_have_counts_orders_and_tables() {
     let measure = "measure = \"switches_per_s\"";
-    let whole = "x.toml:22: claim[0].measure: switches_per_s is of the whole run; of tasks there are voluntary";
+    let whole =
+        "x.toml:22: claim[0].measure: switches_per_s is of the whole run; of tasks there are voluntary";
     check(measure, &format!("{measure}\ntasks = [\"a\"]"), whole);
     check(measure, "measure = \"migrated\"\ntasks = [\"a\"]", "Effect");
     check("band = \"effect\"", "band = \"order\"", "x.toml:26: claim[0].band: the order needs tasks and");
@@ -171,7 +172,10 @@ fn tasks_have_counts_orders_and_tables() {
         let got = read("x.toml", &text).map(|e| format!("{:?}", e.tables)).unwrap_or_else(|e| e.to_string());
         assert!(got.contains(expected), "{rows}: {got}");
     };
-    table("tasks = ['a', 'b']\n[table.counts]\nmigrated = [1, 2]\nvoluntary = [3, 0]", "[(Voluntary, [3.0, 0.0]), (Migrated,");
+    table(
+        "tasks = ['a', 'b']\n[table.counts]\nmigrated = [1, 2]\nvoluntary = [3, 0]",
+        "[(Voluntary, [3.0, 0.0]), (Migrated,",
+    );
     table("tasks = []\n[table.counts]", "table[0].tasks: a table has 1 to 64 tasks");
     table("tasks = ['a', 'b']\n[table.counts]\nmigrated = [1]", "table[0].counts: every task needs a count");
     table("tasks = ['a']\n[table.counts]\nmigrated = [-1]", "table[0].counts: every task needs a count");

@@ -36,6 +36,30 @@ fn a_number_means_a_server_of_today() {
 }
 
 #[test]
+fn the_real_time_class_has_rules_of_its_kernel() {
+    let read = |table: &str| {
+        let text = format!("name = 'm'\n[topology]\nnodes = 1\n{table}");
+        Machine::parse(&text).map(|m| m.realtime).map_err(|e| e.to_string())
+    };
+    let check = |table: &str, wakeup, pull| assert_eq!(read(table), Ok(Realtime { wakeup, pull }), "{table}");
+    check("", WakeupRule::After, Pull::Ask);
+    check("[realtime]", WakeupRule::After, Pull::Ask);
+    check("[realtime]\nwakeup = 'before'", WakeupRule::Before, Pull::Ask);
+    check("[realtime]\nwakeup = 'posted'\npull = 'take'", WakeupRule::Posted, Pull::Take);
+    for (table, why) in [
+        ("[realtime]\nwakeup = 'never'", "line 5"),
+        (
+            "[realtime]\nwakeup = 'never'",
+            "unknown variant `never`, expected one of `before`, `posted`, `after`",
+        ),
+        ("[realtime]\nspeed = 1", "unknown field `speed`"),
+    ] {
+        let said = read(table).expect_err(table);
+        assert!(said.contains(why), "{table}: {said}");
+    }
+}
+
+#[test]
 fn the_papers_machine_has_the_papers_hops() {
     let t = Machine::built_in("opteron-6272").unwrap().topology;
     let near = |from| (0..8).filter(|&n| t.hops(NodeId(from), NodeId(n)) == 1).collect::<Vec<_>>();

@@ -139,7 +139,8 @@ impl<E: Engine> Sim<E> {
         if !t.is_on_rq() {
             return;
         }
-        let comes_down = rq == c && runs && priority < before && (priority > 0 || self.k.cpus[rq].rt.is_empty());
+        let comes_down =
+            rq == c && runs && priority < before && (priority > 0 || self.k.cpus[rq].rt.is_empty());
         if comes_down && self.k.needs_pull(rq, before) {
             let pull = self.k.pull_step(false);
             self.k.me().stack.push(pull);

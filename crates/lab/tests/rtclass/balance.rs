@@ -18,9 +18,8 @@ fn fifo(priority: u8) -> Policy {
 
 /// A machine of so many CPUs, whose kernel pulls like this.
 fn machine(cpus: u32, pull: &str) -> Machine {
-    let text = format!(
-        "name = 'm'\n[topology]\nnodes = 1\ncores_per_llc = {cpus}\n[realtime]\npull = '{pull}'\n"
-    );
+    let text =
+        format!("name = 'm'\n[topology]\nnodes = 1\ncores_per_llc = {cpus}\n[realtime]\npull = '{pull}'\n");
     machines::read("m.toml", &text).unwrap()
 }
 
@@ -63,7 +62,10 @@ fn nobody_waits_beside_something_less_urgent() {
             let base = with("tracer").on(machine(cpus as u32, pull)).task(hog("x").instances(3)).millis(150);
             let seen = watched(base, crowd(seed, cpus, seed % 2 == 0));
             let (longest_ns, who) = seen.longest_wrong(cpus as usize);
-            assert!(longest_ns < MOVE_NS, "{pull}, seed {seed}: {who} waits {longest_ns} ns beside less urgent");
+            assert!(
+                longest_ns < MOVE_NS,
+                "{pull}, seed {seed}: {who} waits {longest_ns} ns beside less urgent"
+            );
         }
     }
 }
@@ -77,7 +79,9 @@ fn who_wakes_beside_an_equal_goes_elsewhere_and_preempts_nobody() {
     let last = |name: &str| seen.starts(name).last().expect("it runs").1;
     assert_eq!((last("b"), last("a")), (CpuId(0), CpuId(1)));
     let preempted = seen.events_of(|e| match e.what {
-        What::Switch { prev, why: Why::Preempted, .. } if prev == seen.id("b") && !near(e.at, 1000, 300) => Some(e.at),
+        What::Switch { prev, why: Why::Preempted, .. } if prev == seen.id("b") && !near(e.at, 1000, 300) => {
+            Some(e.at)
+        }
         _ => None,
     });
     assert_eq!(preempted, [], "b goes on");

@@ -101,14 +101,25 @@ fn tasks_that_wait_for_each_other_wait_for_ever_and_nothing_else_does() {
 }
 
 /// What the scheduler is told of an ordinary task that becomes a real-time one by a mutex, and one again.
-const TOLD: &[&str] =
-    &["stopping", "quiescent", "dequeue", "disable", "enable", "set_weight", "set_cpumask", "runnable", "enqueue", "running"];
+const TOLD: &[&str] = &[
+    "stopping",
+    "quiescent",
+    "dequeue",
+    "disable",
+    "enable",
+    "set_weight",
+    "set_cpumask",
+    "runnable",
+    "enqueue",
+    "running",
+];
 
 fn boosted(engine: Engine, waits: bool) -> Run {
     let low = task("low", [lock(0), run(5000), unlock(0), run(3000)]);
     // Who has the CPU when the priority comes: `low`, or another, while `low` is in the scheduler's hands.
     let other = task("other", [run(20_000)]).after_ms(1);
-    let high = task("high", [lock(0), run(1000), unlock(0)]).policy(fifo(50)).after_ms(if waits { 3 } else { 2 });
+    let high =
+        task("high", [lock(0), run(1000), unlock(0)]).policy(fifo(50)).after_ms(if waits { 3 } else { 2 });
     let slice_ns = if waits { 1_500_000 } else { 20_000_000 };
     let scenario = with("tracer").engine(engine).set("slice_ns", slice_ns).task(low).task(other).task(high);
     mutexes(scenario, 1, true).millis(60).survives()
@@ -124,7 +135,11 @@ fn a_boosted_task_leaves_the_scheduler_and_comes_back() {
         // High preempts it, and then it is taken out of the local queue, where the kernel had put it back.
         let out = "running stopping quiescent disable enable set_weight set_cpumask runnable";
         assert!(text.contains(out), "{text}\n{}", run.log());
-        assert_eq!(names.iter().filter(|&&n| n == "disable").count(), 2, "once by the mutex, once by death: {text}");
+        assert_eq!(
+            names.iter().filter(|&&n| n == "disable").count(),
+            2,
+            "once by the mutex, once by death: {text}"
+        );
     }
 }
 
@@ -143,7 +158,8 @@ fn a_task_in_the_scheduler_s_hands_is_taken_out_of_them() {
 #[test]
 fn both_engines_see_the_same() {
     for waits in [false, true] {
-        let [native, interpreted] = [Engine::Native, Engine::Interpreter].map(|engine| boosted(engine, waits));
+        let [native, interpreted] =
+            [Engine::Native, Engine::Interpreter].map(|engine| boosted(engine, waits));
         assert_eq!(native.calls, interpreted.calls);
         assert_eq!(native.events, interpreted.events);
     }
@@ -188,13 +204,16 @@ fn who_dies_leaves_its_mutex_to_the_next() {
 #[test]
 fn waiters_come_by_priority_then_in_turn_and_no_plain_mutex_is_kept_for_anybody() {
     for inherit in [false, true] {
-        let waiter = |name: &str, policy, ms| task(name, [lock(0), run(1000), unlock(0)]).policy(policy).after_ms(ms);
+        let waiter =
+            |name: &str, policy, ms| task(name, [lock(0), run(1000), unlock(0)]).policy(policy).after_ms(ms);
         let owner = task("owner", [lock(0), run(10_000), unlock(0), run(1000)]).policy(fifo(90)).on([0]);
         let scenario = with("tracer").cpus(8).task(owner);
-        let scenario = scenario.task(waiter("first", Policy::Other, 1)).task(waiter("second", Policy::Other, 2));
+        let scenario =
+            scenario.task(waiter("first", Policy::Other, 1)).task(waiter("second", Policy::Other, 2));
         let scenario = scenario.task(waiter("low", fifo(5), 3)).task(waiter("high", fifo(50), 4));
         let seen = mutexes(scenario.task(waiter("equal", fifo(5), 5)), 1, inherit).millis(40).survives();
-        let ends = ["high", "low", "equal", "first", "second"].map(|name| *ends_ms(&seen, name).last().unwrap());
+        let ends =
+            ["high", "low", "equal", "first", "second"].map(|name| *ends_ms(&seen, name).last().unwrap());
         assert_eq!(ends, [12, 13, 14, 15, 16], "{inherit}");
         // Who comes just when it is free takes a plain one from whoever was woken; else only who is more urgent does.
         let low = task("low", [lock(0), run(1000), unlock(0)]).policy(fifo(5)).on([0]).after_ms(1);
@@ -220,8 +239,16 @@ fn whoever_waits_is_never_held_up_by_the_less_urgent_beyond_its_mutex() {
         let mut scenario = with("tracer").cpus(1 + (seed % 3) as u32);
         for n in 0..6 {
             let (a, b) = (draw(2) as u32, 2 + draw(2) as u32);
-            let steps =
-                [run(draw(900)), lock(a), run(300), lock(b), run(200), unlock(b), unlock(a), sleep(500 + draw(3000))];
+            let steps = [
+                run(draw(900)),
+                lock(a),
+                run(300),
+                lock(b),
+                run(200),
+                unlock(b),
+                unlock(a),
+                sleep(500 + draw(3000)),
+            ];
             let policy = if n < 2 { Policy::Other } else { fifo(10 * n) };
             scenario = scenario.task(repeat(&format!("t{n}"), steps).policy(policy));
         }

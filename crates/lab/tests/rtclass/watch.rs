@@ -43,7 +43,9 @@ impl Watched {
         let mut longest = (0, String::new());
         for event in &self.run.events {
             match event.what {
-                What::Wakeup { task, target, .. } | What::Fork { child: task, target, .. } if priority(&task) > 0 => {
+                What::Wakeup { task, target, .. } | What::Fork { child: task, target, .. }
+                    if priority(&task) > 0 =>
+                {
                     state.waiting.insert(task, target);
                 }
                 What::Migrate { task, to, .. } => {

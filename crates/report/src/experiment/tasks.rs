@@ -87,11 +87,16 @@ pub(super) fn text(id: &str, table: &TableReport) -> String {
     let mut text = format!("{}, {}:\n", printable(id), printable(&table.says));
     let width = table.rows.iter().map(|row| printable(&row.task).chars().count()).max().unwrap_or(0).max(5);
     let columns = |cells: [String; 4]| {
-        cells.iter().zip(head).map(|(cell, head)| format!(" {cell:>0$}", head.len().max(6))).collect::<String>()
+        cells
+            .iter()
+            .zip(head)
+            .map(|(cell, head)| format!(" {cell:>0$}", head.len().max(6)))
+            .collect::<String>()
     };
     let heads = columns(head.map(str::to_owned));
     text += &format!("{:width$}  {heads}   ours:{heads}\n", "Task");
-    let shown = |counts: &[Option<f64>; 4]| columns(counts.map(|n| n.map_or("-".to_owned(), |n| format!("{n:.0}"))));
+    let shown =
+        |counts: &[Option<f64>; 4]| columns(counts.map(|n| n.map_or("-".to_owned(), |n| format!("{n:.0}"))));
     let mut totals = [[Some(0.0); 4]; 2];
     for row in &table.rows {
         let both = [row.published.all(), row.ours.unwrap_or_default().all()];

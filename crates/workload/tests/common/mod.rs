@@ -15,6 +15,14 @@ pub(crate) fn listing(workload: &Workload, warnings: &[Warning]) -> String {
     }
     let kinds = [w.mutexes, w.conditions, w.timers];
     writeln!(text, "\nmutexes, conditions, own timers: {kinds:?}; barriers: {:?}", w.barriers).unwrap();
+    if !w.inheriting.is_empty() {
+        writeln!(
+            text,
+            "mutexes that hand priorities on: {:?}",
+            w.inheriting.iter().map(|id| id.0).collect::<Vec<_>>()
+        )
+        .unwrap();
+    }
     for (id, channel) in w.channels.iter().enumerate() {
         writeln!(text, "channel {id}: {channel:?}").unwrap();
     }
