@@ -138,14 +138,14 @@ fn with_an_overload_elsewhere_whoever_comes_down_gets_it() {
 
 #[test]
 fn who_comes_down_by_itself_gets_it_too() {
+    // `b` takes CPU 1 from `low`, while `a` has CPU 0, until it comes down.
     for pull in ["ask", "take"] {
         for end in [fifo(3), Policy::Other] {
-            let steps = [Step::Policy(fifo(50)), run(4000), Step::Policy(end), run(20_000)];
-            let a = task("a", steps).on([0]);
-            let low = task("low", [run(1000)]).policy(fifo(5)).after_ms(1);
-            let b = task("b", [run(30_000)]).policy(fifo(50)).on([1]);
-            let base = with("tracer").on(machine(2, pull)).task(a).task(b).task(low).millis(30);
-            let (at, cpu) = base.survives().starts("low")[0];
+            let a = task("a", [Step::Policy(fifo(50)), run(4000), Step::Policy(end), run(20_000)]).on([0]);
+            let low = task("low", [affinity([1]), affinity([0, 1]), run(3000)]).policy(fifo(5));
+            let b = task("b", [run(30_000)]).policy(fifo(50)).on([1]).after_ms(1);
+            let seen = with("tracer").on(machine(2, pull)).task(a).task(low).task(b).millis(30).survives();
+            let (at, cpu) = *seen.starts("low").last().expect("it runs");
             assert!(near(at, 4000, 300) && cpu == CpuId(0), "{pull} {end:?}: {at:?} {cpu:?}");
         }
     }
