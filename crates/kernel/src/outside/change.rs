@@ -75,13 +75,8 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::OutsideChange`]: the change itself (`reweight_task_scx()`, `set_cpus_allowed_scx()`).
     pub(crate) fn outside_change(&mut self, c: CpuId, entry: u32, task: TaskId) {
-        let ea = self.k.tasks[task].ea;
         match self.k.outside.change(entry) {
-            &Change::Nice { nice, .. } => {
-                let weight = weight_of_nice(nice);
-                self.k.give_nice(self.vm.world(), task, nice);
-                self.start_if_ext(c, Op::SetWeight, task, &[ea.0, u64::from(weight)]);
-            }
+            &Change::Nice { nice, .. } => self.change_nice(c, task, nice),
             Change::Affinity { cpus, .. } => {
                 let cpus = cpus.clone();
                 self.k.give_cpus(self.vm.world(), task, cpus);

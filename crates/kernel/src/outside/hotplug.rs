@@ -5,9 +5,9 @@
 //! once pushed to another CPU, and when none is left the CPU is off. One that comes is told of (`ops.cpu_online`) before
 //! the scheduler may use it. There is one such change at a time.
 
-use super::HOST_CPU;
 use super::change::OFFLINE_FLAGS;
 use crate::cpu::Irq;
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
@@ -187,7 +187,7 @@ impl Kernel {
     fn hotplug_done(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         let Some((entry, nth)) = self.outside.hotplug.busy.take() else { return };
-        self.interrupt(HOST_CPU, now, Irq::Happening { entry, nth: nth + 1 });
+        self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth: nth + 1 });
         self.next_hotplug(c);
     }
 
@@ -195,7 +195,7 @@ impl Kernel {
     fn next_hotplug(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         if let Some((entry, nth)) = self.outside.hotplug.waiting.pop_front() {
-            self.interrupt(HOST_CPU, now, Irq::Happening { entry, nth });
+            self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth });
         }
     }
 
@@ -225,6 +225,6 @@ impl Kernel {
     /// Where an interrupt for `c` goes: to the boot CPU if it is off (`hrtimers_cpu_dying()`).
     #[inline]
     pub(crate) fn alive_or_boot(&self, c: CpuId) -> CpuId {
-        if self.cpus[c].alive { c } else { HOST_CPU }
+        if self.cpus[c].alive { c } else { BOOT_CPU }
     }
 }

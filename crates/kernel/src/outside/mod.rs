@@ -11,6 +11,7 @@ mod hotplug;
 pub(crate) use hotplug::Hotplug;
 
 use crate::cpu::Irq;
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::scx::Phase;
@@ -21,9 +22,6 @@ use keel_abi::bpf::Engine;
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
 use std::collections::BTreeMap;
-
-/// The CPU that all of it is done from.
-pub(crate) const HOST_CPU: CpuId = CpuId(0);
 
 /// An entry, and how far it is.
 #[derive(Debug)]
@@ -150,7 +148,7 @@ impl Kernel {
     /// An entry's timer is due.
     pub(crate) fn happening_due(&mut self, entry: u32, at: Instant) -> (CpuId, Irq) {
         self.outside.entries[entry as usize].due = at;
-        (HOST_CPU, Irq::Happening { entry, nth: 0 })
+        (BOOT_CPU, Irq::Happening { entry, nth: 0 })
     }
 
     /// All that an entry is about has been done.

@@ -7,6 +7,7 @@
 use crate::actor::process::Birth;
 use crate::cgroup::CgroupFrame;
 use crate::cpu::Irq;
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::layout;
 use crate::scx::Phase;
@@ -17,8 +18,6 @@ use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::{ExitKind, Op, deq};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
-/// The CPU that enables and disables.
-const BOOT_CPU: CpuId = CpuId(0);
 /// Bytes for the longest argument struct with its strings.
 const SCRATCH_BYTES: u64 = 4096;
 /// Bytes for the arguments of a callback that may be held up, a CPU.

@@ -5,6 +5,7 @@
 //! no runqueue locked. A program that fails ends the run, as it ends the loader on a real kernel.
 
 use crate::cpu::Place;
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::setup::{ProgramFailure, timer_number};
@@ -13,9 +14,6 @@ use keel_abi::bpf::{Engine, Fault};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Span, TaskId};
 
-/// The CPU that user space runs them on.
-const HOST_CPU: CpuId = CpuId(0);
-
 impl<E: Engine> Sim<E> {
     /// What is to be run before the scheduler is attached: nobody else does anything meanwhile.
     pub(crate) fn run_programs_once(&mut self) -> Result<(), ProgramFailure> {
@@ -23,10 +21,10 @@ impl<E: Engine> Sim<E> {
             if self.k.programs[program as usize].every.is_some() {
                 continue;
             }
-            let mut begun = self.start_program(HOST_CPU, program);
+            let mut begun = self.start_program(BOOT_CPU, program);
             while begun == Begun::Suspended {
-                let progress = self.vm.resume(&mut self.k, HOST_CPU);
-                begun = self.progressed(HOST_CPU, progress);
+                let progress = self.vm.resume(&mut self.k, BOOT_CPU);
+                begun = self.progressed(BOOT_CPU, progress);
             }
             self.k.check_program(program);
             if let Some(failure) = self.k.failed_program.take() {
@@ -69,7 +67,7 @@ impl Kernel {
     /// The scheduler is attached: the programs that run again and again begin.
     pub(crate) fn arm_programs(&mut self) {
         for program in 0..self.programs.len() as u32 {
-            self.arm_program(HOST_CPU, program);
+            self.arm_program(BOOT_CPU, program);
         }
     }
 
