@@ -167,10 +167,11 @@ pub const DSP_MAX_LOOPS: u32 = 32;
 pub const WATCHDOG_MAX_TIMEOUT_MS: u32 = 30_000;
 
 /// Why a scheduler ended: `enum scx_exit_kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum ExitKind {
     /// It has not.
+    #[default]
     None = 0,
     /// It ended without more to say.
     Done = 1,
