@@ -4,10 +4,6 @@
 # usage: failures.sh KEEL OUT CASE...
 . tests/live/common.sh
 
-fact() {
-    echo "$*" >> "$at.facts"
-}
-
 # Runs keel to its end, which is soon.
 whole() {
     timeout 100 "$@" > "$at.said" 2>&1
@@ -118,8 +114,5 @@ for case; do
     fact code $code
     [ -e $scx ] && until_who "disabled -"
     fact detached "$([ -e $scx ] && who || echo absent -)"
-    hackbench -g 1 -l 5 > /dev/null
-    fact works $?
-    dmesg > "$at.dmesg"
-    fact done
+    settle
 done
