@@ -139,6 +139,8 @@ pub enum Step {
     Count,
     /// Makes, changes or joins a cgroup.
     Cgroup(CgroupStep),
+    /// Does for ever what the [companion](crate::companion::Companion) with this number does.
+    Accompany(u32),
 }
 
 /// What a channel is: its wakeups and its costs follow from that.

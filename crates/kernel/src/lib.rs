@@ -38,6 +38,7 @@ mod setup;
 mod sim;
 mod task;
 
+pub use actor::companion::{Beside, companion_pid};
 pub use call::{helper, kfunc, served, variable};
 pub use exit::Exit;
 pub use features::features;

@@ -5,6 +5,7 @@
 //! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
 //! and a callback on one CPU sees what others do meanwhile.
 
+use crate::actor::companion::{Beside, add_specs};
 use crate::cpu::{Callback, DirectSubject, Irq, Place};
 use crate::exit::Exit;
 use crate::frame::Frame;
@@ -47,14 +48,29 @@ enum Duty {
 pub struct Sim<E: Engine> {
     pub(crate) k: Kernel,
     pub(crate) vm: E,
+    /// Who accompanies the scheduler, by number.
+    pub(crate) companions: Vec<Beside<E::World>>,
 }
 
 impl<E: Engine> Sim<E> {
     /// Boots a machine with a scheduler attached and a workload about to start.
-    pub fn new(mut vm: E, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+    pub fn new(vm: E, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+        Self::with_companions(vm, setup, Vec::new(), wants)
+    }
+
+    /// As [`Sim::new`], with tasks of the scheduler's user-space half, the first of them with
+    /// [`companion_pid`](crate::companion_pid())`(0)`.
+    pub fn with_companions(
+        mut vm: E,
+        mut setup: Setup,
+        companions: Vec<Beside<E::World>>,
+        wants: Class,
+    ) -> Result<Self, SetupError> {
+        add_specs(&mut setup, &companions);
         let k = Kernel::boot(vm.world(), setup, wants)?;
-        let mut sim = Self { k, vm };
+        let mut sim = Self { k, vm, companions };
         sim.make_first_task();
+        sim.make_companions();
         sim.run_programs_once().map_err(SetupError::Program)?;
         sim.begin_enable();
         Ok(sim)

@@ -1,5 +1,6 @@
 //! One run.
 
+use crate::companion;
 use crate::error::LabError;
 use crate::living::Living;
 use crate::load;
@@ -106,7 +107,8 @@ pub(crate) fn attach(
         programs,
         seed: spec.seed,
     };
-    match Sim::new(vm, setup, wants) {
+    let companions = companion::companions(&spec.scheduler.name, actions, object, &mut vm)?;
+    match Sim::with_companions(vm, setup, companions, wants) {
         Ok(sim) => Ok(Attached::Running(Box::new(sim))),
         Err(SetupError::Refused(why)) => Ok(Attached::Refused(refused(why))),
         Err(SetupError::Program(failure)) => Err(program_failed(spec, &failure)),

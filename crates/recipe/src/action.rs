@@ -1,5 +1,6 @@
 //! What is to be done, machine and file forgotten.
 
+use crate::companion::Companion;
 use keel_abi::Span;
 
 /// Numbers as bytes of a variable, a key or a map's value: little-endian, as large as what they go to.
@@ -81,6 +82,8 @@ pub enum Action {
         /// The time from one run to the next.
         every: Span,
     },
+    /// Keep a companion beside the scheduler: a task or thread of its own.
+    Accompany(Companion),
     /// Show this variable's change in statistics.
     Count {
         /// A counter of the scheduler.

@@ -50,6 +50,15 @@ pub enum Problem {
     /// A map of which nothing is said.
     #[error("it says nothing of the map: add max_entries, values, inner_maps or entries")]
     EmptyMap,
+    /// A record of a companion that cannot be.
+    #[error("{0}")]
+    Record(#[from] crate::companion::LayoutError),
+    /// Neither a list of fields nor a key and a value.
+    #[error("it takes a list of fields, or a table of two, key and value")]
+    NotRecord,
+    /// What is wrong with a companion's script.
+    #[error("{0}")]
+    Script(String),
     /// Too much of something.
     #[error("there are more than {0}")]
     TooMany(usize),

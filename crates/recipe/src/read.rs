@@ -1,5 +1,7 @@
 //! A recipe's file, which is TOML, to a [`Recipe`]; and a recipe and a machine to actions.
 
+mod companion;
+
 use crate::action::{Action, Value};
 use crate::error::{Problem, RecipeError, Text};
 use crate::facts::Facts;
@@ -27,6 +29,8 @@ struct File {
     run: Vec<Run>,
     #[serde(default)]
     attach: Vec<String>,
+    #[serde(default)]
+    companion: Vec<Spanned<companion::Table>>,
     #[serde(default)]
     counters: Vec<String>,
 }
@@ -107,6 +111,7 @@ impl Recipe {
             plan.contents(map)?;
         }
         plan.programs(&self.file)?;
+        plan.companions(&self.file.companion)?;
         let counters = self.file.counters.iter().cloned();
         plan.actions.extend(counters.map(|variable| Action::Count { variable }));
         Ok(plan.actions)

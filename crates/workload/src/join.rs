@@ -179,7 +179,7 @@ impl Joined {
             | Step::Exec => {}
             Step::WaitChild | Step::Write(_) | Step::Touch(_) | Step::Syscall | Step::Nice(_) => {}
             Step::Affinity(_) | Step::Loop { .. } | Step::Count | Step::Cgroup(_) => {}
-            Step::Policy(_) | Step::MigrateDisable | Step::MigrateEnable => {}
+            Step::Policy(_) | Step::MigrateDisable | Step::MigrateEnable | Step::Accompany(_) => {}
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod channel;
+pub(crate) mod companion;
 pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod sync;
@@ -149,6 +150,7 @@ impl<E: Engine> Sim<E> {
                 self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step: number }));
                 Then::Leave
             }
+            Step::Accompany(number) => self.accompany(c, task, number),
             Step::Loop { to, times, slot } => self.loop_back(task, to, times, slot),
             Step::Count => {
                 self.k.task(task).counted += 1;

@@ -1,7 +1,7 @@
 //! A scheduler's beginning and end: `scx_root_enable_workfn()` and `scx_root_disable()`.
 //!
-//! The machine boots with one task, the parent of all others. It is there when the scheduler is
-//! enabled; the workload's tasks come later, as forks. When the scheduler ends, every task leaves
+//! The machine boots with one task, the parent of all others, and with the scheduler's companions. They are there when the
+//! scheduler is enabled; the workload's tasks come later, as forks. When the scheduler ends, every task leaves
 //! it, `ops.exit` runs, and the run is over.
 
 use crate::actor::process::Birth;
@@ -80,11 +80,13 @@ impl<E: Engine> Sim<E> {
             self.k.error(c, format!("ops.init_task() failed ({answer}) for {who}"));
             return;
         }
-        self.k.me().stack.extend([
-            Frame::EnableDone,
-            Frame::EnableCpus { task },
-            Frame::EnableWeight { task },
-        ]);
+        // Whoever else is there already.
+        let next = TaskId(task.0 + 1);
+        let next = match next.index() < self.k.tasks.len() {
+            true => Frame::EnableTask { task: next },
+            false => Frame::EnableDone,
+        };
+        self.k.me().stack.extend([next, Frame::EnableCpus { task }, Frame::EnableWeight { task }]);
         self.enable_member(c, task);
     }
 
@@ -114,6 +116,7 @@ impl<E: Engine> Sim<E> {
         self.k.queue.push(first, timer_number::WATCHDOG);
         self.k.arm_programs();
         self.k.release_happenings();
+        self.wake_companions();
         let now = self.k.me().clock;
         for start in std::mem::take(&mut self.k.waiting_starts) {
             self.k.queue.push(now, timer_number::FIRST_START + start);
