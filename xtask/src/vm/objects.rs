@@ -24,6 +24,11 @@ const SETTINGS: &[(&str, &str, u64)] = &[
     ("goodness", "squeeze", 1),
     ("o1", "balance", 0),
     ("o1", "global_queue", 1),
+    ("ule", "posted", 1),
+    ("ule", "ratio", 0),
+    ("ule", "steal", 0),
+    ("ule", "push", 0),
+    ("ule", "patience", 0),
     ("wasteful", "follow_waker", 0),
 ];
 
