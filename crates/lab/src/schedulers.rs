@@ -7,7 +7,10 @@ const ABOUT: &[(&str, &str)] = &[
     ("fifo", "one queue for the machine, ordered by weighted vtime, or by arrival with --set fifo=1"),
     ("goodness", "Linux 2.4: one list, weighed task by task under one lock; counters anew for all at once"),
     ("o1", "Molnar's O(1): two priority arrays a CPU, load history, a balancer (--set balance=0: none)"),
-    ("ule", "Roberson's ULE: two queues a CPU, scores from sleeping and running (--set posted=1: as of January 2003)"),
+    (
+        "ule",
+        "Roberson's ULE: two queues a CPU, scores from sleeping and running (--set posted=1: as of January 2003)",
+    ),
 ];
 
 /// The built-in schedulers: name, and one line on what it is.

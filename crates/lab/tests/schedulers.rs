@@ -15,3 +15,5 @@ mod hotplug;
 mod o1;
 #[path = "schedulers/realtime.rs"]
 mod realtime;
+#[path = "schedulers/ule.rs"]
+mod ule;

@@ -123,3 +123,8 @@ fn goodness_loses_nobody() {
 fn o1_loses_nobody() {
     check_all("schedulers/o1", 20);
 }
+
+#[test]
+fn ule_loses_nobody() {
+    check_all("schedulers/ule", 20);
+}

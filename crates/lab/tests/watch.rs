@@ -73,6 +73,12 @@ fn each_exchange_of_arrays_is_one_dispatch() {
 }
 
 #[test]
+fn each_exchange_of_queues_is_one_dispatch() {
+    // The same with slices of 12 ms.
+    check("ule", "queue_switches", 80..=160);
+}
+
+#[test]
 fn each_recalculation_is_one_dispatch() {
     // All CPUs together, and now and then several at once.
     check("goodness", "recalculations", 15..=100);
