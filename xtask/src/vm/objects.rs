@@ -22,6 +22,8 @@ pub(super) const CASES: &str = "bpf/";
 const SETTINGS: &[(&str, &str, u64)] = &[
     ("fifo", "fifo", 1),
     ("goodness", "squeeze", 1),
+    ("mq", "global_queue", 1),
+    ("mq", "steal", 0),
     ("o1", "balance", 0),
     ("o1", "global_queue", 1),
     ("wasteful", "follow_waker", 0),
