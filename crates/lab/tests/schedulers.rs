@@ -11,6 +11,8 @@ mod scene;
 mod goodness;
 #[path = "schedulers/hotplug.rs"]
 mod hotplug;
+#[path = "schedulers/mq.rs"]
+mod mq;
 #[path = "schedulers/o1.rs"]
 mod o1;
 #[path = "schedulers/realtime.rs"]

@@ -120,6 +120,11 @@ fn goodness_loses_nobody() {
 }
 
 #[test]
+fn mq_loses_nobody() {
+    check_all("schedulers/mq", 20);
+}
+
+#[test]
 fn o1_loses_nobody() {
     check_all("schedulers/o1", 20);
 }

@@ -63,3 +63,8 @@ fn goodness_loses_nobody() {
 fn o1_loses_nobody() {
     check("o1");
 }
+
+#[test]
+fn mq_loses_nobody() {
+    check("mq");
+}
