@@ -7,6 +7,8 @@ mod harness;
 #[path = "schedulers/scene.rs"]
 mod scene;
 
+#[path = "schedulers/bsd.rs"]
+mod bsd;
 #[path = "schedulers/goodness.rs"]
 mod goodness;
 #[path = "schedulers/hotplug.rs"]

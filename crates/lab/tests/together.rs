@@ -115,6 +115,11 @@ fn fifo_loses_nobody() {
 }
 
 #[test]
+fn bsd_loses_nobody() {
+    check_all("schedulers/bsd", 20);
+}
+
+#[test]
 fn goodness_loses_nobody() {
     check_all("schedulers/goodness", 20);
 }

@@ -11,18 +11,6 @@
 /* Whom `cpu` runs now, who is off its list then; `prev` may go on if it is one. */
 static __always_inline u32 choose(u32 cpu, u32 prev);
 
-/* Are these tasks, which have no slot or serve one CPU, the kernel's own matter? Then they go straight to their CPU. */
-static __always_inline bool pass_on(struct task_struct *p, u32 number, u64 enq_flags)
-{
-	if (number == NOBODY || is_bound_kthread(p)) {
-		u64 preempt = enq_flags & SCX_ENQ_WAKEUP ? SCX_ENQ_PREEMPT : 0;
-
-		insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | preempt);
-		return true;
-	}
-	return false;
-}
-
 /* The CPU that reschedule_idle() found looks at once. The kernel itself tells an idle CPU of a task that comes to it. */
 static __always_inline void tell(struct task_struct *p, struct target target)
 {
@@ -54,8 +42,6 @@ static __always_inline void schedule(s32 cpu, struct task_struct *prev)
 	/* Whom we chose may have died, or been taken out of our hands, meanwhile. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
-		struct task_struct *p;
-		bool stays;
 
 		if (number == NOBODY)
 			return;
@@ -64,13 +50,7 @@ static __always_inline void schedule(s32 cpu, struct task_struct *prev)
 			set_slice(prev, SCX_SLICE_INF);
 			return;
 		}
-		p = bpf_task_from_pid(slot_at(number)->pid);
-		if (!p)
-			continue;
-		stays = slot_at(number)->homeless || is_leaving_cpu(p);
-		insert(p, stays ? SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p) : SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
-		bpf_task_release(p);
-		if (!stays)
+		if (hand_over(number))
 			return;
 	}
 }
@@ -136,38 +116,6 @@ static __always_inline void give_way(struct task_struct *from)
 	s->leaving = YIELDING;
 	s->weightless = !s->rt.policy;
 	set_slice(from, 0);
-}
-
-static __always_inline void note_cpus(struct task_struct *p)
-{
-	u32 number = slot_of(p);
-
-	slot_at(number)->everywhere = copy_cpus(number, p);
-	slot_at(number)->homeless = false;
-}
-
-/*
- * For a task that waits while `cpu` goes offline. Who may use no CPU but this one would wait for ever. Any CPU may take
- * such a task now, and hands it to the CPU that it is still counted at, where the kernel finds it a new home.
- */
-static __always_inline void lose_home(u32 number, u32 cpu)
-{
-	struct slot *s = slot_at(number);
-
-	if (!s->everywhere && slot_allows(number, cpu)) {
-		s->everywhere = true;
-		s->homeless = true;
-	}
-}
-
-/* Every other CPU that idles looks. */
-static __always_inline void tell_others(s32 cpu)
-{
-	s32 i;
-
-	for_range(i, 0, nr_cpus)
-		if (i != cpu)
-			scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
 }
 
 static __always_inline void cpu_comes(s32 cpu)

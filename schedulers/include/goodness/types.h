@@ -42,7 +42,7 @@ struct slot {
 	u16 queue;
 } __attribute__((aligned(64)));
 
-#include "slots.h"
+#include "handover.h"
 
 #define TICK_NS (10 * MSEC_NS)
 #define PROC_CHANGE_PENALTY 15

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* goodness, second: what a task weighs, which CPU may take it, and everybody's time anew. */
+/* goodness, second: what a task weighs, and everybody's time anew. */
 #ifndef GOODNESS_WEIGHT_H
 #define GOODNESS_WEIGHT_H
 
@@ -27,11 +27,6 @@ static __always_inline s32 goodness(struct slot *s, u32 cpu, u64 mm)
 	if (s->mm == mm || !s->mm)
 		weight += 1;
 	return weight + 20 - s->nice;
-}
-
-static __always_inline bool may_use(u32 number, struct slot *s, u32 cpu)
-{
-	return s->everywhere || slot_allows(number, cpu);
 }
 
 /* Every task's counter anew; without the lock, as there. */

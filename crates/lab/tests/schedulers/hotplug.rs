@@ -55,6 +55,11 @@ fn check(scheduler: &str) {
 }
 
 #[test]
+fn bsd_loses_nobody() {
+    check("bsd");
+}
+
+#[test]
 fn goodness_loses_nobody() {
     check("goodness");
 }
