@@ -115,8 +115,18 @@ fn fifo_loses_nobody() {
 }
 
 #[test]
+fn bsd_loses_nobody() {
+    check_all("schedulers/bsd", 20);
+}
+
+#[test]
 fn goodness_loses_nobody() {
     check_all("schedulers/goodness", 20);
+}
+
+#[test]
+fn mq_loses_nobody() {
+    check_all("schedulers/mq", 20);
 }
 
 #[test]
