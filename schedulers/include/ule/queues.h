@@ -39,16 +39,16 @@ static __always_inline u32 queue_for(struct runqueue *rq, struct slot *s, u64 no
 static __always_inline void unlink(struct runqueue *rq, u32 number)
 {
 	struct slot *s = slot_at(number);
-	struct queue *queue = queue_at(rq, s->queue);
-	u32 level = s->level & (LEVELS - 1);
+	struct queue *queue = queue_at(rq, s->in_queue);
+	u32 level = s->in_level & (LEVELS - 1);
 	struct list *list = &queue->lists[level];
 
 	unlink_from(list, s);
 	if (!list->first)
 		queue->levels &= ~(1ULL << level);
 	rq->nr_waiting--;
-	rq->nr_hogs -= !s->interactive;
-	rq->nr_idle -= s->queue == IDLE_QUEUE;
+	rq->nr_hogs -= s->as_hog;
+	rq->nr_idle -= s->in_queue == IDLE_QUEUE;
 	s->where = NOWHERE;
 }
 
@@ -66,11 +66,14 @@ static __always_inline bool link(u32 cpu, u32 number, u32 which, bool at_end, u6
 	if (__sync_val_compare_and_swap(&s->where, NOWHERE, IN_RUNQUEUE + cpu) != NOWHERE)
 		return false;
 	s->queue = which;
+	s->in_queue = which;
+	s->in_level = level;
+	s->as_hog = !s->interactive;
 	link_into(&queue->lists[level], number, at_end);
 	queue->levels |= 1ULL << level;
 	if (!rq->nr_waiting++)
 		rq->round_since = now;
-	rq->nr_hogs += !s->interactive;
+	rq->nr_hogs += s->as_hog;
 	if (which == IDLE_QUEUE && !rq->nr_idle++)
 		rq->idle_due = now + idle_ns;
 	return true;

@@ -59,7 +59,7 @@ struct slot {
 	u32 ran;
 	s8 nice;
 	u8 level;
-	/* The queue that it waits in, belongs into, or was taken from. */
+	/* The queue that it belongs into, or came from. */
 	u8 queue;
 	bool interactive;
 	bool is_idle;
@@ -69,6 +69,10 @@ struct slot {
 	bool everywhere;
 	/* It has not been queued yet. */
 	bool is_new;
+	/* Where exactly it waits, whatever has been found out of it since; written under the runqueue's lock alone. */
+	u8 in_queue;
+	u8 in_level;
+	bool as_hog;
 } __attribute__((aligned(64)));
 
 #include "lists.h"
