@@ -55,14 +55,22 @@ struct slot {
 /* Less than any weight: nobody. */
 #define NO_WEIGHT (-1000)
 
-/* What every CPU's line tells. */
+/* A list of waiting tasks. */
+struct list {
+	u32 first;
+	u32 last;
+};
+
+/* What every CPU's line tells: schedule_data. */
 struct cpu {
 	/* Who runs here; NOBODY where it idles. */
 	u32 curr;
+	bool offline;
 	/* Whose memory is loaded; an idle CPU keeps it. */
 	u64 mm;
 	u64 idle_since;
-	bool offline;
+	/* Who waits for this CPU, under mq. */
+	struct list runqueue;
 	/* The last 10 ms that a tick was counted for. */
 	u64 tick;
 } LINE;
@@ -71,12 +79,6 @@ static struct cpu cpus[MAX_CPUS] LINE;
 
 /* How often each CPU made everybody's counter anew. */
 COUNTER(recalculations);
-
-/* A list of waiting tasks. */
-struct list {
-	u32 first;
-	u32 last;
-};
 
 /* runqueue_lock, and what it protects: the list for all CPUs, and how many tasks wait in any list. */
 static LOCK(runqueue_lock);

@@ -18,13 +18,10 @@ const volatile bool steal = true;
 /* What `queue` of a slot says of a real-time task. */
 #define REALTIME_QUEUE 0
 
-static struct {
-	struct list list;
-} LINE cpu_runqueues[MAX_CPUS];
-
+/* In the line of what the CPU does, as cpu_rq() is. */
 static __always_inline struct list *list_of_cpu(u32 cpu)
 {
-	return &cpu_runqueues[cpu & (MAX_CPUS - 1)].list;
+	return &cpu_at(cpu)->runqueue;
 }
 
 static __always_inline struct list *list_of(u32 number)

@@ -49,6 +49,8 @@ static __always_inline struct choice best_realtime(struct choice best, bool give
 	u32 number = runqueue.list.first;
 	s32 i;
 
+	if (number == NOBODY)
+		return best;
 	for_range(i, 0, SLOTS) {
 		struct slot *s = slot_at(number);
 		s32 weight = REALTIME_WEIGHT + s->rt.rt_priority;
@@ -71,6 +73,9 @@ static __always_inline struct choice best_in_list(struct choice best, u32 of, u3
 	u32 number = list_of_cpu(of)->first;
 	s32 i;
 
+	/* A loop of BPF costs calls; a walk over an empty list there cost nothing. */
+	if (number == NOBODY)
+		return best;
 	for_range(i, 0, SLOTS) {
 		struct slot *s = slot_at(number);
 

@@ -74,11 +74,11 @@ fn who_wakes_goes_before_all_whatever_it_used() {
     assert!(seen.delay_us("heavy", 90) > 10_000, "its own priority: {} us", seen.delay_us("heavy", 90));
 }
 
-/// The share that a task has of the half second after its sleep of 20 s, before which it was a hog as its rival is.
+/// How much of 0.4 s of work a task gets done in the 0.5 s after it has slept for 20 s, before which it was a hog as its rival is.
 fn share_after_sleep(decay: u32) -> f64 {
-    let steps = [run(8_000_000), sleep(20_000_000), run(400_000), sleep(90_000_000)];
+    let steps = [run(40_000_000), sleep(20_000_000), run(400_000), sleep(90_000_000)];
     let seen =
-        under("bsd").set("decay", decay).task(task("t", steps)).task(hog("rival")).millis(40_000).run();
+        under("bsd").set("decay", decay).task(task("t", steps)).task(hog("rival")).millis(110_000).run();
     let woken = seen.delays("t").first().expect("it slept").0;
     let stints = seen.stints("t").into_iter().filter(|stint| stint.from >= woken);
     let soon = stints.filter(|stint| stint.from < woken + Span::from_ms(500));
