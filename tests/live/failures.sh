@@ -102,6 +102,7 @@ offline() {
 offline_fifo() { offline fifo; }
 offline_goodness() { offline goodness; }
 offline_o1() { offline o1; }
+offline_ule() { offline ule; }
 
 for case; do
     at=$out/$case

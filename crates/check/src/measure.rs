@@ -49,6 +49,10 @@ measures! {
     BusyShare = "busy_share", "";
     /// Time of tasks in their own work, not in the kernel, of the whole run's time of all CPUs: `us` of `vmstat`.
     UserShare = "user_share", "";
+    /// Seconds of tasks in their own work, summed over the CPUs: `time`'s user. The whole run's, so that there must be no warm-up.
+    UserSeconds = "user_s", "s";
+    /// Seconds that tasks ran otherwise, in the kernel: `time`'s sys. The whole run's, too.
+    SystemSeconds = "sys_s", "s";
 }
 
 impl Measure {
@@ -71,6 +75,8 @@ impl Measure {
             Self::Elapsed => window.elapsed?.as_s_f64(),
             Self::BusyShare => window.busy.as_s_f64() / window.machine_time.as_s_f64(),
             Self::UserShare => window.user_share?,
+            Self::UserSeconds => user_seconds(window)?,
+            Self::SystemSeconds => window.busy.as_s_f64() - user_seconds(window)?,
         };
         value.is_finite().then_some(value)
     }
@@ -84,6 +90,10 @@ impl Measure {
             _ => "there is nothing to measure",
         }
     }
+}
+
+fn user_seconds(window: &Measured) -> Option<f64> {
+    Some(window.user_share? * window.machine_time.as_s_f64())
 }
 
 #[cfg(test)]
@@ -116,6 +126,8 @@ mod tests {
         check("elapsed_s", WINDOW, Some(0.6));
         check("busy_share", WINDOW, Some(0.25));
         check("user_share", WINDOW, Some(0.2));
+        check("user_s", WINDOW, Some(0.2));
+        check("sys_s", WINDOW, Some(0.25 - 0.2));
         check("us_per_unit", Measured { units: 0, ..WINDOW }, None);
         check("elapsed_s", Measured { elapsed: None, ..WINDOW }, None);
         check("busy_share", Measured::default(), None);
