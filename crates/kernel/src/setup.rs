@@ -8,6 +8,7 @@ use crate::cgroup::Cgroups;
 use crate::cost::KernelLines;
 use crate::cpus::Cpus;
 use crate::event::EventQueue;
+use crate::fair::Fair;
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
 use crate::layout::TASK_STRIDE;
@@ -27,8 +28,10 @@ use keel_trace::{Class, Meta};
 
 /// Numbers of the queue's timers: sleeping tasks have their own ids, the others are above.
 pub(crate) mod timer_number {
-    /// The servers of CPUs whose tasks starve.
+    /// The servers of CPUs whose tasks of sched_ext starve.
     pub(crate) const FIRST_SERVER: u32 = 1 << 25;
+    /// The servers of CPUs whose fair tasks starve.
+    pub(crate) const FIRST_FAIR_SERVER: u32 = 1 << 26;
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
     /// CPUs that come to a new frequency.
@@ -146,6 +149,7 @@ impl Kernel {
             tasks: Tasks::default(),
             queues: Queues::new(topology),
             idle: IdleMasks::new(topology),
+            fair: Fair::new(topology.cpus()),
             lines: KernelLines::new(topology, setup.machine.lines),
             scx: Scx::new(&setup.scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),

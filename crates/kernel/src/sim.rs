@@ -5,6 +5,7 @@
 //! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
 //! and a callback on one CPU sees what others do meanwhile.
 
+use crate::class::SchedClass;
 use crate::cpu::{Callback, DirectSubject, Irq, Place};
 use crate::exit::Exit;
 use crate::frame::Frame;
@@ -89,6 +90,7 @@ impl<E: Engine> Sim<E> {
     /// Ends the run at the present moment: open counts are told, and the stream is closed.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.k.tell_open_counts();
+        self.k.count_bypass();
         if let Some(exit) = self.k.exit.clone() {
             self.k.out.tell_meta(self.k.now, Meta::SchedulerExit { kind: exit.kind, message: exit.message });
         }
@@ -509,9 +511,13 @@ impl Kernel {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
             }
+            t if t >= number::FIRST_FAIR_SERVER => {
+                let cpu = CpuId(t - number::FIRST_FAIR_SERVER);
+                (cpu, Irq::Server(cpu, SchedClass::Fair))
+            }
             t if t >= number::FIRST_SERVER => {
                 let cpu = CpuId(t - number::FIRST_SERVER);
-                (cpu, Irq::Server(cpu))
+                (cpu, Irq::Server(cpu, SchedClass::Ext))
             }
             t => {
                 let task = TaskId(t);

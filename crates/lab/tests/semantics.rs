@@ -31,6 +31,8 @@ mod enable_disable;
 mod enq_last;
 #[path = "semantics/exits.rs"]
 mod exits;
+#[path = "semantics/fair.rs"]
+mod fair;
 #[path = "semantics/frequency.rs"]
 mod frequency;
 #[path = "semantics/hotplug.rs"]
@@ -49,6 +51,8 @@ mod kicks;
 mod migration;
 #[path = "semantics/outside.rs"]
 mod outside;
+#[path = "semantics/partial.rs"]
+mod partial;
 #[path = "semantics/printing.rs"]
 mod printing;
 #[path = "semantics/processes.rs"]

@@ -77,6 +77,8 @@ const volatile bool yield_keeps = false;
 const volatile s32 init_answer = 0;
 const volatile s32 init_task_answer = 0;
 const volatile s32 init_task_fails_pid = 0;
+/* Whom it does not let into SCHED_EXT. */
+const volatile s32 disallow_pid = 0;
 const volatile bool picks_idle = false;
 const volatile u32 ends_at_enqueue = 0;
 const volatile u32 ends_by = 0;
@@ -421,6 +423,8 @@ SLEEPABLE(s32, tracer_init_task, struct task_struct *p, struct scx_init_task_arg
 	SAY_BIRTH(p, args);
 	if (init_task_fails_pid && p->pid == init_task_fails_pid)
 		return init_task_answer;
+	if (disallow_pid && p->pid == disallow_pid)
+		p->scx.disallow = true;
 	return 0;
 }
 

@@ -126,6 +126,7 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Policy(policy) if policy == self.k.tasks[task].policy => Then::GoOn,
+            Step::Policy(policy) if self.k.refuses(self.vm.world(), task, policy) => Then::GoOn,
             Step::Policy(_) => {
                 self.syscall(c);
                 self.k.me().stack.push(Frame::SetPolicy { task, step: number });
@@ -258,7 +259,7 @@ impl<E: Engine> Sim<E> {
             }
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
-            Irq::Server(cpu) => self.k.server_fires(c, cpu),
+            Irq::Server(cpu, class) => self.k.server_fires(c, cpu, class),
             Irq::Watchdog => self.watchdog(c),
             Irq::Happening { entry, nth } => self.k.me().stack.push(Frame::Happen { entry, nth }),
             Irq::Stop(task) => self.k.me().stack.push(Frame::StopTask { task }),

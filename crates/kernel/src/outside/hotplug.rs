@@ -170,6 +170,7 @@ impl Kernel {
         cpu.tick_at = Instant::NEVER;
         cpu.need_resched = false;
         cpu.server.disarm();
+        cpu.fair_server.disarm();
         self.idle.set_online(c, false);
         self.set_idle(world, c, true);
         self.show_online(world);

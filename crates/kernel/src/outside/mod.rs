@@ -77,7 +77,7 @@ impl Outside {
     fn member(&self, entry: u32, nth: u32) -> Option<Member> {
         match self.change(entry) {
             Change::Offline(cpus) | Change::Online(cpus) => cpus.iter().nth(nth as usize).map(Member::Cpu),
-            Change::Affinity { spec, .. } | Change::Nice { spec, .. } => {
+            Change::Affinity { spec, .. } | Change::Nice { spec, .. } | Change::Policy { spec, .. } => {
                 self.members[spec].get(nth as usize).map(|&task| Member::Task(task))
             }
         }
@@ -132,7 +132,7 @@ impl Kernel {
             match change {
                 Change::Offline(cpus) => cpus.iter().for_each(|cpu| self.plug_at_boot(cpu, false)),
                 Change::Online(cpus) => cpus.iter().for_each(|cpu| self.plug_at_boot(cpu, true)),
-                Change::Affinity { .. } | Change::Nice { .. } => {}
+                Change::Affinity { .. } | Change::Nice { .. } | Change::Policy { .. } => {}
             }
             self.outside.entries[entry as usize].begun = 1;
             self.arm_again(entry, Instant::ZERO);
