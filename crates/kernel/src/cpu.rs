@@ -37,6 +37,8 @@ pub(crate) enum Irq {
     Offline,
     /// This CPU has come.
     Online,
+    /// User space attaches a scheduler.
+    Attach,
 }
 
 /// A callback in progress.

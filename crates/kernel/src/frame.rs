@@ -231,4 +231,8 @@ pub(crate) enum Frame {
     DisableExit,
     /// The scheduler is gone.
     Disabled,
+    /// User space attaches a scheduler to a machine that is up.
+    Attach,
+    /// The kernel begins to enable it.
+    BeginEnable,
 }

@@ -21,8 +21,8 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
-use crate::scx::Scx;
 use crate::scx::queues::{QueueId, Queues};
+use crate::scx::{Again, Scx};
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
 use crate::task::{Task, Tasks};
 use keel_abi::bpf::Ea;
@@ -107,6 +107,8 @@ pub(crate) struct Kernel {
     pub(crate) single_masks: Ea,
     /// Where BPF sees the mask of all CPUs.
     pub(crate) possible_mask: Ea,
+    /// Whether a scheduler that ends is loaded again.
+    pub(crate) again: Again,
     /// What happens from outside.
     pub(crate) outside: Outside,
     /// What the scheduler draws random numbers from.

@@ -42,6 +42,8 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_PROGRAM: u32 = 1 << 29;
     /// BPF timers.
     pub(crate) const FIRST_BPF: u32 = 1 << 30;
+    /// The scheduler is loaded again.
+    pub(crate) const RESTART: u32 = u32::MAX - 1;
     /// The stall watchdog.
     pub(crate) const WATCHDOG: u32 = u32::MAX;
 
@@ -173,6 +175,7 @@ impl Kernel {
             online_mask: Ea::NULL,
             single_masks: Ea::NULL,
             possible_mask: Ea::NULL,
+            again: crate::scx::Again::default(),
             outside: Outside::new(
                 topology.cpus(),
                 setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
@@ -250,7 +253,7 @@ fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::call::Terms> {
 }
 
 /// What `validate_ops()` refuses.
-fn refuse(scheduler: &Scheduler) -> Result<(), SetupError> {
+pub(crate) fn refuse(scheduler: &Scheduler) -> Result<(), SetupError> {
     let has = |op| scheduler.callbacks.iter().any(|&(o, _)| o == op);
     if scheduler.flags & ops_flags::ENQ_LAST != 0 && !has(Op::Enqueue) {
         return Err(SetupError::Refused("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented".into()));

@@ -24,6 +24,8 @@ pub enum State {
     Running,
     /// Nothing will ever happen again, or the scheduler has ended.
     Ended,
+    /// The scheduler has ended with the wish to be loaded again, and now it is to be.
+    Detached,
 }
 
 /// What a CPU has to do before it goes back to user mode.
@@ -74,7 +76,11 @@ impl<E: Engine> Sim<E> {
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
             }
-            if self.k.scx.is_gone() || self.k.failed_program.is_some() {
+            if self.k.again.is_due() {
+                self.k.out.flush(sink);
+                return State::Detached;
+            }
+            if self.k.is_over() || self.k.failed_program.is_some() {
                 self.k.out.flush(sink);
                 return State::Ended;
             }
@@ -292,7 +298,7 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.me();
         cpu.in_user = true;
         let at = cpu.tick_at.min(cpu.work_done_at);
-        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.scx.is_gone() {
+        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.is_over() {
             return Some(at);
         }
         self.k.queue.set_cpu(c, at);
@@ -403,6 +409,12 @@ impl Kernel {
         true
     }
 
+    /// Has the scheduler gone for good, and the run with it?
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.scx.is_gone() && !self.again.is_awaited()
+    }
+
     /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
     #[inline]
     fn has_left(&self, task: TaskId) -> bool {
@@ -488,6 +500,9 @@ impl Kernel {
     #[inline]
     fn timer_fires(&mut self, timer: u32, at: Instant) {
         self.now = self.now.max(at);
+        if timer == crate::setup::timer_number::RESTART {
+            return self.restart_due();
+        }
         let frequencies = crate::setup::timer_number::frequencies(self.cpus.len());
         if frequencies.contains(&timer) {
             return self.frequency_comes(CpuId(timer - frequencies.start));

@@ -7,6 +7,8 @@ mod harness;
 
 #[path = "semantics/actors.rs"]
 mod actors;
+#[path = "semantics/bypass.rs"]
+mod bypass;
 #[path = "semantics/callbacks_order.rs"]
 mod callbacks_order;
 #[path = "semantics/cgroup_moves.rs"]

@@ -29,6 +29,7 @@ struct File {
     attach: Vec<String>,
     #[serde(default)]
     counters: Vec<String>,
+    restart_ms: Option<Spanned<toml::Value>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -107,6 +108,10 @@ impl Recipe {
             plan.contents(map)?;
         }
         plan.programs(&self.file)?;
+        if let Some(after) = &self.file.restart_ms {
+            let ms = plan.number(after, "restart_ms", 0, LONGEST_MS)?;
+            plan.actions.push(Action::Restart { after: Span::from_ms(ms as u64) });
+        }
         let counters = self.file.counters.iter().cloned();
         plan.actions.extend(counters.map(|variable| Action::Count { variable }));
         Ok(plan.actions)

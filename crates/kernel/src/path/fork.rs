@@ -6,6 +6,7 @@ use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::layout::{TASK_STRIDE, init_task_args, task as field};
 use crate::rng::Rng;
+use crate::scx::Phase;
 use crate::setup::MAX_TASKS;
 use crate::sim::Sim;
 use crate::task::{Doing, Member, OpsState, State, Task};
@@ -31,6 +32,10 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::ForkInit`].
     pub(crate) fn fork_init(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
+        if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
+            // Nobody has it, or whoever enables a scheduler takes it in.
+            return self.k.me().stack.push(Frame::ForkWake { child, parent });
+        }
         self.k.me().stack.push(Frame::ForkInited { child, parent });
         self.init_task(c, child, true);
     }

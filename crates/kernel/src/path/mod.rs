@@ -150,7 +150,9 @@ impl<E: Engine> Sim<E> {
             Frame::LeaveClass { task, policy, was_on } => self.leave_class(task, policy, was_on),
             Frame::DisableMember { task } => self.disable_member(c, task),
             Frame::DisableExit => self.disable_exit(c),
-            Frame::Disabled => self.disabled(),
+            Frame::Disabled => self.disabled(c),
+            Frame::Attach => self.run_before_enabling(),
+            Frame::BeginEnable => self.enable_again(c),
         }
     }
 }

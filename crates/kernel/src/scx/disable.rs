@@ -74,9 +74,13 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::Disabled`].
-    pub(crate) fn disabled(&mut self) {
-        self.k.count_bypass();
+    pub(crate) fn disabled(&mut self, c: CpuId) {
         self.k.scx.mark_gone();
+        if self.k.comes_again() {
+            self.k.forget_scheduler(c);
+        } else {
+            self.k.count_bypass();
+        }
     }
 }
 

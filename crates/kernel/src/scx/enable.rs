@@ -78,6 +78,9 @@ impl<E: Engine> Sim<E> {
         if self.k.is_dead(task) {
             return self.k.me().stack.push(Frame::EnableTask { task: TaskId(task.0 + 1) });
         }
+        if !self.k.scx.at_boot {
+            self.k.deliver_hint(self.vm.world(), task);
+        }
         self.k.me().stack.push(Frame::EnableInited { task });
         self.init_task(c, task, false);
     }
@@ -101,7 +104,11 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::EnableSwitch`].
     pub(crate) fn enable_switch(&mut self, c: CpuId, task: TaskId) {
         if task.index() >= self.k.tasks.len() {
-            return self.k.me().stack.push(Frame::EnableDone);
+            self.k.me().stack.push(Frame::EnableDone);
+            if !self.k.scx.at_boot {
+                self.k.me().stack.push(Frame::Bypass { cpu: BOOT_CPU, on: false });
+            }
+            return;
         }
         let t = &self.k.tasks[task];
         let next = Frame::EnableSwitch { task: TaskId(task.0 + 1) };
@@ -143,6 +150,7 @@ impl<E: Engine> Sim<E> {
         self.k.scx.phase = Phase::Enabled;
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
         let first = self.k.me().clock + half;
+        self.k.scx.watchdog_at = first;
         self.k.queue.push(first, timer_number::WATCHDOG);
         self.k.arm_programs();
         self.k.release_happenings();

@@ -1,6 +1,7 @@
 //! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and
 //! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
 
+mod again;
 mod bypass;
 mod deferred;
 mod disable;
@@ -18,6 +19,7 @@ mod slice;
 mod switching;
 mod watchdog;
 
+pub(crate) use again::Again;
 pub(crate) use idling::write_mask;
 
 use crate::class::Takes;
@@ -45,6 +47,10 @@ pub(crate) struct Scx {
     pub(crate) flags: u64,
     pub(crate) hotplug_seq: u64,
     pub(crate) timeout: Span,
+    /// When the watchdog looks next; whatever comes before is another scheduler's.
+    pub(crate) watchdog_at: Instant,
+    /// When its user-space half's programs run next.
+    pub(crate) programs_at: Vec<Instant>,
     pub(crate) max_batch: u32,
     pub(crate) phase: Phase,
     /// It is enabled at boot, when there is nobody yet whom it could be enabled beside.
@@ -91,6 +97,8 @@ impl Scx {
             flags: scheduler.flags,
             hotplug_seq: scheduler.hotplug_seq,
             timeout: Span::from_ms(u64::from(timeout_ms)),
+            watchdog_at: Instant::ZERO,
+            programs_at: Vec::new(),
             max_batch: or_default(scheduler.dispatch_max_batch, scx::DSP_DFL_MAX_BATCH),
             phase: Phase::Loaded,
             at_boot: true,
