@@ -96,8 +96,11 @@ fn a_yield_lets_others_first() {
 
 #[test]
 fn new_tasks_go_where_least_is_to_do() {
-    let run = fair(4).task(hog("a").instances(8)).millis(50).survives();
+    // All are children of one task.
+    let forks = (0..7).map(|_| Step::Fork(0)).chain([run(50_000)]);
+    let run = fair(4).task(hog("a").instances(0)).task(task("parent", forks)).millis(50).survives();
     let mut on = [0; 4];
+    on[run.starts("parent")[0].1.index()] += 1;
     for id in run.ids("a") {
         on[run.starts_of(id)[0].1.index()] += 1;
     }
