@@ -19,6 +19,7 @@ mod cpus;
 pub mod dsq;
 pub mod event;
 mod exit;
+mod fair;
 mod features;
 mod frame;
 mod frequency;

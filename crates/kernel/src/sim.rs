@@ -6,6 +6,7 @@
 //! and a callback on one CPU sees what others do meanwhile.
 
 use crate::actor::companion::{Beside, add_specs};
+use crate::class::SchedClass;
 use crate::cpu::{Callback, DirectSubject, Irq, Place};
 use crate::exit::Exit;
 use crate::frame::Frame;
@@ -24,6 +25,8 @@ pub enum State {
     Running,
     /// Nothing will ever happen again, or the scheduler has ended.
     Ended,
+    /// The scheduler has ended with the wish to be loaded again, and now it is to be.
+    Detached,
 }
 
 /// What a CPU has to do before it goes back to user mode.
@@ -89,7 +92,11 @@ impl<E: Engine> Sim<E> {
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
             }
-            if self.k.scx.is_gone() || self.k.failed_program.is_some() {
+            if self.k.again.is_due() {
+                self.k.out.flush(sink);
+                return State::Detached;
+            }
+            if self.k.is_over() || self.k.failed_program.is_some() {
                 self.k.out.flush(sink);
                 return State::Ended;
             }
@@ -105,6 +112,7 @@ impl<E: Engine> Sim<E> {
     /// Ends the run at the present moment: open counts are told, and the stream is closed.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.k.tell_open_counts();
+        self.k.count_bypass();
         if let Some(exit) = self.k.exit.clone() {
             self.k.out.tell_meta(self.k.now, Meta::SchedulerExit { kind: exit.kind, message: exit.message });
         }
@@ -306,7 +314,7 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.me();
         cpu.in_user = true;
         let at = cpu.tick_at.min(cpu.work_done_at);
-        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.scx.is_gone() {
+        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.is_over() {
             return Some(at);
         }
         self.k.queue.set_cpu(c, at);
@@ -417,6 +425,12 @@ impl Kernel {
         true
     }
 
+    /// Has the scheduler gone for good, and the run with it?
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.scx.is_gone() && !self.again.is_awaited()
+    }
+
     /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
     #[inline]
     fn has_left(&self, task: TaskId) -> bool {
@@ -502,6 +516,9 @@ impl Kernel {
     #[inline]
     fn timer_fires(&mut self, timer: u32, at: Instant) {
         self.now = self.now.max(at);
+        if timer == crate::setup::timer_number::RESTART {
+            return self.restart_due();
+        }
         let frequencies = crate::setup::timer_number::frequencies(self.cpus.len());
         if frequencies.contains(&timer) {
             return self.frequency_comes(CpuId(timer - frequencies.start));
@@ -525,9 +542,13 @@ impl Kernel {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
             }
+            t if t >= number::FIRST_FAIR_SERVER => {
+                let cpu = CpuId(t - number::FIRST_FAIR_SERVER);
+                (cpu, Irq::Server(cpu, SchedClass::Fair))
+            }
             t if t >= number::FIRST_SERVER => {
                 let cpu = CpuId(t - number::FIRST_SERVER);
-                (cpu, Irq::Server(cpu))
+                (cpu, Irq::Server(cpu, SchedClass::Ext))
             }
             t => {
                 let task = TaskId(t);

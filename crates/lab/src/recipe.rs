@@ -47,7 +47,11 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
                 introduce(name, object, companion, companions)?;
                 companions += 1;
             }
-            Action::Put { .. } | Action::Nest { .. } | Action::Run { .. } | Action::RunEvery { .. } => {}
+            Action::Put { .. }
+            | Action::Nest { .. }
+            | Action::Run { .. }
+            | Action::RunEvery { .. }
+            | Action::Restart { .. } => {}
         }
     }
     Ok(())
@@ -66,6 +70,14 @@ fn absent(name: &str, program: &str) -> LabError {
     LabError::Unsupported(format!(
         "{name}: the recipe has the traced program {program} run beside the scheduler, which is not simulated"
     ))
+}
+
+/// How long after its end a scheduler that wants that is loaded again.
+pub(crate) fn restart_after(actions: &[Action]) -> Option<Span> {
+    actions.iter().find_map(|action| match action {
+        Action::Restart { after } => Some(*after),
+        _ => None,
+    })
 }
 
 /// The `SEC("syscall")` programs that the recipe runs.

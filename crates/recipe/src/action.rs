@@ -61,6 +61,12 @@ pub enum Action {
         /// How many.
         maps: u32,
     },
+    /// Load the object and attach it again, so long after the scheduler or the kernel has asked for that
+    /// (`SCX_ECODE_ACT_RESTART`); a real loader takes the time that it takes.
+    Restart {
+        /// How long after.
+        after: Span,
+    },
     /// Run a `SEC("syscall")` program once, before attaching; it must return 0.
     Run {
         /// The program.

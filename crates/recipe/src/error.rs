@@ -44,6 +44,9 @@ pub enum Problem {
     /// One number where a list is needed.
     #[error("it takes a list, and is one number")]
     NotList,
+    /// Companions, whose maps are gone when the scheduler is loaded again.
+    #[error("a scheduler with companions is not loaded again; leave out restart_ms, or the companions")]
+    RestartBeside,
     /// No flag of `struct sched_ext_ops`.
     #[error("there is no flag {0:?}; write one of SCX_OPS_* or a number")]
     NoFlag(String),

@@ -33,6 +33,7 @@ struct File {
     companion: Vec<Spanned<companion::Table>>,
     #[serde(default)]
     counters: Vec<String>,
+    restart_ms: Option<Spanned<toml::Value>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -112,6 +113,13 @@ impl Recipe {
         }
         plan.programs(&self.file)?;
         plan.companions(&self.file.companion)?;
+        if let Some(after) = &self.file.restart_ms {
+            if !self.file.companion.is_empty() {
+                return Err(plan.text.error(&after.span(), "restart_ms", Problem::RestartBeside));
+            }
+            let ms = plan.number(after, "restart_ms", 0, LONGEST_MS)?;
+            plan.actions.push(Action::Restart { after: Span::from_ms(ms as u64) });
+        }
         let counters = self.file.counters.iter().cloned();
         plan.actions.extend(counters.map(|variable| Action::Count { variable }));
         Ok(plan.actions)

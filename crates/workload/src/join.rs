@@ -99,7 +99,9 @@ impl Joined {
         }
         self.shared_timers += shared;
         for happening in &mut part.timeline {
-            if let Change::Affinity { spec, .. } | Change::Nice { spec, .. } = &mut happening.change {
+            if let Change::Affinity { spec, .. } | Change::Nice { spec, .. } | Change::Policy { spec, .. } =
+                &mut happening.change
+            {
                 *spec += self.whole.tasks.len() as u32;
             }
         }

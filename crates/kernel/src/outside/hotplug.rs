@@ -10,6 +10,7 @@ use crate::cpu::Irq;
 use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
+use crate::scx::Phase;
 use crate::sim::Sim;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{ExitKind, Op, ecode};
@@ -87,6 +88,10 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn handle_hotplug(&mut self, c: CpuId, online: bool) {
         self.k.outside.hotplug.seq += 1;
         self.k.me().stack.push(Frame::Hotplugged { online });
+        if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
+            // There is no scheduler to be told.
+            return;
+        }
         let op = if online { Op::CpuOnline } else { Op::CpuOffline };
         if self.k.has(op) {
             return self.start(c, op, TaskId::IDLE, &[u64::from(c.0)]);
@@ -170,6 +175,7 @@ impl Kernel {
         cpu.tick_at = Instant::NEVER;
         cpu.need_resched = false;
         cpu.server.disarm();
+        cpu.fair_server.disarm();
         self.idle.set_online(c, false);
         self.set_idle(world, c, true);
         self.show_online(world);

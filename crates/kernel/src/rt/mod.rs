@@ -9,4 +9,4 @@ mod sched;
 mod server;
 
 pub(crate) use queue::RtQueue;
-pub(crate) use server::ExtServer;
+pub(crate) use server::ClassServer;

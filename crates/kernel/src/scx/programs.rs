@@ -12,7 +12,7 @@ use crate::setup::{ProgramFailure, timer_number};
 use crate::sim::{Begun, Sim, why_stopped};
 use keel_abi::bpf::{Engine, Fault};
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, Span, TaskId};
+use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// What is to be run before the scheduler is attached: nobody else does anything meanwhile.
@@ -36,7 +36,9 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::RunProgram`].
     pub(crate) fn run_program(&mut self, c: CpuId, program: u32) {
-        if self.k.scx.is_disabling() {
+        let is_early =
+            self.k.scx.programs_at.get(program as usize).is_some_and(|&at| self.k.cpus[c].clock < at);
+        if self.k.scx.is_disabling() || program as usize >= self.k.programs.len() || is_early {
             return;
         }
         self.k.me().stack.push(Frame::ProgramDone { program });
@@ -74,6 +76,8 @@ impl Kernel {
     fn arm_program(&mut self, c: CpuId, program: u32) {
         if let Some(every) = self.programs[program as usize].every {
             let due = self.cpus[c].clock + every.max(Span::from_ns(1));
+            self.scx.programs_at.resize(self.programs.len(), Instant::ZERO);
+            self.scx.programs_at[program as usize] = due;
             self.queue.push(due, timer_number::FIRST_PROGRAM + program);
         }
     }

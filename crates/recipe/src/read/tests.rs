@@ -12,6 +12,16 @@ fn plan(text: &str) -> Result<Vec<Action>, String> {
 }
 
 #[test]
+fn a_loader_that_comes_back_says_when() {
+    assert_eq!(plan("restart_ms = 20"), Ok(vec![Action::Restart { after: Span::from_ms(20) }]));
+    let refused = plan("restart_ms = -1").expect_err("that is before it went");
+    assert!(refused.contains("line 1, restart_ms: it takes 0 to 3600000"), "{refused}");
+    let beside = "restart_ms = 20\n[[companion]]\nname = 'half'\nround = ''";
+    let refused = plan(beside).expect_err("its maps go");
+    assert!(refused.contains("line 1, restart_ms: a scheduler with companions"), "{refused}");
+}
+
+#[test]
 fn a_recipe_becomes_actions_in_their_order() {
     let text = r#"
         counters = ["nr_picked"]
