@@ -86,6 +86,9 @@ CALLBACK(void, mq_tick, struct task_struct *p)
 {
 	slot_at(slot_of(p))->rt = hint_of(p);
 	take_tick(p);
+	/* A thread of the kernel's that serves this CPU, and was passed on, waits for no counter. */
+	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
+		set_slice(p, 0);
 }
 
 CALLBACK(void, mq_update_idle, s32 cpu, bool idle)

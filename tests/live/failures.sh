@@ -103,6 +103,8 @@ offline_fifo() { offline fifo; }
 offline_goodness() { offline goodness; }
 offline_o1() { offline o1; }
 offline_ule() { offline ule; }
+offline_mq() { offline mq; }
+offline_bsd() { offline bsd; }
 
 for case; do
     at=$out/$case
