@@ -14,7 +14,7 @@
 #ifndef KEEL_SLOTS_H
 #define KEEL_SLOTS_H
 
-#include "hints.h"
+#include "keel.h"
 
 /* Tasks alive at once, and pids: a kernel's PID_MAX_LIMIT. Powers of two, to bound an index by a mask. */
 #define SLOTS (1 << 17)

@@ -7,10 +7,6 @@ list=$1
 shift
 home=$PWD
 
-fact() {
-    echo "$*" >> "$at.facts"
-}
-
 # Waits until the scheduler is in charge, or keel has ended.
 until_begun() {
     for i in $(seq 600); do
@@ -43,10 +39,7 @@ turn() {
     wait $run
     fact code $?
     until_who "disabled -"
-    hackbench -g 1 -l 5 > /dev/null
-    fact works $?
-    dmesg > "$at.dmesg"
-    fact done
+    settle
 }
 
 for name; do

@@ -1,4 +1,4 @@
-# What both scripts for guests share. Arguments: keel, a folder to write to, and more.
+# What the scripts for guests share. Arguments: keel, a folder to write to, and more.
 keel=$1
 out=$2
 shift 2
@@ -25,6 +25,19 @@ until_said() {
         sleep 0.1
     done
     return 1
+}
+
+# Keeps a fact of this turn, whose files begin with $at.
+fact() {
+    echo "$*" >> "$at.facts"
+}
+
+# The scheduler is gone: does the machine still work? Keeps the answer, and what the kernel said.
+settle() {
+    hackbench -g 1 -l 5 > /dev/null
+    fact works $?
+    dmesg > "$at.dmesg"
+    fact done
 }
 
 # Seconds since boot.

@@ -4,10 +4,6 @@
 # usage: failures.sh KEEL OUT CASE...
 . tests/live/common.sh
 
-fact() {
-    echo "$*" >> "$at.facts"
-}
-
 # Runs keel to its end, which is soon.
 whole() {
     timeout 100 "$@" > "$at.said" 2>&1
@@ -106,6 +102,9 @@ offline() {
 offline_fifo() { offline fifo; }
 offline_goodness() { offline goodness; }
 offline_o1() { offline o1; }
+offline_ule() { offline ule; }
+offline_mq() { offline mq; }
+offline_bsd() { offline bsd; }
 
 for case; do
     at=$out/$case
@@ -118,8 +117,5 @@ for case; do
     fact code $code
     [ -e $scx ] && until_who "disabled -"
     fact detached "$([ -e $scx ] && who || echo absent -)"
-    hackbench -g 1 -l 5 > /dev/null
-    fact works $?
-    dmesg > "$at.dmesg"
-    fact done
+    settle
 done

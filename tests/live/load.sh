@@ -35,10 +35,6 @@ mix() {
     fact rt-app "$(cat "$logs"/*.log | grep -vc '^#')"
 }
 
-fact() {
-    echo "$*" >> "$at.facts"
-}
-
 turn() {
     at=$out/$1
     rm -f "$at".*
@@ -64,10 +60,7 @@ turn() {
     fact code $?
     until_who "disabled -"
     fact detached "$(who)"
-    hackbench -g 1 -l 5 > /dev/null
-    fact works $?
-    dmesg > "$at.dmesg"
-    fact done
+    settle
 }
 
 for scheduler; do

@@ -9,6 +9,7 @@
 
 pub mod bpf;
 pub mod cgroup;
+pub mod companion;
 pub mod cpuset;
 pub mod feature;
 pub mod ids;

@@ -167,10 +167,11 @@ pub const DSP_MAX_LOOPS: u32 = 32;
 pub const WATCHDOG_MAX_TIMEOUT_MS: u32 = 30_000;
 
 /// Why a scheduler ended: `enum scx_exit_kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum ExitKind {
     /// It has not.
+    #[default]
     None = 0,
     /// It ended without more to say.
     Done = 1,
@@ -253,15 +254,19 @@ impl Op {
     }
 }
 
-/// The weight of a nice value, 1 to 10000 around 100 (`sched_prio_to_weight[]` put through
-/// `sched_weight_to_cgroup()`).
-pub fn weight_of_nice(nice: i8) -> u32 {
-    const PRIO_TO_WEIGHT: [u64; 40] = [
+/// The weight of a nice value among the kernel's own fair tasks, 15 to 88761 (`sched_prio_to_weight[]`).
+pub fn load_weight_of_nice(nice: i8) -> u32 {
+    const PRIO_TO_WEIGHT: [u32; 40] = [
         88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906,
         3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45,
         36, 29, 23, 18, 15,
     ];
-    let weight = PRIO_TO_WEIGHT[(i32::from(nice.clamp(-20, 19)) + 20) as usize];
+    PRIO_TO_WEIGHT[(i32::from(nice.clamp(-20, 19)) + 20) as usize]
+}
+
+/// The weight of a nice value as schedulers see it, 1 to 10000 around 100 (`sched_weight_to_cgroup()`).
+pub fn weight_of_nice(nice: i8) -> u32 {
+    let weight = u64::from(load_weight_of_nice(nice));
     ((weight * 100 + 512) / 1024).clamp(1, 10_000) as u32
 }
 

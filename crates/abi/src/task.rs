@@ -140,6 +140,8 @@ pub enum Step {
     Count,
     /// Makes, changes or joins a cgroup.
     Cgroup(CgroupStep),
+    /// Does for ever what the [companion](crate::companion::Companion) with this number does.
+    Accompany(u32),
 }
 
 /// What a channel is: its wakeups and its costs follow from that.
@@ -176,8 +178,13 @@ pub enum Policy {
     Fifo(u8),
     /// `SCHED_RR` with this priority, 1 to 99.
     RoundRobin(u8),
-    /// `SCHED_EXT`: asks for the sched_ext scheduler, which else takes ordinary tasks too.
+    /// `SCHED_EXT`: asks for the sched_ext scheduler, which takes ordinary tasks too unless it was attached with
+    /// `SCX_OPS_SWITCH_PARTIAL`.
     Ext,
+    /// `SCHED_BATCH`: as `SCHED_OTHER`, but its wakeups take nobody's CPU away.
+    Batch,
+    /// `SCHED_IDLE`: gets next to nothing where others want the CPU.
+    Idle,
 }
 
 impl Policy {
@@ -187,7 +194,17 @@ impl Policy {
             Self::Other => 0,
             Self::Fifo(_) => 1,
             Self::RoundRobin(_) => 2,
+            Self::Batch => 3,
+            Self::Idle => 5,
             Self::Ext => 7,
+        }
+    }
+
+    /// The kernel's own priority of a task with this policy and nice value (`__normal_prio()`): lower is more urgent.
+    pub const fn priority(self, nice: i8) -> i32 {
+        match self {
+            Self::Fifo(priority) | Self::RoundRobin(priority) => 99 - priority as i32,
+            Self::Other | Self::Batch | Self::Idle | Self::Ext => 120 + nice as i32,
         }
     }
 
@@ -195,7 +212,7 @@ impl Policy {
     pub const fn rt_priority(self) -> u8 {
         match self {
             Self::Fifo(priority) | Self::RoundRobin(priority) => priority,
-            Self::Other | Self::Ext => 0,
+            Self::Other | Self::Batch | Self::Idle | Self::Ext => 0,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What happens to a machine and its tasks from outside while a run goes on. Data only.
 
+use crate::task::Policy;
 use crate::{CpuSet, Span};
 
 /// The most entries of a timeline that workload and machine may have each.
@@ -39,6 +40,13 @@ pub enum Change {
         /// -20 to 19.
         nice: i8,
     },
+    /// Somebody sets the scheduling policy of all instances of a task (`sched_setscheduler()`).
+    Policy {
+        /// The index of the task's spec.
+        spec: u32,
+        /// The policy.
+        policy: Policy,
+    },
 }
 
 impl Change {
@@ -46,7 +54,7 @@ impl Change {
     pub const fn spec(&self) -> Option<u32> {
         match self {
             Self::Offline(_) | Self::Online(_) => None,
-            Self::Affinity { spec, .. } | Self::Nice { spec, .. } => Some(*spec),
+            Self::Affinity { spec, .. } | Self::Nice { spec, .. } | Self::Policy { spec, .. } => Some(*spec),
         }
     }
 }
@@ -63,7 +71,7 @@ pub fn online_at_first<'a>(cpus: u32, timeline: impl Iterator<Item = &'a Happeni
             Change::Online(come) => come.iter().for_each(|cpu| {
                 online.insert(cpu);
             }),
-            Change::Affinity { .. } | Change::Nice { .. } => {}
+            Change::Affinity { .. } | Change::Nice { .. } | Change::Policy { .. } => {}
         }
     }
     online

@@ -57,6 +57,10 @@ measures! {
     Migrated = "migrated", "times";
     /// Units that tasks did.
     Iterations = "iterations", "units";
+    /// Seconds of tasks in their own work, summed over the CPUs: `time`'s user. The whole run's, so that there must be no warm-up.
+    UserSeconds = "user_s", "s";
+    /// Seconds that tasks ran otherwise, in the kernel: `time`'s sys. The whole run's, too.
+    SystemSeconds = "sys_s", "s";
 }
 
 impl Measure {
@@ -82,6 +86,8 @@ impl Measure {
             Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => {
                 window.tasks.iter().filter_map(|task| self.of_counts(task)).sum()
             }
+            Self::UserSeconds => user_seconds(window)?,
+            Self::SystemSeconds => window.busy.as_s_f64() - user_seconds(window)?,
         };
         value.is_finite().then_some(value)
     }
@@ -126,6 +132,10 @@ impl Measure {
     }
 }
 
+fn user_seconds(window: &Measured) -> Option<f64> {
+    Some(window.user_share? * window.machine_time.as_s_f64())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +167,8 @@ mod tests {
         check("elapsed_s", WINDOW, Some(0.6));
         check("busy_share", WINDOW, Some(0.25));
         check("user_share", WINDOW, Some(0.2));
+        check("user_s", WINDOW, Some(0.2));
+        check("sys_s", WINDOW, Some(0.25 - 0.2));
         check("us_per_unit", Measured { units: 0, ..WINDOW }, None);
         check("elapsed_s", Measured { elapsed: None, ..WINDOW }, None);
         check("busy_share", Measured::default(), None);

@@ -27,9 +27,11 @@ pub(crate) fn execute(
     let mut outcome = simulate(lab, spec, sinks, bar)?;
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
-    let (log, bad_accesses) = (std::mem::take(&mut outcome.printed), outcome.counters.bad_accesses);
+    let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
     let report = RunReport::new(&facts(spec, outcome, wall_ns), &judge.judgement());
-    Ok((RunReport { bad_accesses, ..report }, log))
+    let bypass_ns = counted.bypass.as_ns();
+    let (bad_accesses, restarts) = (counted.bad_accesses, counted.restarts);
+    Ok((RunReport { bad_accesses, bypass_ns, restarts, ..report }, log))
 }
 
 fn simulate(lab: &Lab, spec: &RunSpec, mut sinks: Fanout<'_>, bar: &Bar) -> Result<Outcome, Failure> {

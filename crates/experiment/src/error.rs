@@ -110,9 +110,6 @@ pub enum Problem {
     /// An off arm that stands for none of the two.
     #[error("the claim does not compare '{0}'; name the arm, of or to, that the off arm stands for")]
     NotCompared(String),
-    /// Something taken off a ratio.
-    #[error("a claim with 'to' is about a ratio, from which nothing can be taken off")]
-    NoLess,
     /// A mechanism of a claim that compares nothing.
     #[error("a claim without 'to' has no mechanism to switch off")]
     NoMechanism,

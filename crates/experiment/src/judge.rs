@@ -126,10 +126,18 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> C
     }
     let values = |arm: usize| values(&experiment.arms[arm].label, claim, &arms[arm]);
     let samples = || {
+        let less = claim.less.map(values).transpose()?;
+        let net = |arm: usize| {
+            let net = taken_off(values(arm)?, less.as_deref());
+            let left = claim.to.is_none() || claim.less.is_none() || net.iter().all(|&value| value > 0.0);
+            left.then_some(net).ok_or_else(|| {
+                format!("{}: a run takes no longer than what is taken off", experiment.arms[arm].label)
+            })
+        };
         Ok(Samples {
-            of: taken_off(values(claim.of)?, claim.less.map(values).transpose()?),
-            to: claim.to.map(values).transpose()?,
-            off: claim.off.as_ref().map(|off| values(off.arm)).transpose()?,
+            of: net(claim.of)?,
+            to: claim.to.map(net).transpose()?,
+            off: claim.off.as_ref().map(|off| net(off.arm)).transpose()?,
         })
     };
     match samples() {
@@ -157,8 +165,8 @@ fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec<f64>, Stri
 }
 
 /// The values less the mean of what is taken off them.
-fn taken_off(values: Vec<f64>, less: Option<Vec<f64>>) -> Vec<f64> {
-    let off = less.map_or(0.0, |less| mean(&less));
+fn taken_off(values: Vec<f64>, less: Option<&[f64]>) -> Vec<f64> {
+    let off = less.map_or(0.0, mean);
     values.into_iter().map(|value| value - off).collect()
 }
 

@@ -91,8 +91,8 @@ pub struct Claim {
     /// The arm that it is divided by. Without it the claim is about the value of `of` itself: the
     /// row calibrates, and reproduces nothing.
     pub to: Option<usize>,
-    /// The arm whose mean value is taken off `of`'s, in claims about a value: what the benchmark itself
-    /// takes off as overhead.
+    /// The arm whose mean value is taken off that of every other: what the benchmark itself takes off as
+    /// overhead.
     pub less: Option<usize>,
     /// What was published.
     pub published: Published,

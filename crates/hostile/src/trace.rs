@@ -1,6 +1,5 @@
 //! Traces: read, judged and shown as `keel check` does; first as they are, then with an end put where they go wrong.
 
-use keel_abi::scx::ExitKind;
 use keel_abi::{Instant, Span};
 use keel_check::Judge;
 use keel_report::{CheckReport, RunFacts, RunReport, Style};
@@ -35,17 +34,7 @@ fn judge(bytes: &[u8], range: std::ops::Range<Instant>) -> Result<Judge, TraceEr
 }
 
 fn show(judge: &mut Judge) {
-    let facts = RunFacts {
-        scheduler: "s".into(),
-        workload: "w".into(),
-        machine: String::new(),
-        seed: 0,
-        wall_ns: 0,
-        peak_rss_bytes: 0,
-        exit: ExitKind::None,
-        message: String::new(),
-        costs: None,
-    };
+    let facts = RunFacts { scheduler: "s".into(), workload: "w".into(), ..RunFacts::default() };
     let report = CheckReport::new(RunReport::new(&facts, &judge.judgement()), 1, 0);
     let shown = report.text(Style { width: 80, colour: false });
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "a control character: {shown:?}");

@@ -14,19 +14,32 @@ pub(crate) enum SchedClass {
     Idle,
     /// sched_ext's.
     Ext,
+    /// The kernel's own fair tasks'.
+    Fair,
     /// Real-time tasks'.
     Rt,
     /// The stopper's, which pushes tasks away.
     Stop,
 }
 
-impl SchedClass {
-    /// The class of a policy where the scheduler has taken all ordinary tasks over
-    /// (`__setscheduler_class()`).
-    pub(crate) const fn of(policy: Policy) -> Self {
-        match policy {
-            Policy::Other | Policy::Ext => Self::Ext,
-            Policy::Fifo(_) | Policy::RoundRobin(_) => Self::Rt,
+/// Whom the attached scheduler takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// Nobody: there is none, it is being enabled, or it is about to go.
+    Nobody,
+    /// Tasks whose policy is SCHED_EXT (`SCX_OPS_SWITCH_PARTIAL`).
+    Ext,
+    /// All but real-time tasks (`scx_switching_all`).
+    All,
+}
+
+impl Takes {
+    /// The class of a policy (`__setscheduler_class()`, `task_should_scx()`).
+    pub(crate) const fn class_of(self, policy: Policy) -> SchedClass {
+        match (policy, self) {
+            (Policy::Fifo(_) | Policy::RoundRobin(_), _) => SchedClass::Rt,
+            (_, Self::All) | (Policy::Ext, Self::Ext) => SchedClass::Ext,
+            _ => SchedClass::Fair,
         }
     }
 }
@@ -58,9 +71,35 @@ impl Kernel {
             self.resched(c, rq);
         } else if class == next && class == SchedClass::Rt {
             self.preempt_rt(c, rq, task);
-        } else if next == SchedClass::Rt {
-            self.arm_server(rq);
+        } else if class == next && class == SchedClass::Fair {
+            self.preempt_fair(c, rq, task);
+        } else if next > SchedClass::Ext {
+            self.arm_servers(rq);
         }
+    }
+
+    /// Puts a task of a class above sched_ext on its CPU's queue of that class: before its equals, or as a new one, where
+    /// its class knows such a thing.
+    pub(crate) fn enqueue_above(&mut self, task: TaskId, head: bool, is_new: bool) {
+        match self.tasks[task].class {
+            SchedClass::Fair => self.enqueue_fair(task, is_new),
+            _ => self.enqueue_rt(task, head),
+        }
+    }
+
+    /// Takes it off that queue.
+    pub(crate) fn dequeue_above(&mut self, task: TaskId) {
+        match self.tasks[task].class {
+            SchedClass::Fair => self.dequeue_fair(task),
+            _ => self.dequeue_rt(task),
+        }
+    }
+
+    /// Does a task of a class above sched_ext wait for `c` or run there?
+    #[inline]
+    pub(crate) fn is_wanted_above(&self, c: CpuId) -> bool {
+        let cpu = &self.cpus[c];
+        !cpu.rt.is_empty() || !cpu.fair.is_empty()
     }
 
     /// Policy, priority and class as BPF sees them.

@@ -5,9 +5,10 @@
 //! no other CPU has something earlier to do ([`crate::sim`]).
 
 use crate::class::SchedClass;
+use crate::fair::FairQueue;
 use crate::frame::Frame;
 use crate::frequency::Perf;
-use crate::rt::{ExtServer, RtQueue};
+use crate::rt::{ClassServer, RtQueue};
 use keel_abi::bpf::Ea;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId};
@@ -24,8 +25,8 @@ pub(crate) enum Irq {
     BpfTimer(u32),
     /// User space runs a program of the scheduler's; the number is its place among them.
     Program(u32),
-    /// The server of that CPU's starving tasks looks.
-    Server(CpuId),
+    /// The server of that CPU's starving tasks of a class looks.
+    Server(CpuId, SchedClass),
     /// The stall watchdog looks.
     Watchdog,
     /// An entry of the timeline is due, or goes on with its next CPU or task.
@@ -38,6 +39,8 @@ pub(crate) enum Irq {
     Offline,
     /// This CPU has come.
     Online,
+    /// User space attaches a scheduler.
+    Attach,
 }
 
 /// A callback in progress.
@@ -174,6 +177,8 @@ pub(crate) struct Cpu {
     pub(crate) nr_immed: u32,
     /// The class of whoever runs, or of whoever has come since and goes before (`rq->next_class`).
     pub(crate) next_class: SchedClass,
+    /// The kernel schedules the scheduler's tasks here by itself (`SCX_RQ_BYPASSING`).
+    pub(crate) bypassing: bool,
     /// A higher class has taken it from the scheduler, which was told so (`cpu_released`).
     pub(crate) released: bool,
     /// How often it has picked (`kick_sync`).
@@ -184,8 +189,14 @@ pub(crate) struct Cpu {
     pub(crate) sync_pending: bool,
     /// Its real-time tasks.
     pub(crate) rt: RtQueue,
-    /// What keeps them from starving the scheduler's.
-    pub(crate) server: ExtServer,
+    /// Its fair tasks.
+    pub(crate) fair: FairQueue,
+    /// It looks whether other CPUs have more fair tasks at its first tick after this.
+    pub(crate) balance_at: Instant,
+    /// What keeps higher classes from starving the scheduler's tasks.
+    pub(crate) server: ClassServer,
+    /// What keeps real-time tasks from starving fair ones.
+    pub(crate) fair_server: ClassServer,
     pub(crate) dispatch: DispatchBuffer,
     /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
     pub(crate) deferred: VecDeque<TaskId>,
@@ -239,12 +250,16 @@ impl Cpu {
             reenqueue: None,
             nr_immed: 0,
             next_class: SchedClass::Idle,
+            bypassing: false,
             released: false,
             picks: 0,
             to_sync: Vec::new(),
             sync_pending: false,
             rt: RtQueue::default(),
-            server: ExtServer::default(),
+            fair: FairQueue::default(),
+            balance_at: Instant::ZERO,
+            server: ClassServer::default(),
+            fair_server: ClassServer::default(),
             dispatch: DispatchBuffer::default(),
             deferred: VecDeque::new(),
             lock: RqLock::default(),

@@ -7,6 +7,9 @@ use crate::cpu::Cpu;
 use keel_abi::{CpuId, CpuSet};
 use std::mem::swap;
 
+/// The CPU that boots the machine, and from which user space acts.
+pub(crate) const BOOT_CPU: CpuId = CpuId(0);
+
 /// The CPUs, by [`CpuId`].
 #[derive(Debug)]
 pub(crate) struct Cpus {

@@ -7,7 +7,7 @@
 use crate::cgroup::CgroupFrame;
 use crate::rt::RtFrame;
 use crate::task::Urgency;
-use keel_abi::task::ObjectId;
+use keel_abi::task::{ObjectId, Policy};
 use keel_abi::{CpuId, TaskId};
 
 /// One step of a kernel path.
@@ -135,8 +135,10 @@ pub(crate) enum Frame {
     PolicyDisable { task: TaskId, to: Urgency },
     /// The change itself.
     ChangePolicy { task: TaskId, to: Urgency },
+    /// The change itself, to another policy of its class.
+    ChangeWithin { task: TaskId, policy: Policy },
     /// A task that the scheduler has taken over is runnable: `ops.runnable`.
-    RestoreClass { task: TaskId },
+    RestoreClass { task: TaskId, flags: u64 },
     /// `ops.running`, where it runs.
     RunClass { task: TaskId },
     /// The task is in its new class; its real-time priority was this before.
@@ -206,6 +208,8 @@ pub(crate) enum Frame {
     Inited,
     /// Enabling: the next existing task.
     EnableTask { task: TaskId },
+    /// Enabling: the next existing task changes class, if the scheduler takes it.
+    EnableSwitch { task: TaskId },
     /// Enabling: its `ops.init_task` has returned.
     EnableInited { task: TaskId },
     /// Enabling: `ops.set_weight`, after `ops.enable`.
@@ -214,14 +218,26 @@ pub(crate) enum Frame {
     EnableCpus { task: TaskId },
     /// Enabling: all tasks are in.
     EnableDone,
+    /// The kernel begins or ceases to schedule the scheduler's tasks on `cpu` by itself, then on the next CPU.
+    Bypass { cpu: CpuId, on: bool },
+    /// One of that CPU's waiting tasks goes round.
+    BypassTask { task: TaskId },
+    /// All of them have.
+    Bypassed { rq: CpuId },
+    /// A task that has changed class by another's hand settles on its runqueue, which is given back.
+    SwitchSettle { task: TaskId, rq: CpuId },
     /// Disabling: the next task.
     DisableTask { task: TaskId },
-    /// Disabling: `ops.quiescent`, for a task that is runnable.
-    DisableQuiesce { task: TaskId },
     /// Disabling: `ops.disable`.
     DisableMember { task: TaskId },
+    /// Another takes a task from the scheduler: it joins its new class, in a queue of it if it is runnable.
+    LeaveClass { task: TaskId, policy: Policy, was_on: bool },
     /// Disabling: `ops.exit`.
     DisableExit,
     /// The scheduler is gone.
     Disabled,
+    /// User space attaches a scheduler to a machine that is up.
+    Attach,
+    /// The kernel begins to enable it.
+    BeginEnable,
 }

@@ -13,6 +13,7 @@ use crate::cpu::{Cpu, Irq};
 use crate::cpus::Cpus;
 use crate::event::EventQueue;
 use crate::exit::Exit;
+use crate::fair::Fair;
 use crate::idle::IdleMasks;
 use crate::layout::TASK_STRIDE;
 use crate::log::Log;
@@ -21,8 +22,8 @@ use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
 use crate::rt::Overload;
-use crate::scx::Scx;
 use crate::scx::queues::{QueueId, Queues};
+use crate::scx::{Again, Scx};
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
 use crate::task::{Task, Tasks};
 use keel_abi::bpf::Ea;
@@ -56,6 +57,9 @@ pub struct Counters {
     pub scheduler_inserts: u64,
     /// Tasks put into queues by the kernel itself, since the scheduler has no say or is bypassed.
     pub kernel_inserts: u64,
+    /// Time in which the kernel scheduled the tasks of an attached scheduler by itself, apart from the first attaching,
+    /// when there is nobody to schedule yet.
+    pub bypass_time: Span,
 }
 
 /// The simulated kernel.
@@ -68,6 +72,7 @@ pub(crate) struct Kernel {
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,
     pub(crate) idle: IdleMasks,
+    pub(crate) fair: Fair,
     pub(crate) lines: KernelLines,
     pub(crate) scx: Scx,
     pub(crate) workload: Workload,
@@ -105,6 +110,8 @@ pub(crate) struct Kernel {
     pub(crate) possible_mask: Ea,
     /// CPUs on which real-time tasks wait that may run elsewhere.
     pub(crate) overload: Overload,
+    /// Whether a scheduler that ends is loaded again.
+    pub(crate) again: Again,
     /// What happens from outside.
     pub(crate) outside: Outside,
     /// What the scheduler draws random numbers from.

@@ -19,6 +19,7 @@ mod cpus;
 pub mod dsq;
 pub mod event;
 mod exit;
+mod fair;
 mod features;
 mod frame;
 mod frequency;
@@ -38,6 +39,7 @@ mod setup;
 mod sim;
 mod task;
 
+pub use actor::companion::{Beside, companion_pid};
 pub use call::{helper, kfunc, served, variable};
 pub use exit::Exit;
 pub use features::features;

@@ -85,7 +85,7 @@ impl Kernel {
             rt_priority => MAX_RT_PRIO - 1 - rt_priority,
         };
         let (prio, normal_prio) = (prio(t.rt_priority()), prio(t.policy.rt_priority()));
-        if t.class != SchedClass::Rt {
+        if t.class == SchedClass::Ext {
             world.put(t.ea.offset(field::SCX_WEIGHT), &t.weight.to_le_bytes());
         }
         world.put(t.ea.offset(field::STATIC_PRIO), &static_prio.to_le_bytes());

@@ -8,6 +8,7 @@ use crate::cgroup::Cgroups;
 use crate::cost::KernelLines;
 use crate::cpus::Cpus;
 use crate::event::EventQueue;
+use crate::fair::Fair;
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
 use crate::layout::TASK_STRIDE;
@@ -28,8 +29,10 @@ use keel_trace::{Class, Meta};
 
 /// Numbers of the queue's timers: sleeping tasks have their own ids, the others are above.
 pub(crate) mod timer_number {
-    /// The servers of CPUs whose tasks starve.
+    /// The servers of CPUs whose tasks of sched_ext starve.
     pub(crate) const FIRST_SERVER: u32 = 1 << 25;
+    /// The servers of CPUs whose fair tasks starve.
+    pub(crate) const FIRST_FAIR_SERVER: u32 = 1 << 26;
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
     /// CPUs that come to a new frequency.
@@ -40,6 +43,8 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_PROGRAM: u32 = 1 << 29;
     /// BPF timers.
     pub(crate) const FIRST_BPF: u32 = 1 << 30;
+    /// The scheduler is loaded again.
+    pub(crate) const RESTART: u32 = u32::MAX - 1;
     /// The stall watchdog.
     pub(crate) const WATCHDOG: u32 = u32::MAX;
 
@@ -147,6 +152,7 @@ impl Kernel {
             tasks: Tasks::default(),
             queues: Queues::new(topology),
             idle: IdleMasks::new(topology),
+            fair: Fair::new(topology.cpus()),
             lines: KernelLines::new(topology, setup.machine.lines),
             scx: Scx::new(&setup.scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),
@@ -171,6 +177,7 @@ impl Kernel {
             single_masks: Ea::NULL,
             possible_mask: Ea::NULL,
             overload: Overload::default(),
+            again: crate::scx::Again::default(),
             outside: Outside::new(
                 topology.cpus(),
                 setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
@@ -248,7 +255,7 @@ fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::call::Terms> {
 }
 
 /// What `validate_ops()` refuses.
-fn refuse(scheduler: &Scheduler) -> Result<(), SetupError> {
+pub(crate) fn refuse(scheduler: &Scheduler) -> Result<(), SetupError> {
     let has = |op| scheduler.callbacks.iter().any(|&(o, _)| o == op);
     if scheduler.flags & ops_flags::ENQ_LAST != 0 && !has(Op::Enqueue) {
         return Err(SetupError::Refused("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented".into()));

@@ -5,6 +5,8 @@
 //! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
 //! and a callback on one CPU sees what others do meanwhile.
 
+use crate::actor::companion::{Beside, add_specs};
+use crate::class::SchedClass;
 use crate::cpu::{Callback, DirectSubject, Irq, Place};
 use crate::exit::Exit;
 use crate::frame::Frame;
@@ -23,6 +25,8 @@ pub enum State {
     Running,
     /// Nothing will ever happen again, or the scheduler has ended.
     Ended,
+    /// The scheduler has ended with the wish to be loaded again, and now it is to be.
+    Detached,
 }
 
 /// What a CPU has to do before it goes back to user mode.
@@ -47,14 +51,29 @@ enum Duty {
 pub struct Sim<E: Engine> {
     pub(crate) k: Kernel,
     pub(crate) vm: E,
+    /// Who accompanies the scheduler, by number.
+    pub(crate) companions: Vec<Beside<E::World>>,
 }
 
 impl<E: Engine> Sim<E> {
     /// Boots a machine with a scheduler attached and a workload about to start.
-    pub fn new(mut vm: E, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+    pub fn new(vm: E, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+        Self::with_companions(vm, setup, Vec::new(), wants)
+    }
+
+    /// As [`Sim::new`], with tasks of the scheduler's user-space half, the first of them with
+    /// [`companion_pid`](crate::companion_pid())`(0)`.
+    pub fn with_companions(
+        mut vm: E,
+        mut setup: Setup,
+        companions: Vec<Beside<E::World>>,
+        wants: Class,
+    ) -> Result<Self, SetupError> {
+        add_specs(&mut setup, &companions);
         let k = Kernel::boot(vm.world(), setup, wants)?;
-        let mut sim = Self { k, vm };
+        let mut sim = Self { k, vm, companions };
         sim.make_first_task();
+        sim.make_companions();
         sim.run_programs_once().map_err(SetupError::Program)?;
         sim.begin_enable();
         Ok(sim)
@@ -73,7 +92,11 @@ impl<E: Engine> Sim<E> {
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
             }
-            if self.k.scx.is_gone() || self.k.failed_program.is_some() {
+            if self.k.again.is_due() {
+                self.k.out.flush(sink);
+                return State::Detached;
+            }
+            if self.k.is_over() || self.k.failed_program.is_some() {
                 self.k.out.flush(sink);
                 return State::Ended;
             }
@@ -89,6 +112,7 @@ impl<E: Engine> Sim<E> {
     /// Ends the run at the present moment: open counts are told, and the stream is closed.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.k.tell_open_counts();
+        self.k.count_bypass();
         if let Some(exit) = self.k.exit.clone() {
             self.k.out.tell_meta(self.k.now, Meta::SchedulerExit { kind: exit.kind, message: exit.message });
         }
@@ -290,7 +314,7 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.me();
         cpu.in_user = true;
         let at = cpu.tick_at.min(cpu.work_done_at);
-        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.scx.is_gone() {
+        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.is_over() {
             return Some(at);
         }
         self.k.queue.set_cpu(c, at);
@@ -401,6 +425,12 @@ impl Kernel {
         true
     }
 
+    /// Has the scheduler gone for good, and the run with it?
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.scx.is_gone() && !self.again.is_awaited()
+    }
+
     /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
     #[inline]
     fn has_left(&self, task: TaskId) -> bool {
@@ -486,6 +516,9 @@ impl Kernel {
     #[inline]
     fn timer_fires(&mut self, timer: u32, at: Instant) {
         self.now = self.now.max(at);
+        if timer == crate::setup::timer_number::RESTART {
+            return self.restart_due();
+        }
         let frequencies = crate::setup::timer_number::frequencies(self.cpus.len());
         if frequencies.contains(&timer) {
             return self.frequency_comes(CpuId(timer - frequencies.start));
@@ -509,9 +542,13 @@ impl Kernel {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
             }
+            t if t >= number::FIRST_FAIR_SERVER => {
+                let cpu = CpuId(t - number::FIRST_FAIR_SERVER);
+                (cpu, Irq::Server(cpu, SchedClass::Fair))
+            }
             t if t >= number::FIRST_SERVER => {
                 let cpu = CpuId(t - number::FIRST_SERVER);
-                (cpu, Irq::Server(cpu))
+                (cpu, Irq::Server(cpu, SchedClass::Ext))
             }
             t => {
                 let task = TaskId(t);

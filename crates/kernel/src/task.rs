@@ -70,9 +70,10 @@ pub(crate) struct Urgency {
 }
 
 impl Urgency {
-    /// `__setscheduler_class()`, where the scheduler has taken all ordinary tasks over.
-    pub(crate) const fn class(self) -> SchedClass {
-        if self.boost > 0 { SchedClass::Rt } else { SchedClass::of(self.policy) }
+    /// As the kernel counts: the less, the more urgent (`p->prio`).
+    pub(crate) fn prio(self, nice: i8) -> i32 {
+        let own = self.policy.priority(nice);
+        if self.boost > 0 { own.min(99 - i32::from(self.boost)) } else { own }
     }
 
     fn priority(self) -> u8 {
@@ -168,6 +169,11 @@ pub(crate) struct Task {
 }
 
 impl Task {
+    /// What decides on its class.
+    pub(crate) fn urgency(&self) -> Urgency {
+        Urgency { policy: self.policy, boost: self.boost }
+    }
+
     /// Its real-time priority, 0 where it has none.
     #[inline]
     pub(crate) fn rt_priority(&self) -> u8 {

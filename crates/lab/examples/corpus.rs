@@ -67,7 +67,6 @@ fn told(spec: &RunSpec) -> Result<Facts, String> {
     let mut facts = ended(&outcome);
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     fact("ops", calls.seen.iter().copied().collect::<Vec<_>>().join(" "));
-    fact("bypass_ns", calls.bypassed(outcome.end).as_ns().to_string());
     fact("never_ran", never_ran.to_string());
     fact("findings", findings.to_string());
     for (name, per_mille) in shares(&judgement.summary.tasks) {
@@ -102,6 +101,8 @@ fn ended(outcome: &Outcome) -> Facts {
         ("scheduler_inserts", counters.scheduler_inserts.to_string()),
         ("kernel_inserts", counters.kernel_inserts.to_string()),
         ("bad_accesses", counters.bad_accesses.to_string()),
+        ("bypass_ns", counters.bypass.as_ns().to_string()),
+        ("restarts", counters.restarts.to_string()),
     ];
     facts.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
@@ -125,18 +126,10 @@ fn plain(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }
 
-/// Which callbacks there were, and how long the scheduler was bypassed.
+/// Which callbacks there were.
 #[derive(Default)]
 struct Calls {
     seen: BTreeSet<&'static str>,
-    since: Option<Instant>,
-    total: Span,
-}
-
-impl Calls {
-    fn bypassed(&self, end: Instant) -> Span {
-        self.total + self.since.map_or(Span::ZERO, |since| end.since(since))
-    }
 }
 
 impl Sink for Calls {
@@ -146,13 +139,8 @@ impl Sink for Calls {
 
     fn events(&mut self, events: &[Event]) {
         for event in events {
-            match event.what {
-                What::Callback { op, .. } => drop(self.seen.insert(Op::name(op))),
-                What::Bypass { on: true } => self.since = self.since.or(Some(event.at)),
-                What::Bypass { on: false } => {
-                    self.total += self.since.take().map_or(Span::ZERO, |since| event.at.since(since));
-                }
-                _ => {}
+            if let What::Callback { op, .. } = event.what {
+                self.seen.insert(Op::name(op));
             }
         }
     }

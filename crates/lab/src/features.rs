@@ -10,7 +10,13 @@ pub(crate) const FLAGS: &[(u64, &str, Level)] = &[
     (bit::KEEP_BUILTIN_IDLE, "SCX_OPS_KEEP_BUILTIN_IDLE", EXACT),
     (bit::ENQ_LAST, "SCX_OPS_ENQ_LAST", EXACT),
     (bit::ENQ_EXITING, "SCX_OPS_ENQ_EXITING", EXACT),
-    (bit::SWITCH_PARTIAL, "SCX_OPS_SWITCH_PARTIAL", Level::Absent("the fair class is not modelled")),
+    (
+        bit::SWITCH_PARTIAL,
+        "SCX_OPS_SWITCH_PARTIAL",
+        Level::Approximate(
+            "exact for the scheduler; where the fair class, which has the others, puts its tasks is simpler",
+        ),
+    ),
     (bit::ENQ_MIGRATION_DISABLED, "SCX_OPS_ENQ_MIGRATION_DISABLED", EXACT),
     (
         bit::ALLOW_QUEUED_WAKEUP,

@@ -6,6 +6,7 @@
 //! host themselves.
 #![forbid(unsafe_code)]
 
+mod companion;
 pub mod compare;
 pub mod error;
 pub mod features;

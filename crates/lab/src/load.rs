@@ -140,6 +140,11 @@ pub(crate) fn engine_for(
     Vm::new(code, object, config, &mut Kernel).map_err(|e| load_error(name, &e))
 }
 
+/// The object once more, in the world that the engine has.
+pub(crate) fn again(name: &str, object: &Object, vm: &mut Vm) -> Result<(), LabError> {
+    vm.reload(object, &mut Kernel).map_err(|e| load_error(name, &e))
+}
+
 fn load_error(name: &str, error: &LoadError) -> LabError {
     let text = format!("{name}: {error}");
     match error {

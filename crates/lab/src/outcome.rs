@@ -24,6 +24,10 @@ pub struct Counters {
     /// Loads and stores outside the scheduler's world: they read 0 and store nothing, as on a
     /// real kernel.
     pub bad_accesses: u64,
+    /// Time in which the kernel scheduled by itself the tasks of a scheduler that was coming or going.
+    pub bypass: Span,
+    /// How often the scheduler was loaded again, since it or the kernel asked for that.
+    pub restarts: u32,
 }
 
 /// What the scheduler itself took.

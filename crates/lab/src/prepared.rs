@@ -6,11 +6,11 @@ use crate::outcome::Outcome;
 use crate::run::{self, Attached};
 use crate::spec::RunSpec;
 use crate::{load, recipe, variables};
-use keel_kernel::Scheduler;
+use keel_kernel::{Scheduler, Sim};
 use keel_object::{Btf, Object};
 use keel_recipe::Action;
 use keel_trace::Sink;
-use keel_vm::Code;
+use keel_vm::{Code, Vm};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -81,7 +81,8 @@ impl Prepared {
             Attached::Running(sim) => sim,
             Attached::Refused(outcome) => return Ok((outcome, Vec::new())),
         };
-        run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &mut |_| {});
+        let again = &mut |sim: &mut Sim<Vm>| run::attach_again(spec, &self.actions, &self.object, sim);
+        run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), again, &mut |_| {})?;
         sim.finish(sink);
         match sim.failed_program() {
             Some(failure) => Err(run::program_failed(spec, failure)),

@@ -8,7 +8,7 @@ use keel_abi::bpf::{Ea, Entry, Errno, MapId, World};
 use keel_abi::{CpuId, Span};
 use keel_kernel::UserProgram;
 use keel_object::{MapDef, Object, SetError};
-use keel_recipe::{Action, Facts, Value};
+use keel_recipe::{Action, Companion, Facts, Value};
 use keel_vm::Vm;
 
 /// 64-bit words of a program's context, as many as the engine has room for.
@@ -29,6 +29,7 @@ pub(crate) fn plan(spec: &RunSpec) -> Result<Vec<Action>, LabError> {
 
 /// What is done to the object before it is loaded.
 pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Result<(), LabError> {
+    let mut companions = 0;
     for action in actions {
         match action {
             Action::Set { variable, value } => set(object, variable, value)
@@ -42,16 +43,41 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
             }
             Action::Attach { program } => return Err(absent(name, program)),
             Action::Count { variable } => counted(name, object, variable)?,
-            Action::Put { .. } | Action::Nest { .. } | Action::Run { .. } | Action::RunEvery { .. } => {}
+            Action::Accompany(companion) => {
+                introduce(name, object, companion, companions)?;
+                companions += 1;
+            }
+            Action::Put { .. }
+            | Action::Nest { .. }
+            | Action::Run { .. }
+            | Action::RunEvery { .. }
+            | Action::Restart { .. } => {}
         }
     }
     Ok(())
+}
+
+/// Tells the object who accompanies it.
+fn introduce(name: &str, object: &mut Object, companion: &Companion, number: u32) -> Result<(), LabError> {
+    let Some(variable) = &companion.pid else { return Ok(()) };
+    let pid = keel_kernel::companion_pid(number);
+    object
+        .set_number(variable, pid.0.into())
+        .map_err(|e| LabError::BadInput(format!("{name}: the pid of companion {}: {e}", companion.name)))
 }
 
 fn absent(name: &str, program: &str) -> LabError {
     LabError::Unsupported(format!(
         "{name}: the recipe has the traced program {program} run beside the scheduler, which is not simulated"
     ))
+}
+
+/// How long after its end a scheduler that wants that is loaded again.
+pub(crate) fn restart_after(actions: &[Action]) -> Option<Span> {
+    actions.iter().find_map(|action| match action {
+        Action::Restart { after } => Some(*after),
+        _ => None,
+    })
 }
 
 /// The `SEC("syscall")` programs that the recipe runs.

@@ -1,5 +1,6 @@
 //! One run.
 
+use crate::companion;
 use crate::error::LabError;
 use crate::living::Living;
 use crate::load;
@@ -63,7 +64,7 @@ pub fn run_and_read(
 /// A run before its first event, or what came of it where the kernel refused the scheduler.
 pub(crate) enum Begun {
     /// The simulated kernel, and the object that is loaded in it.
-    Running(Box<Sim<Vm>>, Object),
+    Running(Box<Sim<Vm>>, Object, Vec<Action>),
     /// The kernel did not attach it.
     Refused(Outcome),
 }
@@ -75,7 +76,7 @@ pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
     let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
     let vm = load::engine(spec, &object)?;
     Ok(match attach(spec, &actions, &object, scheduler, vm, wants)? {
-        Attached::Running(sim) => Begun::Running(sim, object),
+        Attached::Running(sim) => Begun::Running(sim, object, actions),
         Attached::Refused(outcome) => Begun::Refused(outcome),
     })
 }
@@ -106,8 +107,14 @@ pub(crate) fn attach(
         programs,
         seed: spec.seed,
     };
-    match Sim::new(vm, setup, wants) {
-        Ok(sim) => Ok(Attached::Running(Box::new(sim))),
+    let companions = companion::companions(&spec.scheduler.name, actions, object, &mut vm)?;
+    match Sim::with_companions(vm, setup, companions, wants) {
+        Ok(mut sim) => {
+            if let Some(after) = recipe::restart_after(actions) {
+                sim.restart_after(after);
+            }
+            Ok(Attached::Running(Box::new(sim)))
+        }
         Err(SetupError::Refused(why)) => Ok(Attached::Refused(refused(why))),
         Err(SetupError::Program(failure)) => Err(program_failed(spec, &failure)),
         Err(e @ (SetupError::NoRoom(_) | SetupError::NoRoomForCgroups(_))) => {
@@ -128,11 +135,12 @@ fn make(
     gone: &Cell<bool>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Outcome, Vec<Value>), LabError> {
-    let (mut sim, object) = match begin(spec, sink.wants())? {
-        Begun::Running(sim, object) => (*sim, object),
+    let (mut sim, object, actions) = match begin(spec, sink.wants())? {
+        Begun::Running(sim, object, actions) => (*sim, object, actions),
         Begun::Refused(outcome) => return Ok((outcome, Vec::new())),
     };
-    go_on(&mut sim, spec.duration, sink, gone, progress);
+    let again = &mut |sim: &mut Sim<Vm>| attach_again(spec, &actions, &object, sim);
+    go_on(&mut sim, spec.duration, sink, gone, again, progress)?;
     sim.finish(sink);
     if let Some(failure) = sim.failed_program() {
         return Err(program_failed(spec, failure));
@@ -146,14 +154,19 @@ pub(crate) fn go_on(
     duration: Span,
     sink: &mut dyn Sink,
     gone: &Cell<bool>,
+    again: &mut dyn FnMut(&mut Sim<Vm>) -> Result<(), LabError>,
     progress: &mut dyn FnMut(Progress),
-) {
+) -> Result<(), LabError> {
     let part = Span::from_ns((duration.as_ns() / TELLS).max(1));
     let end = Instant::ZERO + duration;
     let mut until = Instant::ZERO;
     while until < end {
         until = (until + part).min(end);
-        let state = sim.run_until(until, sink);
+        let mut state = sim.run_until(until, sink);
+        while state == State::Detached {
+            again(sim)?;
+            state = sim.run_until(until, sink);
+        }
         if state == State::Ended && (sim.exit().is_some() || sim.failed_program().is_some()) {
             break;
         }
@@ -162,6 +175,22 @@ pub(crate) fn go_on(
             break;
         }
     }
+    Ok(())
+}
+
+/// The scheduler's user-space half begins anew: the object as it was read, with a world of its own.
+pub(crate) fn attach_again(
+    spec: &RunSpec,
+    actions: &[Action],
+    object: &Object,
+    sim: &mut Sim<Vm>,
+) -> Result<(), LabError> {
+    let name = &spec.scheduler.name;
+    load::again(name, object, sim.engine())?;
+    recipe::fill(name, actions, object, sim.engine(), spec.machine.topology.cpus())?;
+    let programs = recipe::programs(name, actions, object)?;
+    let scheduler = load::scheduler(name, object)?;
+    sim.attach_again(&scheduler, programs).map_err(|e| LabError::BadInput(e.to_string()))
 }
 
 /// What came of a run.
@@ -190,6 +219,8 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
             scheduler_inserts: counted.scheduler_inserts,
             kernel_inserts: counted.kernel_inserts,
             bad_accesses,
+            bypass: counted.bypass_time,
+            restarts: sim.restarts(),
         },
         overhead: Overhead {
             callback: counted.callback_time,

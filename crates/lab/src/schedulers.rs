@@ -4,9 +4,21 @@ include!(concat!(env!("OUT_DIR"), "/schedulers.rs"));
 
 /// One line on each, by name.
 const ABOUT: &[(&str, &str)] = &[
+    (
+        "bsd",
+        "FreeBSD before ULE: 64 queues for all CPUs, priority from decayed CPU use, round robin every 100 ms",
+    ),
     ("fifo", "one queue for the machine, ordered by weighted vtime, or by arrival with --set fifo=1"),
     ("goodness", "Linux 2.4: one list, weighed task by task under one lock; counters anew for all at once"),
+    (
+        "mq",
+        "HP multiqueue for Linux 2.4: goodness with a list a CPU; steals where nobody has time left (--set steal=0: never)",
+    ),
     ("o1", "Molnar's O(1): two priority arrays a CPU, load history, a balancer (--set balance=0: none)"),
+    (
+        "ule",
+        "Roberson's ULE: two queues a CPU, scores from sleeping and running (--set posted=1: as of January 2003)",
+    ),
 ];
 
 /// The built-in schedulers: name, and one line on what it is.

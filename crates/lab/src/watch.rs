@@ -39,8 +39,8 @@ pub fn run_counted(
     sink: &mut dyn Counted,
 ) -> Result<Outcome, LabError> {
     assert!(step > Span::ZERO, "a run goes on in steps");
-    let (mut sim, object) = match run::begin(spec, sink.wants())? {
-        run::Begun::Running(sim, object) => (*sim, object),
+    let (mut sim, object, actions) = match run::begin(spec, sink.wants())? {
+        run::Begun::Running(sim, object, actions) => (*sim, object, actions),
         run::Begun::Refused(outcome) => return Ok(outcome),
     };
     let variable = find(&object, counter);
@@ -49,7 +49,11 @@ pub fn run_counted(
     let end = Instant::ZERO + spec.duration;
     let mut until = from.min(end);
     loop {
-        let state = sim.run_until(until, sink);
+        let mut state = sim.run_until(until, sink);
+        while state == keel_kernel::State::Detached {
+            run::attach_again(spec, &actions, &object, &mut sim)?;
+            state = sim.run_until(until, sink);
+        }
         read(variable, sim.engine().world_ref(), &mut counts);
         let over =
             state == keel_kernel::State::Ended && (sim.exit().is_some() || sim.failed_program().is_some());

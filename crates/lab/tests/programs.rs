@@ -65,6 +65,8 @@ fn what_ends_has_done_all_of_it() {
     check("make:2:6", "p3-2", 4_000, 6, 1 + 6 * 3 + 1, 900..2_500);
     check("make:0:6", "xeon-8", 4_000, 6, 1 + 6 * 3 + 1, 700..2_000);
     check("make:1:6", "p3-2", 6_000, 6, 1 + 6 * 3 + 1, 1_700..3_000);
+    // 39 files in 11 directories: a make and a link each, mkdep and three programs a file.
+    check("buildworld:4:1", "p3-2", 20_000, 39, 1 + 11 * 2 + 39 * 4, 5_000..12_000);
 }
 
 #[test]

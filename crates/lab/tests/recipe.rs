@@ -114,8 +114,8 @@ fn what_cannot_be_followed_is_refused_by_name() {
     let absent =
         "halved: the recipe has the traced program probe run beside the scheduler, which is not simulated";
     check("attach = ['probe']", LabError::Unsupported(absent.into()));
-    let partly = "[ops]\nflags = ['SCX_OPS_SWITCH_PARTIAL']";
-    check(partly, LabError::Unsupported("halved: SCX_OPS_SWITCH_PARTIAL is not modelled".into()));
+    let absent_flag = "[ops]\nflags = ['SCX_OPS_TID_TO_TASK']";
+    check(absent_flag, LabError::Unsupported("halved: SCX_OPS_TID_TO_TASK is not modelled".into()));
     let bad = |text: &str| LabError::BadInput(text.into());
     check(
         "[set]\nnr_cpu = 1",

@@ -7,11 +7,17 @@ mod harness;
 #[path = "schedulers/scene.rs"]
 mod scene;
 
+#[path = "schedulers/bsd.rs"]
+mod bsd;
 #[path = "schedulers/goodness.rs"]
 mod goodness;
 #[path = "schedulers/hotplug.rs"]
 mod hotplug;
+#[path = "schedulers/mq.rs"]
+mod mq;
 #[path = "schedulers/o1.rs"]
 mod o1;
 #[path = "schedulers/realtime.rs"]
 mod realtime;
+#[path = "schedulers/ule.rs"]
+mod ule;

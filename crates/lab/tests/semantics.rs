@@ -7,6 +7,8 @@ mod harness;
 
 #[path = "semantics/actors.rs"]
 mod actors;
+#[path = "semantics/bypass.rs"]
+mod bypass;
 #[path = "semantics/callbacks_order.rs"]
 mod callbacks_order;
 #[path = "semantics/cgroup_moves.rs"]
@@ -31,6 +33,8 @@ mod enable_disable;
 mod enq_last;
 #[path = "semantics/exits.rs"]
 mod exits;
+#[path = "semantics/fair.rs"]
+mod fair;
 #[path = "semantics/frequency.rs"]
 mod frequency;
 #[path = "semantics/hotplug.rs"]
@@ -49,6 +53,8 @@ mod kicks;
 mod migration;
 #[path = "semantics/outside.rs"]
 mod outside;
+#[path = "semantics/partial.rs"]
+mod partial;
 #[path = "semantics/printing.rs"]
 mod printing;
 #[path = "semantics/processes.rs"]

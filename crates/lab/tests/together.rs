@@ -115,11 +115,26 @@ fn fifo_loses_nobody() {
 }
 
 #[test]
+fn bsd_loses_nobody() {
+    check_all("schedulers/bsd", 20);
+}
+
+#[test]
 fn goodness_loses_nobody() {
     check_all("schedulers/goodness", 20);
 }
 
 #[test]
+fn mq_loses_nobody() {
+    check_all("schedulers/mq", 20);
+}
+
+#[test]
 fn o1_loses_nobody() {
     check_all("schedulers/o1", 20);
+}
+
+#[test]
+fn ule_loses_nobody() {
+    check_all("schedulers/ule", 20);
 }

@@ -1,5 +1,5 @@
 //! What schedulers count of themselves, read on the way: the array switches of `o1`, the recalculations of
-//! `goodness`, and the dispatches in which they happen.
+//! `goodness` and `mq`, and the dispatches in which they happen.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -73,9 +73,16 @@ fn each_exchange_of_arrays_is_one_dispatch() {
 }
 
 #[test]
+fn each_exchange_of_queues_is_one_dispatch() {
+    // The same with slices of 12 ms.
+    check("ule", "queue_switches", 80..=160);
+}
+
+#[test]
 fn each_recalculation_is_one_dispatch() {
     // All CPUs together, and now and then several at once.
     check("goodness", "recalculations", 15..=100);
+    check("mq", "recalculations", 15..=100);
 }
 
 #[test]

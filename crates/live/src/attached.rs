@@ -1,6 +1,7 @@
 //! A scheduler in charge. When it is dropped, and when its process dies in whatever way, the kernel
 //! schedules by itself again: the link is nowhere but in this process.
 
+use crate::companion::Companions;
 use crate::errors::LiveError;
 use crate::exit::{self, ExitReport, Record};
 use crate::host::{Host, State};
@@ -24,6 +25,7 @@ pub(crate) struct Parts {
     pub(crate) links: Vec<Link>,
     pub(crate) record: Option<Record>,
     pub(crate) log: KernelLog,
+    pub(crate) companions: Companions,
 }
 
 /// An attached scheduler.
@@ -38,6 +40,7 @@ pub struct Attached {
     _links: Vec<Link>,
     record: Option<Record>,
     log: KernelLog,
+    companions: Companions,
     counters: Vec<Counter>,
     periodic: Vec<Periodic>,
 }
@@ -101,6 +104,7 @@ impl Attached {
             _links: parts.links,
             record: parts.record,
             log: parts.log,
+            companions: parts.companions,
         }
     }
 
@@ -117,14 +121,20 @@ impl Attached {
     /// Runs the recipe's periodic programs whose time has come.
     ///
     /// # Errors
-    /// A program that failed.
+    /// A program or a companion that failed.
     pub fn tick(&mut self, now: Instant) -> Result<(), LiveError> {
+        self.companions.check()?;
         for periodic in self.periodic.iter_mut().filter(|periodic| periodic.next <= now) {
             plan::run(&self.object, &periodic.program, &periodic.args)?;
             // Times that were missed are not made up for.
             periodic.next = (periodic.next + periodic.every).max(now);
         }
         Ok(())
+    }
+
+    /// What companions have printed since this was last asked. Strangers' text.
+    pub fn lines(&self) -> Vec<String> {
+        self.companions.lines()
     }
 
     /// When [`Attached::tick`] is next of use.
@@ -146,11 +156,13 @@ impl Attached {
 
     /// Detaches it, if it is attached, waits until the kernel is done, and tells how it ended.
     pub fn end(self) -> ExitReport {
-        let Self { host, seq, object, link, record, mut log, .. } = self;
+        let Self { host, seq, object, link, record, mut log, companions, .. } = self;
         // The kernel ends a scheduler in steps: while it does so there is nothing to detach.
         wait(|| host.state() != Some(State::Changing));
         drop(link);
         wait(|| host.state() == Some(State::Disabled) || host.enable_seq() != seq);
+        // Not before: until then all wait for them.
+        drop(companions);
         let report = match &record {
             Some(record) => report(&object, record),
             None => ExitReport::default(),

@@ -4,6 +4,7 @@
 //! Unsafe code stays in narrow modules that argue for it.
 
 mod attached;
+mod companion;
 mod errors;
 mod exit;
 mod guard;

@@ -1,6 +1,7 @@
 //! From an object's bytes to an attached scheduler.
 
 use crate::attached::{Attached, Parts};
+use crate::companion::Companions;
 use crate::errors::LiveError;
 use crate::exit::{ExitReport, Record};
 use crate::host::Host;
@@ -36,6 +37,8 @@ pub fn attach(
 ) -> Result<Outcome, LiveError> {
     let mut outline = keel_object::outline(bytes)?;
     let actions = recipe.plan(&machine::facts(host))?;
+    let companions = Companions::start(&actions)?;
+    companions.introduce(&mut outline)?;
     plan::variables(&mut outline, host, &actions, settings)?;
     let scheduler = one_scheduler(&outline, &actions)?;
     let mut log = KernelLog::now(host);
@@ -48,12 +51,13 @@ pub fn attach(
     plan::before_attaching(&outline, &actions, &object)?;
     let record = Record::find(&outline);
     let links = others(&actions, &object)?;
+    companions.begin(&outline, &object)?;
     let (link, said) = words::listen(|| struct_ops(&mut object, &scheduler));
     let link = match link {
         Ok(link) => link,
         Err(error) => return not_attached(&object, record.as_ref(), log.lines(), &error, &said),
     };
-    let parts = Parts { name: name.to_owned(), link, links, record, log };
+    let parts = Parts { name: name.to_owned(), link, links, record, log, companions };
     Ok(Outcome::Attached(Box::new(Attached::new(host, &outline, object, &actions, parts))))
 }
 

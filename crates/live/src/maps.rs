@@ -26,6 +26,13 @@ pub(crate) fn data(object: &Object, section: &str) -> Vec<u8> {
     bytes.unwrap_or_default()
 }
 
+/// A map that lives as long as its handle.
+pub(crate) fn handle(object: &Object, name: &str) -> Result<MapHandle, String> {
+    let map = object.maps().find(|map| is_called(map.name(), name));
+    let map = map.ok_or_else(|| format!("the object has no map {name}"))?;
+    MapHandle::try_from(&map).map_err(|e| e.to_string())
+}
+
 /// Puts an element into a map; of a per-CPU map every CPU gets it.
 pub(crate) fn put(object: &Object, name: &str, key: &Value, value: &Value) -> Result<(), LiveError> {
     let map = object.maps().find(|map| is_called(map.name(), name));

@@ -1,5 +1,6 @@
 //! What is to be done, machine and file forgotten.
 
+use crate::companion::Companion;
 use keel_abi::Span;
 
 /// Numbers as bytes of a variable, a key or a map's value: little-endian, as large as what they go to.
@@ -60,6 +61,12 @@ pub enum Action {
         /// How many.
         maps: u32,
     },
+    /// Load the object and attach it again, so long after the scheduler or the kernel has asked for that
+    /// (`SCX_ECODE_ACT_RESTART`); a real loader takes the time that it takes.
+    Restart {
+        /// How long after.
+        after: Span,
+    },
     /// Run a `SEC("syscall")` program once, before attaching; it must return 0.
     Run {
         /// The program.
@@ -81,6 +88,8 @@ pub enum Action {
         /// The time from one run to the next.
         every: Span,
     },
+    /// Keep a companion beside the scheduler: a task or thread of its own.
+    Accompany(Companion),
     /// Show this variable's change in statistics.
     Count {
         /// A counter of the scheduler.

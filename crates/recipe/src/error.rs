@@ -44,12 +44,24 @@ pub enum Problem {
     /// One number where a list is needed.
     #[error("it takes a list, and is one number")]
     NotList,
+    /// Companions, whose maps are gone when the scheduler is loaded again.
+    #[error("a scheduler with companions is not loaded again; leave out restart_ms, or the companions")]
+    RestartBeside,
     /// No flag of `struct sched_ext_ops`.
     #[error("there is no flag {0:?}; write one of SCX_OPS_* or a number")]
     NoFlag(String),
     /// A map of which nothing is said.
     #[error("it says nothing of the map: add max_entries, values, inner_maps or entries")]
     EmptyMap,
+    /// A record of a companion that cannot be.
+    #[error("{0}")]
+    Record(#[from] crate::companion::LayoutError),
+    /// Neither a list of fields nor a key and a value.
+    #[error("it takes a list of fields, or a table of two, key and value")]
+    NotRecord,
+    /// What is wrong with a companion's script.
+    #[error("{0}")]
+    Script(String),
     /// Too much of something.
     #[error("there are more than {0}")]
     TooMany(usize),

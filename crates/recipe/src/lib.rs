@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod action;
+pub mod companion;
 mod error;
 mod facts;
 mod ops;
 mod read;
 
 pub use action::{Action, Value};
+pub use companion::Companion;
 pub use error::{Problem, RecipeError};
 pub use facts::{Facts, NAMES};
 pub use read::Recipe;

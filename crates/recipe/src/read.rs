@@ -1,5 +1,7 @@
 //! A recipe's file, which is TOML, to a [`Recipe`]; and a recipe and a machine to actions.
 
+mod companion;
+
 use crate::action::{Action, Value};
 use crate::error::{Problem, RecipeError, Text};
 use crate::facts::Facts;
@@ -28,7 +30,10 @@ struct File {
     #[serde(default)]
     attach: Vec<String>,
     #[serde(default)]
+    companion: Vec<Spanned<companion::Table>>,
+    #[serde(default)]
     counters: Vec<String>,
+    restart_ms: Option<Spanned<toml::Value>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -107,6 +112,14 @@ impl Recipe {
             plan.contents(map)?;
         }
         plan.programs(&self.file)?;
+        plan.companions(&self.file.companion)?;
+        if let Some(after) = &self.file.restart_ms {
+            if !self.file.companion.is_empty() {
+                return Err(plan.text.error(&after.span(), "restart_ms", Problem::RestartBeside));
+            }
+            let ms = plan.number(after, "restart_ms", 0, LONGEST_MS)?;
+            plan.actions.push(Action::Restart { after: Span::from_ms(ms as u64) });
+        }
         let counters = self.file.counters.iter().cloned();
         plan.actions.extend(counters.map(|variable| Action::Count { variable }));
         Ok(plan.actions)

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What the event stream does not tell about a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunFacts {
     /// The scheduler's name.
     pub scheduler: String,
@@ -148,6 +148,10 @@ pub struct RunReport {
     pub peak_rss_bytes: u64,
     /// Loads and stores of the scheduler where nothing is: they read 0 and stored nothing.
     pub bad_accesses: u64,
+    /// Time in which the kernel scheduled by itself the tasks of a scheduler that was coming or going.
+    pub bypass_ns: u64,
+    /// How often the scheduler was loaded again.
+    pub restarts: u32,
     /// Context switches.
     pub switches: u64,
     /// Wakeups.
@@ -207,6 +211,8 @@ impl RunReport {
             wall_ns: facts.wall_ns,
             peak_rss_bytes: facts.peak_rss_bytes,
             bad_accesses: 0,
+            bypass_ns: 0,
+            restarts: 0,
             switches: sums.switches,
             wakeups: sums.wakeups,
             forks: sums.forks,

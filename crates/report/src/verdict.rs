@@ -13,7 +13,7 @@ pub fn sentence(run: &RunReport) -> String {
         let reason = printable(&reason);
         let restart = match run.exit.kind.as_str() {
             "unreg_kern" => {
-                " The kernel asks for it to be loaded again, which keel run does; a simulated run ends."
+                " The kernel asks for it to be loaded again, which keel run does; a simulated run ends unless its recipe has restart_ms."
             }
             _ => "",
         };

@@ -10,7 +10,7 @@ use crate::fiber::Signal;
 use crate::interp;
 use crate::memory::VmWorld;
 use crate::stacks::FRAME_SCRATCH;
-use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapKey, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Reply, Usage, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function of the object by whichever engine the callback uses.
@@ -201,6 +201,24 @@ pub(crate) unsafe fn callback(context: *mut Context, address: u64, helper: &str)
     }
 }
 
+/// A map that a helper was given as a pointer, or a fault at `site`.
+///
+/// # Safety
+/// As for [`invoke`].
+pub(crate) unsafe fn map_of(context: *mut Context, site: u32, map: u64, helper: &str) -> MapId {
+    // SAFETY: as above.
+    unsafe {
+        match (*(*context).world).map_at(Ea(map)) {
+            Some(id) => id,
+            None => {
+                (*context).site = site;
+                let why = format!("{helper} was given {map:#x}, which is no map");
+                Context::stop(context, FaultKind::BadCall(why))
+            }
+        }
+    }
+}
+
 /// Room in the region for what the callbacks of the frame's function are given.
 ///
 /// # Safety
@@ -292,11 +310,7 @@ pub(crate) unsafe extern "C" fn for_each(
         if flags != 0 {
             return Errno::EINVAL.as_r0();
         }
-        let Some(id) = (*(*context).world).map_at(Ea(map)) else {
-            (*context).site = site;
-            let why = format!("bpf_for_each_map_elem was given {map:#x}, which is no map");
-            Context::stop(context, FaultKind::BadCall(why));
-        };
+        let id = map_of(context, site, map, "bpf_for_each_map_elem");
         if !(*(*context).world).maps().is_walkable(id) {
             return Errno::EINVAL.as_r0();
         }

@@ -1,10 +1,10 @@
 //! `bpf_user_ringbuf_drain`: a function of the object is called with each record that user space wrote.
 #![allow(unsafe_code)]
 
-use crate::calls::{callback, round, scratch};
+use crate::calls::{callback, map_of, round, scratch};
 use crate::code::op::Size;
 use crate::context::Context;
-use keel_abi::bpf::{Dynptr, Ea, Errno, FaultKind, World};
+use keel_abi::bpf::{Dynptr, Errno, World};
 
 /// `BPF_MAX_USER_RINGBUF_SAMPLES`.
 const MAX_RECORDS: u64 = 128 << 10;
@@ -34,11 +34,7 @@ pub(crate) unsafe extern "C" fn drain(
         if flags & !WAKEUP_FLAGS != 0 {
             return Errno::EINVAL.as_r0();
         }
-        let Some(id) = (*(*context).world).map_at(Ea(map)) else {
-            (*context).site = site;
-            let why = format!("bpf_user_ringbuf_drain was given {map:#x}, which is no map");
-            Context::stop(context, FaultKind::BadCall(why));
-        };
+        let id = map_of(context, site, map, "bpf_user_ringbuf_drain");
         if let Err(why) = (*(*context).world).maps_mut().0.begin_drain(id) {
             return why.as_r0();
         }

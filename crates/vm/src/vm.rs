@@ -6,7 +6,7 @@ use crate::code::{Address, Code, NO_IMPORT, Needed};
 use crate::context::{Context, Job};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Signal};
-use crate::memory::{BASE, VmWorld, WorldConfig};
+use crate::memory::{BASE, VmWorld, WorldConfig, WorldError};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
@@ -119,6 +119,21 @@ impl Vm {
             config,
             bad_accesses: 0,
         })
+    }
+
+    /// Loads the object once more into the same world: its maps and variables begin anew, where they were no other
+    /// program's memory. No callback may be suspended.
+    ///
+    /// # Errors
+    /// As for [`Vm::new`]; and where the object has an arena.
+    pub fn reload(&mut self, object: &Object, linker: &mut dyn Linker<VmWorld>) -> Result<(), LoadError> {
+        assert!(self.suspended.iter().all(Vec::is_empty), "no callback outlives its scheduler");
+        self.bad_accesses = self.bad_accesses();
+        self.fibers.clear();
+        self.idle.clear();
+        self.world.renew(&object.maps).map_err(WorldError::Map)?;
+        self.addresses = link_addresses(&self.code, object, &mut self.world, linker)?;
+        Ok(())
     }
 
     /// Loads and stores that were out of bounds: they read 0 and stored nothing.

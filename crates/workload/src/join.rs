@@ -99,7 +99,9 @@ impl Joined {
         }
         self.shared_timers += shared;
         for happening in &mut part.timeline {
-            if let Change::Affinity { spec, .. } | Change::Nice { spec, .. } = &mut happening.change {
+            if let Change::Affinity { spec, .. } | Change::Nice { spec, .. } | Change::Policy { spec, .. } =
+                &mut happening.change
+            {
                 *spec += self.whole.tasks.len() as u32;
             }
         }
@@ -180,7 +182,7 @@ impl Joined {
             | Step::Exec => {}
             Step::WaitChild | Step::Write(_) | Step::Touch(_) | Step::Syscall | Step::Nice(_) => {}
             Step::Affinity(_) | Step::Loop { .. } | Step::Count | Step::Cgroup(_) => {}
-            Step::Policy(_) | Step::MigrateDisable | Step::MigrateEnable => {}
+            Step::Policy(_) | Step::MigrateDisable | Step::MigrateEnable | Step::Accompany(_) => {}
         }
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::{generated, parse};
 use keel_abi::cgroup::{Cgroup, CgroupId, CgroupStep};
 use keel_abi::task::TimerMode;
+use keel_abi::timeline::Change;
 use keel_abi::{Span, Topology};
 
 #[test]
@@ -89,13 +90,16 @@ fn timelines_all_happen_each_about_its_own_tasks() {
     let part = |nice| {
         let text = format!(
             r#"{{ "tasks": {{ "a": {{ "run": 1 }}, "b": {{ "run": 1 }} }}, "evenkeel": {{ "timeline": [
-                {{ "at": 5, "task": "b", "nice": {nice} }}, {{ "at": 6, "offline": [1] }} ] }} }}"#
+                {{ "at": 5, "task": "b", "nice": {nice} }}, {{ "at": 6, "offline": [1] }},
+                {{ "at": 7, "task": "a", "policy": "SCHED_EXT" }} ] }} }}"#
         );
         read(&text)
     };
     let joined = join(vec![part(1), part(2)]).unwrap();
     let specs: Vec<_> = joined.timeline.iter().map(|happening| happening.change.spec()).collect();
-    assert_eq!(specs, [Some(1), None, Some(3), None]);
+    assert_eq!(specs, [Some(1), None, Some(0), Some(3), None, Some(2)]);
+    let policy = Change::Policy { spec: 2, policy: keel_abi::task::Policy::Ext };
+    assert_eq!(joined.timeline[5].change, policy);
     let many =
         |entries| Workload { timeline: vec![part(1).timeline[1].clone(); entries], ..Workload::default() };
     assert!(join(vec![many(5000), many(5000)]).is_ok());

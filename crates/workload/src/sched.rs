@@ -16,8 +16,12 @@ const RT_DEFAULT: i8 = 10;
 /// A policy that is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// SCHED_OTHER, and SCHED_BATCH, which schedulers loaded by sched_ext cannot tell from it.
+    /// SCHED_OTHER.
     Other,
+    /// SCHED_BATCH.
+    Batch,
+    /// SCHED_EXT, which rt-app does not know.
+    Ext,
     /// SCHED_IDLE.
     Idle,
     /// SCHED_FIFO.
@@ -38,8 +42,12 @@ impl Compiler<'_> {
         match self.string(at, field.value)? {
             "SCHED_OTHER" => Ok(Policy::Other),
             "SCHED_BATCH" => {
-                self.warn(at, "SCHED_BATCH is treated as SCHED_OTHER; rt-app itself does not know it");
-                Ok(Policy::Other)
+                self.warn(at, "SCHED_BATCH is ours; rt-app itself does not know it");
+                Ok(Policy::Batch)
+            }
+            "SCHED_EXT" => {
+                self.warn(at, "SCHED_EXT is ours; rt-app itself does not know it");
+                Ok(Policy::Ext)
             }
             "SCHED_IDLE" => {
                 self.warn(at, "SCHED_IDLE is modelled as nice 19");
@@ -50,7 +58,7 @@ impl Compiler<'_> {
             "SCHED_DEADLINE" => Err(self.error(at, "SCHED_DEADLINE is not modelled; use SCHED_FIFO")),
             name => {
                 let problem = format!(
-                    "there is no policy {}; use SCHED_OTHER, SCHED_IDLE, SCHED_FIFO or SCHED_RR",
+                    "there is no policy {}; use SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_EXT, SCHED_FIFO or SCHED_RR",
                     shown(name)
                 );
                 Err(self.error(at, problem))
@@ -85,7 +93,7 @@ impl Current {
     /// A task that starts with this policy and priority; the policy and nice value that it starts with.
     pub(crate) fn start(policy: Policy, priority: Option<i8>) -> (Self, task::Policy, i8) {
         let nice = match policy {
-            Policy::Other => priority.unwrap_or(0),
+            Policy::Other | Policy::Batch | Policy::Ext => priority.unwrap_or(0),
             Policy::Idle => IDLE_NICE,
             Policy::Fifo | Policy::RoundRobin => 0,
         };
@@ -97,7 +105,10 @@ impl Current {
     fn shown(&self) -> task::Policy {
         let priority = self.rt_priority.unsigned_abs();
         match self.policy {
-            Policy::Other | Policy::Idle => task::Policy::Other,
+            Policy::Other => task::Policy::Other,
+            Policy::Batch => task::Policy::Batch,
+            Policy::Ext => task::Policy::Ext,
+            Policy::Idle => task::Policy::Idle,
             Policy::Fifo => task::Policy::Fifo(priority),
             Policy::RoundRobin => task::Policy::RoundRobin(priority),
         }
@@ -118,7 +129,7 @@ impl Current {
             }
             (Policy::Idle, Policy::Idle) => None,
             (Policy::Idle, _) => Some(IDLE_NICE),
-            (Policy::Other, _) => Some(priority.unwrap_or(0)),
+            (Policy::Other | Policy::Batch | Policy::Ext, _) => Some(priority.unwrap_or(0)),
         };
         let changed = Some(self.shown()).filter(|&policy| policy != shown).map(Step::Policy);
         changed.into_iter().chain(nice.map(Step::Nice)).collect()
@@ -139,10 +150,12 @@ mod tests {
         check(Policy::Other, None, None, &[]);
         check(Policy::Other, None, Some(7), &[Step::Nice(7)]);
         check(Policy::Other, Some(Policy::Other), None, &[Step::Nice(0)]);
-        check(Policy::Other, Some(Policy::Idle), Some(7), &[Step::Nice(IDLE_NICE)]);
+        check(Policy::Other, Some(Policy::Idle), Some(7), &[to(task::Policy::Idle), Step::Nice(IDLE_NICE)]);
+        check(Policy::Other, Some(Policy::Ext), None, &[to(task::Policy::Ext), Step::Nice(0)]);
+        check(Policy::Ext, Some(Policy::Batch), Some(3), &[to(task::Policy::Batch), Step::Nice(3)]);
         check(Policy::Idle, None, Some(7), &[]);
         check(Policy::Idle, Some(Policy::Idle), None, &[]);
-        check(Policy::Idle, Some(Policy::Other), Some(7), &[Step::Nice(7)]);
+        check(Policy::Idle, Some(Policy::Other), Some(7), &[to(task::Policy::Other), Step::Nice(7)]);
         check(Policy::Other, Some(Policy::Fifo), Some(7), &[to(task::Policy::Fifo(7))]);
         check(Policy::Other, Some(Policy::RoundRobin), None, &[to(task::Policy::RoundRobin(10))]);
         check(Policy::Fifo, None, None, &[]);
@@ -150,7 +163,7 @@ mod tests {
         check(Policy::Fifo, None, Some(4), &[to(task::Policy::Fifo(4))]);
         check(Policy::Fifo, Some(Policy::RoundRobin), Some(3), &[to(task::Policy::RoundRobin(3))]);
         check(Policy::Fifo, Some(Policy::Other), Some(-5), &[to(task::Policy::Other), Step::Nice(-5)]);
-        check(Policy::RoundRobin, Some(Policy::Idle), None, &[to(task::Policy::Other), Step::Nice(19)]);
+        check(Policy::RoundRobin, Some(Policy::Idle), None, &[to(task::Policy::Idle), Step::Nice(19)]);
     }
 
     #[test]
@@ -159,7 +172,8 @@ mod tests {
             let (_, policy, nice) = Current::start(policy, priority);
             assert_eq!((policy, nice), expected);
         };
-        check(Policy::Idle, Some(-3), (task::Policy::Other, IDLE_NICE));
+        check(Policy::Idle, Some(-3), (task::Policy::Idle, IDLE_NICE));
+        check(Policy::Ext, Some(-3), (task::Policy::Ext, -3));
         check(Policy::Other, Some(-3), (task::Policy::Other, -3));
         check(Policy::Fifo, Some(99), (task::Policy::Fifo(99), 0));
         check(Policy::RoundRobin, None, (task::Policy::RoundRobin(10), 0));

@@ -1,7 +1,7 @@
 //! What happens from outside while a run goes on: `"evenkeel": {"timeline": [...]}` at the top of a file.
 //!
 //! An entry says when (`at`, with `every` and `times`) and one thing that is done: `offline` or `online` with
-//! CPUs, or for all instances of a `task` new `cpus` or a new `nice` value.
+//! CPUs, or for all instances of a `task` new `cpus`, a new `nice` value or a new `policy`.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -9,11 +9,12 @@ use crate::json::{Field, fields};
 use crate::place::Place;
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
+use keel_abi::task::Policy;
 use keel_abi::timeline::{Change, Happening, MAX_HAPPENINGS};
 use keel_abi::{CpuId, CpuSet, Span};
 
 /// The words of an entry.
-const WORDS: &str = "at, every, times, offline, online, task, cpus, nice";
+const WORDS: &str = "at, every, times, offline, online, task, cpus, nice, policy";
 
 /// An entry as far as it is read.
 #[derive(Default)]
@@ -26,6 +27,7 @@ struct Entry {
     online: Option<CpuSet>,
     cpus: Option<CpuSet>,
     nice: Option<i8>,
+    policy: Option<Policy>,
 }
 
 impl<'a> Compiler<'a> {
@@ -89,6 +91,7 @@ impl<'a> Compiler<'a> {
                 let nice = self.integer(at, word.value, -20..=19, "nice value")?;
                 entry.nice = i8::try_from(nice).ok();
             }
+            "policy" => entry.policy = Some(self.ordinary_policy(at, word)?),
             _ => return Err(self.error(at, format!("is nothing that an entry has; there are {WORDS}"))),
         }
         Ok(())
@@ -105,24 +108,46 @@ impl<'a> Compiler<'a> {
 
     /// The one thing that an entry does.
     fn change(&self, at: &Place<'_>, entry: &Entry) -> Result<Change, WorkloadError> {
-        match entry {
-            Entry { offline: Some(cpus), online: None, cpus: None, nice: None, spec: None, .. } => {
-                Ok(Change::Offline(cpus.clone()))
-            }
-            Entry { online: Some(cpus), offline: None, cpus: None, nice: None, spec: None, .. } => {
-                Ok(Change::Online(cpus.clone()))
-            }
-            Entry { spec: Some(spec), cpus: Some(cpus), offline: None, online: None, nice: None, .. } => {
-                Ok(Change::Affinity { spec: *spec, cpus: cpus.clone() })
-            }
-            Entry { spec: Some(spec), nice: Some(nice), offline: None, online: None, cpus: None, .. } => {
-                Ok(Change::Nice { spec: *spec, nice: *nice })
-            }
+        let said = [
+            entry.offline.clone().map(Change::Offline),
+            entry.online.clone().map(Change::Online),
+            entry.spec.zip(entry.cpus.clone()).map(|(spec, cpus)| Change::Affinity { spec, cpus }),
+            entry.spec.zip(entry.nice).map(|(spec, nice)| Change::Nice { spec, nice }),
+            entry.spec.zip(entry.policy).map(|(spec, policy)| Change::Policy { spec, policy }),
+        ];
+        let words = [
+            entry.offline.is_some(),
+            entry.online.is_some(),
+            entry.cpus.is_some(),
+            entry.nice.is_some(),
+            entry.policy.is_some(),
+        ];
+        let is_one = words.iter().filter(|&&is_there| is_there).count() == 1;
+        let mut said = said.into_iter().flatten();
+        match said.next() {
+            Some(change) if is_one && change.spec() == entry.spec => Ok(change),
             _ => {
                 let problem = "does not say what happens; give \"offline\" or \"online\" with CPUs, or a \"task\" \
-                               with either \"cpus\" or \"nice\"";
+                               with one of \"cpus\", \"nice\" and \"policy\"";
                 Err(self.error(at, problem))
             }
         }
+    }
+
+    /// A policy that needs no priority.
+    fn ordinary_policy(&self, at: &Place<'_>, word: &Field<'_>) -> Result<Policy, WorkloadError> {
+        Ok(match self.string(at, word.value)? {
+            "SCHED_OTHER" => Policy::Other,
+            "SCHED_BATCH" => Policy::Batch,
+            "SCHED_IDLE" => Policy::Idle,
+            "SCHED_EXT" => Policy::Ext,
+            name => {
+                let problem = format!(
+                    "{} is no policy that an entry may set; there are SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT",
+                    shown(name)
+                );
+                return Err(self.error(at, problem));
+            }
+        })
     }
 }

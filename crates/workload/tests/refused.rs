@@ -87,7 +87,7 @@ fn wrong_types_and_numbers_are_refused() {
     );
     task(
         r#""run": 1, "policy": "FAIR""#,
-        ".policy: there is no policy FAIR; use SCHED_OTHER, SCHED_IDLE, SCHED_FIFO or SCHED_RR",
+        ".policy: there is no policy FAIR; use SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_EXT, SCHED_FIFO or SCHED_RR",
     );
     task(r#""run": 1, "phases": []"#, ".phases: must be an object, not a list");
     file(r#"{ "tasks": { "a": 3 } }"#, "1: tasks.a: must be an object, not 3");
@@ -234,10 +234,15 @@ fn timelines_are_checked() {
     check(r#"{ "at": 1, "online": [0, 1] }"#, ".online: CPU 0 stays online, as on x86; leave it out");
     check(r#"{ "at": 1, "offline": [] }"#, ".offline: the list is empty; leave it out to allow every CPU");
     let nothing = ": does not say what happens; give \"offline\" or \"online\" with CPUs, or a \"task\" with \
-                   either \"cpus\" or \"nice\"";
+                   one of \"cpus\", \"nice\" and \"policy\"";
     check(r#"{ "at": 1 }"#, nothing);
     check(r#"{ "at": 1, "task": "a" }"#, nothing);
     check(r#"{ "at": 1, "cpus": [1] }"#, nothing);
+    check(r#"{ "at": 1, "task": "a", "nice": 1, "policy": "SCHED_EXT" }"#, nothing);
+    check(r#"{ "at": 1, "task": "a", "offline": [1] }"#, nothing);
+    let policy = r#"{ "at": 1, "task": "a", "policy": "SCHED_FIFO" }"#;
+    let known = "there are SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT";
+    check(policy, &format!(".policy: SCHED_FIFO is no policy that an entry may set; {known}"));
     check(r#"{ "at": 1, "offline": [1], "online": [2] }"#, nothing);
     check(r#"{ "at": 1, "task": "a", "cpus": [1], "nice": 1 }"#, nothing);
     check(r#"{ "at": 1, "task": "b", "nice": 1 }"#, ".task: there is no task \"b\"");
@@ -250,7 +255,7 @@ fn timelines_are_checked() {
     );
     check(
         r#"{ "at": 1, "off": [1] }"#,
-        ".off: is nothing that an entry has; there are at, every, times, offline, online, task, cpus, nice",
+        ".off: is nothing that an entry has; there are at, every, times, offline, online, task, cpus, nice, policy",
     );
     check("7", ": must be an object, not 7");
     let many = vec![r#"{ "at": 1, "offline": [1] }"#; 10_001].join(",");

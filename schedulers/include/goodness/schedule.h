@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* goodness, third: its two decisions, schedule() and reschedule_idle(). Both look at everything. */
+/* goodness, last: schedule(), which looks at everybody who waits, in one list. */
 #ifndef GOODNESS_SCHEDULE_H
 #define GOODNESS_SCHEDULE_H
 
-#include "list.h"
+#include "tasks.h"
+
+/*
+ * The squeeze that o1's announcement accuses this scheduler of: counters are made anew only when no running task of
+ * any CPU has time left either, and until then CPUs idle. The code of 2.4 looks at waiting tasks alone.
+ */
+const volatile bool squeeze = false;
+
+static __always_inline struct list *list_of(u32 number)
+{
+	return &runqueue.list;
+}
 
 struct choice {
 	u32 number;
@@ -18,7 +29,7 @@ static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 {
 	struct choice best = { NOBODY, NO_WEIGHT };
 	bool gives_way = slot_at(prev)->leaving != OUTWEIGHED;
-	u32 number = first;
+	u32 number = runqueue.list.first;
 	s32 i;
 
 	if (prev != NOBODY) {
@@ -97,50 +108,6 @@ static __always_inline u32 choose(u32 cpu, u32 prev)
 	here->curr = best.number;
 	bpf_spin_unlock(&runqueue_lock.lock);
 	return best.number;
-}
-
-/* What reschedule_idle() decides: a CPU, and whether it idles. */
-struct target {
-	s32 cpu;
-	bool is_idle;
-};
-
-/* reschedule_idle(): where the task, which now waits, should run at once; the lock is held. */
-static __always_inline struct target reschedule_idle(u32 number)
-{
-	struct slot *s = slot_at(number);
-	struct target target = { -1, false };
-	u64 oldest = ~0ULL;
-	s32 most = 0;
-	s32 i;
-
-	if (cpu_at(s->cpu)->curr == NOBODY && !cpu_at(s->cpu)->offline && may_use(number, s, s->cpu)) {
-		target.cpu = s->cpu;
-		target.is_idle = true;
-		return target;
-	}
-	for_range(i, 0, nr_cpus) {
-		struct cpu *there = cpu_at(i);
-		u32 curr = there->curr;
-
-		if (there->offline || !may_use(number, s, i))
-			continue;
-		if (curr == NOBODY) {
-			if (there->idle_since < oldest) {
-				oldest = there->idle_since;
-				target.cpu = i;
-				target.is_idle = true;
-			}
-		} else if (!target.is_idle) {
-			s32 more = goodness(s, i, there->mm) - goodness(slot_at(curr), i, there->mm);
-
-			if (more > most) {
-				most = more;
-				target.cpu = i;
-			}
-		}
-	}
-	return target;
 }
 
 #endif

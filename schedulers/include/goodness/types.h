@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* goodness, first: what it keeps of a task and of a CPU, and the one list. */
+/*
+ * goodness, first: what it keeps of a task and of a CPU, and the list for all CPUs. `mq`, which is a change of
+ * goodness, keeps the same.
+ */
 #ifndef GOODNESS_TYPES_H
 #define GOODNESS_TYPES_H
 
@@ -35,31 +38,39 @@ struct slot {
 	bool weightless;
 	/* The CPUs that it may use went offline while it waited. */
 	bool homeless;
+	/* Whose list it is in, under mq: of the CPU before this number; 0 is the list for all CPUs. */
+	u16 queue;
 } __attribute__((aligned(64)));
 
-#include "slots.h"
+#include "handover.h"
 
 #define TICK_NS (10 * MSEC_NS)
 #define PROC_CHANGE_PENALTY 15
 #define MAX_COUNTER 20
 #define REALTIME_WEIGHT 1000
+/* What a task weighs that yields; a change of the kernel's says otherwise. */
+#ifndef YIELDING_WEIGHT
+#define YIELDING_WEIGHT 0
+#endif
 /* Less than any weight: nobody. */
 #define NO_WEIGHT (-1000)
 
-/*
- * The squeeze that o1's announcement accuses this scheduler of: counters are made anew only when no running task of
- * any CPU has time left either, and until then CPUs idle. The code of 2.4 looks at waiting tasks alone.
- */
-const volatile bool squeeze = false;
+/* A list of waiting tasks. */
+struct list {
+	u32 first;
+	u32 last;
+};
 
-/* What every CPU's line tells. */
+/* What every CPU's line tells: schedule_data. */
 struct cpu {
 	/* Who runs here; NOBODY where it idles. */
 	u32 curr;
+	bool offline;
 	/* Whose memory is loaded; an idle CPU keeps it. */
 	u64 mm;
 	u64 idle_since;
-	bool offline;
+	/* Who waits for this CPU, under mq. */
+	struct list runqueue;
 	/* The last 10 ms that a tick was counted for. */
 	u64 tick;
 } LINE;
@@ -69,11 +80,12 @@ static struct cpu cpus[MAX_CPUS] LINE;
 /* How often each CPU made everybody's counter anew. */
 COUNTER(recalculations);
 
-/* runqueue_lock, and what it protects. */
+/* runqueue_lock, and what it protects: the list for all CPUs, and how many tasks wait in any list. */
 static LOCK(runqueue_lock);
-static u32 first LINE;
-static u32 last;
-static u32 nr_waiting;
+static struct {
+	struct list list;
+	u32 nr_waiting;
+} runqueue LINE;
 
 static __always_inline struct cpu *cpu_at(u32 cpu)
 {

@@ -13,34 +13,6 @@ static __always_inline struct array *array_at(struct runqueue *rq, u32 number)
 	return &rq->arrays[number & 1];
 }
 
-static __always_inline void unlink_from(struct list *list, struct slot *s)
-{
-	if (s->prev)
-		slot_at(s->prev)->next = s->next;
-	else
-		list->first = s->next;
-	if (s->next)
-		slot_at(s->next)->prev = s->prev;
-	else
-		list->last = s->prev;
-}
-
-static __always_inline void link_into(struct list *list, u32 number, bool at_end)
-{
-	struct slot *s = slot_at(number);
-
-	s->prev = at_end ? list->last : NOBODY;
-	s->next = at_end ? NOBODY : list->first;
-	if (s->prev)
-		slot_at(s->prev)->next = number;
-	else
-		list->first = number;
-	if (s->next)
-		slot_at(s->next)->prev = number;
-	else
-		list->last = number;
-}
-
 /* Takes a task off the runqueue that it waits at. */
 static __always_inline void unlink(struct runqueue *rq, u32 number)
 {

@@ -71,13 +71,7 @@ struct slot {
 	u32 busy[MAX_HISTORY];
 } __attribute__((aligned(64)));
 
-#include "slots.h"
-
-/* The tasks of one level, first to last. */
-struct list {
-	u32 first;
-	u32 last;
-};
+#include "lists.h"
 
 /* A priority array: a bit for each level that has tasks. */
 struct array {

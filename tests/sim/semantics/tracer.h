@@ -77,6 +77,11 @@ const volatile bool yield_keeps = false;
 const volatile s32 init_answer = 0;
 const volatile s32 init_task_answer = 0;
 const volatile s32 init_task_fails_pid = 0;
+/* The same of a task that was there before. */
+const volatile s32 init_task_fails_unforked_pid = 0;
+/* Whom it does not let into SCHED_EXT: at any time, or where the task was there before. */
+const volatile s32 disallow_pid = 0;
+const volatile s32 disallow_unforked_pid = 0;
 const volatile bool picks_idle = false;
 const volatile u32 ends_at_enqueue = 0;
 const volatile u32 ends_by = 0;
@@ -221,6 +226,8 @@ CALLBACK(void, tracer_enqueue, struct task_struct *p, u64 enq_flags)
 			scheduler_error("first");
 			scheduler_exit(7, "second");
 		}
+		if (ends_by == 4)
+			scheduler_exit(1ULL << 48 | 9, "once more after %d", p->pid);
 	}
 	if (picks_idle) {
 		s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
@@ -421,6 +428,11 @@ SLEEPABLE(s32, tracer_init_task, struct task_struct *p, struct scx_init_task_arg
 	SAY_BIRTH(p, args);
 	if (init_task_fails_pid && p->pid == init_task_fails_pid)
 		return init_task_answer;
+	if (init_task_fails_unforked_pid && !args->fork && p->pid == init_task_fails_unforked_pid)
+		return init_task_answer;
+	if ((disallow_pid && p->pid == disallow_pid) ||
+	    (disallow_unforked_pid && !args->fork && p->pid == disallow_unforked_pid))
+		p->scx.disallow = true;
 	return 0;
 }
 

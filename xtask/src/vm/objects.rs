@@ -20,10 +20,19 @@ pub(super) const CASES: &str = "bpf/";
 /// Settings that make an object run other code. A verifier never looks at what the settings of the
 /// object at hand leave out.
 const SETTINGS: &[(&str, &str, u64)] = &[
+    ("bsd", "decay", 0),
+    ("bsd", "waking_priority", 0),
     ("fifo", "fifo", 1),
     ("goodness", "squeeze", 1),
+    ("mq", "global_queue", 1),
+    ("mq", "steal", 0),
     ("o1", "balance", 0),
     ("o1", "global_queue", 1),
+    ("ule", "posted", 1),
+    ("ule", "ratio", 0),
+    ("ule", "steal", 0),
+    ("ule", "push", 0),
+    ("ule", "patience", 0),
     ("wasteful", "follow_waker", 0),
 ];
 

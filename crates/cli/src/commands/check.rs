@@ -5,7 +5,6 @@ use crate::failure::{Code, Failure};
 use crate::inputs::reason;
 use crate::show;
 use crate::text::shown_path;
-use keel_abi::scx::ExitKind;
 use keel_abi::{Instant, Span};
 use keel_check::Judge;
 use keel_report::{CheckReport, RunFacts, RunReport};
@@ -52,27 +51,11 @@ fn judge(path: &Path, range: Range<Instant>) -> Result<CheckReport, Failure> {
 }
 
 /// What no check counts: the events themselves, and what the stream is of.
+#[derive(Default)]
 struct Tally {
     events: u64,
     lost: u64,
     facts: RunFacts,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        let facts = RunFacts {
-            scheduler: String::new(),
-            workload: String::new(),
-            machine: String::new(),
-            seed: 0,
-            wall_ns: 0,
-            peak_rss_bytes: 0,
-            exit: ExitKind::None,
-            message: String::new(),
-            costs: None,
-        };
-        Self { events: 0, lost: 0, facts }
-    }
 }
 
 impl Sink for Tally {

@@ -74,6 +74,9 @@ fn stay(args: &RunArgs, attached: &mut Attached, bell: &Bell) -> Result<bool, Fa
         }
         let now = Instant::now();
         attached.tick(now).map_err(|e| Failure::from_live(None, &e))?;
+        for line in attached.lines() {
+            print(&format!("{}\n", shown(&line)))?;
+        }
         if let (Some(at), Some(every)) = (next_line, every)
             && at <= now
         {

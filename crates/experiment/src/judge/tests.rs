@@ -188,6 +188,19 @@ fn a_value_of_one_arm_calibrates() {
 }
 
 #[test]
+fn overhead_is_taken_off_both_sides_of_a_ratio() {
+    let mut one = experiment(Published::Ratio(2.0), Band::Effect);
+    (one.claims[0].less, one.claims[0].off) = (Some(2), None);
+    let check = |overhead: &[u64], ours: Option<f64>, why: &str| {
+        let judged = judge(&one, &[arm(&[300]), arm(&[200]), arm(overhead)]);
+        assert_eq!(judged.claims[0].ours, ours);
+        assert!(judged.why.contains(why), "{}", judged.why);
+    };
+    check(&[50, 150], Some(2.0), "");
+    check(&[200], None, "old: a run takes no longer than what is taken off");
+}
+
+#[test]
 fn one_claim_that_fails_fails_the_experiment() {
     let mut two = experiment(Published::Ratio(4.0), Band::Effect);
     let mut second = two.claims[0].clone();

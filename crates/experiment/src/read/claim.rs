@@ -77,9 +77,6 @@ pub(super) fn read(
         return Err(text.error(label.span(), place.field("to"), problem));
     }
     let less = table.less.as_ref().map(|less| place.arm(less, "less")).transpose()?;
-    if let (Some(less), Some(_)) = (&table.less, to) {
-        return Err(text.error(less.span(), place.field("less"), Problem::NoLess));
-    }
     let is_order = table.band.get_ref().as_str() == Some("order");
     let published = published(&place, &table.published, to.is_some(), is_order)?;
     let band = band(&place, &table.band)?;

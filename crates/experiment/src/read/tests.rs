@@ -94,8 +94,8 @@ fn faults_are_told_with_file_line_and_field() {
     check("instead_of = \"new\"", "instead_of = \"old\"", "Effect");
     check(
         "to = \"old\"",
-        "to = \"old\"\nless = \"old\"",
-        "x.toml:25: claim[0].less: a claim with 'to' is about",
+        "to = \"old\"\nless = \"x\"",
+        "x.toml:25: claim[0].less: there is no arm 'x'; the arms are old, new",
     );
     let labelled = "[[arm]]\nlabel = \"more\"\nscheduler = \"fifo\"\n\n[[claim]]";
     let third = labelled.replace("more", "off");

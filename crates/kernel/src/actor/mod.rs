@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod channel;
+pub(crate) mod companion;
 pub(crate) mod mutex;
 pub(crate) mod pages;
 pub(crate) mod process;
@@ -36,6 +37,9 @@ enum Then {
     Leave,
 }
 
+/// How long somebody who may not fork waits before it looks again.
+const FORK_WAITS_NS: u64 = 1000;
+
 impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
@@ -58,6 +62,12 @@ impl<E: Engine> Sim<E> {
         let Some(step) = self.k.workload.tasks[spec as usize].steps.get(number as usize) else {
             return self.exit_task(c, task);
         };
+        if matches!(step, Step::Fork(_) | Step::Spawn(_)) && self.k.scx.phase == Phase::Enabling {
+            // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
+            self.k.charge_ns(c, FORK_WAITS_NS);
+            self.k.me().stack.push(Frame::Act);
+            return Then::Leave;
+        }
         self.k.tasks[task].next_step = number + 1;
         match *step {
             Step::Run(amount) => {
@@ -128,6 +138,7 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Policy(policy) if policy == self.k.tasks[task].policy => Then::GoOn,
+            Step::Policy(policy) if self.k.refuses(self.vm.world(), task, policy) => Then::GoOn,
             Step::Policy(_) => {
                 self.syscall(c);
                 self.k.me().stack.push(Frame::SetPolicy { task, step: number });
@@ -151,6 +162,7 @@ impl<E: Engine> Sim<E> {
                 self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step: number }));
                 Then::Leave
             }
+            Step::Accompany(number) => self.accompany(c, task, number),
             Step::Loop { to, times, slot } => self.loop_back(task, to, times, slot),
             Step::Count => {
                 self.k.task(task).counted += 1;
@@ -268,13 +280,14 @@ impl<E: Engine> Sim<E> {
             }
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
-            Irq::Server(cpu) => self.k.server_fires(c, cpu),
+            Irq::Server(cpu, class) => self.k.server_fires(c, cpu, class),
             Irq::Watchdog => self.watchdog(c),
             Irq::Happening { entry, nth } => self.k.me().stack.push(Frame::Happen { entry, nth }),
             Irq::Stop(task) => self.k.me().stack.push(Frame::StopTask { task }),
             Irq::PushRt => self.k.me().stack.push(Frame::Rt(RtFrame::Asked)),
             Irq::Offline => self.k.me().stack.push(Frame::Offline),
             Irq::Online => self.k.me().stack.push(Frame::Hotplug { online: true }),
+            Irq::Attach => self.k.me().stack.push(Frame::Attach),
         }
     }
 }

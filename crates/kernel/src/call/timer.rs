@@ -58,6 +58,13 @@ impl Timers {
         }
     }
 
+    /// The scheduler is gone, and its maps with it.
+    pub(crate) fn forget_all(&mut self) {
+        for timer in &mut self.0 {
+            *timer = Timer { due: Instant::NEVER, cpu: timer.cpu, ..Timer::default() };
+        }
+    }
+
     /// Where a timer can be put: the place of one that is gone, or a new one.
     fn place(&mut self) -> Result<&mut Timer, Errno> {
         let gone = self.0.iter().position(|t| t.at.is_null() && !t.running);

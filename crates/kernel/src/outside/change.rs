@@ -9,11 +9,11 @@ use crate::class::SchedClass;
 use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
-use crate::path::{SPIN_NS, flag};
+use crate::path::{SPIN_NS, flag, weight_of};
 use crate::sim::Sim;
 use crate::task::{OpsState, State};
 use keel_abi::bpf::{Engine, World};
-use keel_abi::scx::{Op, deq, weight_of_nice};
+use keel_abi::scx::{Op, deq};
 use keel_abi::timeline::Change;
 use keel_abi::{CpuId, CpuSet, Span, TaskId};
 use keel_trace::{Class, What};
@@ -35,8 +35,13 @@ impl<E: Engine> Sim<E> {
             self.k.charge_ns(c, SPIN_NS);
             return self.k.me().stack.push(Frame::OutsideLock { entry, task, rq: rq_now });
         }
-        if !self.k.changes(entry, task) {
+        if !self.k.changes(self.vm.world(), entry, task) {
             return self.k.me().stack.push(Frame::Unlock { rq });
+        }
+        if let &Change::Policy { policy, .. } = self.k.outside.change(entry)
+            && self.change_class(c, task, policy)
+        {
+            return;
         }
         self.k.task(task).busy = true;
         self.k.me().stack.push(Frame::OutsideSettle { task, rq });
@@ -75,18 +80,14 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::OutsideChange`]: the change itself (`reweight_task_scx()`, `set_cpus_allowed_scx()`).
     pub(crate) fn outside_change(&mut self, c: CpuId, entry: u32, task: TaskId) {
-        let ea = self.k.tasks[task].ea;
         match self.k.outside.change(entry) {
-            &Change::Nice { nice, .. } => {
-                let weight = weight_of_nice(nice);
-                self.k.give_nice(self.vm.world(), task, nice);
-                self.start_if_ext(c, Op::SetWeight, task, &[ea.0, u64::from(weight)]);
-            }
+            &Change::Nice { nice, .. } => self.change_nice(c, task, nice),
             Change::Affinity { cpus, .. } => {
                 let cpus = cpus.clone();
                 self.k.give_cpus(self.vm.world(), task, cpus);
                 self.tell_cpumask(c, task);
             }
+            &Change::Policy { policy, .. } => self.change_within(c, task, policy),
             Change::Offline(_) | Change::Online(_) => unreachable!("that changes no task"),
         }
     }
@@ -185,7 +186,7 @@ impl<E: Engine> Sim<E> {
         let from = self.k.tasks[task].cpu;
         match self.k.tasks[task].class {
             SchedClass::Ext => self.k.leave_hands(task, flag::NOCLOCK | deq::SCHED_CHANGE),
-            _ => self.k.dequeue_rt(task),
+            _ => self.k.dequeue_above(task),
         }
         self.k.cpu(from).nr_running -= 1;
         self.k.task(task).busy = true;
@@ -200,10 +201,11 @@ impl<E: Engine> Sim<E> {
 impl Kernel {
     /// Would the entry change anything? A nice value or mask that the task has already does not, nor does a
     /// mask without a CPU that is online (`-EINVAL`).
-    fn changes(&self, entry: u32, task: TaskId) -> bool {
+    fn changes<W: World>(&self, world: &W, entry: u32, task: TaskId) -> bool {
         let t = &self.tasks[task];
         match self.outside.change(entry) {
             &Change::Nice { nice, .. } => nice != t.nice,
+            &Change::Policy { policy, .. } => policy != t.policy && !self.refuses(world, task, policy),
             Change::Affinity { cpus, .. } => {
                 let is_valid =
                     |c: CpuId| self.cpus[c].online || t.migration_disabled > 0 && self.cpus[c].alive;
@@ -230,7 +232,10 @@ impl Kernel {
     pub(crate) fn give_nice<W: World>(&mut self, world: &mut W, task: TaskId, nice: i8) {
         let t = self.task(task);
         t.nice = nice;
-        t.weight = weight_of_nice(nice);
+        t.weight = weight_of(t.policy, nice);
+        if t.class == SchedClass::Fair {
+            self.reweight_fair(task);
+        }
         self.mirror_nice(world, task);
         self.tell_task(task);
     }
@@ -271,7 +276,7 @@ impl Kernel {
     /// Does the task wait or run on its runqueue?
     fn is_on_rq(&self, task: TaskId) -> bool {
         let t = &self.tasks[task];
-        t.queued || t.class == SchedClass::Rt && t.state == State::Runnable
+        t.queued || t.class > SchedClass::Ext && t.state == State::Runnable
     }
 
     /// Is any CPU of the task's online?

@@ -5,11 +5,12 @@
 //! once pushed to another CPU, and when none is left the CPU is off. One that comes is told of (`ops.cpu_online`) before
 //! the scheduler may use it. There is one such change at a time.
 
-use super::HOST_CPU;
 use super::change::OFFLINE_FLAGS;
 use crate::cpu::Irq;
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
+use crate::scx::Phase;
 use crate::sim::Sim;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{ExitKind, Op, ecode};
@@ -87,6 +88,10 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn handle_hotplug(&mut self, c: CpuId, online: bool) {
         self.k.outside.hotplug.seq += 1;
         self.k.me().stack.push(Frame::Hotplugged { online });
+        if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
+            // There is no scheduler to be told.
+            return;
+        }
         let op = if online { Op::CpuOnline } else { Op::CpuOffline };
         if self.k.has(op) {
             return self.start(c, op, TaskId::IDLE, &[u64::from(c.0)]);
@@ -170,6 +175,7 @@ impl Kernel {
         cpu.tick_at = Instant::NEVER;
         cpu.need_resched = false;
         cpu.server.disarm();
+        cpu.fair_server.disarm();
         self.idle.set_online(c, false);
         self.set_idle(world, c, true);
         self.show_online(world);
@@ -187,7 +193,7 @@ impl Kernel {
     fn hotplug_done(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         let Some((entry, nth)) = self.outside.hotplug.busy.take() else { return };
-        self.interrupt(HOST_CPU, now, Irq::Happening { entry, nth: nth + 1 });
+        self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth: nth + 1 });
         self.next_hotplug(c);
     }
 
@@ -195,7 +201,7 @@ impl Kernel {
     fn next_hotplug(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         if let Some((entry, nth)) = self.outside.hotplug.waiting.pop_front() {
-            self.interrupt(HOST_CPU, now, Irq::Happening { entry, nth });
+            self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth });
         }
     }
 
@@ -225,6 +231,6 @@ impl Kernel {
     /// Where an interrupt for `c` goes: to the boot CPU if it is off (`hrtimers_cpu_dying()`).
     #[inline]
     pub(crate) fn alive_or_boot(&self, c: CpuId) -> CpuId {
-        if self.cpus[c].alive { c } else { HOST_CPU }
+        if self.cpus[c].alive { c } else { BOOT_CPU }
     }
 }

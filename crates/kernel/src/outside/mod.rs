@@ -11,6 +11,7 @@ mod hotplug;
 pub(crate) use hotplug::Hotplug;
 
 use crate::cpu::Irq;
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::scx::Phase;
@@ -21,9 +22,6 @@ use keel_abi::bpf::Engine;
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
 use std::collections::BTreeMap;
-
-/// The CPU that all of it is done from.
-pub(crate) const HOST_CPU: CpuId = CpuId(0);
 
 /// An entry, and how far it is.
 #[derive(Debug)]
@@ -41,8 +39,8 @@ pub(crate) struct Outside {
     entries: Vec<Entry>,
     /// The tasks of each spec that an entry is about, by the spec's number.
     members: BTreeMap<u32, Vec<TaskId>>,
-    /// Entries that were due while the scheduler was being enabled.
-    waiting: Vec<u32>,
+    /// Entries that were due while the scheduler was being enabled or disabled, and how far they were.
+    waiting: Vec<(u32, u32)>,
     /// Where the last search for a CPU of a new mask ended (`distribute_cpu_mask_prev`).
     spread: u32,
     pub(crate) hotplug: Hotplug,
@@ -77,7 +75,7 @@ impl Outside {
     fn member(&self, entry: u32, nth: u32) -> Option<Member> {
         match self.change(entry) {
             Change::Offline(cpus) | Change::Online(cpus) => cpus.iter().nth(nth as usize).map(Member::Cpu),
-            Change::Affinity { spec, .. } | Change::Nice { spec, .. } => {
+            Change::Affinity { spec, .. } | Change::Nice { spec, .. } | Change::Policy { spec, .. } => {
                 self.members[spec].get(nth as usize).map(|&task| Member::Task(task))
             }
         }
@@ -96,8 +94,11 @@ impl<E: Engine> Sim<E> {
         match self.k.scx.phase {
             Phase::Enabled => {}
             // Neither CPUs (`cpus_read_lock()`) nor tasks change while a scheduler is being enabled.
-            Phase::Loaded | Phase::Enabling => return self.k.outside.waiting.push(entry),
-            Phase::Disabling | Phase::Gone => return,
+            Phase::Loaded | Phase::Enabling | Phase::Disabling => {
+                return self.k.outside.waiting.push((entry, nth));
+            }
+            Phase::Gone if self.k.again.is_awaited() => {}
+            Phase::Gone => return,
         }
         match self.k.outside.member(entry, nth) {
             None => self.k.done_happening(c, entry),
@@ -132,25 +133,28 @@ impl Kernel {
             match change {
                 Change::Offline(cpus) => cpus.iter().for_each(|cpu| self.plug_at_boot(cpu, false)),
                 Change::Online(cpus) => cpus.iter().for_each(|cpu| self.plug_at_boot(cpu, true)),
-                Change::Affinity { .. } | Change::Nice { .. } => {}
+                Change::Affinity { .. } | Change::Nice { .. } | Change::Policy { .. } => {}
             }
             self.outside.entries[entry as usize].begun = 1;
             self.arm_again(entry, Instant::ZERO);
         }
     }
 
-    /// The scheduler is enabled: entries that waited for it begin.
+    /// The scheduler is enabled, or gone: entries that waited for it begin.
     pub(crate) fn release_happenings(&mut self) {
         let now = self.me().clock;
-        for entry in std::mem::take(&mut self.outside.waiting) {
-            self.queue.push(now, timer_number::FIRST_HAPPENING + entry);
+        for (entry, nth) in std::mem::take(&mut self.outside.waiting) {
+            match self.scx.at_boot && self.scx.phase == Phase::Enabled {
+                true => self.queue.push(now, timer_number::FIRST_HAPPENING + entry),
+                false => self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth }),
+            }
         }
     }
 
     /// An entry's timer is due.
     pub(crate) fn happening_due(&mut self, entry: u32, at: Instant) -> (CpuId, Irq) {
         self.outside.entries[entry as usize].due = at;
-        (HOST_CPU, Irq::Happening { entry, nth: 0 })
+        (BOOT_CPU, Irq::Happening { entry, nth: 0 })
     }
 
     /// All that an entry is about has been done.

@@ -7,7 +7,7 @@ use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
-use keel_abi::scx::{Op, deq, weight_of_nice};
+use keel_abi::scx::{Op, deq};
 use keel_abi::task::Step;
 use keel_abi::{CpuId, CpuSet, TaskId};
 use keel_trace::{Class, What};
@@ -32,7 +32,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Pushes what is to come, last first, and starts with `ops.stopping`.
-    fn begin_change(&mut self, c: CpuId, again: Frame, change: Frame, task: TaskId) {
+    pub(super) fn begin_change(&mut self, c: CpuId, again: Frame, change: Frame, task: TaskId) {
         debug_assert_eq!(self.k.me().curr, task, "a task changes itself");
         if !self.k.lock_rq(c, c) {
             return self.k.me().stack.push(again);
@@ -53,10 +53,10 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::ChangeNice`]: `reweight_task_scx()`.
     pub(crate) fn change_nice(&mut self, c: CpuId, task: TaskId, nice: i8) {
-        let weight = weight_of_nice(nice);
         self.k.give_nice(self.vm.world(), task, nice);
-        let ea = self.k.tasks[task].ea;
-        self.start_if_ext(c, Op::SetWeight, task, &[ea.0, u64::from(weight)]);
+        let t = &self.k.tasks[task];
+        let args = [t.ea.0, u64::from(t.weight)];
+        self.start_if_ext(c, Op::SetWeight, task, &args);
     }
 
     /// [`Frame::ChangeCpus`]: `set_cpus_allowed_scx()`.
@@ -121,7 +121,7 @@ impl<E: Engine> Sim<E> {
         let target = self.k.fallback_cpu(task);
         match self.k.tasks[task].class {
             SchedClass::Ext => self.k.leave_hands(task, flag::NOCLOCK | deq::SCHED_CHANGE),
-            _ => self.k.dequeue_rt(task),
+            _ => self.k.dequeue_above(task),
         }
         self.k.me().nr_running -= 1;
         self.k.task(task).busy = true;
@@ -154,7 +154,7 @@ impl<E: Engine> Sim<E> {
         self.k.cpu(target).lock.defers = true;
         self.k.cpu(target).nr_running += 1;
         if self.k.tasks[task].class != SchedClass::Ext {
-            self.k.enqueue_rt(task, false);
+            self.k.enqueue_above(task, false, false);
             return self.k.me().stack.push(Frame::Woken { task, target });
         }
         self.k.set_runnable(self.vm.world(), task);

@@ -4,13 +4,14 @@ use crate::actor::process::Birth;
 use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
-use crate::layout::{TASK_STRIDE, init_task_args};
+use crate::layout::{TASK_STRIDE, init_task_args, task as field};
 use crate::rng::Rng;
+use crate::scx::Phase;
 use crate::setup::MAX_TASKS;
 use crate::sim::Sim;
 use crate::task::{Doing, Member, OpsState, State, Task};
 use keel_abi::bpf::{Ea, Engine, Owner, World};
-use keel_abi::scx::{Op, ent, wake, weight_of_nice};
+use keel_abi::scx::{Op, ent, wake};
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 use keel_trace::{Meta, TaskInfo};
@@ -31,6 +32,10 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::ForkInit`].
     pub(crate) fn fork_init(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
+        if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
+            // Nobody has it, or whoever enables a scheduler takes it in.
+            return self.k.me().stack.push(Frame::ForkWake { child, parent });
+        }
         self.k.me().stack.push(Frame::ForkInited { child, parent });
         self.init_task(c, child, true);
     }
@@ -43,6 +48,7 @@ impl<E: Engine> Sim<E> {
         world.put(args, &[0; init_task_args::SIZE as usize]);
         world.put(args.offset(init_task_args::FORK), &[u8::from(fork)]);
         world.put(args.offset(init_task_args::CGROUP), &cgroup.0.to_le_bytes());
+        world.put(ea.offset(field::SCX_DISALLOW), &[0]);
         self.start(c, Op::InitTask, task, &[ea.0, args.0]);
     }
 
@@ -56,9 +62,12 @@ impl<E: Engine> Sim<E> {
         if self.k.scx.is_disabling() {
             return self.k.me().stack.push(Frame::ForkWake { child, parent });
         }
+        if self.k.is_disallowed(self.vm.world(), child) {
+            let who = self.k.name_of(child);
+            self.k.error(c, format!("ops.init_task() set task->scx.disallow for {who} during fork"));
+        }
         if self.k.tasks[child].class != SchedClass::Ext {
-            self.k.task(child).member = Member::Ready;
-            self.k.mirror_scx_bits(self.vm.world(), child, ent::STATE_MASK, ent::STATE_READY);
+            self.k.mark_ready(self.vm.world(), child);
             return self.k.me().stack.push(Frame::ForkWake { child, parent });
         }
         self.k.me().stack.push(Frame::ForkWeight { child, parent });
@@ -124,6 +133,22 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
+    /// `ops.init_task` has taken the task in.
+    pub(crate) fn mark_ready<W: World>(&mut self, world: &mut W, task: TaskId) {
+        self.task(task).member = Member::Ready;
+        self.mirror_scx_bits(world, task, ent::STATE_MASK, ent::STATE_READY);
+    }
+
+    /// Has `ops.init_task` said that the task may not ask for the scheduler (`p->scx.disallow`)?
+    pub(crate) fn is_disallowed<W: World>(&self, world: &W, task: TaskId) -> bool {
+        world.slice(self.tasks[task].ea.offset(field::SCX_DISALLOW), 1).is_some_and(|byte| byte[0] != 0)
+    }
+
+    /// Is it not to get this policy (`scx_check_setscheduler()`, `-EACCES`)?
+    pub(crate) fn refuses<W: World>(&self, world: &W, task: TaskId, policy: Policy) -> bool {
+        policy == Policy::Ext && !self.scx.is_gone() && self.is_disallowed(world, task)
+    }
+
     /// Makes a task and its `task_struct`. The child starts where its maker runs.
     pub(crate) fn make_task<W: World>(
         &mut self,
@@ -165,7 +190,7 @@ impl Kernel {
             cpu_time: Span::ZERO,
             nr_allowed: cpus.len() as u32,
             cpus,
-            class: SchedClass::of(policy),
+            class: self.scx.takes.class_of(policy),
             immed: false,
             migration_disabled: 0,
             is_pinned: false,
@@ -173,7 +198,7 @@ impl Kernel {
             boost: 0,
             turn_ticks: self.turn_ticks(),
             nice,
-            weight: weight_of_nice(nice),
+            weight: super::weight_of(policy, nice),
             pid,
             spec,
             doing: Doing::Steps,

@@ -11,6 +11,7 @@ mod wake;
 
 mod work;
 
+pub(crate) use policy::weight_of;
 pub(crate) use wake::SPIN_NS;
 
 /// The flags of the core scheduler that reach callbacks: `DEQUEUE_*`, and `ENQUEUE_*` with the same bits.
@@ -98,7 +99,8 @@ impl<E: Engine> Sim<E> {
             Frame::PolicyQuiesce { task, to } => self.policy_quiesce(c, task, to),
             Frame::PolicyDisable { task, to } => self.policy_disable(c, task, to),
             Frame::ChangePolicy { task, to } => self.change_policy(c, task, to),
-            Frame::RestoreClass { task } => self.restore_class(c, task),
+            Frame::ChangeWithin { task, policy } => self.change_within(c, task, policy),
+            Frame::RestoreClass { task, flags } => self.restore_class(c, task, flags),
             Frame::RunClass { task } => self.run_class(c, task),
             Frame::PolicyChanged { task, before } => self.policy_changed(c, task, before),
             Frame::Restore { task } => self.restore(c, task),
@@ -136,15 +138,22 @@ impl<E: Engine> Sim<E> {
 
             Frame::Inited => self.inited(c),
             Frame::EnableTask { task } => self.enable_task(c, task),
+            Frame::EnableSwitch { task } => self.enable_switch(c, task),
             Frame::EnableInited { task } => self.enable_inited(c, task),
             Frame::EnableWeight { task } => self.enable_weight(c, task),
             Frame::EnableCpus { task } => self.enable_cpus(c, task),
             Frame::EnableDone => self.enable_done(),
             Frame::DisableTask { task } => self.disable_task(c, task),
-            Frame::DisableQuiesce { task } => self.disable_quiesce(c, task),
+            Frame::Bypass { cpu, on } => self.bypass(c, cpu, on),
+            Frame::BypassTask { task } => self.bypass_task(c, task),
+            Frame::Bypassed { rq } => self.bypassed(c, rq),
+            Frame::SwitchSettle { task, rq } => self.switch_settle(c, task, rq),
+            Frame::LeaveClass { task, policy, was_on } => self.leave_class(task, policy, was_on),
             Frame::DisableMember { task } => self.disable_member(c, task),
             Frame::DisableExit => self.disable_exit(c),
-            Frame::Disabled => self.k.scx.mark_gone(),
+            Frame::Disabled => self.disabled(c),
+            Frame::Attach => self.run_before_enabling(),
+            Frame::BeginEnable => self.enable_again(c),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! A task's policy or inherited priority changes (`__sched_setscheduler()`, `rt_mutex_setprio()`): within the real-time class a
-//! place in its queues; from one class to another the scheduler is told good-bye (`ops.disable`) or takes the task over
-//! (`ops.enable`).
+//! A task's policy or inherited priority changes (`__sched_setscheduler()`, `rt_mutex_setprio()`): within the real-time and
+//! fair classes a place in their queues; from one class to another the scheduler is told good-bye (`ops.disable`) or takes
+//! the task over (`ops.enable`).
 
 use crate::class::SchedClass;
 use crate::frame::Frame;
@@ -9,12 +9,9 @@ use crate::rt::RtFrame;
 use crate::sim::Sim;
 use crate::task::{Member, Urgency};
 use keel_abi::bpf::{Engine, World};
-use keel_abi::scx::{Op, deq, ent};
+use keel_abi::scx::{Op, deq, ent, weight_of_nice};
 use keel_abi::task::{Policy, Step};
 use keel_abi::{CpuId, TaskId};
-
-/// The flags of a change of class, in `ops.quiescent` and `ops.runnable`.
-const CHANGE: u64 = deq::SAVE | deq::MOVE | deq::CLASS;
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::SetPolicy`].
@@ -23,6 +20,10 @@ impl<E: Engine> Sim<E> {
             return self.k.me().stack.push(Frame::SetPolicy { task, step });
         }
         let policy = self.k.wanted_policy(task, step);
+        if (self.k.tasks[task].class, self.k.class_for(policy)) == (SchedClass::Ext, SchedClass::Ext) {
+            let again = Frame::SetPolicy { task, step };
+            return self.begin_change(c, again, Frame::ChangeWithin { task, policy }, task);
+        }
         self.k.me().stack.push(Frame::Unlock { rq: c });
         let boost = self.k.tasks[task].boost;
         self.make_urgent(c, task, Urgency { policy, boost });
@@ -36,16 +37,13 @@ impl<E: Engine> Sim<E> {
             self.k.charge_current(self.vm.world(), rq);
         }
         self.k.me().stack.push(Frame::PolicyChanged { task, before });
-        match (class, to.class()) {
-            (SchedClass::Ext, SchedClass::Ext) => {
-                let t = self.k.task(task);
-                (t.policy, t.boost) = (to.policy, to.boost);
-                self.k.mirror_policy(self.vm.world(), task);
-            }
+        match (class, self.k.class_of_urgency(to)) {
+            (SchedClass::Fair, SchedClass::Fair) => self.k.give_urgency(self.vm.world(), task, to),
             (SchedClass::Ext, _) if on_rq => {
                 self.k.me().stack.push(Frame::PolicyQuiesce { task, to });
                 // The `ops.dequeue` that is owed comes first; a task that runs has none.
-                self.k.leave_hands(task, CHANGE | deq::SCHED_CHANGE);
+                let flags = self.k.change_flags(task, to).off;
+                self.k.leave_hands(task, flags | deq::SCHED_CHANGE);
                 if self.k.tasks[task].on_cpu {
                     let ea = self.k.tasks[task].ea;
                     self.start(c, Op::Stopping, task, &[ea.0, 0]);
@@ -63,7 +61,16 @@ impl<E: Engine> Sim<E> {
         self.k.task(task).queued = false;
         self.k.clear_runnable(task, false);
         self.k.mirror_flags(self.vm.world(), task);
-        self.start(c, Op::Quiescent, task, &[ea.0, CHANGE | deq::SCHED_CHANGE]);
+        let flags = self.k.change_flags(task, to).off;
+        self.start(c, Op::Quiescent, task, &[ea.0, flags | deq::SCHED_CHANGE]);
+    }
+
+    /// [`Frame::ChangeWithin`]: to another policy of the same class, which may mean another weight.
+    pub(crate) fn change_within(&mut self, c: CpuId, task: TaskId, policy: Policy) {
+        self.k.give_policy(self.vm.world(), task, policy);
+        let t = &self.k.tasks[task];
+        let args = [t.ea.0, u64::from(t.weight)];
+        self.start_if_ext(c, Op::SetWeight, task, &args);
     }
 
     /// [`Frame::PolicyDisable`].
@@ -75,43 +82,35 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::ChangePolicy`]: the task is in no queue, or in that of its real-time priority.
+    /// [`Frame::ChangePolicy`]: the task is in no queue, or in that of its class.
     pub(crate) fn change_policy(&mut self, c: CpuId, task: TaskId, to: Urgency) {
         let t = &self.k.tasks[task];
         let (before, on_rq, from) = (t.rt_priority(), t.is_on_rq(), t.class);
+        let flags = self.k.change_flags(task, to).on;
         match from {
-            SchedClass::Rt if on_rq => self.k.dequeue_rt(task),
-            SchedClass::Rt => {}
-            _ => self.k.leave_scheduler(self.vm.world(), task),
+            SchedClass::Ext => self.k.leave_scheduler(self.vm.world(), task),
+            _ if on_rq => self.k.dequeue_above(task),
+            _ => {}
         }
-        let turn = self.k.turn_ticks();
-        let t = self.k.task(task);
-        if t.policy != to.policy {
-            t.turn_ticks = turn;
-        }
-        (t.policy, t.boost, t.class) = (to.policy, to.boost, to.class());
-        self.k.mirror_policy(self.vm.world(), task);
-        if to.class() == SchedClass::Rt {
+        let class = self.k.class_of_urgency(to);
+        self.k.task(task).class = class;
+        self.k.give_urgency(self.vm.world(), task, to);
+        if class != SchedClass::Ext {
             if on_rq {
                 // Whoever comes down goes before its new equals.
-                self.k.enqueue_rt(task, from == SchedClass::Rt && to.is_below(before));
+                self.k.enqueue_above(task, from == SchedClass::Rt && to.is_below(before), false);
             }
             return;
         }
-        if self.k.scx.is_disabling() {
-            // A scheduler that ends takes nobody over.
-            self.k.task(task).queued = on_rq;
-            return;
-        }
         if on_rq {
-            self.k.me().stack.push(Frame::RestoreClass { task });
+            self.k.me().stack.push(Frame::RestoreClass { task, flags });
         }
         self.k.me().stack.extend([Frame::EnableCpus { task }, Frame::EnableWeight { task }]);
         self.enable_member(c, task);
     }
 
     /// [`Frame::RestoreClass`]: on the scheduler's runqueue; and running, or in the scheduler's hands.
-    pub(crate) fn restore_class(&mut self, c: CpuId, task: TaskId) {
+    pub(crate) fn restore_class(&mut self, c: CpuId, task: TaskId, flags: u64) {
         let t = self.k.task(task);
         t.queued = true;
         let (ea, runs) = (t.ea, t.on_cpu);
@@ -120,9 +119,9 @@ impl<E: Engine> Sim<E> {
             self.k.me().stack.push(Frame::RunClass { task });
         } else {
             self.k.set_runnable(self.vm.world(), task);
-            self.k.me().stack.push(Frame::Enqueue { task, enq_flags: CHANGE });
+            self.k.me().stack.push(Frame::Enqueue { task, enq_flags: flags });
         }
-        self.start(c, Op::Runnable, task, &[ea.0, CHANGE]);
+        self.start(c, Op::Runnable, task, &[ea.0, flags]);
     }
 
     /// [`Frame::RunClass`].
@@ -160,9 +159,47 @@ impl<E: Engine> Sim<E> {
     }
 }
 
+/// The weight that schedulers see.
+pub(crate) fn weight_of(policy: Policy, nice: i8) -> u32 {
+    match policy {
+        Policy::Idle => 1,
+        _ => weight_of_nice(nice),
+    }
+}
+
 impl Kernel {
+    /// The class of a task with this policy now, where it has inherited nothing.
+    pub(crate) fn class_for(&self, policy: Policy) -> SchedClass {
+        self.scx.takes.class_of(policy)
+    }
+
+    /// The class of a task of this urgency now (`__setscheduler_class()`).
+    pub(crate) fn class_of_urgency(&self, urgency: Urgency) -> SchedClass {
+        if urgency.boost > 0 { SchedClass::Rt } else { self.class_for(urgency.policy) }
+    }
+
+    /// The policy itself, whatever class it means; what the task has inherited stays.
+    pub(crate) fn give_policy<W: World>(&mut self, world: &mut W, task: TaskId, policy: Policy) {
+        let boost = self.tasks[task].boost;
+        self.give_urgency(world, task, Urgency { policy, boost });
+    }
+
+    fn give_urgency<W: World>(&mut self, world: &mut W, task: TaskId, to: Urgency) {
+        let turn = self.turn_ticks();
+        let t = self.task(task);
+        if t.policy != to.policy {
+            t.turn_ticks = turn;
+        }
+        (t.policy, t.boost) = (to.policy, to.boost);
+        t.weight = weight_of(to.policy, t.nice);
+        if t.class == SchedClass::Fair {
+            self.reweight_fair(task);
+        }
+        self.mirror_policy(world, task);
+    }
+
     /// `scx_disable_task()`'s end.
-    fn leave_scheduler<W: World>(&mut self, world: &mut W, task: TaskId) {
+    pub(crate) fn leave_scheduler<W: World>(&mut self, world: &mut W, task: TaskId) {
         if self.tasks[task].member == Member::Enabled {
             self.task(task).member = Member::Ready;
         }

@@ -50,20 +50,21 @@ impl<E: Engine> Sim<E> {
             self.k.drop_spell(self.vm.world(), task);
         }
         if class != SchedClass::Ext {
-            return self.deactivate_rt(c, task);
+            return self.deactivate_above(c, task);
         }
         self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
     }
 
-    /// A real-time task leaves its runqueue: what waits elsewhere may be more urgent than whoever is next
-    /// (`balance_rt()`).
+    /// A task of a class above sched_ext leaves its runqueue: what waits elsewhere may be more urgent than whoever is next
+    /// here (`balance_rt()`).
     #[cold]
-    fn deactivate_rt(&mut self, c: CpuId, task: TaskId) {
-        let priority = self.k.tasks[task].rt_priority();
-        self.k.dequeue_rt(task);
+    fn deactivate_above(&mut self, c: CpuId, task: TaskId) {
+        let t = &self.k.tasks[task];
+        let (class, priority) = (t.class, t.rt_priority());
+        self.k.dequeue_above(task);
         self.k.me().nr_running -= 1;
         self.k.me().stack.push(Frame::Pick);
-        if self.k.needs_pull(c, priority) {
+        if class == SchedClass::Rt && self.k.needs_pull(c, priority) {
             let pull = self.k.pull_step(true);
             self.k.me().stack.push(pull);
         }
@@ -95,6 +96,9 @@ impl<E: Engine> Sim<E> {
         if !cpu.rt.is_empty() && self.pick_rt(c) {
             return;
         }
+        if self.k.fair.runnable > 0 && self.pick_fair(c) {
+            return;
+        }
         self.pick_ext(c);
     }
 
@@ -103,9 +107,32 @@ impl<E: Engine> Sim<E> {
     fn pick_rt(&mut self, c: CpuId) -> bool {
         self.k.update_curr(self.vm.world(), c);
         let cpu = self.k.me();
-        let Some(next) = cpu.rt.first().filter(|_| !cpu.server.is_serving()) else { return false };
+        let serves = cpu.server.is_serving() || cpu.fair_server.is_serving() && !cpu.fair.is_empty();
+        let Some(next) = cpu.rt.first().filter(|_| !serves) else { return false };
         cpu.next_class = SchedClass::Rt;
-        self.k.arm_server(c);
+        self.k.arm_servers(c);
+        self.k.me().stack.push(Frame::Switch { next });
+        true
+    }
+
+    /// Whoever is next of the fair tasks, of other CPUs' if there are none here, unless the scheduler's that starved
+    /// are being served.
+    #[cold]
+    fn pick_fair(&mut self, c: CpuId) -> bool {
+        self.k.update_curr(self.vm.world(), c);
+        let cpu = self.k.me();
+        if cpu.server.is_serving() {
+            return false;
+        }
+        if cpu.rt.is_empty() {
+            cpu.fair_server.stop();
+        }
+        if cpu.nr_running == 0 && !self.k.pull_fair(self.vm.world(), c) {
+            return false;
+        }
+        let Some(next) = self.k.next_fair(c) else { return false };
+        self.k.me().next_class = SchedClass::Fair;
+        self.k.arm_servers(c);
         self.k.me().stack.push(Frame::Switch { next });
         true
     }
@@ -116,8 +143,8 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.me();
         if cpu.next_class > SchedClass::Ext {
             cpu.next_class = SchedClass::Ext;
-            if cpu.rt.is_empty() {
-                // The last real-time task has gone: nobody starves.
+            if cpu.rt.is_empty() && cpu.fair.is_empty() {
+                // The last task of a higher class has gone: nobody starves.
                 cpu.server.stop();
             }
         }
@@ -128,7 +155,7 @@ impl<E: Engine> Sim<E> {
         let prev = self.k.me().curr;
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
-            if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
+            if self.k.slice(self.vm.world(), prev) != 0 && !self.k.me().bypassing {
                 self.k.reenqueue_extra(c);
                 return self.go(Frame::Switch { next: prev }, |sim| sim.switch(c, prev));
             }
@@ -148,7 +175,7 @@ impl<E: Engine> Sim<E> {
             let next = self.k.first_local(c).expect("something was just moved here");
             return self.found(c, next);
         }
-        if !self.k.has(Op::Dispatch) || self.k.scx.bypassing || !self.k.me().online {
+        if !self.k.has(Op::Dispatch) || self.k.me().bypassing || !self.k.me().online {
             return self.go(Frame::NothingFound, |sim| sim.nothing_found(c));
         }
         let cpu = self.k.me();
@@ -205,9 +232,9 @@ impl<E: Engine> Sim<E> {
     /// even about the last one; else the CPU goes idle.
     pub(crate) fn nothing_found(&mut self, c: CpuId) {
         let prev = self.k.me().curr;
-        let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.scx.bypassing;
+        let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.me().bypassing;
         let keep = !prev.is_idle() && self.k.tasks[prev].queued && !asks;
-        if !keep && !self.k.me().rt.is_empty() {
+        if !keep && self.k.is_wanted_above(c) {
             // Those that starved have nothing to run after all.
             let cpu = self.k.me();
             cpu.server.stop();
@@ -257,7 +284,7 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn update_idle(&mut self, c: CpuId, idle: bool, real: bool, frame: Frame, step: impl FnOnce(&mut Self)) {
         self.k.set_idle(self.vm.world(), c, idle);
-        if !real || self.k.scx.bypassing {
+        if !real || self.k.me().bypassing {
             return self.go(frame, step);
         }
         let args = [u64::from(c.0), u64::from(idle)];
@@ -273,7 +300,7 @@ impl<E: Engine> Sim<E> {
             self.k.me().stack.push(set);
             set = Frame::Release { next };
         }
-        if self.k.slice(self.vm.world(), prev) != 0 && !self.k.scx.bypassing {
+        if self.k.slice(self.vm.world(), prev) != 0 && !self.k.me().bypassing {
             if self.k.tasks[prev].immed {
                 self.k.me().stack.push(set);
                 return self.enqueue_again(c, prev, ent::REENQ_PREEMPTED);

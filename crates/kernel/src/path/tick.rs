@@ -27,12 +27,21 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn tick_locked(&mut self, c: CpuId) {
         let curr = self.k.me().curr;
         self.k.update_curr(self.vm.world(), c);
-        if self.k.tasks[curr].class != SchedClass::Ext {
-            self.k.tick_rt(c, curr);
-            return self.k.me().stack.push(Frame::Unlock { rq: c });
+        if self.k.fair.runnable > 0 {
+            self.k.balance_fair(self.vm.world(), c);
+        }
+        match self.k.tasks[curr].class {
+            SchedClass::Ext => {}
+            class => {
+                match class {
+                    SchedClass::Fair => self.k.tick_fair(c, curr),
+                    _ => self.k.tick_rt(c, curr),
+                }
+                return self.k.me().stack.push(Frame::Unlock { rq: c });
+            }
         }
         self.k.me().stack.push(Frame::Ticked);
-        if self.k.scx.bypassing {
+        if self.k.me().bypassing {
             self.k.set_slice(self.vm.world(), curr, 0);
         } else {
             let ea = self.k.tasks[curr].ea;
@@ -43,8 +52,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Ticked`]: a slice that is used up ends here.
     pub(crate) fn ticked(&mut self, c: CpuId) {
         let curr = self.k.me().curr;
-        let cpu = self.k.me();
-        let served = cpu.rt.highest() > 0 && !cpu.server.is_serving();
+        let served = self.k.is_wanted_above(c) && !self.k.me().server.is_serving();
         if served || self.k.slice(self.vm.world(), curr) == 0 {
             self.k.resched(c, c);
         }
@@ -63,7 +71,10 @@ impl<E: Engine> Sim<E> {
         self.k.update_curr(self.vm.world(), c);
         self.k.task(curr).yielded = true;
         self.k.me().stack.push(Frame::Yielded);
-        if self.k.tasks[curr].class != SchedClass::Ext {
+        let class = self.k.tasks[curr].class;
+        if class == SchedClass::Fair {
+            self.k.yield_fair(curr);
+        } else if class != SchedClass::Ext {
             self.k.yield_rt(curr);
         } else if self.k.has(Op::Yield) {
             let ea = self.k.tasks[curr].ea;

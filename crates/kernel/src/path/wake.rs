@@ -40,7 +40,10 @@ impl<E: Engine> Sim<E> {
         } else if t.class == SchedClass::Rt {
             let chosen = self.k.select_rt(c, task, prev, flags);
             self.place(c, task, chosen, flags, waker, Chooser::Default);
-        } else if self.k.has(Op::SelectCpu) && !self.k.scx.bypassing {
+        } else if t.class == SchedClass::Fair {
+            let chosen = self.k.select_fair(c, task, prev, flags);
+            self.place(c, task, chosen, flags, waker, Chooser::Default);
+        } else if self.k.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing {
             let args = [ea.0, u64::from(prev.0), flags];
             let selected = Frame::WakeSelected { task, flags, waker };
             self.call(c, Op::SelectCpu, (task, &args), selected, |sim| {
@@ -154,7 +157,7 @@ impl<E: Engine> Sim<E> {
             let cpu = self.k.cpu(target);
             cpu.lock.defers = true;
             cpu.nr_running += 1;
-            self.k.enqueue_rt(task, false);
+            self.k.enqueue_above(task, false, is_fork);
             return self.k.me().stack.push(Frame::Woken { task, target });
         }
         self.k.me().stack.push(Frame::Woken { task, target });

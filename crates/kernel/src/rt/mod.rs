@@ -18,4 +18,4 @@ mod server;
 pub(crate) use frame::RtFrame;
 pub(crate) use overload::Overload;
 pub(crate) use queue::RtQueue;
-pub(crate) use server::ExtServer;
+pub(crate) use server::ClassServer;

@@ -1,7 +1,7 @@
-//! What keeps real-time tasks from starving sched_ext's: the deadline server (`ext_server`).
+//! What keeps a class from being starved by those above it: the deadline servers (`ext_server`, `fair_server`).
 //!
-//! Where tasks of the scheduler's have waited on a CPU for 950 ms and got less than 50 ms of it, they go before real-time
-//! tasks until they have had their 50 ms; and so again.
+//! Where tasks of the scheduler's have waited on a CPU for 950 ms and got less than 50 ms of it, they go before those of
+//! higher classes until they have had their 50 ms; and so again. The same of fair tasks and real-time ones.
 
 use crate::class::SchedClass;
 use crate::kernel::Kernel;
@@ -12,18 +12,18 @@ use keel_abi::{CpuId, Instant, Span};
 const RUNTIME: Span = Span::from_ms(50);
 const LAXITY: Span = Span::from_ms(950);
 
-/// The server of a CPU.
+/// The server of a class on a CPU.
 #[derive(Debug, Default)]
-pub(crate) struct ExtServer {
-    /// Its timer runs until this moment; what tasks of the scheduler's had got of the CPU when it began.
+pub(crate) struct ClassServer {
+    /// Its timer runs until this moment; what tasks of the class had got of the CPU when it began.
     armed: Option<(Instant, Span)>,
-    /// What tasks of the scheduler's have got of the CPU in all.
+    /// What tasks of the class have got of the CPU in all.
     pub(crate) ran: Span,
-    /// They go before real-time tasks until they have got this in all.
+    /// They go before those of higher classes until they have got this in all.
     until: Span,
 }
 
-impl ExtServer {
+impl ClassServer {
     #[inline]
     pub(crate) fn is_serving(&self) -> bool {
         self.ran < self.until
@@ -41,36 +41,60 @@ impl ExtServer {
     }
 }
 
+impl crate::cpu::Cpu {
+    /// The server of a class.
+    fn server_of(&mut self, class: SchedClass) -> &mut ClassServer {
+        match class {
+            SchedClass::Fair => &mut self.fair_server,
+            _ => &mut self.server,
+        }
+    }
+}
+
 impl Kernel {
-    /// Do tasks of the scheduler's wait for `cpu` while a real-time task has it or is about to?
-    fn is_starving(&self, cpu: CpuId) -> bool {
+    /// Do tasks of a class wait for `cpu` while one of a higher class has it or is about to?
+    fn is_starving(&self, cpu: CpuId, class: SchedClass) -> bool {
         let cpu = &self.cpus[cpu];
-        cpu.next_class == SchedClass::Rt && cpu.nr_running > cpu.rt.len()
+        let waits = match class {
+            SchedClass::Fair => !cpu.fair.is_empty(),
+            _ => cpu.nr_running > cpu.rt.len() + cpu.fair.len(),
+        };
+        cpu.next_class > class && cpu.next_class < SchedClass::Stop && waits
     }
 
-    /// Watches over them, unless it does so already.
-    pub(crate) fn arm_server(&mut self, rq: CpuId) {
-        if self.cpus[rq].server.armed.is_some() || !self.is_starving(rq) {
+    /// Watches over the tasks of all classes that have a server.
+    pub(crate) fn arm_servers(&mut self, rq: CpuId) {
+        self.arm_server(rq, SchedClass::Ext);
+        self.arm_server(rq, SchedClass::Fair);
+    }
+
+    /// Watches over the tasks of a class, unless it does so already.
+    fn arm_server(&mut self, rq: CpuId, class: SchedClass) {
+        if self.cpus[rq].server_of(class).armed.is_some() || !self.is_starving(rq, class) {
             return;
         }
-        let ran = self.cpus[rq].server.ran;
         let due = self.now + LAXITY;
-        self.cpu(rq).server.armed = Some((due, ran));
-        self.queue.push(due, timer_number::FIRST_SERVER + rq.0);
+        let server = self.cpu(rq).server_of(class);
+        server.armed = Some((due, server.ran));
+        let first = match class {
+            SchedClass::Fair => timer_number::FIRST_FAIR_SERVER,
+            _ => timer_number::FIRST_SERVER,
+        };
+        self.queue.push(due, first + rq.0);
     }
 
     /// The timer is over: whoever has got too little is served. One of a CPU that has gone since says nothing.
-    pub(crate) fn server_fires(&mut self, c: CpuId, cpu: CpuId) {
+    pub(crate) fn server_fires(&mut self, c: CpuId, cpu: CpuId, class: SchedClass) {
         let now = self.now;
-        let server = &mut self.me().server;
+        let server = self.me().server_of(class);
         let is_due = |&mut (due, _): &mut (Instant, Span)| c == cpu && due <= now;
         let Some((_, before)) = server.armed.take_if(is_due) else { return };
         let got = Span::from_ns(server.ran.as_ns() - before.as_ns());
         if got >= RUNTIME {
-            return self.arm_server(c);
+            return self.arm_server(c, class);
         }
-        if self.is_starving(c) {
-            let server = &mut self.me().server;
+        if self.is_starving(c, class) {
+            let server = self.me().server_of(class);
             server.until = before + RUNTIME;
             self.resched(c, c);
         }

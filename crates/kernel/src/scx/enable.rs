@@ -1,24 +1,25 @@
-//! A scheduler's beginning and end: `scx_root_enable_workfn()` and `scx_root_disable()`.
+//! A scheduler's beginning: `scx_root_enable_workfn()`.
 //!
-//! The machine boots with one task, the parent of all others. It is there when the scheduler is
-//! enabled; the workload's tasks come later, as forks. When the scheduler ends, every task leaves
-//! it, `ops.exit` runs, and the run is over.
+//! The machine boots with one task, the parent of all others, and with the scheduler's companions. They are there when the
+//! scheduler is first enabled; the workload's tasks come later, as forks.
 
 use crate::actor::process::Birth;
 use crate::cgroup::CgroupFrame;
+use crate::class::SchedClass;
 use crate::cpu::Irq;
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::layout;
 use crate::scx::Phase;
+use crate::scx::switching::COMES_OR_GOES;
 use crate::setup::timer_number;
 use crate::sim::Sim;
-use crate::task::{Member, State};
+use crate::task::State;
 use keel_abi::bpf::{Ea, Engine, World};
-use keel_abi::scx::{ExitKind, Op, deq};
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::task::Policy;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
-/// The CPU that enables and disables.
-const BOOT_CPU: CpuId = CpuId(0);
 /// Bytes for the longest argument struct with its strings.
 const SCRATCH_BYTES: u64 = 4096;
 /// Bytes for the arguments of a callback that may be held up, a CPU.
@@ -66,8 +67,19 @@ impl<E: Engine> Sim<E> {
         self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: 0 }));
     }
 
-    /// [`Frame::EnableTask`].
+    /// [`Frame::EnableTask`]: `ops.init_task` of every task, whatever its class; then those that the scheduler takes
+    /// change class.
     pub(crate) fn enable_task(&mut self, c: CpuId, task: TaskId) {
+        if task.index() >= self.k.tasks.len() {
+            self.k.scx.begin_taking();
+            return self.k.me().stack.push(Frame::EnableSwitch { task: TaskId(0) });
+        }
+        if self.k.is_dead(task) {
+            return self.k.me().stack.push(Frame::EnableTask { task: TaskId(task.0 + 1) });
+        }
+        if !self.k.scx.at_boot {
+            self.k.deliver_hint(self.vm.world(), task);
+        }
         self.k.me().stack.push(Frame::EnableInited { task });
         self.init_task(c, task, false);
     }
@@ -81,12 +93,37 @@ impl<E: Engine> Sim<E> {
             self.k.error(c, format!("ops.init_task() failed ({answer}) for {who}"));
             return;
         }
-        self.k.me().stack.extend([
-            Frame::EnableDone,
-            Frame::EnableCpus { task },
-            Frame::EnableWeight { task },
-        ]);
-        self.enable_member(c, task);
+        self.k.me().stack.push(Frame::EnableTask { task: TaskId(task.0 + 1) });
+        self.k.mark_ready(self.vm.world(), task);
+        if self.k.tasks[task].policy == Policy::Ext && self.k.is_disallowed(self.vm.world(), task) {
+            self.k.give_policy(self.vm.world(), task, Policy::Other);
+        }
+    }
+
+    /// [`Frame::EnableSwitch`].
+    pub(crate) fn enable_switch(&mut self, c: CpuId, task: TaskId) {
+        if task.index() >= self.k.tasks.len() {
+            self.k.me().stack.push(Frame::EnableDone);
+            if !self.k.scx.at_boot {
+                self.k.me().stack.push(Frame::Bypass { cpu: BOOT_CPU, on: false });
+            }
+            return;
+        }
+        let t = &self.k.tasks[task];
+        let next = Frame::EnableSwitch { task: TaskId(task.0 + 1) };
+        if self.k.is_dead(task) || self.k.class_of_urgency(t.urgency()) != SchedClass::Ext {
+            return self.k.me().stack.push(next);
+        }
+        let policy = t.policy;
+        self.k.refill_slice(self.vm.world(), task);
+        if self.k.scx.at_boot {
+            self.k.me().stack.push(next);
+            return self.join_asleep(c, task, policy);
+        }
+        if self.lock_task(c, task, Frame::EnableSwitch { task }).is_some() {
+            self.k.me().stack.push(next);
+            self.join_scheduler(c, task, policy, COMES_OR_GOES);
+        }
     }
 
     /// [`Frame::EnableWeight`].
@@ -112,80 +149,15 @@ impl<E: Engine> Sim<E> {
         self.k.scx.phase = Phase::Enabled;
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
         let first = self.k.me().clock + half;
+        self.k.scx.watchdog_at = first;
         self.k.queue.push(first, timer_number::WATCHDOG);
         self.k.arm_programs();
         self.k.release_happenings();
+        self.wake_companions();
         let now = self.k.me().clock;
         for start in std::mem::take(&mut self.k.waiting_starts) {
             self.k.queue.push(now, timer_number::FIRST_START + start);
         }
-    }
-
-    /// The scheduler has failed or asked to go: whatever it is still owed on this CPU is done, and
-    /// now every cgroup and every task leaves it.
-    pub(crate) fn begin_disable(&mut self) {
-        self.k.scx.phase = Phase::Disabling;
-        self.k.scx.bypassing = true;
-        let cgroups = Frame::Cgroup(CgroupFrame::Disable { place: 0 });
-        self.k.me().stack.extend([Frame::DisableTask { task: TaskId(0) }, cgroups]);
-    }
-
-    /// [`Frame::DisableTask`]: `ops.disable` and `ops.exit_task`, task by task.
-    pub(crate) fn disable_task(&mut self, c: CpuId, task: TaskId) {
-        if task.index() >= self.k.tasks.len() {
-            return self.k.me().stack.push(Frame::DisableExit);
-        }
-        let next = TaskId(task.0 + 1);
-        self.k.me().stack.push(Frame::DisableTask { task: next });
-        if self.k.is_dead(task) {
-            return;
-        }
-        let t = &self.k.tasks[task];
-        let (ea, queued, runs, member) = (t.ea, t.queued, t.on_cpu, t.member);
-        match member {
-            Member::No => return,
-            Member::Ready => return self.k.me().stack.push(Frame::ReapExit { task }),
-            Member::Enabled => self.k.me().stack.push(Frame::DisableMember { task }),
-        }
-        if !queued {
-            return;
-        }
-        self.k.leave_custody(task, deq::SCHED_CHANGE);
-        self.k.me().stack.push(Frame::DisableQuiesce { task });
-        if runs {
-            self.start(c, Op::Stopping, task, &[ea.0, 0]);
-        }
-    }
-
-    /// [`Frame::DisableQuiesce`].
-    pub(crate) fn disable_quiesce(&mut self, c: CpuId, task: TaskId) {
-        let ea = self.k.tasks[task].ea;
-        self.start(c, Op::Quiescent, task, &[ea.0, deq::SCHED_CHANGE]);
-    }
-
-    /// [`Frame::DisableMember`].
-    pub(crate) fn disable_member(&mut self, c: CpuId, task: TaskId) {
-        let ea = self.k.tasks[task].ea;
-        self.k.me().stack.push(Frame::ReapExit { task });
-        self.start(c, Op::Disable, task, &[ea.0]);
-    }
-
-    /// [`Frame::DisableExit`]: `ops.exit` with the kernel's report.
-    pub(crate) fn disable_exit(&mut self, c: CpuId) {
-        let exit = self.k.exit.clone().expect("a scheduler is disabled because it ended");
-        let at = self.k.scx.scratch;
-        let (reason_at, message_at, dump_at) = (at.offset(256), at.offset(512), at.offset(4088));
-        let world = self.vm.world();
-        put_text(world, reason_at, exit.kind.reason(), 255);
-        put_text(world, message_at, &exit.message, 1023);
-        world.put(at.offset(layout::exit_info::KIND), &(exit.kind as u32).to_le_bytes());
-        world.put(at.offset(layout::exit_info::EXIT_CODE), &exit.code.to_le_bytes());
-        world.put(at.offset(layout::exit_info::EXIT_CPU), &exit.cpu.0.to_le_bytes());
-        world.put(at.offset(layout::exit_info::REASON), &reason_at.0.to_le_bytes());
-        world.put(at.offset(layout::exit_info::MSG), &message_at.0.to_le_bytes());
-        world.put(at.offset(layout::exit_info::DUMP), &dump_at.0.to_le_bytes());
-        self.k.me().stack.push(Frame::Disabled);
-        self.start(c, Op::Exit, TaskId::IDLE, &[at.0]);
     }
 
     /// Detaches the scheduler as a user would, and runs on until it is gone.
@@ -198,11 +170,4 @@ impl<E: Engine> Sim<E> {
             && self.run_until(self.k.now + Span::from_ms(100), sink) == crate::State::Running
         {}
     }
-}
-
-/// A NUL-terminated string of at most `most` bytes.
-fn put_text<W: World>(world: &mut W, at: Ea, text: &str, most: usize) {
-    let mut bytes = text.as_bytes()[..text.len().min(most)].to_vec();
-    bytes.push(0);
-    world.put(at, &bytes);
 }

@@ -74,7 +74,7 @@ impl Kernel {
     #[inline]
     fn way_of(&self, task: TaskId) -> Way {
         let t = &self.tasks[task];
-        if !self.cpus[t.cpu].online || self.scx.bypassing {
+        if !self.cpus[t.cpu].online || self.cpus[t.cpu].bypassing {
             Way::Local
         } else if t.direct.is_some() {
             Way::Direct

@@ -18,7 +18,7 @@ impl Kernel {
     /// Notes a kick for when `c` has left the scheduler's hands (`scx_kick_cpu()`).
     #[inline]
     pub(crate) fn note_kick(&mut self, target: CpuId, flags: u64) {
-        if self.scx.bypassing {
+        if self.me().bypassing {
             return;
         }
         // Only a CPU whose lock is free is known not to be going idle (`can_skip_idle_kick()`).

@@ -1,7 +1,10 @@
 //! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and
 //! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
 
+mod again;
+mod bypass;
 mod deferred;
+mod disable;
 mod enable;
 mod enqueue;
 mod fill;
@@ -13,14 +16,17 @@ mod programs;
 pub(crate) mod queues;
 mod reenqueue;
 mod slice;
+mod switching;
 mod watchdog;
 
+pub(crate) use again::Again;
 pub(crate) use idling::write_mask;
 
+use crate::class::Takes;
 use crate::setup::Scheduler;
 use keel_abi::bpf::{Ea, Entry};
 use keel_abi::scx::{self, Op, ops_flags};
-use keel_abi::{NodeId, Span};
+use keel_abi::{Instant, NodeId, Span};
 
 /// Where a scheduler is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +47,20 @@ pub(crate) struct Scx {
     pub(crate) flags: u64,
     pub(crate) hotplug_seq: u64,
     pub(crate) timeout: Span,
+    /// When the watchdog looks next; whatever comes before is another scheduler's.
+    pub(crate) watchdog_at: Instant,
+    /// When its user-space half's programs run next.
+    pub(crate) programs_at: Vec<Instant>,
     pub(crate) max_batch: u32,
     pub(crate) phase: Phase,
-    /// The kernel schedules by itself meanwhile.
-    pub(crate) bypassing: bool,
+    /// It is enabled at boot, when there is nobody yet whom it could be enabled beside.
+    pub(crate) at_boot: bool,
+    /// Whom it takes now.
+    pub(crate) takes: Takes,
+    /// Since when the kernel has been scheduling its tasks by itself, where it does.
+    pub(crate) bypassed_since: Option<Instant>,
+    /// A default slice: shorter while the kernel schedules by itself.
+    pub(crate) slice_dfl_ns: u64,
     /// The kernel keeps track of idle CPUs.
     pub(crate) tracks_idle: bool,
     /// Room for callbacks' argument structs, in the world.
@@ -81,9 +97,14 @@ impl Scx {
             flags: scheduler.flags,
             hotplug_seq: scheduler.hotplug_seq,
             timeout: Span::from_ms(u64::from(timeout_ms)),
+            watchdog_at: Instant::ZERO,
+            programs_at: Vec::new(),
             max_batch: or_default(scheduler.dispatch_max_batch, scx::DSP_DFL_MAX_BATCH),
             phase: Phase::Loaded,
-            bypassing: false,
+            at_boot: true,
+            takes: Takes::Nobody,
+            bypassed_since: None,
+            slice_dfl_ns: scx::SLICE_DFL_NS,
             scratch: Ea::NULL,
             idle_masks: None,
             node_idle_masks: Vec::new(),
@@ -95,6 +116,14 @@ impl Scx {
             knows_immed: false,
             knows_rarities: false,
         }
+    }
+
+    /// From now on it takes whom it wants.
+    pub(crate) fn begin_taking(&mut self) {
+        self.takes = match self.flags & ops_flags::SWITCH_PARTIAL {
+            0 => Takes::All,
+            _ => Takes::Ext,
+        };
     }
 
     pub(crate) fn is_disabling(&self) -> bool {

@@ -13,6 +13,8 @@ use keel_abi::{CpuId, TaskId};
 
 /// `SCX_CPU_PREEMPT_RT`.
 const PREEMPT_RT: u32 = 0;
+/// `SCX_CPU_PREEMPT_UNKNOWN`: no class above fair (`preempt_reason_from_class()`).
+const PREEMPT_UNKNOWN: u32 = 3;
 
 impl Kernel {
     /// Does the scheduler have to be told that `c` is taken from `prev`?
@@ -35,9 +37,13 @@ impl<E: Engine> Sim<E> {
             self.k.scx.release_args = world.alloc(field::SIZE * cpus).unwrap_or_default();
         }
         let args = self.k.scx.release_args.offset(field::SIZE * u64::from(c.0));
+        let reason = match self.k.tasks[next].class {
+            SchedClass::Rt => PREEMPT_RT,
+            _ => PREEMPT_UNKNOWN,
+        };
         let task = self.k.tasks[next].ea.0;
         if let Some(place) = world.slice_mut(args, field::SIZE) {
-            place[field::REASON as usize..][..4].copy_from_slice(&PREEMPT_RT.to_le_bytes());
+            place[field::REASON as usize..][..4].copy_from_slice(&reason.to_le_bytes());
             place[field::TASK as usize..][..8].copy_from_slice(&task.to_le_bytes());
         }
         self.start(c, Op::CpuRelease, TaskId::IDLE, &[u64::from(c.0), args.0]);

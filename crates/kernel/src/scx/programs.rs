@@ -5,16 +5,14 @@
 //! no runqueue locked. A program that fails ends the run, as it ends the loader on a real kernel.
 
 use crate::cpu::Place;
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::setup::{ProgramFailure, timer_number};
 use crate::sim::{Begun, Sim, why_stopped};
 use keel_abi::bpf::{Engine, Fault};
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, Span, TaskId};
-
-/// The CPU that user space runs them on.
-const HOST_CPU: CpuId = CpuId(0);
+use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// What is to be run before the scheduler is attached: nobody else does anything meanwhile.
@@ -23,10 +21,10 @@ impl<E: Engine> Sim<E> {
             if self.k.programs[program as usize].every.is_some() {
                 continue;
             }
-            let mut begun = self.start_program(HOST_CPU, program);
+            let mut begun = self.start_program(BOOT_CPU, program);
             while begun == Begun::Suspended {
-                let progress = self.vm.resume(&mut self.k, HOST_CPU);
-                begun = self.progressed(HOST_CPU, progress);
+                let progress = self.vm.resume(&mut self.k, BOOT_CPU);
+                begun = self.progressed(BOOT_CPU, progress);
             }
             self.k.check_program(program);
             if let Some(failure) = self.k.failed_program.take() {
@@ -38,7 +36,9 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::RunProgram`].
     pub(crate) fn run_program(&mut self, c: CpuId, program: u32) {
-        if self.k.scx.is_disabling() {
+        let is_early =
+            self.k.scx.programs_at.get(program as usize).is_some_and(|&at| self.k.cpus[c].clock < at);
+        if self.k.scx.is_disabling() || program as usize >= self.k.programs.len() || is_early {
             return;
         }
         self.k.me().stack.push(Frame::ProgramDone { program });
@@ -69,13 +69,15 @@ impl Kernel {
     /// The scheduler is attached: the programs that run again and again begin.
     pub(crate) fn arm_programs(&mut self) {
         for program in 0..self.programs.len() as u32 {
-            self.arm_program(HOST_CPU, program);
+            self.arm_program(BOOT_CPU, program);
         }
     }
 
     fn arm_program(&mut self, c: CpuId, program: u32) {
         if let Some(every) = self.programs[program as usize].every {
             let due = self.cpus[c].clock + every.max(Span::from_ns(1));
+            self.scx.programs_at.resize(self.programs.len(), Instant::ZERO);
+            self.scx.programs_at[program as usize] = due;
             self.queue.push(due, timer_number::FIRST_PROGRAM + program);
         }
     }

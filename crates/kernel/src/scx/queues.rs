@@ -30,6 +30,15 @@ impl Queues {
         Self { table: DsqTable::new(locals.chain(globals)), cpus: topology.cpus(), nodes: topology.nodes() }
     }
 
+    /// The scheduler's own queues go with it; its tasks have left them.
+    pub(crate) fn destroy_users(&mut self) {
+        let own: Vec<DsqId> = self.table.user_queues().map(|queue| queue.id()).collect();
+        for id in own {
+            let gone = self.table.destroy(id);
+            debug_assert!(gone.is_ok(), "nobody is left in {id:?}");
+        }
+    }
+
     pub(crate) fn add_task(&mut self, task: TaskId) {
         self.table.links.ensure(task);
     }

@@ -27,7 +27,7 @@ impl Kernel {
 
     /// `schedule_dsq_reenq()` for a local queue.
     pub(crate) fn schedule_reenqueue(&mut self, c: CpuId, rq: CpuId, flags: u64) {
-        if self.scx.bypassing {
+        if self.cpus[rq].bypassing {
             return;
         }
         self.scx.knows_rarities = true;
@@ -45,7 +45,7 @@ impl Kernel {
     fn is_open(&self, rq: CpuId, enq_flags: u64) -> bool {
         let cpu = &self.cpus[rq];
         match cpu.next_class {
-            SchedClass::Rt | SchedClass::Stop => false,
+            SchedClass::Fair | SchedClass::Rt | SchedClass::Stop => false,
             SchedClass::Idle => true,
             SchedClass::Ext => cpu.in_balance || enq_flags & enq::PREEMPT != 0,
         }
@@ -121,7 +121,7 @@ impl<E: Engine> Sim<E> {
             return self.k.error(c, format!("SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated {times} times"));
         }
         self.k.me().stack.push(Frame::ReenqueueLocal { rq, times: times + 1 });
-        if self.k.scx.bypassing {
+        if self.k.cpus[rq].bypassing {
             return;
         }
         let tasks = self.take_local(rq, flags);

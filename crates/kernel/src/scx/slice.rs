@@ -5,7 +5,7 @@ use crate::class::SchedClass;
 use crate::kernel::Kernel;
 use crate::layout::task as field;
 use keel_abi::bpf::World;
-use keel_abi::scx::{SLICE_DFL_NS, SLICE_INF};
+use keel_abi::scx::SLICE_INF;
 use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
@@ -23,7 +23,7 @@ impl Kernel {
     /// Gives the task a default slice (`refill_task_slice_dfl()`).
     #[inline]
     pub(crate) fn refill_slice<W: World>(&self, world: &mut W, task: TaskId) {
-        self.set_slice(world, task, SLICE_DFL_NS);
+        self.set_slice(world, task, self.scx.slice_dfl_ns);
     }
 
     #[inline]
@@ -55,9 +55,12 @@ impl Kernel {
         t.exec_start = at.max(t.exec_start);
         t.cpu_time += ran;
         let (ea, total) = (t.ea, t.cpu_time);
-        let is_ext = t.class == SchedClass::Ext;
+        let class = t.class;
         world.put(ea.offset(field::SE_SUM_EXEC_RUNTIME), &total.as_ns().to_le_bytes());
-        if !is_ext {
+        if class != SchedClass::Ext {
+            if class == SchedClass::Fair {
+                self.charge_fair(curr, ran);
+            }
             return;
         }
         self.cpus.me.server.ran += ran;

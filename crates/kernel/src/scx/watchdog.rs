@@ -10,11 +10,12 @@ use keel_abi::{CpuId, Span, TaskId};
 impl<E: Engine> Sim<E> {
     /// Looks at every runnable task, and comes again after half the timeout.
     pub(crate) fn watchdog(&mut self, c: CpuId) {
-        if self.k.scx.is_disabling() {
+        if self.k.scx.is_disabling() || self.k.now < self.k.scx.watchdog_at {
             return;
         }
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
         let next = self.k.me().clock + half;
+        self.k.scx.watchdog_at = next;
         self.k.queue.push(next, timer_number::WATCHDOG);
         for task in self.k.tasks.ids() {
             let t = &self.k.tasks[task];

@@ -55,6 +55,11 @@ fn check(scheduler: &str) {
 }
 
 #[test]
+fn bsd_loses_nobody() {
+    check("bsd");
+}
+
+#[test]
 fn goodness_loses_nobody() {
     check("goodness");
 }
@@ -62,4 +67,14 @@ fn goodness_loses_nobody() {
 #[test]
 fn o1_loses_nobody() {
     check("o1");
+}
+
+#[test]
+fn ule_loses_nobody() {
+    check("ule");
+}
+
+#[test]
+fn mq_loses_nobody() {
+    check("mq");
 }

@@ -1,8 +1,8 @@
 //! A built-in scheduler, tasks and a machine; what the judge says of the run, and when each task ran.
 
-use crate::harness::{Spec, repeat, run};
+use crate::harness::{Spec, repeat, run, run_up_to, task};
 use keel_abi::scx::ExitKind;
-use keel_abi::task::Workload;
+use keel_abi::task::{Step, Workload};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_check::{Judge, Judgement, Kind, TaskFigures};
 use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, schedulers};
@@ -50,6 +50,19 @@ pub(crate) fn check_hogs_share_alike(scheduler: &str) {
         assert!(seen.judgement.summary.busy_share > 0.99, "{cpus} CPUs");
         seen.assert_nobody_starves();
     }
+}
+
+/// Ten thousand processes, a hundred at a time, come, work a little and go; whoever works beside them goes on.
+pub(crate) fn check_ten_thousand_forks(scheduler: &str) {
+    let loops = |to, times, slot| Step::Loop { to, times: Some(times), slot };
+    let start = [Step::Spawn(1), loops(0, 100, 0), Step::WaitChild, loops(2, 100, 1), loops(0, 100, 2)];
+    let scene = under(scheduler).cpus(8).task(task("parent", start));
+    let child = task("child", [run_up_to(200)]).instances(0);
+    let seen = scene.task(child).task(hog("h").instances(6)).millis(4000).run();
+    assert_eq!(seen.forks("parent").len(), 10_000);
+    let gone = seen.core.iter().filter(|e| matches!(e.what, What::Exit { .. })).count();
+    assert_eq!(gone, 10_001, "the children and their parent");
+    seen.assert_nobody_starves();
 }
 
 impl Scene {

@@ -64,8 +64,8 @@ fn every_task_leaves_before_exit() {
     let end = |name| run.trace(name, &["stopping", "quiescent", "disable", "exit_task"]);
     assert_eq!(end("dead"), ["stopping", "quiescent=1", "disable", "exit_task"]);
     assert_eq!(end("sleeps"), ["stopping", "quiescent=1", "disable", "exit_task"]);
-    assert_eq!(end("runs"), ["stopping", "quiescent=200000000", "disable", "exit_task"], "{}", run.log());
-    assert_eq!(end("waits"), ["quiescent=200000000", "disable", "exit_task"]);
+    assert_eq!(end("runs"), ["stopping", "quiescent=20000004e", "disable", "exit_task"], "{}", run.log());
+    assert_eq!(end("waits"), ["quiescent=20000000e", "quiescent=20000004e", "disable", "exit_task"]);
     let last: Vec<&str> = run.calls.iter().rev().take(3).map(|c| c.op.as_str()).collect();
     assert_eq!(last, ["said", "exit_code", "exit"]);
 }

@@ -67,6 +67,7 @@ pub(crate) struct Scenario {
     machine: Machine,
     duration: Span,
     engine: Engine,
+    recipe: String,
 }
 
 /// A scheduler of `tests/sim/semantics` on one CPU for 100 ms.
@@ -83,6 +84,7 @@ pub(crate) fn with_source(path: &str) -> Scenario {
         machine: machines::of_cpus(1),
         duration: Span::from_ms(100),
         engine: Engine::Native,
+        recipe: String::new(),
     }
 }
 
@@ -128,13 +130,19 @@ impl Scenario {
         self
     }
 
+    /// What its user-space half does.
+    pub(crate) fn recipe(mut self, recipe: &str) -> Self {
+        self.recipe.push_str(recipe);
+        self
+    }
+
     pub(crate) fn try_run(self) -> Result<Run, LabError> {
         let name = self.scheduler.rsplit('/').next().expect("a path has a name").to_owned();
         let spec = RunSpec {
             scheduler: SchedulerSource {
                 name,
                 bytes: object(&self.scheduler),
-                recipe: keel_recipe::Recipe::default(),
+                recipe: keel_recipe::Recipe::read("recipe", &self.recipe).unwrap_or_else(|e| panic!("{e}")),
             },
             settings: self.settings,
             workload: self.workload,
@@ -319,9 +327,19 @@ impl Run {
 
     /// How long a task had a CPU.
     pub(crate) fn cpu_ms(&self, name: &str) -> u64 {
+        self.busy_ms(self.id(name))
+    }
+
+    /// The same of any task.
+    pub(crate) fn busy_ms(&self, task: TaskId) -> u64 {
         let end = self.outcome.end;
-        let mut stops = self.stops(name).into_iter();
-        let starts = self.starts(name).into_iter();
+        let mut stops = self
+            .events_of(|e| match e.what {
+                What::Switch { prev, .. } if prev == task => Some(e.at),
+                _ => None,
+            })
+            .into_iter();
+        let starts = self.starts_of(task).into_iter();
         let total: u64 = starts.map(|(at, _)| stops.next().unwrap_or(end).since(at).as_ns()).sum();
         total / 1_000_000
     }

@@ -173,8 +173,9 @@ fn a_change_of_policy_changes_the_class_and_back() {
         "{}",
         run.log()
     );
-    assert!(trace.contains(&"quiescent=200000046".to_owned()), "SAVE, MOVE, CLASS, SCHED_CHANGE: {trace:?}");
-    assert!(trace.contains(&"runnable=46".to_owned()), "{trace:?}");
+    let (off, on) = ("quiescent=20000004e".to_owned(), "runnable=1004e".to_owned());
+    assert!(trace.contains(&off), "SAVE, MOVE, NOCLOCK, CLASS, SCHED_CHANGE: {trace:?}");
+    assert!(trace.contains(&on), "down to a lower priority it goes before its equals: {trace:?}");
     let slices = run.values("a", "running");
     assert_eq!(slices[1], 0, "ops.disable is followed by nothing of the old slice: {slices:?}");
 }

@@ -158,7 +158,7 @@ fn nice_and_mask_of_a_real_time_task_are_told_when_it_comes_to_the_scheduler() {
     let run = happens(base, change.collect::<Vec<_>>()).survives();
     for name in ["runs", "waits", "sleeps"] {
         let told = after(&run, name, 1100);
-        let expected = ["enable=21", "set_weight=21", "set_cpumask=4", "runnable=46", "running"];
+        let expected = ["enable=21", "set_weight=21", "set_cpumask=4", "runnable=1004e", "running"];
         assert_eq!(told[..5], expected, "{name} {}", run.log());
         assert!(cpus_after(&run, name, 5000).iter().all(|&cpu| cpu == 2), "{name}");
     }
@@ -246,7 +246,7 @@ fn a_real_time_task_moves_between_cgroups_off_the_schedulers_runqueue() {
         "enable=64",
         "set_weight=64",
         "set_cpumask=1",
-        "runnable=46",
+        "runnable=1004e",
         "running",
     ];
     assert_eq!(told[..8], expected, "{}", run.log());
@@ -269,9 +269,9 @@ fn a_task_moves_within_its_spell_and_stays_on_its_cpu() {
     assert_eq!(told[first + 1..first + 6], expected, "{}", run.log());
     // The move has it scheduled, which pins it.
     assert_eq!(told[first + 6..first + 11], around("set_cpumask=2"), "{}", run.log());
-    let expected = ["stopping", "quiescent=200000046", "disable"];
+    let expected = ["stopping", "quiescent=20000004e", "disable"];
     assert_eq!(told[first + 11..first + 14], expected, "{}", run.log());
-    let expected = ["enable=64", "set_weight=64", "set_cpumask=2", "runnable=46", "running"];
+    let expected = ["enable=64", "set_weight=64", "set_cpumask=2", "runnable=1004e", "running"];
     assert_eq!(told[first + 14..first + 19], expected, "back within its spell it has one CPU: {}", run.log());
     assert_eq!(told[first + 19..first + 24], around("set_cpumask=2"), "{}", run.log());
     assert!(run.starts("a").iter().all(|(_, cpu)| cpu.0 == 1));

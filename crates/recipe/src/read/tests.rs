@@ -1,4 +1,5 @@
 use super::*;
+use crate::companion::{Call, Program, Rest};
 use keel_abi::{CpuSet, Topology};
 
 fn facts() -> Facts {
@@ -8,6 +9,16 @@ fn facts() -> Facts {
 fn plan(text: &str) -> Result<Vec<Action>, String> {
     let recipe = Recipe::read("r", text).map_err(|e| e.to_string())?;
     recipe.plan(&facts()).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_loader_that_comes_back_says_when() {
+    assert_eq!(plan("restart_ms = 20"), Ok(vec![Action::Restart { after: Span::from_ms(20) }]));
+    let refused = plan("restart_ms = -1").expect_err("that is before it went");
+    assert!(refused.contains("line 1, restart_ms: it takes 0 to 3600000"), "{refused}");
+    let beside = "restart_ms = 20\n[[companion]]\nname = 'half'\nround = ''";
+    let refused = plan(beside).expect_err("its maps go");
+    assert!(refused.contains("line 1, restart_ms: a scheduler with companions"), "{refused}");
 }
 
 #[test]
@@ -66,6 +77,36 @@ fn a_recipe_becomes_actions_in_their_order() {
 }
 
 #[test]
+fn companions_are_resolved() {
+    let text = "
+        [[companion]]
+        name = 'one'
+        pid = 'who'
+        sleep_us = 1500
+        round = '''
+        n += 1
+        loads.cpu = batch - 1
+        get(loads)
+        object.load = loads.load
+        '''
+        [companion.set]
+        batch = 'cpus'
+        [companion.records]
+        loads = { key = ['u32 cpu'], value = ['u64 load'] }
+        [[companion]]
+        round = ''";
+    let actions = plan(text).unwrap();
+    let [Action::Accompany(one), Action::Accompany(other)] = &actions[..] else { panic!("{actions:?}") };
+    let rest = Rest::Sleep(Span::from_us(1500));
+    assert_eq!((one.name.as_str(), one.pid.as_deref(), one.rest), ("one", Some("who"), rest));
+    assert_eq!(one.program.variables, ["load"]);
+    assert_eq!(one.program.calls, [(Call::Get, 0)]);
+    assert_eq!((one.program.maps[0].key_bytes, one.program.maps[0].value_bytes), (4, 8));
+    assert_eq!((other.name.as_str(), other.pid.as_deref(), other.rest), ("companion", None, Rest::Yield));
+    assert_eq!(other.program, Program::default());
+}
+
+#[test]
 fn which_scheduler_is_meant_comes_first() {
     let text = "[set]\na = 1\n[ops]\nvariable = 'b_ops'\ntimeout_ms = 5\nhotplug_seq = '0x123456789a'";
     let expected = [
@@ -99,6 +140,21 @@ fn what_is_wrong_is_told_with_its_place() {
     check("[[map]]\nname = 'm'\nmax_entries = 0", "line 3, map m.max_entries: it takes 1 to");
     check("[[run]]\nprogram = 'p'\nevery_ms = 0", "line 3, run p.every_ms: it takes 1 to 3600000");
     check("[[run]]\nevery_ms = 1", "line 1: missing field `program`");
+    check("[[companion]]\nname = 'a'", "line 1: missing field `round`");
+    check("[[companion]]\nround = 'x = y'", "line 2, companion companion.round: nothing is ever put into");
+    let script = "[[companion]]\nname = 'a'\nround = '''\nx = 1\n\nx = $\n'''";
+    check(script, "line 6, companion a.round: '$' means nothing in a script");
+    check("[[companion]]\nround = ''\nsleep_us = 0", "line 3, companion companion.sleep_us: it takes 1 to");
+    check(
+        "[[companion]]\nround = ''\nset = { a = [1] }",
+        "line 3, companion companion.set.a: it takes one number",
+    );
+    let records = |record: &str| format!("[[companion]]\nround = ''\nrecords = {{ m = {record} }}");
+    check(&records("3"), "line 3, companion companion.records.m: it takes a list of fields, or a table");
+    check(&records("[1]"), "line 3, companion companion.records.m: it takes a list of fields, or a table");
+    check(&records("{ key = ['u8 a'] }"), "line 3, companion companion.records.m: it takes a list");
+    check(&records("['u8']"), "line 3, companion companion.records.m: a field is written like");
+    check(&"[[companion]]\nround = ''\n".repeat(65), "line 129, companion: there are more than 64");
 }
 
 #[test]

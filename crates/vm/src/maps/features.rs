@@ -29,8 +29,11 @@ const APPROXIMATE: &[(&str, &str)] = &[
     ("LRU_HASH", LRU),
     ("LRU_PERCPU_HASH", LRU),
     ("PERF_EVENT_ARRAY", "nobody opens an event"),
-    ("RINGBUF", "nobody reads it in a run: it fills, and then refuses; no BPF_F_RB_OVERWRITE"),
-    ("USER_RINGBUF", "nobody writes it in a run"),
+    (
+        "RINGBUF",
+        "only a companion reads it in a run: without one it fills, and then refuses; no BPF_F_RB_OVERWRITE",
+    ),
+    ("USER_RINGBUF", "only a companion writes it in a run"),
     ("ARRAY_OF_MAPS", "holds what its definition or a recipe's inner_maps names"),
     ("ARENA", "no user space touches its pages; see below"),
 ];

@@ -107,6 +107,20 @@ impl Maps {
         Ok(Self { maps, handles, most: room / HANDLE_STRIDE, cpus })
     }
 
+    /// The same maps with their first contents, elsewhere: what the old ones hold is unreachable from now on. Global data that
+    /// is read-only lies among the rest.
+    ///
+    /// # Errors
+    /// As for [`Maps::new`].
+    pub(crate) fn anew(&self, defs: &[MapDef], region: &mut Region) -> Result<Self, MapError> {
+        let defs: Vec<MapDef> = defs.iter().map(|def| MapDef { read_only: false, ..def.clone() }).collect();
+        let body = |def| Body::new(&Plan::new(def, self.cpus), &defs, region);
+        let bodies = defs.iter().map(body).collect::<Result<Vec<Body>, MapError>>()?;
+        let maps = defs.iter().zip(bodies);
+        let maps = maps.map(|(def, body)| Map { info: info_of(&Plan::new(def, self.cpus)), body }).collect();
+        Ok(Self { maps, handles: self.handles, most: self.most, cpus: self.cpus })
+    }
+
     /// Is there an arena among them, which the region must have a window for?
     pub(crate) fn need_window(defs: &[MapDef]) -> bool {
         defs.iter().any(|def| def.kind == kinds::ARENA)

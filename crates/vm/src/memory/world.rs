@@ -59,6 +59,19 @@ impl VmWorld {
         Ok(Self { region, maps })
     }
 
+    /// Makes the maps anew, as an object's that is loaded once more into the same world; arenas cannot be.
+    ///
+    /// # Errors
+    /// There is no room, or one of the maps is an arena.
+    pub(crate) fn renew(&mut self, maps: &[MapDef]) -> Result<(), MapError> {
+        if Maps::need_window(maps) {
+            let arena = "an arena's window is made once".to_owned();
+            return Err(MapError::TooLarge { map: arena, bytes: 0 });
+        }
+        self.maps = self.maps.anew(maps, &mut self.region)?;
+        Ok(())
+    }
+
     /// The memory.
     #[inline]
     pub fn region(&self) -> &Region {

@@ -15,9 +15,9 @@ const FILES: u32 = 64;
 const DRIVER: u32 = 1;
 const COMPILER: u32 = 2;
 const ASSEMBLER: u32 = 3;
-const LINKER: u32 = 4;
+pub(super) const LINKER: u32 = 4;
 /// Pages that each side of a fork writes next.
-const WRITTEN: u32 = 8;
+pub(super) const WRITTEN: u32 = 8;
 /// What a compiler goes over, again and again.
 const COMPILER_BYTES: u64 = 192 * 1024;
 
@@ -29,28 +29,35 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
     };
     let (jobs, files) = (within(jobs, 0, 100_000)?, within(files, 1, 100_000)?);
     let at_once = if jobs == 0 { files } else { jobs.min(files) };
-    let tasks = vec![
-        TaskSpec { pages: 300, ..task("make", 1, make(at_once, files - at_once)) },
+    let mut make = Vec::new();
+    compilations(&mut make, at_once, files - at_once, 0);
+    let mut tasks = vec![TaskSpec { pages: 300, ..task("make", 1, make) }];
+    tasks.extend(programs());
+    Some(Workload { tasks, unit: "files".to_owned(), ..Workload::default() })
+}
+
+/// What make starts, in the order of the indices.
+pub(super) fn programs() -> [TaskSpec; 4] {
+    [
         task("gcc", 0, driver()),
         task("cc1", 0, compiler()),
         task("as", 0, program(150, 10_000)),
         task("ld", 0, program(1000, 500_000)),
-    ];
-    Some(Workload { tasks, unit: "files".to_owned(), ..Workload::default() })
+    ]
 }
 
-/// make itself: `first` jobs, then one for each that ends, then the link.
-fn make(first: u32, rest: u32) -> Vec<Step> {
-    let mut steps = vec![run_us(200), Step::Spawn(DRIVER), Step::Write(WRITTEN), again(0, Some(first), 0)];
+/// make itself: `first` jobs, then one for each that ends, then the link. Its loops count in `slot` and the two after it.
+pub(super) fn compilations(steps: &mut Vec<Step>, first: u32, rest: u32, slot: u8) {
+    let to = steps.len() as u32;
+    steps.extend([run_us(200), Step::Spawn(DRIVER), Step::Write(WRITTEN), again(to, Some(first), slot)]);
     if rest > 0 {
         let to = steps.len() as u32;
         steps.extend([Step::WaitChild, Step::Count, run_us(200), Step::Spawn(DRIVER), Step::Write(WRITTEN)]);
-        steps.push(again(to, Some(rest), 1));
+        steps.push(again(to, Some(rest), slot + 1));
     }
     let to = steps.len() as u32;
-    steps.extend([Step::WaitChild, Step::Count, again(to, Some(first), 2)]);
+    steps.extend([Step::WaitChild, Step::Count, again(to, Some(first), slot + 2)]);
     steps.extend([Step::Spawn(LINKER), Step::Write(WRITTEN), Step::WaitChild]);
-    steps
 }
 
 fn driver() -> Vec<Step> {
@@ -76,7 +83,7 @@ fn compiler() -> Vec<Step> {
 }
 
 /// A child that becomes another program.
-fn program(pages: u32, us: u64) -> Vec<Step> {
+pub(super) fn program(pages: u32, us: u64) -> Vec<Step> {
     let work = Step::Run(Amount { base: Span::from_us(us), spread: Span::from_us(us / 4) });
     vec![Step::Write(WRITTEN), Step::Exec, Step::Write(pages), work]
 }

@@ -4,6 +4,7 @@
 //! its own, which tells where its numbers are from. No two passes of a real program take equally long: each
 //! piece of work is drawn anew, up to a tenth shorter or longer, so that runs from other seeds differ.
 
+mod buildworld;
 mod chat;
 mod crowd;
 mod lat_proc;
@@ -64,6 +65,12 @@ const PROGRAMS: &[Program] = &[
         example: "make:4",
         about: "a build: compilers as processes, so many at once (0 for all), and a final link",
         make: make::workload,
+    },
+    Program {
+        form: "buildworld:JOBS[:ROUNDS]",
+        example: "buildworld:4",
+        about: "FreeBSD's build of itself: small directories one after another, so many compilers at once",
+        make: buildworld::workload,
     },
     Program {
         form: "ring:PROCESSES:KIB",

@@ -116,6 +116,7 @@ fn step_text(step: &Step) -> String {
         Step::Policy(policy) => format!("policy {policy:?}"),
         Step::MigrateDisable => "migrate disable".to_owned(),
         Step::MigrateEnable => "migrate enable".to_owned(),
+        Step::Accompany(number) => format!("accompany {number}"),
         Step::Cgroup(act) => format!("{act:?}"),
     }
 }

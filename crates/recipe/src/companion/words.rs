@@ -1,0 +1,77 @@
+//! A script's text to words.
+
+use super::Wrong;
+
+/// The most bytes of a script.
+const LONGEST: usize = 1 << 16;
+
+/// A word of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word<'a> {
+    Name(&'a str),
+    Number(i64),
+    Text(&'a str),
+    Sign(&'static str),
+}
+
+/// Signs, longer ones before those that they begin with.
+const SIGNS: &[&str] = &[
+    "+=", "-=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "+", "-", "*", "/", "%", "<", ">", "=", "!",
+    "&", "|", "(", ")", "[", "]", "{", "}", ",", ".",
+];
+
+/// Is it a name, as scripts and C have them?
+pub(super) fn is_name(text: &str) -> bool {
+    let first = text.bytes().next();
+    first.is_some_and(|b| !b.is_ascii_digit()) && text.bytes().all(is_part)
+}
+
+fn is_part(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
+/// Takes a script apart; each word comes with its line.
+pub(super) fn words(script: &str) -> Result<Vec<(usize, Word<'_>)>, Wrong> {
+    if script.len() > LONGEST {
+        return Err(Wrong { line: 1, why: format!("it has more than {LONGEST} bytes") });
+    }
+    let mut words = Vec::new();
+    for (line, text) in script.lines().enumerate() {
+        let mut rest = text.trim_start();
+        while !rest.is_empty() && !rest.starts_with('#') {
+            let (word, len) = word(rest).map_err(|why| Wrong { line: line + 1, why })?;
+            words.push((line + 1, word));
+            rest = rest[len..].trim_start();
+        }
+    }
+    Ok(words)
+}
+
+/// The first word, and its bytes.
+fn word(text: &str) -> Result<(Word<'_>, usize), String> {
+    let bytes = text.as_bytes();
+    if is_part(bytes[0]) {
+        let len = bytes.iter().position(|&b| !is_part(b)).unwrap_or(bytes.len());
+        let word = &text[..len];
+        return match bytes[0].is_ascii_digit() {
+            true => number(word).map(|number| (Word::Number(number), len)),
+            false => Ok((Word::Name(word), len)),
+        };
+    }
+    if bytes[0] == b'"' {
+        let end = text[1..].find('"').ok_or("a text has no end on its line")?;
+        return Ok((Word::Text(&text[1..1 + end]), end + 2));
+    }
+    let sign = SIGNS.iter().find(|&&sign| text.starts_with(sign));
+    let unknown = || format!("{:?} means nothing in a script", text.chars().next().unwrap_or_default());
+    sign.map(|&sign| (Word::Sign(sign), sign.len())).ok_or_else(unknown)
+}
+
+fn number(word: &str) -> Result<i64, String> {
+    let plain = word.replace('_', "");
+    let number = match plain.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok().map(|number| number as i64),
+        None => plain.parse().ok(),
+    };
+    number.ok_or_else(|| format!("{word} is no number of 64 bits"))
+}

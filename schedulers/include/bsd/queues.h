@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* bsd, third: the queues, and the two decisions: who runs, and who stops for whom. */
+#ifndef BSD_QUEUES_H
+#define BSD_QUEUES_H
+
+#include "priority.h"
+
+static __always_inline u32 queue_of(u32 priority)
+{
+	return priority / PRIORITIES_PER_QUEUE % QUEUES;
+}
+
+/* runq_remove(); the lock is held. */
+static __always_inline void unlink(u32 number)
+{
+	struct slot *s = slot_at(number);
+	struct list *list = &runq.queues[s->queue % QUEUES];
+
+	if (s->prev)
+		slot_at(s->prev)->next = s->next;
+	else
+		list->first = s->next;
+	if (s->next)
+		slot_at(s->next)->prev = s->prev;
+	else
+		list->last = s->prev;
+	if (!list->first)
+		runq.bitmap &= ~(1ULL << (s->queue % QUEUES));
+	s->linked = false;
+	runq.nr_waiting--;
+}
+
+/* runq_add(): to the end of its queue; the lock is held. */
+static __always_inline void link(u32 number)
+{
+	struct slot *s = slot_at(number);
+	u32 queue = queue_of(s->priority);
+	struct list *list = &runq.queues[queue];
+
+	s->queue = queue;
+	s->prev = list->last;
+	s->next = NOBODY;
+	if (s->prev)
+		slot_at(s->prev)->next = number;
+	else
+		list->first = number;
+	list->last = number;
+	runq.bitmap |= 1ULL << queue;
+	s->linked = true;
+	runq.nr_waiting++;
+}
+
+static __always_inline void unlink_if_linked(u32 number)
+{
+	if (number == NOBODY || !slot_at(number)->linked)
+		return;
+	bpf_spin_lock(&sched_lock.lock);
+	if (slot_at(number)->linked)
+		unlink(number);
+	bpf_spin_unlock(&sched_lock.lock);
+}
+
+/* The first of the best queue that `cpu` may take; NOBODY where there is none. */
+static __always_inline u32 find(u32 cpu)
+{
+	u64 left = runq.bitmap;
+	u32 number = NOBODY;
+	s32 i;
+
+	for_range(i, 0, SLOTS) {
+		struct slot *s;
+
+		if (number == NOBODY) {
+			if (!left)
+				break;
+			number = runq.queues[__builtin_ctzll(left) % QUEUES].first;
+			left &= left - 1;
+		}
+		s = slot_at(number);
+		if (may_use(number, s, cpu))
+			return number;
+		number = s->next;
+	}
+	return NOBODY;
+}
+
+/* Does `before`, which would wait behind its equals, go on though `number` waits? */
+static __always_inline bool goes_on(u32 before, u32 number)
+{
+	u32 own = queue_of(slot_at(before)->priority);
+
+	if (before == NOBODY)
+		return false;
+	if (number == NOBODY || own < slot_at(number)->queue)
+		return true;
+	return own == slot_at(number)->queue && slot_at(before)->rt.policy == HINT_FIFO;
+}
+
+/* choosethread(): whom `cpu` runs now. */
+static __always_inline u32 choose(u32 cpu, u32 before)
+{
+	struct cpu *here = cpu_at(cpu);
+	u32 number;
+
+	bpf_spin_lock(&sched_lock.lock);
+	number = find(cpu);
+	if (goes_on(before, number))
+		number = before;
+	else if (number != NOBODY)
+		unlink(number);
+	here->curr = number;
+	here->told = false;
+	bpf_spin_unlock(&sched_lock.lock);
+	return number;
+}
+
+/* Takes an idle CPU that nobody told yet, if this is one. */
+static __always_inline bool take_idle(u32 number, u32 cpu)
+{
+	struct cpu *there = cpu_at(cpu);
+
+	if (there->curr != NOBODY || there->told || there->offline || !may_use(number, slot_at(number), cpu))
+		return false;
+	there->told = true;
+	return true;
+}
+
+/*
+ * An idle CPU for a task: all of them look at the queues all the time there. The one that it is counted at comes first,
+ * since the kernel tells that one anyway. The lock is held.
+ */
+static __always_inline s32 idle_cpu_for(u32 number, u32 counted_at)
+{
+	s32 i;
+
+	if (take_idle(number, counted_at))
+		return counted_at;
+	for_range(i, 0, nr_cpus)
+		if (take_idle(number, i))
+			return i;
+	return -1;
+}
+
+/* maybe_resched(): must this CPU, and no other, stop what it runs for a task? */
+static __always_inline bool must_stop(u32 number, u32 cpu)
+{
+	struct slot *s = slot_at(number);
+	struct cpu *here = cpu_at(cpu);
+
+	return here->curr != NOBODY && s->priority < here->priority && may_use(number, s, cpu);
+}
+
+#endif

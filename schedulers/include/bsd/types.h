@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* bsd, first: its settings, what it keeps of a task and of a CPU, and the one set of queues. */
+#ifndef BSD_TYPES_H
+#define BSD_TYPES_H
+
+#include "hints.h"
+
+/* Priorities, 0 the best, as FreeBSD 5.0 divides them, and the queues that they share, four each. */
+#define QUEUES 64
+#define PRIORITIES_PER_QUEUE 4
+#define REALTIME_FIRST 128
+#define REALTIME_LEVELS 32
+#define USER_FIRST 160
+#define USER_LAST 223
+/* PWAIT: what a sleeper wakes with, until it is back from the kernel. */
+#define WAKING_PRIORITY 92
+
+/* Settings: how often everybody gives way to his equals. */
+const volatile u64 quantum_ns = 100000000;
+/* Off-switches for experiments: use is never forgotten; a sleeper wakes with its own priority, not with the kernel's. */
+const volatile bool decay = true;
+const volatile bool waking_priority = true;
+
+struct slot {
+	/* The queue; both are NOBODY at its ends. */
+	u32 next;
+	u32 prev;
+	s32 pid;
+	s32 nice;
+	/* Ticks of the CPU that it had, as far as they are not forgotten, and the second up to which that was done. */
+	u32 estcpu;
+	u32 second;
+	struct hint rt;
+	u8 priority;
+	/* Where it waits. */
+	u8 queue;
+	bool linked;
+	bool asleep;
+	/* It may use all CPUs. */
+	bool everywhere;
+	/* The CPUs that it may use went offline while it waited. */
+	bool homeless;
+} __attribute__((aligned(64)));
+
+#include "handover.h"
+
+struct list {
+	u32 first;
+	u32 last;
+};
+
+struct cpu {
+	/* Who runs here, NOBODY where it idles, and with what priority. */
+	u32 curr;
+	u32 priority;
+	bool offline;
+	/* It idles, and was told to look at the queues. */
+	bool told;
+	/* The last statistics clock tick and quantum that were seen here. */
+	u64 stat;
+	u64 quantum;
+} LINE;
+
+static struct cpu cpus[MAX_CPUS] LINE;
+
+/* sched_lock, and what it protects: a bit for each queue that has tasks, and the queues. */
+static LOCK(sched_lock);
+static struct {
+	u64 bitmap;
+	u32 nr_waiting;
+	struct list queues[QUEUES] LINE;
+} runq LINE;
+
+static __always_inline struct cpu *cpu_at(u32 cpu)
+{
+	return &cpus[cpu & (MAX_CPUS - 1)];
+}
+
+#endif

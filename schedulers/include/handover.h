@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What schedulers share that keep all their tasks under one lock: how a task comes to a CPU, and what becomes of
+ * those whose CPUs go away. Their slots have `pid`, `everywhere` (it may use all CPUs) and `homeless` (the CPUs
+ * that it may use went offline while it waited).
+ */
+#ifndef KEEL_HANDOVER_H
+#define KEEL_HANDOVER_H
+
+#include "slots.h"
+
+static __always_inline bool may_use(u32 number, struct slot *s, u32 cpu)
+{
+	return s->everywhere || slot_allows(number, cpu);
+}
+
+/* Tasks that have no slot or serve one CPU are the kernel's own matter: they go straight to their CPU. */
+static __always_inline bool pass_on(struct task_struct *p, u32 number, u64 enq_flags)
+{
+	if (number == NOBODY || is_bound_kthread(p)) {
+		u64 preempt = enq_flags & SCX_ENQ_WAKEUP ? SCX_ENQ_PREEMPT : 0;
+
+		insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | preempt);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Gives a task to the CPU that chose it, for as long as it likes. False where the CPU must choose anew: the task died, or
+ * is of another CPU.
+ */
+static __always_inline bool hand_over(u32 number)
+{
+	struct task_struct *p = bpf_task_from_pid(slot_at(number)->pid);
+	bool stays;
+
+	if (!p)
+		return false;
+	stays = slot_at(number)->homeless || is_leaving_cpu(p);
+	insert(p, stays ? SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p) : SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+	bpf_task_release(p);
+	return !stays;
+}
+
+static __always_inline void note_cpus(struct task_struct *p)
+{
+	u32 number = slot_of(p);
+
+	slot_at(number)->everywhere = copy_cpus(number, p);
+	slot_at(number)->homeless = false;
+}
+
+/*
+ * For a task that waits while `cpu` goes offline. Who may use no CPU but this one would wait for ever. Any CPU may take
+ * such a task now, and hands it to the CPU that it is still counted at, where the kernel finds it a new home.
+ */
+static __always_inline void lose_home(u32 number, u32 cpu)
+{
+	struct slot *s = slot_at(number);
+
+	if (!s->everywhere && slot_allows(number, cpu)) {
+		s->everywhere = true;
+		s->homeless = true;
+	}
+}
+
+/* Every other CPU that idles looks. */
+static __always_inline void tell_others(s32 cpu)
+{
+	s32 i;
+
+	for_range(i, 0, nr_cpus)
+		if (i != cpu)
+			scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
+}
+
+#endif

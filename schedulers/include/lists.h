@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Lists of slots, for schedulers whose queues are many of them: whoever includes this has said what its slots hold,
+ * `next` and `prev` among it. Whoever calls this holds the lock that the list is under.
+ */
+#ifndef KEEL_LISTS_H
+#define KEEL_LISTS_H
+
+#include "slots.h"
+
+/* The tasks of one level, first to last. */
+struct list {
+	u32 first;
+	u32 last;
+};
+
+static __always_inline void unlink_from(struct list *list, struct slot *s)
+{
+	if (s->prev)
+		slot_at(s->prev)->next = s->next;
+	else
+		list->first = s->next;
+	if (s->next)
+		slot_at(s->next)->prev = s->prev;
+	else
+		list->last = s->prev;
+}
+
+static __always_inline void link_into(struct list *list, u32 number, bool at_end)
+{
+	struct slot *s = slot_at(number);
+
+	s->prev = at_end ? list->last : NOBODY;
+	s->next = at_end ? NOBODY : list->first;
+	if (s->prev)
+		slot_at(s->prev)->next = number;
+	else
+		list->first = number;
+	if (s->next)
+		slot_at(s->next)->prev = number;
+	else
+		list->last = number;
+}
+
+#endif

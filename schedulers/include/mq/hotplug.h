@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* mq, third: CPUs that go, which Linux 2.4 did not know: whoever waits in such a CPU's list hops to another's. */
+#ifndef MQ_HOTPLUG_H
+#define MQ_HOTPLUG_H
+
+#include "schedule.h"
+
+/* The next CPU that is there. */
+static __always_inline u32 another_cpu(u32 cpu)
+{
+	s32 i;
+
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+
+		if (!cpu_at(other)->offline)
+			return other;
+	}
+	return cpu;
+}
+
+/* Who waits in a list, and was bound to `cpu`, is bound no more. The lock is held. */
+static __always_inline void free_from(struct list *list, u32 cpu)
+{
+	u32 number = list->first;
+	s32 i;
+
+	for_range(i, 0, SLOTS) {
+		if (number == NOBODY)
+			break;
+		lose_home(number, cpu);
+		number = slot_at(number)->next;
+	}
+}
+
+/* The lock is held. */
+static __always_inline void move_all(u32 cpu, u32 other)
+{
+	s32 i;
+
+	for_range(i, 0, SLOTS) {
+		u32 number = list_of_cpu(cpu)->first;
+
+		if (number == NOBODY)
+			break;
+		hop_queues(number, other);
+	}
+}
+
+static __always_inline void leave_cpu(u32 cpu)
+{
+	u32 other = another_cpu(cpu);
+	s32 i;
+
+	cpu_at(cpu)->offline = true;
+	bpf_spin_lock(&runqueue_lock.lock);
+	free_from(&runqueue.list, cpu);
+	for_range(i, 0, nr_cpus)
+		free_from(list_of_cpu(i), cpu);
+	if (!global_queue)
+		move_all(cpu, other);
+	bpf_spin_unlock(&runqueue_lock.lock);
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * mq, first: its lists. A list for each CPU, of the tasks that ran there last; the list for all CPUs, which goodness has
+ * for everybody, is that of real-time tasks. All of them are under the one lock.
+ */
+#ifndef MQ_QUEUES_H
+#define MQ_QUEUES_H
+
+/* Who yields alone goes on: less than nothing, so that no counter is made anew for it. */
+#define YIELDING_WEIGHT -1
+
+#include "../goodness/tasks.h"
+
+/* Off-switches for experiments: all CPUs share one list; nobody is taken from another CPU's list. */
+const volatile bool global_queue = false;
+const volatile bool steal = true;
+
+/* What `queue` of a slot says of a real-time task. */
+#define REALTIME_QUEUE 0
+
+/* In the line of what the CPU does, as cpu_rq() is. */
+static __always_inline struct list *list_of_cpu(u32 cpu)
+{
+	return &cpu_at(cpu)->runqueue;
+}
+
+static __always_inline struct list *list_of(u32 number)
+{
+	u32 queue = slot_at(number)->queue;
+
+	return queue == REALTIME_QUEUE ? &runqueue.list : list_of_cpu(queue - 1);
+}
+
+/* The queue of a CPU's list. */
+static __always_inline u16 queue_of(u32 cpu)
+{
+	return global_queue ? 1 : cpu + 1;
+}
+
+/* add_to_runqueue(): at the beginning, but for a round-robin task whose turn is over. The lock is held. */
+static __always_inline void add_to_runqueue(u32 number, u32 cpu)
+{
+	struct slot *s = slot_at(number);
+	bool is_realtime = s->rt.policy;
+
+	s->queue = is_realtime ? REALTIME_QUEUE : queue_of(cpu);
+	link(number, s->leaving == TURN_OVER);
+}
+
+/* hop_queues(): to another CPU's list. The lock is held. */
+static __always_inline void hop_queues(u32 number, u32 cpu)
+{
+	unlink(number);
+	slot_at(number)->queue = queue_of(cpu);
+	link(number, false);
+}
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ule, fourth: which CPU. A child goes to the least loaded one; that is all that was posted. What was missing: a CPU
+ * without work steals, and hears of who waits elsewhere; and twice a second tasks go from the most to the least
+ * loaded CPU. All else stays where it is, for its cache's sake.
+ */
+#ifndef ULE_BALANCE_H
+#define ULE_BALANCE_H
+
+#include "queues.h"
+
+/* How many tasks that may not move are passed over, and how many move at once: no step loops over all tasks. */
+#define LOOKS 16
+#define MAX_MOVED 8
+
+/* How often a busy CPU looks after tasks that wait at CPUs that run nothing. */
+#define LOOK_NS (10 * MSEC_NS)
+
+static __always_inline bool steals(void)
+{
+	return steal && !posted;
+}
+
+static __always_inline bool pushes(void)
+{
+	return push && !posted;
+}
+
+/* The least loaded CPU that the task may use; `here` where none has less. */
+static __always_inline u32 least_loaded(u32 number, u32 here)
+{
+	u32 least = ~0U, found = here;
+	s32 i;
+
+	for_range(i, 0, nr_cpus) {
+		u32 cpu = (here + i) % nr_cpus;
+		u32 load = load_of(cpu);
+
+		if (load >= least || runqueue_at(cpu)->offline || !may_use(number, cpu))
+			continue;
+		least = load;
+		found = cpu;
+		if (!load)
+			break;
+	}
+	return found;
+}
+
+/* The other CPU at which most tasks wait; `cpu` itself where none wait anywhere. */
+static __always_inline u32 busiest(u32 cpu)
+{
+	u32 most = 0, found = cpu;
+	s32 i;
+
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+		u32 waiting = runqueue_at(other)->nr_waiting;
+
+		if (waiting > most) {
+			most = waiting;
+			found = other;
+		}
+	}
+	return found;
+}
+
+/* A task of this queue that `cpu` may take, best level first; the lock is held. */
+static __always_inline u32 find_movable(struct queue *queue, u32 cpu)
+{
+	u64 levels = queue->levels;
+	u32 number = NOBODY;
+	s32 i;
+
+	for_range(i, 0, LOOKS) {
+		if (number == NOBODY) {
+			if (!levels)
+				break;
+			number = queue->lists[__builtin_ctzll(levels) & (LEVELS - 1)].first;
+			levels &= levels - 1;
+		}
+		if (may_use(number, cpu))
+			return number;
+		number = slot_at(number)->next;
+	}
+	return NOBODY;
+}
+
+/*
+ * Takes a task that `cpu` may run from where it waits; NOBODY where none may come. Of those who have to wait for longest
+ * there: the next queue's first.
+ */
+static __noinline u32 take_from(u32 victim, u32 cpu)
+{
+	struct runqueue *rq = runqueue_at(victim);
+	struct bpf_spin_lock *lock = lock_of(victim);
+	u32 next, number;
+
+	if (!lock)
+		return NOBODY;
+	bpf_spin_lock(lock);
+	next = (rq->current & 1) ^ 1;
+	number = find_movable(queue_at(rq, next), cpu);
+	if (number == NOBODY)
+		number = find_movable(queue_at(rq, next ^ 1), cpu);
+	if (number == NOBODY)
+		number = find_movable(queue_at(rq, IDLE_QUEUE), cpu);
+	if (number != NOBODY)
+		unlink(rq, number);
+	bpf_spin_unlock(lock);
+	return number;
+}
+
+/* A task for a CPU that has none: from where most wait, else from any that has one to give. */
+static __always_inline u32 steal_one(u32 cpu)
+{
+	u32 victim, number;
+	s32 i;
+
+	if (!steals())
+		return NOBODY;
+	victim = busiest(cpu);
+	if (victim == cpu)
+		return NOBODY;
+	number = take_from(victim, cpu);
+	if (number != NOBODY)
+		return number;
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+
+		if (!runqueue_at(other)->nr_waiting)
+			continue;
+		number = take_from(other, cpu);
+		if (number != NOBODY)
+			return number;
+	}
+	return NOBODY;
+}
+
+/* Somebody waits who may use these CPUs: one of them that idles, if any, hears of it. */
+static __always_inline void tell_idle(const struct cpumask *cpus)
+{
+	s32 idle;
+
+	if (!steals())
+		return;
+	idle = scx_bpf_pick_idle_cpu(cpus, 0);
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+}
+
+/* Must the task that runs at a CPU give way to one that has come to `queue` there? */
+static __always_inline bool gives_way(struct runqueue *there, struct slot *s)
+{
+	if (there->curr == NOBODY || s->is_idle)
+		return false;
+	if (there->curr_level == IDLE_LEVEL)
+		return true;
+	return s->queue == (there->current & 1) && s->level < there->curr_level;
+}
+
+/* One task from here to there; false where nobody can go now. */
+static __noinline bool move_one(u32 from, u32 to)
+{
+	struct runqueue *there = runqueue_at(to);
+	struct bpf_spin_lock *lock = lock_of(to);
+	u32 number = lock ? take_from(from, to) : NOBODY;
+	struct slot *s = slot_at(number);
+	u64 now = scx_bpf_now();
+
+	if (number == NOBODY || !lock)
+		return false;
+	bpf_spin_lock(lock);
+	link(to, number, queue_for(there, s, now), true, now);
+	bpf_spin_unlock(lock);
+	scx_bpf_kick_cpu(to, gives_way(there, s) ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
+	return true;
+}
+
+/* The CPUs with the least and the most load. */
+struct extremes {
+	u32 least;
+	u32 least_load;
+	u32 most;
+	u32 most_load;
+};
+
+static __always_inline struct extremes extremes_of(u32 cpu)
+{
+	u32 load = load_of(cpu);
+	struct extremes found = { cpu, load, cpu, load };
+	s32 i;
+
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+
+		load = load_of(other);
+		if (load > found.most_load) {
+			found.most = other;
+			found.most_load = load;
+		}
+		if (load < found.least_load && !runqueue_at(other)->offline) {
+			found.least = other;
+			found.least_load = load;
+		}
+	}
+	return found;
+}
+
+/* Half the difference goes from the most to the least loaded CPU: on whichever CPU a tick sees first that it is time. */
+static __always_inline void push_when_due(u32 cpu, u64 now)
+{
+	u64 due = next_push;
+	struct extremes found;
+	s32 i;
+
+	if (!pushes() || now < due)
+		return;
+	if (__sync_val_compare_and_swap(&next_push, due, now + push_ns) != due)
+		return;
+	found = extremes_of(cpu);
+	for_range(i, 0, MAX_MOVED) {
+		if (i >= (found.most_load - found.least_load) / 2)
+			break;
+		if (!move_one(found.most, found.least))
+			break;
+	}
+}
+
+/*
+ * Who waits at a CPU that runs nothing and takes nobody comes to us, whatever the settings. Before 7.2 the kernel asks a CPU that
+ * is leaving for no more tasks, then waits for an RCU grace period, and only then calls cpu_offline: RCU's own thread may
+ * wait there.
+ */
+static __always_inline void take_in(u32 cpu, u64 now)
+{
+	s32 i, n;
+
+	for_range(i, 1, nr_cpus) {
+		u32 other = (cpu + i) % nr_cpus;
+		struct runqueue *rq = runqueue_at(other);
+
+		if (rq->curr != NOBODY || !rq->nr_waiting) {
+			if (rq->stuck_since)
+				rq->stuck_since = 0;
+			continue;
+		}
+		if (!rq->stuck_since)
+			rq->stuck_since = now;
+		if (now < rq->stuck_since + LOOK_NS)
+			continue;
+		for_range(n, 0, MAX_MOVED) {
+			if (!move_one(other, cpu))
+				break;
+		}
+	}
+}
+
+/* At a busy CPU's tick. */
+static __always_inline void balance_tick(struct task_struct *p, u32 cpu, u64 now)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+
+	push_when_due(cpu, now);
+	if (now < rq->next_look)
+		return;
+	rq->next_look = now + LOOK_NS;
+	take_in(cpu, now);
+	/* A CPU that was about to idle when somebody came to wait here has not heard of it. */
+	if (rq->nr_waiting)
+		tell_idle(p->cpus_ptr);
+}
+
+#endif

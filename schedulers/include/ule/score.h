@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ule, second: how a task's sleeping and running become its score, its level and its slice.
+ *
+ * As posted, sleep is saved up and running spends it: who sleeps a tick longer than it runs, again and again, gets
+ * to the best score in the end, and may then run for long. By the ratio of the two over a bounded past it stays where it is.
+ */
+#ifndef ULE_SCORE_H
+#define ULE_SCORE_H
+
+#include "types.h"
+
+/* Scores are 0, the best, to 100; below this a task is interactive. */
+#define WORST_SCORE 100
+#define MIDDLE_SCORE 50
+#define INTERACTIVE_SCORE 30
+
+/* Levels that the score makes up; the nice value makes up the rest, a level for two. */
+#define SCORE_LEVELS 44
+
+/* History is kept in units of 1024 ns. */
+#define UNIT_SHIFT 10
+
+static __always_inline bool goes_by_ratio(void)
+{
+	return ratio && !posted;
+}
+
+static __always_inline u32 units_of(u64 ns)
+{
+	return ns >> UNIT_SHIFT;
+}
+
+/* As much of it as the window holds. */
+static __always_inline u32 bounded_units(u64 ns)
+{
+	return units_of(ns < window_ns ? ns : window_ns);
+}
+
+/* Both are scaled down together, so that their sum becomes this and their ratio stays. */
+static __always_inline void scale_to(struct slot *s, u64 units)
+{
+	u64 sum = (u64)s->slept + s->ran;
+
+	if (sum <= units)
+		return;
+	s->slept = s->slept * units / sum;
+	s->ran = s->ran * units / sum;
+}
+
+/* Past the window a fifth is forgotten, so that the ratio follows what the task does now. */
+static __always_inline void forget(struct slot *s)
+{
+	u64 window = units_of(window_ns);
+
+	if ((u64)s->slept + s->ran > window)
+		scale_to(s, window * 4 / 5);
+}
+
+static __always_inline void add_sleep(struct slot *s, u64 ns)
+{
+	u32 units = bounded_units(ns);
+	u32 most = units_of(window_ns);
+
+	s->slept += units;
+	if (goes_by_ratio())
+		forget(s);
+	else if (s->slept > most)
+		s->slept = most;
+}
+
+static __always_inline void add_run(struct slot *s, u64 ns)
+{
+	u32 units = bounded_units(ns);
+
+	if (goes_by_ratio()) {
+		s->ran += units;
+		forget(s);
+		return;
+	}
+	s->slept -= s->slept < units ? s->slept : units;
+}
+
+/* A child's history is its parent's; by the ratio only a little of it, for who the child is remains to be seen. */
+static __always_inline void inherit(struct slot *s, struct slot *parent)
+{
+	s->slept = parent->slept;
+	s->ran = parent->ran;
+	if (goes_by_ratio())
+		scale_to(s, units_of(inherited_ns));
+}
+
+static __always_inline u32 score_of(struct slot *s)
+{
+	u64 slept = s->slept, ran = s->ran;
+
+	if (!goes_by_ratio()) {
+		u64 most = units_of(window_ns);
+
+		return slept < most ? WORST_SCORE - WORST_SCORE * slept / most : 0;
+	}
+	if (slept > ran)
+		return MIDDLE_SCORE * ran / slept;
+	return ran ? MIDDLE_SCORE + MIDDLE_SCORE * (ran - slept) / ran : 0;
+}
+
+/* 10 ms at nice 19 to 100 ms at nice -20, evenly; an interactive task is looked at again soon. */
+static __always_inline u64 slice_of(struct slot *s)
+{
+	u64 more = greatest_slice_ns - least_slice_ns;
+
+	if (s->interactive || s->is_idle)
+		return least_slice_ns;
+	return least_slice_ns + more * (u32)(19 - s->nice) / 39;
+}
+
+/* Takes what the task has run since from its slice, and adds it to its history. */
+static __always_inline void charge(struct slot *s, const struct task_struct *p)
+{
+	u64 ran_ns = p->se.sum_exec_runtime;
+	u64 since_ns = ran_ns - s->ran_ns;
+
+	if (!since_ns)
+		return;
+	s->left_ns -= since_ns;
+	s->ran_ns = ran_ns;
+	add_run(s, since_ns);
+}
+
+static __always_inline void rate(struct slot *s)
+{
+	u32 score = score_of(s);
+
+	s->interactive = score < INTERACTIVE_SCORE;
+	s->level = (score * SCORE_LEVELS / WORST_SCORE + (u32)(s->nice + 20) / 2) & (LEVELS - 1);
+}
+
+/* A turn begins: a score, and a whole slice, less what the last one was overrun by. */
+static __always_inline void begin_turn(struct slot *s)
+{
+	s64 overrun_ns = s->left_ns < 0 ? s->left_ns : 0;
+
+	rate(s);
+	s->left_ns = slice_of(s) + overrun_ns;
+	if (s->left_ns <= 0)
+		s->left_ns = 1;
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* ule, first: its settings, what it keeps of a task and of a CPU. */
+#ifndef ULE_TYPES_H
+#define ULE_TYPES_H
+
+#include "keel.h"
+
+/* Priority levels, 0 the best: as many as a word has bits. */
+#define LEVELS 64
+
+/* Settings. As posted in January 2003: each of the cures below off. */
+const volatile bool posted = false;
+/* Priority from the ratio of sleeping and running, instead of from accumulated sleep. */
+const volatile bool ratio = true;
+/* A CPU without work takes a task from another. */
+const volatile bool steal = true;
+/* Twice a second tasks go from the CPU with most to the one with least. */
+const volatile bool push = true;
+/* A round ends in bounded time, whatever keeps the current queue busy. */
+const volatile bool patience = true;
+/* How much sleeping and running is remembered; and of that, how much a child inherits by the ratio. */
+const volatile u64 window_ns = 5000000000;
+const volatile u64 inherited_ns = 100000000;
+/* Slices of nice 19, which are also those of interactive and idle tasks, and of nice -20. */
+const volatile u64 least_slice_ns = 10000000;
+const volatile u64 greatest_slice_ns = 100000000;
+/* How long a round may take for each task that is not interactive, before those that are wait for its end, too. */
+const volatile u64 patience_ns = 100000000;
+/* How often tasks are pushed. */
+const volatile u64 push_ns = 500000000;
+/* How often idle tasks get a slice together, though others want the CPU: the kernel ends who lets one wait for 30 s. */
+const volatile u64 idle_ns = 5000000000;
+/* Tasks from this nice value on count as idle ones, as those under SCHED_IDLE do; 20: no others. */
+const volatile s32 idle_nice = 20;
+
+/* Where a task waits: nowhere, or at a runqueue, whose number is added. */
+#define NOWHERE 0
+#define IN_RUNQUEUE 1
+
+/* A runqueue's queues: two that take turns as the current and the next one, and one for idle tasks. */
+#define IDLE_QUEUE 2
+#define QUEUES 3
+
+/* An idle task's level while it runs: worse than any. */
+#define IDLE_LEVEL LEVELS
+
+struct slot {
+	u32 next;
+	u32 prev;
+	u32 where;
+	s32 pid;
+	/* What is left of its slice, and its running time when that was last seen. */
+	s64 left_ns;
+	u64 ran_ns;
+	/* When it fell asleep; 0 while it is awake. */
+	u64 asleep_since;
+	/* Its history, in units of 1024 ns. Without the ratio `slept` is what is left of its sleep after its running. */
+	u32 slept;
+	u32 ran;
+	s8 nice;
+	u8 level;
+	/* The queue that it belongs into, or came from. */
+	u8 queue;
+	bool interactive;
+	bool is_idle;
+	/* Its slice is used up: at equal levels the other goes first, and it goes to the end of its list. */
+	bool is_over;
+	/* It may use all CPUs. */
+	bool everywhere;
+	/* It has not been queued yet. */
+	bool is_new;
+	/* Where exactly it waits, whatever has been found out of it since; written under the runqueue's lock alone. */
+	u8 in_queue;
+	u8 in_level;
+	bool as_hog;
+} __attribute__((aligned(64)));
+
+#include "lists.h"
+
+/* A list for each level, and a bit for each level that has tasks. */
+struct queue {
+	u64 levels LINE;
+	struct list lists[LEVELS] LINE;
+};
+
+struct runqueue {
+	/* Changed under the runqueue's lock. */
+	u32 current LINE;
+	u32 nr_waiting;
+	/* Of them those who are not interactive, and the idle ones. */
+	u32 nr_hogs;
+	u32 nr_idle;
+	/* When current and next were last exchanged, or the first came to wait; when idle tasks get their slice. */
+	u64 round_since;
+	u64 idle_due;
+
+	/* The CPU's own: who runs, and when it looks after others next. */
+	u32 curr LINE;
+	u32 curr_level;
+	bool offline;
+	u64 next_look;
+	/* Since when tasks wait here though the CPU runs nothing; 0 where that is not so. Others write it. */
+	u64 stuck_since;
+
+	struct queue queues[QUEUES];
+} LINE;
+
+static struct runqueue runqueues[MAX_CPUS] LINE;
+
+/* When the next push is due, wherever it is seen first. */
+static u64 next_push LINE;
+
+/* How often each CPU exchanged its two queues. */
+COUNTER(queue_switches);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct line_lock);
+} runqueue_locks SEC(".maps");
+
+static __always_inline struct runqueue *runqueue_at(u32 number)
+{
+	return &runqueues[number & (MAX_CPUS - 1)];
+}
+
+static __always_inline struct bpf_spin_lock *lock_of(u32 number)
+{
+	u32 key = number & (MAX_CPUS - 1);
+	struct line_lock *line = bpf_map_lookup_elem(&runqueue_locks, &key);
+
+	return line ? &line->lock : 0;
+}
+
+static __always_inline bool may_use(u32 number, u32 cpu)
+{
+	return slot_at(number)->everywhere || slot_allows(number, cpu);
+}
+
+/* A CPU's load: its runnable tasks. */
+static __always_inline u32 load_of(u32 cpu)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+
+	return rq->nr_waiting + (rq->curr != NOBODY);
+}
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * mq: the HP multiqueue patch for Linux 2.4, whole.
+ *
+ * Policy. goodness, with a list for each CPU, of the tasks that ran there last, and one for real-time tasks, all
+ * under the one lock. A CPU that needs a task weighs its own one, if that goes on; then the real-time tasks; if none of these is
+ * one, its own list; and only if nobody of them has time left, the list of every other CPU: it steals the
+ * best of them all. When there is nothing to steal either, everybody's counter is made anew, as in 2.4. In a list a
+ * task weighs its counter, 1 more where it shares the memory of the task before, and 20 - nice; no longer the 15
+ * for the CPU that it ran on last, which are left to the running task alone. Whoever wakes goes to the list of its last CPU, and hops to
+ * another's only if that one idles and its own does not. A task that yields goes on only if nobody else may run.
+ *
+ * Source. The HP patch as ported to Linux 2.4.2-ac26 and measured by Fabio, linux-kernel, April 2001: its schedule(),
+ * other_goodness(), reschedule_idle(), hop_queues(), setscheduler. The rest is 2.4's and shared with goodness. As there, running
+ * tasks are in no list: one that is put back stands at its list's beginning, where 2.4 kept its place, which matters
+ * among equals; and a yield takes the lock once more. Real-time tasks are hinted: nobody tells of a change,
+ * which is seen when the task is queued next, and while it runs at the next tick; then it changes lists as by setscheduler.
+ *
+ * Weaknesses. Every CPU still waits for the one lock. A wakeup hardly ever preempts: the CPU that it tells looks into its own list,
+ * where the task may not be, and its running task has the 15, more than any counter of nice 0. So who wakes
+ * beside hogs waits for up to a turn, 60 ms. Nothing balances: a CPU steals one task at a time, and only
+ * when it has nobody with time left. Tasks bound to a CPU wait for ever behind one whose counter is made anew by other CPUs,
+ * with shorter turns, before it is used up.
+ *
+ * Read on in include/mq: queues, schedule, hotplug; and in include/goodness: types, weight, list, wakeup, tasks.
+ */
+#include "mq/hotplug.h"
+
+LICENSE;
+
+/* Why it ended, for user space. */
+struct exit_record exit_record;
+
+/* Everybody comes through here who is to wait: where it runs is decided in enqueue and dispatch. */
+CALLBACK(s32, mq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	return prev_cpu;
+}
+
+/* The CPU in whose list a task waits: the one that it ran on last. CPUs that go, or are forbidden, 2.4 did not know. */
+static __always_inline u32 home_of(struct task_struct *p, u32 number)
+{
+	struct slot *s = slot_at(number);
+
+	return cpu_at(s->cpu)->offline || !may_use(number, s, s->cpu) ? scx_bpf_task_cpu(p) : s->cpu;
+}
+
+CALLBACK(void, mq_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	u32 number = slot_of(p);
+	struct slot *s = slot_at(number);
+	struct target target = { -1, false };
+	bool yielded = s->leaving == YIELDING;
+	u32 home = home_of(p, number);
+
+	if (pass_on(p, number, enq_flags))
+		return;
+	s->rt = hint_of(p);
+	s->mm = (u64)p->mm;
+	s->weightless = false;
+
+	bpf_spin_lock(&runqueue_lock.lock);
+	if (s->linked)
+		unlink(number);
+	add_to_runqueue(number, home);
+	s->leaving = OUTWEIGHED;
+	if (!yielded)
+		target = reschedule_idle(number);
+	if (target.is_idle && target.cpu != home && s->queue != REALTIME_QUEUE)
+		hop_queues(number, target.cpu);
+	bpf_spin_unlock(&runqueue_lock.lock);
+	tell(p, target);
+}
+
+CALLBACK(void, mq_dispatch, s32 cpu, struct task_struct *prev)
+{
+	schedule(cpu, prev);
+}
+
+CALLBACK(void, mq_running, struct task_struct *p)
+{
+	run_here(p);
+}
+
+CALLBACK(void, mq_tick, struct task_struct *p)
+{
+	slot_at(slot_of(p))->rt = hint_of(p);
+	take_tick(p);
+	/* A thread of the kernel's that serves this CPU, and was passed on, waits for no counter. */
+	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
+		set_slice(p, 0);
+}
+
+CALLBACK(void, mq_update_idle, s32 cpu, bool idle)
+{
+	note_idle(cpu, idle);
+}
+
+CALLBACK(bool, mq_yield, struct task_struct *from, struct task_struct *to)
+{
+	give_way(from);
+	return false;
+}
+
+CALLBACK(void, mq_set_weight, struct task_struct *p, u32 weight)
+{
+	slot_at(slot_of(p))->nice = nice_of(p);
+}
+
+CALLBACK(void, mq_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
+{
+	note_cpus(p);
+}
+
+SLEEPABLE(void, mq_cpu_offline, s32 cpu)
+{
+	leave_cpu(cpu);
+	tell_others(cpu);
+}
+
+SLEEPABLE(void, mq_cpu_online, s32 cpu)
+{
+	cpu_comes(cpu);
+}
+
+CALLBACK(s32, mq_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	return begin_task(p, args);
+}
+
+CALLBACK(void, mq_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	end_task(p);
+}
+
+CALLBACK(void, mq_disable, struct task_struct *p)
+{
+	unlink_if_linked(own_slot_of(p));
+}
+
+SLEEPABLE(s32, mq_init)
+{
+	return count_cpus();
+}
+
+CALLBACK(void, mq_exit, struct scx_exit_info *info)
+{
+	record_exit(&exit_record, info);
+}
+
+SCHEDULER(mq_ops,
+	  .select_cpu = (void *)mq_select_cpu,
+	  .enqueue = (void *)mq_enqueue,
+	  .dispatch = (void *)mq_dispatch,
+	  .running = (void *)mq_running,
+	  .tick = (void *)mq_tick,
+	  .update_idle = (void *)mq_update_idle,
+	  .yield = (void *)mq_yield,
+	  .set_weight = (void *)mq_set_weight,
+	  .set_cpumask = (void *)mq_set_cpumask,
+	  .cpu_online = (void *)mq_cpu_online,
+	  .cpu_offline = (void *)mq_cpu_offline,
+	  .init_task = (void *)mq_init_task,
+	  .exit_task = (void *)mq_exit_task,
+	  .disable = (void *)mq_disable,
+	  .init = (void *)mq_init,
+	  .exit = (void *)mq_exit,
+	  .flags = SCX_OPS_ENQ_LAST,
+	  .name = "mq");
