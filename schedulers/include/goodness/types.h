@@ -82,7 +82,8 @@ COUNTER(recalculations);
 
 /* runqueue_lock, and what it protects: the list for all CPUs, and how many tasks wait in any list. */
 static LOCK(runqueue_lock);
-static struct {
+/* `used` keeps the compiler from making a variable of each member, whose names (runqueue.0) kernels refuse. */
+static __attribute__((used)) struct {
 	struct list list;
 	u32 nr_waiting;
 } runqueue LINE;
