@@ -25,7 +25,7 @@ fn read(scene: &Scene, text: &str) -> Result<Workload, LabError> {
     let made = |name: &str| match (workloads::built_in(name), workloads::made(name, &scene.machine)) {
         (Some(file), _) => workloads::read(name, file, &scene.machine).map(|(workload, _)| workload),
         (None, Some(made)) => made,
-        (None, None) => Err(LabError::BadInput(format!("there is no workload '{}'", name.escape_default()))),
+        (None, None) => Err(LabError::BadInput("there is no such workload".to_owned())),
     };
     let parts = workloads::parts(text, |_| false)?;
     let parts = parts.into_iter().map(made).collect::<Result<Vec<_>, _>>()?;
