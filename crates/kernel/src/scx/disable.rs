@@ -8,7 +8,6 @@ use crate::class::{SchedClass, Takes};
 use crate::frame::Frame;
 use crate::layout;
 use crate::scx::Phase;
-use crate::scx::switching::COMES_OR_GOES;
 use crate::sim::Sim;
 use crate::task::Member;
 use keel_abi::bpf::{Ea, Engine, World};
@@ -42,7 +41,7 @@ impl<E: Engine> Sim<E> {
         self.k.me().stack.push(next);
         if self.k.tasks[task].class == SchedClass::Ext {
             let policy = self.k.tasks[task].policy;
-            return self.leave_ext(c, task, policy, COMES_OR_GOES);
+            return self.leave_ext(c, task, policy);
         }
         self.k.me().stack.extend([Frame::Unlock { rq }, Frame::ReapExit { task }]);
     }

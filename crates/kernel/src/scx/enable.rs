@@ -11,7 +11,6 @@ use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::layout;
 use crate::scx::Phase;
-use crate::scx::switching::COMES_OR_GOES;
 use crate::setup::timer_number;
 use crate::sim::Sim;
 use crate::task::State;
@@ -122,7 +121,7 @@ impl<E: Engine> Sim<E> {
         }
         if self.lock_task(c, task, Frame::EnableSwitch { task }).is_some() {
             self.k.me().stack.push(next);
-            self.join_scheduler(c, task, policy, COMES_OR_GOES);
+            self.join_scheduler(c, task, policy);
         }
     }
 

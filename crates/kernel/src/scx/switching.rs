@@ -14,10 +14,7 @@ use keel_abi::{CpuId, TaskId};
 
 /// How a task changes class where a scheduler comes or goes: `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_CLASS`, and what
 /// `sched_change_begin()` adds.
-pub(super) const COMES_OR_GOES: Flags = {
-    let both = deq::SAVE | deq::MOVE | deq::CLASS | flag::NOCLOCK;
-    Flags { off: both, on: both }
-};
+const COMES_OR_GOES: u64 = deq::SAVE | deq::MOVE | deq::CLASS | flag::NOCLOCK;
 
 /// The core's flags of a change, as a task is taken off its runqueue and put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +44,7 @@ impl<E: Engine> Sim<E> {
 
     /// A task of another class, its runqueue locked, becomes the scheduler's under `policy`: `ops.enable`, `ops.set_weight`,
     /// `ops.set_cpumask`, and where it is runnable `ops.runnable`.
-    pub(crate) fn join_scheduler(&mut self, c: CpuId, task: TaskId, policy: Policy, flags: Flags) {
+    pub(crate) fn join_scheduler(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         let rq = self.k.tasks[task].cpu;
         self.k.task(task).busy = true;
         let was_on = self.k.is_on_queue_above(task);
@@ -61,7 +58,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.me().stack.push(Frame::SwitchSettle { task, rq });
         if was_on {
-            self.k.me().stack.push(Frame::PutBack { task, flags: flags.on });
+            self.k.me().stack.push(Frame::PutBack { task, flags: COMES_OR_GOES });
         }
         self.join_asleep(c, task, policy);
     }
@@ -76,7 +73,7 @@ impl<E: Engine> Sim<E> {
 
     /// A task of the scheduler's, its runqueue locked, goes to the class of `policy`: `ops.quiescent` where it is runnable,
     /// `ops.disable`, and `ops.exit_task` where the scheduler goes altogether.
-    pub(crate) fn leave_ext(&mut self, c: CpuId, task: TaskId, policy: Policy, flags: Flags) {
+    pub(crate) fn leave_ext(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         let t = self.k.task(task);
         t.busy = true;
         let (rq, was_on) = (t.cpu, t.queued);
@@ -89,8 +86,8 @@ impl<E: Engine> Sim<E> {
         if !was_on {
             return;
         }
-        self.k.me().stack.push(Frame::TakeOff { task, flags: flags.off });
-        self.k.leave_hands(task, flags.off | deq::SCHED_CHANGE);
+        self.k.me().stack.push(Frame::TakeOff { task, flags: COMES_OR_GOES });
+        self.k.leave_hands(task, COMES_OR_GOES | deq::SCHED_CHANGE);
         if self.k.tasks[task].on_cpu {
             let ea = self.k.tasks[task].ea;
             self.k.charge_current(self.vm.world(), rq);
@@ -102,34 +99,16 @@ impl<E: Engine> Sim<E> {
     /// class (`__sched_setscheduler()`). Says whether it is that.
     pub(crate) fn change_class(&mut self, c: CpuId, task: TaskId, policy: Policy) -> bool {
         let to = self.k.urgency_with(task, policy);
-        let flags = self.k.change_flags(task, to);
-        let (from, to) = (self.k.tasks[task].class, self.k.class_of_urgency(to));
-        match (from, to) {
-            (SchedClass::Ext, SchedClass::Ext) | (SchedClass::Fair, SchedClass::Fair) => return false,
-            (SchedClass::Ext, _) => self.leave_ext(c, task, policy, flags),
-            (_, SchedClass::Ext) => self.join_scheduler(c, task, policy, flags),
-            _ => self.change_above(c, task, policy),
+        let (from, class) = (self.k.tasks[task].class, self.k.class_of_urgency(to));
+        if from == class && class != SchedClass::Rt {
+            return false;
         }
-        true
-    }
-
-    /// From fair to real-time or back, or to another priority.
-    fn change_above(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         let rq = self.k.tasks[task].cpu;
-        let was_on = self.k.is_on_queue_above(task);
-        if was_on {
-            if self.k.tasks[task].on_cpu {
-                self.k.charge_current(self.vm.world(), rq);
-            }
-            self.k.dequeue_above(task);
-        }
-        self.k.task(task).class = self.k.class_of_urgency(self.k.urgency_with(task, policy));
-        self.k.give_policy(self.vm.world(), task, policy);
-        if was_on {
-            self.k.enqueue_above(task, false, false);
-        }
         self.k.cpu(rq).lock.defers = true;
-        self.switch_settle(c, task, rq);
+        self.k.task(task).busy = true;
+        self.k.me().stack.push(Frame::SwitchSettle { task, rq });
+        self.make_urgent(c, task, to);
+        true
     }
 
     /// [`Frame::LeaveClass`].
