@@ -3,8 +3,9 @@
 
 use crate::harness::*;
 use crate::watch::watched;
-use keel_abi::CpuId;
 use keel_abi::task::{Policy, Step};
+use keel_abi::timeline::{Change, Happening};
+use keel_abi::{CpuId, Instant, Span};
 use keel_lab::{Machine, machines};
 use keel_trace::What;
 use keel_trace::event::Why;
@@ -136,17 +137,28 @@ fn with_an_overload_elsewhere_whoever_comes_down_gets_it() {
     }
 }
 
+/// Where `low` runs last when `a`, which has CPU 0, comes down: `b` has taken CPU 1 from `low`, long before.
+fn as_one_comes_down(scene: Scenario, a: Spec) -> (Instant, CpuId) {
+    let low = task("low", [affinity([1]), affinity([0, 1]), run(3000)]).policy(fifo(5));
+    let b = task("b", [run(30_000)]).policy(fifo(50)).on([1]).after_ms(1);
+    let seen = scene.task(a.on([0])).task(low).task(b).millis(30).survives();
+    *seen.starts("low").last().expect("it runs")
+}
+
 #[test]
-fn who_comes_down_by_itself_gets_it_too() {
-    // `b` takes CPU 1 from `low`, while `a` has CPU 0, until it comes down.
+fn who_comes_down_gets_it_too() {
+    let begins = Step::Policy(fifo(50));
     for pull in ["ask", "take"] {
         for end in [fifo(3), Policy::Other] {
-            let a = task("a", [Step::Policy(fifo(50)), run(4000), Step::Policy(end), run(20_000)]).on([0]);
-            let low = task("low", [affinity([1]), affinity([0, 1]), run(3000)]).policy(fifo(5));
-            let b = task("b", [run(30_000)]).policy(fifo(50)).on([1]).after_ms(1);
-            let seen = with("tracer").on(machine(2, pull)).task(a).task(low).task(b).millis(30).survives();
-            let (at, cpu) = *seen.starts("low").last().expect("it runs");
-            assert!(near(at, 4000, 300) && cpu == CpuId(0), "{pull} {end:?}: {at:?} {cpu:?}");
+            let base = || with("tracer").on(machine(2, pull));
+            let by_itself = task("a", [begins.clone(), run(4000), Step::Policy(end), run(20_000)]);
+            let by_another = task("a", [begins.clone(), run(24_000)]);
+            let change = Change::Policy { spec: 0, policy: end };
+            let change = Happening { at: Span::from_us(4000), every: None, times: None, change };
+            let changed = base().workload(|w| w.timeline.push(change));
+            for (at, cpu) in [as_one_comes_down(base(), by_itself), as_one_comes_down(changed, by_another)] {
+                assert!(near(at, 4000, 300) && cpu == CpuId(0), "{pull} {end:?}: {at:?} {cpu:?}");
+            }
         }
     }
 }
