@@ -9,6 +9,7 @@ mod experiment;
 
 use super::args::Args;
 use super::guest::Script;
+use super::seen::Seen;
 use super::{OUT, write};
 use crate::tree::root;
 use crate::{Failure, cargo};
@@ -36,10 +37,11 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let mut faults = Vec::new();
     for kernel in &args.kernels {
         println!("Linux {kernel}: {} runs of {MS} ms with plain locks, {0} with inheritance", args.runs);
-        for (kind, runs) in real(&folder, kernel, args.runs)? {
-            match runs {
+        let seen = real(&folder, kernel, args.runs)?;
+        for (kind, inherits) in KINDS {
+            match counted(&seen, kind) {
                 Ok(runs) => {
-                    let text = beside(&folder, kernel, kind, &runs)?;
+                    let text = beside(&folder, kernel, kind, inherits, &runs)?;
                     print!("{text}");
                     write(&root().join(format!("{folder}/{kernel}-{kind}.txt")), text.as_bytes())?;
                 }
@@ -60,12 +62,8 @@ fn build(program: &str) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(format!("cc refuses {SOURCE}")) }
 }
 
-/// The runs in one guest, by kind.
-fn real(
-    folder: &str,
-    kernel: &str,
-    runs: u32,
-) -> Result<Vec<(&'static str, Result<Vec<Run>, Failure>)>, Failure> {
+/// What was seen of all runs, made in one guest.
+fn real(folder: &str, kernel: &str, runs: u32) -> Result<Vec<Seen>, Failure> {
     let turns = KINDS.iter().flat_map(|(kind, _)| (1..=runs).map(move |run| format!("{kind}-{run}")));
     let script = Script {
         kernel,
@@ -76,22 +74,23 @@ fn real(
         // A second of the guest's takes several of the host's.
         turn: Duration::from_secs(300),
     };
-    let seen = script.run(&turns.collect::<Vec<_>>())?;
-    let read = |(kind, _): (&'static str, bool)| {
-        let of_kind = seen.iter().filter(|seen| seen.turn.starts_with(&format!("{kind}-")));
-        let runs = of_kind.map(|seen| match (seen.trouble(), seen.fact("code")) {
+    script.run(&turns.collect::<Vec<_>>())
+}
+
+/// The counts of the runs of one kind, unless anything went wrong in one.
+fn counted(seen: &[Seen], kind: &str) -> Result<Vec<Run>, Failure> {
+    let of_kind = seen.iter().filter(|seen| seen.turn.starts_with(&format!("{kind}-")));
+    of_kind
+        .map(|seen| match (seen.trouble(), seen.fact("code")) {
             (Some(trouble), _) => Err(trouble),
             (None, "0") => Run::read(&seen.said),
             (None, _) => Err(seen.said.trim().to_owned()),
-        });
-        (kind, runs.collect())
-    };
-    Ok(KINDS.into_iter().map(read).collect())
+        })
+        .collect()
 }
 
 /// The real kernel's mean beside the simulated one's, and how far the real runs lie apart.
-fn beside(folder: &str, kernel: &str, kind: &str, runs: &[Run]) -> Result<String, Failure> {
-    let inherits = KINDS.iter().any(|&(name, inherits)| name == kind && inherits);
+fn beside(folder: &str, kernel: &str, kind: &str, inherits: bool, runs: &[Run]) -> Result<String, Failure> {
     let id = format!("rt-migrate-{kind}");
     let file = format!("{folder}/{kernel}-{kind}.toml");
     let experiment = experiment::text(&id, kernel, inherits, runs.len() as u32, &counts::mean(runs));
