@@ -4,6 +4,7 @@ use crate::{Failure, vm};
 
 pub(super) const HELP: &str = "\
 usage: ./x live [--load | --failures] [--quick] [--kernel V]... [--scheduler S]... [--seconds N]
+       ./x live --rt-migrate [--kernel V]... [--runs N]
 
 Boots real kernels under QEMU with 8 CPUs on 2 nodes. On each, keel run attaches each scheduler, which then has hackbench,
 stress-ng and an rt-app mix to schedule; it must stay in charge without a word of complaint from the kernel, and
@@ -12,6 +13,9 @@ What guests write is left in out/live, with the table.
 
   --load         only the first
   --failures     only the second
+  --rt-migrate   instead: SCHED_FIFO threads that share locks on 4 CPUs of a kernel of its own [default: 7.2], counted by
+                 that kernel and by today's rule of the simulated one
+  --runs N       of these threads, with plain locks and with inheritance each [default: 3]
   --quick        Linux 7.2 alone, 10 seconds of load, and no failures that need a kernel of their own
   --kernel V     this kernel, as keel vm has it; may be repeated [default: 6.18, 7.0 and 7.2]
   --scheduler S  this scheduler; may be repeated [default: all]
@@ -23,10 +27,13 @@ What guests write is left in out/live, with the table.
 pub(super) struct Args {
     pub(super) load: bool,
     pub(super) failures: bool,
+    pub(super) rt_migrate: bool,
     pub(super) quick: bool,
     pub(super) kernels: Vec<String>,
     pub(super) schedulers: Vec<String>,
     pub(super) seconds: u32,
+    /// Runs of the real-time threads.
+    pub(super) runs: u32,
 }
 
 impl Args {
@@ -35,10 +42,12 @@ impl Args {
         let mut parsed = Self {
             load: true,
             failures: true,
+            rt_migrate: false,
             quick: false,
             kernels: Vec::new(),
             schedulers: Vec::new(),
             seconds: 0,
+            runs: 3,
         };
         let mut args = args.iter().map(String::as_str);
         while let Some(arg) = args.next() {
@@ -46,20 +55,25 @@ impl Args {
                 "--help" | "-h" => return Ok(None),
                 "--load" => parsed.failures = false,
                 "--failures" => parsed.load = false,
+                "--rt-migrate" => parsed.rt_migrate = true,
                 "--quick" => parsed.quick = true,
                 "--kernel" => {
                     parsed.kernels.push(args.next().ok_or("--kernel needs a version, as in 7.2")?.into());
                 }
                 "--scheduler" => parsed.schedulers.push(scheduler(args.next(), known)?),
-                "--seconds" => parsed.seconds = seconds(args.next())?,
+                "--seconds" => parsed.seconds = number("--seconds", args.next(), 3600)?,
+                "--runs" => parsed.runs = number("--runs", args.next(), 100)?,
                 other => return Err(format!("./x live has no option '{other}'; ./x live --help lists them")),
             }
         }
         if !parsed.load && !parsed.failures {
             return Err("--load and --failures exclude each other".to_owned());
         }
+        if parsed.rt_migrate && !(parsed.load && parsed.failures) {
+            return Err("--rt-migrate takes neither --load nor --failures".to_owned());
+        }
         if parsed.kernels.is_empty() {
-            let all = if parsed.quick { &["7.2"] } else { vm::KERNELS };
+            let all = if parsed.quick || parsed.rt_migrate { &["7.2"] } else { vm::KERNELS };
             parsed.kernels = all.iter().map(|&kernel| kernel.to_owned()).collect();
         }
         if parsed.schedulers.is_empty() {
@@ -77,9 +91,9 @@ fn scheduler(name: Option<&str>, known: &[String]) -> Result<String, Failure> {
     found.cloned().ok_or_else(|| format!("--scheduler takes one of {}", known.join(", ")))
 }
 
-fn seconds(text: Option<&str>) -> Result<u32, Failure> {
-    let seconds = text.and_then(|text| text.parse().ok()).filter(|seconds| (1..=3600).contains(seconds));
-    seconds.ok_or_else(|| "--seconds takes a number from 1 to 3600".to_owned())
+fn number(option: &str, text: Option<&str>, most: u32) -> Result<u32, Failure> {
+    let number = text.and_then(|text| text.parse().ok()).filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("{option} takes a number from 1 to {most}"))
 }
 
 #[cfg(test)]
@@ -105,6 +119,10 @@ mod tests {
             (load.load, load.failures, load.kernels, load.seconds),
             (true, false, vec!["6.18".into()], 5)
         );
+        let rt = parse("--rt-migrate --runs 5").unwrap().unwrap();
+        assert_eq!((rt.rt_migrate, rt.kernels, rt.runs), (true, vec!["7.2".into()], 5));
+        assert!(parse("--rt-migrate --load").unwrap_err().contains("neither"));
+        assert!(parse("--runs 0").unwrap_err().contains("1 to 100"));
         assert!(parse("--scheduler cfs").unwrap_err().contains("fifo, o1"));
         assert!(parse("--seconds soon").unwrap_err().contains("1 to 3600"));
         assert!(parse("--load --failures").unwrap_err().contains("exclude"));

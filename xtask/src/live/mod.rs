@@ -1,5 +1,5 @@
 //! `./x live`: every scheduler of ours in charge of real kernels, under load for a minute; and what `keel run` says
-//! and does where something goes wrong.
+//! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one.
 //!
 //! Scripts in `tests/live` run inside guests and write down what they see; here it is judged.
 
@@ -8,6 +8,7 @@ mod failures;
 pub(crate) mod guest;
 pub(crate) mod kernel_log;
 mod load;
+mod rt_migrate;
 pub(crate) mod seen;
 mod table;
 
@@ -41,6 +42,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         return Ok(());
     };
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    if args.rt_migrate {
+        return verdict(&rt_migrate::run(&args)?);
+    }
     compile()?;
     let mut faults = Vec::new();
     if args.load {
@@ -56,7 +60,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if args.failures {
         faults.extend(failures::run(&args)?);
     }
-    match faults.as_slice() {
+    verdict(&faults)
+}
+
+fn verdict(faults: &[String]) -> Result<(), Failure> {
+    match faults {
         [] => Ok(()),
         some => Err(some.join("\nx: ")),
     }

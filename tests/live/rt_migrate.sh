@@ -1,0 +1,25 @@
+# In a guest: real-time threads that share locks, once for each turn: plain-1, pi-1... What rt_migrate prints goes to
+# TURN.said; xtask/src/live reads it.
+#
+# usage: rt_migrate.sh KEEL OUT MS TURN...
+. tests/live/common.sh
+ms=$1
+shift
+
+# Nobody but these threads wants the CPUs: without shares for others they are theirs for as long as they want.
+echo -1 > /proc/sys/kernel/sched_rt_runtime_us
+for server in /sys/kernel/debug/sched/*_server/cpu*; do
+    echo 0 > "$server/runtime"
+done
+
+for turn; do
+    at=$out/$turn
+    rm -f "$at".*
+    dmesg --clear
+    echo "$turn" > "$out/turn"
+    inherits=0
+    case $turn in pi-*) inherits=1 ;; esac
+    "$(dirname "$out")/rt_migrate" 8 4 "$ms" $inherits > "$at.said" 2>&1
+    fact code $?
+    settle
+done
