@@ -19,9 +19,9 @@ pub enum WakeupRule {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pull {
-    /// It takes the other runqueues' locks, and the tasks (Linux up to 4.0).
+    /// It takes the other runqueues' locks, and the tasks (Linux up to 4.0, and later without `RT_PUSH_IPI`).
     Take,
-    /// It asks the overloaded CPUs one by one to push (`RT_PUSH_IPI`): today's way.
+    /// It asks the overloaded CPUs one by one to push (`RT_PUSH_IPI`).
     #[default]
     Ask,
 }
