@@ -44,3 +44,13 @@ fn an_axis_that_was_not_measured_is_left_out() {
     let text = table(&[report], Style::PLAIN);
     assert!(text.contains("CPUs") && !text.contains("waiting"), "{text}");
 }
+
+#[test]
+fn what_hardly_falls_does_not_fall() {
+    let mut report = DecisionsReport::new("o1", "8 CPUs");
+    for (tasks, ns) in [(10, 1_001), (100_000, 1_000)] {
+        report.add(Axis::Tasks, Size { tasks, cpus: 8 }, &[cost("tick", ns)], None);
+    }
+    let text = table(&[report], Style::PLAIN);
+    assert!(text.contains(" 0.00") && !text.contains("-0.00"), "{text}");
+}
