@@ -75,9 +75,9 @@ fn what_decisions_cannot_use_is_told_before_any_run() {
     check(&["--decisions", ""], "no scheduler is called ''");
     check(&["--decisions", "fifo", "--machine", "0"], "a machine has 1 to 4096 CPUs");
     check(&["--decisions", "fifo", "--report", "no/such/place.svg"], "no/such/place.svg cannot be written");
-    check(&["--decisions", "fifo", "--report", "tests"], "tests cannot be written");
+    check(&["--decisions", "fifo", "--report", "chart.png"], "only pictures (.svg) are there yet");
     check(
-        &["--decisions", "tests/lab.rs", "--report", "tests/lab.rs"],
+        &["--decisions", "../../docs/demo.svg", "--report", "../../docs/demo.svg"],
         "is an input, and would be overwritten",
     );
     check(&["--report", "out.svg"], "--decisions");
