@@ -21,6 +21,8 @@ pub struct DecisionCost {
     pub instructions: Spread<u64>,
     /// Time a call: instructions, kfuncs and helpers, cache lines and waiting for locks.
     pub time: Spread<Span>,
+    /// Time of all calls, over their number: it has the rare long ones that a median leaves out.
+    pub mean: Span,
 }
 
 /// The costs of one kind.
@@ -28,6 +30,7 @@ pub struct DecisionCost {
 pub(crate) struct Row {
     instructions: Histogram,
     time: Histogram,
+    took: Span,
 }
 
 /// What one call took: time and instructions.
@@ -36,6 +39,7 @@ pub(crate) type Call = (Span, u64);
 impl Row {
     pub(crate) fn record(&mut self, (took, instructions): Call) {
         self.time.record(took);
+        self.took += took;
         self.instructions.record_value(instructions);
     }
 
@@ -45,10 +49,11 @@ impl Row {
 
     /// Its costs under this name; none where there was no call.
     pub(crate) fn cost(&self, name: &'static str) -> Option<DecisionCost> {
-        let Self { instructions, time } = self;
+        let Self { instructions, time, took } = self;
         let calls = time.count();
         let (instructions, time) = (instructions.values(), time.spans());
-        (calls > 0).then_some(DecisionCost { name, calls, instructions, time })
+        let mean = Span::from_ns(took.as_ns() / calls.max(1));
+        (calls > 0).then_some(DecisionCost { name, calls, instructions, time, mean })
     }
 }
 
@@ -58,6 +63,8 @@ pub struct Decisions {
     from: Instant,
     rows: Vec<Row>,
     wakeups: Row,
+    /// Instructions of all callbacks.
+    instructions: u64,
     /// What `select_cpu` took for tasks that have not been enqueued since.
     waking: BTreeMap<TaskId, Call>,
 }
@@ -66,7 +73,7 @@ impl Decisions {
     /// Leaves out what ended before `from`: a run's beginning.
     pub fn since(from: Instant) -> Self {
         let rows = vec![Row::default(); Op::ALL.len()];
-        Self { from, rows, wakeups: Row::default(), waking: BTreeMap::new() }
+        Self { from, rows, wakeups: Row::default(), instructions: 0, waking: BTreeMap::new() }
     }
 
     /// The kinds that were called, in the order of [`Op::ALL`], and wakeups.
@@ -75,7 +82,30 @@ impl Decisions {
         called.chain(self.wakeups.cost("wakeup")).collect()
     }
 
+    /// Time of all callbacks, over the number of dispatches: what it takes to choose once who runs next, with all that
+    /// is done for it in between. None where there was no dispatch.
+    pub fn together(&self) -> Option<Span> {
+        let took: u64 = self.rows.iter().map(|row| row.took.as_ns()).sum();
+        took.checked_div(self.calls(Op::Dispatch)).map(Span::from_ns)
+    }
+
+    /// How often this callback was called.
+    pub fn calls(&self, op: Op) -> u64 {
+        self.rows[op as usize].calls()
+    }
+
+    /// How many wakeups there were.
+    pub fn wakeups(&self) -> u64 {
+        self.wakeups.calls()
+    }
+
+    /// Instructions of all callbacks.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
     fn add(&mut self, op: Op, task: TaskId, (took, instructions): Call) {
+        self.instructions += instructions;
         self.rows[op as usize].record((took, instructions));
         match op {
             Op::SelectCpu => {
@@ -145,10 +175,23 @@ mod tests {
             calls: 2,
             instructions: Spread { p50: 20, p99: 30, max: 30 },
             time: Spread { p50: ns(100), p99: ns(200), max: ns(200) },
+            mean: ns(150),
         };
         let costs = decisions.costs();
         assert_eq!(costs.iter().map(|cost| cost.name).collect::<Vec<_>>(), ["enqueue", "dispatch"]);
         assert_eq!(costs[0], enqueue);
+    }
+
+    #[test]
+    fn together_is_the_time_of_all_callbacks_for_each_dispatch() {
+        let mut decisions = Decisions::since(Instant::ZERO);
+        decisions.events(&[of_task(TaskId(1), 1, Op::SelectCpu, 100, 10), callback(2, Op::Tick, 1_000, 50)]);
+        assert_eq!(decisions.together(), None, "nobody chose who runs next");
+        decisions.events(&[callback(3, Op::Dispatch, 40, 5), callback(4, Op::Dispatch, 60, 5)]);
+        decisions.events(&[of_task(TaskId(1), 5, Op::Enqueue, 300, 7)]);
+        // The wakeup is told beside its two callbacks, and is not counted again.
+        assert_eq!((decisions.wakeups(), decisions.calls(Op::Dispatch)), (1, 2));
+        assert_eq!((decisions.together(), decisions.instructions()), (Some(Span::from_ns(750)), 77));
     }
 
     #[test]

@@ -182,12 +182,15 @@ pub(crate) struct LabArgs {
     /// Halve and double each machine constant, and show which ratios move
     #[arg(long)]
     pub(crate) sensitivity: bool,
-    /// Show what each decision of these schedulers costs with 10 to 100,000 tasks waiting
+    /// Show what each decision of these schedulers costs with 10 to 100,000 tasks waiting, and on 1 to 1,024 CPUs
     #[arg(long, value_name = "SCHED,...", value_delimiter = ',', conflicts_with_all = ["experiments", "runs", "sensitivity"])]
     pub(crate) decisions: Vec<String>,
-    /// Where --decisions are made: a built-in name, a number of CPUs, or a file
+    /// Where the tasks of --decisions wait: a built-in name, a number of CPUs, or a file
     #[arg(long, value_name = "M", default_value = "8", requires = "decisions")]
     pub(crate) machine: String,
+    /// Write a chart of --decisions to this file
+    #[arg(long, value_name = "OUT.svg", requires = "decisions")]
+    pub(crate) report: Option<PathBuf>,
     /// List the experiments instead
     #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity", "decisions"])]
     pub(crate) list: bool,

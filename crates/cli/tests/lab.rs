@@ -58,3 +58,29 @@ fn constants_are_varied() {
     assert!(of("insn_ps")["doubled"].is_f64(), "{all:#}");
     assert!(of("lock_per_waiter_ns")["halved"].is_null(), "0 cannot be halved: {all:#}");
 }
+
+#[test]
+fn what_decisions_cannot_use_is_told_before_any_run() {
+    let check = |args: &[&str], expected: &str| {
+        let output = lab(args);
+        let told = text(&output.stderr);
+        assert_eq!(
+            (output.status.code(), text(&output.stdout)),
+            (Some(2), String::new()),
+            "{args:?}: {told}"
+        );
+        assert!(told.contains(expected), "{args:?}: {told}");
+    };
+    check(&["--decisions", "fifo,nobody"], "no scheduler is called 'nobody', and there is no such file");
+    check(&["--decisions", ""], "no scheduler is called ''");
+    check(&["--decisions", "fifo", "--machine", "0"], "a machine has 1 to 4096 CPUs");
+    check(&["--decisions", "fifo", "--report", "no/such/place.svg"], "no/such/place.svg cannot be written");
+    check(&["--decisions", "fifo", "--report", "chart.png"], "only pictures (.svg) are there yet");
+    check(
+        &["--decisions", "../../docs/demo.svg", "--report", "../../docs/demo.svg"],
+        "is an input, and would be overwritten",
+    );
+    check(&["--report", "out.svg"], "--decisions");
+    check(&["--decisions", "fifo", "tests/data/ends.toml"], "cannot be used with");
+    assert!(!std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("out.svg").exists());
+}

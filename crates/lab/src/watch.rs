@@ -1,4 +1,5 @@
-//! A run whose scheduler is asked on the way how often each CPU has done something, by a counter of its own.
+//! Runs that end as soon as who listens has heard enough; and of those, runs whose scheduler is asked on the way how
+//! often each CPU has done something, by a counter of its own.
 //!
 //! A counter is a global array with an element for each of 1024 CPUs, of any size: the first eight bytes of each
 //! count. The object is the one that any kernel loads, and is not told that somebody looks.
@@ -24,6 +25,24 @@ pub trait Counted: Sink {
     fn counts(&mut self, counts: &[u64]) -> bool;
 }
 
+/// Listens to a run until it has heard enough.
+pub trait Listener: Sink {
+    /// Once all events up to a step's end have been told: the run is over where this is true.
+    fn enough(&self) -> bool;
+}
+
+/// As [`run`](crate::run()), for at most the spec's duration: up to `from`, and then in steps, until the sink has heard
+/// enough.
+pub fn run_until_enough(
+    spec: &RunSpec,
+    from: Instant,
+    step: Span,
+    sink: &mut dyn Listener,
+) -> Result<Outcome, LabError> {
+    let begun = run::begin(spec, sink.wants())?;
+    in_steps(spec, begun, from, step, &mut Heard(sink))
+}
+
 /// Does the scheduler have a global variable of this name?
 pub fn declares(spec: &RunSpec, name: &str) -> Result<bool, LabError> {
     let object = load::object(spec, &[])?;
@@ -38,31 +57,80 @@ pub fn run_counted(
     step: Span,
     sink: &mut dyn Counted,
 ) -> Result<Outcome, LabError> {
+    let begun = run::begin(spec, sink.wants())?;
+    let variable = match &begun {
+        run::Begun::Running(_, object, _) => find(object, counter).cloned(),
+        run::Begun::Refused(outcome) => return Ok(outcome.clone()),
+    };
+    let variable = variable.ok_or_else(|| LabError::BadInput(format!("no counter is called '{counter}'")))?;
+    let counts = vec![0; spec.machine.topology.cpus() as usize];
+    in_steps(spec, begun, from, step, &mut Reader { sink, variable, counts })
+}
+
+/// What is done at the end of a step.
+trait Steps {
+    fn sink(&mut self) -> &mut dyn Sink;
+    /// Does the run go on?
+    fn goes_on(&mut self, world: &VmWorld) -> bool;
+}
+
+struct Heard<'s>(&'s mut dyn Listener);
+
+impl Steps for Heard<'_> {
+    fn sink(&mut self) -> &mut dyn Sink {
+        self.0
+    }
+
+    fn goes_on(&mut self, _: &VmWorld) -> bool {
+        !self.0.enough()
+    }
+}
+
+struct Reader<'s> {
+    sink: &'s mut dyn Counted,
+    variable: Variable,
+    counts: Vec<u64>,
+}
+
+impl Steps for Reader<'_> {
+    fn sink(&mut self) -> &mut dyn Sink {
+        self.sink
+    }
+
+    fn goes_on(&mut self, world: &VmWorld) -> bool {
+        read(&self.variable, world, &mut self.counts);
+        self.sink.counts(&self.counts)
+    }
+}
+
+fn in_steps(
+    spec: &RunSpec,
+    begun: run::Begun,
+    from: Instant,
+    step: Span,
+    steps: &mut dyn Steps,
+) -> Result<Outcome, LabError> {
     assert!(step > Span::ZERO, "a run goes on in steps");
-    let (mut sim, object, actions) = match run::begin(spec, sink.wants())? {
+    let (mut sim, object, actions) = match begun {
         run::Begun::Running(sim, object, actions) => (*sim, object, actions),
         run::Begun::Refused(outcome) => return Ok(outcome),
     };
-    let variable = find(&object, counter);
-    let variable = variable.ok_or_else(|| LabError::BadInput(format!("no counter is called '{counter}'")))?;
-    let mut counts = vec![0; spec.machine.topology.cpus() as usize];
     let end = Instant::ZERO + spec.duration;
     let mut until = from.min(end);
     loop {
-        let mut state = sim.run_until(until, sink);
+        let mut state = sim.run_until(until, steps.sink());
         while state == keel_kernel::State::Detached {
             run::attach_again(spec, &actions, &object, &mut sim)?;
-            state = sim.run_until(until, sink);
+            state = sim.run_until(until, steps.sink());
         }
-        read(variable, sim.engine().world_ref(), &mut counts);
         let over =
             state == keel_kernel::State::Ended && (sim.exit().is_some() || sim.failed_program().is_some());
-        if !sink.counts(&counts) || over || until >= end {
+        if !steps.goes_on(sim.engine().world_ref()) || over || until >= end {
             break;
         }
         until = (until + step).min(end);
     }
-    sim.finish(sink);
+    sim.finish(steps.sink());
     if let Some(failure) = sim.failed_program() {
         return Err(run::program_failed(spec, failure));
     }

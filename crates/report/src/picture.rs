@@ -13,6 +13,7 @@ mod layout;
 mod paths;
 
 pub use draw::Caption;
+pub(crate) use draw::xml;
 
 use heat::Heat;
 use keel_abi::{CpuId, Instant};

@@ -34,7 +34,7 @@ impl Caption {
 }
 
 /// `text` as XML character data: markup escaped, and what XML does not allow replaced.
-fn xml(text: &str) -> String {
+pub(crate) fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in printable_once(text).chars() {
         match c {

@@ -1,0 +1,98 @@
+//! What the dispatches cost that end a round of everybody who waits: where arrays are exchanged, or all counters made
+//! anew. A scheduler that counts them is asked for its counter; of another nothing is told.
+
+use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
+use crate::failure::Failure;
+use crate::lab::Lab;
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::{Instant, Span};
+use keel_check::{CountedCalls, DecisionCost};
+use keel_lab::SchedulerSource;
+use keel_lab::machines::Machine;
+use keel_lab::watch::{Counted, declares, run_counted};
+use keel_trace::{Class, Event, Meta, Sink, What};
+
+/// How long a turn is at the hogs' nice value under both `goodness` and `o1`; `ule`'s is a fifth longer.
+const TURN: Span = Span::from_ms(10);
+/// So many rounds at most, each with time for decisions that cost as much again as a turn.
+const ROUNDS: u64 = 3;
+/// The kernel's watchdog waits as long for any task: a longer round has no end to tell of.
+const WATCHDOG: Span = Span::from_s(30);
+/// As many dispatches that end a round are enough.
+const ENOUGH: u64 = 32;
+/// As many dispatches are enough once one of them has ended a round.
+const MOST_DISPATCHES: u64 = 50_000;
+/// How often the counters are read: less than two dispatches of a CPU are apart.
+const STEP: Span = Span::from_us(20);
+
+/// Counters of schedulers, by CPU, and what a dispatch does that counts there.
+const COUNTERS: [(&str, &str); 3] = [
+    ("array_switches", "array switch"),
+    ("queue_switches", "queue switch"),
+    ("recalculations", "recalculation"),
+];
+
+/// What they cost with so many tasks; none where the scheduler does not count them, or a round takes too long.
+pub(super) fn ends(
+    lab: &Lab,
+    scheduler: &SchedulerSource,
+    machine: &Machine,
+    tasks: u32,
+) -> Result<Option<DecisionCost>, Failure> {
+    let turns = u64::from(tasks.div_ceil(machine.topology.cpus()));
+    if TURN * turns > WATCHDOG {
+        return Ok(None);
+    }
+    let arrived = arrival(tasks);
+    let longest = TURN * (2 * ROUNDS * (turns + 10));
+    let spec = spec(lab, scheduler, machine, &format!("hogs:{tasks}:{HOGS_NICE}"), arrived + longest)?;
+    let mut known = None;
+    for (counter, told) in COUNTERS {
+        if declares(&spec, counter).map_err(Failure::from_lab)? {
+            known = Some((counter, told));
+        }
+    }
+    let Some((counter, told)) = known else { return Ok(None) };
+    let from = Instant::ZERO + arrived;
+    let mut ends = RoundEnds { calls: CountedCalls::of(Op::Dispatch, from), dispatches: 0, instructions: 0 };
+    let outcome = run_counted(&spec, counter, from, STEP, &mut ends).map_err(Failure::from_lab)?;
+    if outcome.exit != ExitKind::ErrorStall {
+        in_charge(scheduler, &spec, &outcome)?;
+    }
+    Ok(ends.calls.cost(told))
+}
+
+/// The calls in which the counter rose, until there are enough.
+struct RoundEnds {
+    calls: CountedCalls,
+    dispatches: u64,
+    instructions: u64,
+}
+
+impl Sink for RoundEnds {
+    fn wants(&self) -> Class {
+        self.calls.wants()
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            if let What::Callback { op, insns, .. } = event.what {
+                self.dispatches += u64::from(op == Op::Dispatch);
+                self.instructions += u64::from(insns);
+            }
+        }
+        self.calls.events(events);
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.calls.meta(at, meta);
+    }
+}
+
+impl Counted for RoundEnds {
+    fn counts(&mut self, counts: &[u64]) -> bool {
+        self.calls.read(counts);
+        let spent = self.dispatches >= MOST_DISPATCHES || self.instructions >= MOST_INSTRUCTIONS;
+        self.calls.calls() < if spent { 1 } else { ENOUGH }
+    }
+}
