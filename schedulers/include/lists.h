@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lists of slots, for schedulers whose queues are many of them: whoever includes this has said what its slots hold,
- * `next` and `prev` among it. Whoever calls this holds the lock that the list is under.
+ * Lists of slots: whoever includes this has said what its slots hold, `next` and `prev` among it. Whoever calls this
+ * holds the lock that the list is under.
  */
 #ifndef KEEL_LISTS_H
 #define KEEL_LISTS_H
 
 #include "slots.h"
 
-/* The tasks of one level, first to last. */
+/* Waiting tasks, first to last. */
 struct list {
 	u32 first;
 	u32 last;

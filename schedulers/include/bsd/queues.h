@@ -16,14 +16,7 @@ static __always_inline void unlink(u32 number)
 	struct slot *s = slot_at(number);
 	struct list *list = &runq.queues[s->queue % QUEUES];
 
-	if (s->prev)
-		slot_at(s->prev)->next = s->next;
-	else
-		list->first = s->next;
-	if (s->next)
-		slot_at(s->next)->prev = s->prev;
-	else
-		list->last = s->prev;
+	unlink_from(list, s);
 	if (!list->first)
 		runq.bitmap &= ~(1ULL << (s->queue % QUEUES));
 	s->linked = false;
@@ -35,16 +28,9 @@ static __always_inline void link(u32 number)
 {
 	struct slot *s = slot_at(number);
 	u32 queue = queue_of(s->priority);
-	struct list *list = &runq.queues[queue];
 
 	s->queue = queue;
-	s->prev = list->last;
-	s->next = NOBODY;
-	if (s->prev)
-		slot_at(s->prev)->next = number;
-	else
-		list->first = number;
-	list->last = number;
+	link_into(&runq.queues[queue], number, true);
 	runq.bitmap |= 1ULL << queue;
 	s->linked = true;
 	runq.nr_waiting++;

@@ -43,11 +43,7 @@ struct slot {
 } __attribute__((aligned(64)));
 
 #include "handover.h"
-
-struct list {
-	u32 first;
-	u32 last;
-};
+#include "lists.h"
 
 struct cpu {
 	/* Who runs here, NOBODY where it idles, and with what priority. */

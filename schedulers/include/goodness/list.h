@@ -9,37 +9,17 @@ static __always_inline struct list *list_of(u32 number);
 
 static __always_inline void unlink(u32 number)
 {
-	struct list *list = list_of(number);
 	struct slot *s = slot_at(number);
 
-	if (s->prev)
-		slot_at(s->prev)->next = s->next;
-	else
-		list->first = s->next;
-	if (s->next)
-		slot_at(s->next)->prev = s->prev;
-	else
-		list->last = s->prev;
+	unlink_from(list_of(number), s);
 	s->linked = false;
 	runqueue.nr_waiting--;
 }
 
 static __always_inline void link(u32 number, bool at_end)
 {
-	struct list *list = list_of(number);
-	struct slot *s = slot_at(number);
-
-	s->prev = at_end ? list->last : NOBODY;
-	s->next = at_end ? NOBODY : list->first;
-	if (s->prev)
-		slot_at(s->prev)->next = number;
-	else
-		list->first = number;
-	if (s->next)
-		slot_at(s->next)->prev = number;
-	else
-		list->last = number;
-	s->linked = true;
+	link_into(list_of(number), number, at_end);
+	slot_at(number)->linked = true;
 	runqueue.nr_waiting++;
 }
 

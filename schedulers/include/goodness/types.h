@@ -43,6 +43,7 @@ struct slot {
 } __attribute__((aligned(64)));
 
 #include "handover.h"
+#include "lists.h"
 
 #define TICK_NS (10 * MSEC_NS)
 #define PROC_CHANGE_PENALTY 15
@@ -54,12 +55,6 @@ struct slot {
 #endif
 /* Less than any weight: nobody. */
 #define NO_WEIGHT (-1000)
-
-/* A list of waiting tasks. */
-struct list {
-	u32 first;
-	u32 last;
-};
 
 /* What every CPU's line tells: schedule_data. */
 struct cpu {

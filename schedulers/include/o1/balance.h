@@ -12,51 +12,12 @@
 
 #include "realtime.h"
 
-/* How many tasks that may not move are passed over, and how many move at once: no step loops over all tasks. */
-#define LOOKS 16
-#define MAX_PULL 8
-
-/* The other CPU whose tasks wait most; `cpu` itself where none wait anywhere. */
-static __always_inline u32 busiest(u32 cpu)
+static __always_inline u32 movable_in(struct array *array, u32 cpu)
 {
-	u32 most = 0, found = cpu;
-	s32 i;
-
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-		u32 nr = runqueue_at(other)->nr_waiting;
-
-		if (nr > most) {
-			most = nr;
-			found = other;
-		}
-	}
-	return found;
+	return find_movable(array->lists, array->bitmap, cpu);
 }
 
-/* A task of this array that `cpu` may take, worst level last; the lock is held. */
-static __always_inline u32 find_movable(struct runqueue *rq, u32 which, u32 cpu)
-{
-	struct array *array = array_at(rq, which);
-	u64 levels = array->bitmap;
-	u32 number = NOBODY;
-	s32 i;
-
-	for_range(i, 0, LOOKS) {
-		if (number == NOBODY) {
-			if (!levels)
-				break;
-			number = array->lists[__builtin_ctzll(levels) & (LEVELS - 1)].first;
-			levels &= levels - 1;
-		}
-		if (may_use(number, cpu))
-			return number;
-		number = slot_at(number)->next;
-	}
-	return NOBODY;
-}
-
-/* Takes a task from another CPU's runqueue; NOBODY where none may come here. */
+/* Expired tasks go first: they are cold. */
 static __noinline u32 take_from(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(victim);
@@ -67,9 +28,9 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 		return NOBODY;
 	bpf_spin_lock(lock);
 	expired = (rq->active & 1) ^ 1;
-	number = find_movable(rq, expired, cpu);
+	number = movable_in(array_at(rq, expired), cpu);
 	if (number == NOBODY)
-		number = find_movable(rq, expired ^ 1, cpu);
+		number = movable_in(array_at(rq, expired ^ 1), cpu);
 	if (number != NOBODY) {
 		slot_at(number)->expired = slot_at(number)->array == expired;
 		unlink(rq, number);
@@ -78,30 +39,10 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 	return number;
 }
 
-/* A task for a CPU that has none: from the busiest, else from any that has one to give. */
+/* A task for a CPU that has none. */
 static __always_inline u32 balance_idle(u32 cpu)
 {
-	u32 victim, number;
-	s32 i;
-
-	if (!balance || global_queue)
-		return NOBODY;
-	victim = busiest(cpu);
-	if (victim == cpu)
-		return NOBODY;
-	number = take_from(victim, cpu);
-	if (number != NOBODY)
-		return number;
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-
-		if (!runqueue_at(other)->nr_waiting)
-			continue;
-		number = take_from(other, cpu);
-		if (number != NOBODY)
-			return number;
-	}
-	return NOBODY;
+	return balance && !global_queue ? take_from_any(cpu) : NOBODY;
 }
 
 /* Tells idle CPUs to look for work: as many as tasks wait here. */
@@ -122,8 +63,8 @@ static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
 	}
 }
 
-/* One task of the victim's to our own arrays; false where nobody can come now. */
-static __noinline bool pull_one(u32 victim, u32 cpu)
+/* To the arrays of `cpu`. */
+static __noinline bool move_one(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
 	struct bpf_spin_lock *lock = lock_of(cpu);
@@ -151,41 +92,13 @@ static __always_inline bool pull_half(u32 cpu)
 
 	if (victim == cpu || theirs < ours + 2)
 		return true;
-	for_range(i, 0, MAX_PULL) {
+	for_range(i, 0, MAX_MOVED) {
 		if (i >= (theirs - ours) / 2)
 			break;
-		if (!pull_one(victim, cpu))
+		if (!move_one(victim, cpu))
 			return i > 0;
 	}
 	return true;
-}
-
-/*
- * Who waits at a CPU that runs nothing and takes nobody comes to us. Before 7.2 the kernel asks a CPU that is leaving for no
- * more tasks, then waits for an RCU grace period, and only then calls cpu_offline: RCU's own thread may wait there.
- */
-static __always_inline void take_in(u32 cpu, u64 now)
-{
-	s32 i, n;
-
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-		struct runqueue *rq = runqueue_at(other);
-
-		if (rq->curr != NOBODY || !rq->nr_waiting) {
-			if (rq->stuck_since)
-				rq->stuck_since = 0;
-			continue;
-		}
-		if (!rq->stuck_since)
-			rq->stuck_since = now;
-		if (now < rq->stuck_since + idle_balance_ns)
-			continue;
-		for_range(n, 0, MAX_PULL) {
-			if (!pull_one(other, cpu))
-				break;
-		}
-	}
 }
 
 /* At a busy CPU's tick. */
@@ -196,7 +109,7 @@ static __always_inline void balance_tick(u32 cpu, u64 now)
 	if (!balance || global_queue || now < rq->next_push)
 		return;
 	rq->next_push = now + idle_balance_ns;
-	take_in(cpu, now);
+	take_in(cpu, now, idle_balance_ns);
 	if (rq->nr_waiting)
 		tell_idle(cpu, rq->nr_waiting);
 	if (now < rq->next_pull)

@@ -4,7 +4,7 @@
  * what waits there must go to another; the next dispatch there sends on whom it may not run itself.
  *
  * Before Linux 7.2 the kernel asks such a CPU for no more tasks, waits for an RCU grace period, and only then calls
- * cpu_offline: whoever waits here meanwhile is taken in by the others (balance.h). Under load, a pinned task among it, the
+ * cpu_offline: whoever waits here meanwhile is taken in by the others (runqueues.h). Under load, a pinned task among it, the
  * CPU went and came back in 4 of 4 tries on 6.18, 6 of 6 on 7.0 and 10 of 10 on 7.2.
  */
 #ifndef O1_HOTPLUG_H
@@ -35,20 +35,6 @@ static __noinline u32 take_any(u32 queue)
 		unlink(rq, number);
 	bpf_spin_unlock(lock);
 	return number;
-}
-
-/* The next CPU that is there. */
-static __always_inline u32 another_cpu(u32 cpu)
-{
-	s32 i;
-
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-
-		if (!runqueue_at(other)->offline)
-			return other;
-	}
-	return cpu;
 }
 
 static __always_inline void leave_cpu(u32 cpu)

@@ -100,40 +100,15 @@ struct runqueue {
 	struct array arrays[2];
 } LINE;
 
-static struct runqueue runqueues[MAX_CPUS] LINE;
+#include "runqueues.h"
 
 /* How often each CPU exchanged its two arrays. */
 COUNTER(array_switches);
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct line_lock);
-} runqueue_locks SEC(".maps");
 
 /* Whose arrays a CPU uses. */
 static __always_inline u32 queue_of(u32 cpu)
 {
 	return global_queue ? 0 : cpu;
-}
-
-static __always_inline struct runqueue *runqueue_at(u32 number)
-{
-	return &runqueues[number & (MAX_CPUS - 1)];
-}
-
-static __always_inline struct bpf_spin_lock *lock_of(u32 number)
-{
-	u32 key = number & (MAX_CPUS - 1);
-	struct line_lock *line = bpf_map_lookup_elem(&runqueue_locks, &key);
-
-	return line ? &line->lock : 0;
-}
-
-static __always_inline bool may_use(u32 number, u32 cpu)
-{
-	return slot_at(number)->everywhere || slot_allows(number, cpu);
 }
 
 #endif

@@ -9,10 +9,6 @@
 
 #include "queues.h"
 
-/* How many tasks that may not move are passed over, and how many move at once: no step loops over all tasks. */
-#define LOOKS 16
-#define MAX_MOVED 8
-
 /* How often a busy CPU looks after tasks that wait at CPUs that run nothing. */
 #define LOOK_NS (10 * MSEC_NS)
 
@@ -46,49 +42,12 @@ static __always_inline u32 least_loaded(u32 number, u32 here)
 	return found;
 }
 
-/* The other CPU at which most tasks wait; `cpu` itself where none wait anywhere. */
-static __always_inline u32 busiest(u32 cpu)
+static __always_inline u32 movable_in(struct queue *queue, u32 cpu)
 {
-	u32 most = 0, found = cpu;
-	s32 i;
-
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-		u32 waiting = runqueue_at(other)->nr_waiting;
-
-		if (waiting > most) {
-			most = waiting;
-			found = other;
-		}
-	}
-	return found;
+	return find_movable(queue->lists, queue->levels, cpu);
 }
 
-/* A task of this queue that `cpu` may take, best level first; the lock is held. */
-static __always_inline u32 find_movable(struct queue *queue, u32 cpu)
-{
-	u64 levels = queue->levels;
-	u32 number = NOBODY;
-	s32 i;
-
-	for_range(i, 0, LOOKS) {
-		if (number == NOBODY) {
-			if (!levels)
-				break;
-			number = queue->lists[__builtin_ctzll(levels) & (LEVELS - 1)].first;
-			levels &= levels - 1;
-		}
-		if (may_use(number, cpu))
-			return number;
-		number = slot_at(number)->next;
-	}
-	return NOBODY;
-}
-
-/*
- * Takes a task that `cpu` may run from where it waits; NOBODY where none may come. Of those who have to wait for longest
- * there: the next queue's first.
- */
+/* Of those who have to wait for longest there: the next queue's first. */
 static __noinline u32 take_from(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(victim);
@@ -99,41 +58,21 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 		return NOBODY;
 	bpf_spin_lock(lock);
 	next = (rq->current & 1) ^ 1;
-	number = find_movable(queue_at(rq, next), cpu);
+	number = movable_in(queue_at(rq, next), cpu);
 	if (number == NOBODY)
-		number = find_movable(queue_at(rq, next ^ 1), cpu);
+		number = movable_in(queue_at(rq, next ^ 1), cpu);
 	if (number == NOBODY)
-		number = find_movable(queue_at(rq, IDLE_QUEUE), cpu);
+		number = movable_in(queue_at(rq, IDLE_QUEUE), cpu);
 	if (number != NOBODY)
 		unlink(rq, number);
 	bpf_spin_unlock(lock);
 	return number;
 }
 
-/* A task for a CPU that has none: from where most wait, else from any that has one to give. */
+/* A task for a CPU that has none. */
 static __always_inline u32 steal_one(u32 cpu)
 {
-	u32 victim, number;
-	s32 i;
-
-	if (!steals())
-		return NOBODY;
-	victim = busiest(cpu);
-	if (victim == cpu)
-		return NOBODY;
-	number = take_from(victim, cpu);
-	if (number != NOBODY)
-		return number;
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-
-		if (!runqueue_at(other)->nr_waiting)
-			continue;
-		number = take_from(other, cpu);
-		if (number != NOBODY)
-			return number;
-	}
-	return NOBODY;
+	return steals() ? take_from_any(cpu) : NOBODY;
 }
 
 /* Somebody waits who may use these CPUs: one of them that idles, if any, hears of it. */
@@ -158,7 +97,6 @@ static __always_inline bool gives_way(struct runqueue *there, struct slot *s)
 	return s->queue == (there->current & 1) && s->level < there->curr_level;
 }
 
-/* One task from here to there; false where nobody can go now. */
 static __noinline bool move_one(u32 from, u32 to)
 {
 	struct runqueue *there = runqueue_at(to);
@@ -226,35 +164,6 @@ static __always_inline void push_when_due(u32 cpu, u64 now)
 	}
 }
 
-/*
- * Who waits at a CPU that runs nothing and takes nobody comes to us, whatever the settings. Before 7.2 the kernel asks a CPU that
- * is leaving for no more tasks, then waits for an RCU grace period, and only then calls cpu_offline: RCU's own thread may
- * wait there.
- */
-static __always_inline void take_in(u32 cpu, u64 now)
-{
-	s32 i, n;
-
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-		struct runqueue *rq = runqueue_at(other);
-
-		if (rq->curr != NOBODY || !rq->nr_waiting) {
-			if (rq->stuck_since)
-				rq->stuck_since = 0;
-			continue;
-		}
-		if (!rq->stuck_since)
-			rq->stuck_since = now;
-		if (now < rq->stuck_since + LOOK_NS)
-			continue;
-		for_range(n, 0, MAX_MOVED) {
-			if (!move_one(other, cpu))
-				break;
-		}
-	}
-}
-
 /* At a busy CPU's tick. */
 static __always_inline void balance_tick(struct task_struct *p, u32 cpu, u64 now)
 {
@@ -264,7 +173,8 @@ static __always_inline void balance_tick(struct task_struct *p, u32 cpu, u64 now
 	if (now < rq->next_look)
 		return;
 	rq->next_look = now + LOOK_NS;
-	take_in(cpu, now);
+	/* Whatever the settings: nobody else would run them. */
+	take_in(cpu, now, LOOK_NS);
 	/* A CPU that was about to idle when somebody came to wait here has not heard of it. */
 	if (rq->nr_waiting)
 		tell_idle(p->cpus_ptr);

@@ -32,20 +32,6 @@ static __noinline u32 take_any(u32 cpu)
 	return number;
 }
 
-/* The next CPU that is there. */
-static __always_inline u32 another_cpu(u32 cpu)
-{
-	s32 i;
-
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-
-		if (!runqueue_at(other)->offline)
-			return other;
-	}
-	return cpu;
-}
-
 static __always_inline void leave_cpu(u32 cpu)
 {
 	u32 other = another_cpu(cpu);

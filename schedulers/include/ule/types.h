@@ -105,38 +105,13 @@ struct runqueue {
 	struct queue queues[QUEUES];
 } LINE;
 
-static struct runqueue runqueues[MAX_CPUS] LINE;
+#include "runqueues.h"
 
 /* When the next push is due, wherever it is seen first. */
 static u64 next_push LINE;
 
 /* How often each CPU exchanged its two queues. */
 COUNTER(queue_switches);
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct line_lock);
-} runqueue_locks SEC(".maps");
-
-static __always_inline struct runqueue *runqueue_at(u32 number)
-{
-	return &runqueues[number & (MAX_CPUS - 1)];
-}
-
-static __always_inline struct bpf_spin_lock *lock_of(u32 number)
-{
-	u32 key = number & (MAX_CPUS - 1);
-	struct line_lock *line = bpf_map_lookup_elem(&runqueue_locks, &key);
-
-	return line ? &line->lock : 0;
-}
-
-static __always_inline bool may_use(u32 number, u32 cpu)
-{
-	return slot_at(number)->everywhere || slot_allows(number, cpu);
-}
 
 /* A CPU's load: its runnable tasks. */
 static __always_inline u32 load_of(u32 cpu)
