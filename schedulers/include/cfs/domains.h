@@ -117,9 +117,9 @@ static __always_inline void hotplug(u32 cpu, bool comes)
 	s32 i, l;
 
 	if (comes)
-		online.words[cpu / 64 % CPU_WORDS] |= 1ULL << (cpu % 64);
+		online.words[word_of(cpu)] |= 1ULL << (cpu % 64);
 	else
-		online.words[cpu / 64 % CPU_WORDS] &= ~(1ULL << (cpu % 64));
+		online.words[word_of(cpu)] &= ~(1ULL << (cpu % 64));
 	hotplugged_at = scx_bpf_now();
 	hotplugs++;
 	runqueue_at(cpu)->offline = !comes;
@@ -143,7 +143,7 @@ static __always_inline void read_online(void)
 	for_range(i, 0, MAX_CPUS) {
 		u32 cpu = i;
 
-		if (cpu >= nr_cpus || !(online.words[cpu / 64 % CPU_WORDS] >> (cpu % 64) & 1))
+		if (cpu >= nr_cpus || !(online.words[word_of(cpu)] >> (cpu % 64) & 1))
 			runqueue_at(cpu)->offline = true;
 	}
 }

@@ -22,7 +22,7 @@ static u32 nr_words = 1;
 
 static __always_inline struct mask *mask_at(u32 id)
 {
-	return &masks[id & (MASKS - 1)];
+	return &masks[hidden(id) & (MASKS - 1)];
 }
 
 /* The CPUs of a CPU's domain at a level; of level 0, itself. */
@@ -42,19 +42,25 @@ static __always_inline u32 excluded_of(u32 cpu)
 	return SPANS + cpu * 2 + 1;
 }
 
+/* The word that a CPU lies in. */
+static __always_inline u32 word_of(u32 cpu)
+{
+	return hidden(cpu / 64) & (CPU_WORDS - 1);
+}
+
 static __always_inline bool has_cpu(u32 id, u32 cpu)
 {
-	return mask_at(id)->words[cpu / 64 % CPU_WORDS] >> (cpu % 64) & 1;
+	return mask_at(id)->words[word_of(cpu)] >> (cpu % 64) & 1;
 }
 
 static __always_inline void add_cpu(u32 id, u32 cpu)
 {
-	mask_at(id)->words[cpu / 64 % CPU_WORDS] |= 1ULL << (cpu % 64);
+	mask_at(id)->words[word_of(cpu)] |= 1ULL << (cpu % 64);
 }
 
 static __always_inline void remove_cpu(u32 id, u32 cpu)
 {
-	mask_at(id)->words[cpu / 64 % CPU_WORDS] &= ~(1ULL << (cpu % 64));
+	mask_at(id)->words[word_of(cpu)] &= ~(1ULL << (cpu % 64));
 }
 
 static __always_inline void clear_mask(u32 id)
@@ -67,8 +73,11 @@ static __always_inline void add_mask(u32 id, u32 more)
 {
 	s32 i;
 
-	for_range(i, 0, nr_words)
-		mask_at(id)->words[i & (CPU_WORDS - 1)] |= mask_at(more)->words[i & (CPU_WORDS - 1)];
+	for_range(i, 0, nr_words) {
+		u32 word = hidden(i) & (CPU_WORDS - 1);
+
+		mask_at(id)->words[word] |= mask_at(more)->words[word];
+	}
 }
 
 /* The first CPU from `from` on that is in one and not in the other; NO_CPU where there is none. */
@@ -78,7 +87,7 @@ __noinline u32 next_outside(u32 id, u32 other, u32 from)
 	s32 i;
 
 	for_range(i, from / 64, nr_words) {
-		u32 word = i & (CPU_WORDS - 1);
+		u32 word = hidden(i) & (CPU_WORDS - 1);
 		u64 bits = mask_at(id)->words[word] & ~mask_at(other)->words[word] & rest;
 
 		if (bits)

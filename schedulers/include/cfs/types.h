@@ -124,8 +124,16 @@ struct runqueue {
 
 static struct runqueue cpu_runqueues[MAX_CPUS] LINE;
 
+/* Hidden, so that the compiler keeps a bound that it knows to hold where the verifier sees it. */
+static __always_inline u32 hidden(u32 number)
+{
+	asm volatile("" : "+r"(number));
+	return number;
+}
+
 static __always_inline struct runqueue *runqueue_at(u32 number)
 {
+	number = hidden(number);
 	return &cpu_runqueues[number & (MAX_CPUS - 1)];
 }
 
@@ -138,7 +146,7 @@ static __always_inline u64 dsq_of(u32 cpu)
 
 static __always_inline bool may_use(u32 number, u32 cpu)
 {
-	return slot_at(number)->everywhere || slot_allows(number, cpu);
+	return slot_at(number)->everywhere || slot_allows(number, hidden(cpu));
 }
 
 #endif

@@ -197,3 +197,15 @@ fn who_may_use_two_far_cpus_alone_is_brought_to_the_other() {
 fn ten_thousand_forks_leave_nobody_behind() {
     check_ten_thousand_forks("cfs");
 }
+#[test]
+fn zz_debug() {
+    for (cpus, n) in [(1, 4), (1, 12), (8, 32), (16, 64), (64, 256)] {
+    let light = repeat("light", [run(1000), sleep(20_000)]);
+    let scene = under("cfs").cpus(cpus).task(hog("h").instances(n)).task(light);
+    let seen = scene.millis(1000).run();
+    println!("{cpus} {n} {:?}", seen.delays("light").iter().map(|d| d.1.as_ns() / 1000).collect::<Vec<_>>());
+    let on = seen.cpus("light");
+    let beside = seen.judgement.summary.tasks.iter().filter(|t| t.name == "h" && t.cpus.iter().any(|c| on.contains(&c.0.0))).count();
+    println!("{on:?} {beside}");
+    }
+}
