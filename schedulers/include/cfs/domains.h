@@ -8,19 +8,10 @@
 #define CFS_DOMAINS_H
 
 #include "masks.h"
+#include "sched_domains.h"
 
 /* The kernel's own are made some time after a CPU has come. */
 #define SETTLED_NS (50 * MSEC_NS)
-
-struct sched_domain___cfs {
-	struct sched_domain___cfs *parent;
-	unsigned long span[];
-} __attribute__((preserve_access_index));
-struct rq___cfs {
-	struct sched_domain___cfs *sd;
-} __attribute__((preserve_access_index));
-
-extern struct rq runqueues __ksym __weak;
 
 /* Whether the kernel has domains at all; CPUs that are online; when one last came or went, and how often. */
 static bool has_domains;
@@ -29,71 +20,62 @@ static u64 hotplugged_at;
 static u32 hotplugs;
 static u32 hotplugs_seen[MAX_CPUS];
 
-static __noinline struct sched_domain___cfs *lowest_domain(u32 cpu)
-{
-	const struct rq___cfs *rq = NULL;
-
-	if (!&runqueues || !bpf_core_field_exists(rq->sd))
-		return NULL;
-	rq = (const void *)bpf_per_cpu_ptr(&runqueues, cpu);
-	return rq ? BPF_CORE_READ(rq, sd) : NULL;
-}
-
-/* Appends a level to a CPU's domains, if it is larger than the last one. */
-static __always_inline void add_level(u32 cpu, u32 level, u32 *nr)
+/* Makes the span that was just read a level of a CPU's domains, if it is larger than the last one. */
+static __always_inline bool keep_level(u32 cpu, u32 level)
 {
 	struct runqueue *rq = runqueue_at(cpu);
-	u32 id = span_of(cpu, level), node = scx_bpf_cpu_node(cpu);
-	u32 cpus = 0, c;
-	bool one_node = true;
+	u32 id = span_of(cpu, level), cpus = 0, c;
 	s32 i;
 
-	for_range(i, 0, CPU_WORDS)
-		mask_at(id)->words[i & (CPU_WORDS - 1)] &= online.words[i & (CPU_WORDS - 1)];
-	for_each_cpu(i, c, id) {
-		cpus++;
-		if (scx_bpf_cpu_node(c) != node)
-			one_node = false;
+	for_range(i, 0, CPU_WORDS) {
+		u32 word = hidden(i) & (CPU_WORDS - 1);
+
+		mask_at(id)->words[word] &= online.words[word];
 	}
-	if (level > 1 && cpus <= rq->level_cpus[(level - 1) & (LEVELS - 1)])
-		return;
-	if (cpus < 2)
-		return;
+	for_each_cpu(i, c, id)
+		cpus++;
+	if (cpus <= rq->level_cpus[(level - 1) & (LEVELS - 1)])
+		return false;
 	rq->level_cpus[level & (LEVELS - 1)] = cpus;
-	*nr = level;
-	if (one_node)
-		rq->nr_node_levels = level;
+	rq->nr_levels = level;
+	return true;
 }
 
 /* The CPU's domains, read anew. */
 __noinline int read_domains(u32 cpu)
 {
-	struct sched_domain___cfs *sd = lowest_domain(cpu);
 	struct runqueue *rq = runqueue_at(cpu);
-	u32 bytes = nr_words * 8, nr = 0;
+	struct sched_domain *sd = lowest_domain(cpu);
+	u32 bytes = nr_words * 8;
 	s32 i;
 
 	clear_mask(span_of(cpu, 0));
 	add_cpu(span_of(cpu, 0), cpu);
 	rq->level_cpus[0] = 1;
-	rq->nr_node_levels = 0;
+	rq->nr_levels = rq->nr_node_levels = rq->cache_level = 0;
 	if (bytes > sizeof(struct mask))
 		bytes = sizeof(struct mask);
 	if (!has_domains) {
 		*mask_at(span_of(cpu, 1)) = online;
-		add_level(cpu, 1, &nr);
+		if (keep_level(cpu, 1))
+			rq->nr_node_levels = rq->cache_level = 1;
 	}
 	for_range(i, 0, LEVELS * 2) {
-		u32 level = nr + 1;
+		u32 level = rq->nr_levels + 1, flags;
 
 		if (!sd || level >= LEVELS)
 			break;
 		clear_mask(span_of(cpu, level));
-		bpf_probe_read_kernel(mask_at(span_of(cpu, level)), bytes, &sd->span);
-		add_level(cpu, level, &nr);
-		sd = BPF_CORE_READ(sd, parent);
+		domain_span(sd, mask_at(span_of(cpu, level)), bytes);
+		flags = BPF_CORE_READ(sd, flags);
+		sd = larger_domain(sd);
+		if (!keep_level(cpu, level))
+			continue;
+		if (!(flags & SD_NUMA))
+			rq->nr_node_levels = level;
+		if (flags & SD_SHARE_LLC)
+			rq->cache_level = level;
 	}
-	rq->nr_levels = nr;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #define CFS_GROUPS_H
 
 #include "load.h"
+#include "sessions.h"
 
 /* Group 0 is the root, which divides nothing. Then sessions, by their number; two that are as far apart share a group. */
 #define SESSIONS 4096
@@ -90,37 +91,20 @@ static __noinline u64 weight_among_all(u32 number, u64 share)
 	return weight ?: 1;
 }
 
-struct autogroup___cfs {
-	unsigned long id;
-} __attribute__((preserve_access_index));
-struct signal_struct___cfs {
-	struct autogroup___cfs *autogroup;
-} __attribute__((preserve_access_index));
-struct task_struct___cfs {
-	struct signal_struct___cfs *signal;
-} __attribute__((preserve_access_index));
-
 /* The group of a session: nobody tells when a task begins one, so this is asked at every wakeup. */
-static __noinline u32 session_of(const struct task_struct *p)
+static __noinline u32 group_of_session(struct task_struct *p)
 {
-	const struct task_struct___cfs *task = (const void *)p;
-	struct signal_struct___cfs *signal = NULL;
-	struct autogroup___cfs *session;
 	u64 id;
 
-	if (!autogroup || !bpf_core_field_exists(task->signal) || !bpf_core_field_exists(signal->autogroup))
+	if (!autogroup || !bpf_core_field_exists(p->signal) || !bpf_core_field_exists(p->signal->autogroup))
 		return 0;
-	signal = BPF_CORE_READ(task, signal);
-	session = BPF_CORE_READ(signal, autogroup);
-	if (!session)
-		return 0;
-	id = BPF_CORE_READ(session, id);
+	id = autogroup_of(p);
 	return id ? 1 + (id - 1) % (SESSIONS - 1) : 0;
 }
 
-static __always_inline void find_group(struct slot *s, const struct task_struct *p)
+static __always_inline void find_group(struct slot *s, struct task_struct *p)
 {
-	s->group = s->cgroup ?: session_of(p);
+	s->group = s->cgroup ?: group_of_session(p);
 }
 
 static __always_inline u32 number_of_cgroup(struct cgroup *cgrp)

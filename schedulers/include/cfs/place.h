@@ -12,10 +12,10 @@
 /* A group or a CPU must be so much less loaded, in percent: half of imbalance_pct. */
 #define LESS_LOADED 112
 
-/* The innermost domain of a CPU that is below one cache: its SMT siblings or node. Domains do not tell of caches, nodes do. */
+/* The CPUs that share a CPU's last-level cache: on the paper's machine those of its node. */
 static __always_inline u32 cache_of(u32 cpu)
 {
-	return span_of(cpu, runqueue_at(cpu)->nr_node_levels & (LEVELS - 1));
+	return span_of(cpu, runqueue_at(cpu)->cache_level & (LEVELS - 1));
 }
 
 /* wake_affine(): to the waker's CPU or to the last one? The less loaded attracts; at about the same load the waker does. */

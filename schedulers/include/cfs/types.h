@@ -115,7 +115,9 @@ struct runqueue {
 
 	/* Its domains: how many levels, level 0 left out; how many CPUs each has; when each was balanced. */
 	u32 nr_levels LINE;
+	/* Of those the ones within a node, and the largest that shares a cache. */
 	u32 nr_node_levels;
+	u32 cache_level;
 	u32 level_cpus[LEVELS];
 	u64 balanced_at[LEVELS] LINE;
 	/* Tasks that may not move hindered balancing within this domain, whose first CPU this is. */
