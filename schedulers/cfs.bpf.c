@@ -48,6 +48,8 @@ CALLBACK(s32, cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flag
 	tell_considered(e, is_new, prev_cpu);
 	policy_chose(e, p->pid, cpu);
 	policy_tell(e);
+	/* Others are choosing at the same time. */
+	count_at(number, cpu);
 	return cpu;
 }
 
@@ -160,6 +162,8 @@ CALLBACK(void, cfs_running, struct task_struct *p)
 	s->turn_ns = s->ran_ns;
 	update_average(s, now, true);
 	count_at(number, cpu);
+	if (rq->is_listed)
+		remove_idle(cpu);
 	rq->curr = number;
 	rq->resched = false;
 	rq->yields = false;
@@ -307,6 +311,7 @@ CALLBACK(void, cfs_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 SLEEPABLE(void, cfs_cpu_online, s32 cpu)
 {
 	hotplug(cpu, true);
+	append_idle(cpu);
 }
 
 SLEEPABLE(void, cfs_cpu_offline, s32 cpu)
@@ -327,6 +332,10 @@ SLEEPABLE(s32, cfs_init)
 	}
 	make_tables();
 	make_domains();
+	/* Nobody tells of those who idle already. */
+	for_range(i, 0, nr_cpus)
+		if (!runqueue_at(i)->offline)
+			append_idle(i);
 	return 0;
 }
 

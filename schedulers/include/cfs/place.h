@@ -140,7 +140,7 @@ __noinline u32 idlest_group(u32 number, u32 cpu, u32 level)
 			found = id;
 		}
 	}
-	return local_load / LESS_LOADED < least / 100 ? NO_MASK : found;
+	return local_load / LESS_LOADED <= least / 100 ? NO_MASK : found;
 }
 
 /* find_idlest_group() and find_idlest_cpu(), domain by domain, from the outermost. */
