@@ -24,7 +24,7 @@ static u32 hotplugs_seen[MAX_CPUS];
 static __always_inline bool keep_level(u32 cpu, u32 level)
 {
 	struct runqueue *rq = runqueue_at(cpu);
-	u32 id = span_of(cpu, level), cpus = 0, c;
+	u32 id = span_of(cpu, level), cpus = unknown_zero, c;
 	s32 i;
 
 	for_range(i, 0, CPU_WORDS) {

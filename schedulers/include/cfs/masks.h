@@ -83,16 +83,22 @@ static __always_inline void add_mask(u32 id, u32 more)
 /* The first CPU from `from` on that is in one and not in the other; NO_CPU where there is none. */
 __noinline u32 next_outside(u32 id, u32 other, u32 from)
 {
-	u64 rest = ~0ULL << (from % 64);
+	struct mask *in = mask_at(id), *out = mask_at(other);
+	u32 word = word_of(from);
+	u64 bits = in->words[word] & ~out->words[word] & (~0ULL << (from % 64));
 	s32 i;
 
-	for_range(i, from / 64, nr_words) {
-		u32 word = hidden(i) & (CPU_WORDS - 1);
-		u64 bits = mask_at(id)->words[word] & ~mask_at(other)->words[word] & rest;
-
+	if (from >= NO_CPU)
+		return NO_CPU;
+	if (bits)
+		return word * 64 + __builtin_ctzll(bits);
+	if (word + 1 >= nr_words)
+		return NO_CPU;
+	for_range(i, word + 1, nr_words) {
+		word = hidden(i) & (CPU_WORDS - 1);
+		bits = in->words[word] & ~out->words[word];
 		if (bits)
 			return word * 64 + __builtin_ctzll(bits);
-		rest = ~0ULL;
 	}
 	return NO_CPU;
 }

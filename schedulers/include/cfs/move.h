@@ -49,7 +49,7 @@ __noinline int move_load(u32 here, u32 from, u32 to, u64 load, u32 id)
 {
 	struct search *found = search_at(here);
 	struct task_struct *p;
-	u32 looks = 0, moved = 0;
+	u32 looks = unknown_zero, moved = unknown_zero;
 
 	found->nr_pinned = 0;
 	found->other_dst = NO_CPU;

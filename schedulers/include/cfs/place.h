@@ -11,6 +11,8 @@
 
 /* A group or a CPU must be so much less loaded, in percent: half of imbalance_pct. */
 #define LESS_LOADED 112
+/* How often it chooses at most. */
+#define CHOICES 4
 
 /* The CPUs that share a CPU's last-level cache: on the paper's machine those of its node. */
 static __always_inline u32 cache_of(u32 cpu)
@@ -85,22 +87,24 @@ __noinline u32 idlest_cpu(u32 number, u32 id, u32 otherwise)
 
 	for_each_cpu(i, c, id) {
 		struct runqueue *rq = runqueue_at(c);
+		u64 load = rq->load;
 
-		if (rq->offline || !may_use(number, c) || rq->load >= least)
+		if (rq->offline || !may_use(number, c) || load >= least)
 			continue;
-		least = rq->load;
+		least = load;
 		found = c;
-		if (!rq->nr_running)
+		if (!load)
 			break;
 	}
+	search_at(bpf_get_smp_processor_id())->least_load = least;
 	return found;
 }
 
 /* A group's mean load a CPU, of those that the task may use; more than any where it may use none. */
-static __always_inline u64 mean_load(u32 number, u32 id)
+__noinline u64 mean_load(u32 number, u32 id)
 {
-	u64 sum = 0;
-	u32 c, cpus = 0;
+	u64 sum = unknown_zero;
+	u32 c, cpus = unknown_zero;
 	bool usable = false;
 	s32 i;
 
@@ -144,7 +148,7 @@ __noinline u32 idlest_group(u32 number, u32 cpu, u32 level)
 }
 
 /* find_idlest_group() and find_idlest_cpu(), domain by domain, from the outermost. */
-static __always_inline u32 place_child(u32 number, u32 last)
+__noinline u32 idlest_from(u32 number, u32 last)
 {
 	u32 cpu = last, level = runqueue_at(last)->nr_levels, id;
 	s32 i;
@@ -158,6 +162,20 @@ static __always_inline u32 place_child(u32 number, u32 last)
 		level--;
 	}
 	return may_use(number, cpu) ? cpu : last;
+}
+
+/* Others choose at the same time, and here that takes longer than in the kernel: whoever comes late chooses again. */
+static __always_inline u32 place_child(u32 number, u32 last)
+{
+	u32 cpu = last;
+	s32 i;
+
+	for_range(i, 0, CHOICES) {
+		cpu = idlest_from(number, last);
+		if (cpu == last || runqueue_at(cpu)->load <= search_at(bpf_get_smp_processor_id())->least_load)
+			break;
+	}
+	return cpu;
 }
 
 #endif

@@ -40,6 +40,8 @@ struct search {
 	u32 busiest_cpu;
 	u32 moved;
 	bool pinned;
+	/* Of a choice for a child: the load of the CPU that it fell on. */
+	u64 least_load;
 	/* For whoever listens. */
 	u32 nr_groups;
 	struct sched_group told[POLICY_GROUPS];
@@ -117,8 +119,8 @@ __noinline u32 local_seed(u32 here, u32 cpu, u32 level)
 __noinline int weigh_group(u32 here, u32 seed, u32 level)
 {
 	struct sched_group *g = &search_at(here)->group;
-	u64 sum = 0, least = ~0ULL;
-	u32 c, cpus = 0, nr = 0;
+	u64 sum = unknown_zero, least = ~0ULL;
+	u32 c, cpus = unknown_zero, nr = unknown_zero;
 	s32 i;
 
 	for_each_cpu(i, c, g->id) {

@@ -126,6 +126,9 @@ struct runqueue {
 
 static struct runqueue cpu_runqueues[MAX_CPUS] LINE;
 
+/* 0, which the verifier does not know: it would follow a sum that begins with a number that it knows step by step. */
+u32 unknown_zero;
+
 /* Hidden, so that the compiler keeps a bound that it knows to hold where the verifier sees it. */
 static __always_inline u32 hidden(u32 number)
 {
