@@ -164,15 +164,21 @@ __noinline u32 idlest_from(u32 number, u32 last)
 	return may_use(number, cpu) ? cpu : last;
 }
 
-/* Others choose at the same time, and here that takes longer than in the kernel: whoever comes late chooses again. */
+/*
+ * Others choose at the same time, and here that takes longer than in the kernel. So it is counted at once where it goes, and
+ * chooses again where others have been counted, too, since it looked.
+ */
 static __always_inline u32 place_child(u32 number, u32 last)
 {
+	struct search *found = search_at(bpf_get_smp_processor_id());
 	u32 cpu = last;
 	s32 i;
 
 	for_range(i, 0, CHOICES) {
+		found->least_load = ~0ULL;
 		cpu = idlest_from(number, last);
-		if (cpu == last || runqueue_at(cpu)->load <= search_at(bpf_get_smp_processor_id())->least_load)
+		count_at(number, cpu);
+		if (runqueue_at(cpu)->load - slot_at(number)->tally.load <= found->least_load)
 			break;
 	}
 	return cpu;

@@ -68,6 +68,9 @@ static __always_inline void balance_for_idle(u32 cpu, u64 now)
 	for_range(i, 0, nr_cpus) {
 		u32 other = cpu + i < nr_cpus ? cpu + i : cpu + i - nr_cpus;
 
+		/* Somebody came here meanwhile. */
+		if (runqueue_at(cpu)->nr_running && other != cpu)
+			break;
 		if (is_idle_cpu(other) && next_due(runqueue_at(other), 1, false, now) < LEVELS)
 			rebalance_domains(other, POLICY_NOHZ, now);
 	}
@@ -83,7 +86,7 @@ static __always_inline void balance_newly_idle(u32 cpu, u64 now)
 		return;
 	refresh_domains(cpu, now);
 	for_range(level, 1, LEVELS) {
-		if (level > rq->nr_levels || load_balance(cpu, level, POLICY_NEWIDLE))
+		if (level > rq->nr_levels || rq->nr_running || load_balance(cpu, level, POLICY_NEWIDLE))
 			break;
 	}
 }
