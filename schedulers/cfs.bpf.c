@@ -212,10 +212,7 @@ CALLBACK(void, cfs_tick, struct task_struct *p)
 
 CALLBACK(void, cfs_update_idle, s32 cpu, bool idle)
 {
-	if (idle)
-		append_idle(cpu);
-	else
-		remove_idle(cpu);
+	note_idle(cpu, idle, scx_bpf_now());
 }
 
 CALLBACK(bool, cfs_yield, struct task_struct *from, struct task_struct *to)
@@ -333,9 +330,11 @@ SLEEPABLE(s32, cfs_init)
 	make_tables();
 	make_domains();
 	/* Nobody tells of those who idle already. */
-	for_range(i, 0, nr_cpus)
+	for_range(i, 0, nr_cpus) {
+		runqueue_at(i)->average_idle = 2 * migration_cost_ns;
 		if (!runqueue_at(i)->offline)
 			append_idle(i);
+	}
 	return 0;
 }
 

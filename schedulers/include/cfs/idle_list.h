@@ -54,6 +54,24 @@ static __always_inline void remove_idle(u32 cpu)
 	bpf_spin_unlock(&idle_lock.lock);
 }
 
+/* A CPU begins or ends to idle; update_avg() of rq->avg_idle. */
+static __always_inline void note_idle(u32 cpu, bool idle, u64 now)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+	s64 more;
+
+	if (idle) {
+		rq->idle_since = now;
+		append_idle(cpu);
+		return;
+	}
+	remove_idle(cpu);
+	more = now - rq->idle_since - rq->average_idle;
+	rq->average_idle += more >> 3;
+	if (rq->average_idle > 2 * migration_cost_ns)
+		rq->average_idle = 2 * migration_cost_ns;
+}
+
 /* The CPU that idles for longest of those that a task may use; NO_CPU where none idles. */
 static __always_inline u32 longest_idle(u32 number)
 {

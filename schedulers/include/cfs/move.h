@@ -12,14 +12,14 @@
 #define LOOKS 32
 #define ITER_REV bpf_core_enum_value(enum scx_dsq_iter_flags, SCX_DSQ_ITER_REV)
 
-/* An idle CPU of these that a task may use; NO_CPU where there is none. */
-static __always_inline u32 idle_for(u32 number, u32 id)
+/* An idle CPU that a task may use, of these without those; NO_CPU where there is none. */
+__noinline u32 idle_for(u32 number, u32 id, u32 without)
 {
 	u32 c;
 	s32 i;
 
 	for_each_cpu(i, c, id)
-		if (is_idle_cpu(c) && may_use(number, c))
+		if (is_idle_cpu(c) && may_use(number, c) && !has_cpu(without, c))
 			return c;
 	return NO_CPU;
 }
@@ -43,7 +43,7 @@ static __always_inline u32 idle_for(u32 number, u32 id)
 
 /*
  * detach_tasks(): so much load goes from one CPU to another, and how many tasks that were. A CPU that has nothing takes one in
- * any case. Who may not come is noted in our search, and the CPU of group `id` beside us that it could go to.
+ * any case. Who may not come is noted in our search, and the CPU of group `id`, but not of the busiest, that it could go to.
  */
 __noinline int move_load(u32 here, u32 from, u32 to, u64 load, u32 id)
 {
@@ -66,7 +66,7 @@ __noinline int move_load(u32 here, u32 from, u32 to, u64 load, u32 id)
 		if (!may_use(number, to)) {
 			found->nr_pinned++;
 			if (found->other_dst >= NO_CPU)
-				found->other_dst = idle_for(number, id);
+				found->other_dst = idle_for(number, id, found->busiest.id);
 			continue;
 		}
 		if (its_load / 2 > load && runqueue_at(to)->nr_running)

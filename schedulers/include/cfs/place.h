@@ -39,7 +39,7 @@ __noinline u32 idle_sibling(u32 number, u32 target, u32 last)
 		return target;
 	if (is_idle_cpu(last) && has_cpu(id, last) && may_use(number, last))
 		return last;
-	idle = idle_for(number, id);
+	idle = idle_for(number, id, NO_MASK);
 	return idle < NO_CPU ? idle : target;
 }
 

@@ -23,6 +23,8 @@ const volatile enum bug bug = 0;
 const volatile u64 latency_ns = 6000000;
 const volatile u64 min_granularity_ns = 750000;
 const volatile u64 wakeup_granularity_ns = 1000000;
+/* A CPU that idles for less, on average, does not look for tasks when it runs out of them: sysctl_sched_migration_cost. */
+const volatile u64 migration_cost_ns = 500000;
 /* How much more seldom a busy CPU balances. */
 const volatile u32 busy_factor = 32;
 /* Tasks that are in no cgroup are one group a session. */
@@ -96,8 +98,9 @@ struct runqueue {
 	u64 curr_vruntime;
 	u64 curr_at;
 	u64 curr_weight;
-	/* Since when it idles; 0 while it does not. */
+	/* Since when it idles, and how long it did of late, on average. */
 	u64 idle_since;
+	u64 average_idle;
 	bool offline;
 	/* Since when tasks wait here though the CPU runs nothing; 0 where that is not so. Others write it. */
 	u64 stuck_since;
