@@ -121,15 +121,16 @@ fn tree(a: u32, b: u32) -> Vec<Cgroup> {
     ]
 }
 
+fn in_session(mut task: Spec, session: u32, process: u32) -> Spec {
+    (task.0.session, task.0.process) = (session, process);
+    task
+}
+
 #[test]
 fn sessions_share_alike_however_many_tasks_they_have() {
-    let in_session = |mut task: Spec, number: u32| {
-        (task.0.session, task.0.process) = (number, number);
-        task
-    };
     let run = |autogroup: u32| {
-        let scene = under("cfs").set("autogroup", autogroup).task(in_session(hog("one"), 1));
-        scene.task(in_session(hog("many").instances(9), 2)).millis(10_000).run()
+        let scene = under("cfs").set("autogroup", autogroup).task(in_session(hog("one"), 1, 1));
+        scene.task(in_session(hog("many").instances(9), 2, 2)).millis(10_000).run()
     };
     check_shares(&run(1).shares(&["one", "many"]), &[1.0, 1.0], 0.05);
     check_shares(&run(0).shares(&["one", "many"]), &[1.0, 9.0], 0.05);
@@ -138,13 +139,10 @@ fn sessions_share_alike_however_many_tasks_they_have() {
 #[test]
 fn a_process_that_begins_a_session_gets_its_share() {
     let leaves = task("leaves", [run(1_000_000), Step::Setsid, run(20_000_000)]);
-    let mut many = hog("many").instances(9);
-    (many.0.session, many.0.process) = (1, 1);
-    let mut leaves = leaves;
-    (leaves.0.session, leaves.0.process) = (1, 2);
-    let seen = under("cfs").task(leaves).task(many).millis(21_000).run();
+    let scene = under("cfs").task(in_session(hog("many").instances(9), 1, 1)).task(in_session(leaves, 1, 2));
+    let seen = scene.millis(20_000).run();
     // A tenth of the first 10 s, then half.
-    assert!((5200..=5900).contains(&seen.cpu_ms("leaves")), "{} ms", seen.cpu_ms("leaves"));
+    assert!((5700..=6300).contains(&seen.cpu_ms("leaves")), "{} ms", seen.cpu_ms("leaves"));
 }
 
 fn within(mut task: Spec, cgroup: u32) -> Spec {

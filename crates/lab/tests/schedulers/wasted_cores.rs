@@ -48,11 +48,12 @@ fn in_session(mut task: Spec, number: u32) -> Spec {
     task
 }
 
-/// Two single-threaded programs and one of 64 threads, each started from a terminal of its own; or all from one.
+/// Two single-threaded programs and one of 64 threads, each started from a terminal of its own; or all from one. The two are on
+/// nodes that are in one group each, however groups are formed.
 fn make_beside_two(sessions: [u32; 3]) -> Scene {
     let make = in_session(hog("make").instances(64).after_ms(2), sessions[2]);
-    let r2 = in_session(hog("r2").after_ms(1), sessions[1]);
-    opteron().task(in_session(hog("r1"), sessions[0])).task(r2).task(make).millis(3000)
+    let [r1, r2] = [("r1", 0), ("r2", 40)].map(|(name, cpu)| hog(name).on([cpu]));
+    opteron().task(in_session(r1, sessions[0])).task(in_session(r2, sessions[1])).task(make).millis(3000)
 }
 
 #[test]
