@@ -12,10 +12,11 @@ const WASTE_MAX: Span = Span::from_ms(64 + 12);
 #[test]
 fn shares_are_as_weights() {
     // Nice values, and the weights that the kernel gives them.
-    let nice = [("m5", -5, 3121.0), ("n0", 0, 1024.0), ("n3", 3, 526.0), ("n10", 10, 110.0), ("n19", 19, 15.0)];
-    let scene = nice.iter().fold(under("cfs").set("autogroup", 0), |scene, &(name, nice, _)| {
-        scene.task(hog(name).nice(nice))
-    });
+    let nice =
+        [("m5", -5, 3121.0), ("n0", 0, 1024.0), ("n3", 3, 526.0), ("n10", 10, 110.0), ("n19", 19, 15.0)];
+    let scene = nice
+        .iter()
+        .fold(under("cfs").set("autogroup", 0), |scene, &(name, nice, _)| scene.task(hog(name).nice(nice)));
     let seen = scene.millis(20_000).run();
     check_shares(&seen.shares(&nice.map(|(name, ..)| name)), &nice.map(|(.., weight)| weight), 0.1);
     seen.assert_nobody_starves();
