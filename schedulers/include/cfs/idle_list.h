@@ -96,7 +96,7 @@ static __always_inline u32 longest_idle(u32 number)
 		if (cpu >= NO_CPU)
 			break;
 		/* Somebody may be on his way there already. */
-		if (!rq->nr_running && !rq->offline && may_use(number, cpu)) {
+		if (!rq->nr_running && may_use(number, cpu)) {
 			found = cpu;
 			break;
 		}

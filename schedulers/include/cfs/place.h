@@ -35,7 +35,7 @@ __noinline u32 idle_sibling(u32 number, u32 target, u32 last)
 {
 	u32 id = cache_of(target), idle;
 
-	if (is_idle_cpu(target))
+	if (is_idle_cpu(target) && may_use(number, target))
 		return target;
 	if (is_idle_cpu(last) && has_cpu(id, last) && may_use(number, last))
 		return last;
@@ -49,9 +49,12 @@ static __always_inline u32 place_woken(struct task_struct *p, u32 number, u32 la
 	u32 target, idle;
 
 	if (!has_bug(BUG_OVERLOAD_ON_WAKEUP)) {
-		if (is_idle_cpu(last))
+		if (is_idle_cpu(last) && may_use(number, last))
 			return last;
 		idle = longest_idle(number);
+		/* The first ones in the list may all be such that it may not use. */
+		if (idle >= NO_CPU && nr_idle > IDLE_LOOKS)
+			idle = idle_for(number, span_of(last, runqueue_at(last)->nr_levels & (LEVELS - 1)), NO_MASK);
 		if (idle < NO_CPU)
 			return idle;
 	}

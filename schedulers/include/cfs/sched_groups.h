@@ -54,11 +54,12 @@ static __always_inline struct search *search_at(u32 here)
 	return &searches[here & (MAX_CPUS - 1)];
 }
 
+/* It idles, and nobody is on his way there. */
 static __always_inline bool is_idle_cpu(u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
 
-	return !rq->nr_running && !rq->offline;
+	return rq->is_listed && !rq->nr_running;
 }
 
 /* The group that a CPU makes up in another's domain: its own domain below, which is smaller. */

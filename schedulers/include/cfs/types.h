@@ -88,6 +88,8 @@ struct slot {
 struct runqueue {
 	/* Runnable tasks, who runs among them; changed from anywhere, atomically. */
 	u32 nr_running LINE;
+	/* It idles: it is in the list of those who do. */
+	bool is_listed;
 	u64 weight;
 	u64 load;
 
@@ -114,7 +116,6 @@ struct runqueue {
 	/* Neighbours in the list of idle CPUs; NO_CPU at its ends. */
 	u32 idle_next;
 	u32 idle_prev;
-	bool is_listed;
 
 	/* Its domains: how many levels, level 0 left out; how many CPUs each has; when each was balanced. */
 	u32 nr_levels LINE;
