@@ -1,9 +1,11 @@
 //! `./x live`: every scheduler of ours in charge of real kernels, under load for a minute; and what `keel run` says
-//! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one.
+//! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one; and
+//! bugs of a scheduler, recorded on a real kernel and found.
 //!
 //! Scripts in `tests/live` run inside guests and write down what they see; here it is judged.
 
 mod args;
+mod bugs;
 mod failures;
 pub(crate) mod guest;
 pub(crate) mod kernel_log;
@@ -44,6 +46,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     if args.rt_migrate {
         return verdict(&rt_migrate::run(&args)?);
+    }
+    if args.bugs {
+        return verdict(&bugs::run(&args)?);
     }
     compile()?;
     let mut faults = Vec::new();
