@@ -12,9 +12,12 @@ fn shown(topology: &Topology, active: &CpuSet, cpu: u32) -> String {
 
 /// Four nodes of one cache each, the next one a hop further.
 fn in_line(cpus_a_node: u32, smt: u32) -> Topology {
-    let regular = Topology::regular(4, 1, cpus_a_node / smt, smt);
     let hops = |a: u32| (0..4).map(|b| a.abs_diff(b) as u8).collect();
-    Topology::new(regular.iter().map(|cpu| regular.place(cpu)).collect(), (0..4).map(hops).collect())
+    with_hops(&Topology::regular(4, 1, cpus_a_node / smt, smt), (0..4).map(hops).collect())
+}
+
+fn with_hops(topology: &Topology, hops: Vec<Vec<u8>>) -> Topology {
+    Topology::new(topology.iter().map(|cpu| topology.place(cpu)).collect(), hops)
 }
 
 fn without(topology: &Topology, off: &[u32]) -> CpuSet {
@@ -49,6 +52,10 @@ fn every_cpu_sees_its_own_surroundings() {
     check(&line, &[6, 7], 0, "SMT@0 0-1; NUMA@5 0-3; NUMA@6 0-5");
     // A node whose CPUs are all off is no distance away.
     check(&Topology::regular(2, 1, 2, 1), &[2, 3], 0, "MC@1 0-1");
+    let between =
+        with_hops(&Topology::regular(3, 1, 2, 1), vec![vec![0, 2, 1], vec![2, 0, 1], vec![1, 1, 0]]);
+    check(&between, &[], 0, "MC@1 0-1; NUMA@4 0-1,4-5; NUMA@5 0-5");
+    check(&between, &[4, 5], 0, "MC@1 0-1; NUMA@4 0-3");
     check(&Topology::regular(4, 1, 1, 1), &[], 2, "NUMA@4 0-3");
 }
 
