@@ -90,6 +90,9 @@ pub enum Step {
     /// `execve()`: the task goes on with a new, empty address space; its pages come with
     /// [`Step::Write`].
     Exec,
+    /// `setsid()`: the task's process leaves its session for a new one with an autogroup of its own, and its
+    /// children are born there. Nothing where it leads a session already (`EPERM`).
+    Setsid,
     /// `waitpid()` for any child that [`Step::Spawn`] made: blocks until one has exited. Goes on at once where
     /// the task has no child (`ECHILD`).
     WaitChild,
@@ -255,6 +258,10 @@ pub struct TaskSpec {
     /// The process that instances belong to which start by themselves: all with the same number are
     /// threads of one, with one address space.
     pub process: u32,
+    /// The session that instances belong to which start by themselves: the first of each number begins it, as
+    /// by `setsid()`. 0 is the session of the kernel's first task. All tasks of a process have the same; children are
+    /// in their parent's.
+    pub session: u32,
     /// Pages that such a process has to begin with, if this spec's instance is its first.
     pub pages: u32,
     /// Is it to be a real-time task? Children inherit it, unless they have one of their own.

@@ -11,6 +11,7 @@ use crate::cost::KernelLines;
 use crate::cost::lock::VirtualLock;
 use crate::cpu::{Cpu, Irq};
 use crate::cpus::Cpus;
+use crate::domains::Domains;
 use crate::event::EventQueue;
 use crate::exit::Exit;
 use crate::fair::Fair;
@@ -24,6 +25,7 @@ use crate::rng::Rng;
 use crate::rt::Overload;
 use crate::scx::queues::{QueueId, Queues};
 use crate::scx::{Again, Scx};
+use crate::sessions::Sessions;
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
 use crate::task::{Task, Tasks};
 use keel_abi::bpf::Ea;
@@ -108,6 +110,12 @@ pub(crate) struct Kernel {
     pub(crate) single_masks: Ea,
     /// Where BPF sees the mask of all CPUs.
     pub(crate) possible_mask: Ea,
+    /// Where the first CPU's part of the per-CPU variables is, once one was asked for.
+    pub(crate) per_cpu: Ea,
+    /// The scheduling domains that schedulers read.
+    pub(crate) domains: Domains,
+    /// Sessions and their autogroups.
+    pub(crate) sessions: Sessions,
     /// CPUs on which real-time tasks wait that may run elsewhere.
     pub(crate) overload: Overload,
     /// Whether a scheduler that ends is loaded again.

@@ -7,6 +7,7 @@ use crate::call::timer::Timers;
 use crate::cgroup::Cgroups;
 use crate::cost::KernelLines;
 use crate::cpus::Cpus;
+use crate::domains::Domains;
 use crate::event::EventQueue;
 use crate::fair::Fair;
 use crate::idle::IdleMasks;
@@ -20,6 +21,7 @@ use crate::rng::Rng;
 use crate::rt::Overload;
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
+use crate::sessions::Sessions;
 use crate::task::Tasks;
 use keel_abi::bpf::{Ea, Entry, MapId, World};
 use keel_abi::scx::{self, Op, ops_flags};
@@ -145,6 +147,7 @@ impl Kernel {
         let cpus = Cpus::new(topology.iter().map(|c| siblings(&setup.machine, c)));
         let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
         let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
+        let sessions = Sessions::new(world).ok_or(SetupError::NoRoom(MAX_TASKS))?;
         let mut kernel = Self {
             queue: EventQueue::new(topology.cpus()),
             now: Instant::ZERO,
@@ -176,6 +179,9 @@ impl Kernel {
             online_mask: Ea::NULL,
             single_masks: Ea::NULL,
             possible_mask: Ea::NULL,
+            per_cpu: Ea::NULL,
+            domains: Domains::new(topology),
+            sessions,
             overload: Overload::default(),
             again: crate::scx::Again::default(),
             outside: Outside::new(

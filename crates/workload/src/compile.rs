@@ -202,6 +202,7 @@ impl<'a> Compiler<'a> {
         let some_ask = drafts.iter().any(Draft::asks_to_count);
         let count = !some_ask && self.top.count.unwrap_or(true);
         let barriers = self.barrier_counts();
+        let mut sessions = BTreeMap::new();
         let mut specs = Vec::new();
         let mut steps = 0;
         for draft in drafts {
@@ -216,6 +217,15 @@ impl<'a> Compiler<'a> {
             }
             if endless::spins(&spec, &barriers) {
                 let problem = "goes around without any time passing; give the loop a run, sleep or timer";
+                return Err(self.error(&at, problem));
+            }
+            let starts = spec.instances > 0 && !spec.kthread;
+            let session = starts.then(|| *sessions.entry(spec.process).or_insert(spec.session));
+            if let Some(session) = session.filter(|&session| session != spec.session) {
+                let problem = format!(
+                    "is in session {}, but its process {} is in session {session}; give it a \"process\" of its own",
+                    spec.session, spec.process
+                );
                 return Err(self.error(&at, problem));
             }
             specs.push(spec);

@@ -46,6 +46,7 @@ fn takes_time(step: &Step, barriers: &[u32]) -> bool {
         Step::Send { .. }
         | Step::Receive { .. }
         | Step::WaitChild
+        | Step::Setsid
         | Step::Exec
         | Step::Spawn(_)
         | Step::Syscall

@@ -39,7 +39,7 @@ const ALL: &str = r#"{
     "tasks": {
         "a": { "instance": 2, "lock": "m", "wait": { "ref": "c", "mutex": "m" }, "unlock": "m", "barrier": "b",
                "timer": { "ref": "shared", "period": 10 }, "timer1": { "ref": "unique", "period": 10 },
-               "evenkeel": { "process": 7, "steps": [ { "send": { "channel": "c", "bytes": 1 } } ] } },
+               "evenkeel": { "process": 7, "session": 4, "steps": [ { "send": { "channel": "c", "bytes": 1 } } ] } },
         "b": { "loop": 2, "signal": "c", "broad": "c", "suspend": "s", "fork": "a", "run": 5, "barrier": "b",
                "timer": { "ref": "shared", "period": 10 },
                "evenkeel": { "steps": [ { "receive": { "channel": "c", "bytes": 1 } }, { "spawn": "a" } ] } },
@@ -63,6 +63,9 @@ fn each_part_has_its_own() {
     assert_eq!(names, ["a", "b", "c", "a#2", "b#2", "c#2", "a#3", "b#3", "c#3"]);
     let processes: Vec<u32> = joined.tasks.iter().map(|task| task.process).collect();
     assert_eq!(processes, [0, 1, 1, 2, 3, 3, 4, 5, 5]);
+    // Each part is started from a terminal of its own.
+    let sessions: Vec<u32> = joined.tasks.iter().map(|task| task.session).collect();
+    assert_eq!(sessions, [1, 2, 2, 3, 4, 4, 5, 6, 6]);
     let third = |task: usize| &joined.tasks[6 + task].steps;
     for (task, steps) in one.tasks.iter().enumerate() {
         assert_eq!(joined.tasks[task].steps, steps.steps, "the first part stays as it is");

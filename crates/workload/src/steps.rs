@@ -80,6 +80,7 @@ impl<'a> Compiler<'a> {
                 "yield" => Ok(Step::Yield),
                 "syscall" => Ok(Step::Syscall),
                 "exec" => Ok(Step::Exec),
+                "setsid" => Ok(Step::Setsid),
                 "wait_child" => Ok(Step::WaitChild),
                 "count" => Ok(Step::Count),
                 "migrate_disable" => Ok(Step::MigrateDisable),
@@ -127,7 +128,7 @@ impl<'a> Compiler<'a> {
         let problem = format!(
             "there is no step {}; there are run, sleep, touch, write, spawn, send, receive, cgroup, \
              cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, \
-             wait_child, count, migrate_disable, migrate_enable",
+             setsid, wait_child, count, migrate_disable, migrate_enable",
             shown(word)
         );
         self.error(at, problem)

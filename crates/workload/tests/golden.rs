@@ -145,11 +145,11 @@ golden!(
     "evenkeel": { "unit": "messages", "channels": { "there": { "bytes": 4096 },
                                                     "back": { "kind": "tcp", "bytes": 100 } } },
     "tasks": {
-        "a": { "run": 5, "evenkeel": { "process": 1, "pages": 100, "rt_priority": 50, "steps": [
+        "a": { "run": 5, "evenkeel": { "process": 1, "session": 3, "pages": 100, "rt_priority": 50, "steps": [
             { "send": { "channel": "there", "bytes": 4 } }, { "receive": { "channel": "back", "bytes": 8 } },
             { "spawn": "child" }, { "write": 8 }, "wait_child", { "touch": 65536 }, "count" ] }, "sleep": 7 },
         "child": { "instance": 0, "loop": 1, "phases": { "p": { "evenkeel": { "steps": [
-            "exec", { "run": 100 }, { "sleep": 10 }, "yield", "syscall" ] } } },
+            "setsid", "exec", { "run": 100 }, { "sleep": 10 }, "yield", "syscall" ] } } },
             "evenkeel": { "rt_priority": 1, "rt_policy": "rr" } }
     }
 }"#

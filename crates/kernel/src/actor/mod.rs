@@ -115,6 +115,12 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Exec => self.exec(c, task),
+            Step::Setsid => {
+                self.syscall(c);
+                self.k.setsid(self.vm.world(), task);
+                self.k.me().stack.push(Frame::Act);
+                Then::Leave
+            }
             Step::WaitChild => self.wait_child(c, task),
             Step::Write(pages) => self.write_pages(c, task, pages),
             Step::Touch(bytes) => self.touch(c, task, bytes),

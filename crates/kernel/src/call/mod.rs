@@ -33,7 +33,7 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, Span};
 
 /// What serving a function came to.
-pub(super) enum Served {
+pub(crate) enum Served {
     /// R0.
     Value(u64),
     /// The call must be made again once the CPU's clock has moved on by this many nanoseconds.
@@ -53,11 +53,6 @@ impl From<u64> for Served {
     fn from(value: u64) -> Self {
         Self::Value(value)
     }
-}
-
-/// The world's address of a kernel variable that BPF may take the address of; none is served yet.
-pub fn variable(_name: &str) -> Option<Ea> {
-    None
 }
 
 impl<W: World> Host<W> for Kernel {
@@ -170,9 +165,9 @@ impl Kernel {
             F::CurrentTask | F::CurrentTaskBtf => self.current_ea(c).0.into(),
             F::SpinLock => self.spin_lock(w, c, Ea(a[0])),
             F::SpinUnlock => self.spin_unlock(w, c, Ea(a[0])),
-            F::ProbeRead | F::ProbeReadStr | F::Strncmp | F::KptrXchg | F::PerCpuPtr | F::ThisCpuPtr => {
-                self.serve_memory(w, c, f, a)
-            }
+            F::ProbeRead | F::ProbeReadStr | F::Strncmp | F::KptrXchg => self.serve_memory(w, c, f, a),
+            F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]),
+            F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)),
             F::TimerInit => self.timer_init(w, a),
             F::TimerSetCallback => self.timer_set_callback(a),
             F::TimerStart => self.timer_start(c, a),

@@ -56,6 +56,9 @@ pub(crate) fn heading(task: &TaskSpec) -> String {
     if (task.process, task.pages) != (0, 0) {
         write!(text, " in process {} of {} pages", task.process, task.pages).unwrap();
     }
+    if task.session != 0 {
+        write!(text, " in session {}", task.session).unwrap();
+    }
     if task.policy != Policy::Other {
         write!(text, " {:?}", task.policy).unwrap();
     }
@@ -107,6 +110,7 @@ fn step_text(step: &Step) -> String {
         Step::Count => "count".to_owned(),
         Step::Spawn(task) => format!("spawn task {task}"),
         Step::Exec => "exec".to_owned(),
+        Step::Setsid => "setsid".to_owned(),
         Step::WaitChild => "wait for a child".to_owned(),
         Step::Write(pages) => format!("write {pages} pages"),
         Step::Touch(bytes) => format!("touch {bytes} bytes"),
