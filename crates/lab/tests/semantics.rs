@@ -69,6 +69,8 @@ mod rules;
 mod select_cpu;
 #[path = "semantics/slices.rs"]
 mod slices;
+#[path = "semantics/spins.rs"]
+mod spins;
 #[path = "semantics/together.rs"]
 mod together;
 #[path = "semantics/wakeup.rs"]
