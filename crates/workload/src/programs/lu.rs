@@ -1,13 +1,13 @@
-//! `lu:THREADS[:STEPS]`: LU of the NAS parallel benchmarks with OpenMP (NPB 3.3), class B: 102 x 102 x 102 points, 250 time steps
-//! unless told otherwise.
+//! `lu:THREADS[:STEPS]`: LU of the NAS parallel benchmarks with OpenMP (NPB 3.3), class B: 102 x 102 x 102 points,
+//! 250 time steps unless told otherwise.
 //!
 //! The grid's 100 inner rows are divided among the threads as OpenMP's static schedule does. A step sweeps over its 100 inner
 //! planes forth and back, and each sweep is a pipeline (`ssor.f`): in each plane a thread forms its part of the matrix (`jacld`,
 //! `jacu`), waits until its left neighbour is done with that plane (`sync_left`), solves its rows (`blts`, `buts`) and lets
 //! its right neighbour go on (`sync_right`). The neighbours' flags hold one message each, and who waits for one spins, however
 //! long it takes. Before, between and after the sweeps, and thrice in the right hand side (`rhs.f`), all threads meet at libgomp's
-//! barrier: 300,000 spins, which its authors estimate at 3 ms (`env.c`), then a futex. It spins that long as long as there are no more threads than
-//! CPUs that they may use, which is taken for granted.
+//! barrier: 300,000 spins, which its authors estimate at 3 ms (`env.c`), then a futex. With more threads than CPUs that they
+//! may use it would spin but 100 times; that there are enough is taken for granted.
 //!
 //! A step's operations are as many as LU itself says when it prints its rate. One operation a nanosecond is an estimate (half an
 //! operation a cycle of the paper's 2.1 GHz), and so are the loops' shares of them. The main thread forks the others, one
@@ -29,8 +29,8 @@ const STEP_OPERATIONS: u64 =
 const OPERATION_NS: u64 = 1;
 /// How long libgomp's barrier spins.
 const PATIENCE: Span = Span::from_ms(3);
-/// Shares of a step's operations, in thousandths: scaling the right hand side; the matrices and the solutions of both sweeps; updating
-/// the variables; the right hand side's three parts.
+/// Shares of a step's operations, in thousandths: scaling the right hand side; the matrices and the solutions of both sweeps;
+/// updating the variables; the right hand side's three parts.
 const SCALE: u64 = 20;
 const MATRIX: u64 = 160;
 const SOLUTION: u64 = 160;

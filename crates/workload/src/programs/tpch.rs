@@ -1,16 +1,18 @@
-//! `tpch[:QUERY[:BLOCKS]]`: a commercial database at TPC-H's queries, all 22 one after another (0) or one of them, as in the Wasted
-//! Cores paper: 64 workers, one a core of its machine, in pools of different size, each a process of its own; and what the kernel does
-//! for them.
+//! `tpch[:QUERY[:BLOCKS]]`: a commercial database at TPC-H's queries, all 22 one after another (0) or one of them, as in the
+//! Wasted Cores paper: 64 workers, one a core of its machine, in pools of different size, each a process of its own; and what
+//! the kernel does for them.
 //!
-//! A query is worked on by all workers. Each scans batches of 1000 rows; of 32 batches, a block, some go to another worker, by the rows' keys, and so
-//! a worker takes in as many of others': through queues of two batches, so that workers wait for and wake each other. At
-//! a query's end all wait for all. Once a block a worker has something written to its log, for which a kernel thread works between 0.2
-//! and 0.9 ms: the transient tasks that the paper speaks of. BLOCKS (40) is how many each worker does of a query.
+//! A query is worked on by all workers. Each scans batches of 1000 rows; of 32 batches, a block, some go to another worker, by
+//! the rows' keys, and so a worker takes in as many of others': through queues of two batches, so that workers wait for and
+//! wake each other. At a query's end all wait for all. Once a block a worker has something written to its log, for which a
+//! kernel thread works between 0.2 and 0.9 ms: the transient tasks that the paper speaks of. BLOCKS (40) is how many each
+//! worker does of a query.
 //!
-//! Where the numbers are from. 64 workers, pools of different size, tasks of less than a millisecond: the paper, section 3.3; how the workers
-//! are divided is an estimate. The work of a row: query 18 took 43.3 s with all fixes on 64 cores (its table 2) and goes over
-//! the 600 million line items of its scale factor, 100, twice, which makes 2.3 us of a core. Rows of 32 bytes, batches and queues of that size, and
-//! how often something is logged are estimates. So is what share of a query's batches changes hands ([`EXCHANGED`]).
+//! Where the numbers are from. 64 workers, pools of different size, tasks of less than a millisecond: the paper, section 3.3;
+//! how the workers are divided is an estimate. The work of a row: query 18 took 43.3 s with all fixes on 64 cores (the paper's
+//! table 2) and goes over the 600 million line items of scale factor 100 twice, which makes 2.3 us of a core. That factor, rows
+//! of 32 bytes, batches and queues of that size, how often something is logged, and that scanning a batch takes as long as
+//! taking it in, are estimates. So is what share of a query's batches changes hands ([`EXCHANGED`]).
 
 use super::{again, run_us, task, within};
 use keel_abi::task::{Channel, ChannelKind, ObjectId, Step, TaskSpec, Workload};
@@ -29,10 +31,10 @@ const STRIDES: [u32; 8] = [1, 5, 9, 19, 27, 33, 43, 55];
 const LOGGERS: u32 = 8;
 const LOG_BYTES: u32 = 64;
 
-/// What share of the batches that a query scans changes hands, in percent: the rows of its largest table that are left once all of its
-/// predicates have been applied, by the distributions of TPC-H's specification, and all that are grouped by a key of which
-/// there are as many as orders (13, 18) or compared with others of their order (21, after its own predicate). Queries 1 and 6 add up what
-/// they scan where they scan it.
+/// What share of the batches that a query scans changes hands, in percent: the rows of its largest table that are left once all
+/// of its predicates have been applied, by the distributions of TPC-H's specification, and all that are grouped by a key of
+/// which there are as many as customers or orders (13, 18) or compared with others of their order (21, after its own
+/// predicate). Queries 1 and 6 add up what they scan where they scan it.
 const EXCHANGED: [u32; 22] = [0, 1, 5, 2, 3, 0, 2, 1, 5, 2, 4, 1, 99, 1, 4, 14, 1, 100, 1, 1, 63, 20];
 
 pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
