@@ -12,8 +12,8 @@ pub type Seed = (&'static str, String, Vec<u8>);
 /// All seeds that are made of what is built in here. The texts lie in files, which whoever calls reads.
 pub fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
-    for name in ["mix:5:80:40", "chat:2:3:4", "hogs", "typist+hogs:3"] {
-        seeds.push(("workload", name.replace([':', '+'], "-"), name.into()));
+    for name in ["mix:5:80:40", "chat:2:3:4", "hogs", "typist+hogs:3", "lu:4:1@cpus=0-1+hotplug:1"] {
+        seeds.push(("workload", name.replace([':', '+', '@', '='], "-"), name.into()));
     }
     seeds.push(("trace", "fifo".into(), trace()));
     for (at, base) in OBJECTS.iter().enumerate() {

@@ -1,8 +1,10 @@
 //! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
 
+pub(crate) mod barrier;
 pub(crate) mod cache;
 pub(crate) mod channel;
 pub(crate) mod companion;
+pub(crate) mod flag;
 pub(crate) mod mutex;
 pub(crate) mod pages;
 pub(crate) mod process;
@@ -97,6 +99,9 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Barrier(barrier) => self.come_to_barrier(c, task, barrier),
+            Step::SpinBarrier { barrier, patience } => self.come_to_spin_barrier(c, task, barrier, patience),
+            Step::Raise(flag) => self.set_flag(c, task, flag, true),
+            Step::Lower(flag) => self.set_flag(c, task, flag, false),
             Step::Yield => {
                 self.syscall(c);
                 self.k.me().stack.push(Frame::Yield);

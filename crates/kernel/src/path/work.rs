@@ -91,18 +91,23 @@ impl Kernel {
         }
         let curr = self.cpus[c].curr;
         if let Doing::Work(left) = self.tasks[curr].doing {
-            let done_at = at + Span::from_ns(unscale(left.as_ns(), speed));
-            let cpu = self.cpu(c);
-            cpu.work_done_at = done_at;
-            let mut next = cpu.tick_at.min(done_at);
-            if cpu.need_resched {
-                next = next.min(cpu.resched_at);
-            }
-            if !cpu.inbox.is_empty() {
-                next = at;
-            }
-            self.queue.set_cpu(c, next);
+            self.work_ends(c, at + Span::from_ns(unscale(left.as_ns(), speed)));
         }
+    }
+
+    /// The work of a CPU in user mode, another than the one that is looked at, will be done at another moment than was thought.
+    pub(crate) fn work_ends(&mut self, c: CpuId, done_at: Instant) {
+        let at = self.now;
+        let cpu = self.cpu(c);
+        cpu.work_done_at = done_at;
+        let mut next = cpu.tick_at.min(done_at);
+        if cpu.need_resched {
+            next = next.min(cpu.resched_at);
+        }
+        if !cpu.inbox.is_empty() {
+            next = at;
+        }
+        self.queue.set_cpu(c, next);
     }
 }
 
