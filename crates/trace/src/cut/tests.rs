@@ -19,6 +19,7 @@ impl Sink for Ear {
             Meta::Start { .. } => "start".to_owned(),
             Meta::Task(info) => format!("task {}", info.name),
             Meta::SchedulerExit { .. } => "scheduler's exit".to_owned(),
+            Meta::Policy(policy) => format!("{:?} by CPU {}", policy.kind, policy.cpu.0),
             Meta::End => "end".to_owned(),
         };
         self.0.push(format!("{} {word}", at.as_ns()));
