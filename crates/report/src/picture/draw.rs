@@ -1,5 +1,7 @@
 //! The document: title, legend, strips.
 
+use super::considered::{Considered, GAP};
+use super::decisions::Decisions;
 use super::heat::Heat;
 use super::layout::{CLOCK, LEFT, Layout, WIDTH};
 use super::paths::{HATCHES, LEVELS, Paths};
@@ -72,16 +74,23 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
+macro_rules! put {
+    // Writing to a string cannot fail.
+    ($svg:expr, $($format:tt)*) => { let _ = writeln!($svg, $($format)*); };
+}
+
 /// The whole document.
-pub(super) fn document(heat: &Heat, caption: &Caption) -> String {
+pub(super) fn document(heat: &Heat, decisions: &Decisions, caption: &Caption) -> String {
     let Some(topology) = &heat.topology else {
         return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"/>\n".to_owned();
     };
     let layout = Layout::new(topology, heat.duration());
     let paths = Paths::new(heat, &layout);
     let lines = wrapped(&caption.title, TITLE_LINE);
-    let head = 18 + LINE * lines.len() as u32 + 64;
-    let strip = layout.height + CLOCK;
+    let considered = Considered::new(decisions, &layout);
+    let told = if considered.is_empty() { 0 } else { layout.height + GAP };
+    let head = 18 + LINE * lines.len() as u32 + 64 + if told > 0 { LINE } else { 0 };
+    let strip = layout.height + told + CLOCK;
     let (width, height) = (LEFT + WIDTH + 30, head + strip * layout.strips as u32 + 16);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" \
@@ -94,7 +103,10 @@ pub(super) fn document(heat: &Heat, caption: &Caption) -> String {
     let stretch = f64::from(WIDTH) * paths.column_ns as f64 / layout.strip_ns as f64;
     definitions(&mut svg, &layout, &paths, stretch);
     titles(&mut svg, &lines, &caption.subtitle);
-    legend(&mut svg, head - 40);
+    if told > 0 {
+        put!(svg, "<text x=\"16\" y=\"{}\" fill=\"#444\">{}</text>", head - 36, considered.legend());
+    }
+    legend(&mut svg, head - 40 - if told > 0 { LINE } else { 0 });
     for number in 0..layout.strips {
         let top = head + strip * number as u32 + CLOCK;
         strip_at(
@@ -105,13 +117,14 @@ pub(super) fn document(heat: &Heat, caption: &Caption) -> String {
             top,
             stretch * (layout.strip_ns as f64 / paths.column_ns as f64),
         );
+        if told > 0 {
+            put!(svg, "<g transform=\"translate({LEFT} {})\">", top + layout.height + GAP);
+            considered.strip(&mut svg, &layout, number, shown_width(heat, &layout, number));
+            frame(&mut svg, &layout, shown_width(heat, &layout, number));
+            put!(svg, "</g>");
+        }
     }
     svg + "</svg>\n"
-}
-
-macro_rules! put {
-    // Writing to a string cannot fail.
-    ($svg:expr, $($format:tt)*) => { let _ = writeln!($svg, $($format)*); };
 }
 
 /// What the strips share: hatchings, the window of a strip, and the whole run as one long row of
@@ -176,8 +189,7 @@ fn legend(svg: &mut String, y: u32) {
 /// One strip: its clock, its part of the run, nodes and their lines.
 fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u32, width: f64) {
     let from = number * layout.strip_ns;
-    let shown = (heat.duration() - from).min(layout.strip_ns);
-    let right = f64::from(WIDTH) * shown as f64 / layout.strip_ns as f64;
+    let right = shown_width(heat, layout, number);
     put!(svg, "<g transform=\"translate({LEFT} {top})\">");
     let back = number as f64 * width;
     put!(svg, "<g clip-path=\"url(#strip)\"><use xlink:href=\"#run\" x=\"-{back:.3}\"/></g>");
@@ -201,6 +213,18 @@ fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u3
             clock_text(clock, layout)
         );
     }
+    frame(svg, layout, right);
+    put!(svg, "</g>");
+}
+
+/// How much of a strip the run fills, in pixels.
+fn shown_width(heat: &Heat, layout: &Layout, number: u64) -> f64 {
+    let shown = (heat.duration() - number * layout.strip_ns).min(layout.strip_ns);
+    f64::from(WIDTH) * shown as f64 / layout.strip_ns as f64
+}
+
+/// Nodes, their lines, and the end.
+fn frame(svg: &mut String, layout: &Layout, right: f64) {
     for node in &layout.nodes {
         let (above, below) = (f64::from(node.top) - 0.5, f64::from(node.bottom) + 0.5);
         put!(
@@ -211,7 +235,6 @@ fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u3
         put!(svg, "<text x=\"-12\" y=\"{middle}\" text-anchor=\"end\">node {}</text>", node.id);
     }
     put!(svg, "<path d=\"M{right:.1} 0V{}\" stroke=\"#000\" stroke-width=\".7\"/>", layout.height);
-    put!(svg, "</g>");
 }
 
 /// A clock time, all in one unit with as many digits as tell the ticks apart.
