@@ -6,12 +6,11 @@ use super::decisions::{Decisions, Kept, Worth};
 use super::draw::xml;
 use super::layout::{Layout, WIDTH};
 use crate::policy::{group_lines, sentence};
+use crate::units::count;
 use keel_abi::CpuId;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Pixels between a strip of the heat map and its decisions.
-pub(super) const GAP: u32 = 20;
 /// Bytes that all decisions together may take.
 const MOST_BYTES: usize = 300_000;
 /// Colours of those at a moment of waste, and of others.
@@ -49,14 +48,20 @@ impl Considered {
         self.strips.is_empty()
     }
 
-    /// What the reader should know of them.
-    pub(super) fn legend(&self) -> String {
-        let which = if self.shown < self.heard { ", the most telling ones" } else { "" };
-        format!(
-            "under each strip: which CPUs the scheduler looked at when it decided ({} of {} decisions{which}; blue: \
-             while a CPU idled and a task waited); a dot: who decided, a red ring: the CPU chosen or the busiest",
-            self.shown, self.heard
-        )
+    /// What the reader should know of them, in lines.
+    pub(super) fn legend(&self) -> [String; 2] {
+        let which = match self.shown < self.heard {
+            true => {
+                format!("{} of {} decisions, the most telling ones", count(self.shown), count(self.heard))
+            }
+            false if self.heard == 1 => "1 decision".to_owned(),
+            false => format!("{} decisions", count(self.heard)),
+        };
+        [
+            format!("under each strip: bars at the CPUs that the scheduler looked at when it decided ({which})"),
+            "blue while a CPU idled and a task waited; a dot: who decided; a red ring: the CPU chosen, or the busiest"
+                .to_owned(),
+        ]
     }
 
     /// One strip, `right` pixels wide, its top at 0.

@@ -1,7 +1,6 @@
 //! The document: title, legend, strips.
 
-use super::considered::{Considered, GAP};
-use super::decisions::Decisions;
+use super::below::Below;
 use super::heat::Heat;
 use super::layout::{CLOCK, LEFT, Layout, WIDTH};
 use super::paths::{HATCHES, LEVELS, Paths};
@@ -14,6 +13,8 @@ use std::fmt::Write;
 const TITLE_LINE: usize = 112;
 /// Pixels from a line of the title to the next.
 const LINE: u32 = 22;
+/// And of a line of the legend.
+const SMALL_LINE: u32 = 18;
 
 /// What stands over the picture.
 #[derive(Clone, Debug)]
@@ -80,17 +81,17 @@ macro_rules! put {
 }
 
 /// The whole document.
-pub(super) fn document(heat: &Heat, decisions: &Decisions, caption: &Caption) -> String {
+pub(super) fn document(heat: &Heat, below: impl Fn(&Layout) -> Below, caption: &Caption) -> String {
     let Some(topology) = &heat.topology else {
         return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"/>\n".to_owned();
     };
     let layout = Layout::new(topology, heat.duration());
     let paths = Paths::new(heat, &layout);
     let lines = wrapped(&caption.title, TITLE_LINE);
-    let considered = Considered::new(decisions, &layout);
-    let told = if considered.is_empty() { 0 } else { layout.height + GAP };
-    let head = 18 + LINE * lines.len() as u32 + 64 + if told > 0 { LINE } else { 0 };
-    let strip = layout.height + told + CLOCK;
+    let below = below(&layout);
+    let said = below.legend();
+    let head = 18 + LINE * lines.len() as u32 + 64 + SMALL_LINE * said.len() as u32;
+    let strip = layout.height + below.height(&layout) + CLOCK;
     let (width, height) = (LEFT + WIDTH + 30, head + strip * layout.strips as u32 + 16);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" \
@@ -103,10 +104,12 @@ pub(super) fn document(heat: &Heat, decisions: &Decisions, caption: &Caption) ->
     let stretch = f64::from(WIDTH) * paths.column_ns as f64 / layout.strip_ns as f64;
     definitions(&mut svg, &layout, &paths, stretch);
     titles(&mut svg, &lines, &caption.subtitle);
-    if told > 0 {
-        put!(svg, "<text x=\"16\" y=\"{}\" fill=\"#444\">{}</text>", head - 36, considered.legend());
+    below.define(&mut svg, &layout);
+    let under = head - SMALL_LINE * said.len() as u32;
+    legend(&mut svg, under - 40);
+    for (line, y) in said.iter().zip((under - 8..).step_by(SMALL_LINE as usize)) {
+        put!(svg, "<text x=\"16\" y=\"{y}\" fill=\"#444\">{line}</text>");
     }
-    legend(&mut svg, head - 40 - if told > 0 { LINE } else { 0 });
     for number in 0..layout.strips {
         let top = head + strip * number as u32 + CLOCK;
         strip_at(
@@ -117,12 +120,7 @@ pub(super) fn document(heat: &Heat, decisions: &Decisions, caption: &Caption) ->
             top,
             stretch * (layout.strip_ns as f64 / paths.column_ns as f64),
         );
-        if told > 0 {
-            put!(svg, "<g transform=\"translate({LEFT} {})\">", top + layout.height + GAP);
-            considered.strip(&mut svg, &layout, number, shown_width(heat, &layout, number));
-            frame(&mut svg, &layout, shown_width(heat, &layout, number));
-            put!(svg, "</g>");
-        }
+        below.strips(&mut svg, &layout, number, shown_width(heat, &layout, number), top + layout.height);
     }
     svg + "</svg>\n"
 }
@@ -224,7 +222,7 @@ fn shown_width(heat: &Heat, layout: &Layout, number: u64) -> f64 {
 }
 
 /// Nodes, their lines, and the end.
-fn frame(svg: &mut String, layout: &Layout, right: f64) {
+pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
     for node in &layout.nodes {
         let (above, below) = (f64::from(node.top) - 0.5, f64::from(node.bottom) + 0.5);
         put!(
