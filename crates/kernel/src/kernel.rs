@@ -28,7 +28,7 @@ use crate::scx::{Again, Scx};
 use crate::sessions::Sessions;
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
 use crate::task::{Task, Tasks};
-use keel_abi::bpf::Ea;
+use keel_abi::bpf::{Ea, MapId};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -82,6 +82,8 @@ pub(crate) struct Kernel {
     pub(crate) cgroups: Cgroups,
     /// Bytes of the object's types that are made by their number, by that number.
     pub(crate) local_types: Vec<(u32, u32)>,
+    /// The ring buffer that the scheduler tells its decisions by.
+    pub(crate) decisions: Option<MapId>,
     pub(crate) spins: SpinLocks,
     pub(crate) timers: Timers,
     pub(crate) out: Out,

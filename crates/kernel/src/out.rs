@@ -36,14 +36,14 @@ impl Out {
     }
 
     pub(crate) fn tell_meta(&mut self, at: Instant, meta: Meta) {
-        if self.wants != Class::NONE {
+        if self.wants != Class::NONE && self.wants.has(meta.class()) {
             self.metas.push((self.events.len(), at, meta));
         }
     }
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.events.len() >= BATCH
+        self.events.len() >= BATCH || self.metas.len() >= BATCH
     }
 
     pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {

@@ -81,6 +81,9 @@ pub struct Scheduler {
     /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
     /// 32-bit words, priority and policy.
     pub hints: Option<MapId>,
+    /// Its ring buffer `policy_events` ([`keel_trace::policy`]), where it has one: what it tells there becomes
+    /// [`Meta::Policy`].
+    pub decisions: Option<MapId>,
     /// The object's types that it makes by their BTF number (`bpf_obj_new`): number, and bytes.
     pub local_types: Vec<(u32, u32)>,
 }
@@ -160,6 +163,7 @@ impl Kernel {
             scx: Scx::new(&setup.scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),
             cgroups: Cgroups::default(),
+            decisions: setup.scheduler.decisions,
             local_types: setup.scheduler.local_types.clone(),
             spins: SpinLocks::default(),
             timers: Timers::default(),

@@ -204,8 +204,12 @@ impl World for VmWorld {
         self.maps.ring_reserve(&mut self.region, map, len)
     }
 
-    fn ring_commit(&mut self, record: Ea, discard: bool) -> bool {
+    fn ring_commit(&mut self, record: Ea, discard: bool) -> Option<(MapId, u64)> {
         self.maps.ring_commit(&mut self.region, record, discard)
+    }
+
+    fn ring_consume(&mut self, map: MapId) {
+        self.maps.ring_consume(&self.region, map);
     }
 
     fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64> {
