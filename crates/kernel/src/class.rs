@@ -99,7 +99,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn is_wanted_above(&self, c: CpuId) -> bool {
         let cpu = &self.cpus[c];
-        !cpu.rt.is_empty() || !cpu.fair.is_empty()
+        cpu.rt.is_ready() || !cpu.fair.is_empty()
     }
 
     /// Policy, priority and class as BPF sees them.

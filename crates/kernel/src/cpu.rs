@@ -27,6 +27,8 @@ pub(crate) enum Irq {
     Program(u32),
     /// The server of that CPU's starving tasks of a class looks.
     Server(CpuId, SchedClass),
+    /// Real-time tasks get the next period's time.
+    RtPeriod,
     /// The stall watchdog looks.
     Watchdog,
     /// An entry of the timeline is due, or goes on with its next CPU or task.
@@ -275,6 +277,12 @@ impl Cpu {
             speed_per_mille: 1000,
             perf: Perf::default(),
         }
+    }
+
+    /// Runnable tasks that may run: all but real-time tasks that are throttled (`rq->nr_running`).
+    #[inline]
+    pub(crate) fn nr_ready(&self) -> u32 {
+        self.nr_running - self.rt.nr_throttled()
     }
 
     /// Are there kicks to send?

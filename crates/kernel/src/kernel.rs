@@ -22,7 +22,7 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
-use crate::rt::Overload;
+use crate::rt::{Overload, RtPeriod};
 use crate::scx::queues::{QueueId, Queues};
 use crate::scx::{Again, Scx};
 use crate::sessions::Sessions;
@@ -79,6 +79,8 @@ pub(crate) struct Kernel {
     pub(crate) scx: Scx,
     pub(crate) workload: Workload,
     pub(crate) objects: Objects,
+    /// Tasks that wait for a mutex without giving up their CPU.
+    pub(crate) spinners: u32,
     pub(crate) cgroups: Cgroups,
     /// Bytes of the object's types that are made by their number, by that number.
     pub(crate) local_types: Vec<(u32, u32)>,
@@ -120,6 +122,8 @@ pub(crate) struct Kernel {
     pub(crate) sessions: Sessions,
     /// CPUs on which real-time tasks wait that may run elsewhere.
     pub(crate) overload: Overload,
+    /// The periods that real-time tasks' time is counted by.
+    pub(crate) rt_period: RtPeriod,
     /// Whether a scheduler that ends is loaded again.
     pub(crate) again: Again,
     /// What happens from outside.

@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
-use crate::rt::Overload;
+use crate::rt::{Overload, RtPeriod};
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
 use crate::sessions::Sessions;
@@ -45,6 +45,8 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_PROGRAM: u32 = 1 << 29;
     /// BPF timers.
     pub(crate) const FIRST_BPF: u32 = 1 << 30;
+    /// The period of real-time tasks' time is over.
+    pub(crate) const RT_PERIOD: u32 = u32::MAX - 2;
     /// The scheduler is loaded again.
     pub(crate) const RESTART: u32 = u32::MAX - 1;
     /// The stall watchdog.
@@ -187,6 +189,8 @@ impl Kernel {
             domains: Domains::new(topology),
             sessions,
             overload: Overload::default(),
+            rt_period: RtPeriod::default(),
+            spinners: 0,
             again: crate::scx::Again::default(),
             outside: Outside::new(
                 topology.cpus(),

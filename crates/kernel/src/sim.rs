@@ -532,6 +532,7 @@ impl Kernel {
         use crate::setup::timer_number as number;
         match timer {
             number::WATCHDOG => (CpuId(0), Irq::Watchdog),
+            number::RT_PERIOD => (self.rt_period.owner(), Irq::RtPeriod),
             t if t >= number::FIRST_BPF => {
                 let slot = t - number::FIRST_BPF;
                 (self.timers.cpu_of(slot), Irq::BpfTimer(slot))

@@ -8,6 +8,7 @@ pub(crate) mod flag;
 pub(crate) mod mutex;
 pub(crate) mod pages;
 pub(crate) mod process;
+pub(crate) mod spin;
 pub(crate) mod sync;
 
 use self::process::Birth;
@@ -292,6 +293,7 @@ impl<E: Engine> Sim<E> {
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
             Irq::Server(cpu, class) => self.k.server_fires(c, cpu, class),
+            Irq::RtPeriod => self.begin_rt_period(c),
             Irq::Watchdog => self.watchdog(c),
             Irq::Happening { entry, nth } => self.k.me().stack.push(Frame::Happen { entry, nth }),
             Irq::Stop(task) => self.k.me().stack.push(Frame::StopTask { task }),

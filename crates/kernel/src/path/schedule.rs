@@ -102,13 +102,13 @@ impl<E: Engine> Sim<E> {
         self.pick_ext(c);
     }
 
-    /// Whoever is first of the real-time tasks, unless those that starved are being served.
+    /// Whoever is first of the real-time tasks, unless those that starved are being served or real-time tasks throttled.
     #[cold]
     fn pick_rt(&mut self, c: CpuId) -> bool {
         self.k.update_curr(self.vm.world(), c);
         let cpu = self.k.me();
         let serves = cpu.server.is_serving() || cpu.fair_server.is_serving() && !cpu.fair.is_empty();
-        let Some(next) = cpu.rt.first().filter(|_| !serves) else { return false };
+        let Some(next) = cpu.rt.first().filter(|_| !serves && cpu.rt.is_ready()) else { return false };
         cpu.next_class = SchedClass::Rt;
         self.k.arm_servers(c);
         self.k.me().stack.push(Frame::Switch { next });
@@ -127,7 +127,7 @@ impl<E: Engine> Sim<E> {
         if cpu.rt.is_empty() {
             cpu.fair_server.stop();
         }
-        if cpu.nr_running == 0 && !self.k.pull_fair(self.vm.world(), c) {
+        if cpu.nr_ready() == 0 && !self.k.pull_fair(self.vm.world(), c) {
             return false;
         }
         let Some(next) = self.k.next_fair(c) else { return false };
@@ -384,6 +384,9 @@ impl crate::kernel::Kernel {
             t.yielded = false;
             if t.class == SchedClass::Rt {
                 self.put_rt(prev);
+            }
+            if self.spinners > 0 {
+                self.tell_spinners_of(prev);
             }
         }
         if !next.is_idle() {

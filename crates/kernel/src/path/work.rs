@@ -23,12 +23,15 @@ impl Kernel {
         let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
         let finished = cpu.work_done_at <= at;
         let (curr, speed) = (cpu.curr, cpu.speed_per_mille);
-        if let Doing::Work(left) = self.tasks[curr].doing {
+        let doing = self.tasks[curr].doing;
+        if let Doing::Work(left) = doing {
             let left = if finished { Span::ZERO } else { left.saturating_sub(done) };
             self.tasks[curr].doing = Doing::Work(left);
         }
         debug_assert!(speed > 0, "a CPU always gets on");
-        self.counters.user_time += Span::from_ns(worked);
+        if !matches!(doing, Doing::Spin(_)) {
+            self.counters.user_time += Span::from_ns(worked);
+        }
         let cpu = self.cpu(c);
         cpu.working_since = at;
     }
@@ -44,6 +47,8 @@ impl Kernel {
                 Doing::Work(left) => cpu.clock + Span::from_ns(unscale(left.as_ns(), cpu.speed_per_mille)),
                 Doing::Until(until) => until.max(cpu.clock),
                 Doing::Steps | Doing::Relock(_) => cpu.clock,
+                Doing::Spin(mutex) if self.spins_on(curr, mutex) => Instant::NEVER,
+                Doing::Spin(_) => cpu.clock,
             },
         };
         let cpu = self.me();
@@ -129,6 +134,7 @@ impl<E: Engine> Sim<E> {
                 t.doing = Doing::Steps;
                 self.k.me().stack.push(Frame::Relock { mutex });
             }
+            Doing::Spin(mutex) => self.spin_again(curr, mutex),
             _ => {
                 t.doing = Doing::Steps;
                 self.take_steps(c, curr);
