@@ -37,6 +37,7 @@ mod rt;
 mod scx;
 mod setup;
 mod sim;
+mod stack;
 mod task;
 
 pub use actor::companion::{Beside, companion_pid};

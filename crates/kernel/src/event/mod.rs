@@ -55,6 +55,20 @@ impl EventQueue {
         self.note();
     }
 
+    /// Sets the event of `cpu`, which is not later than what it had. Where it would be the next of all it is taken
+    /// instead, as [`EventQueue::pop`] would; says whether it is.
+    #[inline]
+    pub fn takes_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
+        let is_next = self.timers.next_at() > at && self.cpus.would_win(cpu, at);
+        if is_next {
+            self.cpus.clear(cpu);
+        } else {
+            self.cpus.set(cpu, at);
+        }
+        self.note();
+        is_next
+    }
+
     /// Takes the event of `cpu` away.
     #[inline]
     pub fn clear_cpu(&mut self, cpu: CpuId) {
@@ -73,7 +87,7 @@ impl EventQueue {
     pub fn push(&mut self, at: Instant, timer: u32) {
         if at <= MAX_INSTANT {
             self.timers.push(at, timer);
-            self.note();
+            self.next_at = self.next_at.min(at);
         }
     }
 

@@ -65,8 +65,13 @@ impl Tournament {
 
     #[inline]
     pub(super) fn set(&mut self, cpu: CpuId, at: Instant) {
-        let key = if at <= super::MAX_INSTANT { at.as_ns() << CPU_BITS | u64::from(cpu.0) } else { NEVER };
-        self.play(cpu, key);
+        self.play(cpu, key(cpu, at));
+    }
+
+    /// Would `cpu` be first, were it due at `at`, where it is not due before?
+    #[inline]
+    pub(super) fn would_win(&self, cpu: CpuId, at: Instant) -> bool {
+        key(cpu, at) <= self.winner
     }
 
     #[inline]
@@ -116,6 +121,11 @@ impl Tournament {
             self.winner = winner;
         }
     }
+}
+
+#[inline]
+fn key(cpu: CpuId, at: Instant) -> u64 {
+    if at <= super::MAX_INSTANT { at.as_ns() << CPU_BITS | u64::from(cpu.0) } else { NEVER }
 }
 
 #[inline]

@@ -6,6 +6,7 @@
 //! at or below it: one comparison, which native code makes for itself.
 #![allow(unsafe_code)]
 
+mod plain;
 mod room;
 
 use super::heap::Heap;
@@ -16,6 +17,7 @@ use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use keel_abi::lines::{Line, Transfers, holder_bit};
+use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
@@ -69,6 +71,8 @@ pub struct Region {
     large_free: BTreeMap<u64, Vec<u64>>,
     live: Option<Live>,
     window: Option<Window>,
+    /// What most accesses of a word go by.
+    plain: Plain,
     stray: Stray,
 }
 
@@ -126,6 +130,7 @@ impl Region {
             large_free: BTreeMap::new(),
             live: checked.then(Live::default),
             window: None,
+            plain: Plain::default(),
             stray: Stray::default(),
         })
     }
@@ -178,20 +183,46 @@ impl Region {
     }
 
     /// `len` bytes, or nothing where any of them is out of bounds.
-    #[inline]
+    #[inline(always)]
     pub fn slice(&self, at: Ea, len: u64) -> Option<&[u8]> {
+        if self.plain.holds(at, len) {
+            // SAFETY: what is plain is in bounds; and as in `slice_anywhere`.
+            return Some(unsafe { self.slice_at(at.0.wrapping_sub(BASE), len) });
+        }
+        self.slice_anywhere(at, len)
+    }
+
+    /// The same of bytes that need not be plain.
+    fn slice_anywhere(&self, at: Ea, len: u64) -> Option<&[u8]> {
         let off = self.inside(at, len)?;
+        // SAFETY: they are in bounds.
+        Some(unsafe { self.slice_at(off, len) })
+    }
+
+    /// The bytes at an offset.
+    ///
+    /// # Safety
+    /// They are in bounds.
+    #[inline(always)]
+    unsafe fn slice_at(&self, off: u64, len: u64) -> &[u8] {
         // SAFETY: the bytes are within the mapping, which is initialised (zeroed) and lives as
         // long as `self`; whatever writes them holds `self` exclusively or runs when no
         // reference into the region is alive.
-        Some(unsafe {
-            std::slice::from_raw_parts(self.bytes.start().as_ptr().add(off as usize), len as usize)
-        })
+        unsafe { std::slice::from_raw_parts(self.bytes.start().as_ptr().add(off as usize), len as usize) }
     }
 
     /// `len` bytes to write, or nothing where any of them is out of bounds or read-only.
-    #[inline]
+    #[inline(always)]
     pub fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
+        if self.plain.holds(at, len) {
+            // SAFETY: what is plain is in bounds.
+            return Some(unsafe { self.slice_mut_at(at.0.wrapping_sub(BASE), len) });
+        }
+        self.slice_mut_anywhere(at, len)
+    }
+
+    /// The same of bytes that need not be plain.
+    fn slice_mut_anywhere(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
         if at.0.wrapping_sub(BASE) < self.writable_from {
             return None;
         }
@@ -202,10 +233,18 @@ impl Region {
     #[inline]
     pub fn slice_mut_anyway(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
         let off = self.inside(at, len)?;
-        // SAFETY: as in `slice`; `self` is held exclusively.
-        Some(unsafe {
-            std::slice::from_raw_parts_mut(self.bytes.start().as_ptr().add(off as usize), len as usize)
-        })
+        // SAFETY: they are in bounds.
+        Some(unsafe { self.slice_mut_at(off, len) })
+    }
+
+    /// The bytes at an offset, to write.
+    ///
+    /// # Safety
+    /// They are in bounds.
+    #[inline(always)]
+    unsafe fn slice_mut_at(&mut self, off: u64, len: u64) -> &mut [u8] {
+        // SAFETY: as in `slice_at`; `self` is held exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes.start().as_ptr().add(off as usize), len as usize) }
     }
 
     /// Copies `len` bytes within the region, even where they overlap; false, and nothing done,
