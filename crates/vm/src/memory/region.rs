@@ -6,6 +6,7 @@
 //! at or below it: one comparison, which native code makes for itself.
 #![allow(unsafe_code)]
 
+mod bytes;
 mod plain;
 mod room;
 
@@ -180,71 +181,6 @@ impl Region {
     /// Is it an address of the arena or beside it?
     pub(crate) fn is_arena(&self, at: Ea) -> bool {
         self.window.is_some() && Window::covers(at.0.wrapping_sub(BASE))
-    }
-
-    /// `len` bytes, or nothing where any of them is out of bounds.
-    #[inline(always)]
-    pub fn slice(&self, at: Ea, len: u64) -> Option<&[u8]> {
-        if self.plain.holds(at, len) {
-            // SAFETY: what is plain is in bounds; and as in `slice_anywhere`.
-            return Some(unsafe { self.slice_at(at.0.wrapping_sub(BASE), len) });
-        }
-        self.slice_anywhere(at, len)
-    }
-
-    /// The same of bytes that need not be plain.
-    fn slice_anywhere(&self, at: Ea, len: u64) -> Option<&[u8]> {
-        let off = self.inside(at, len)?;
-        // SAFETY: they are in bounds.
-        Some(unsafe { self.slice_at(off, len) })
-    }
-
-    /// The bytes at an offset.
-    ///
-    /// # Safety
-    /// They are in bounds.
-    #[inline(always)]
-    unsafe fn slice_at(&self, off: u64, len: u64) -> &[u8] {
-        // SAFETY: the bytes are within the mapping, which is initialised (zeroed) and lives as
-        // long as `self`; whatever writes them holds `self` exclusively or runs when no
-        // reference into the region is alive.
-        unsafe { std::slice::from_raw_parts(self.bytes.start().as_ptr().add(off as usize), len as usize) }
-    }
-
-    /// `len` bytes to write, or nothing where any of them is out of bounds or read-only.
-    #[inline(always)]
-    pub fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
-        if self.plain.holds(at, len) {
-            // SAFETY: what is plain is in bounds.
-            return Some(unsafe { self.slice_mut_at(at.0.wrapping_sub(BASE), len) });
-        }
-        self.slice_mut_anywhere(at, len)
-    }
-
-    /// The same of bytes that need not be plain.
-    fn slice_mut_anywhere(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
-        if at.0.wrapping_sub(BASE) < self.writable_from {
-            return None;
-        }
-        self.slice_mut_anyway(at, len)
-    }
-
-    /// `len` bytes to write, read-only or not: for the first contents of read-only objects.
-    #[inline]
-    pub fn slice_mut_anyway(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
-        let off = self.inside(at, len)?;
-        // SAFETY: they are in bounds.
-        Some(unsafe { self.slice_mut_at(off, len) })
-    }
-
-    /// The bytes at an offset, to write.
-    ///
-    /// # Safety
-    /// They are in bounds.
-    #[inline(always)]
-    unsafe fn slice_mut_at(&mut self, off: u64, len: u64) -> &mut [u8] {
-        // SAFETY: as in `slice_at`; `self` is held exclusively.
-        unsafe { std::slice::from_raw_parts_mut(self.bytes.start().as_ptr().add(off as usize), len as usize) }
     }
 
     /// Copies `len` bytes within the region, even where they overlap; false, and nothing done,
