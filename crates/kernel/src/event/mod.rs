@@ -59,6 +59,7 @@ impl EventQueue {
     /// instead, as [`EventQueue::pop`] would; says whether it is.
     #[inline]
     pub fn takes_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
+        debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");
         let is_next = self.timers.next_at() > at && self.cpus.would_win(cpu, at);
         if is_next {
             self.cpus.clear(cpu);
@@ -132,9 +133,7 @@ impl EventQueue {
         let popped = if timer_at <= cpu_at {
             self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)))
         } else {
-            let cpu = self.cpus.next_cpu();
-            self.cpus.clear(cpu);
-            Some((cpu_at, Source::Cpu(cpu)))
+            Some((cpu_at, Source::Cpu(self.cpus.take_first())))
         };
         self.note();
         popped

@@ -90,6 +90,36 @@ impl Tournament {
         instant(self.winner)
     }
 
+    /// Takes the event of the CPU that is due first; only meaningful when one is. Every group above it gets another
+    /// winner, whatever the others' keys are.
+    #[inline]
+    pub(super) fn take_first(&mut self) -> CpuId {
+        let cpu = self.next_cpu();
+        match self.groups.as_mut_slice() {
+            [only] => {
+                only.0[cpu.index() % LANES] = NEVER;
+                self.winner = only.winner();
+            }
+            _ => self.take_from_rounds(cpu),
+        }
+        cpu
+    }
+
+    #[inline(never)]
+    fn take_from_rounds(&mut self, cpu: CpuId) {
+        let (mut key, mut place) = (NEVER, self.cpus + cpu.index() - 1);
+        loop {
+            let group = &mut self.groups[place / LANES];
+            group.0[place % LANES] = key;
+            key = group.winner();
+            if place < LANES {
+                break;
+            }
+            place = place / LANES - 1;
+        }
+        self.winner = key;
+    }
+
     /// The CPU that is due first; only meaningful when one is.
     #[inline]
     pub(super) fn next_cpu(&self) -> CpuId {
