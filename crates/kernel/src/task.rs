@@ -208,6 +208,11 @@ impl Tasks {
         self.0.len()
     }
 
+    #[inline]
+    pub(crate) fn get(&self, task: TaskId) -> Option<&Task> {
+        self.0.get(task.index())
+    }
+
     pub(crate) fn ids(&self) -> impl Iterator<Item = TaskId> + use<> {
         (0..self.0.len() as u32).map(TaskId)
     }

@@ -71,6 +71,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::Quiesce`].
+    #[inline(always)]
     pub(crate) fn quiesce(&mut self, c: CpuId, task: TaskId) {
         let args = [self.k.tasks[task].ea.0, deq::SLEEP];
         let next = Frame::Deactivated { task };
@@ -372,7 +373,7 @@ impl<E: Engine> Sim<E> {
 
 impl crate::kernel::Kernel {
     /// `set_next_task()` and `context_switch()`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn switch_to(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         let switch_ns = self.machine.costs.context_switch_ns;
         self.charge_ns(c, switch_ns);

@@ -15,25 +15,21 @@ impl Kernel {
     /// `c` leaves user mode at `at`: what has its task got done?
     #[inline]
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
-        let cpu = &self.cpus[c];
+        let cpu = &mut self.cpus[c];
         if cpu.curr.is_idle() {
             return;
         }
+        debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
         let worked = at.since(cpu.working_since).as_ns();
-        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
-        let finished = cpu.work_done_at <= at;
-        let (curr, speed) = (cpu.curr, cpu.speed_per_mille);
-        let doing = self.tasks[curr].doing;
+        cpu.working_since = at;
+        let doing = &mut self.tasks[cpu.curr].doing;
         if let Doing::Work(left) = doing {
-            let left = if finished { Span::ZERO } else { left.saturating_sub(done) };
-            self.tasks[curr].doing = Doing::Work(left);
+            let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
+            *left = if cpu.work_done_at <= at { Span::ZERO } else { left.saturating_sub(done) };
         }
-        debug_assert!(speed > 0, "a CPU always gets on");
         if !matches!(doing, Doing::Spin(_)) {
             self.counters.user_time += Span::from_ns(worked);
         }
-        let cpu = self.cpu(c);
-        cpu.working_since = at;
     }
 
     /// `c` goes back to user mode: when will its task's work be done?

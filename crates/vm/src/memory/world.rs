@@ -148,6 +148,21 @@ impl World for VmWorld {
         self.region.slice_mut(at, len)
     }
 
+    #[inline(always)]
+    fn u64_at(&self, at: Ea) -> u64 {
+        u64::from_le_bytes(self.region.known(at))
+    }
+
+    #[inline(always)]
+    fn u32_at(&self, at: Ea) -> u32 {
+        u32::from_le_bytes(self.region.known(at))
+    }
+
+    #[inline(always)]
+    fn put(&mut self, at: Ea, bytes: &[u8]) {
+        self.region.put_known(at, bytes);
+    }
+
     fn reserve(&mut self, len: u64) -> Option<Ea> {
         self.region.reserve(len)
     }
