@@ -9,6 +9,8 @@ mod scene;
 
 #[path = "schedulers/bsd.rs"]
 mod bsd;
+#[path = "schedulers/cfs.rs"]
+mod cfs;
 #[path = "schedulers/goodness.rs"]
 mod goodness;
 #[path = "schedulers/hotplug.rs"]

@@ -60,6 +60,11 @@ fn bsd_loses_nobody() {
 }
 
 #[test]
+fn cfs_loses_nobody() {
+    check("cfs");
+}
+
+#[test]
 fn goodness_loses_nobody() {
     check("goodness");
 }

@@ -110,6 +110,11 @@ impl Scene {
         self
     }
 
+    pub(crate) fn cgroups(mut self, cgroups: Vec<keel_abi::cgroup::Cgroup>) -> Self {
+        self.workload.cgroups = cgroups;
+        self
+    }
+
     pub(crate) fn timeline(mut self, timeline: Vec<keel_abi::timeline::Happening>) -> Self {
         self.workload.timeline = timeline;
         self
