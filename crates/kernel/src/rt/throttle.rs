@@ -81,6 +81,8 @@ impl Kernel {
     pub(super) fn joins_throttled_class(&mut self, task: TaskId, rq: CpuId) {
         let boosted = self.counts_as_boosted(task);
         self.cpu(rq).rt.budget.nr_boosted += u32::from(boosted);
+        // Where CPUs are being replenished this one may have been passed.
+        self.rt_period.is_needed = true;
         if self.rt_period.ends.is_none()
             && let Some(rule) = self.machine.realtime.throttle
         {

@@ -196,6 +196,35 @@ fn who_waits_on_a_cpu_that_goes_away_runs_elsewhere_at_once() {
 }
 
 #[test]
+fn each_cpu_s_share_holds_whoever_comes_and_goes() {
+    for seed in 1..=8u64 {
+        let mut state = seed * 0x9e37_79b9 + 1;
+        let mut draw = |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        let cpus = 1 + (seed % 4) as u32;
+        let mut scenario = on(cpus, "throttle = { runtime_us = 8000, period_us = 10000 }").millis(400);
+        for n in 0..8 {
+            let steps = [run(20 + draw(2500)), sleep(10 + draw(6000))];
+            let one = repeat(&format!("t{n}"), steps).policy(fifo(10 + draw(80) as u8));
+            scenario = scenario.task(if draw(3) == 0 { one.on([draw(u64::from(cpus)) as u32]) } else { one });
+        }
+        for cpu in 0..cpus {
+            scenario = scenario.task(endless(&format!("rt{cpu}")).policy(fifo(1)).on([cpu]));
+            scenario = scenario.task(endless(&format!("x{cpu}")).on([cpu]));
+        }
+        let seen = scenario.survives();
+        for cpu in 0..cpus {
+            let got = seen.cpu_ms(&format!("x{cpu}"));
+            assert!((74..=84).contains(&got), "seed {seed}, CPU {cpu}: {got} ms of 400, and not 80");
+        }
+    }
+}
+
+#[test]
 fn every_engine_and_every_run_is_the_same() {
     let scene = |engine| {
         let tasks = [("a", 5), ("b", 50)].map(|(name, priority)| {
