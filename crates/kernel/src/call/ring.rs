@@ -5,7 +5,7 @@ use super::{F, Served};
 use crate::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, RingCount, World};
-use keel_trace::{Meta, policy};
+use keel_trace::policy;
 
 /// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`: whom they would wake is not there.
 const WAKEUP_FLAGS: u64 = 3;
@@ -67,7 +67,7 @@ impl Kernel {
             return;
         };
         w.ring_consume(map);
-        self.out.tell_meta(self.now, Meta::Policy(Box::new(told.policy)));
+        self.out.tell_decision(self.now, told.policy);
     }
 
     /// Where a record begins, or null. Whoever reserves holds the ring's lock.

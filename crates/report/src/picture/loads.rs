@@ -219,13 +219,11 @@ mod tests {
     use keel_trace::Meta;
     use keel_trace::policy::{Group, Kind};
 
-    fn policy(groups: &[(u64, u32, u16)]) -> Policy {
-        let group = |&(load, first, cpus): &(u64, u32, u16)| Group {
-            load,
-            first_cpu: CpuId(first),
-            cpus,
-            runnable: 0,
-        };
+    /// A group's load, first CPU and CPUs.
+    type Told = (u64, u32, u16);
+
+    fn policy(groups: &[Told]) -> Policy {
+        let group = |&(load, first, cpus): &Told| Group { load, first_cpu: CpuId(first), cpus, runnable: 0 };
         Policy {
             kind: Kind::Balance,
             level: 0,
@@ -241,7 +239,7 @@ mod tests {
     }
 
     /// 2 nodes of 4 CPUs for 10 ms, and what is told at which microsecond.
-    fn drawn(told: &[(u64, &[(u64, u32, u16)])]) -> Option<(Vec<String>, u64)> {
+    fn drawn(told: &[(u64, &[Told])]) -> Option<(Vec<String>, u64)> {
         let (mut heat, mut loads) = (Heat::default(), Loads::default());
         let [scheduler, workload, unit] = ["", "", ""].map(str::to_owned);
         let topology = Topology::regular(2, 1, 4, 1);
