@@ -199,6 +199,8 @@ CALLBACK(void, cfs_tick, struct task_struct *p)
 	u64 now = scx_bpf_now();
 	bool asks = wants_balance(cpu, now);
 
+	/* It may have begun a session. */
+	find_group(s, p);
 	charge(cpu, number, p, now);
 	update_average(s, now, true);
 	count_at(number, cpu);
@@ -308,7 +310,8 @@ CALLBACK(void, cfs_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 SLEEPABLE(void, cfs_cpu_online, s32 cpu)
 {
 	hotplug(cpu, true);
-	append_idle(cpu);
+	begin_idle(cpu);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 SLEEPABLE(void, cfs_cpu_offline, s32 cpu)
@@ -330,11 +333,9 @@ SLEEPABLE(s32, cfs_init)
 	make_tables();
 	make_domains();
 	/* Nobody tells of those who idle already. */
-	for_range(i, 0, nr_cpus) {
-		runqueue_at(i)->average_idle = 2 * migration_cost_ns;
+	for_range(i, 0, nr_cpus)
 		if (!runqueue_at(i)->offline)
-			append_idle(i);
-	}
+			begin_idle(i);
 	return 0;
 }
 

@@ -23,3 +23,5 @@ mod o1;
 mod realtime;
 #[path = "schedulers/ule.rs"]
 mod ule;
+#[path = "schedulers/wasted_cores.rs"]
+mod wasted_cores;

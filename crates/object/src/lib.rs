@@ -32,7 +32,8 @@ pub use btf::{Btf, BtfError, Field, btf_section};
 pub use error::ObjectError;
 pub use load::load;
 pub use model::{
-    Elements, Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, Program, StructOps, Variable, Word,
+    Elements, Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, Program, StructOps, Variable,
+    Word,
 };
 pub use options::{KconfigValue, LoadOptions};
 pub use outline::{Outline, outline};

@@ -43,7 +43,8 @@ pub(crate) fn collect(
                 });
             }
             let found = variable(btf, btf.name(var.ty), *ty, (map, offset), maps);
-            variables.extend(found.map(|found| Variable { words: words::of_enum(btf, *ty, &mut room), ..found }));
+            variables
+                .extend(found.map(|found| Variable { words: words::of_enum(btf, *ty, &mut room), ..found }));
         }
     }
     Ok(variables)

@@ -28,7 +28,9 @@ pub(crate) fn of_enum(btf: &Btf, ty: TypeId, room: &mut usize) -> Vec<Word> {
 
 /// How many bytes all names begin with, up to and with an underscore.
 fn shared_prefix(names: &[&str]) -> usize {
-    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else { return 0 };
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return 0;
+    };
     let ends = first.match_indices('_').map(|(at, _)| at + 1);
     ends.take_while(|&end| others.iter().all(|name| name.len() > end && name.starts_with(&first[..end])))
         .last()

@@ -12,6 +12,9 @@
 /* CPUs that are left out before it is given up. */
 #define TRIES 32
 
+/* How often each CPU compared the groups of a domain. */
+COUNTER(balances);
+
 /* What it did, for whoever listens. */
 static __noinline int tell_balance(u32 here, u32 cpu, u32 level, u32 kind, u32 outcome)
 {
@@ -109,6 +112,7 @@ __noinline int load_balance(u32 cpu, u32 level, u32 kind)
 		tell_balance(here, cpu, level, kind, POLICY_NOT_DESIGNATED);
 		return 0;
 	}
+	balances[here & (MAX_CPUS - 1)].times++;
 	/* What the domain above sees of this one. */
 	is_imbalanced = &runqueue_at(first_of(span_of(cpu, level)))->is_imbalanced[level & (LEVELS - 1)];
 	if (!find_busiest_group(here, cpu, level, local) ||

@@ -54,6 +54,14 @@ static __always_inline void remove_idle(u32 cpu)
 	bpf_spin_unlock(&idle_lock.lock);
 }
 
+/* A CPU is new: it idles, and nothing is known of how long it does. */
+static __always_inline void begin_idle(u32 cpu)
+{
+	runqueue_at(cpu)->average_idle = 2 * migration_cost_ns;
+	runqueue_at(cpu)->idle_since = scx_bpf_now();
+	append_idle(cpu);
+}
+
 /* A CPU begins or ends to idle; update_avg() of rq->avg_idle. */
 static __always_inline void note_idle(u32 cpu, bool idle, u64 now)
 {

@@ -100,6 +100,11 @@ impl Scene {
         self
     }
 
+    pub(crate) fn machine(mut self, name: &str) -> Self {
+        self.machine = machines::built_in(name).expect("it is built in");
+        self
+    }
+
     pub(crate) fn millis(mut self, ms: u64) -> Self {
         self.duration = Span::from_ms(ms);
         self
@@ -311,6 +316,16 @@ impl Seen {
     pub(crate) fn longest_waste(&self) -> Span {
         let wastes = self.judgement.findings.iter().filter(|f| f.kind == Kind::WastedCore);
         wastes.map(|f| f.duration).max().unwrap_or(Span::ZERO)
+    }
+
+    /// The CPUs that idled for at least so long while a task waited.
+    pub(crate) fn wasted_cpus(&self, at_least: Span) -> Vec<u32> {
+        let wastes = self.judgement.findings.iter().filter(|f| f.kind == Kind::WastedCore);
+        let long = wastes.filter(|f| f.duration >= at_least);
+        let mut cpus: Vec<u32> = long.flat_map(|f| &f.cpus).map(|cpu| cpu.0).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
     }
 
     /// What the judge found, wasted cores apart.
