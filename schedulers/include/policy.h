@@ -107,7 +107,10 @@ struct {
 } policy_events SEC(".maps");
 
 /* Setting: whether events are told. */
-const volatile u32 tell_policy = 0;
+#ifndef TELL_POLICY
+#define TELL_POLICY 0
+#endif
+const volatile u32 tell_policy = TELL_POLICY;
 
 /* Events that found the ring full, for user space to read. */
 u64 policy_lost;

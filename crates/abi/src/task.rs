@@ -79,6 +79,18 @@ pub enum Step {
     },
     /// Blocks until as many tasks as use it have come.
     Barrier(ObjectId),
+    /// The same, but keeps its CPU busy until then, as OpenMP's threads do: it wants a CPU all the time, and goes on at once
+    /// where it has one.
+    SpinBarrier {
+        /// The barrier.
+        barrier: ObjectId,
+        /// It blocks after so much work of waiting; `None`: never.
+        patience: Option<Span>,
+    },
+    /// Raises a flag; while it is up, keeps its CPU busy until somebody has lowered it.
+    Raise(ObjectId),
+    /// Lowers a flag; while it is down, keeps its CPU busy until somebody has raised it.
+    Lower(ObjectId),
     /// `sched_yield()`.
     Yield,
     /// Starts one more instance of the task spec with this index, as a thread: in the same process,
@@ -285,6 +297,8 @@ pub struct Workload {
     pub tasks: Vec<TaskSpec>,
     /// For each barrier, how many tasks it waits for.
     pub barriers: Vec<u32>,
+    /// How many flags there are, all of them down to begin with.
+    pub flags: u32,
     /// How many mutexes there are.
     pub mutexes: u32,
     /// Those of them that hand priorities on to their owners (`PTHREAD_PRIO_INHERIT`), each once.

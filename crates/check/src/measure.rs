@@ -45,6 +45,10 @@ measures! {
     MicrosecondsPerSwitch = "us_per_switch", "us";
     /// Seconds from the run's start until its last task was gone, whatever the warm-up.
     Elapsed = "elapsed_s", "s";
+    /// Seconds from the run's start until the last of these tasks was gone, whoever else is left.
+    Gone = "gone_s", "s";
+    /// Core-seconds that CPUs idled while tasks waited that may run there, over the whole run.
+    Wasted = "wasted_s", "core-s";
     /// Time that tasks ran, of the time that CPUs were online.
     BusyShare = "busy_share", "";
     /// Time of tasks in their own work, not in the kernel, of the whole run's time of all CPUs: `us` of `vmstat`.
@@ -57,6 +61,8 @@ measures! {
     Migrated = "migrated", "times";
     /// Units that tasks did.
     Iterations = "iterations", "units";
+    /// Seconds that tasks had a CPU.
+    CpuSeconds = "cpu_s", "s";
     /// Seconds of tasks in their own work, summed over the CPUs: `time`'s user. The whole run's, so that there must be no warm-up.
     UserSeconds = "user_s", "s";
     /// Seconds that tasks ran otherwise, in the kernel: `time`'s sys. The whole run's, too.
@@ -83,7 +89,9 @@ impl Measure {
             Self::Elapsed => window.elapsed?.as_s_f64(),
             Self::BusyShare => window.busy.as_s_f64() / window.machine_time.as_s_f64(),
             Self::UserShare => window.user_share?,
-            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => {
+            Self::Gone => last(window.tasks.iter().map(|task| task.gone))?,
+            Self::Wasted => window.wasted?.as_s_f64(),
+            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations | Self::CpuSeconds => {
                 window.tasks.iter().filter_map(|task| self.of_counts(task)).sum()
             }
             Self::UserSeconds => user_seconds(window)?,
@@ -99,11 +107,19 @@ impl Measure {
             return self.of(window);
         }
         let one = |name: &String| window.tasks.iter().find(|task| task.name == *name);
-        names.iter().map(|name| self.of_counts(one(name)?)).sum()
+        match self {
+            Self::Gone => last(names.iter().map(|name| one(name)?.gone)),
+            _ => names.iter().map(|name| self.of_counts(one(name)?)).sum(),
+        }
     }
 
-    /// Is it counted of each task?
+    /// Can it be measured of some tasks alone?
     pub fn is_of_tasks(self) -> bool {
+        self == Self::Gone || self.is_counted()
+    }
+
+    /// Is it a count for each task, which can be summed?
+    pub fn is_counted(self) -> bool {
         self.of_counts(&Counts::default()).is_some()
     }
 
@@ -113,6 +129,7 @@ impl Measure {
             Self::Involuntary => task.involuntary,
             Self::Migrated => task.migrations,
             Self::Iterations => task.units,
+            Self::CpuSeconds => return Some(task.cpu.as_s_f64()),
             _ => return None,
         };
         Some(count as f64)
@@ -122,14 +139,21 @@ impl Measure {
     pub const fn absent(self) -> &'static str {
         match self {
             Self::Elapsed => "the workload had not ended",
+            Self::Gone => "some of these tasks had not ended, or never began",
             Self::MicrosecondsPerUnit => "no unit of the workload was done",
             Self::MicrosecondsPerSwitch => "no switch was made",
-            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => {
+            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations | Self::CpuSeconds => {
                 "there was no such task"
             }
             _ => "there is nothing to measure",
         }
     }
+}
+
+/// The last of these ends, in seconds; `None` where one is missing or there is none.
+fn last(mut ends: impl Iterator<Item = Option<Span>>) -> Option<f64> {
+    let first = ends.next()??;
+    ends.try_fold(first, |last, end| Some(last.max(end?))).map(Span::as_s_f64)
 }
 
 fn user_seconds(window: &Measured) -> Option<f64> {
@@ -150,6 +174,7 @@ mod tests {
         machine_time: Span::from_s(1),
         busy: Span::from_ms(250),
         user_share: Some(0.2),
+        wasted: Some(Span::from_ms(50)),
         tasks: Vec::new(),
     };
 
@@ -172,6 +197,30 @@ mod tests {
         check("us_per_unit", Measured { units: 0, ..WINDOW }, None);
         check("elapsed_s", Measured { elapsed: None, ..WINDOW }, None);
         check("busy_share", Measured::default(), None);
+        check("wasted_s", WINDOW, Some(0.05));
+        check("wasted_s", Measured::default(), None);
         assert_eq!(Measure::from_name("speed"), None);
+    }
+
+    #[test]
+    fn tasks_are_gone_when_the_last_of_them_is() {
+        let counts = |name: &str, ms: Option<u64>| Counts {
+            name: name.to_owned(),
+            gone: ms.map(Span::from_ms),
+            ..Counts::default()
+        };
+        let window = Measured {
+            tasks: vec![counts("a", Some(100)), counts("b", Some(300)), counts("c", None)],
+            ..WINDOW
+        };
+        let check = |names: &[&str], expected| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            assert_eq!(Measure::Gone.of_tasks(&window, &names), expected, "{names:?}");
+        };
+        check(&["a"], Some(0.1));
+        check(&["b", "a"], Some(0.3));
+        check(&["a", "c"], None);
+        check(&["a", "nobody"], None);
+        check(&[], None);
     }
 }

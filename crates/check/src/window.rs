@@ -4,6 +4,7 @@
 //! What a published experiment printed is a [`Measure`](crate::Measure) of such a part.
 
 use crate::figures::{Figures, Summary};
+use crate::gone::Gone;
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
 use std::collections::BTreeMap;
@@ -30,6 +31,9 @@ pub struct Measured {
     /// Time of tasks in their own work, of the whole run's time of all CPUs. Events do not tell it: who
     /// makes the run fills it in.
     pub user_share: Option<f64>,
+    /// Time that CPUs idled while tasks waited that may run there, over the whole run. Who makes the run has
+    /// [`WastedCores`](crate::WastedCores) listen where it is wanted.
+    pub wasted: Option<Span>,
     /// What tasks did, by their names in alphabetical order; nothing where there are more than [`MOST_NAMES`] of them.
     pub tasks: Vec<Counts>,
 }
@@ -50,6 +54,10 @@ pub struct Counts {
     pub migrations: u64,
     /// Units that they did.
     pub units: u64,
+    /// Time that they had a CPU.
+    pub cpu: Span,
+    /// From the run's start until the last of them was gone; `None` where some are left.
+    pub gone: Option<Span>,
 }
 
 /// The tasks of a summary by their names.
@@ -64,6 +72,7 @@ fn by_name(summary: &Summary) -> Vec<Counts> {
         sum.involuntary += task.preemptions;
         sum.migrations += task.migrations;
         sum.units += task.units;
+        sum.cpu += task.cpu;
     }
     if names.len() > MOST_NAMES || summary.others.1 > 0 {
         return Vec::new();
@@ -82,6 +91,8 @@ fn between(before: &[Counts], until: &[Counts]) -> Vec<Counts> {
             involuntary: until.involuntary - before.involuntary,
             migrations: until.migrations - before.migrations,
             units: until.units - before.units,
+            cpu: until.cpu.saturating_sub(before.cpu),
+            gone: None,
         }
     };
     until.iter().map(less).collect()
@@ -91,6 +102,7 @@ fn between(before: &[Counts], until: &[Counts]) -> Vec<Counts> {
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     figures: Figures,
+    gone: Gone,
     start: Instant,
     warm_up: Span,
     before: Option<Measured>,
@@ -123,8 +135,16 @@ impl Window {
             machine_time: until.machine_time.saturating_sub(before.machine_time),
             busy: until.busy.saturating_sub(before.busy),
             user_share: None,
-            tasks: between(&before.tasks, &until.tasks),
+            wasted: None,
+            tasks: self.with_ends(between(&before.tasks, &until.tasks)),
         })
+    }
+
+    fn with_ends(&self, mut tasks: Vec<Counts>) -> Vec<Counts> {
+        for task in &mut tasks {
+            task.gone = self.gone.at(&task.name).map(|at| at.since(self.start));
+        }
+        tasks
     }
 
     /// Opens the window if it is time to, and keeps what happened before.
@@ -162,6 +182,7 @@ fn sums(summary: &Summary) -> Measured {
         machine_time: summary.machine_time,
         busy: Span::from_ns(busy_ns.round() as u64),
         user_share: None,
+        wasted: None,
         tasks: by_name(summary),
     }
 }
@@ -172,6 +193,7 @@ impl Sink for Window {
     }
 
     fn events(&mut self, events: &[Event]) {
+        self.gone.events(events);
         let mut passed = 0;
         for (at, event) in events.iter().enumerate() {
             if self.before.is_none() && event.at >= self.start + self.warm_up {
@@ -203,6 +225,7 @@ impl Sink for Window {
             self.open(at);
         }
         self.figures.meta(at, meta);
+        self.gone.meta(meta);
     }
 }
 
@@ -255,17 +278,28 @@ mod tests {
 
     #[test]
     fn tasks_are_counted_by_name_within_the_window() {
-        let check = |warm_up_us, expected: [(&str, [u64; 4]); 2]| {
+        let check = |warm_up_us, expected: [(&str, [u64; 5]); 2]| {
             let got = window(warm_up_us, RUN).expect("it opens").tasks;
-            let got = got
-                .iter()
-                .take(2)
-                .map(|t| (t.name.as_str(), [t.voluntary, t.involuntary, t.migrations, t.units]));
+            let got = got.iter().take(2).map(|t| {
+                (t.name.as_str(), [t.voluntary, t.involuntary, t.migrations, t.units, t.cpu.as_ns() / 1000])
+            });
             assert_eq!(got.collect::<Vec<_>>(), expected, "{warm_up_us}");
         };
         // The window ends with the last task, before that one has left its CPU.
-        check(0, [("task-a", [1, 1, 0, 2]), ("task-b", [0, 1, 0, 5])]);
-        check(151, [("task-a", [1, 0, 0, 2]), ("task-b", [0, 1, 0, 4])]);
+        check(0, [("task-a", [1, 1, 0, 2, 200]), ("task-b", [0, 1, 0, 5, 200])]);
+        check(151, [("task-a", [1, 0, 0, 2, 100]), ("task-b", [0, 1, 0, 4, 149])]);
+    }
+
+    #[test]
+    fn a_name_is_gone_with_the_last_that_has_it() {
+        let check = |lines: &str, expected: [Option<Span>; 2]| {
+            let got = window(0, lines).expect("it opens");
+            let gone = |name: &str| got.tasks.iter().find(|task| task.name == name)?.gone;
+            assert_eq!([gone("task-a"), gone("task-b")], expected, "{lines}");
+        };
+        check(RUN, [Some(us(300)), Some(us(400))]);
+        let left = RUN.replace("400  0 exit B", "").replace("B exited -", "B blocked -");
+        check(&left, [Some(us(300)), None]);
     }
 
     #[test]

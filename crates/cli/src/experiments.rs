@@ -6,9 +6,10 @@ use crate::lab::Lab;
 use crate::progress::Bar;
 use crate::text::shown;
 use keel_abi::{Instant, Span};
-use keel_check::{Costs, Measured, Window};
+use keel_check::{Costs, Measure, Measured, WastedCores, Window};
 use keel_experiment::{Experiment, RunFigures, Taken, Until};
 use keel_lab::{Outcome, Progress, RunSpec};
+use keel_trace::Fanout;
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
 
@@ -87,6 +88,7 @@ fn measure(
     taken: &Cell<Taken>,
 ) -> Result<Measured, Failure> {
     let mut window = Window::after(experiment.warm_up);
+    let mut waste = experiment.measures(Measure::Wasted).then(|| WastedCores::new(0));
     let mut progress = |progress: Progress| {
         let now = progress.now.since(Instant::ZERO);
         bar.advance(now.saturating_sub(reached.get()));
@@ -96,14 +98,20 @@ fn measure(
         Until::After(_) => lab.run,
         Until::End { .. } => lab.run_to_end,
     };
-    let outcome = run(spec, &mut window, &mut progress).map_err(Failure::from_lab)?;
+    let mut sinks = Fanout::new().with(&mut window);
+    if let Some(waste) = &mut waste {
+        sinks = sinks.with(waste);
+    }
+    let outcome = run(spec, &mut sinks, &mut progress).map_err(Failure::from_lab)?;
+    drop(sinks);
     taken.set(taken_by(spec, &outcome));
     if outcome.exit.is_failure() {
         return Err(Failure::scheduler(failed(&outcome)));
     }
     let measured = window.measured().ok_or_else(|| Failure::input("the run was over before its warm-up"))?;
     let user = outcome.counters.user_time.as_s_f64() / taken.get().machine_time.as_s_f64();
-    Ok(Measured { user_share: Some(user), ..measured })
+    let wasted = waste.map(|mut waste| waste.verdict().wasted);
+    Ok(Measured { user_share: Some(user), wasted, ..measured })
 }
 
 fn taken_by(spec: &RunSpec, outcome: &Outcome) -> Taken {

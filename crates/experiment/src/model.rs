@@ -28,6 +28,13 @@ pub struct Experiment {
     pub tables: Vec<Table>,
 }
 
+impl Experiment {
+    /// Is this measured of any of its arms?
+    pub fn measures(&self, measure: Measure) -> bool {
+        self.claims.iter().any(|claim| claim.measure == measure)
+    }
+}
+
 /// What was published of each task of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {

@@ -40,6 +40,7 @@ mod scx;
 mod sessions;
 mod setup;
 mod sim;
+mod stack;
 mod task;
 
 pub use actor::companion::{Beside, companion_pid};

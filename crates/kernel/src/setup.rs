@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
-use crate::rt::Overload;
+use crate::rt::{Overload, RtPeriod};
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
 use crate::sessions::Sessions;
@@ -45,6 +45,8 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_PROGRAM: u32 = 1 << 29;
     /// BPF timers.
     pub(crate) const FIRST_BPF: u32 = 1 << 30;
+    /// The period of real-time tasks' time is over.
+    pub(crate) const RT_PERIOD: u32 = u32::MAX - 2;
     /// The scheduler is loaded again.
     pub(crate) const RESTART: u32 = u32::MAX - 1;
     /// The stall watchdog.
@@ -81,6 +83,9 @@ pub struct Scheduler {
     /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
     /// 32-bit words, priority and policy.
     pub hints: Option<MapId>,
+    /// Its ring buffer `policy_events` ([`keel_trace::policy`]), where it has one: what it tells there becomes
+    /// [`Meta::Policy`].
+    pub decisions: Option<MapId>,
     /// The object's types that it makes by their BTF number (`bpf_obj_new`): number, and bytes.
     pub local_types: Vec<(u32, u32)>,
 }
@@ -160,6 +165,7 @@ impl Kernel {
             scx: Scx::new(&setup.scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),
             cgroups: Cgroups::default(),
+            decisions: setup.scheduler.decisions,
             local_types: setup.scheduler.local_types.clone(),
             spins: SpinLocks::default(),
             timers: Timers::default(),
@@ -183,6 +189,8 @@ impl Kernel {
             domains: Domains::new(topology),
             sessions,
             overload: Overload::default(),
+            rt_period: RtPeriod::default(),
+            spinners: 0,
             again: crate::scx::Again::default(),
             outside: Outside::new(
                 topology.cpus(),

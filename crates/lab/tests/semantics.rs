@@ -73,6 +73,8 @@ mod select_cpu;
 mod sessions;
 #[path = "semantics/slices.rs"]
 mod slices;
+#[path = "semantics/spins.rs"]
+mod spins;
 #[path = "semantics/together.rs"]
 mod together;
 #[path = "semantics/wakeup.rs"]

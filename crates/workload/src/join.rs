@@ -117,6 +117,7 @@ impl Joined {
         }
         whole.tasks.extend(part.tasks);
         whole.barriers.extend(part.barriers);
+        whole.flags += part.flags;
         whole.channels.extend(part.channels);
         whole.inheriting.extend(part.inheriting.iter().map(|id| ObjectId(whole.mutexes + id.0)));
         whole.mutexes += part.mutexes;
@@ -169,7 +170,8 @@ impl Joined {
                 on(mutex, whole.mutexes);
             }
             Step::Signal(id) | Step::Broadcast(id) => on(id, whole.conditions),
-            Step::Barrier(id) => on(id, whole.barriers.len() as u32),
+            Step::Barrier(id) | Step::SpinBarrier { barrier: id, .. } => on(id, whole.barriers.len() as u32),
+            Step::Raise(id) | Step::Lower(id) => on(id, whole.flags),
             Step::Fork(spec) | Step::Spawn(spec) => *spec += whole.tasks.len() as u32,
             Step::Send { channel, .. } | Step::Receive { channel, .. } => {
                 on(channel, whole.channels.len() as u32);

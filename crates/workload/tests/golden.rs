@@ -60,6 +60,16 @@ golden!(
 );
 
 golden!(
+    waits_that_keep_a_cpu_busy_are_steps,
+    r#"{ "tasks": {
+        "a": { "barrier": "b", "evenkeel": { "steps": [
+            { "spin_barrier": "b" }, { "raise": "f" }, { "lower": "g" }, { "spin_barrier": { "ref": "c", "patience": 3000 } } ] } },
+        "b": { "instance": 3, "run": 1, "phases": { "one": { "run": 1, "evenkeel": { "steps": [
+            { "spin_barrier": { "ref": "c" } }, { "lower": "f" }, { "raise": "g" } ] } } } }
+    } }"#
+);
+
+golden!(
     suspend_without_a_name_means_the_task_itself,
     "{ \"tasks\": {\n \"a\": {\n \"suspend\",\n \"run\": 5 },\n \"b\": { \"suspend\": \"\", \"resume\": \"a\" } } }"
 );

@@ -272,6 +272,17 @@ fn extensions_for_processes_and_channels_are_checked() {
     steps("7", ": must be a step such as \"yield\" or {\"run\": 100}, not 7");
     steps(r#"{ "spawn": "b" }"#, ".spawn: there is no task \"b\" to spawn");
     steps(r#"{ "write": 0 }"#, ".write: 0 is no number of pages; it must be 1 to 1048576");
+    steps(r#"{ "raise": 1 }"#, ".raise: must be a string, not 1");
+    steps(r#"{ "spin_barrier": 1 }"#, ".spin_barrier: must be a string, not 1");
+    steps(r#"{ "spin_barrier": {} }"#, ".spin_barrier: needs the barrier's name in \"ref\"");
+    steps(
+        r#"{ "spin_barrier": { "ref": "b", "patience": 0 } }"#,
+        ".spin_barrier.patience: must be at least 1 microsecond; who is not to spin uses barrier",
+    );
+    steps(
+        r#"{ "spin_barrier": { "name": "b" } }"#,
+        ".spin_barrier.name: is nothing that a spin_barrier has; there are ref, patience",
+    );
     steps(r#"{ "send": { "bytes": 1 } }"#, ".send: needs both \"channel\" and \"bytes\"");
     steps(
         r#"{ "send": { "channel": "x", "bytes": 1 } }"#,
@@ -279,8 +290,8 @@ fn extensions_for_processes_and_channels_are_checked() {
     );
     steps(
         r#""dance""#,
-        ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive, cgroup, \
-         cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, setsid, wait_child, \
+        ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive, spin_barrier, \
+         raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, setsid, wait_child, \
          count, migrate_disable, migrate_enable",
     );
     task(

@@ -17,8 +17,8 @@ static __always_inline struct array *array_at(struct runqueue *rq, u32 number)
 static __always_inline void unlink(struct runqueue *rq, u32 number)
 {
 	struct slot *s = slot_at(number);
-	struct array *array = array_at(rq, s->array);
-	u32 level = s->level & (LEVELS - 1);
+	struct array *array = array_at(rq, s->in_array);
+	u32 level = s->in_level & (LEVELS - 1);
 	struct list *list = &array->lists[level];
 
 	unlink_from(list, s);
@@ -42,6 +42,8 @@ static __always_inline bool link(struct runqueue *rq, u32 queue, u32 number, u32
 	if (__sync_val_compare_and_swap(&s->where, NOWHERE, IN_RUNQUEUE + queue) != NOWHERE)
 		return false;
 	s->array = which & 1;
+	s->in_array = which & 1;
+	s->in_level = level;
 	link_into(&array->lists[level], number, at_end);
 	array->bitmap |= 1ULL << level;
 	rq->nr_waiting++;

@@ -32,7 +32,7 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 	if (number == NOBODY)
 		number = movable_in(array_at(rq, expired ^ 1), cpu);
 	if (number != NOBODY) {
-		slot_at(number)->expired = slot_at(number)->array == expired;
+		slot_at(number)->expired = slot_at(number)->in_array == expired;
 		unlink(rq, number);
 	}
 	bpf_spin_unlock(lock);

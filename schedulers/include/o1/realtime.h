@@ -40,7 +40,7 @@ static __always_inline bool realtime_waits(void)
 static __always_inline void unlink_realtime(u32 number)
 {
 	struct slot *s = slot_at(number);
-	u32 level = s->level & (REALTIME_LEVELS - 1);
+	u32 level = s->in_level & (REALTIME_LEVELS - 1);
 	struct list *list = &realtime.lists[level];
 
 	unlink_from(list, s);
@@ -57,6 +57,7 @@ static __always_inline void link_realtime(u32 number, bool at_end)
 	if (__sync_val_compare_and_swap(&s->where, NOWHERE, IN_REALTIME) != NOWHERE)
 		return;
 	s->level = level;
+	s->in_level = level;
 	link_into(&realtime.lists[level], number, at_end);
 	realtime.bitmap[level / 64] |= 1ULL << (level % 64);
 }

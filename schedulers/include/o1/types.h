@@ -49,8 +49,11 @@ struct slot {
 	struct hint rt;
 	s8 nice;
 	u8 level;
-	/* Which of the two arrays it waits in, or belongs into once its timeslice has expired. */
+	/* Which of the two arrays it came from, or belongs into once its timeslice has expired. */
 	u8 array;
+	/* Where exactly it waits, whatever has been found out of it since; written under its queue's lock alone. */
+	u8 in_array;
+	u8 in_level;
 	bool expired;
 	/* At equal levels the other goes first; and it goes to the end of its list. */
 	bool behind;

@@ -65,6 +65,9 @@ fn check(args: &Args) -> Result<(), Stop> {
     let expected = expected::read()?;
     let mut objects = objects::compile()?;
     objects.retain(|object| object.name.starts_with(&args.only));
+    if objects.is_empty() {
+        return Err(format!("no object's name begins with {:?}", args.only).into());
+    }
     let cases = cargo::example("keel-live", "bpf_cases")?;
     let qemu = Qemu::find()?;
     let store = kernels::store()?;

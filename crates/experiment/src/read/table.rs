@@ -41,7 +41,7 @@ pub(super) fn read(
     for (name, counts) in &table.counts {
         let fail = |problem| text.error(name.span(), field("counts"), problem);
         let measure = measure_named(name.get_ref()).map_err(fail)?;
-        if !measure.is_of_tasks() {
+        if !measure.is_counted() {
             return Err(fail(Problem::NotOfTasks(measure.name())));
         }
         let good = |n: &f64| n.is_finite() && *n >= 0.0;

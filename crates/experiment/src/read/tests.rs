@@ -166,6 +166,7 @@ fn tasks_have_counts_orders_and_tables() {
         "x.toml:22: claim[0].measure: switches_per_s is of the whole run; of tasks there are voluntary";
     check(measure, &format!("{measure}\ntasks = [\"a\"]"), whole);
     check(measure, "measure = \"migrated\"\ntasks = [\"a\"]", "Effect");
+    check(measure, "measure = \"gone_s\"\ntasks = [\"a\"]", "Effect");
     check("band = \"effect\"", "band = \"order\"", "x.toml:26: claim[0].band: the order needs tasks and");
     let table = |rows: &str, expected: &str| {
         let text = format!("{GOOD}\n[[table]]\nsays = 't'\nof = 'new'\n{rows}\n");

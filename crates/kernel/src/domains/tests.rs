@@ -10,6 +10,16 @@ fn shown(topology: &Topology, active: &CpuSet, cpu: u32) -> String {
     all[cpu as usize].iter().map(show).collect::<Vec<_>>().join("; ")
 }
 
+/// Four nodes of one cache each, the next one a hop further.
+fn in_line(cpus_a_node: u32, smt: u32) -> Topology {
+    let hops = |a: u32| (0..4).map(|b| a.abs_diff(b) as u8).collect();
+    with_hops(&Topology::regular(4, 1, cpus_a_node / smt, smt), (0..4).map(hops).collect())
+}
+
+fn with_hops(topology: &Topology, hops: Vec<Vec<u8>>) -> Topology {
+    Topology::new(topology.iter().map(|cpu| topology.place(cpu)).collect(), hops)
+}
+
 fn without(topology: &Topology, off: &[u32]) -> CpuSet {
     topology.iter().filter(|cpu| !off.contains(&cpu.0)).collect()
 }
@@ -33,8 +43,19 @@ fn every_cpu_sees_its_own_surroundings() {
     check(&Topology::regular(1, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3");
     check(&Topology::regular(2, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3; NUMA@4 0-7");
     check(&Topology::regular(2, 1, 2, 2), &[], 5, "SMT@0 4-5; MC@2 4-7; NUMA@5 0-7");
+    // As Linux 7.2.13 has them on four nodes in a line, all there and without the last.
+    let line = in_line(2, 2);
+    check(&line, &[], 0, "SMT@0 0-1; NUMA@5 0-3; NUMA@6 0-5; NUMA@7 0-7");
+    check(&line, &[], 5, "SMT@0 4-5; NUMA@5 2-7; NUMA@6 0-7");
+    check(&line, &[7], 6, "NUMA@5 4-6; NUMA@6 2-6; NUMA@7 0-6");
+    check(&line, &[6, 7], 2, "SMT@0 2-3; NUMA@5 0-5");
+    check(&line, &[6, 7], 0, "SMT@0 0-1; NUMA@5 0-3; NUMA@6 0-5");
     // A node whose CPUs are all off is no distance away.
     check(&Topology::regular(2, 1, 2, 1), &[2, 3], 0, "MC@1 0-1");
+    let between =
+        with_hops(&Topology::regular(3, 1, 2, 1), vec![vec![0, 2, 1], vec![2, 0, 1], vec![1, 1, 0]]);
+    check(&between, &[], 0, "MC@1 0-1; NUMA@4 0-1,4-5; NUMA@5 0-5");
+    check(&between, &[4, 5], 0, "MC@1 0-1; NUMA@4 0-3");
     check(&Topology::regular(4, 1, 1, 1), &[], 2, "NUMA@4 0-3");
 }
 
@@ -47,11 +68,7 @@ fn traits_follow_the_kind() {
     // As 7.2 has them on a machine of two nodes with two threads a core, and two hops are not far.
     assert_eq!(told, [(0x1297, 110, 0), (0x1217, 117, 1), (0x2417, 117, 2), (0x2417, 117, 2)]);
     // Three hops are: nobody is placed there.
-    let line = |a: u32, b: u32| a.abs_diff(b) as u8;
-    let hops: Vec<Vec<u8>> = (0..4).map(|a| (0..4).map(|b| line(a, b)).collect()).collect();
-    let regular = Topology::regular(4, 1, 2, 1);
-    let chain = Topology::new(regular.iter().map(|cpu| regular.place(cpu)).collect(), hops);
-    let far = domains(&chain, &CpuSet::first(8))[0].last().map(Domain::traits).expect("all four");
+    let far = domains(&in_line(2, 1), &CpuSet::first(8))[0].last().map(Domain::traits).expect("all four");
     assert_eq!(far.flags, flags::BALANCE_NEWIDLE | flags::NUMA | flags::SERIALIZE);
 }
 

@@ -70,6 +70,7 @@ impl<E: Engine> Sim<E> {
             return self.k.me().stack.push(Frame::Offline);
         }
         self.k.me().online = false;
+        self.k.stop_throttling(c);
         let waiting = self.k.waiting_elsewhere(c);
         self.k.me().stack.extend([Frame::Hotplug { online: false }, Frame::Unlock { rq: c }]);
         // The last pushed is the first done.

@@ -1,7 +1,10 @@
 //! `bsd`: FreeBSD's scheduler before ULE.
 
-use crate::harness::{affinity, repeat, run, run_up_to, sleep, task};
-use crate::scene::{Scene, Seen, check_hogs_share_alike, check_shares, check_ten_thousand_forks, hog, under};
+use crate::harness::{repeat, run, sleep, task};
+use crate::scene::{
+    Seen, check_affinity, check_hogs_share_alike, check_shares, check_ten_thousand_forks, coming_and_going,
+    hog, under,
+};
 use keel_abi::Span;
 use keel_abi::task::Step;
 
@@ -112,13 +115,8 @@ fn tasks_go_wherever_a_cpu_is_free_first() {
 
 #[test]
 fn tasks_keep_to_their_cpus() {
-    let scene = under("bsd").cpus(96).task(hog("h").instances(100));
-    let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
-    let moves = [run(300), affinity([90]), run(300), affinity([70, 2]), sleep(100)];
-    let seen = scene.task(repeat("b", moves).on([90])).millis(2000).run();
+    let seen = check_affinity("bsd", 2000);
     assert_eq!(seen.cpus("a"), [3, 80]);
-    assert!(seen.cpus("b").iter().all(|cpu| [2, 70, 90].contains(cpu)), "{:?}", seen.cpus("b"));
-    seen.assert_nobody_starves();
 }
 
 #[test]
@@ -130,16 +128,10 @@ fn a_yield_lets_equals_by() {
     assert!(alone.judgement.summary.switches < 10, "with nobody else it goes on");
 }
 
-/// Tasks that come and go at random.
-fn coming_and_going(cpus: u32) -> Scene {
-    let some = repeat("t", [run_up_to(40_000), sleep(30_000), run_up_to(3000), sleep(3000)]);
-    under("bsd").cpus(cpus).task(some.instances(cpus * 2)).millis(2000)
-}
-
 #[test]
 fn no_core_is_wasted() {
     for cpus in [1, 2, 8, 64] {
-        let seen = coming_and_going(cpus).run();
+        let seen = coming_and_going("bsd", cpus).run();
         assert!(seen.longest_waste() < Span::from_ms(1), "{cpus} CPUs: {}", seen.longest_waste());
         seen.assert_nobody_starves();
     }

@@ -1,7 +1,10 @@
 //! `mq`: the HP multiqueue patch for Linux 2.4.
 
 use crate::harness::{Spec, affinity, repeat, run, run_up_to, sleep, task};
-use crate::scene::{Scene, Seen, check_hogs_share_alike, check_shares, check_ten_thousand_forks, hog, under};
+use crate::scene::{
+    Scene, Seen, check_affinity, check_hogs_share_alike, check_shares, check_ten_thousand_forks,
+    coming_and_going, hog, under,
+};
 use keel_abi::Span;
 use keel_abi::task::Step;
 
@@ -51,13 +54,8 @@ fn a_light_task_beside_hogs_waits_for_their_turns_to_end_as_it_does_not_under_go
 
 #[test]
 fn tasks_keep_to_their_cpus() {
-    let scene = under("mq").cpus(96).task(hog("h").instances(100));
-    let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
-    let moves = [run(300), affinity([90]), run(300), affinity([70, 2]), sleep(100)];
-    let seen = scene.task(repeat("b", moves).on([90])).millis(2000).run();
+    let seen = check_affinity("mq", 2000);
     assert_eq!(seen.cpus("a"), [3, 80]);
-    assert!(seen.cpus("b").iter().all(|cpu| [2, 70, 90].contains(cpu)), "{:?}", seen.cpus("b"));
-    seen.assert_nobody_starves();
 }
 
 /// One hog more than CPUs.
@@ -170,8 +168,7 @@ fn a_list_for_each_cpu_is_shorter() {
 #[test]
 fn no_core_is_wasted_while_others_have_tasks_to_steal() {
     for cpus in [2, 8, 64] {
-        let some = repeat("t", [run_up_to(40_000), sleep(30_000), run_up_to(3000), sleep(3000)]);
-        let scene = under("mq").cpus(cpus).task(some.instances(cpus * 2)).millis(2000);
+        let scene = coming_and_going("mq", cpus);
         let waste = scene.clone().run().longest_waste();
         assert!(waste < Span::from_ms(3), "{cpus} CPUs: {waste:?}");
         let waste = scene.set("steal", 0).run().longest_waste();

@@ -1,6 +1,6 @@
 //! A built-in scheduler, tasks and a machine; what the judge says of the run, and when each task ran.
 
-use crate::harness::{Spec, repeat, run, run_up_to, task};
+use crate::harness::{Spec, affinity, repeat, run, run_up_to, sleep, task};
 use keel_abi::scx::ExitKind;
 use keel_abi::task::{Step, Workload};
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -63,6 +63,30 @@ pub(crate) fn check_ten_thousand_forks(scheduler: &str) {
     let gone = seen.core.iter().filter(|e| matches!(e.what, What::Exit { .. })).count();
     assert_eq!(gone, 10_001, "the children and their parent");
     seen.assert_nobody_starves();
+}
+
+/// Tasks that may use two CPUs of 96, `a`, and one that is moved from some to others, `b`, beside a hundred hogs.
+pub(crate) fn check_affinity(scheduler: &str, millis: u64) -> Seen {
+    let scene = under(scheduler).cpus(96).task(hog("h").instances(100));
+    let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
+    let moves = [run(300), affinity([90]), run(300), affinity([70, 2]), sleep(100)];
+    let seen = scene.task(repeat("b", moves).on([90])).millis(millis).run();
+    assert!(seen.cpus("a").iter().all(|cpu| [3, 80].contains(cpu)), "{:?}", seen.cpus("a"));
+    assert!(seen.cpus("b").iter().all(|cpu| [2, 70, 90].contains(cpu)), "{:?}", seen.cpus("b"));
+    seen.assert_nobody_starves();
+    seen
+}
+
+/// Two tasks a CPU that come and go at random, for two seconds.
+pub(crate) fn coming_and_going(scheduler: &str, cpus: u32) -> Scene {
+    let some = repeat("t", [run_up_to(40_000), sleep(30_000), run_up_to(3000), sleep(3000)]);
+    under(scheduler).cpus(cpus).task(some.instances(cpus * 2)).millis(2000)
+}
+
+/// The same beside a few that may not move from the last CPU.
+pub(crate) fn coming_and_going_beside_some_pinned(scheduler: &str, cpus: u32) -> Scene {
+    let pinned = repeat("pinned", [run_up_to(5000), sleep(7000)]);
+    coming_and_going(scheduler, cpus).task(pinned.on([cpus - 1]).instances(2))
 }
 
 impl Scene {

@@ -1,7 +1,10 @@
 //! `ule`: Roberson's ULE, as posted and balanced.
 
-use crate::harness::{Spec, affinity, repeat, run, run_up_to, sleep, task};
-use crate::scene::{Scene, check_hogs_share_alike, check_shares, hog, under};
+use crate::harness::{affinity, repeat, run, sleep, task};
+use crate::scene::{
+    Scene, check_affinity, check_hogs_share_alike, check_shares, coming_and_going_beside_some_pinned, hog,
+    under,
+};
 use keel_abi::Span;
 use keel_abi::task::Step;
 
@@ -87,13 +90,7 @@ fn as_posted_who_sleeps_a_tick_more_than_it_runs_drifts_to_the_top() {
 
 #[test]
 fn tasks_keep_to_their_cpus() {
-    let scene = under("ule").cpus(96).task(hog("h").instances(100));
-    let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
-    let moves = [run(300), affinity([90]), run(300), affinity([70, 2]), sleep(100)];
-    let seen = scene.task(repeat("b", moves).on([90])).millis(1000).run();
-    assert!(seen.cpus("a").iter().all(|cpu| [3, 80].contains(cpu)), "{:?}", seen.cpus("a"));
-    assert!(seen.cpus("b").iter().all(|cpu| [2, 70, 90].contains(cpu)), "{:?}", seen.cpus("b"));
-    seen.assert_nobody_starves();
+    check_affinity("ule", 1000);
 }
 
 #[test]
@@ -176,18 +173,10 @@ fn the_push_evens_loads_that_are_busy_everywhere() {
     assert!(with.cpu_ms("h") < without.cpu_ms("h") - 1500);
 }
 
-/// Tasks that come and go at random on machines of every size, with a few that may not move.
-fn coming_and_going(cpus: u32) -> Scene {
-    let some = repeat("t", [run_up_to(40_000), sleep(30_000), run_up_to(3000), sleep(3000)]);
-    let scene = under("ule").cpus(cpus).task(some.instances(cpus * 2));
-    let one: Spec = repeat("pinned", [run_up_to(5000), sleep(7000)]);
-    scene.task(one.on([cpus - 1]).instances(2)).millis(2000)
-}
-
 #[test]
 fn no_core_is_wasted_for_long() {
     for cpus in [1, 2, 8, 64] {
-        let seen = coming_and_going(cpus).run();
+        let seen = coming_and_going_beside_some_pinned("ule", cpus).run();
         assert!(seen.longest_waste() < WASTE_MAX, "{cpus} CPUs: {}", seen.longest_waste());
         seen.assert_nobody_starves();
     }

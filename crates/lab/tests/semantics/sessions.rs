@@ -1,7 +1,7 @@
 //! Sessions and autogroups: who begins one, who is born into one, and that a scheduler can read it.
 
 use crate::harness::*;
-use keel_abi::task::Step;
+use keel_abi::task::{Step, Workload};
 
 /// Session and autogroup as the scheduler tells them.
 fn told(run: &Run, name: &str, op: &str) -> Vec<(u32, u32)> {
@@ -58,6 +58,7 @@ fn a_session_is_left_by_setsid_and_inherited_by_children() {
 
 #[test]
 fn threads_are_in_their_processs_session() {
+    let short = run(100);
     let leader = [Step::Fork(1), run(100), sleep(2000), Step::Setsid, sleep(20_000)];
     let run = with("sessions")
         .millis(20)
@@ -68,18 +69,30 @@ fn threads_are_in_their_processs_session() {
     assert_eq!(told(&run, "thread", "born_in"), [(0, 0)]);
     assert_eq!(told(&run, "thread", "session")[..2], [(0, 0), (leader, 1)]);
     // One who calls it takes the whole process along.
-    let thread = [run_now(), sleep(1000), Step::Setsid, sleep(1000)];
+    let thread = [short.clone(), sleep(1000), Step::Setsid, sleep(1000)];
+    let leader = [Step::Fork(1), sleep(5000), short.clone(), sleep(1000)];
     let run = with("sessions")
         .millis(20)
-        .task(task("leader", [Step::Fork(1), sleep(5000), run_now(), sleep(1000)]))
+        .task(task("leader", leader))
         .task(task("thread", thread).instances(0))
         .survives();
     let leader = run.pid("leader");
     assert_eq!(told(&run, "leader", "session")[..2], [(0, 0), (leader, 1)]);
 }
 
-fn run_now() -> Step {
-    run(100)
+#[test]
+fn joined_workloads_begin_in_sessions_of_their_own() {
+    let part = |name: &str| {
+        let pause = [run(100), sleep(1000)];
+        let tasks = vec![task(name, pause.clone()).0, in_session(task("other", pause), 1, 1).0];
+        Workload { tasks, ..Workload::default() }
+    };
+    let parts = ["make", "R"].map(part).to_vec();
+    let joined = keel_lab::workloads::join("make+R", parts).unwrap_or_else(|e| panic!("{e}"));
+    let run = with("sessions").millis(20).workload(|w| *w = joined).survives();
+    for (name, autogroup) in [("make", 1), ("other", 2), ("R", 3), ("other#2", 4)] {
+        assert_eq!(told(&run, name, "born_in"), [(run.pid(name), autogroup)], "{name}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c): bytes to words that have types.
 
 use keel_abi::{CpuId, CpuSet, Pid};
-use keel_trace::Why;
+use keel_trace::{Policy, Why};
 
 /// A task's address in the kernel, its own until after its last switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +48,8 @@ pub(super) enum RawWhat {
     Stopped { target: CpuId },
     /// What a task is.
     Told(Box<Told>),
+    /// What the scheduler tells of a decision.
+    Decision(Box<Policy>),
 }
 
 /// What a task is doing.

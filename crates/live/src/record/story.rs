@@ -6,7 +6,7 @@
 
 use super::raw::{Doing, Key, Raw, RawWhat, Told};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
-use keel_trace::{Event, Meta, Sink, TaskInfo, What, Why};
+use keel_trace::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use std::collections::HashMap;
 
 /// Events that are handed on at once.
@@ -35,6 +35,8 @@ pub(super) struct Counts {
     pub(super) tasks: u32,
     /// Switches that were made up.
     pub(super) made_up: u64,
+    /// Decisions that the scheduler told of.
+    pub(super) decisions: u64,
 }
 
 /// The machine as the records tell it.
@@ -82,6 +84,7 @@ impl Story {
             RawWhat::Online { cpu, target, up } => self.online(*cpu, *target, *up),
             RawWhat::Stopped { target } => self.stopped(*target, sink),
             RawWhat::Told(told) => self.told(told, sink),
+            RawWhat::Decision(policy) => self.decided(policy, sink),
         }
         if self.batch.len() >= BATCH {
             self.flush(sink);
@@ -133,6 +136,11 @@ impl Story {
     /// A task that waits when the recording begins.
     pub(super) fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
         self.fork(cpu, task, cpu, Key::IDLE, sink);
+    }
+
+    fn decided(&mut self, policy: &Policy, sink: &mut dyn Sink) {
+        self.counts.decisions += 1;
+        self.say(&Meta::Policy(Box::new(policy.clone())), sink);
     }
 
     /// The end of the stream, at `at` or when the last event was.

@@ -100,6 +100,12 @@ fn step_text(step: &Step) -> String {
         Step::Broadcast(id) => format!("broadcast {}", id.0),
         Step::Sync { condition, mutex } => format!("sync {} mutex {}", condition.0, mutex.0),
         Step::Barrier(id) => format!("barrier {}", id.0),
+        Step::SpinBarrier { barrier, patience: None } => format!("spin at barrier {}", barrier.0),
+        Step::SpinBarrier { barrier, patience: Some(span) } => {
+            format!("spin at barrier {} for {span}", barrier.0)
+        }
+        Step::Raise(id) => format!("raise {}", id.0),
+        Step::Lower(id) => format!("lower {}", id.0),
         Step::Yield => "yield".to_owned(),
         Step::Fork(task) => format!("fork task {task}"),
         Step::Nice(nice) => format!("nice {nice}"),
