@@ -1,5 +1,5 @@
 //! `tpch[:QUERY[:BLOCKS]]`: a commercial database at TPC-H's queries, all 22 one after another (0) or one of them, as in the
-//! Wasted Cores paper: 64 workers, one a core of its machine, in pools of different size, each a process of its own; and what
+//! Wasted Cores paper: 64 workers, one a core of its machine, in pools of different size, each a process in a session of its own; and what
 //! the kernel does for them.
 //!
 //! A query is worked on by all workers. Each scans batches of 1000 rows; of 32 batches, a block, some go to another worker, by
@@ -88,7 +88,7 @@ fn worker(id: u32, queries: &[u32], blocks: u32) -> TaskSpec {
         block(id, (exchanged * BATCHES).div_ceil(100), &mut steps);
         steps.extend([again(begin, Some(blocks), 0), Step::Barrier(ObjectId(0))]);
     }
-    TaskSpec { process: pool, ..task("worker", u32::from(id == first), steps) }
+    TaskSpec { process: pool, session: pool + 1, ..task("worker", u32::from(id == first), steps) }
 }
 
 /// A block, of which so many batches change hands, at even distances.
