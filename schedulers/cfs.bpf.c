@@ -311,6 +311,7 @@ SLEEPABLE(void, cfs_cpu_online, s32 cpu)
 {
 	hotplug(cpu, true);
 	begin_idle(cpu);
+	runqueue_at(cpu)->nohz = true;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
