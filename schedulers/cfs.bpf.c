@@ -18,7 +18,8 @@
  * all groups, and never balanced), overload-on-wakeup (woken tasks stay by their cache though other nodes idle),
  * missing-domains (once a CPU came or went nobody balances between nodes).
  *
- * Source. Lozi, Lepers, Funston, Gaud, Quema, Fedorova, EuroSys 2016; the functions of kernel/sched/fair.c that are named here. Ours:
+ * Source. Lozi, Lepers, Funston, Gaud, Quema, Fedorova, EuroSys 2016; the functions of kernel/sched/fair.c that are named here. As in those kernels,
+ * and not as in the paper's Algorithm 1, the CPU to balance is a group's and not the domain's first idle one. Ours:
  * no smoothed load (cpu_load[]), no cache-hot tasks, no active balancing, no buddies, no balancing at exec; weights are
  * reckoned anew when a task is queued, runs or ticks, so a waiting one's may be old; the least vruntime is that of
  * the last choice; a task is counted where it is placed at once, and a child's CPU chosen again where others were quicker;
