@@ -18,14 +18,18 @@
  * all groups, and never balanced), overload-on-wakeup (woken tasks stay by their cache though other nodes idle),
  * missing-domains (once a CPU came or went nobody balances between nodes).
  *
- * Source. Lozi, Lepers, Funston, Gaud, Quema, Fedorova, EuroSys 2016; the functions of kernel/sched/fair.c that are named here. Ours:
+ * Source. Lozi, Lepers, Funston, Gaud, Quema, Fedorova, EuroSys 2016; the functions of kernel/sched/fair.c that are named here. As in those kernels,
+ * and not as in the paper's Algorithm 1, the CPU to balance is a group's and not the domain's first idle one. Ours:
  * no smoothed load (cpu_load[]), no cache-hot tasks, no active balancing, no buddies, no balancing at exec; weights are
  * reckoned anew when a task is queued, runs or ticks, so a waiting one's may be old; the least vruntime is that of
- * the last choice; sessions that are 4095 apart share a group, and a session has no nice value.
+ * the last choice; a task is counted where it is placed at once, and a child's CPU chosen again where others were quicker;
+ * tasks go to an idle CPU beside us if they may not come here, but to none of the busiest group; sessions that are 4095 apart
+ * share a group, and a session has no nice value.
  *
  * Weaknesses. Balancing reads every runqueue of the domain, within a dispatch. Idle CPUs of far nodes hear of waiting tasks after
  * as many milliseconds as the machine has CPUs. Loads, not tasks, are evened out: a node with one heavy task may leave others
- * waiting elsewhere. Bound kernel threads pass by the queue. Real-time hints are not read.
+ * waiting elsewhere; by least loaded CPUs, a group with one idle CPU hides that others of it are crowded until those within have
+ * seen to it. Bound kernel threads pass by the queue. Real-time hints are not read.
  *
  * Read on in include/cfs: types, load, groups, tally, vruntime; masks, domains, sched_groups, move, balance, rounds; idle_list,
  * place, hotplug.
@@ -311,6 +315,7 @@ SLEEPABLE(void, cfs_cpu_online, s32 cpu)
 {
 	hotplug(cpu, true);
 	begin_idle(cpu);
+	runqueue_at(cpu)->nohz = true;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 

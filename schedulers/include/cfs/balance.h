@@ -31,8 +31,10 @@ static __noinline int tell_balance(u32 here, u32 cpu, u32 level, u32 kind, u32 o
 
 		if (i >= found->nr_groups || outcome == POLICY_NOT_DESIGNATED)
 			break;
-		policy_group(e, g->load, g->seed, g->cpus, g->nr_running);
+		policy_group(e, g->load >> WEIGHT_SHIFT, g->first, g->cpus, g->nr_running);
 	}
+	if (outcome != POLICY_NOT_DESIGNATED)
+		e->nr_groups = found->nr_groups;
 	policy_outcome(e, outcome, found->busiest_cpu < NO_CPU ? (s32)found->busiest_cpu : -1, found->moved);
 	policy_tell(e);
 	return 0;

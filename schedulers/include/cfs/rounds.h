@@ -82,7 +82,8 @@ static __always_inline void balance_newly_idle(u32 cpu, u64 now)
 	struct runqueue *rq = runqueue_at(cpu);
 	s32 level;
 
-	if (!newidle_balance || rq->offline || rq->average_idle < migration_cost_ns)
+	/* One that is in the list has idled already, and was asked to balance for all. */
+	if (!newidle_balance || rq->offline || rq->is_listed || rq->average_idle < migration_cost_ns)
 		return;
 	refresh_domains(cpu, now);
 	for_range(level, 1, LEVELS) {

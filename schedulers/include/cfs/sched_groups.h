@@ -19,9 +19,9 @@ enum rank {
 };
 
 struct sched_group {
-	/* Its mask; a CPU whose domain it is. */
+	/* Its mask, and its first CPU. */
 	u32 id;
-	u32 seed;
+	u32 first;
 	u64 load;
 	u32 cpus;
 	u32 nr_running;
@@ -117,7 +117,7 @@ __noinline u32 local_seed(u32 here, u32 cpu, u32 level)
 }
 
 /* A group's load by averages, and the cure of 'group imbalance': by its least loaded CPU's. */
-__noinline int weigh_group(u32 here, u32 seed, u32 level)
+__noinline int weigh_group(u32 here, u32 level)
 {
 	struct sched_group *g = &search_at(here)->group;
 	u64 sum = unknown_zero, least = ~0ULL;
@@ -134,13 +134,13 @@ __noinline int weigh_group(u32 here, u32 seed, u32 level)
 		if (load < least)
 			least = load;
 	}
-	g->seed = seed;
+	g->first = first_of(g->id);
 	g->cpus = cpus;
 	g->nr_running = nr;
 	g->load = !cpus ? 0 : has_bug(BUG_GROUP_IMBALANCE) ? sum / cpus : least;
 	g->rank = nr > cpus ? RANK_OVERLOADED : RANK_OTHER;
 	if (g->rank == RANK_OTHER) {
-		struct runqueue *first = runqueue_at(first_of(g->id));
+		struct runqueue *first = runqueue_at(g->first);
 
 		if (first->is_imbalanced[level & (LEVELS - 1)])
 			g->rank = RANK_IMBALANCED;
@@ -151,6 +151,19 @@ __noinline int weigh_group(u32 here, u32 seed, u32 level)
 static __always_inline bool is_busier(const struct sched_group *a, const struct sched_group *b)
 {
 	return a->rank != b->rank ? a->rank > b->rank : a->load > b->load;
+}
+
+/* For whoever listens: the groups in their order, but for our own, which comes first. */
+static __always_inline void keep_to_tell(struct search *found, u32 number, bool is_local)
+{
+	u32 at = hidden(is_local ? 0 : number);
+
+	found->nr_groups = number + 1;
+	if (at >= POLICY_GROUPS)
+		return;
+	if (is_local && number < POLICY_GROUPS)
+		found->told[hidden(number) & (POLICY_GROUPS - 1)] = found->told[0];
+	found->told[at & (POLICY_GROUPS - 1)] = found->group;
 }
 
 /* find_busiest_group(): goes through the groups of a CPU's domain; false where there is but one. */
@@ -173,10 +186,8 @@ __noinline int find_busiest_group(u32 here, u32 cpu, u32 level, u32 local)
 		/* It is in its own group even if that has just gone offline. */
 		add_cpu(covered_of(here), seed);
 		add_mask(covered_of(here), found->group.id);
-		weigh_group(here, seed, l);
-		if (i < POLICY_GROUPS)
-			found->told[i & (POLICY_GROUPS - 1)] = found->group;
-		found->nr_groups++;
+		weigh_group(here, l);
+		keep_to_tell(found, i, seed == local);
 		if (seed == local) {
 			found->local = found->group;
 		} else if (!any || is_busier(&found->group, &found->busiest)) {

@@ -6,6 +6,7 @@ use keel_abi::task::{Step, Workload};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_check::{Judge, Judgement, Kind, TaskFigures};
 use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, schedulers};
+use keel_trace::policy::Policy;
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
 use std::sync::Arc;
 
@@ -146,7 +147,13 @@ impl Scene {
         let outcome = keel_lab::run(&spec, &mut ear, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
         assert_eq!(outcome.counters.bad_accesses, 0);
-        Seen { judgement: ear.judge.judgement(), outcome, core: ear.core, tasks: ear.tasks }
+        Seen {
+            judgement: ear.judge.judgement(),
+            outcome,
+            core: ear.core,
+            tasks: ear.tasks,
+            decisions: ear.decisions,
+        }
     }
 }
 
@@ -156,11 +163,12 @@ struct Ear {
     judge: Judge,
     core: Vec<Event>,
     tasks: Vec<TaskInfo>,
+    decisions: Vec<(Instant, Policy)>,
 }
 
 impl Sink for Ear {
     fn wants(&self) -> Class {
-        self.judge.wants().with(Class::CORE)
+        self.judge.wants().with(Class::CORE).with(Class::POLICY)
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -179,6 +187,9 @@ impl Sink for Ear {
         if let Meta::Task(info) = meta {
             self.tasks.push(info.clone());
         }
+        if let Meta::Policy(policy) = meta {
+            self.decisions.push((at, (**policy).clone()));
+        }
     }
 }
 
@@ -188,6 +199,8 @@ pub(crate) struct Seen {
     pub(crate) judgement: Judgement,
     core: Vec<Event>,
     tasks: Vec<TaskInfo>,
+    /// What the scheduler told of its decisions, with `--set tell_policy=1`.
+    pub(crate) decisions: Vec<(Instant, Policy)>,
 }
 
 /// A task's time on a CPU, from one switch to the next.

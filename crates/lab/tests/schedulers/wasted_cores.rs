@@ -6,6 +6,7 @@ use crate::scene::{Scene, Seen, hog, under};
 use keel_abi::Span;
 use keel_abi::task::Step;
 use keel_abi::timeline::{Change, Happening};
+use keel_trace::policy::{Kind, Outcome, Policy};
 
 const BUGS: [&str; 4] = ["group-imbalance", "group-construction", "overload-on-wakeup", "missing-domains"];
 
@@ -149,4 +150,64 @@ fn missing_domains_need_a_cpu_that_comes_or_goes() {
 #[test]
 fn missing_domains_need_more_than_one_node() {
     check_hides("missing-domains", &lu_after_hotplug(under("cfs").cpus(8), Some(5)));
+}
+
+/// Balancings in the second half of the run that compared the groups of domains with at least so many CPUs, by CPUs of a node.
+fn compared(scene: &Scene, bugs: &str, cpus: usize, node: u32) -> Vec<Policy> {
+    let seen = with_bugs(&scene.clone().set("tell_policy", 1), bugs);
+    let half = keel_abi::Instant::ZERO + Span::from_ms(1500);
+    let late = seen.decisions.into_iter().filter(|(at, _)| *at > half).map(|(_, policy)| policy);
+    let large = |policy: &Policy| policy.considered.len() >= cpus && policy.nr_groups > 1;
+    late.filter(|policy| policy.kind.is_balancing() && large(policy) && policy.cpu.0 / 8 == node).collect()
+}
+
+#[test]
+fn the_average_that_hides_idle_cores_is_seen_in_the_decision() {
+    let decisions = compared(&make_beside_two([1, 2, 3]), "group-imbalance", 40, 0);
+    assert!(!decisions.is_empty());
+    // A node's average load with R, 1024 over 8 CPUs, beside those of nodes with make alone, whose threads weigh 16 each.
+    let by_nodes: Vec<_> = decisions.iter().filter(|d| d.groups[0].cpus == 8).collect();
+    assert!(!by_nodes.is_empty());
+    for decision in by_nodes {
+        assert!((128..=160).contains(&decision.groups[0].load), "{decision:?}");
+        assert!(
+            decision.groups[1..].iter().any(|g| g.load < 60 && u32::from(g.runnable) > 8),
+            "{decision:?}"
+        );
+        assert_eq!(decision.outcome, Some(Outcome::Balanced));
+    }
+}
+
+#[test]
+fn groups_that_share_nodes_are_seen_in_the_decision() {
+    let scene = lu_on([1, 2]);
+    let decisions = compared(&scene, "group-construction", 64, 0);
+    assert!(!decisions.is_empty());
+    for decision in &decisions {
+        // Nodes 0, 1, 2, 4 and 6; 1, 2, 3, 4, 5 and 7: both hold all 16 threads.
+        let groups: Vec<_> = decision.groups.iter().map(|g| (g.first_cpu.0, g.cpus, g.runnable)).collect();
+        assert_eq!(groups, [(0, 40, 16), (8, 48, 16)]);
+        assert_eq!(decision.moved, 0);
+    }
+    assert!(compared(&scene, "group-construction", 64, 2).iter().all(|d| d.moved == 0));
+}
+
+#[test]
+fn what_a_wakeup_considered_is_seen() {
+    let scene = worker_pool(0..64, 64).set("tell_policy", 1);
+    let considered = |bugs| {
+        let decisions = with_bugs(&scene, bugs).decisions.into_iter().map(|(_, policy)| policy);
+        decisions.filter(|d| d.kind == Kind::Wakeup).map(|d| d.considered.len()).max().expect("they woke")
+    };
+    // The caches of the waker and of the wakee's last CPU at most, or the whole machine.
+    assert!(considered("overload-on-wakeup") <= 16);
+    assert_eq!(considered("0"), 64);
+}
+
+#[test]
+fn domains_that_are_missing_are_seen_in_the_decisions() {
+    let scene = lu_after_hotplug(opteron(), Some(9));
+    assert!(compared(&scene, "missing-domains", 9, 0).is_empty(), "nobody looks beyond its node");
+    let levels = |bugs| compared(&scene, bugs, 2, 0).iter().map(|d| d.level).max();
+    assert_eq!((levels("missing-domains"), levels("0")), (Some(1), Some(3)));
 }
