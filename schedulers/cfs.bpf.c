@@ -47,7 +47,7 @@ CALLBACK(s32, cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flag
 	bool is_new = slot_at(number)->is_new;
 	struct policy_event *e;
 
-	cpu = is_new ? place_child(p, number, prev_cpu) : place_woken(p, number, prev_cpu);
+	cpu = is_new ? place_child(number, prev_cpu) : place_woken(p, number, prev_cpu);
 	e = policy_begin(is_new ? POLICY_FORK : POLICY_WAKEUP, 0, bpf_get_smp_processor_id());
 	tell_considered(e, is_new, prev_cpu);
 	policy_chose(e, p->pid, cpu);

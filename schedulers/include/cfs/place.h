@@ -2,8 +2,7 @@
 /*
  * cfs, thirteenth: which CPU for whom. A woken task goes to its last CPU if that idles, else to whichever idles for longest, anywhere:
  * the cure of 'overload on wakeup'. With the bug, and where none idles, it stays by its cache: an idle CPU beside the waker's or
- * its own last one, else that one. A new thread stays on its maker's CPU; a new process goes down the domains, from group to group, to
- * the least loaded CPU.
+ * its own last one, else that one. A child goes down the domains, from group to group, to the least loaded CPU.
  */
 #ifndef CFS_PLACE_H
 #define CFS_PLACE_H
@@ -124,7 +123,7 @@ __noinline u64 mean_load(u32 number, u32 id)
 /* find_idlest_group(): the idlest group of a domain; NO_MASK where the local one is about as good. */
 __noinline u32 idlest_group(u32 number, u32 cpu, u32 level)
 {
-	u32 here = bpf_get_smp_processor_id(), local = local_seed(here, cpu, level);
+	u32 here = bpf_get_smp_processor_id();
 	u32 domain_cpus = runqueue_at(cpu)->level_cpus[level & (LEVELS - 1)];
 	u64 least = ~0ULL, local_load = ~0ULL;
 	u32 found = NO_MASK;
@@ -141,13 +140,16 @@ __noinline u32 idlest_group(u32 number, u32 cpu, u32 level)
 		add_cpu(covered_of(here), seed);
 		add_mask(covered_of(here), id);
 		load = mean_load(number, id);
-		if (seed == local) {
+		/* Each group that the CPU is in is a local one, and so, where groups are formed wrongly, may be all. */
+		if (has_cpu(id, cpu)) {
 			local_load = load;
 		} else if (load < least) {
 			least = load;
 			found = id;
 		}
 	}
+	if (found == NO_MASK)
+		return NO_MASK;
 	return local_load / LESS_LOADED <= least / 100 ? NO_MASK : found;
 }
 
@@ -169,19 +171,15 @@ __noinline u32 idlest_from(u32 number, u32 last)
 }
 
 /*
- * A thread begins where its maker is: 'Linux spawns threads on the same core as their parent thread' (the paper, section 3.2). A process
- * goes to the idlest CPU, as it would once more at exec, of which sched_ext does not tell.
  * Others choose at the same time, and here that takes longer than in the kernel. So it is counted at once where it goes, and
  * chooses again where others have been counted, too, since it looked.
  */
-static __always_inline u32 place_child(const struct task_struct *p, u32 number, u32 last)
+static __always_inline u32 place_child(u32 number, u32 last)
 {
 	struct search *found = search_at(bpf_get_smp_processor_id());
 	u32 cpu = last;
 	s32 i;
 
-	if (p->pid != p->tgid)
-		return last;
 	for_range(i, 0, CHOICES) {
 		found->least_load = ~0ULL;
 		cpu = idlest_from(number, last);

@@ -190,6 +190,9 @@ __noinline int find_busiest_group(u32 here, u32 cpu, u32 level, u32 local)
 		keep_to_tell(found, i, seed == local);
 		if (seed == local) {
 			found->local = found->group;
+		} else if (has_cpu(found->group.id, cpu)) {
+			/* Local, too. */
+			continue;
 		} else if (!any || is_busier(&found->group, &found->busiest)) {
 			found->busiest = found->group;
 			any = true;
