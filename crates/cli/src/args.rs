@@ -104,7 +104,8 @@ pub(crate) struct RunArgs {
 /// `keel check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// A trace of keel record, or of keel sim --trace
+    /// A trace of keel record or keel sim --trace; or perf.data, trace.dat, or the text of ftrace, trace-cmd report or
+    /// perf script: what it is its content tells
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Print one JSON object instead of the table; times in nanoseconds

@@ -8,12 +8,7 @@
 
 mod error;
 mod kernel;
-mod merge;
-mod opening;
 mod raw;
-#[cfg(test)]
-mod script;
-mod story;
 
 pub use error::RecordError;
 
@@ -21,12 +16,11 @@ use crate::host::Host;
 use crate::machine;
 use crate::ready;
 use keel_abi::{CpuSet, Span};
+use keel_trace::story::{self, Merge, Story};
 use keel_trace::{Meta, Sink};
 use kernel::Kernel;
-use merge::Merge;
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
-use story::Story;
 
 /// A record can be seen this long after its time stamp at the latest, but for CPUs that stand still meanwhile, as
 /// virtual ones may.
@@ -149,7 +143,7 @@ impl Recorder {
         let seen = now();
         while self.kernel.drain(&mut self.merge)?.is_some_and(|at| at < seen) {}
         let records = self.merge.release(seen);
-        opening::open(&mut self.story, self.start, &snapshot, &records, offline, sink);
+        story::open(&mut self.story, self.start, &snapshot, &records, offline, sink);
         let from = records.partition_point(|raw| raw.at < self.start);
         records[from..].iter().for_each(|raw| self.story.take(raw, sink));
         self.story.flush(sink);

@@ -39,6 +39,10 @@ pub struct NameSums {
 /// A trace's judgement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckReport {
+    /// What kind of recording it is: `keel`, `perf.data`, `trace.dat`, `text`.
+    pub format: String,
+    /// What was wrong with the recording, and what it cannot tell: a sentence each.
+    pub notes: Vec<String>,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
     /// Findings of each kind, listed or not.
@@ -85,6 +89,8 @@ impl CheckReport {
     /// Of a judged stream of so many events, beside which so many were lost.
     pub fn new(run: RunReport, events: u64, lost_events: u64) -> Self {
         Self {
+            format: "keel".to_owned(),
+            notes: Vec::new(),
             findings: run.findings.clone(),
             findings_total: run.findings_total.clone(),
             events,
@@ -106,6 +112,12 @@ impl CheckReport {
             tasks: run.tasks.clone(),
             run,
         }
+    }
+
+    /// The same, of a recording of this kind, of which this is to be said.
+    #[must_use]
+    pub fn of(self, format: &str, notes: Vec<String>) -> Self {
+        Self { format: format.to_owned(), notes, ..self }
     }
 
     /// Did a check find something?
@@ -145,9 +157,16 @@ impl CheckReport {
         if self.wasted_transient_ns > 0 {
             text += &format!("\n{} were wasted in transients.\n", core_seconds(self.wasted_transient_ns));
         }
-        if self.lost_events > 0 {
+        // Where the reader had nothing to say of it.
+        if self.lost_events > 0 && self.notes.is_empty() {
             let lost = count(self.lost_events);
             text += &format!("\n{lost} events were lost: all figures are estimates.\n");
+        }
+        if !self.notes.is_empty() {
+            text += &format!("\n{}\n", style.paint(Paint::Bold, "About the recording"));
+        }
+        for note in &self.notes {
+            text += &format!("- {}.\n", printable(note));
         }
         text + "\n" + &painted(&self.run, style) + "\n"
     }

@@ -5,9 +5,9 @@
 //! by its first switch.
 
 use super::raw::{Doing, Key, Raw, RawWhat, Told};
-use super::story::Story;
+use super::Story;
 use keel_abi::{CpuId, CpuSet};
-use keel_trace::Sink;
+use crate::Sink;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the first records tell of the time before them.
@@ -55,7 +55,7 @@ impl Before {
 
 /// Tells `story` of the machine at `start`: which CPUs are offline, who is there, who runs, who waits. Of the records
 /// before it only what tasks are counts: while the programs were attached one by one, they did not tell all.
-pub(super) fn open(
+pub fn open(
     story: &mut Story,
     start: u64,
     snapshot: &[Told],
