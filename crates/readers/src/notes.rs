@@ -14,6 +14,7 @@ pub(crate) fn notes(facts: &Facts, damage: &Damage, survey: &Survey, counts: &Co
     of_damage(damage, survey, &mut notes);
     of_time(survey, &mut notes);
     of_cpus(facts, survey, &mut notes);
+    of_hotplug(survey, &mut notes);
     if survey.lost > 0 || facts.lost > 0 {
         let lost = survey.lost.saturating_add(facts.lost);
         notes.push(format!("{} lost while it was recorded: all figures are estimates", were(lost, "event")));
@@ -26,11 +27,15 @@ pub(crate) fn notes(facts: &Facts, damage: &Damage, survey: &Survey, counts: &Co
         );
     } else if counts.unwoken > 0 {
         let times = times(counts.unwoken);
-        notes.push(format!("{times} a task ran that nobody had seen waking: how long it had waited is unknown"));
+        notes.push(format!(
+            "{times} a task ran that nobody had seen waking: how long it had waited is unknown"
+        ));
     }
     if counts.made_up > 0 {
         let made_up = were(counts.made_up, "switch");
-        notes.push(format!("{made_up} not recorded and made up, so that tasks are where later events find them"));
+        notes.push(format!(
+            "{made_up} not recorded and made up, so that tasks are where later events find them"
+        ));
         if counts.made_up as f64 > survey.switches as f64 * UNSEEN_SHARE && survey.lost == 0 {
             notes.push(
                 "so many switches are missing though none is said to be lost: it seems to be of some tasks or CPUs alone, \
@@ -39,14 +44,20 @@ pub(crate) fn notes(facts: &Facts, damage: &Damage, survey: &Survey, counts: &Co
             );
         }
     }
-    notes.push("it does not tell which CPUs tasks may use: wasted cores are told as far as affinity is known".to_owned());
+    notes.push(
+        "it does not tell which CPUs tasks may use: wasted cores are told as far as affinity is known"
+            .to_owned(),
+    );
     notes
 }
 
 /// Why there is nothing to judge.
 pub(crate) fn without_switches(survey: &Survey) -> String {
     match survey.records {
-        0 => "no event at all could be read; record with perf sched record, or with trace-cmd record -e sched".to_owned(),
+        0 => {
+            "no event at all could be read; record with perf sched record, or with trace-cmd record -e sched"
+                .to_owned()
+        }
         records => format!(
             "{} of other kinds; record with perf sched record, or with trace-cmd record -e sched",
             many(records, "event")
@@ -57,14 +68,18 @@ pub(crate) fn without_switches(survey: &Survey) -> String {
 fn of_damage(damage: &Damage, survey: &Survey, notes: &mut Vec<String>) {
     let place = if damage.lines { "line" } else { "byte" };
     if let Some((at, why)) = damage.ends {
-        notes.push(format!("it can be read no further than {place} {at}: {why}; what comes before is judged"));
+        notes
+            .push(format!("it can be read no further than {place} {at}: {why}; what comes before is judged"));
     }
     if let Some((at, why)) = damage.first {
         let skipped = were(damage.skipped, "record");
         notes.push(format!("{skipped} damaged and left out, the first at {place} {at}: {why}"));
     }
     if damage.unknown > 0 {
-        notes.push(format!("{} of events that the file does not describe, and left out", were(damage.unknown, "record")));
+        notes.push(format!(
+            "{} of events that the file does not describe, and left out",
+            were(damage.unknown, "record")
+        ));
     }
     if survey.impossible > 0 {
         let were = were(survey.impossible, "record");
@@ -98,7 +113,8 @@ fn of_cpus(facts: &Facts, survey: &Survey, notes: &mut Vec<String>) {
     match silent.len() {
         0 => {}
         1 => notes.push(format!("CPU {silent} has no record: what it did is unknown, and it is left out")),
-        _ => notes.push(format!("CPUs {silent} have no record: what they did is unknown, and they are left out")),
+        _ => notes
+            .push(format!("CPUs {silent} have no record: what they did is unknown, and they are left out")),
     }
     let late: CpuSet = survey
         .cpus
@@ -110,6 +126,15 @@ fn of_cpus(facts: &Facts, survey: &Survey, notes: &mut Vec<String>) {
         let who = if late.len() == 1 { "CPU" } else { "CPUs" };
         notes.push(format!(
             "older records of {who} {late} were overwritten: what happened there before the first that is left is unknown"
+        ));
+    }
+}
+
+fn of_hotplug(survey: &Survey, notes: &mut Vec<String>) {
+    let (changed, who) = (&survey.changed, if survey.changed.len() == 1 { "CPU" } else { "CPUs" });
+    if !changed.is_empty() && !survey.has_hotplug {
+        notes.push(format!(
+            "{who} {changed} came or went, and it does not tell when: a CPU that is gone looks idle (record cpuhp events, too)"
         ));
     }
 }

@@ -18,6 +18,11 @@ impl Name {
         Self(name)
     }
 
+    /// Does it begin so?
+    pub(crate) fn begins(&self, with: &[u8]) -> bool {
+        self.0.starts_with(with)
+    }
+
     /// Nothing was told.
     pub(crate) fn is_empty(&self) -> bool {
         self.0[0] == 0
@@ -110,7 +115,11 @@ impl SeenWhat {
             | Self::Online { target, .. } => target,
             Self::Woken { target, waker_cpu, .. } => target.max(waker_cpu),
             Self::Migrate { from, to, .. } => from.max(to),
-            Self::Switch { .. } | Self::Forked { .. } | Self::Named { .. } | Self::BeginsHere | Self::Other => 0,
+            Self::Switch { .. }
+            | Self::Forked { .. }
+            | Self::Named { .. }
+            | Self::BeginsHere
+            | Self::Other => 0,
         }
     }
 }

@@ -9,7 +9,8 @@ use crate::ReadError;
 use crate::line::{Clock, Line};
 use crate::seen::{Name, PID_LIMIT, Seen, SeenWhat, Who};
 use crate::source::Source;
-use std::collections::BTreeMap;
+use keel_abi::{CpuId, CpuSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a recording holds.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,10 @@ pub(crate) struct Survey {
     pub(crate) cpu_limit: u32,
     /// Tasks that waited when the recording began, and where.
     pub(crate) waiting: BTreeMap<u32, (u32, Who)>,
+    /// CPUs that came or went, by their thread that sees to it.
+    pub(crate) changed: CpuSet,
+    /// It tells when CPUs come and go.
+    pub(crate) has_hotplug: bool,
     /// `sched_switch` events.
     pub(crate) switches: u64,
     /// It has `sched_wakeup` events.
@@ -46,8 +51,8 @@ pub(crate) struct Cpu {
     pub(crate) at: u64,
     /// Who ran; nobody where that is not told.
     pub(crate) ran: Option<Who>,
-    /// That was told by a switch.
-    switched: bool,
+    /// When that was told by a switch.
+    pub(crate) switched: Option<u64>,
     /// What came before was overwritten.
     pub(crate) begins_late: bool,
 }
@@ -78,7 +83,9 @@ impl Survey {
         cpu.begins_late |= seen.what == SeenWhat::BeginsHere;
         match seen.what {
             // While a recorder begins, other events may be on before switches are.
-            SeenWhat::Switch { prev, .. } if !cpu.switched => (cpu.ran, cpu.switched) = (Some(prev), true),
+            SeenWhat::Switch { prev, .. } if cpu.switched.is_none() => {
+                (cpu.ran, cpu.switched) = (Some(prev), Some(seen.at));
+            }
             _ if cpu.ran.is_none() => {
                 cpu.ran = seen.current.map(|pid| Who { pid, name: Name::default(), prio: None });
             }
@@ -92,6 +99,10 @@ impl Survey {
                     self.waiting.insert(next.pid, (seen.cpu, next));
                 }
                 self.name(prev);
+                // The thread that brings a CPU up or down, and does nothing else.
+                if next.name.begins(b"cpuhp/") {
+                    self.changed.insert(CpuId(seen.cpu));
+                }
             }
             SeenWhat::Migrate { task, from, .. } => {
                 if known.insert(task.pid) && self.lost == 0 {
@@ -102,11 +113,22 @@ impl Survey {
                 self.wakeups += 1;
                 known.insert(task.pid);
             }
+            SeenWhat::Online { .. } => self.has_hotplug = true,
             SeenWhat::WakeupNew { task, .. } | SeenWhat::Forked { child: task } => {
                 known.insert(task.pid);
             }
             _ => {}
         }
+    }
+
+    /// Who ran where when the recording began: a task only where it was seen first.
+    pub(crate) fn running(&self) -> BTreeMap<u32, Who> {
+        let mut told: Vec<_> =
+            self.cpus.iter().filter_map(|(&cpu, told)| Some((cpu, told.switched, told.ran?))).collect();
+        told.sort_by_key(|&(cpu, switched, _)| (switched.is_none(), switched, cpu));
+        let mut there = BTreeSet::new();
+        told.retain(|&(_, _, who)| who.pid != 0 && there.insert(who.pid));
+        told.into_iter().map(|(cpu, _, who)| (cpu, who)).collect()
     }
 
     /// The name of one who ran from the beginning, where only its pid was told so far.

@@ -49,7 +49,8 @@ pub(crate) fn tell(
         sink,
         unknown: BTreeMap::new(),
     };
-    let scheduler = facts.release.as_ref().map_or_else(|| "Linux".to_owned(), |release| format!("Linux {release}"));
+    let scheduler =
+        facts.release.as_ref().map_or_else(|| "Linux".to_owned(), |release| format!("Linux {release}"));
     let workload = facts.command.clone().unwrap_or_else(|| "all that ran".to_owned());
     teller.say(&Meta::Start { topology, scheduler, workload, unit: String::new() });
     teller.open(facts, survey, cpus);
@@ -85,8 +86,8 @@ impl Teller<'_> {
             self.unknown.insert(cpu, late);
             self.story.online(CpuId(cpu), CpuId(cpu), false);
         }
-        for (&cpu, told) in &survey.cpus {
-            if let Some(who) = told.ran.filter(|who| who.pid != 0 && !self.unknown.contains_key(&cpu)) {
+        for (cpu, who) in survey.running() {
+            if !self.unknown.contains_key(&cpu) {
                 self.about(who);
                 self.story.runs_already(CpuId(cpu), key(who.pid), self.sink);
             }
@@ -185,8 +186,15 @@ impl Teller<'_> {
         self.known.insert(who.pid, now);
         let name = name.text();
         let cpus = own_cpu::of(&name).into_iter().collect::<CpuSet>();
-        let told =
-            Told { task: key(who.pid), pid: Pid(who.pid), name, nice: now.nice, cpus, first: old.is_none(), doing: None };
+        let told = Told {
+            task: key(who.pid),
+            pid: Pid(who.pid),
+            name,
+            nice: now.nice,
+            cpus,
+            first: old.is_none(),
+            doing: None,
+        };
         self.story.told(&told, self.sink);
     }
 

@@ -38,7 +38,8 @@ fn any_perf() -> impl Strategy<Value = PerfShape> {
 }
 
 fn any_dat() -> impl Strategy<Value = DatShape> {
-    let packing = prop::sample::select(vec![None, Some(Packing::None), Some(Packing::Zlib), Some(Packing::Zstd)]);
+    let packing =
+        prop::sample::select(vec![None, Some(Packing::None), Some(Packing::Zlib), Some(Packing::Zstd)]);
     (Shape::any(), packing, prop::sample::select(vec![512, 4096]))
         .prop_map(|(events, packing, page)| DatShape { events, packing, page })
 }

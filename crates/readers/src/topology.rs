@@ -19,12 +19,17 @@ pub(crate) struct Parts {
 impl Parts {
     /// Sets from the kernel's lists; those that are none are left out.
     pub(crate) fn sets(lists: &[String]) -> Vec<CpuSet> {
-        lists.iter().filter_map(|list| list.trim().parse().ok()).filter(|set: &CpuSet| !set.is_empty()).collect()
+        lists
+            .iter()
+            .filter_map(|list| list.trim().parse().ok())
+            .filter(|set: &CpuSet| !set.is_empty())
+            .collect()
     }
 
     /// The shape of `cpus` CPUs; `None` where nothing is told. How far apart nodes are is not told: one hop.
     pub(crate) fn topology(&self, cpus: u32) -> Option<Topology> {
-        let told = [&self.cores, &self.caches, &self.packages, &self.nodes].iter().any(|sets| !sets.is_empty());
+        let told =
+            [&self.cores, &self.caches, &self.packages, &self.nodes].iter().any(|sets| !sets.is_empty());
         if !told || cpus == 0 || cpus > MAX_CPUS || self.nodes.len() > MOST_NODES {
             return None;
         }
@@ -54,7 +59,8 @@ mod tests {
 
     #[test]
     fn what_is_shared_makes_the_shape() {
-        let sets = |lists: &[&str]| Parts::sets(&lists.iter().map(|&list| list.to_owned()).collect::<Vec<_>>());
+        let sets =
+            |lists: &[&str]| Parts::sets(&lists.iter().map(|&list| list.to_owned()).collect::<Vec<_>>());
         let parts = Parts {
             cores: sets(&["0,4", "1,5", "2,6", "3,7"]),
             caches: sets(&["0-1,4-5", "2-3,6-7"]),

@@ -43,6 +43,8 @@ pub struct CheckReport {
     pub format: String,
     /// What was wrong with the recording, and what it cannot tell: a sentence each.
     pub notes: Vec<String>,
+    /// Does it tell which CPUs tasks may use? Where it does not, a pinned task's wait may look like waste.
+    pub affinity_known: bool,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
     /// Findings of each kind, listed or not.
@@ -91,6 +93,7 @@ impl CheckReport {
         Self {
             format: "keel".to_owned(),
             notes: Vec::new(),
+            affinity_known: true,
             findings: run.findings.clone(),
             findings_total: run.findings_total.clone(),
             events,
@@ -114,10 +117,11 @@ impl CheckReport {
         }
     }
 
-    /// The same, of a recording of this kind, of which this is to be said.
+    /// The same, of a recording of this kind, of which this is to be said, and which tells affinities or does not.
     #[must_use]
-    pub fn of(self, format: &str, notes: Vec<String>) -> Self {
-        Self { format: format.to_owned(), notes, ..self }
+    pub fn of(mut self, format: &str, notes: Vec<String>, affinity_known: bool) -> Self {
+        self.run.affinity_unknown = !affinity_known;
+        Self { format: format.to_owned(), notes, affinity_known, ..self }
     }
 
     /// Did a check find something?

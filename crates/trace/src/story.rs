@@ -212,7 +212,8 @@ impl Story {
             self.switch_unseen(cpu, prev, sink);
         }
         self.leave_unseen(next, cpu, sink);
-        self.counts.unwoken += u64::from(!next.is_idle() && self.doing(next).is_none_or(|was| was == Doing::Asleep));
+        self.counts.unwoken +=
+            u64::from(!next.is_idle() && self.doing(next).is_none_or(|was| was == Doing::Asleep));
         let (left, comes) = (self.id(prev, sink), self.id(next, sink));
         if why == Why::Exited {
             self.emit(cpu, What::Exit { task: left });

@@ -52,13 +52,14 @@ fn judge(path: &Path, range: Range<Instant>) -> Result<CheckReport, Failure> {
     }
     let run = RunReport::new(&tally.facts, &judge.judgement());
     let Recording { notes, lost, .. } = recording;
-    Ok(CheckReport::new(run, tally.events, tally.lost.max(lost)).of(kind.name(), notes))
+    Ok(CheckReport::new(run, tally.events, tally.lost.max(lost)).of(kind.name(), notes, kind == Kind::Own))
 }
 
-/// Evenkeel's own trace; of one that is cut off or damaged nothing is told.
+/// Evenkeel's own trace.
 fn own(file: File, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
-    Reader::new(file)?.pump(sink)?;
-    Ok(Recording { kind: Kind::Own, notes: Vec::new(), lost: 0 })
+    let wrong = Reader::new(file)?.pump_what_is_left(sink)?;
+    let note = |wrong| format!("{wrong}; what comes before is judged, and no checksum vouches for it");
+    Ok(Recording { kind: Kind::Own, notes: wrong.map(note).into_iter().collect(), lost: 0 })
 }
 
 /// What no check counts: the events themselves, and what the stream is of.

@@ -158,11 +158,11 @@ mod tests {
             rest.extend([0b101u64.to_ne_bytes(), 1u64.to_ne_bytes()].concat());
             rest
         };
-        let told_of =
-            |prio, kind, detail| match read(CpuId(9), &record(88, 0, 2, kind, detail, &rest(prio))) {
-                Some(Raw { what: RawWhat::Told(told), .. }) => *told,
-                other => panic!("{other:?}"),
-            };
+        let told_of = |prio, kind, detail| match read(CpuId(9), &record(88, 0, 2, kind, detail, &rest(prio)))
+        {
+            Some(Raw { what: RawWhat::Told(told), .. }) => *told,
+            other => panic!("{other:?}"),
+        };
         let told = told_of(115, TOLD, 1);
         assert_eq!((told.task, told.pid, told.name.as_str()), (Key(88), Pid(33), "kworker/0:1"));
         assert_eq!((told.nice, told.first, told.doing), (-5, true, None));

@@ -1,8 +1,8 @@
 //! From the bytes of an event to what it tells.
 
+use super::Order;
 use super::describe::Description;
 use super::field::Field;
-use super::Order;
 use crate::seen::{Name, SeenWhat, Who};
 use keel_trace::Why;
 use std::collections::BTreeMap;
@@ -51,14 +51,40 @@ struct Task {
 /// What to read of an event.
 #[derive(Clone, Copy, Debug)]
 enum Plan {
-    Switch { prev: Task, state: Field, states: States, next: Task },
-    Waking { task: Task, target: Field },
-    Wakeup { task: Task, target: Field },
-    WakeupNew { task: Task, target: Field },
-    Migrate { task: Task, from: Field, to: Field },
-    Forked { child: Task },
-    Named { task: Task },
-    Online { target: Field, goal: Field, step: Field },
+    Switch {
+        prev: Task,
+        state: Field,
+        states: States,
+        next: Task,
+    },
+    Waking {
+        task: Task,
+        target: Field,
+    },
+    Wakeup {
+        task: Task,
+        target: Field,
+    },
+    WakeupNew {
+        task: Task,
+        target: Field,
+    },
+    Migrate {
+        task: Task,
+        from: Field,
+        to: Field,
+    },
+    Forked {
+        child: Task,
+    },
+    Named {
+        task: Task,
+    },
+    Online {
+        target: Field,
+        goal: Field,
+        step: Field,
+    },
     /// It tells only when, where and who.
     Other,
     /// It should tell something, and has not the fields for it.
@@ -82,7 +108,8 @@ impl Decoder {
         if self.common.is_none()
             && let Some(id) = event.field("common_type")
         {
-            self.common = Some(Common { id, flags: event.field("common_flags"), pid: event.field("common_pid") });
+            self.common =
+                Some(Common { id, flags: event.field("common_flags"), pid: event.field("common_pid") });
         }
         self.events.insert(event.id, plan(event));
     }
@@ -115,7 +142,9 @@ impl Decoder {
             }
             Plan::Waking { task: who, target } => SeenWhat::Waking { task: task(who)?, target: cpu(target)? },
             Plan::Wakeup { task: who, target } => SeenWhat::Wakeup { task: task(who)?, target: cpu(target)? },
-            Plan::WakeupNew { task: who, target } => SeenWhat::WakeupNew { task: task(who)?, target: cpu(target)? },
+            Plan::WakeupNew { task: who, target } => {
+                SeenWhat::WakeupNew { task: task(who)?, target: cpu(target)? }
+            }
             Plan::Migrate { task: who, from, to } => {
                 SeenWhat::Migrate { task: task(who)?, from: cpu(from)?, to: cpu(to)? }
             }
@@ -140,7 +169,11 @@ impl Decoder {
         let prio = task.prio.and_then(|prio| prio.number(record, self.order));
         Some(Who {
             pid: u32::try_from(task.pid.number(record, self.order)?).ok()?,
-            name: task.comm.and_then(|comm| comm.bytes(record, self.order)).map(Name::new).unwrap_or_default(),
+            name: task
+                .comm
+                .and_then(|comm| comm.bytes(record, self.order))
+                .map(Name::new)
+                .unwrap_or_default(),
             prio: prio.and_then(|prio| i32::try_from(prio).ok()),
         })
     }
@@ -167,7 +200,9 @@ fn planned(event: &Description) -> Option<Plan> {
         "sched_waking" => Plan::Waking { task: task("")?, target: target()? },
         "sched_wakeup" => Plan::Wakeup { task: task("")?, target: target()? },
         "sched_wakeup_new" => Plan::WakeupNew { task: task("")?, target: target()? },
-        "sched_migrate_task" => Plan::Migrate { task: task("")?, from: field("orig_cpu")?, to: field("dest_cpu")? },
+        "sched_migrate_task" => {
+            Plan::Migrate { task: task("")?, from: field("orig_cpu")?, to: field("dest_cpu")? }
+        }
         "sched_process_fork" => Plan::Forked { child: task("child_")? },
         "task_rename" => {
             Plan::Named { task: Task { pid: field("pid")?, comm: Some(field("newcomm")?), prio: None } }

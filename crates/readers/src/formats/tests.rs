@@ -144,7 +144,11 @@ fn hotplug_is_told_by_its_steps() {
     let check = |target: u32, step: u32, expected| {
         let mut bytes = vec![5, 0, 0, 0, 0, 0, 0, 0];
         [3, target, step].iter().for_each(|n| bytes.extend(n.to_le_bytes()));
-        assert_eq!(decoder.decode(&bytes).and_then(|decoded| decoded.what), Some(expected), "{target} {step}");
+        assert_eq!(
+            decoder.decode(&bytes).and_then(|decoded| decoded.what),
+            Some(expected),
+            "{target} {step}"
+        );
     };
     check(0, 235, SeenWhat::Online { target: 3, up: false });
     check(236, 100, SeenWhat::Other);

@@ -45,10 +45,17 @@ fn check(records: Vec<Seen>, wakeups: &[(u64, u32, u32, u32, u32)], moves: &[(u6
     check_of(records, false, wakeups, moves);
 }
 
-fn check_of(records: Vec<Seen>, has_wakeups: bool, wakeups: &[(u64, u32, u32, u32, u32)], moves: &[(u64, u32)]) {
+fn check_of(
+    records: Vec<Seen>,
+    has_wakeups: bool,
+    wakeups: &[(u64, u32, u32, u32, u32)],
+    moves: &[(u64, u32)],
+) {
     let (all, ..) = line_of(records, has_wakeups);
     let woken = all.iter().filter_map(|seen| match seen.what {
-        SeenWhat::Woken { task, target, waker, waker_cpu } => Some((seen.at, task.pid, target, waker, waker_cpu)),
+        SeenWhat::Woken { task, target, waker, waker_cpu } => {
+            Some((seen.at, task.pid, target, waker, waker_cpu))
+        }
         _ => None,
     });
     assert_eq!(woken.collect::<Vec<_>>(), wakeups);
@@ -90,7 +97,10 @@ fn time_never_runs_backwards() {
     let at = |at| seen(at, 0, SeenWhat::Other);
     let times = |all: &[Seen]| all.iter().map(|seen| seen.at).collect::<Vec<_>>();
     let (all, clock, _) = line(vec![at(10), at(30), at(20), at(25), at(40)]);
-    assert_eq!((times(&all), clock.backwards, clock.furthest), (vec![10, 30, 30, 30, 40], 2, Span::from_ns(10)));
+    assert_eq!(
+        (times(&all), clock.backwards, clock.furthest),
+        (vec![10, 30, 30, 30, 40], 2, Span::from_ns(10))
+    );
     let hour = 3_600_000_000_000;
     // One record far ahead is wrong; two are a leap.
     let (all, clock, _) = line(vec![at(10), at(hour), at(20), at(30)]);

@@ -30,8 +30,11 @@ type Fields = Vec<(&'static str, &'static str, usize)>;
 impl Shape {
     pub(crate) fn any() -> impl Strategy<Value = Self> {
         let order = prop::sample::select(vec![Order::Little, Order::Big]);
-        (order, prop::sample::select(vec![4, 8]), any::<bool>())
-            .prop_map(|(order, long, far_names)| Self { order, long, far_names })
+        (order, prop::sample::select(vec![4, 8]), any::<bool>()).prop_map(|(order, long, far_names)| Self {
+            order,
+            long,
+            far_names,
+        })
     }
 
     fn events(&self) -> Vec<(u16, &'static str, Fields)> {
@@ -52,7 +55,11 @@ impl Shape {
             (WAKING, "sched_waking", wakes()),
             (WAKEUP, "sched_wakeup", wakes()),
             (WAKEUP_NEW, "sched_wakeup_new", wakes()),
-            (MIGRATE, "sched_migrate_task", [task(), vec![("int", "orig_cpu", 4), ("int", "dest_cpu", 4)]].concat()),
+            (
+                MIGRATE,
+                "sched_migrate_task",
+                [task(), vec![("int", "orig_cpu", 4), ("int", "dest_cpu", 4)]].concat(),
+            ),
             (FORK, "sched_process_fork", vec![("pid_t", "parent_pid", 4), child, ("pid_t", "child_pid", 4)]),
             (OTHER, "sched_stat_runtime", vec![("u64", "runtime", 8)]),
         ]
@@ -74,7 +81,8 @@ impl Shape {
                     _ => "",
                 };
                 let kind = if kind == "__data_loc" { "__data_loc char[]" } else { kind };
-                text += &format!("\tfield:{kind} {field}{array};\toffset:{offset};\tsize:{size};\tsigned:1;\n");
+                text +=
+                    &format!("\tfield:{kind} {field}{array};\toffset:{offset};\tsize:{size};\tsigned:1;\n");
                 offset += size;
             }
             texts.push(text + "\nprint fmt: \"nothing\"\n");
@@ -103,7 +111,11 @@ impl Shape {
                     Why::Exited => 0x10,
                     _ => 0x100,
                 };
-                if self.long == 4 { to.u32(state) } else { to.u64(state.into()) };
+                if self.long == 4 {
+                    to.u32(state)
+                } else {
+                    to.u64(state.into())
+                };
                 task(&mut to, &next);
             }
             SeenWhat::Waking { task: who, target }
@@ -143,9 +155,19 @@ fn task(to: &mut Bytes, who: &Who) {
 
 fn any_who() -> impl Strategy<Value = Who> {
     // Names with spaces, brackets, numbers; no line breaks, and nothing that looks like the words that follow.
-    let name = prop::sample::select(vec!["make", "Web Content", "kworker/3:1H", "a[2] 1.5: x", "sixteen letters", "-7"]);
-    (1u32..40, name, 100i32..140)
-        .prop_map(|(pid, name, prio)| Who { pid, name: Name::new(name.as_bytes()), prio: Some(prio) })
+    let name = prop::sample::select(vec![
+        "make",
+        "Web Content",
+        "kworker/3:1H",
+        "a[2] 1.5: x",
+        "sixteen letters",
+        "-7",
+    ]);
+    (1u32..40, name, 100i32..140).prop_map(|(pid, name, prio)| Who {
+        pid,
+        name: Name::new(name.as_bytes()),
+        prio: Some(prio),
+    })
 }
 
 /// Records in the order of time, on up to `cpus` CPUs, microseconds apart.

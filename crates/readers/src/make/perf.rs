@@ -15,7 +15,8 @@ pub(crate) struct PerfShape {
 }
 
 /// `PERF_SAMPLE_*`: IP, TID, TIME, CPU, PERIOD, RAW; and for the other event's samples ID before the CPU.
-const KINDS: [u64; 2] = [1 | 2 | 4 | 0x80 | 0x100 | 0x400 | 0x1_0000, 1 | 2 | 4 | 0x40 | 0x80 | 0x100 | 0x400 | 0x1_0000];
+const KINDS: [u64; 2] =
+    [1 | 2 | 4 | 0x80 | 0x100 | 0x400 | 0x1_0000, 1 | 2 | 4 | 0x40 | 0x80 | 0x100 | 0x400 | 0x1_0000];
 
 /// A whole file.
 pub(crate) fn perf(records: &[Seen], shape: PerfShape) -> Vec<u8> {
@@ -37,7 +38,10 @@ pub(crate) fn perf(records: &[Seen], shape: PerfShape) -> Vec<u8> {
         cpus.sort_unstable();
         cpus.dedup();
         for cpu in cpus {
-            round.iter().filter(|seen| seen.cpu == cpu).for_each(|seen| sample(&mut rest, seen, &shape.events));
+            round
+                .iter()
+                .filter(|seen| seen.cpu == cpu)
+                .for_each(|seen| sample(&mut rest, seen, &shape.events));
         }
         record(&mut rest, 68, &[]);
     }

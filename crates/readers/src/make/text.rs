@@ -16,7 +16,9 @@ pub(crate) enum TextShape {
 /// A whole file.
 pub(crate) fn text(records: &[Seen], shape: TextShape) -> Vec<u8> {
     let mut text = match shape {
-        TextShape::Ftrace => "# tracer: nop\n#\n# entries-in-buffer/entries-written: 9/9   #P:4\n#\n".to_owned(),
+        TextShape::Ftrace => {
+            "# tracer: nop\n#\n# entries-in-buffer/entries-written: 9/9   #P:4\n#\n".to_owned()
+        }
         TextShape::TraceCmd => "cpus=4\n".to_owned(),
         TextShape::PerfScript => String::new(),
     };
@@ -27,10 +29,18 @@ pub(crate) fn text(records: &[Seen], shape: TextShape) -> Vec<u8> {
         let (event, words) = body(&seen.what, shape == TextShape::TraceCmd);
         let _ = match shape {
             TextShape::PerfScript => {
-                writeln!(text, "{:>16} {pid:>5} [{cpu:03}] {seconds}.{micros:06}000: sched:{event}: {words}", "my task")
+                writeln!(
+                    text,
+                    "{:>16} {pid:>5} [{cpu:03}] {seconds}.{micros:06}000: sched:{event}: {words}",
+                    "my task"
+                )
             }
             TextShape::Ftrace | TextShape::TraceCmd => {
-                writeln!(text, "{:>16}-{pid:<7} [{cpu:03}] {flags} {seconds}.{micros:06}: {event}: {words}", "my task")
+                writeln!(
+                    text,
+                    "{:>16}-{pid:<7} [{cpu:03}] {flags} {seconds}.{micros:06}: {event}: {words}",
+                    "my task"
+                )
             }
         };
     }
@@ -61,13 +71,17 @@ fn body(what: &SeenWhat, plugins: bool) -> (&'static str, String) {
             };
             ("sched_switch", words)
         }
-        SeenWhat::Waking { task, target } => ("sched_waking", format!("{} target_cpu={target:03}", words("", task))),
+        SeenWhat::Waking { task, target } => {
+            ("sched_waking", format!("{} target_cpu={target:03}", words("", task)))
+        }
         SeenWhat::Wakeup { task, target } => ("sched_wakeup", wakes(task, *target)),
         SeenWhat::WakeupNew { task, target } => ("sched_wakeup_new", wakes(task, *target)),
         SeenWhat::Migrate { task, from, to } => {
             ("sched_migrate_task", format!("{} orig_cpu={from} dest_cpu={to}", words("", task)))
         }
-        SeenWhat::Forked { child } => ("sched_process_fork", format!("comm=sh pid=1 {}", words("child_", child))),
+        SeenWhat::Forked { child } => {
+            ("sched_process_fork", format!("comm=sh pid=1 {}", words("child_", child)))
+        }
         _ => ("sched_stat_runtime", "comm=sh pid=1 runtime=5 [ns]".to_owned()),
     }
 }

@@ -208,9 +208,17 @@ fn finished((time, _, lost, body): (u64, u64, u64, Bytes), shape: &DatShape) -> 
     let flags = if lost > 0 { 1 << 31 | 1 << 30 } else { 0 };
     to.u64(time);
     let used = body.bytes.len() as u64 | flags;
-    if shape.events.long == 4 { to.u32(used as u32) } else { to.u64(used) };
+    if shape.events.long == 4 {
+        to.u32(used as u32)
+    } else {
+        to.u64(used)
+    };
     to.raw(&body.bytes);
-    if shape.events.long == 4 { to.u32(lost as u32) } else { to.u64(lost) };
+    if shape.events.long == 4 {
+        to.u32(lost as u32)
+    } else {
+        to.u64(lost)
+    };
     to.bytes.resize(shape.page, 0);
     to.bytes
 }

@@ -11,13 +11,21 @@ const LONGEST: u64 = 64 * 1024;
 const MOST: u32 = 1 << 16;
 
 /// Learns one feature.
-pub(super) fn learn(facts: &mut Facts, decoder: &mut Option<Decoder>, order: Order, feature: u64, bytes: &[u8]) {
+pub(super) fn learn(
+    facts: &mut Facts,
+    decoder: &mut Option<Decoder>,
+    order: Order,
+    feature: u64,
+    bytes: &[u8],
+) {
     let mut from = Sections { from: bytes, order };
     match feature {
         feature::TRACING_DATA => *decoder = Headers::of_perf(bytes).map(|headers| headers.decoder),
         feature::OSRELEASE => facts.release = text(&mut from),
         // Those that the machine may have, and after them those online.
-        feature::NRCPUS => facts.cpus = from.u32().filter(|&cpus| cpus <= keel_abi::cpuset::MAX_CPUS).unwrap_or(0),
+        feature::NRCPUS => {
+            facts.cpus = from.u32().filter(|&cpus| cpus <= keel_abi::cpuset::MAX_CPUS).unwrap_or(0)
+        }
         feature::CMDLINE => facts.command = texts(&mut from).map(|words| words.join(" ")),
         feature::CPU_TOPOLOGY => {
             let packages = texts(&mut from).unwrap_or_default();

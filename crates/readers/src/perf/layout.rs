@@ -117,7 +117,11 @@ impl Layout {
     }
 
     /// Tells `formats` how the samples of each event look.
-    pub(super) fn attributes<R: Read + Seek>(&self, file: &mut R, formats: &mut Formats) -> Result<(), ReadError> {
+    pub(super) fn attributes<R: Read + Seek>(
+        &self,
+        file: &mut R,
+        formats: &mut Formats,
+    ) -> Result<(), ReadError> {
         if self.is_pipe {
             return Ok(());
         }
@@ -133,7 +137,8 @@ impl Layout {
         for n in 0..count {
             let attribute = bytes(file, at.saturating_add(n * self.attribute_size), self.attribute_size)?;
             let ids_at = (self.attribute_size - 16) as usize;
-            let offset = u64_at(&attribute, ids_at, self.order).ok_or_else(|| damaged("its events are cut off"))?;
+            let offset =
+                u64_at(&attribute, ids_at, self.order).ok_or_else(|| damaged("its events are cut off"))?;
             let size = u64_at(&attribute, ids_at + 8, self.order).unwrap_or(0).min(MOST_IDS * 8);
             let ids = bytes(file, offset, size)?;
             formats.learn(&attribute[..ids_at], &ids);

@@ -67,7 +67,9 @@ impl Formats {
     /// Learns an attribute and the ids of its events.
     pub(super) fn learn(&mut self, attribute: &[u8], ids: &[u8]) {
         let number = |at| u64_at(attribute, at, self.order);
-        let (Some(sample_type), Some(read_format), Some(flags)) = (number(24), number(32), number(40)) else { return };
+        let (Some(sample_type), Some(read_format), Some(flags)) = (number(24), number(32), number(40)) else {
+            return;
+        };
         let bit = match self.order {
             Order::Little => SAMPLE_ID_ALL,
             Order::Big => 63 - SAMPLE_ID_ALL,

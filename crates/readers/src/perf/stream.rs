@@ -87,7 +87,8 @@ impl<R: Read + Seek> Stream<R> {
             match record.kind {
                 kind::COMPRESSED => self.compressed(record.at, &record.body),
                 kind::COMPRESSED2 => {
-                    let size = u64_at(&record.body, 0, self.order).and_then(|size| usize::try_from(size).ok());
+                    let size =
+                        u64_at(&record.body, 0, self.order).and_then(|size| usize::try_from(size).ok());
                     match size.and_then(|size| record.body.get(8..)?.get(..size)) {
                         Some(body) => self.compressed(record.at, body),
                         None => damage.skip(record.at, "a compressed record is shorter than it says"),
@@ -95,7 +96,9 @@ impl<R: Read + Seek> Stream<R> {
                 }
                 kind::HEADER_TRACING_DATA => {
                     let size = u32_at(&record.body, 0, self.order).map_or(0, u64::from);
-                    let Some(payload) = self.payload(size.next_multiple_of(8), damage)? else { return Ok(None) };
+                    let Some(payload) = self.payload(size.next_multiple_of(8), damage)? else {
+                        return Ok(None);
+                    };
                     record.payload = payload;
                     return Ok(Some(record));
                 }
@@ -125,7 +128,8 @@ impl<R: Read + Seek> Stream<R> {
             damage.end(at + read as u64, "the file is cut off");
             return Ok(None);
         }
-        let (kind, size) = (u32_at(&head, 0, self.order).unwrap_or(0), u16_at(&head, 6, self.order).unwrap_or(0));
+        let (kind, size) =
+            (u32_at(&head, 0, self.order).unwrap_or(0), u16_at(&head, 6, self.order).unwrap_or(0));
         let Some(length) = usize::from(size).checked_sub(HEAD) else {
             damage.end(at, "a record is shorter than its own head");
             return Ok(None);

@@ -15,7 +15,8 @@ fn records(count: u64) -> Vec<Seen> {
         let cpu = (n % 4) as usize;
         let (at, prev, comes) = (1_000_000_000 + n * 2000, running[cpu], who(next));
         next = if next == 400 { 5 } else { next + 1 };
-        let seen = |at, what| Seen { at, cpu: cpu as u32, lost: 0, current: Some(prev.pid), interrupt: false, what };
+        let seen =
+            |at, what| Seen { at, cpu: cpu as u32, lost: 0, current: Some(prev.pid), interrupt: false, what };
         records.push(seen(at, SeenWhat::Waking { task: comes, target: cpu as u32 }));
         records.push(seen(at + 1000, SeenWhat::Switch { prev, why: Why::Blocked, next: comes }));
         running[cpu] = comes;
@@ -30,7 +31,9 @@ fn large_files_are_written() {
     let count = std::env::var("KEEL_EVENTS").map_or(1_000_000, |count| count.parse().expect("a number"));
     let records = records(count);
     let events = Shape { order: Order::Little, long: 8, far_names: false };
-    let write = |name: &str, bytes: &[u8]| std::fs::write(format!("{folder}/{name}"), bytes).expect("it can be written");
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(format!("{folder}/{name}"), bytes).expect("it can be written")
+    };
     let shape = PerfShape { events, pipe: false, compressed: false, round: 100_000 };
     write("large.perf", &perf(&records, shape));
     write("large.dat", &tracedat(&records, DatShape { events, packing: None, page: 4096 }));

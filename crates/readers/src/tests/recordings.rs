@@ -1,6 +1,7 @@
 //! Small recordings of a real kernel (`crates/readers/recordings`), each as its stream begins, and what is said of it.
 //!
-//! Recorded on an emulated Linux 7.2.13 with two CPUs: `perf sched record -z`, `perf record -a -z -o -` of six events,
+//! Recorded on an emulated Linux 7.2.13 with two CPUs: `perf sched record -z`, `perf record -a -z -o -` of six events (without
+//! the records of code that perf made up at its beginning, and cut off within the last one),
 //! `trace-cmd record` of the same six (version 6, cut down to these events' descriptions and three pages a CPU), the
 //! beginnings of what `trace-cmd report`, `perf script` and ftrace print.
 

@@ -43,7 +43,9 @@ impl Sink for Lines {
                 What::Wakeup { task, target, waker } => {
                     format!("{} wakes {} on {target}", name(waker), name(task))
                 }
-                What::Fork { child, target, parent } => format!("{} makes {} on {target}", name(parent), name(child)),
+                What::Fork { child, target, parent } => {
+                    format!("{} makes {} on {target}", name(parent), name(child))
+                }
                 What::Exit { task } => format!("{} is gone", name(task)),
                 What::Migrate { task, from, to } => format!("{} moves from {from} to {to}", name(task)),
                 What::Kick { target, .. } => format!("kick {target}"),
@@ -66,7 +68,11 @@ impl Sink for Lines {
                 let known = self.names.len().max(info.task.index() + 1);
                 self.names.resize(known, String::new());
                 self.names[info.task.index()].clone_from(&info.name);
-                let cpus = if (info.cpus.len() as u32) < self.cpus { format!(" only on {}", info.cpus) } else { String::new() };
+                let cpus = if (info.cpus.len() as u32) < self.cpus {
+                    format!(" only on {}", info.cpus)
+                } else {
+                    String::new()
+                };
                 format!("{} is {} nice {}{cpus}", info.name, info.pid, info.nice)
             }
             Meta::End => "end".to_owned(),
@@ -98,7 +104,8 @@ fn script(lines: &str) -> String {
         let split = line.trim().split_once(' ').and_then(|(at, rest)| Some((at.parse::<u64>().ok()?, rest)));
         let Some((at, rest)) = split else { return format!("{}\n", line.trim()) };
         let mut words = rest.splitn(3, ' ');
-        let (cpu, pid, rest) = (words.next().unwrap_or(""), words.next().unwrap_or(""), words.next().unwrap_or(""));
+        let (cpu, pid, rest) =
+            (words.next().unwrap_or(""), words.next().unwrap_or(""), words.next().unwrap_or(""));
         let rest = rest
             .replace("switch ", "sched_switch: ")
             .replace("waking ", "sched_waking: ")
@@ -142,6 +149,13 @@ fn what_a_recording_lacks_is_told() {
          20 0 8 switch b:8 [120] R ==> a:7 [120]",
     );
     check(
+        "hotplug_unseen",
+        "10 1 7 wakeup cpuhp/1:22 [120] CPU:001
+         20 1 7 switch a:7 [120] S ==> cpuhp/1:22 [120]
+         30 1 22 switch cpuhp/1:22 [120] S ==> swapper/1:0 [120]
+         40 0 8 switch b:8 [120] S ==> swapper/0:0 [120]",
+    );
+    check(
         "overwritten",
         "# entries-in-buffer/entries-written: 4/9   #P:2
          10 0 7 switch a:7 [120] S ==> b:8 [120]
@@ -176,7 +190,10 @@ fn what_cannot_be_judged_is_said() {
          record, or with trace-cmd record -e sched",
     );
     check("PERFILE2", "the perf.data file is damaged at byte 8: its head is cut off");
-    check("\x17\x08\x44tracing9\0\0\x08....", "this trace.dat file has version 9; keel reads versions 6 and 7");
+    check(
+        "\x17\x08\x44tracing9\0\0\x08....",
+        "this trace.dat file has version 9; keel reads versions 6 and 7",
+    );
 }
 
 #[test]

@@ -139,7 +139,9 @@ impl<R: Read> Source for Text<R> {
             };
             let event = event.to_owned();
             let Some(seen) = self.event(&head, &event, from) else { continue };
-            let Some(place) = self.begins.iter().position(|&cpu| cpu == seen.cpu) else { return Ok(Some(seen)) };
+            let Some(place) = self.begins.iter().position(|&cpu| cpu == seen.cpu) else {
+                return Ok(Some(seen));
+            };
             self.begins.swap_remove(place);
             self.pending = Some(seen);
             return Ok(Some(Seen { lost: 0, current: None, what: SeenWhat::BeginsHere, ..seen }));
@@ -193,7 +195,8 @@ impl Remark {
         if let Some(rest) = line.strip_prefix("# latency: ").and_then(|rest| rest.split_once('#')) {
             return Some(Self::written(rest.1).unwrap_or(Self::Nothing));
         }
-        (line.starts_with('#') || line.starts_with("version = ") || line.starts_with("trace-cmd")).then_some(Self::Nothing)
+        (line.starts_with('#') || line.starts_with("version = ") || line.starts_with("trace-cmd"))
+            .then_some(Self::Nothing)
     }
 
     /// `476/981   #P:2`
@@ -202,7 +205,8 @@ impl Remark {
         let written = rest.split(|c: char| !c.is_ascii_digit()).next()?;
         let (left, written) = (left.trim().parse::<u64>().ok()?, written.parse::<u64>().ok()?);
         let cpus = rest.split_once("#P:").map(|(_, cpus)| cpus.split(|c: char| !c.is_ascii_digit()).next());
-        let cpus = cpus.flatten().and_then(|cpus| cpus.parse().ok()).filter(|&cpus| cpus <= MAX_CPUS).unwrap_or(0);
+        let cpus =
+            cpus.flatten().and_then(|cpus| cpus.parse().ok()).filter(|&cpus| cpus <= MAX_CPUS).unwrap_or(0);
         Some(Self::Written { overwritten: left < written, cpus })
     }
 }

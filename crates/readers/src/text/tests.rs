@@ -10,7 +10,8 @@ fn who(name: &str, pid: u32, prio: i32) -> Who {
 /// What one line tells: time, CPU, who ran, an interrupt, and the rest.
 fn check(line: &str, head: (u64, u32, u32, bool), what: SeenWhat) {
     let mut text = Text::open(line.as_bytes());
-    let seen = text.next().expect("memory can be read").unwrap_or_else(|| panic!("{line}: {:?}", text.damage));
+    let seen =
+        text.next().expect("memory can be read").unwrap_or_else(|| panic!("{line}: {:?}", text.damage));
     let (at, cpu, pid, interrupt) = head;
     assert_eq!(seen, Seen { at, cpu, lost: 0, current: Some(pid), interrupt, what }, "{line}");
     assert_eq!(text.next().expect("memory can be read"), None);
@@ -35,7 +36,9 @@ fn heads_of_all_kinds_are_read() {
 
 #[test]
 fn bodies_of_all_kinds_are_read() {
-    let check = |body: &str, what| check(&format!("a-1 [000] d..2. 1.000000: {body}"), (1_000_000_000, 0, 1, false), what);
+    let check = |body: &str, what| {
+        check(&format!("a-1 [000] d..2. 1.000000: {body}"), (1_000_000_000, 0, 1, false), what)
+    };
     let (make, idle) = (who("make -j", 7, 120), who("swapper/1", 0, 120));
     let switch = |why| SeenWhat::Switch { prev: make, why, next: idle };
     for (state, why) in [
@@ -63,13 +66,19 @@ fn bodies_of_all_kinds_are_read() {
     check("sched_wakeup:         make -j:7 [120] CPU:012", wakeup);
     check("sched_wakeup:         make -j:7 [120] success=1 CPU:012", wakeup);
     check("sched_wakeup:         make -j:7 [120]<CPU:012>", wakeup);
-    check("sched_wakeup_new: comm=make -j pid=7 prio=120 target_cpu=012", SeenWhat::WakeupNew { task: make, target: 12 });
+    check(
+        "sched_wakeup_new: comm=make -j pid=7 prio=120 target_cpu=012",
+        SeenWhat::WakeupNew { task: make, target: 12 },
+    );
     check(
         "sched_migrate_task: comm=make -j pid=7 prio=120 orig_cpu=1 dest_cpu=2",
         SeenWhat::Migrate { task: make, from: 1, to: 2 },
     );
     let bare = |name: &str, pid| Who { prio: None, ..who(name, pid, 0) };
-    check("sched_process_fork: comm=sh pid=1 child_comm=sh child_pid=2", SeenWhat::Forked { child: bare("sh", 2) });
+    check(
+        "sched_process_fork: comm=sh pid=1 child_comm=sh child_pid=2",
+        SeenWhat::Forked { child: bare("sh", 2) },
+    );
     check(
         "task_rename: pid=9 oldcomm=sh newcomm=a b oom_score_adj=0",
         SeenWhat::Named { task: bare("a b", 9) },
@@ -91,7 +100,8 @@ fn remarks_are_read() {
             all.push(seen);
         }
         assert_eq!((source.facts.cpus, source.facts.overwritten), (cpus, overwritten), "{text}");
-        let told: Vec<_> = all.iter().filter(|seen| seen.lost > 0).map(|seen| (seen.cpu, seen.lost)).collect();
+        let told: Vec<_> =
+            all.iter().filter(|seen| seen.lost > 0).map(|seen| (seen.cpu, seen.lost)).collect();
         assert_eq!((told.as_slice(), source.damage.skipped, all.len()), (lost, skipped, ends), "{text}");
     };
     let event = "a-1 [003] d..2. 1.000000: other: x\n";

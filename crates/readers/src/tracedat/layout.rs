@@ -97,7 +97,8 @@ impl Layout {
 
     /// The CPUs' parts, ready to be read.
     pub(super) fn cpus(&self) -> Vec<Cpu> {
-        let cpu = |&(number, offset, size): &(u32, u64, u64)| Some(Cpu::new(number, self.pages?, offset, size));
+        let cpu =
+            |&(number, offset, size): &(u32, u64, u64)| Some(Cpu::new(number, self.pages?, offset, size));
         self.cpus.iter().filter_map(cpu).collect()
     }
 
@@ -146,7 +147,10 @@ impl Layout {
         for list in 0..MOST_LISTS {
             let Some(bytes) = self.section(file, at, id::DONE)? else {
                 if list == 0 {
-                    return Err(damaged(at, "its list of sections is not there, which trace-cmd writes last"));
+                    return Err(damaged(
+                        at,
+                        "its list of sections is not there, which trace-cmd writes last",
+                    ));
                 }
                 damage.end(at, "a list of sections is cut off or makes no sense");
                 break;
@@ -183,7 +187,8 @@ impl Layout {
                 "this trace.dat file holds no ring buffers: record with trace-cmd record -e sched".to_owned(),
             ));
         };
-        let is_packed = self.header(file, buffer.section)?.is_some_and(|(_, flags, _)| flags & COMPRESSED != 0);
+        let is_packed =
+            self.header(file, buffer.section)?.is_some_and(|(_, flags, _)| flags & COMPRESSED != 0);
         self.clock = buffer.clock;
         self.cpus = buffer.cpus;
         if is_packed {
@@ -194,7 +199,12 @@ impl Layout {
         Ok(())
     }
 
-    fn learn<R: Read + Seek>(&mut self, file: &mut R, section: u16, place: u64) -> Result<Option<()>, ReadError> {
+    fn learn<R: Read + Seek>(
+        &mut self,
+        file: &mut R,
+        section: u16,
+        place: u64,
+    ) -> Result<Option<()>, ReadError> {
         let Some(bytes) = self.section(file, place, section)? else { return Ok(None) };
         let mut from = Sections { from: bytes.as_slice(), order: self.headers.order };
         Ok(match section {
@@ -219,7 +229,12 @@ impl Layout {
     }
 
     /// A section's content; `None` where it is not there, or not whole.
-    fn section<R: Read + Seek>(&self, file: &mut R, at: u64, wanted: u16) -> Result<Option<Vec<u8>>, ReadError> {
+    fn section<R: Read + Seek>(
+        &self,
+        file: &mut R,
+        at: u64,
+        wanted: u16,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
         let Some((section, flags, size)) = self.header(file, at)? else { return Ok(None) };
         if section != wanted || size > LONGEST as u64 {
             return Ok(None);
@@ -227,7 +242,9 @@ impl Layout {
         let mut content = file.by_ref().take(size);
         if flags & COMPRESSED != 0 {
             let Some(compression) = self.compression else { return Ok(None) };
-            return Ok(chunk(&mut content, compression, self.headers.order, LONGEST).ok().map(|(bytes, _)| bytes));
+            return Ok(chunk(&mut content, compression, self.headers.order, LONGEST)
+                .ok()
+                .map(|(bytes, _)| bytes));
         }
         let mut bytes = Vec::new();
         content.read_to_end(&mut bytes)?;
@@ -238,7 +255,9 @@ impl Layout {
     fn options<'a>(&self, bytes: &'a [u8]) -> Vec<(u16, &'a [u8])> {
         let order = self.headers.order;
         let (mut at, mut options) = (0, Vec::new());
-        while let (Some(option), Some(size)) = (crate::formats::u16_at(bytes, at, order), u32_at(bytes, at + 2, order)) {
+        while let (Some(option), Some(size)) =
+            (crate::formats::u16_at(bytes, at, order), u32_at(bytes, at + 2, order))
+        {
             let Some(told) = bytes.get(at + 6..).and_then(|rest| rest.get(..size as usize)) else { break };
             options.push((option, told));
             at += 6 + told.len();
@@ -255,13 +274,15 @@ impl Layout {
         let section = from.u64()?;
         let (_name, clock) = (from.text()?, from.text()?);
         let (page, count) = (from.u32()?, from.u32().filter(|&cpus| cpus <= MAX_CPUS)?);
-        let cpus = (0..count).map(|_| Some((from.u32()?, from.u64()?, from.u64()?))).collect::<Option<Vec<_>>>()?;
+        let cpus =
+            (0..count).map(|_| Some((from.u32()?, from.u64()?, from.u64()?))).collect::<Option<Vec<_>>>()?;
         Some(Buffer { section, clock, page, cpus })
     }
 
     /// What an option tells of the machine.
     fn option(&mut self, option: u16, told: &[u8]) {
-        let text = || String::from_utf8_lossy(told.split(|&byte| byte == 0).next().unwrap_or(&[])).into_owned();
+        let text =
+            || String::from_utf8_lossy(told.split(|&byte| byte == 0).next().unwrap_or(&[])).into_owned();
         match option {
             // Its second word is the machine's name, which nobody needs.
             id::UNAME => self.facts.release = text().split_whitespace().nth(2).map(str::to_owned),
@@ -270,14 +291,17 @@ impl Layout {
                 self.facts.cpus = cpus.unwrap_or(self.facts.cpus);
             }
             id::CPUSTAT => {
-                let dropped = text().lines().find_map(|line| line.strip_prefix("dropped events: ")?.trim().parse().ok());
+                let dropped = text()
+                    .lines()
+                    .find_map(|line| line.strip_prefix("dropped events: ")?.trim().parse().ok());
                 self.facts.lost = self.facts.lost.saturating_add(dropped.unwrap_or(0));
             }
             // [local] global counter ...
             id::TRACECLOCK if self.clock.is_empty() => self.clock = text(),
             id::TSC2NSEC => {
                 let order = self.headers.order;
-                let (mult, shift, offset) = (u32_at(told, 0, order), u32_at(told, 4, order), u64_at(told, 8, order));
+                let (mult, shift, offset) =
+                    (u32_at(told, 0, order), u32_at(told, 4, order), u64_at(told, 8, order));
                 if let (Some(mult), Some(shift @ 0..64), Some(offset)) = (mult, shift, offset) {
                     self.conversion = Some(Clock { mult: mult.into(), shift, offset });
                 }
@@ -303,7 +327,8 @@ impl Layout {
 
     /// Everything was read: does it make sense?
     fn finish(mut self) -> Result<Self, ReadError> {
-        let clock = self.clock.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(clock, _)| clock);
+        let clock =
+            self.clock.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(clock, _)| clock);
         let clock = clock.unwrap_or(&self.clock).to_owned();
         let Some(pages) = &mut self.pages else {
             return Err(damaged(0, "how its pages begin is not told, or makes no sense"));
@@ -334,7 +359,8 @@ fn compression(name: &str) -> Result<Option<Compression>, ReadError> {
         "zlib" => Ok(Some(Compression::Zlib)),
         "zstd" => Ok(Some(Compression::Zstd)),
         _ => Err(ReadError::Unsupported(
-            "this trace.dat file is compressed in a way that keel does not know: it reads zlib and zstd".to_owned(),
+            "this trace.dat file is compressed in a way that keel does not know: it reads zlib and zstd"
+                .to_owned(),
         )),
     }
 }

@@ -79,8 +79,14 @@ impl<R: Read + Seek> TraceDat<R> {
     fn seen(&mut self, n: usize, entry: Entry) -> Seen {
         let cpu = self.cpus[n].number;
         let decoded = self.cpus[n].bytes(&entry).and_then(|bytes| self.decoder.decode(bytes));
-        let mut seen =
-            Seen { at: entry.at, cpu, lost: entry.lost, current: None, interrupt: false, what: SeenWhat::Other };
+        let mut seen = Seen {
+            at: entry.at,
+            cpu,
+            lost: entry.lost,
+            current: None,
+            interrupt: false,
+            what: SeenWhat::Other,
+        };
         match decoded {
             None => self.damage.unknown += 1,
             Some(decoded) => {

@@ -31,7 +31,8 @@ impl Head {
     /// By the file's own description.
     pub(super) fn of(page: &Description) -> Option<Self> {
         let (used, data) = (page.field("commit")?, page.field("data")?);
-        let fits = page.field("timestamp")?.offset == 0 && (used.size == 4 || used.size == 8) && data.offset < 256;
+        let fits =
+            page.field("timestamp")?.offset == 0 && (used.size == 4 || used.size == 8) && data.offset < 256;
         fits.then_some(Self { used_at: used.offset, used_size: used.size, data_at: data.offset })
     }
 }
@@ -107,7 +108,10 @@ impl Page {
                 }
                 kind => {
                     let (from, length) = match kind {
-                        0 => (self.at + 8, (second()? as usize).checked_sub(4).ok_or("an event has no length")?),
+                        0 => (
+                            self.at + 8,
+                            (second()? as usize).checked_sub(4).ok_or("an event has no length")?,
+                        ),
                         words => (self.at + 4, words as usize * 4),
                     };
                     if from + length > bytes.len() {

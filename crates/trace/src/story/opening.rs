@@ -4,10 +4,10 @@
 //! what it was doing before; the snapshot tells of those about whom there is no record. And who ran on a CPU is told
 //! by its first switch.
 
-use super::raw::{Doing, Key, Raw, RawWhat, Told};
 use super::Story;
-use keel_abi::{CpuId, CpuSet};
+use super::raw::{Doing, Key, Raw, RawWhat, Told};
 use crate::Sink;
+use keel_abi::{CpuId, CpuSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the first records tell of the time before them.

@@ -143,4 +143,3 @@ impl Told {
         Self { task, pid: Pid(0), name, nice: 0, cpus: CpuSet::new(), first: true, doing: None }
     }
 }
-

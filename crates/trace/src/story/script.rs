@@ -1,8 +1,8 @@
 //! Records and streams as lines, for tests. Tasks are capital letters, `-` is an idle task.
 
 use super::raw::{Doing, Key, Raw, RawWhat, Told};
-use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use crate::{Class, Event, Meta, Sink, TaskInfo, What, Why};
+use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use std::fmt::Write;
 
 /// The tasks' addresses are their letters'.
