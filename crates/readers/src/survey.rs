@@ -104,10 +104,8 @@ impl Survey {
                     self.changed.insert(CpuId(seen.cpu));
                 }
             }
-            SeenWhat::Migrate { task, from, .. } => {
-                if known.insert(task.pid) && self.lost == 0 {
-                    self.waiting.insert(task.pid, (from, task));
-                }
+            SeenWhat::Migrate { task, from, .. } if known.insert(task.pid) && self.lost == 0 => {
+                self.waiting.insert(task.pid, (from, task));
             }
             SeenWhat::Woken { task, .. } => {
                 self.wakeups += 1;

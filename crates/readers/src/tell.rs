@@ -19,6 +19,9 @@ const NICE_0: i32 = 120;
 /// The priorities of tasks that have a nice value.
 const NICES: std::ops::Range<i32> = 100..140;
 
+/// The longest text of the machine or the command, in characters.
+const LONGEST: usize = 300;
+
 /// What was told last of a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
@@ -49,9 +52,13 @@ pub(crate) fn tell(
         sink,
         unknown: BTreeMap::new(),
     };
-    let scheduler =
-        facts.release.as_ref().map_or_else(|| "Linux".to_owned(), |release| format!("Linux {release}"));
-    let workload = facts.command.clone().unwrap_or_else(|| "all that ran".to_owned());
+    let scheduler = facts
+        .release
+        .as_ref()
+        .map_or_else(|| "Linux".to_owned(), |release| format!("Linux {release:.LONGEST$}"));
+    // Who recorded may say anything, of any length.
+    let command = facts.command.as_ref().map(|command| command.chars().take(LONGEST).collect());
+    let workload = command.unwrap_or_else(|| "all that ran".to_owned());
     teller.say(&Meta::Start { topology, scheduler, workload, unit: String::new() });
     teller.open(facts, survey, cpus);
     let mut line = Line::new(source, survey.has_wakeups);

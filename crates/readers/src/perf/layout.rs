@@ -134,13 +134,15 @@ impl Layout {
         if count == 0 || count > MOST_ATTRIBUTES {
             return Err(damaged("it has no events, or too many"));
         }
+        let mut left = MOST_IDS * 8;
         for n in 0..count {
             let attribute = bytes(file, at.saturating_add(n * self.attribute_size), self.attribute_size)?;
             let ids_at = (self.attribute_size - 16) as usize;
             let offset =
                 u64_at(&attribute, ids_at, self.order).ok_or_else(|| damaged("its events are cut off"))?;
-            let size = u64_at(&attribute, ids_at + 8, self.order).unwrap_or(0).min(MOST_IDS * 8);
+            let size = u64_at(&attribute, ids_at + 8, self.order).unwrap_or(0).min(left);
             let ids = bytes(file, offset, size)?;
+            left -= size;
             formats.learn(&attribute[..ids_at], &ids);
         }
         Ok(())

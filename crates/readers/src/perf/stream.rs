@@ -27,6 +27,9 @@ const HEAD: usize = 8;
 const CHUNK: usize = 128 * 1024;
 /// The largest window of a compressed stream that is accepted, as a power of two: 64 MiB.
 const WINDOW_LOG: u32 = 26;
+/// Records are not packed better than this, and the first ones not than that.
+const RATIO: u64 = 100;
+const SLACK: u64 = 16 << 20;
 /// The longest description of events that a pipe brings.
 const LONGEST_PAYLOAD: u64 = 64 << 20;
 
@@ -60,6 +63,9 @@ struct Zstd {
     output: Vec<u8>,
     given: usize,
     at: u64,
+    /// Bytes so far, packed and unpacked.
+    packed: u64,
+    unpacked: u64,
 }
 
 impl<R: Read + Seek> Stream<R> {
@@ -164,6 +170,7 @@ impl<R: Read + Seek> Stream<R> {
         zstd.input.drain(..zstd.taken);
         zstd.taken = 0;
         zstd.input.extend_from_slice(body);
+        zstd.packed += body.len() as u64;
         zstd.at = at;
     }
 }
@@ -173,7 +180,16 @@ impl Zstd {
         let mut context = DCtx::create();
         // A larger window is refused when it is met, with the reason.
         let _ = context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG));
-        Self { context, input: Vec::new(), taken: 0, output: Vec::new(), given: 0, at: 0 }
+        Self {
+            context,
+            input: Vec::new(),
+            taken: 0,
+            output: Vec::new(),
+            given: 0,
+            at: 0,
+            packed: 0,
+            unpacked: 0,
+        }
     }
 
     /// The next record that is whole in what was decompressed; `None` where more is needed.
@@ -209,6 +225,10 @@ impl Zstd {
         done.map_err(|_| "compressed records cannot be decompressed")?;
         let (taken, given) = (input.pos(), output.pos());
         self.taken += taken;
+        self.unpacked += given as u64;
+        if self.unpacked > self.packed * RATIO + SLACK {
+            return Err("compressed records hold more than any that perf writes");
+        }
         self.output.extend_from_slice(&chunk[..given]);
         Ok(given > 0 || taken > 0)
     }

@@ -17,6 +17,11 @@ enum Damage {
     Drop(prop::sample::Index, usize),
 }
 
+/// How many files of each kind; `KEEL_CASES` asks for more.
+fn cases() -> u32 {
+    std::env::var("KEEL_CASES").map_or(300, |cases| cases.parse().expect("KEEL_CASES is a number"))
+}
+
 fn any_damage() -> impl Strategy<Value = Damage> {
     let place = any::<prop::sample::Index>;
     prop_oneof![
@@ -66,7 +71,7 @@ fn one_sentence(text: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn damaged_perf_data_ends(
@@ -84,6 +89,20 @@ proptest! {
         damage in prop::collection::vec(any_damage(), 1..3),
     ) {
         ends(&damage.iter().fold(tracedat(&records, shape), damaged));
+    }
+
+    #[test]
+    fn damaged_recordings_of_a_real_kernel_end(
+        bytes in prop::sample::select(vec![
+            include_bytes!("../../recordings/perf.data").as_slice(),
+            include_bytes!("../../recordings/pipe.data"),
+            include_bytes!("../../recordings/trace.dat"),
+            include_bytes!("../../recordings/ftrace.txt"),
+            include_bytes!("../../recordings/script.txt"),
+        ]),
+        damage in prop::collection::vec(any_damage(), 1..3),
+    ) {
+        ends(&damage.iter().fold(bytes.to_vec(), damaged));
     }
 
     #[test]

@@ -114,8 +114,8 @@ impl<R: Read> Text<R> {
                     let sum = self.lost.entry(cpu).or_default();
                     *sum = sum.saturating_add(lost);
                 }
-                Remark::Begins(cpu) => self.begins.push(cpu),
-                Remark::Nothing => {}
+                Remark::Begins(cpu) if !self.begins.contains(&cpu) => self.begins.push(cpu),
+                Remark::Begins(_) | Remark::Nothing => {}
             }
         } else if !self.line.iter().all(u8::is_ascii_whitespace) {
             self.damage.skip(self.lines, "this is no event");

@@ -17,9 +17,14 @@ pub(super) struct Pages {
     pub(super) compression: Option<Compression>,
     /// The largest chunk that is accepted, unpacked.
     pub(super) chunk: usize,
+    /// How much more than [`RATIO`] times the packed bytes one CPU's chunks may be.
+    pub(super) slack: u64,
     /// How the clock's ticks become nanoseconds.
     pub(super) clock: Clock,
 }
+
+/// Chunks of real pages are not packed better than this, small ones apart.
+const RATIO: u64 = 200;
 
 /// Ticks to nanoseconds: `((ticks - offset) * mult) >> shift`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +39,7 @@ impl Clock {
     pub(super) const NANOSECONDS: Self = Self { mult: 1, shift: 0, offset: 0 };
 
     fn ns(self, ticks: u64) -> u64 {
-        let ns = u128::from(ticks.saturating_sub(self.offset)) * u128::from(self.mult) >> self.shift;
+        let ns = (u128::from(ticks.saturating_sub(self.offset)) * u128::from(self.mult)) >> self.shift;
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 }
@@ -61,6 +66,9 @@ pub(super) struct Cpu {
     left: u64,
     /// Chunks that are left.
     chunks: Option<u32>,
+    /// Bytes of chunks so far, packed and unpacked.
+    packed: u64,
+    unpacked: u64,
     /// One page, or one chunk of them.
     bytes: Vec<u8>,
     /// Where the page at hand begins in it.
@@ -78,6 +86,8 @@ impl Cpu {
             offset,
             left: size,
             chunks: None,
+            packed: 0,
+            unpacked: 0,
             bytes: Vec::new(),
             start: 0,
             page: None,
@@ -175,6 +185,13 @@ impl Cpu {
         let mut from = file.by_ref().take(self.left);
         match chunk(&mut from, compression, self.pages.order, self.pages.chunk) {
             Ok((bytes, packed)) => {
+                self.packed += packed;
+                self.unpacked += bytes.len() as u64;
+                if self.unpacked > self.packed * RATIO + self.pages.slack {
+                    damage.end(self.offset, "compressed data is larger than any that trace-cmd writes");
+                    self.left = 0;
+                    return Ok(false);
+                }
                 self.bytes = bytes;
                 self.pass(packed);
                 Ok(!self.bytes.is_empty())

@@ -11,6 +11,7 @@ use crate::ReadError;
 use crate::formats::{Headers, Sections, u32_at, u64_at};
 use crate::source::{Damage, Facts};
 use keel_abi::cpuset::MAX_CPUS;
+use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 /// The longest section, unpacked, that is read as a whole.
@@ -92,6 +93,7 @@ impl Layout {
                 return Err(ReadError::Unsupported(told));
             }
         }
+        layout.apart(damage);
         layout.finish()
     }
 
@@ -142,8 +144,9 @@ impl Layout {
         damage: &mut Damage,
     ) -> Result<(), ReadError> {
         let mut at = options;
-        let mut wanted = Vec::new();
-        let mut buffers = Vec::new();
+        // One of each is enough, of however many a list speaks.
+        let mut wanted = BTreeMap::new();
+        let mut buffer: Option<Buffer> = None;
         for list in 0..MOST_LISTS {
             let Some(bytes) = self.section(file, at, id::DONE)? else {
                 if list == 0 {
@@ -160,9 +163,14 @@ impl Layout {
                 let place = u64_at(told, 0, self.headers.order);
                 match (option, place) {
                     (id::DONE, Some(next)) => at = next,
-                    (id::BUFFER, Some(_)) => buffers.extend(self.buffer(told)),
+                    (id::BUFFER, Some(_)) => {
+                        // Instances may hold the same events again: that with the most in it counts.
+                        let other = self.buffer(told);
+                        let more = other.as_ref().map(Buffer::size) > buffer.as_ref().map(Buffer::size);
+                        buffer = if more { other } else { buffer };
+                    }
                     (id::HEADER_INFO | id::FTRACE_EVENTS | id::EVENT_FORMATS, Some(place)) => {
-                        wanted.push((option, place));
+                        wanted.insert(option, place);
                     }
                     _ => self.option(option, told),
                 }
@@ -176,13 +184,12 @@ impl Layout {
                 damage.end(place, "a description of events is cut off or makes no sense");
             }
         }
-        self.choose(file, buffers)
+        self.choose(file, buffer)
     }
 
-    /// The buffer with the most in it: instances may hold the same events again.
-    fn choose<R: Read + Seek>(&mut self, file: &mut R, buffers: Vec<Buffer>) -> Result<(), ReadError> {
-        let size = |buffer: &Buffer| buffer.cpus.iter().map(|&(_, _, size)| u128::from(size)).sum::<u128>();
-        let Some(buffer) = buffers.into_iter().rev().max_by_key(size) else {
+    /// Takes this buffer's pages.
+    fn choose<R: Read + Seek>(&mut self, file: &mut R, buffer: Option<Buffer>) -> Result<(), ReadError> {
+        let Some(buffer) = buffer else {
             return Err(ReadError::Unsupported(
                 "this trace.dat file holds no ring buffers: record with trace-cmd record -e sched".to_owned(),
             ));
@@ -321,7 +328,22 @@ impl Layout {
             head,
             compression: self.compression.filter(|_| is_packed),
             chunk: (CHUNKS / self.cpus.len().max(1)).max(CHUNK),
+            slack: (CHUNKS / self.cpus.len().max(1)) as u64,
             clock: Clock::NANOSECONDS,
+        });
+    }
+
+    /// Pages of two CPUs are never the same; a file that says so would be read once for each.
+    fn apart(&mut self, damage: &mut Damage) {
+        self.cpus.sort_by_key(|&(_, offset, _)| offset);
+        let mut end = 0;
+        self.cpus.retain(|&(_, offset, size)| {
+            let is_apart = size == 0 || offset >= end;
+            if !is_apart {
+                damage.skip(offset, "pages of two CPUs are in one place");
+            }
+            end = end.max(offset.saturating_add(size));
+            is_apart
         });
     }
 
@@ -351,6 +373,12 @@ struct Buffer {
     clock: String,
     page: u32,
     cpus: Vec<(u32, u64, u64)>,
+}
+
+impl Buffer {
+    fn size(&self) -> u128 {
+        self.cpus.iter().map(|&(_, _, size)| u128::from(size)).sum()
+    }
 }
 
 fn compression(name: &str) -> Result<Option<Compression>, ReadError> {

@@ -103,7 +103,8 @@ impl Page {
                     self.at += 8;
                 }
                 TIME_STAMP => {
-                    self.time = (u64::from(second()?) << TIME_BITS) + delta | self.time & HIGH_BITS;
+                    let low = (u64::from(second()?) << TIME_BITS) + delta;
+                    self.time = low | (self.time & HIGH_BITS);
                     self.at += 8;
                 }
                 kind => {
