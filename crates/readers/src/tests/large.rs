@@ -28,13 +28,14 @@ fn records(count: u64) -> Vec<Seen> {
 #[ignore = "writes a gigabyte"]
 fn large_files_are_written() {
     let folder = std::env::var("KEEL_LARGE").expect("KEEL_LARGE names a folder");
-    let count = std::env::var("KEEL_EVENTS").map_or(1_000_000, |count| count.parse().expect("a number"));
-    let records = records(count);
+    let number = |name, usual| std::env::var(name).map_or(usual, |n| n.parse().expect("a number"));
+    let records = records(number("KEEL_EVENTS", 1_000_000));
     let events = Shape { order: Order::Little, long: 8, far_names: false };
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(format!("{folder}/{name}"), bytes).expect("it can be written")
     };
-    let shape = PerfShape { events, pipe: false, compressed: false, round: 100_000 };
+    let shape =
+        PerfShape { events, pipe: false, compressed: false, round: number("KEEL_ROUND", 100_000) as usize };
     write("large.perf", &perf(&records, shape));
     write("large.dat", &tracedat(&records, DatShape { events, packing: None, page: 4096 }));
     write("large.txt", &text(&records, TextShape::Ftrace));
