@@ -11,6 +11,7 @@
 
 mod error;
 mod formats;
+mod going;
 mod kind;
 mod line;
 mod notes;

@@ -6,6 +6,7 @@
 //! overwritten. Where a recording has no wakeups, or lost some, who is switched in may have slept a moment before.
 
 use crate::ReadError;
+use crate::going::Going;
 use crate::line::{Clock, Line};
 use crate::seen::{Name, PID_LIMIT, Seen, SeenWhat, Who};
 use crate::source::Source;
@@ -22,6 +23,8 @@ pub(crate) struct Survey {
     pub(crate) cpus: BTreeMap<u32, Cpu>,
     /// One more than the highest CPU that is spoken of.
     pub(crate) cpu_limit: u32,
+    /// The numbers of the switches by which tasks left that had been woken already ([`Going`]).
+    pub(crate) going: Vec<u64>,
     /// Tasks that waited when the recording began, and where.
     pub(crate) waiting: BTreeMap<u32, (u32, Who)>,
     /// CPUs that came or went, by their thread that sees to it.
@@ -61,13 +64,17 @@ impl Survey {
     /// Reads `source` to its end.
     pub(crate) fn of(source: &mut dyn Source) -> Result<Self, ReadError> {
         let mut survey = Self::default();
-        let mut known = Known::default();
+        let (mut known, mut going) = (Known::default(), Going::default());
         let mut line = Line::new(source, false);
         while let Some(seen) = line.next()? {
             survey.take(&seen, &mut known);
+            if line.wakeups() == 0 {
+                going.take(survey.records, &seen);
+            }
         }
         (survey.clock, survey.impossible) = (line.clock(), line.impossible());
         survey.has_wakeups = line.wakeups() > 0;
+        survey.going = if survey.has_wakeups { Vec::new() } else { going.found() };
         Ok(survey)
     }
 

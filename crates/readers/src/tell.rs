@@ -10,9 +10,10 @@ use crate::seen::{Name, Seen, SeenWhat, Who};
 use crate::source::{Facts, Source};
 use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet, Pid, Topology};
-use keel_trace::story::{Counts, Key, Raw, RawWhat, Story, Told};
+use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, Told};
 use keel_trace::{Meta, Sink, Why};
 use std::collections::{BTreeMap, HashMap};
+use std::iter::Peekable;
 
 /// Nice 0 as the kernel's priority.
 const NICE_0: i32 = 120;
@@ -35,6 +36,11 @@ struct Teller<'a> {
     sink: &'a mut dyn Sink,
     /// CPUs of which nothing is known yet, and whether they are heard of later.
     unknown: BTreeMap<u32, bool>,
+    /// Records so far, and the switches that are wakeups too.
+    records: u64,
+    going: Peekable<std::slice::Iter<'a, u64>>,
+    /// Who woke a task that runs: the waker, its CPU, the CPU chosen.
+    wakers: HashMap<u32, (u32, u32, u32)>,
 }
 
 /// Tells `sink` what `source` holds, of which `survey` knows the beginning.
@@ -51,6 +57,9 @@ pub(crate) fn tell(
         known: HashMap::new(),
         sink,
         unknown: BTreeMap::new(),
+        records: 0,
+        going: survey.going.iter().peekable(),
+        wakers: HashMap::new(),
     };
     let scheduler = facts
         .release
@@ -108,6 +117,7 @@ impl Teller<'_> {
     }
 
     fn take(&mut self, seen: &Seen) {
+        self.records += 1;
         self.story.reach(seen.at);
         let cpu = CpuId(seen.cpu);
         if seen.lost > 0 {
@@ -125,12 +135,19 @@ impl Teller<'_> {
                 if why == Why::Exited {
                     self.known.remove(&prev.pid);
                 }
+                let woken = self.wakers.remove(&prev.pid);
+                if self.going.next_if_eq(&&self.records).is_some()
+                    && let Some((waker, waker_cpu, target)) = woken
+                {
+                    self.woken(seen, prev.pid, target, waker, waker_cpu);
+                }
             }
             SeenWhat::Woken { task, target, waker, waker_cpu } => {
                 self.about(task);
-                let (target, waker) = (CpuId(target), key(waker));
-                self.raw(seen, RawWhat::Wakeup { cpu: CpuId(waker_cpu), task: key(task.pid), target, waker });
-                self.kick(seen, target);
+                if matches!(self.story.doing(key(task.pid)), Some(Doing::Running(_))) {
+                    self.wakers.insert(task.pid, (waker, waker_cpu, target));
+                }
+                self.woken(seen, task.pid, target, waker, waker_cpu);
             }
             SeenWhat::WakeupNew { task, target } => {
                 self.about(task);
@@ -170,6 +187,12 @@ impl Teller<'_> {
             self.about(who);
             self.story.runs_already(cpu, key(who.pid), self.sink);
         }
+    }
+
+    fn woken(&mut self, seen: &Seen, task: u32, target: u32, waker: u32, waker_cpu: u32) {
+        let (cpu, target) = (CpuId(waker_cpu), CpuId(target));
+        self.raw(seen, RawWhat::Wakeup { cpu, task: key(task), target, waker: key(waker) });
+        self.kick(seen, target);
     }
 
     fn raw(&mut self, seen: &Seen, what: RawWhat) {

@@ -149,6 +149,14 @@ fn what_a_recording_lacks_is_told() {
          20 0 8 switch b:8 [120] R ==> a:7 [120]",
     );
     check(
+        "woken_on_its_way",
+        "10 1 0 switch swapper/1:0 [120] R ==> a:7 [120]
+         20 0 8 waking comm=a pid=7 prio=120 target_cpu=001
+         30 1 7 switch a:7 [120] S ==> b:9 [120]
+         40 1 9 switch b:9 [120] S ==> a:7 [120]
+         50 0 8 switch c:8 [120] S ==> swapper/0:0 [120]",
+    );
+    check(
         "hotplug_unseen",
         "10 1 7 wakeup cpuhp/1:22 [120] CPU:001
          20 1 7 switch a:7 [120] S ==> cpuhp/1:22 [120]
