@@ -204,8 +204,11 @@ pub trait World {
     fn map_pop(&mut self, map: MapId, value: Ea, keep: bool) -> Result<(), Errno>;
     /// `bpf_ringbuf_reserve` on a ring buffer: where a record of `len` bytes begins; nothing when it does not fit.
     fn ring_reserve(&mut self, map: MapId, len: u64) -> Option<Ea>;
-    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`; false when `record` was not reserved.
-    fn ring_commit(&mut self, record: Ea, discard: bool) -> bool;
+    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`: the ring buffer, and the record's bytes; nothing
+    /// when `record` was not reserved.
+    fn ring_commit(&mut self, record: Ea, discard: bool) -> Option<(MapId, u64)>;
+    /// User space has read all that was submitted to a ring buffer.
+    fn ring_consume(&mut self, map: MapId);
     /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
     fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64>;
     /// `bpf_arena_alloc_pages`: the user's address of so many zeroed pages in a row, at `at` unless that is null;

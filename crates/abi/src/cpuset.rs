@@ -83,6 +83,12 @@ impl CpuSet {
         self.iter().next()
     }
 
+    /// The highest CPU in it.
+    pub fn highest(&self) -> Option<CpuId> {
+        let word = self.words.last()?;
+        Some(CpuId(self.words.len() as u32 * 64 - 1 - word.leading_zeros()))
+    }
+
     /// Its CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.words.iter().enumerate().flat_map(|(i, &word)| {

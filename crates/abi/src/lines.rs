@@ -108,8 +108,14 @@ impl Transfers {
             line.writer = cpu.0 as u16;
             return 0;
         }
+        self.take_ps(line, cpu)
+    }
+
+    /// A line that others have, or nobody: out of the way of those that are held already.
+    #[inline(never)]
+    fn take_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.claim_ps(line, cpu);
-        line.holders = me;
+        line.holders = holder_bit(cpu);
         line.writer = cpu.0 as u16;
         price
     }

@@ -79,6 +79,18 @@ pub enum Step {
     },
     /// Blocks until as many tasks as use it have come.
     Barrier(ObjectId),
+    /// The same, but keeps its CPU busy until then, as OpenMP's threads do: it wants a CPU all the time, and goes on at once
+    /// where it has one.
+    SpinBarrier {
+        /// The barrier.
+        barrier: ObjectId,
+        /// It blocks after so much work of waiting; `None`: never.
+        patience: Option<Span>,
+    },
+    /// Raises a flag; while it is up, keeps its CPU busy until somebody has lowered it.
+    Raise(ObjectId),
+    /// Lowers a flag; while it is down, keeps its CPU busy until somebody has raised it.
+    Lower(ObjectId),
     /// `sched_yield()`.
     Yield,
     /// Starts one more instance of the task spec with this index, as a thread: in the same process,
@@ -90,6 +102,9 @@ pub enum Step {
     /// `execve()`: the task goes on with a new, empty address space; its pages come with
     /// [`Step::Write`].
     Exec,
+    /// `setsid()`: the task's process leaves its session for a new one with an autogroup of its own, and its
+    /// children are born there. Nothing where it leads a session already (`EPERM`).
+    Setsid,
     /// `waitpid()` for any child that [`Step::Spawn`] made: blocks until one has exited. Goes on at once where
     /// the task has no child (`ECHILD`).
     WaitChild,
@@ -255,6 +270,10 @@ pub struct TaskSpec {
     /// The process that instances belong to which start by themselves: all with the same number are
     /// threads of one, with one address space.
     pub process: u32,
+    /// The session that instances belong to which start by themselves: the first of each number begins it, as
+    /// by `setsid()`. 0 is the session of the kernel's first task. All tasks of a process have the same; children are
+    /// in their parent's.
+    pub session: u32,
     /// Pages that such a process has to begin with, if this spec's instance is its first.
     pub pages: u32,
     /// Is it to be a real-time task? Children inherit it, unless they have one of their own.
@@ -278,6 +297,8 @@ pub struct Workload {
     pub tasks: Vec<TaskSpec>,
     /// For each barrier, how many tasks it waits for.
     pub barriers: Vec<u32>,
+    /// How many flags there are, all of them down to begin with.
+    pub flags: u32,
     /// How many mutexes there are.
     pub mutexes: u32,
     /// Those of them that hand priorities on to their owners (`PTHREAD_PRIO_INHERIT`), each once.

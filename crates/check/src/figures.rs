@@ -309,7 +309,7 @@ impl Sink for Figures {
         match meta {
             Meta::Start { topology, unit, .. } => self.started(at, topology.cpus(), unit),
             Meta::Task(info) => self.about(info),
-            Meta::SchedulerExit { .. } | Meta::End => {}
+            Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }
 }

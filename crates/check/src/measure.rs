@@ -61,6 +61,8 @@ measures! {
     Migrated = "migrated", "times";
     /// Units that tasks did.
     Iterations = "iterations", "units";
+    /// Seconds that tasks had a CPU.
+    CpuSeconds = "cpu_s", "s";
     /// Seconds of tasks in their own work, summed over the CPUs: `time`'s user. The whole run's, so that there must be no warm-up.
     UserSeconds = "user_s", "s";
     /// Seconds that tasks ran otherwise, in the kernel: `time`'s sys. The whole run's, too.
@@ -89,7 +91,7 @@ impl Measure {
             Self::UserShare => window.user_share?,
             Self::Gone => last(window.tasks.iter().map(|task| task.gone))?,
             Self::Wasted => window.wasted?.as_s_f64(),
-            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => {
+            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations | Self::CpuSeconds => {
                 window.tasks.iter().filter_map(|task| self.of_counts(task)).sum()
             }
             Self::UserSeconds => user_seconds(window)?,
@@ -127,6 +129,7 @@ impl Measure {
             Self::Involuntary => task.involuntary,
             Self::Migrated => task.migrations,
             Self::Iterations => task.units,
+            Self::CpuSeconds => return Some(task.cpu.as_s_f64()),
             _ => return None,
         };
         Some(count as f64)
@@ -139,7 +142,7 @@ impl Measure {
             Self::Gone => "some of these tasks had not ended, or never began",
             Self::MicrosecondsPerUnit => "no unit of the workload was done",
             Self::MicrosecondsPerSwitch => "no switch was made",
-            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations => {
+            Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations | Self::CpuSeconds => {
                 "there was no such task"
             }
             _ => "there is nothing to measure",

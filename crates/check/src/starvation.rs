@@ -195,7 +195,7 @@ impl Sink for Starvation {
                 let Some(row) = self.tasks.get(info.task) else { return };
                 (row.pid, row.name, row.may_use) = (info.pid, kept(&info.name), may_use);
             }
-            Meta::SchedulerExit { .. } | Meta::End => {}
+            Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }
 }

@@ -387,7 +387,7 @@ impl<O: Observer> Sink for WastedCores<O> {
         match meta {
             Meta::Start { topology, .. } => self.started(at, topology.cpus()),
             Meta::Task(info) => self.about(at, info),
-            Meta::SchedulerExit { .. } | Meta::End => {}
+            Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }
 }

@@ -54,6 +54,8 @@ pub struct Counts {
     pub migrations: u64,
     /// Units that they did.
     pub units: u64,
+    /// Time that they had a CPU.
+    pub cpu: Span,
     /// From the run's start until the last of them was gone; `None` where some are left.
     pub gone: Option<Span>,
 }
@@ -70,6 +72,7 @@ fn by_name(summary: &Summary) -> Vec<Counts> {
         sum.involuntary += task.preemptions;
         sum.migrations += task.migrations;
         sum.units += task.units;
+        sum.cpu += task.cpu;
     }
     if names.len() > MOST_NAMES || summary.others.1 > 0 {
         return Vec::new();
@@ -88,6 +91,7 @@ fn between(before: &[Counts], until: &[Counts]) -> Vec<Counts> {
             involuntary: until.involuntary - before.involuntary,
             migrations: until.migrations - before.migrations,
             units: until.units - before.units,
+            cpu: until.cpu.saturating_sub(before.cpu),
             gone: None,
         }
     };
@@ -274,17 +278,16 @@ mod tests {
 
     #[test]
     fn tasks_are_counted_by_name_within_the_window() {
-        let check = |warm_up_us, expected: [(&str, [u64; 4]); 2]| {
+        let check = |warm_up_us, expected: [(&str, [u64; 5]); 2]| {
             let got = window(warm_up_us, RUN).expect("it opens").tasks;
-            let got = got
-                .iter()
-                .take(2)
-                .map(|t| (t.name.as_str(), [t.voluntary, t.involuntary, t.migrations, t.units]));
+            let got = got.iter().take(2).map(|t| {
+                (t.name.as_str(), [t.voluntary, t.involuntary, t.migrations, t.units, t.cpu.as_ns() / 1000])
+            });
             assert_eq!(got.collect::<Vec<_>>(), expected, "{warm_up_us}");
         };
         // The window ends with the last task, before that one has left its CPU.
-        check(0, [("task-a", [1, 1, 0, 2]), ("task-b", [0, 1, 0, 5])]);
-        check(151, [("task-a", [1, 0, 0, 2]), ("task-b", [0, 1, 0, 4])]);
+        check(0, [("task-a", [1, 1, 0, 2, 200]), ("task-b", [0, 1, 0, 5, 200])]);
+        check(151, [("task-a", [1, 0, 0, 2, 100]), ("task-b", [0, 1, 0, 4, 149])]);
     }
 
     #[test]

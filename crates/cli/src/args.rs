@@ -204,7 +204,7 @@ pub(crate) struct LabArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SceneArgs {
     /// A built-in name, an rt-app JSON file, a generator such as mix:1000:80 or chat:10:20:100 (keel list
-    /// workloads), or several joined by '+': typist+hogs:1000
+    /// workloads), or several joined by '+': typist+hogs:1000; behind each what is asked of it: lu:16@nodes=1,2
     #[arg(long, value_name = "W", default_value = keel_lab::workloads::DEFAULT)]
     pub(crate) workload: String,
     /// A built-in name, a number of CPUs, or a file

@@ -8,6 +8,7 @@ use keel_abi::Span;
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::task::Workload;
 use keel_experiment::Arm;
+use keel_lab::workloads::Setting;
 use keel_lab::{Engine, LabError, Machine, RunSpec, SchedulerSource};
 use keel_recipe::Recipe;
 use std::io::{Read, Write};
@@ -128,8 +129,12 @@ pub(crate) fn workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Work
     keel_lab::workloads::join(given, workloads).map_err(shown_failure)
 }
 
-/// The names and files that a workload is joined from.
-pub(crate) fn workload_parts(given: &str) -> Result<Vec<&str>, Failure> {
+/// The names and files that a workload is joined from, without what is asked of them.
+pub(crate) fn workload_files(given: &str) -> Result<Vec<&str>, Failure> {
+    workload_parts(given)?.into_iter().map(|part| Ok(own_name(part)?.0)).collect()
+}
+
+fn workload_parts(given: &str) -> Result<Vec<&str>, Failure> {
     keel_lab::workloads::parts(given, |path| Path::new(path).exists()).map_err(shown_failure)
 }
 
@@ -138,7 +143,22 @@ fn shown_failure(error: LabError) -> Failure {
     Failure::input(shown(&error.to_string()))
 }
 
+/// A workload, and what is asked of it behind its name.
 fn one_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
+    let (own, settings) = own_name(given)?;
+    let mut workload = plain_workload(lab, own, machine)?;
+    if !settings.is_empty() {
+        given.clone_into(&mut workload.name);
+    }
+    keel_lab::workloads::apply(own, &mut workload, &settings, machine).map_err(shown_failure)?;
+    Ok(workload)
+}
+
+fn own_name(given: &str) -> Result<(&str, Vec<Setting>), Failure> {
+    keel_lab::workloads::settings(given, |path| Path::new(path).exists()).map_err(shown_failure)
+}
+
+fn plain_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
     if let Some(made) = (lab.made_workload)(given, machine) {
         return made.map_err(Failure::from_lab);
     }

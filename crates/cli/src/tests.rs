@@ -60,7 +60,23 @@ fn joined_workloads_are_told_by_part() {
         "hogs:900000+hogs:900000",
         "'hogs:900000+hogs:900000': together they have more than 1000000 instances",
     );
+    check(
+        "mix+hogs:3@nodes=7",
+        "part 2 of the workload, 'hogs:3@nodes=7': 'hogs:3': the machine has no node 7: its last is 0",
+    );
+    check(
+        "hogs:3@node=0",
+        "'hogs:3@node=0': '@node=0' is no setting of a workload; write @nodes=0,1, @cpus=0-7,16 or @after_ms=300",
+    );
     let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a@b.json");
+    std::fs::write(&path, "{}").unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(code(&["sim", "good", "--workload", path]), Code::Done);
+    assert_eq!(
+        code(&["sim", "good", "--workload", &format!("{path}@cpus=0-3@after_ms=5+mix@nodes=0")]),
+        Code::Done
+    );
     let path = folder.path().join("a+b.json");
     std::fs::write(&path, "{}").unwrap();
     let path = path.to_str().unwrap();

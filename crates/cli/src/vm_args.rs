@@ -21,6 +21,9 @@ pub(crate) struct VmArgs {
     /// NUMA nodes, which share CPUs and memory evenly
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) numa: u32,
+    /// Which nodes are neighbours, as in 0-1,1-2,2-3; the others are as many hops apart as that makes. Without it all are
+    #[arg(long, value_name = "A-B,...")]
+    pub(crate) links: Option<keel_guest::Links>,
     /// Memory: 512M, 2G
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = memory_mib)]
     pub(crate) memory: u32,

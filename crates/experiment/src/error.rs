@@ -28,7 +28,9 @@ impl fmt::Display for Field<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// A measure that is of the whole run.
-    #[error("{0} is of the whole run; of tasks there are voluntary, involuntary, migrated, iterations and, but for tables, gone_s")]
+    #[error(
+        "{0} is of the whole run; of tasks there are voluntary, involuntary, migrated, iterations, cpu_s and, but for tables, gone_s"
+    )]
     NotOfTasks(&'static str),
     /// An order of nothing.
     #[error("the order needs tasks and published.of, one count for each of them, and neither to nor less")]

@@ -1,6 +1,7 @@
 //! The machine that a guest runs on, and QEMU's words for it.
 
 use crate::error::GuestError;
+use crate::links::Links;
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +10,8 @@ pub struct Machine {
     pub cpus: u32,
     /// NUMA nodes, each a socket of its own.
     pub nodes: u32,
+    /// Which of them are neighbours; all of them unless told.
+    pub links: Links,
     /// Memory of all nodes together.
     pub memory_mib: u32,
     /// Counts time in instructions: one takes 2^shift ns, and idleness is leapt over.
@@ -43,7 +46,7 @@ impl Machine {
     /// # Errors
     /// [`GuestError::Input`].
     pub fn check(&self) -> Result<(), GuestError> {
-        let Self { cpus, nodes, memory_mib, .. } = *self;
+        let Self { cpus, nodes, memory_mib, ref links, .. } = *self;
         let fault = match () {
             () if !(1..=MOST_CPUS).contains(&cpus) => {
                 format!("a guest has 1 to {MOST_CPUS} CPUs, not {cpus}")
@@ -57,12 +60,15 @@ impl Machine {
             () if memory_mib / nodes < LEAST_MIB / 4 => {
                 format!("{nodes} NUMA nodes need at least {}M of memory", nodes * LEAST_MIB / 4)
             }
-            () => return Ok(()),
+            () => match links.distances(nodes) {
+                Ok(_) => return Ok(()),
+                Err(fault) => fault,
+            },
         };
         Err(GuestError::Input(fault))
     }
 
-    /// QEMU's arguments for the machine.
+    /// QEMU's arguments for the machine, which has passed [`Machine::check`].
     pub fn args(&self, accel: Accel) -> Vec<String> {
         let mut args: Vec<String> = Vec::new();
         let mut add = |name: &str, value: String| args.extend([name.to_owned(), value]);
@@ -95,6 +101,11 @@ impl Machine {
                 add("-numa", format!("node,nodeid={node},cpus={first}-{last},memdev=mem{node}"));
             }
         }
+        for (a, row) in (0..).zip(self.links.distances(self.nodes).ok().flatten().unwrap_or_default()) {
+            for (b, distance) in (0..a).zip(row) {
+                add("-numa", format!("dist,src={b},dst={a},val={distance}"));
+            }
+        }
         args
     }
 }
@@ -104,7 +115,7 @@ mod tests {
     use super::*;
 
     fn machine(cpus: u32, nodes: u32, memory_mib: u32) -> Machine {
-        Machine { cpus, nodes, memory_mib, icount_shift: None }
+        Machine { cpus, nodes, links: Links::default(), memory_mib, icount_shift: None }
     }
 
     #[test]
@@ -124,6 +135,15 @@ mod tests {
             "-accel kvm -cpu host -smp 8,sockets=2,cores=4,threads=1 -m 2048M \
              -object memory-backend-ram,id=mem0,size=1024M -numa node,nodeid=0,cpus=0-3,memdev=mem0 \
              -object memory-backend-ram,id=mem1,size=1024M -numa node,nodeid=1,cpus=4-7,memdev=mem1",
+        );
+        check(
+            Machine { links: "0-1,1-2".parse().unwrap(), ..machine(3, 3, 768) },
+            Accel::Kvm,
+            "-accel kvm -cpu host -smp 3,sockets=3,cores=1,threads=1 -m 768M \
+             -object memory-backend-ram,id=mem0,size=256M -numa node,nodeid=0,cpus=0-0,memdev=mem0 \
+             -object memory-backend-ram,id=mem1,size=256M -numa node,nodeid=1,cpus=1-1,memdev=mem1 \
+             -object memory-backend-ram,id=mem2,size=256M -numa node,nodeid=2,cpus=2-2,memdev=mem2 \
+             -numa dist,src=0,dst=1,val=20 -numa dist,src=0,dst=2,val=30 -numa dist,src=1,dst=2,val=20",
         );
         check(
             machine(5, 2, 1001),
@@ -151,6 +171,7 @@ mod tests {
         check(machine(4, 0, 2048), "not 0");
         check(machine(4, 1, 255), "256M");
         check(machine(4, 1, u32::MAX), "1024G");
+        check(Machine { links: "0-3".parse().unwrap(), ..machine(4, 2, 2048) }, "0-3 is no link");
         check(machine(64, 64, 1024), "64 NUMA nodes need at least 4096M");
     }
 }

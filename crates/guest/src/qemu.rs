@@ -87,6 +87,7 @@ fn major(version: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Links;
 
     #[test]
     fn threads_are_used_where_they_are_sound() {
@@ -101,7 +102,8 @@ mod tests {
 
     #[test]
     fn guests_are_booted_in_these_words() {
-        let machine = Machine { cpus: 2, nodes: 1, memory_mib: 512, icount_shift: Some(3) };
+        let machine =
+            Machine { cpus: 2, nodes: 1, links: Links::default(), memory_mib: 512, icount_shift: Some(3) };
         let qemu = Qemu { program: PROGRAM.into(), major: 7 };
         let boot = Boot { vmlinuz: Path::new("k"), initramfs: Path::new("i"), append: "a b" };
         let command = qemu.command(&machine, Accel::OneThread, boot);

@@ -1,9 +1,9 @@
 //! What the fuzzer starts from: the project's own files and objects, and traces of its own runs.
 
-use crate::bases::OBJECTS;
+use crate::bases::{self, OBJECTS};
 use crate::scene;
 use keel_abi::Span;
-use keel_lab::RunSpec;
+use keel_lab::{RunSpec, SchedulerSource};
 use keel_trace::Writer;
 
 /// A seed: its target, its name, its bytes.
@@ -12,10 +12,11 @@ pub type Seed = (&'static str, String, Vec<u8>);
 /// All seeds that are made of what is built in here. The texts lie in files, which whoever calls reads.
 pub fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
-    for name in ["mix:5:80:40", "chat:2:3:4", "hogs", "typist+hogs:3"] {
-        seeds.push(("workload", name.replace([':', '+'], "-"), name.into()));
+    for name in ["mix:5:80:40", "chat:2:3:4", "hogs", "typist+hogs:3", "lu:4:1@cpus=0-1+hotplug:1"] {
+        seeds.push(("workload", name.replace([':', '+', '@', '='], "-"), name.into()));
     }
     seeds.push(("trace", "fifo".into(), trace()));
+    seeds.push(("trace", "telling".into(), decisions()));
     for (at, base) in OBJECTS.iter().enumerate() {
         for (target, choice) in [("object", 0), ("run", 0), ("run", 6)] {
             seeds.push((target, format!("{}-{choice}", base.name), vec![at as u8, choice, 1]));
@@ -30,6 +31,19 @@ pub fn trace() -> Vec<u8> {
         let spec = RunSpec { duration: Span::from_ms(3), ..scene.spec(scene::built_in("fifo")) };
         let mut writer = Writer::new(Vec::new());
         scene.fifo.run(&spec, None, &mut writer).expect("fifo runs");
+        writer.finish().expect("memory takes it")
+    })
+}
+
+/// The trace of a shorter one, whose scheduler tells its decisions.
+fn decisions() -> Vec<u8> {
+    scene::with(|scene| {
+        let base = bases::named("telling");
+        let source =
+            SchedulerSource { name: base.name.into(), bytes: base.bytes.into(), recipe: base.recipe() };
+        let spec = RunSpec { duration: Span::from_us(400), ..scene.spec(source) };
+        let mut writer = Writer::new(Vec::new());
+        keel_lab::run(&spec, &mut writer, &mut |_| {}).expect("it runs");
         writer.finish().expect("memory takes it")
     })
 }

@@ -22,10 +22,16 @@ fn read(scene: &Scene, text: &str) -> Result<Workload, LabError> {
     if text.contains(['{', '\n']) {
         return workloads::read("w.json", text, &scene.machine).map(|(workload, _)| workload);
     }
-    let made = |name: &str| match (workloads::built_in(name), workloads::made(name, &scene.machine)) {
+    let plain = |name: &str| match (workloads::built_in(name), workloads::made(name, &scene.machine)) {
         (Some(file), _) => workloads::read(name, file, &scene.machine).map(|(workload, _)| workload),
         (None, Some(made)) => made,
         (None, None) => Err(LabError::BadInput("there is no such workload".to_owned())),
+    };
+    let made = |name: &str| {
+        let (own, settings) = workloads::settings(name, |_| false)?;
+        let mut workload = plain(own)?;
+        workloads::apply(own, &mut workload, &settings, &scene.machine)?;
+        Ok(workload)
     };
     let parts = workloads::parts(text, |_| false)?;
     let parts = parts.into_iter().map(made).collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Made into the simulated kernel's BTF: each kfunc as a function with the kernel's tag, and
- * one variable that names every type which no kfunc names.
+ * Made into the simulated kernel's BTF: each kfunc as a function with the kernel's tag, one variable that
+ * names every type which no kfunc names, and the per-CPU variables.
  */
 #define KFUNC(result, name, ...) \
 	__attribute__((btf_decl_tag("bpf_kfunc"))) result name(__VA_ARGS__) { return (result)0; }
@@ -14,6 +14,11 @@ union {
 	struct sched_ext_ops ops;
 	struct task_struct task;
 	struct rq rq;
+	struct sched_domain sched_domain;
+	struct signal_struct signal;
+	struct autogroup autogroup;
+	struct pid pid;
+	enum pid_type pid_type;
 	struct bpf_cpumask cpumask;
 	struct bpf_spin_lock spin_lock;
 	struct bpf_timer timer;
@@ -54,3 +59,9 @@ union {
 	enum scx_exit_flags exit_flags;
 	enum bpf_map_type map_type;
 } keel_types;
+
+/* What each CPU has its own of. */
+#define PER_CPU __attribute__((section(".data..percpu")))
+PER_CPU struct rq runqueues;
+PER_CPU int sd_llc_id;
+PER_CPU int sd_llc_size;

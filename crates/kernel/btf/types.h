@@ -79,6 +79,7 @@ struct bpf_iter_scx_dsq {
 struct mm_struct;
 
 #include "cgroup.h"
+#include "session.h"
 
 struct thread_info {
 	unsigned long flags;
@@ -149,24 +150,13 @@ struct task_struct {
 	int exit_state;
 	int exit_code;
 	struct css_set *cgroups;
-	u64 __unused_line[4];
+	struct signal_struct *signal;
+	u64 __unused_line[3];
 
 	/* Two lines that cpus_ptr points to. */
 	cpumask_t cpus_mask;
 };
 
-struct rq {
-	unsigned int nr_running;
-	int cpu;
-	int online;
-	unsigned long cpu_capacity;
-	struct task_struct *curr;
-	struct task_struct *idle;
-	u64 nr_switches;
-	u64 clock;
-	u64 clock_task;
-	u64 clock_pelt;
-	unsigned long lost_idle_time;
-};
+#include "domains.h"
 
 #endif

@@ -52,14 +52,15 @@ impl Kernel {
     }
 
     /// A task has joined `rq`: must whoever runs there go (`wakeup_preempt()`)? Tasks of sched_ext preempt each other by
-    /// slices alone.
+    /// slices alone. Tells the task's class.
     #[inline(always)]
-    pub(crate) fn wakeup_preempt(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
+    pub(crate) fn wakeup_preempt(&mut self, c: CpuId, rq: CpuId, task: TaskId) -> SchedClass {
         let class = self.tasks[task].class;
         let next = self.cpus[rq].next_class;
         if (class, next) != (SchedClass::Ext, SchedClass::Ext) {
             self.preempt_class(c, rq, task, class, next);
         }
+        class
     }
 
     fn preempt_class(&mut self, c: CpuId, rq: CpuId, task: TaskId, class: SchedClass, next: SchedClass) {
@@ -99,7 +100,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn is_wanted_above(&self, c: CpuId) -> bool {
         let cpu = &self.cpus[c];
-        !cpu.rt.is_empty() || !cpu.fair.is_empty()
+        cpu.rt.is_ready() || !cpu.fair.is_empty()
     }
 
     /// Policy, priority and class as BPF sees them.

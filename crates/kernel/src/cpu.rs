@@ -6,12 +6,12 @@
 
 use crate::class::SchedClass;
 use crate::fair::FairQueue;
-use crate::frame::Frame;
 use crate::frequency::Perf;
 use crate::rt::{ClassServer, RtQueue};
-use keel_abi::bpf::Ea;
+use crate::stack::Stack;
+use keel_abi::bpf::{Ea, Usage};
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId};
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
 
 /// Something that interrupts a CPU.
@@ -27,6 +27,8 @@ pub(crate) enum Irq {
     Program(u32),
     /// The server of that CPU's starving tasks of a class looks.
     Server(CpuId, SchedClass),
+    /// Real-time tasks get the next period's time.
+    RtPeriod,
     /// The stall watchdog looks.
     Watchdog,
     /// An entry of the timeline is due, or goes on with its next CPU or task.
@@ -155,7 +157,7 @@ pub(crate) struct Cpu {
     /// Waiting in line for a runqueue lock.
     pub(crate) parked: bool,
     /// What is left to do in the kernel, last first.
-    pub(crate) stack: Vec<Frame>,
+    pub(crate) stack: Stack,
     /// The callback in progress, if any; the innermost.
     pub(crate) callback: Callback,
     /// The callbacks that it is nested in, outermost first.
@@ -239,7 +241,7 @@ impl Cpu {
             working_since: Instant::ZERO,
             in_user: true,
             parked: false,
-            stack: Vec::with_capacity(16),
+            stack: Stack::new(),
             callback: Callback::NONE,
             outer: Vec::with_capacity(2),
             returned: 0,
@@ -277,6 +279,29 @@ impl Cpu {
         }
     }
 
+    /// Runnable tasks that may run: all but real-time tasks that are throttled (`rq->nr_running`).
+    #[inline]
+    pub(crate) fn nr_ready(&self) -> u32 {
+        self.nr_running - self.rt.nr_throttled()
+    }
+
+    /// Another callback begins within the one in progress.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn nest(&mut self) {
+        self.outer.push(self.callback);
+    }
+
+    /// The callback in progress ends at what it has used: how long has it taken?
+    #[inline(always)]
+    pub(crate) fn end_callback(&mut self, usage: Usage, insn_ps: u64) -> Span {
+        let Callback { began, charged_ps, .. } = self.callback;
+        let total_ps =
+            usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut self.spent_ps);
+        self.clock = self.clock.max(began + Span::from_ns(total_ps / 1000));
+        self.clock.since(began)
+    }
+
     /// Are there kicks to send?
     #[inline]
     pub(crate) fn has_kicks(&self) -> bool {
@@ -300,7 +325,7 @@ impl Cpu {
     #[inline]
     pub(crate) fn settle_costs(&mut self) {
         if self.spent_ps >= 1000 {
-            self.clock += keel_abi::Span::from_ns(self.spent_ps / 1000);
+            self.clock += Span::from_ns(self.spent_ps / 1000);
             self.spent_ps %= 1000;
         }
     }

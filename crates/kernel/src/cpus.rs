@@ -45,6 +45,11 @@ impl Cpus {
         }
     }
 
+    /// The one that runs, or ran last.
+    pub(crate) fn at_hand(&self) -> CpuId {
+        self.running
+    }
+
     /// Is it `cpu` that runs?
     pub(crate) fn is_running(&self, cpu: CpuId) -> bool {
         cpu == self.running

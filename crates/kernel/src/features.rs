@@ -52,8 +52,11 @@ const FUNCTIONS: &[(&str, &str)] = &[
         "bpf_arena_free_pages",
         "at once; of a program that may not sleep the kernel frees pages a little later",
     ),
-    ("bpf_per_cpu_ptr", "null: no per-CPU kernel variable is there"),
-    ("bpf_this_cpu_ptr", "null: no per-CPU kernel variable is there"),
+    (
+        "bpf_per_cpu_ptr",
+        "of runqueues, sd_llc_id and sd_llc_size alone; the first tells the moment of the call",
+    ),
+    ("bpf_this_cpu_ptr", "as bpf_per_cpu_ptr"),
     ("bpf_get_prandom_u32", "draws from the run's seed"),
     ("bpf_jiffies64", "a jiffy is a millisecond whatever the machine's HZ"),
     (

@@ -11,6 +11,7 @@ use crate::cost::KernelLines;
 use crate::cost::lock::VirtualLock;
 use crate::cpu::{Cpu, Irq};
 use crate::cpus::Cpus;
+use crate::domains::Domains;
 use crate::event::EventQueue;
 use crate::exit::Exit;
 use crate::fair::Fair;
@@ -21,12 +22,13 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
-use crate::rt::Overload;
+use crate::rt::{Overload, RtPeriod};
 use crate::scx::queues::{QueueId, Queues};
 use crate::scx::{Again, Scx};
+use crate::sessions::Sessions;
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
 use crate::task::{Task, Tasks};
-use keel_abi::bpf::Ea;
+use keel_abi::bpf::{Ea, MapId};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -77,9 +79,13 @@ pub(crate) struct Kernel {
     pub(crate) scx: Scx,
     pub(crate) workload: Workload,
     pub(crate) objects: Objects,
+    /// Tasks that wait for a mutex without giving up their CPU.
+    pub(crate) spinners: u32,
     pub(crate) cgroups: Cgroups,
     /// Bytes of the object's types that are made by their number, by that number.
     pub(crate) local_types: Vec<(u32, u32)>,
+    /// The ring buffer that the scheduler tells its decisions by.
+    pub(crate) decisions: Option<MapId>,
     pub(crate) spins: SpinLocks,
     pub(crate) timers: Timers,
     pub(crate) out: Out,
@@ -108,8 +114,16 @@ pub(crate) struct Kernel {
     pub(crate) single_masks: Ea,
     /// Where BPF sees the mask of all CPUs.
     pub(crate) possible_mask: Ea,
+    /// Where the first CPU's part of the per-CPU variables is, once one was asked for.
+    pub(crate) per_cpu: Ea,
+    /// The scheduling domains that schedulers read.
+    pub(crate) domains: Domains,
+    /// Sessions and their autogroups.
+    pub(crate) sessions: Sessions,
     /// CPUs on which real-time tasks wait that may run elsewhere.
     pub(crate) overload: Overload,
+    /// The periods that real-time tasks' time is counted by.
+    pub(crate) rt_period: RtPeriod,
     /// Whether a scheduler that ends is loaded again.
     pub(crate) again: Again,
     /// What happens from outside.
@@ -161,28 +175,39 @@ impl Kernel {
     /// the lock is free. The wait for a lock that is known to become free is charged.
     #[inline]
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
-        let me = &self.cpus.me;
-        let now = me.clock + Span::from_ns(me.spent_ps / 1000);
+        let clock = self.cpus.me.clock;
         let lock = &mut self.cpus[rq].lock;
-        match lock.holder {
-            Some(holder) if holder == c => return true,
-            Some(_) => {
-                lock.waiters.push_back(c);
-                self.cpus.me.parked = true;
-                return false;
-            }
-            None => {}
+        if let Some(holder) = lock.holder {
+            return holder == c || self.park(c, rq);
         }
         lock.holder = Some(c);
-        let waited = lock.free_at.since(now);
-        let mut cost_ps = self.machine.costs.lock_acquire_ns * 1000;
-        cost_ps += self.lines.write_runqueue_ps(rq, c);
-        if waited > Span::ZERO {
-            cost_ps += waited.as_ns() * 1000 + self.machine.costs.lock_handover_ns * 1000;
-            self.waited_for(c, Lock::Runqueue(rq), waited);
+        let free_at = lock.free_at;
+        if free_at > clock {
+            self.wait_for_rq(c, rq, free_at);
         }
+        let cost_ps = self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, c);
         self.charge_ps(c, cost_ps);
         true
+    }
+
+    /// Gets in line for `rq`'s lock.
+    #[cold]
+    #[inline(never)]
+    fn park(&mut self, c: CpuId, rq: CpuId) -> bool {
+        self.cpu(rq).lock.waiters.push_back(c);
+        self.me().parked = true;
+        false
+    }
+
+    /// The lock was given back, but later than it is asked for.
+    #[inline(never)]
+    fn wait_for_rq(&mut self, c: CpuId, rq: CpuId, free_at: Instant) {
+        let me = &self.cpus.me;
+        let waited = free_at.since(me.clock + Span::from_ns(me.spent_ps / 1000));
+        if waited > Span::ZERO {
+            self.charge_ns(c, waited.as_ns() + self.machine.costs.lock_handover_ns);
+            self.waited_for(c, Lock::Runqueue(rq), waited);
+        }
     }
 
     /// Takes a queue's lock for as long as linking a task takes; returns the price.
@@ -219,12 +244,22 @@ impl Kernel {
     #[inline]
     pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
         let at = self.cpus.me.clock;
-        let test_and_set = self.machine.costs.lock_per_waiter_ns;
-        let base = self.machine.costs.lock_handover_ns;
         let lock = &mut self.cpus[rq].lock;
         debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
         lock.free_at = at;
         lock.defers = false;
+        lock.holder = None;
+        if !lock.waiters.is_empty() {
+            self.hand_over(rq, at);
+        }
+    }
+
+    /// Gives a lock that is free to the first in line.
+    #[inline(never)]
+    fn hand_over(&mut self, rq: CpuId, at: Instant) {
+        let test_and_set = self.machine.costs.lock_per_waiter_ns;
+        let base = self.machine.costs.lock_handover_ns;
+        let lock = &mut self.cpus[rq].lock;
         lock.holder = lock.waiters.pop_front();
         let Some(next) = lock.holder else { return };
         let handover = Span::from_ns(base + test_and_set * lock.waiters.len() as u64);
@@ -240,19 +275,18 @@ impl Kernel {
     /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).
     #[inline]
     pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
-        let from = &self.cpus.me;
-        let at = from.clock + Span::from_ns(from.spent_ps / 1000);
-        let ipi = Span::from_ns(self.machine.costs.ipi_ns);
+        let (clock, spent_ps) = (self.cpus.me.clock, self.cpus.me.spent_ps);
         let to = &mut self.cpus[target];
         if to.need_resched || !to.alive {
             return;
         }
         to.need_resched = true;
+        let at = clock + Span::from_ns(spent_ps / 1000);
         if target == c {
             to.resched_at = at;
             return;
         }
-        to.resched_at = at + ipi;
+        to.resched_at = at + Span::from_ns(self.machine.costs.ipi_ns);
         if to.in_user {
             let at = to.resched_at.min(self.queue.cpu_at(target));
             self.queue.set_cpu(target, at);

@@ -74,6 +74,7 @@ impl Kernel {
             world.put(at.offset(field::NR_CPUS_ALLOWED), &1u32.to_le_bytes());
             let css = self.cgroups[crate::cgroup::Number::ROOT].css_set;
             world.put(at.offset(field::CGROUPS), &css.0.to_le_bytes());
+            world.put(at.offset(field::SIGNAL), &self.sessions.idle_signal().0.to_le_bytes());
         }
     }
 

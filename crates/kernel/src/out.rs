@@ -2,10 +2,12 @@
 //! push and nothing else; and nothing at all where nobody listens.
 
 use keel_abi::{CpuId, Instant};
-use keel_trace::{Class, Event, Meta, Sink, What};
+use keel_trace::{Class, Event, Meta, Policy, Sink, What};
 
 /// How many events go out at once.
 const BATCH: usize = 512;
+/// Decisions that one step can tell of, which only a runaway exceeds: what it tells then goes unheard.
+const MOST_DECISIONS: usize = 1 << 16;
 
 /// Events and metas not yet handed to the sink, in order.
 #[derive(Debug)]
@@ -41,9 +43,15 @@ impl Out {
         }
     }
 
+    pub(crate) fn tell_decision(&mut self, at: Instant, policy: Policy) {
+        if self.wants.has(Class::POLICY) && self.metas.len() < MOST_DECISIONS {
+            self.metas.push((self.events.len(), at, Meta::Policy(Box::new(policy))));
+        }
+    }
+
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.events.len() >= BATCH
+        self.events.len() >= BATCH || self.metas.len() >= BATCH
     }
 
     pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
@@ -59,5 +67,36 @@ impl Out {
             sink.events(&self.events[done..]);
         }
         self.events.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_abi::{CpuSet, Pid};
+    use keel_trace::policy::Kind;
+
+    #[test]
+    fn decisions_of_one_step_are_bounded_and_left_out_where_nobody_wants_them() {
+        let policy = Policy {
+            kind: Kind::Wakeup,
+            level: 0,
+            cpu: CpuId(0),
+            pid: Pid(1),
+            chosen: None,
+            moved: 0,
+            outcome: None,
+            considered: CpuSet::new(),
+            nr_groups: 0,
+            groups: Vec::new(),
+        };
+        let check = |wants, expected| {
+            let mut out = Out::new(wants);
+            (0..MOST_DECISIONS + 9).for_each(|_| out.tell_decision(Instant::ZERO, policy.clone()));
+            assert_eq!((out.metas.len(), out.is_full()), (expected, expected > 0), "{wants:?}");
+        };
+        check(Class::POLICY, MOST_DECISIONS);
+        check(Class::CORE, 0);
+        check(Class::NONE, 0);
     }
 }

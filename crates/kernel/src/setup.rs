@@ -7,6 +7,7 @@ use crate::call::timer::Timers;
 use crate::cgroup::Cgroups;
 use crate::cost::KernelLines;
 use crate::cpus::Cpus;
+use crate::domains::Domains;
 use crate::event::EventQueue;
 use crate::fair::Fair;
 use crate::idle::IdleMasks;
@@ -17,9 +18,10 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::outside::Outside;
 use crate::rng::Rng;
-use crate::rt::Overload;
+use crate::rt::{Overload, RtPeriod};
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
+use crate::sessions::Sessions;
 use crate::task::Tasks;
 use keel_abi::bpf::{Ea, Entry, MapId, World};
 use keel_abi::scx::{self, Op, ops_flags};
@@ -43,6 +45,8 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_PROGRAM: u32 = 1 << 29;
     /// BPF timers.
     pub(crate) const FIRST_BPF: u32 = 1 << 30;
+    /// The period of real-time tasks' time is over.
+    pub(crate) const RT_PERIOD: u32 = u32::MAX - 2;
     /// The scheduler is loaded again.
     pub(crate) const RESTART: u32 = u32::MAX - 1;
     /// The stall watchdog.
@@ -79,6 +83,9 @@ pub struct Scheduler {
     /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
     /// 32-bit words, priority and policy.
     pub hints: Option<MapId>,
+    /// Its ring buffer `policy_events` ([`keel_trace::policy`]), where it has one: what it tells there becomes
+    /// [`Meta::Policy`].
+    pub decisions: Option<MapId>,
     /// The object's types that it makes by their BTF number (`bpf_obj_new`): number, and bytes.
     pub local_types: Vec<(u32, u32)>,
 }
@@ -145,6 +152,7 @@ impl Kernel {
         let cpus = Cpus::new(topology.iter().map(|c| siblings(&setup.machine, c)));
         let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
         let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
+        let sessions = Sessions::new(world).ok_or(SetupError::NoRoom(MAX_TASKS))?;
         let mut kernel = Self {
             queue: EventQueue::new(topology.cpus()),
             now: Instant::ZERO,
@@ -157,6 +165,7 @@ impl Kernel {
             scx: Scx::new(&setup.scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),
             cgroups: Cgroups::default(),
+            decisions: setup.scheduler.decisions,
             local_types: setup.scheduler.local_types.clone(),
             spins: SpinLocks::default(),
             timers: Timers::default(),
@@ -176,7 +185,12 @@ impl Kernel {
             online_mask: Ea::NULL,
             single_masks: Ea::NULL,
             possible_mask: Ea::NULL,
+            per_cpu: Ea::NULL,
+            domains: Domains::new(topology),
+            sessions,
             overload: Overload::default(),
+            rt_period: RtPeriod::default(),
+            spinners: 0,
             again: crate::scx::Again::default(),
             outside: Outside::new(
                 topology.cpus(),

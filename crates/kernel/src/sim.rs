@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
 use crate::log::Log;
+use crate::path::Step;
 use crate::setup::{ProgramFailure, Setup, SetupError};
 use keel_abi::bpf::{Astray, Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
 use keel_abi::scx::{ExitKind, Op};
@@ -30,7 +31,8 @@ pub enum State {
 }
 
 /// What a CPU has to do before it goes back to user mode.
-enum Duty {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Duty {
     /// The scheduler has ended: the kernel bids it farewell.
     Disable,
     /// A callback asked for a local queue's tasks back.
@@ -43,8 +45,23 @@ enum Duty {
     Schedule,
     /// The tick is due.
     Tick,
+    /// The current task's work is done.
+    Act,
     /// This CPU goes away, and nobody is left on it.
     Die,
+}
+
+impl Duty {
+    /// The frame of a duty that has to wait; none for what is found to be one again.
+    const fn frame(self) -> Option<Frame> {
+        match self {
+            Self::Act => Some(Frame::Act),
+            Self::Interrupt => Some(Frame::Interrupt),
+            Self::Schedule => Some(Frame::Schedule),
+            Self::Tick => Some(Frame::Tick),
+            Self::Disable | Self::Reenqueue | Self::Kick | Self::Die => None,
+        }
+    }
 }
 
 /// One simulated kernel with the engine that executes its scheduler.
@@ -86,19 +103,21 @@ impl<E: Engine> Sim<E> {
         while self.k.queue.next_due() <= until {
             let (at, source) = self.k.queue.pop().expect("the queue was not empty");
             match source {
-                crate::event::Source::Timer(timer) => self.k.timer_fires(timer, at),
+                crate::event::Source::Timer(timer) => {
+                    if let Some(c) = self.k.timer_fires(timer, at) {
+                        self.run_cpu(c, at);
+                    }
+                }
                 crate::event::Source::Cpu(c) => self.run_cpu(c, at),
             }
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
             }
-            if self.k.again.is_due() {
+            if (self.k.scx.is_gone() || self.k.failed_program.is_some())
+                && let Some(state) = self.k.halt()
+            {
                 self.k.out.flush(sink);
-                return State::Detached;
-            }
-            if self.k.is_over() || self.k.failed_program.is_some() {
-                self.k.out.flush(sink);
-                return State::Ended;
+                return state;
             }
         }
         self.k.now = self.k.now.max(until);
@@ -152,22 +171,25 @@ impl<E: Engine> Sim<E> {
 
     /// Lets `c` do what is due at `at`, and whatever it has to do next as long as nobody else
     /// comes first.
+    #[inline]
     fn run_cpu(&mut self, c: CpuId, at: Instant) {
         self.k.cpus.run(c);
         let mut next = Some(at);
         while let Some(at) = next {
             let cpu = self.k.me();
             debug_assert!(!cpu.parked, "a CPU in line for a lock has no event");
+            let mut duty = None;
             if cpu.in_user {
                 cpu.clock = cpu.clock.max(at);
-                self.enter_kernel(c, at);
+                duty = self.enter_kernel(c, at);
             }
-            next = self.run_frames(c);
+            next = self.run_frames(c, duty);
         }
     }
 
     /// From user mode or idle into the kernel: why?
-    fn enter_kernel(&mut self, c: CpuId, at: Instant) {
+    #[inline(always)]
+    fn enter_kernel(&mut self, c: CpuId, at: Instant) -> Option<Duty> {
         self.k.stop_working(c, at);
         let costs = &self.k.machine.costs;
         let (idle_exit_ns, irq_ns) = (costs.idle_exit_ns, costs.irq_ns);
@@ -178,35 +200,68 @@ impl<E: Engine> Sim<E> {
         }
         if !cpu.inbox.is_empty() {
             cpu.spent_ps += irq_ns * 1000;
-            cpu.stack.push(Frame::Interrupt);
+            Some(Duty::Interrupt)
         } else if cpu.need_resched && cpu.resched_at <= at {
-            cpu.stack.push(Frame::Schedule);
+            Some(Duty::Schedule)
         } else if cpu.tick_at <= at {
             cpu.spent_ps += irq_ns * 1000;
-            cpu.stack.push(Frame::Tick);
+            Some(Duty::Tick)
         } else if cpu.work_done_at <= at {
-            cpu.stack.push(Frame::Act);
+            Some(Duty::Act)
+        } else {
+            None
         }
-        cpu.settle_costs();
     }
 
-    /// Goes on with what `c` has to do in the kernel, until it is done, held up by an earlier
+    /// Goes on with what `c` has to do in the kernel, with `duty` first, until it is done, held up by an earlier
     /// event elsewhere, or in line for a lock. Tells when `c` is due next, where that is before
     /// anything else and thus need not go through the queue.
-    #[inline]
-    fn run_frames(&mut self, c: CpuId) -> Option<Instant> {
+    #[inline(always)]
+    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
         while self.k.comes_next() {
             let cpu = self.k.me();
             if !cpu.farewells.is_empty() {
+                cpu.stack.extend(duty.take().and_then(Duty::frame));
                 self.say_farewell(c);
-            } else if let Some(frame) = cpu.stack.pop() {
-                self.step(c, frame);
-            } else if !self.next_duty() {
-                return self.leave_kernel(c);
+                continue;
             }
+            let first = match duty.take() {
+                Some(duty) => duty,
+                None => match self.step(c) {
+                    Step::Taken => continue,
+                    Step::Begins(duty) => duty,
+                    Step::None => match self.duty() {
+                        Some(duty) => duty,
+                        None => return self.leave_kernel(c),
+                    },
+                },
+            };
+            self.fulfil(c, first);
         }
+        self.k.me().stack.extend(duty.and_then(Duty::frame));
         self.hold_up(c);
         None
+    }
+
+    /// Does what is the CPU's duty.
+    #[inline(always)]
+    fn fulfil(&mut self, c: CpuId, duty: Duty) {
+        match duty {
+            Duty::Act => self.act(c),
+            Duty::Interrupt => self.take_interrupt(c),
+            Duty::Schedule => self.schedule(c),
+            Duty::Tick => self.tick(c),
+            Duty::Kick => {
+                let (target, flags) = self.k.me().next_kick();
+                self.kick(c, target, flags);
+            }
+            Duty::Reenqueue => {
+                let rq = self.k.me().reenqueues.remove(0);
+                self.reenqueue(c, rq);
+            }
+            Duty::Disable => self.begin_disable(),
+            Duty::Die => self.die(c),
+        }
     }
 
     /// Goes straight on with `step`, which is what `frame` stands for, where the loop would come
@@ -214,7 +269,11 @@ impl<E: Engine> Sim<E> {
     /// the stack.
     #[inline(always)]
     pub(crate) fn go(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
-        if self.k.comes_next() && self.k.me().farewells.is_empty() {
+        debug_assert!(
+            !self.k.me().parked,
+            "who is in line for a lock leaves a frame for it, and goes nowhere"
+        );
+        if self.k.is_first() && self.k.me().farewells.is_empty() {
             step(self);
         } else {
             self.k.me().stack.push(frame);
@@ -282,29 +341,6 @@ impl<E: Engine> Sim<E> {
     #[inline]
     pub(crate) fn has_duty(&self) -> bool {
         self.duty().is_some()
-    }
-
-    /// With the stack empty: begins what else there is to do, if anything.
-    fn next_duty(&mut self) -> bool {
-        let Some(duty) = self.duty() else { return false };
-        let cpu = self.k.me();
-        let frame = match duty {
-            Duty::Disable => {
-                self.begin_disable();
-                return true;
-            }
-            Duty::Reenqueue => Frame::Reenqueue { rq: cpu.reenqueues.remove(0) },
-            Duty::Kick => {
-                let (target, flags) = cpu.next_kick();
-                Frame::Kick { target, flags }
-            }
-            Duty::Interrupt => Frame::Interrupt,
-            Duty::Schedule => Frame::Schedule,
-            Duty::Tick => Frame::Tick,
-            Duty::Die => Frame::Die,
-        };
-        cpu.stack.push(frame);
-        true
     }
 
     /// Back to user mode or idle: the next event is whatever comes first. Where that is before
@@ -414,15 +450,31 @@ impl Kernel {
     /// another event is due before, nor in line for a lock.
     #[inline(always)]
     fn comes_next(&mut self) -> bool {
+        !self.cpus.me.parked && self.is_first()
+    }
+
+    /// The same where it is known to be in no line.
+    #[inline(always)]
+    fn is_first(&mut self) -> bool {
         let (next, now) = (self.queue.peek(), self.now);
         let cpu = self.me();
         cpu.settle_costs();
-        if cpu.clock > next || cpu.parked {
+        if cpu.clock > next {
             return false;
         }
         cpu.clock = cpu.clock.max(now);
         self.now = cpu.clock;
         true
+    }
+
+    /// The scheduler has gone, or its user-space half has failed: does the run stop here?
+    #[cold]
+    fn halt(&self) -> Option<State> {
+        match () {
+            () if self.again.is_due() => Some(State::Detached),
+            () if self.is_over() || self.failed_program.is_some() => Some(State::Ended),
+            () => None,
+        }
     }
 
     /// Has the scheduler gone for good, and the run with it?
@@ -448,7 +500,7 @@ impl Kernel {
         cpu.settle_costs();
         let began = cpu.clock;
         if cpu.callback.in_progress {
-            cpu.outer.push(cpu.callback);
+            cpu.nest();
         }
         cpu.callback = Callback {
             in_progress: true,
@@ -466,25 +518,37 @@ impl Kernel {
     #[inline(always)]
     fn end_callback(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
+        let is_told = self.out.wants(Class::COSTS);
         let cpu = self.me();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
-        let Callback { op, subject, began, charged_ps, spin, place, .. } = cpu.callback;
+        if is_told
+            || cpu.callback.spin.is_some()
+            || cpu.callback.place == Place::Syscall
+            || !cpu.outer.is_empty()
+        {
+            return self.end_rarely(c, usage);
+        }
+        cpu.callback.in_progress = false;
+        let took = cpu.end_callback(usage, insn_ps);
+        self.count_callback(usage, took);
+    }
+
+    /// The end of a callback that others have to hear of, or that is nested in one.
+    #[inline(never)]
+    fn end_rarely(&mut self, c: CpuId, usage: Usage) {
+        let insn_ps = self.machine.costs.insn_ps;
+        let cpu = self.me();
+        let Callback { op, subject, spin, place, .. } = cpu.callback;
+        let took = cpu.end_callback(usage, insn_ps);
         match cpu.outer.pop() {
             Some(outer) => cpu.callback = outer,
             None => cpu.callback.in_progress = false,
         }
-        let total_ps =
-            usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut cpu.spent_ps);
-        let ends = began + Span::from_ns(total_ps / 1000);
-        cpu.clock = cpu.clock.max(ends);
-        let took = cpu.clock.since(began);
         if place == Place::Syscall {
             // Nothing of the scheduler's time in the kernel.
             return;
         }
-        self.counters.callbacks += 1;
-        self.counters.insns += usage.insns;
-        self.counters.callback_time += took;
+        self.count_callback(usage, took);
         if let Some(lock) = spin {
             self.still_locked(c, op, lock);
         }
@@ -492,6 +556,13 @@ impl Kernel {
             let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
             self.tell(Class::COSTS, c, What::Callback { op, task: subject, took, insns });
         }
+    }
+
+    #[inline(always)]
+    fn count_callback(&mut self, usage: Usage, took: Span) {
+        self.counters.callbacks += 1;
+        self.counters.insns += usage.insns;
+        self.counters.callback_time += took;
     }
 
     #[cold]
@@ -512,26 +583,37 @@ impl Kernel {
         }
     }
 
-    /// A timer of the queue is due: its owner's CPU is interrupted.
+    /// A timer of the queue is due: its owner's CPU is interrupted. Tells which that is where it takes the
+    /// interrupt at once, before anything else.
     #[inline]
-    fn timer_fires(&mut self, timer: u32, at: Instant) {
+    fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<CpuId> {
         self.now = self.now.max(at);
-        if timer == crate::setup::timer_number::RESTART {
-            return self.restart_due();
-        }
-        let frequencies = crate::setup::timer_number::frequencies(self.cpus.len());
-        if frequencies.contains(&timer) {
-            return self.frequency_comes(CpuId(timer - frequencies.start));
-        }
-        let (c, irq) = self.owner_of_timer(timer, at);
-        self.interrupt(c, at, irq);
+        let (c, irq) = match self.tasks.get(TaskId(timer)) {
+            Some(t) => (t.cpu, Irq::Sleeper(TaskId(timer), t.sleeps)),
+            None => self.owner_of_timer(timer, at)?,
+        };
+        let c = self.alive_or_boot(c);
+        let cpu = self.cpu(c);
+        cpu.inbox.push_back(irq);
+        (cpu.in_user && self.queue.takes_cpu(c, at)).then_some(c)
     }
 
-    #[inline]
-    fn owner_of_timer(&mut self, timer: u32, at: Instant) -> (CpuId, Irq) {
+    /// Whom a timer that is no sleeping task's interrupts, if anybody.
+    #[inline(never)]
+    fn owner_of_timer(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Irq)> {
         use crate::setup::timer_number as number;
-        match timer {
+        let frequencies = number::frequencies(self.cpus.len());
+        Some(match timer {
+            number::RESTART => {
+                self.restart_due();
+                return None;
+            }
+            t if frequencies.contains(&t) => {
+                self.frequency_comes(CpuId(t - frequencies.start));
+                return None;
+            }
             number::WATCHDOG => (CpuId(0), Irq::Watchdog),
+            number::RT_PERIOD => (self.rt_period.owner(), Irq::RtPeriod),
             t if t >= number::FIRST_BPF => {
                 let slot = t - number::FIRST_BPF;
                 (self.timers.cpu_of(slot), Irq::BpfTimer(slot))
@@ -550,11 +632,8 @@ impl Kernel {
                 let cpu = CpuId(t - number::FIRST_SERVER);
                 (cpu, Irq::Server(cpu, SchedClass::Ext))
             }
-            t => {
-                let task = TaskId(t);
-                (self.tasks[task].cpu, Irq::Sleeper(task, self.tasks[task].sleeps))
-            }
-        }
+            t => unreachable!("timer {t} is nobody's"),
+        })
     }
 }
 

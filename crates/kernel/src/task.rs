@@ -60,6 +60,8 @@ pub(crate) enum Doing {
     Until(Instant),
     /// Woken inside a condition wait: takes the mutex again first.
     Relock(ObjectId),
+    /// Waits for this mutex without giving up its CPU.
+    Spin(ObjectId),
 }
 
 /// What decides on a task's class and place in it: its own policy, and what it has inherited.
@@ -204,6 +206,11 @@ impl Tasks {
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, task: TaskId) -> Option<&Task> {
+        self.0.get(task.index())
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = TaskId> + use<> {

@@ -84,6 +84,7 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
         dispatch_max_batch: ops.integer("dispatch_max_batch") as u32,
         hotplug_seq: ops.integer("hotplug_seq"),
         hints: hints(object),
+        decisions: decisions(object),
         local_types: object.local_types.clone(),
     })
 }
@@ -94,6 +95,14 @@ fn hints(object: &Object) -> Option<MapId> {
     const TASK_STORAGE: u32 = 29;
     let fits =
         |map: &keel_object::MapDef| map.name == "hints" && map.kind == TASK_STORAGE && map.value_size == 8;
+    object.maps.iter().position(fits).map(|at| MapId(at as u32))
+}
+
+/// The ring buffer that it tells its decisions by.
+fn decisions(object: &Object) -> Option<MapId> {
+    /// `BPF_MAP_TYPE_RINGBUF`.
+    const RINGBUF: u32 = 27;
+    let fits = |map: &keel_object::MapDef| map.name == keel_trace::policy::RING && map.kind == RINGBUF;
     object.maps.iter().position(fits).map(|at| MapId(at as u32))
 }
 

@@ -8,6 +8,10 @@ const ABOUT: &[(&str, &str)] = &[
         "bsd",
         "FreeBSD before ULE: 64 queues for all CPUs, priority from decayed CPU use, round robin every 100 ms",
     ),
+    (
+        "cfs",
+        "Linux 3.17 to 4.3: vruntime, groups, domains; the Wasted Cores paper's four bugs (--set bug=group-imbalance, ...)",
+    ),
     ("fifo", "one queue for the machine, ordered by weighted vtime, or by arrival with --set fifo=1"),
     ("goodness", "Linux 2.4: one list, weighed task by task under one lock; counters anew for all at once"),
     (

@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::machines::Machine;
 use keel_abi::task::Workload;
+pub use keel_workload::Setting;
 use keel_workload::Warning;
 
 /// What runs where nothing else is asked for.
@@ -44,6 +45,23 @@ pub fn made(name: &str, machine: &Machine) -> Option<Result<Workload, LabError>>
 /// is a file's name is one part, whatever is in it.
 pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, LabError> {
     keel_workload::parts(name, is_file).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
+}
+
+/// A workload's own name, and what is asked of it behind that: `lu:16@nodes=1,2`. What `is_file` says is a file's name is one,
+/// whatever is in it.
+pub fn settings(name: &str, is_file: impl Fn(&str) -> bool) -> Result<(&str, Vec<Setting>), LabError> {
+    keel_workload::settings(name, is_file).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
+}
+
+/// Does to the workload `name` what is asked of it.
+pub fn apply(
+    name: &str,
+    workload: &mut Workload,
+    settings: &[Setting],
+    machine: &Machine,
+) -> Result<(), LabError> {
+    keel_workload::apply(workload, settings, &machine.topology)
+        .map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
 /// The parts as one workload, called `name`.

@@ -3,9 +3,10 @@
 
 mod common;
 
-use common::{fifo, spec};
+use common::{fifo, source, spec, trace};
 use keel_abi::Instant;
-use keel_lab::machines;
+use keel_abi::task::Workload;
+use keel_lab::{Engine, Machine, RunSpec, SchedulerSource, machines, schedulers, workloads};
 use keel_trace::{Class, Event, Meta, Sink, What};
 
 #[derive(Default)]
@@ -14,6 +15,7 @@ struct Heard {
     forks: u64,
     exits: u64,
     last_exit: Instant,
+    hotplugs: u64,
 }
 
 impl Sink for Heard {
@@ -26,6 +28,7 @@ impl Sink for Heard {
             match event.what {
                 What::Count { units, .. } => self.units += u64::from(units),
                 What::Fork { .. } => self.forks += 1,
+                What::Online { .. } => self.hotplugs += 1,
                 What::Exit { .. } => {
                     self.exits += 1;
                     self.last_exit = event.at;
@@ -38,14 +41,31 @@ impl Sink for Heard {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
+/// What a name asks for, with what stands behind it.
+fn named(name: &str, machine: &Machine) -> Workload {
+    let part = |part: &str| {
+        let (own, settings) = workloads::settings(part, |_| false).expect(part);
+        let mut made = workloads::made(own, machine).expect(own).expect(own);
+        workloads::apply(own, &mut made, &settings, machine).expect(part);
+        made
+    };
+    let parts = workloads::parts(name, |_| false).expect(name);
+    workloads::join(name, parts.into_iter().map(part).collect()).expect(name)
+}
+
 fn heard(program: &str, machine: &str, ms: u64) -> Heard {
+    heard_under(fifo(), program, machine, ms)
+}
+
+fn heard_under(scheduler: SchedulerSource, program: &str, machine: &str, ms: u64) -> Heard {
     let machine = machines::built_in(machine).expect(machine);
-    let workload = keel_workload::program(program).expect(program).expect(program);
+    let cpus = u64::from(machine.topology.cpus());
+    let workload = named(program, &machine);
     let mut heard = Heard::default();
     let outcome =
-        keel_lab::run(&spec(fifo(), workload, machine, ms, 1), &mut heard, &mut |_| {}).expect(program);
+        keel_lab::run(&spec(scheduler, workload, machine, ms, 1), &mut heard, &mut |_| {}).expect(program);
     assert_eq!(outcome.exit, keel_abi::scx::ExitKind::None, "{program}: {}", outcome.message);
-    assert!(outcome.counters.user_time.as_ns() <= ms * 1_000_000 * 8, "{program}");
+    assert!(outcome.counters.user_time.as_ns() <= ms * 1_000_000 * cpus, "{program}");
     heard
 }
 
@@ -70,9 +90,55 @@ fn what_ends_has_done_all_of_it() {
 }
 
 #[test]
+fn what_the_wasted_cores_paper_ran_ends() {
+    // A step of LU is 2 s of work, of which a thread of eight has 13 rows of 100 at most.
+    check("lu:8:2", "xeon-8", 2_000, 2, 8, 500..700);
+    check("lu:1:1", "p3-1", 3_000, 1, 1, 1_950..2_100);
+    // 64 workers and 8 kernel threads; a block is 64 x 32 batches of 2.3 ms.
+    check("tpch:1:1", "opteron-6272", 1_000, 64 * 32, 72, 73..130);
+    check("tpch:18:1", "opteron-6272", 1_000, 64 * 32, 72, 73..200);
+    check("tpch:0:1", "opteron-6272", 8_000, 64 * 32 * 22, 72, 1_600..4_000);
+    check("r:1", "p3-1", 3_000, 100, 1, 1_000..1_100);
+}
+
+#[test]
+fn threads_that_spin_on_too_few_cpus_wait_for_each_others_slices() {
+    let ms = |program: &str| {
+        let heard = heard(program, "opteron-6272", 60_000);
+        assert_eq!((heard.units, heard.exits), (1, 16), "{program}");
+        heard.last_exit.as_ns() / 1_000_000
+    };
+    let (two_nodes, one_node) = (ms("lu:16:1@nodes=1,2"), ms("lu:16:1@nodes=1"));
+    // A thread has 7 rows of 100 at most, at 80 % of speed beside its sibling: 0.175 s, and the pipelines' beginnings and ends.
+    assert!((175..210).contains(&two_nodes), "{two_nodes} ms");
+    // Twice as long would be half of the CPUs; the rest is spinning.
+    assert!(one_node > 5 * two_nodes, "{one_node} ms against {two_nodes} ms");
+    assert_eq!(ms("lu:16:1@after_ms=300@nodes=1,2") / 100, (two_nodes + 300) / 100);
+}
+
+#[test]
+fn a_cpu_goes_and_comes_before_the_rest_begins() {
+    let ule = source("ule", schedulers::built_in("ule").expect("it is built in"));
+    let heard = heard_under(ule, "lu:8:1@after_ms=200+hotplug:5", "xeon-8", 2_000);
+    assert_eq!((heard.units, heard.hotplugs, heard.exits), (1, 2, 9));
+    assert!((450..600).contains(&(heard.last_exit.as_ns() / 1_000_000)), "{:?}", heard.last_exit);
+}
+
+#[test]
+fn spinning_is_the_same_every_time_and_by_either_engine() {
+    let machine = machines::built_in("p3-2").expect("it is built in");
+    let run = spec(fifo(), named("lu:4:1", &machine), machine, 2_000, 3);
+    let (first, outcome) = trace(&run);
+    assert!(outcome.counters.switches > 50, "{:?}", outcome.counters);
+    assert!(trace(&run).0 == first, "again");
+    assert!(trace(&RunSpec { engine: Engine::Interpreter, ..run }).0 == first, "interpreted");
+}
+
+#[test]
 fn what_goes_on_for_ever_counts() {
-    // `fifo` lets the crowd's wakers wait for everybody else's slice.
-    let all = keel_workload::programs().filter(|(form, ..)| !form.starts_with("crowd"));
+    // `fifo` lets the crowd's wakers wait for everybody else's slice, and LU's threads spin for each other.
+    let all =
+        keel_workload::programs().filter(|(form, ..)| !form.starts_with("crowd") && !form.starts_with("lu:"));
     for (_, program, _) in all {
         let one = heard(program, "p3-1", 2_000);
         assert!(one.units > 3, "{program} does {} in 2 s", one.units);

@@ -8,6 +8,10 @@ mod balance;
 mod harness;
 #[path = "rtclass/inherit.rs"]
 mod inherit;
+#[path = "rtclass/spin.rs"]
+mod spin;
+#[path = "rtclass/throttle.rs"]
+mod throttle;
 #[path = "rtclass/wakeup.rs"]
 mod wakeup;
 #[path = "rtclass/watch.rs"]

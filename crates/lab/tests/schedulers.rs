@@ -9,6 +9,8 @@ mod scene;
 
 #[path = "schedulers/bsd.rs"]
 mod bsd;
+#[path = "schedulers/cfs.rs"]
+mod cfs;
 #[path = "schedulers/goodness.rs"]
 mod goodness;
 #[path = "schedulers/hotplug.rs"]
@@ -21,3 +23,5 @@ mod o1;
 mod realtime;
 #[path = "schedulers/ule.rs"]
 mod ule;
+#[path = "schedulers/wasted_cores.rs"]
+mod wasted_cores;

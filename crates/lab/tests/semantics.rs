@@ -25,6 +25,8 @@ mod dequeue_custody;
 mod direct_dispatch;
 #[path = "semantics/dispatch.rs"]
 mod dispatch;
+#[path = "semantics/domains.rs"]
+mod domains;
 #[path = "semantics/dsq_order.rs"]
 mod dsq_order;
 #[path = "semantics/enable_disable.rs"]
@@ -67,8 +69,12 @@ mod reenqueue;
 mod rules;
 #[path = "semantics/select_cpu.rs"]
 mod select_cpu;
+#[path = "semantics/sessions.rs"]
+mod sessions;
 #[path = "semantics/slices.rs"]
 mod slices;
+#[path = "semantics/spins.rs"]
+mod spins;
 #[path = "semantics/together.rs"]
 mod together;
 #[path = "semantics/wakeup.rs"]

@@ -6,6 +6,7 @@
 //!
 //! [`What::Lost`]: keel_trace::What::Lost
 
+mod decisions;
 mod error;
 mod kernel;
 mod raw;
@@ -15,6 +16,7 @@ pub use error::RecordError;
 use crate::host::Host;
 use crate::machine;
 use crate::ready;
+use decisions::Decisions;
 use keel_abi::{CpuSet, Span};
 use keel_trace::story::{self, Merge, Story};
 use keel_trace::{Meta, Sink};
@@ -46,12 +48,15 @@ pub struct Recorded {
     pub late: u64,
     /// Switches that nobody saw and that are made up, so that tasks are where later events find them.
     pub made_up: u64,
+    /// Decisions that the scheduler told of.
+    pub decisions: u64,
 }
 
 /// A recording under way. Call [`drain`](Self::drain) now and then, and whenever [`filled`](Self::filled) is ready; and
 /// [`finish`](Self::finish) at the end. Where it is dropped, the kernel's half is gone too.
 pub struct Recorder {
     kernel: Kernel,
+    decisions: Decisions,
     merge: Merge,
     story: Story,
     start: u64,
@@ -80,7 +85,9 @@ impl Recorder {
         let offline: CpuSet = facts.topology.iter().filter(|&cpu| !facts.online.contains(cpu)).collect();
         let kernel = Kernel::begin(host, cpus, ring_size(ring_bytes, cpus))?;
         let start = now();
-        let mut recorder = Self { kernel, merge: Merge::default(), story: Story::new(start, cpus), start };
+        let decisions = Decisions::new(cpus);
+        let (merge, story) = (Merge::default(), Story::new(start, cpus));
+        let mut recorder = Self { kernel, decisions, merge, story, start };
         let start = Meta::Start {
             topology: facts.topology,
             scheduler: scheduler(host),
@@ -99,6 +106,7 @@ impl Recorder {
     pub fn drain(&mut self, sink: &mut dyn Sink) -> Result<bool, RecordError> {
         let now = now();
         let complete = self.kernel.drain(&mut self.merge)?;
+        self.hear(now);
         let until = complete.map_or(now, |at| at.min(now)).saturating_sub(SLACK_NS);
         self.release(until, sink);
         Ok(complete.is_none())
@@ -116,6 +124,7 @@ impl Recorder {
     pub fn finish(mut self, sink: &mut dyn Sink) -> Result<Recorded, RecordError> {
         let end = now();
         self.kernel.detach();
+        self.hear(end);
         // No records come any more, so this ends.
         while self.kernel.drain(&mut self.merge)?.is_some() {
             self.release(0, sink);
@@ -134,6 +143,7 @@ impl Recorder {
             tasks: counts.tasks,
             late: self.merge.late(),
             made_up: counts.made_up,
+            decisions: counts.decisions,
         })
     }
 
@@ -142,12 +152,18 @@ impl Recorder {
         let snapshot = self.kernel.snapshot()?;
         let seen = now();
         while self.kernel.drain(&mut self.merge)?.is_some_and(|at| at < seen) {}
+        self.hear(seen);
         let records = self.merge.release(seen);
         story::open(&mut self.story, self.start, &snapshot, &records, offline, sink);
         let from = records.partition_point(|raw| raw.at < self.start);
         records[from..].iter().for_each(|raw| self.story.take(raw, sink));
         self.story.flush(sink);
         Ok(())
+    }
+
+    /// What the scheduler has told of its decisions by now.
+    fn hear(&mut self, now: u64) {
+        self.decisions.drain(self.start, now, self.kernel.alarm(), &mut self.merge);
     }
 
     fn release(&mut self, until: u64, sink: &mut dyn Sink) {

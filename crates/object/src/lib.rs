@@ -26,12 +26,14 @@ mod relo;
 mod set;
 mod struct_ops;
 mod variables;
+mod words;
 
 pub use btf::{Btf, BtfError, Field, btf_section};
 pub use error::ObjectError;
 pub use load::load;
 pub use model::{
     Elements, Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, Program, StructOps, Variable,
+    Word,
 };
 pub use options::{KconfigValue, LoadOptions};
 pub use outline::{Outline, outline};

@@ -191,6 +191,19 @@ pub struct Variable {
     pub signed: Option<bool>,
     /// What an array of integers, booleans or enums holds; `None` of all other variables.
     pub elements: Option<Elements>,
+    /// The words of an enum, with their values; of no other variable.
+    pub words: Vec<Word>,
+}
+
+/// A value of an enum, as people write it: `BUG_TOO_MANY` beside `BUG_TOO_FEW` is `too-many`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// In lower case, with `-` for `_`, without what the names of all values begin with.
+    pub word: String,
+    /// The whole name, as the object has it.
+    pub name: String,
+    /// The value, sign-extended where the enum is signed.
+    pub value: u64,
 }
 
 /// The elements of an array of integers.

@@ -1,6 +1,7 @@
 //! `--set NAME=VALUE` and a recipe's `set`: a global variable's first value.
 
 use crate::model::{Elements, Object, Variable};
+use crate::words;
 
 /// Why a variable cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +38,16 @@ pub enum SetError {
         /// What was given.
         value: String,
     },
+    /// The value is none of the enum's words, and no number.
+    #[error("variable {name} takes {words}, not {value:?}")]
+    NotAWord {
+        /// The variable.
+        name: String,
+        /// What was given.
+        value: String,
+        /// What it takes.
+        words: String,
+    },
     /// The value doesn't fit.
     #[error("variable {name} takes {low} to {high}, not {value}")]
     Range {
@@ -61,7 +72,8 @@ impl Object {
         self.variables.iter().find(|variable| variable.name == name)
     }
 
-    /// Sets a global variable's first value: decimal, hexadecimal, negative, `true` or `false`.
+    /// Sets a global variable's first value: decimal, hexadecimal, negative, `true` or `false`; of an enum also by
+    /// the names of its values, of which flags are joined by `+`.
     ///
     /// # Errors
     /// [`SetError`], and nothing is changed.
@@ -71,8 +83,7 @@ impl Object {
         };
         let not_integer = || SetError::NotInteger(name.to_owned());
         let signed = variable.signed.ok_or_else(not_integer)?;
-        let number = parse(value)
-            .ok_or_else(|| SetError::NotANumber { name: name.to_owned(), value: value.to_owned() })?;
+        let number = number_of(variable, value)?;
         let bytes = encode(name, Elements { size: variable.size, signed }, number, value)?;
         let (map, start) = (variable.map, variable.offset);
         if self.write(map, start, &bytes) { Ok(()) } else { Err(not_integer()) }
@@ -169,6 +180,21 @@ fn encode(name: &str, integer: Elements, number: i128, value: &str) -> Result<Ve
 fn distance(a: &str, b: &str) -> Option<usize> {
     const LONGEST: usize = 128;
     (a.len() <= LONGEST && b.len() <= LONGEST).then(|| strsim::damerau_levenshtein(a, b))
+}
+
+fn number_of(variable: &Variable, value: &str) -> Result<i128, SetError> {
+    if let Some(number) = parse(value) {
+        return Ok(number);
+    }
+    let (name, given) = (variable.name.clone(), value.to_owned());
+    if variable.words.is_empty() {
+        return Err(SetError::NotANumber { name, value: given });
+    }
+    let words = &variable.words;
+    let Some(found) = words::value(words, value) else {
+        return Err(SetError::NotAWord { name, value: given, words: words::listed(words) });
+    };
+    Ok(if variable.signed == Some(true) { (found as i64).into() } else { found.into() })
 }
 
 fn parse(value: &str) -> Option<i128> {

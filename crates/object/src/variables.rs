@@ -7,6 +7,7 @@ use crate::btf::{Btf, Kind, TypeId};
 use crate::data::{ARENA, SectionMaps};
 use crate::elf::{Elf, Objects};
 use crate::model::{Elements, MapDef, Variable};
+use crate::words;
 
 /// Variables at most.
 const MAX_VARIABLES: usize = 1 << 16;
@@ -22,6 +23,7 @@ pub(crate) fn collect(
     let sections: BTreeMap<&str, usize> =
         elf.sections.iter().enumerate().map(|(index, section)| (section.name, index)).collect();
     let mut variables = Vec::new();
+    let mut room = words::ROOM;
     for (id, ty) in btf.types() {
         let Kind::Datasec { vars, size } = &ty.kind else { continue };
         let Some(&section) = sections.get(btf.name(id)) else { continue };
@@ -40,7 +42,9 @@ pub(crate) fn collect(
                     limit: MAX_VARIABLES as u64,
                 });
             }
-            variables.extend(variable(btf, btf.name(var.ty), *ty, (map, offset), maps));
+            let found = variable(btf, btf.name(var.ty), *ty, (map, offset), maps);
+            variables
+                .extend(found.map(|found| Variable { words: words::of_enum(btf, *ty, &mut room), ..found }));
         }
     }
     Ok(variables)
@@ -62,6 +66,7 @@ fn variable(btf: &Btf, name: &str, ty: TypeId, place: (u32, u64), maps: &[MapDef
         size,
         signed: signed(btf, ty, size),
         elements: elements(btf, ty),
+        words: Vec::new(),
     })
 }
 

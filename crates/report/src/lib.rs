@@ -13,6 +13,7 @@ pub mod decisions;
 pub mod experiment;
 pub mod features;
 pub mod picture;
+pub mod policy;
 pub mod run;
 pub mod sensitivity;
 pub mod style;

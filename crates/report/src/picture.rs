@@ -4,21 +4,30 @@
 //! the CPUs of a node between two black lines, the node's number at the left. White is idle, green one
 //! runnable thread, then yellow, orange, red for more; where a CPU idled while a thread that may run
 //! there waited, blue hatching. Whole nodes white or hatched beside red ones are what one looks for.
+//! Where the scheduler tells its decisions, a second strip under each shows which CPUs it looked at;
+//! where it tells loads, a third one is coloured by them.
 //!
 //! [`Picture`] listens to a run in memory that depends on the machine alone, and is drawn at its end.
 
+mod below;
+mod considered;
+mod decisions;
 mod draw;
 mod heat;
 mod layout;
+mod loads;
 mod paths;
 
 pub use draw::Caption;
 pub(crate) use draw::xml;
 
+use below::Below;
+use decisions::Decisions;
 use heat::Heat;
 use keel_abi::{CpuId, Instant};
 use keel_check::{Observer, WastedCores};
 use keel_trace::{Class, Event, Meta, Sink};
+use loads::Loads;
 
 /// Wasted episodes that are not in the picture yet.
 #[derive(Debug, Default)]
@@ -34,12 +43,19 @@ impl Observer for Marks {
 #[derive(Debug)]
 pub struct Picture {
     heat: Heat,
+    decisions: Decisions,
+    loads: Loads,
     waste: WastedCores<Marks>,
 }
 
 impl Default for Picture {
     fn default() -> Self {
-        Self { heat: Heat::default(), waste: WastedCores::observed(0, Marks::default()) }
+        Self {
+            heat: Heat::default(),
+            decisions: Decisions::default(),
+            loads: Loads::default(),
+            waste: WastedCores::observed(0, Marks::default()),
+        }
     }
 }
 
@@ -54,7 +70,8 @@ impl Picture {
         self.waste.verdict();
         self.mark();
         self.heat.finish();
-        draw::document(&self.heat, caption)
+        let below = |layout: &_| Below::new(&self.decisions, &self.loads, &self.heat, layout);
+        draw::document(&self.heat, below, caption)
     }
 
     fn mark(&mut self) {
@@ -66,7 +83,7 @@ impl Picture {
 
 impl Sink for Picture {
     fn wants(&self) -> Class {
-        self.waste.wants()
+        self.waste.wants().with(Class::POLICY)
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -77,6 +94,10 @@ impl Sink for Picture {
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.heat.meta(at, meta);
+        if let Meta::Policy(policy) = meta {
+            self.decisions.hear(at, policy, &self.heat);
+            self.loads.hear(at, policy, &self.heat);
+        }
         self.waste.meta(at, meta);
         self.mark();
     }

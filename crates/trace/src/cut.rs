@@ -158,10 +158,10 @@ impl Sink for Cut<'_> {
                 self.stage = Stage::After;
                 self.sink.meta(at, meta);
             }
-            (Stage::Within, _) => self.sink.meta(at, meta),
+            (Stage::Within, _) if self.sink.wants().has(meta.class()) => self.sink.meta(at, meta),
             (Stage::Before, Meta::Start { .. }) => self.start = Some(meta.clone()),
             (Stage::Before, Meta::Task(info)) => drop(self.tasks.insert(info.task, info.clone())),
-            (Stage::Before | Stage::After, _) => {}
+            (Stage::Before | Stage::Within | Stage::After, _) => {}
         }
     }
 }

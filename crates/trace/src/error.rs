@@ -9,7 +9,7 @@ pub enum TraceError {
     #[error("this is no keel trace: it does not begin with 'KEELTRC'")]
     Foreign,
     /// The file is of a version that this program does not know.
-    #[error("this keel trace has format version {0}; this program reads version {known}", known = crate::format::VERSION)]
+    #[error("this keel trace has format version {0}; this program reads versions up to {known}", known = crate::format::VERSION)]
     Version(u8),
     /// The file ends before its end record: whoever wrote it was stopped.
     #[error("the trace is cut off at byte {at}: its end record is missing")]

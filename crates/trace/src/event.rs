@@ -3,6 +3,7 @@
 //! [`Event`]s are small and copied; what has names or sets in it comes as [`Meta`], in its place
 //! in the same order. Instants never decrease along a stream.
 
+use crate::policy::Policy;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId, Topology};
 
@@ -248,8 +249,20 @@ pub enum Meta {
         /// The kernel's words.
         message: String,
     },
+    /// The scheduler tells what it considered.
+    Policy(Box<Policy>),
     /// Last in every complete stream: when it ended.
     End,
+}
+
+impl Meta {
+    /// The class that it belongs to; none where every sink is told.
+    pub const fn class(&self) -> Class {
+        match self {
+            Self::Policy(_) => Class::POLICY,
+            Self::Start { .. } | Self::Task(_) | Self::SchedulerExit { .. } | Self::End => Class::NONE,
+        }
+    }
 }
 
 /// Kinds of events that a sink may leave out, as bits.
@@ -269,8 +282,10 @@ impl Class {
     pub const COSTS: Self = Self(8);
     /// Count.
     pub const COUNTS: Self = Self(16);
+    /// What a scheduler tells of its decisions ([`Meta::Policy`]).
+    pub const POLICY: Self = Self(32);
     /// All of them.
-    pub const ALL: Self = Self(31);
+    pub const ALL: Self = Self(63);
 
     /// Both.
     pub const fn with(self, other: Self) -> Self {

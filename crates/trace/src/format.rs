@@ -5,7 +5,10 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-pub(crate) const VERSION: u8 = 1;
+/// What is written; 1, which is read as well, has no decisions.
+pub(crate) const VERSION: u8 = 2;
+/// The oldest version that is read.
+pub(crate) const OLDEST: u8 = 1;
 
 /// In a record's first byte: the kind.
 pub(crate) const KIND: u8 = 0x1f;
@@ -47,6 +50,7 @@ pub(crate) mod kind {
     pub(crate) const SCHEDULER_EXIT: u8 = 25;
     pub(crate) const END: u8 = 26;
     pub(crate) const LOST: u8 = 27;
+    pub(crate) const POLICY: u8 = 28;
 }
 
 pub(crate) const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];

@@ -11,6 +11,7 @@
 pub mod cut;
 pub mod error;
 pub mod event;
+pub mod policy;
 pub mod reader;
 pub mod sinks;
 pub mod story;
@@ -22,6 +23,7 @@ mod input;
 pub use cut::Cut;
 pub use error::{TraceError, WriteError};
 pub use event::{Chooser, Class, Event, Lock, Meta, Sink, TaskInfo, What, Why};
+pub use policy::Policy;
 pub use reader::{Item, Reader};
 pub use sinks::{Fanout, NullSink};
 pub use writer::Writer;

@@ -5,9 +5,11 @@
 //! that still looks like records is noticed at the end at the latest, by the checksum: use what was heard only when
 //! the reader came to its end without an error.
 
+mod policy;
+
 use crate::format::{
-    CHOOSERS, EXITS, KIND, MAGIC, MAX_NODES, Memory, SAME_CPU, SAME_PREV, SAME_TIME, VERSION, WHYS, kind,
-    unzigzag,
+    CHOOSERS, EXITS, KIND, MAGIC, MAX_NODES, Memory, OLDEST, SAME_CPU, SAME_PREV, SAME_TIME, VERSION, WHYS,
+    kind, unzigzag,
 };
 use crate::input::Input;
 use crate::{Event, Lock, Meta, Sink, TaskInfo, TraceError, What};
@@ -52,7 +54,9 @@ impl<R: Read> Reader<R> {
             }
         }
         match input.byte()? {
-            VERSION => Ok(Self { input, memory: Memory::default(), cpus: 0, records: 0, ended: false }),
+            OLDEST..=VERSION => {
+                Ok(Self { input, memory: Memory::default(), cpus: 0, records: 0, ended: false })
+            }
             other => Err(TraceError::Version(other)),
         }
     }
@@ -140,7 +144,7 @@ impl<R: Read> Reader<R> {
             return Err(self.input.damaged("a record has a switch's flag"));
         }
         let item = match kind {
-            kind::START..=kind::END => Item::Meta(at, self.meta(kind)?),
+            kind::START..=kind::END | kind::POLICY => Item::Meta(at, self.meta(kind)?),
             _ => {
                 let what = self.what(kind, first & SAME_PREV != 0)?;
                 Item::Event(Event { at, cpu: self.memory.cpu, what })
@@ -238,6 +242,7 @@ impl<R: Read> Reader<R> {
                 let kind = self.one_of(&EXITS, exit, "a way to exit is not known")?;
                 Ok(Meta::SchedulerExit { kind, message: self.input.text()? })
             }
+            kind::POLICY => Ok(Meta::Policy(Box::new(self.policy()?))),
             _ => self.end(),
         }
     }
@@ -250,9 +255,14 @@ impl<R: Read> Reader<R> {
         let (pid, name) = (Pid(self.number32()?), self.input.text()?);
         let nice = i8::try_from(unzigzag(self.input.number()?)).ok();
         let nice = nice.ok_or_else(|| self.input.damaged("a nice value is out of range"))?;
+        let cpus = self.cpu_set()?;
+        Ok(Meta::Task(TaskInfo { task, pid, name, nice, cpus }))
+    }
+
+    fn cpu_set(&mut self) -> Result<CpuSet, TraceError> {
         let words = self.input.below(u64::from(MAX_CPUS / 64) + 1, "a set of CPUs is too large")?;
         let words = (0..words).map(|_| self.input.number()).collect::<Result<Vec<_>, _>>()?;
-        Ok(Meta::Task(TaskInfo { task, pid, name, nice, cpus: CpuSet::from_words(&words) }))
+        Ok(CpuSet::from_words(&words))
     }
 
     fn topology(&mut self) -> Result<Topology, TraceError> {

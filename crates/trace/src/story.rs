@@ -17,7 +17,7 @@ pub use merge::Merge;
 pub use opening::open;
 pub use raw::{Doing, Key, Raw, RawWhat, Told};
 
-use crate::{Event, Meta, Sink, TaskInfo, What, Why};
+use crate::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use std::collections::HashMap;
 
@@ -49,6 +49,8 @@ pub struct Counts {
     pub made_up: u64,
     /// Times that a task ran and nobody saw it wake: how long it waited is unknown.
     pub unwoken: u64,
+    /// Decisions that the scheduler told of.
+    pub decisions: u64,
 }
 
 /// The machine as the records tell it.
@@ -97,6 +99,7 @@ impl Story {
             RawWhat::Online { cpu, target, up } => self.online(*cpu, *target, *up),
             RawWhat::Stopped { target } => self.stopped(*target, sink),
             RawWhat::Told(told) => self.told(told, sink),
+            RawWhat::Decision(policy) => self.decided(policy, sink),
         }
         if self.batch.len() >= BATCH {
             self.flush(sink);
@@ -156,6 +159,11 @@ impl Story {
     /// A task that waits when the recording begins.
     pub fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
         self.fork(cpu, task, cpu, Key::IDLE, sink);
+    }
+
+    fn decided(&mut self, policy: &Policy, sink: &mut dyn Sink) {
+        self.counts.decisions += 1;
+        self.say(&Meta::Policy(Box::new(policy.clone())), sink);
     }
 
     /// The end of the stream, at `at` or when the last event was.

@@ -3,6 +3,8 @@
 //! A sink cannot fail: the first error is kept, nothing is written after it, and
 //! [`Writer::finish`] returns it. Only a file with its end record is complete.
 
+mod policy;
+
 use crate::format::{
     CHOOSERS, EXITS, MAGIC, MAX_TEXT, Memory, SAME_CPU, SAME_PREV, SAME_TIME, VERSION, WHYS, index_in, kind,
     zigzag,
@@ -279,6 +281,7 @@ impl<W: Write> Writer<W> {
                 self.byte(index_in(&EXITS, exit));
                 self.text(message);
             }
+            Meta::Policy(policy) => self.policy(at, policy),
             Meta::End => self.end(at, cpu),
         }
     }
@@ -312,7 +315,7 @@ impl<W: Write> Sink for Writer<W> {
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
-        if !self.ended {
+        if self.wants.has(meta.class()) && !self.ended {
             self.fact(at, meta);
         }
         if self.buffer.len() >= BUFFER {

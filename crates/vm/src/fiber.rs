@@ -2,7 +2,7 @@
 //! callback is one switch in and one out.
 #![allow(unsafe_code)]
 
-use crate::context::Context;
+use crate::context::{Context, Job};
 use crate::{calls, code::op::FRAME_BYTES};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
@@ -98,9 +98,10 @@ fn routine(stack: DefaultStack, context: NonNull<Context>) -> Routine {
             // context is held across the call.
             unsafe {
                 (*context).yielder = yielder;
-                let job = (*context).job;
-                (*context).stack_floor = job.r10 - (crate::code::op::MAX_FRAMES - 1) * FRAME_BYTES;
-                (*context).value = calls::invoke(context, job.function, job.r10, job.args);
+                // Word by word: a copy of the whole would go through memory.
+                let Job { function, r10, args: [a, b, c, d, e] } = (*context).job;
+                (*context).stack_floor = r10 - (crate::code::op::MAX_FRAMES - 1) * FRAME_BYTES;
+                (*context).value = calls::invoke(context, function, r10, [a, b, c, d, e]);
             }
             yielder.suspend(Signal::Done);
         }

@@ -155,13 +155,27 @@ impl Vm {
     #[inline]
     fn put_args(&mut self, at: Ea, args: &[u64]) {
         let raw = self.world.region().raw();
-        for (i, &word) in args.iter().enumerate() {
+        let put = |i: usize, word: u64| {
             // Volatile, because a call of memcpy takes longer than these few words.
             // SAFETY: a slot has room for `MAX_ARGS` aligned words within the region, and no
             // reference into the region is alive.
             unsafe {
                 raw.base.add((at.0 - BASE) as usize).cast::<u64>().add(i).write_volatile(word.to_le());
             }
+        };
+        match *args {
+            [] => {}
+            [a] => put(0, a),
+            [a, b] => {
+                put(0, a);
+                put(1, b);
+            }
+            [a, b, c] => {
+                put(0, a);
+                put(1, b);
+                put(2, c);
+            }
+            _ => args.iter().enumerate().for_each(|(i, &word)| put(i, word)),
         }
     }
 
@@ -241,12 +255,20 @@ impl Vm {
         context.job = job;
         match enter(fiber, host, &mut self.world) {
             Signal::Done => done(fiber),
+            signal => self.not_done(cpu, number, signal),
+        }
+    }
+
+    /// The fiber just launched for a job of `cpu` was left before the job was done.
+    #[inline(never)]
+    fn not_done(&mut self, cpu: CpuId, number: u32, signal: Signal) -> Progress {
+        match signal {
             Signal::Suspended => {
                 self.idle.pop();
                 self.suspended[cpu.index()].push(number);
                 Progress::Suspended
             }
-            Signal::Failed | Signal::Panicked => self.broken(number),
+            _ => self.broken(number),
         }
     }
 

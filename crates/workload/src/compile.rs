@@ -70,6 +70,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) conditions: Names<'a>,
     pub(crate) barriers: Names<'a>,
     pub(crate) barrier_users: Vec<BarrierUsers>,
+    pub(crate) flags: Names<'a>,
     pub(crate) timers: Timers<'a>,
     pub(crate) instances_left: u32,
     pub(crate) channel_ids: BTreeMap<&'a str, ObjectId>,
@@ -95,6 +96,7 @@ impl<'a> Compiler<'a> {
             conditions: Names::default(),
             barriers: Names::default(),
             barrier_users: Vec::new(),
+            flags: Names::default(),
             timers: Timers::default(),
             instances_left: MAX_INSTANCES,
             channel_ids: BTreeMap::new(),
@@ -202,6 +204,7 @@ impl<'a> Compiler<'a> {
         let some_ask = drafts.iter().any(Draft::asks_to_count);
         let count = !some_ask && self.top.count.unwrap_or(true);
         let barriers = self.barrier_counts();
+        let mut sessions = BTreeMap::new();
         let mut specs = Vec::new();
         let mut steps = 0;
         for draft in drafts {
@@ -216,6 +219,15 @@ impl<'a> Compiler<'a> {
             }
             if endless::spins(&spec, &barriers) {
                 let problem = "goes around without any time passing; give the loop a run, sleep or timer";
+                return Err(self.error(&at, problem));
+            }
+            let starts = spec.instances > 0 && !spec.kthread;
+            let session = starts.then(|| *sessions.entry(spec.process).or_insert(spec.session));
+            if let Some(session) = session.filter(|&session| session != spec.session) {
+                let problem = format!(
+                    "is in session {}, but its process {} is in session {session}; give it a \"process\" of its own",
+                    spec.session, spec.process
+                );
                 return Err(self.error(&at, problem));
             }
             specs.push(spec);
@@ -245,6 +257,7 @@ impl<'a> Compiler<'a> {
             name: stem(self.source.file()),
             tasks,
             barriers: self.barrier_counts(),
+            flags: self.flags.len(),
             mutexes: self.mutexes.len(),
             inheriting: (0..self.mutexes.len()).filter(|_| self.mutexes_inherit).map(ObjectId).collect(),
             conditions: self.conditions.len(),

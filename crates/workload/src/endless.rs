@@ -40,12 +40,13 @@ fn takes_time(step: &Step, barriers: &[u32]) -> bool {
         Step::Run(amount) | Step::Sleep(amount) => amount.base > Span::ZERO,
         Step::RunFor(span) => *span > Span::ZERO,
         Step::Timer { period, .. } => *period > Span::ZERO,
-        Step::Barrier(id) => barriers[id.0 as usize] > 1,
+        Step::Barrier(id) | Step::SpinBarrier { barrier: id, .. } => barriers[id.0 as usize] > 1,
         // A call into the scheduler, or sleep until another task acts.
         Step::Yield | Step::Wait { .. } | Step::Sync { .. } => true,
         Step::Send { .. }
         | Step::Receive { .. }
         | Step::WaitChild
+        | Step::Setsid
         | Step::Exec
         | Step::Spawn(_)
         | Step::Syscall

@@ -7,7 +7,7 @@ use crate::keys::Event;
 use crate::place::Place;
 use jsonc_parser::ast::Value;
 use keel_abi::Span;
-use keel_abi::task::{Amount, Step, TimerMode};
+use keel_abi::task::{Amount, ObjectId, Step, TimerMode};
 
 /// The task whose events are compiled.
 #[derive(Clone, Copy)]
@@ -128,6 +128,12 @@ impl<'a> Compiler<'a> {
     fn barrier(&mut self, at: &Place<'_>, field: &Field<'a>, task: &Task<'a>) -> Result<Step, WorkloadError> {
         let name = self.string(at, field.value)?;
         let barrier = self.barriers.id(name);
+        self.use_barrier(at, barrier, task);
+        Ok(Step::Barrier(barrier))
+    }
+
+    /// Counts a task among a barrier's users.
+    pub(crate) fn use_barrier(&mut self, at: &Place<'_>, barrier: ObjectId, task: &Task<'_>) {
         let count = self.barriers.len() as usize;
         self.barrier_users.resize(count, Default::default());
         let users = &mut self.barrier_users[barrier.0 as usize];
@@ -140,7 +146,6 @@ impl<'a> Compiler<'a> {
                         there are uses, and may never open";
             self.warn(at, note);
         }
-        Ok(Step::Barrier(barrier))
     }
 
     /// As rt-app has it: a wait on the condition of that name with the mutex of that name.

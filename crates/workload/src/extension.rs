@@ -20,8 +20,9 @@ pub(crate) struct Extension {
     /// Priority and policy of a real-time hint, as far as given.
     pub(crate) rt_priority: Option<u8>,
     pub(crate) rt_policy: Option<HintPolicy>,
-    /// The process that a task belongs to, and its pages.
+    /// The process that a task belongs to, that one's session, and its pages.
     pub(crate) process: Option<u32>,
+    pub(crate) session: Option<u32>,
     pub(crate) pages: Option<u32>,
     /// Whether the task is a kernel thread.
     pub(crate) kthread: bool,
@@ -85,6 +86,10 @@ impl<'a> Compiler<'a> {
                     let process = self.integer(&at, word.value, 0..=1_000_000, "process")?;
                     extension.process = u32::try_from(process).ok();
                 }
+                ("session", Level::Task) => {
+                    let session = self.integer(&at, word.value, 0..=1_000_000, "session")?;
+                    extension.session = u32::try_from(session).ok();
+                }
                 ("kthread", Level::Task) => extension.kthread = self.boolean(&at, word.value)?,
                 ("pages", Level::Task) => extension.pages = Some(self.pages(&at, word.value, 0)?),
                 ("steps", Level::Task | Level::Phase) => extension.steps = self.extra_steps(&at, &word)?,
@@ -92,8 +97,8 @@ impl<'a> Compiler<'a> {
                     let words = match level {
                         Level::Top => "jitter_percent, count, unit, duplicates, channels, cgroups, timeline",
                         Level::Task => {
-                            "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, kthread, \
-                             cgroup, steps"
+                            "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, \
+                             kthread, cgroup, steps"
                         }
                         Level::Phase => "jitter_percent, count, unit, nodes, steps",
                     };

@@ -5,13 +5,17 @@
 use crate::compile::MAX_INSTANCES;
 use crate::mix::mix;
 use crate::programs::{program, programs};
-use keel_abi::Span;
 use keel_abi::task::{Amount, Step, TaskSpec, Workload};
+use keel_abi::timeline::{Change, Happening};
+use keel_abi::{CpuId, CpuSet, Span};
 
 /// The mix that fits any machine: tasks a CPU, percent of the machine that they want, percent of jitter.
 const FITTING: (u32, u32, u8) = (4, 90, 20);
 /// The most of the machine that a mix may want, in percent.
 const MAX_LOAD: u32 = 10_000;
+
+/// The latest that a CPU may come back: after a day.
+const MOST_MS: u64 = 86_400_000;
 
 /// How a generator is asked for, an example, and one line on it.
 type Entry = (&'static str, &'static str, &'static str);
@@ -20,10 +24,17 @@ const FIT: Entry = ("mix", "mix", "four threads a CPU that run and sleep, 90 % o
 const MIX: Entry =
     ("mix:TASKS:LOAD[:JITTER]", "mix:1000:80:40", "run and sleep by turns; LOAD and JITTER are in percent");
 const HOGS: Entry = ("hogs:TASKS[:NICE]", "hogs:1000", "so many threads that only compute");
+const HOTPLUG: Entry = (
+    "hotplug:CPU[:OFF_MS:ON_MS]",
+    "hotplug:3",
+    "a CPU goes offline and comes back, to be joined with others: lu:64@after_ms=200+hotplug:8",
+);
+/// When a CPU goes and comes where nothing is said.
+const HOTPLUG_MS: (u64, u64) = (10, 100);
 
 /// Each generator: how it is asked for, an example, and one line on it.
 pub fn generators() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    [FIT, MIX, HOGS].into_iter().chain(programs())
+    [FIT, MIX, HOGS, HOTPLUG].into_iter().chain(programs())
 }
 
 /// The workload that a generator's name asks for, on a machine with so many CPUs; `None` where it is no
@@ -42,6 +53,10 @@ pub fn generated(name: &str, cpus: u32) -> Option<Result<Workload, String>> {
     if let Some(numbers) = name.strip_prefix("hogs:") {
         let hogs = hogs_of(numbers).map(|hogs| Workload { name: name.to_owned(), ..hogs });
         return Some(made(HOGS, hogs));
+    }
+    if let Some(numbers) = name.strip_prefix("hotplug:") {
+        let hotplug = hotplug_of(numbers, cpus).map(|made| Workload { name: name.to_owned(), ..made });
+        return Some(made(HOTPLUG, hotplug));
     }
     program(name)
 }
@@ -73,6 +88,28 @@ fn hogs_of(numbers: &str) -> Option<Workload> {
     ];
     let hog = TaskSpec { name: "hog".to_owned(), instances, nice, steps, ..TaskSpec::default() };
     Some(Workload { tasks: vec![hog], unit: "loops".to_owned(), ..Workload::default() })
+}
+
+/// A CPU, any but the first, goes and comes back; the one task there is watches, and is done at once.
+fn hotplug_of(numbers: &str, cpus: u32) -> Option<Workload> {
+    let (cpu, (off, on)) = match *all::<u64>(numbers)? {
+        [cpu] => (cpu, HOTPLUG_MS),
+        [cpu, off, on] => (cpu, (off, on)),
+        _ => return None,
+    };
+    let cpu = u32::try_from(cpu).ok().filter(|cpu| (1..cpus).contains(cpu))?;
+    if on <= off || on > MOST_MS {
+        return None;
+    }
+    let cpu: CpuSet = std::iter::once(CpuId(cpu)).collect();
+    let at = |ms, change| Happening { at: Span::from_ms(ms), every: None, times: None, change };
+    let steps = vec![Step::Run(Amount::fixed(Span::from_us(10))), Step::Count];
+    Some(Workload {
+        tasks: vec![TaskSpec { name: "watch".to_owned(), instances: 1, steps, ..TaskSpec::default() }],
+        timeline: vec![at(off, Change::Offline(cpu.clone())), at(on, Change::Online(cpu))],
+        unit: "looks".to_owned(),
+        ..Workload::default()
+    })
 }
 
 fn all<T: std::str::FromStr>(numbers: &str) -> Option<Vec<T>> {
@@ -112,6 +149,11 @@ mod tests {
             "hogs:1:2:3",
             "hogs:1000001",
             "yields:0",
+            "hotplug:0",
+            "hotplug:4",
+            "hotplug:1:5",
+            "hotplug:1:5:5",
+            "hotplug:1:5:99999999999",
         ] {
             assert!(generated(bad, 4).is_some_and(|made| made.is_err()), "{bad}");
         }

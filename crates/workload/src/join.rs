@@ -71,6 +71,7 @@ struct Joined {
     names: BTreeSet<String>,
     cgroups: Cgroups,
     processes: u32,
+    sessions: u32,
     instances: u64,
     steps: usize,
     own_timers: u32,
@@ -82,12 +83,16 @@ impl Joined {
     fn add(&mut self, mut part: Workload, number: usize) -> Result<(), String> {
         self.bound(&part)?;
         self.tell_apart(&mut part.tasks, number);
-        let mut processes = BTreeMap::new();
+        let (mut processes, mut sessions) = (BTreeMap::new(), BTreeMap::new());
         for task in &mut part.tasks {
             let next = self.processes + processes.len() as u32;
             task.process = *processes.entry(task.process).or_insert(next);
+            // From 1 on: what is joined is started from terminals of its own.
+            let next = self.sessions + sessions.len() as u32 + 1;
+            task.session = *sessions.entry(task.session).or_insert(next);
         }
         self.processes += processes.len() as u32;
+        self.sessions += sessions.len() as u32;
         let cgroups = self.cgroups.merge(std::mem::take(&mut part.cgroups));
         let cgroups = cgroups.ok_or_else(|| format!("together they have more than {MAX_CGROUPS} cgroups"))?;
         for task in &mut part.tasks {
@@ -112,6 +117,7 @@ impl Joined {
         }
         whole.tasks.extend(part.tasks);
         whole.barriers.extend(part.barriers);
+        whole.flags += part.flags;
         whole.channels.extend(part.channels);
         whole.inheriting.extend(part.inheriting.iter().map(|id| ObjectId(whole.mutexes + id.0)));
         whole.mutexes += part.mutexes;
@@ -164,7 +170,8 @@ impl Joined {
                 on(mutex, whole.mutexes);
             }
             Step::Signal(id) | Step::Broadcast(id) => on(id, whole.conditions),
-            Step::Barrier(id) => on(id, whole.barriers.len() as u32),
+            Step::Barrier(id) | Step::SpinBarrier { barrier: id, .. } => on(id, whole.barriers.len() as u32),
+            Step::Raise(id) | Step::Lower(id) => on(id, whole.flags),
             Step::Fork(spec) | Step::Spawn(spec) => *spec += whole.tasks.len() as u32,
             Step::Send { channel, .. } | Step::Receive { channel, .. } => {
                 on(channel, whole.channels.len() as u32);
@@ -180,7 +187,12 @@ impl Joined {
             | Step::Sleep(_)
             | Step::Yield
             | Step::Exec => {}
-            Step::WaitChild | Step::Write(_) | Step::Touch(_) | Step::Syscall | Step::Nice(_) => {}
+            Step::Setsid
+            | Step::WaitChild
+            | Step::Write(_)
+            | Step::Touch(_)
+            | Step::Syscall
+            | Step::Nice(_) => {}
             Step::Affinity(_) | Step::Loop { .. } | Step::Count | Step::Cgroup(_) => {}
             Step::Policy(_) | Step::MigrateDisable | Step::MigrateEnable | Step::Accompany(_) => {}
         }

@@ -39,7 +39,8 @@ const ALL: &str = r#"{
     "tasks": {
         "a": { "instance": 2, "lock": "m", "wait": { "ref": "c", "mutex": "m" }, "unlock": "m", "barrier": "b",
                "timer": { "ref": "shared", "period": 10 }, "timer1": { "ref": "unique", "period": 10 },
-               "evenkeel": { "process": 7, "steps": [ { "send": { "channel": "c", "bytes": 1 } } ] } },
+               "evenkeel": { "process": 7, "session": 4, "steps": [ { "send": { "channel": "c", "bytes": 1 } },
+               { "spin_barrier": "b" }, { "raise": "f" }, { "lower": "g" } ] } },
         "b": { "loop": 2, "signal": "c", "broad": "c", "suspend": "s", "fork": "a", "run": 5, "barrier": "b",
                "timer": { "ref": "shared", "period": 10 },
                "evenkeel": { "steps": [ { "receive": { "channel": "c", "bytes": 1 } }, { "spawn": "a" } ] } },
@@ -53,6 +54,7 @@ fn each_part_has_its_own() {
     let joined = join(vec![one.clone(), one.clone(), one.clone()]).unwrap();
     assert_eq!(joined.name, "w+w+w");
     assert_eq!((joined.tasks.len(), joined.barriers.len(), joined.channels.len()), (9, 3, 3));
+    assert_eq!(joined.flags, 6);
     assert_eq!((joined.mutexes, joined.conditions), (3 * one.mutexes, 3 * one.conditions));
     assert_eq!(joined.timers, one.timers);
     let inherits = Workload { inheriting: vec![ObjectId(0)], ..one.clone() };
@@ -63,11 +65,16 @@ fn each_part_has_its_own() {
     assert_eq!(names, ["a", "b", "c", "a#2", "b#2", "c#2", "a#3", "b#3", "c#3"]);
     let processes: Vec<u32> = joined.tasks.iter().map(|task| task.process).collect();
     assert_eq!(processes, [0, 1, 1, 2, 3, 3, 4, 5, 5]);
+    // Each part is started from a terminal of its own.
+    let sessions: Vec<u32> = joined.tasks.iter().map(|task| task.session).collect();
+    assert_eq!(sessions, [1, 2, 2, 3, 4, 4, 5, 6, 6]);
     let third = |task: usize| &joined.tasks[6 + task].steps;
     for (task, steps) in one.tasks.iter().enumerate() {
         assert_eq!(joined.tasks[task].steps, steps.steps, "the first part stays as it is");
     }
-    for expected in [Step::Lock(ObjectId(6)), Step::Barrier(ObjectId(2))] {
+    let spin = Step::SpinBarrier { barrier: ObjectId(2), patience: None };
+    let flags = [Step::Raise(ObjectId(4)), Step::Lower(ObjectId(5))];
+    for expected in [Step::Lock(ObjectId(6)), Step::Barrier(ObjectId(2)), spin].into_iter().chain(flags) {
         assert!(third(0).contains(&expected), "{expected:?} in {:?}", third(0));
     }
     let spec = 6;

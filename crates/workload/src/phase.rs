@@ -163,6 +163,7 @@ impl<'a> Compiler<'a> {
         for (event, field) in &body.events {
             let at = at.child(field.key, field.start);
             if *event == Event::Steps {
+                self.use_barriers(&at, &body.extension.steps, &task);
                 steps.extend_from_slice(&body.extension.steps);
             }
             self.event(&at, *event, field, &task, &mut steps)?;

@@ -64,7 +64,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Reads a list of steps.
-    pub(crate) fn extra_steps(&self, at: &Place<'_>, field: &Field<'a>) -> Result<Vec<Step>, WorkloadError> {
+    pub(crate) fn extra_steps(
+        &mut self,
+        at: &Place<'_>,
+        field: &Field<'a>,
+    ) -> Result<Vec<Step>, WorkloadError> {
         let Some(list) = field.value.as_array() else {
             return Err(self.wrong_type(at, field.value, "a list of steps"));
         };
@@ -74,12 +78,13 @@ impl<'a> Compiler<'a> {
         list.elements.iter().map(|step| self.extra_step(&at.at(step.start()), step)).collect()
     }
 
-    fn extra_step(&self, at: &Place<'_>, step: &Value<'_>) -> Result<Step, WorkloadError> {
+    fn extra_step(&mut self, at: &Place<'_>, step: &'a Value<'a>) -> Result<Step, WorkloadError> {
         if let Some(word) = step.as_string_lit() {
             return match &*word.value {
                 "yield" => Ok(Step::Yield),
                 "syscall" => Ok(Step::Syscall),
                 "exec" => Ok(Step::Exec),
+                "setsid" => Ok(Step::Setsid),
                 "wait_child" => Ok(Step::WaitChild),
                 "count" => Ok(Step::Count),
                 "migrate_disable" => Ok(Step::MigrateDisable),
@@ -115,6 +120,9 @@ impl<'a> Compiler<'a> {
                 self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::Remove(id)))
             }
             "set_cgroup" => self.set_cgroup(&here, word.value),
+            "spin_barrier" => self.spin_barrier(&here, word.value),
+            "raise" => self.flag(&here, word.value).map(Step::Raise),
+            "lower" => self.flag(&here, word.value).map(Step::Lower),
             "send" => self.transfer(&here, word.value).map(|(channel, bytes)| Step::Send { channel, bytes }),
             "receive" => {
                 self.transfer(&here, word.value).map(|(channel, bytes)| Step::Receive { channel, bytes })
@@ -125,8 +133,8 @@ impl<'a> Compiler<'a> {
 
     fn no_step(&self, at: &Place<'_>, word: &str) -> WorkloadError {
         let problem = format!(
-            "there is no step {}; there are run, sleep, touch, write, spawn, send, receive, cgroup, \
-             cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, \
+            "there is no step {}; there are run, sleep, touch, write, spawn, send, receive, spin_barrier, \
+             raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, setsid, \
              wait_child, count, migrate_disable, migrate_enable",
             shown(word)
         );

@@ -28,6 +28,7 @@ pub(crate) struct Draft {
     count: Option<bool>,
     hint: Option<Hint>,
     process: u32,
+    session: u32,
     pages: u32,
     kthread: bool,
     /// The cgroup that it is born in, and the one that it moves to when it begins.
@@ -64,8 +65,22 @@ impl Draft {
         if self.task_group.is_some() || self.phases.iter().any(|phase| phase.task_group.is_some()) {
             steps.push(join(CgroupId::ROOT));
         }
-        let Self { name, instances, delay, cpus, hint, process, pages, kthread, cgroup, .. } = self;
-        TaskSpec { name, instances, delay, nice, cpus, steps, process, pages, hint, policy, kthread, cgroup }
+        let Self { name, instances, delay, cpus, hint, process, session, pages, kthread, cgroup, .. } = self;
+        TaskSpec {
+            name,
+            instances,
+            delay,
+            nice,
+            cpus,
+            steps,
+            process,
+            session,
+            pages,
+            hint,
+            policy,
+            kthread,
+            cgroup,
+        }
     }
 
     /// The affinities that the first phase may find.
@@ -158,6 +173,7 @@ impl<'a> Compiler<'a> {
             count: body.extension.count,
             hint: body.extension.hint(),
             process: body.extension.process.unwrap_or(0),
+            session: body.extension.session.unwrap_or(0),
             pages: body.extension.pages.unwrap_or(0),
             kthread: body.extension.kthread,
             cgroup: body.extension.cgroup,

@@ -60,6 +60,16 @@ golden!(
 );
 
 golden!(
+    waits_that_keep_a_cpu_busy_are_steps,
+    r#"{ "tasks": {
+        "a": { "barrier": "b", "evenkeel": { "steps": [
+            { "spin_barrier": "b" }, { "raise": "f" }, { "lower": "g" }, { "spin_barrier": { "ref": "c", "patience": 3000 } } ] } },
+        "b": { "instance": 3, "run": 1, "phases": { "one": { "run": 1, "evenkeel": { "steps": [
+            { "spin_barrier": { "ref": "c" } }, { "lower": "f" }, { "raise": "g" } ] } } } }
+    } }"#
+);
+
+golden!(
     suspend_without_a_name_means_the_task_itself,
     "{ \"tasks\": {\n \"a\": {\n \"suspend\",\n \"run\": 5 },\n \"b\": { \"suspend\": \"\", \"resume\": \"a\" } } }"
 );
@@ -145,11 +155,11 @@ golden!(
     "evenkeel": { "unit": "messages", "channels": { "there": { "bytes": 4096 },
                                                     "back": { "kind": "tcp", "bytes": 100 } } },
     "tasks": {
-        "a": { "run": 5, "evenkeel": { "process": 1, "pages": 100, "rt_priority": 50, "steps": [
+        "a": { "run": 5, "evenkeel": { "process": 1, "session": 3, "pages": 100, "rt_priority": 50, "steps": [
             { "send": { "channel": "there", "bytes": 4 } }, { "receive": { "channel": "back", "bytes": 8 } },
             { "spawn": "child" }, { "write": 8 }, "wait_child", { "touch": 65536 }, "count" ] }, "sleep": 7 },
         "child": { "instance": 0, "loop": 1, "phases": { "p": { "evenkeel": { "steps": [
-            "exec", { "run": 100 }, { "sleep": 10 }, "yield", "syscall" ] } } },
+            "setsid", "exec", { "run": 100 }, { "sleep": 10 }, "yield", "syscall" ] } } },
             "evenkeel": { "rt_priority": 1, "rt_policy": "rr" } }
     }
 }"#

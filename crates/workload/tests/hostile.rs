@@ -105,7 +105,10 @@ fn check_task(task: &TaskSpec, workload: &Workload) {
             Step::Wait { condition, mutex } | Step::Sync { condition, mutex } => {
                 assert!(condition.0 < workload.conditions && mutex.0 < workload.mutexes);
             }
-            Step::Barrier(id) => assert!(workload.barriers[id.0 as usize] > 0),
+            Step::Barrier(id) | Step::SpinBarrier { barrier: id, .. } => {
+                assert!(workload.barriers[id.0 as usize] > 0)
+            }
+            Step::Raise(id) | Step::Lower(id) => assert!(id.0 < workload.flags),
             Step::Fork(task) => assert!((*task as usize) < workload.tasks.len()),
             Step::Loop { to, times, slot } => {
                 assert!((*to as usize) < i && *slot < 2 && *times != Some(0));

@@ -170,7 +170,7 @@ fn extensions_are_checked() {
     );
     task(
         r#""run": 1, "evenkeel": { "jiter": 1 }"#,
-        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, pages, kthread, cgroup, steps",
+        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, kthread, cgroup, steps",
     );
     task(r#""run": 1, "evenkeel": true"#, ".evenkeel: must be an object, not true");
     file(
@@ -272,6 +272,17 @@ fn extensions_for_processes_and_channels_are_checked() {
     steps("7", ": must be a step such as \"yield\" or {\"run\": 100}, not 7");
     steps(r#"{ "spawn": "b" }"#, ".spawn: there is no task \"b\" to spawn");
     steps(r#"{ "write": 0 }"#, ".write: 0 is no number of pages; it must be 1 to 1048576");
+    steps(r#"{ "raise": 1 }"#, ".raise: must be a string, not 1");
+    steps(r#"{ "spin_barrier": 1 }"#, ".spin_barrier: must be a string, not 1");
+    steps(r#"{ "spin_barrier": {} }"#, ".spin_barrier: needs the barrier's name in \"ref\"");
+    steps(
+        r#"{ "spin_barrier": { "ref": "b", "patience": 0 } }"#,
+        ".spin_barrier.patience: must be at least 1 microsecond; who is not to spin uses barrier",
+    );
+    steps(
+        r#"{ "spin_barrier": { "name": "b" } }"#,
+        ".spin_barrier.name: is nothing that a spin_barrier has; there are ref, patience",
+    );
     steps(r#"{ "send": { "bytes": 1 } }"#, ".send: needs both \"channel\" and \"bytes\"");
     steps(
         r#"{ "send": { "channel": "x", "bytes": 1 } }"#,
@@ -279,8 +290,8 @@ fn extensions_for_processes_and_channels_are_checked() {
     );
     steps(
         r#""dance""#,
-        ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive, cgroup, \
-         cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, wait_child, \
+        ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive, spin_barrier, \
+         raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, setsid, wait_child, \
          count, migrate_disable, migrate_enable",
     );
     task(
@@ -303,6 +314,24 @@ fn extensions_for_processes_and_channels_are_checked() {
         ".kind: must be \"pipe\", \"unix\", \"tcp\" or \"queue\", not \"fax\"",
     );
     channel(r#"{ "size": 1 }"#, ".size: is nothing that a channel has; there are kind, bytes");
+}
+
+#[test]
+fn a_process_is_in_one_session() {
+    let tasks = |b: &str, expected: &str| {
+        let a = r#""a": { "run": 1, "evenkeel": { "session": 1 } }"#;
+        file(&format!(r#"{{ "tasks": {{ {a}, "b": {{ "run": 1{b} }} }} }}"#), expected);
+    };
+    let advice = "give it a \"process\" of its own";
+    tasks("", &format!("1: tasks.b: is in session 0, but its process 0 is in session 1; {advice}"));
+    tasks(
+        r#", "evenkeel": { "session": 2 }"#,
+        &format!("1: tasks.b: is in session 2, but its process 0 is in session 1; {advice}"),
+    );
+    task(
+        r#""run": 1, "evenkeel": { "session": -1 }"#,
+        ".evenkeel.session: -1 is no session; it must be 0 to 1000000",
+    );
 }
 
 #[test]

@@ -92,6 +92,9 @@ const volatile u32 ends_by = 0;
 #define SAY_GROUP(p)
 #define SAY_BIRTH(p, args)
 #endif
+#ifndef SAY_PLUGGED
+#define SAY_PLUGGED(cpu)
+#endif
 
 static u32 nr_enqueued;
 static u32 nr_ticks;
@@ -413,12 +416,14 @@ SLEEPABLE(void, tracer_cpu_online, s32 cpu)
 {
 	LOG_PID("cpu_online", 0, cpu);
 	log_online_mask();
+	SAY_PLUGGED(cpu);
 }
 
 SLEEPABLE(void, tracer_cpu_offline, s32 cpu)
 {
 	LOG_PID("cpu_offline", 0, cpu);
 	log_online_mask();
+	SAY_PLUGGED(cpu);
 }
 #endif
 

@@ -5,6 +5,7 @@ use crate::{Failure, vm};
 pub(super) const HELP: &str = "\
 usage: ./x live [--load | --failures] [--quick] [--kernel V]... [--scheduler S]... [--seconds N]
        ./x live --rt-migrate [--kernel V]... [--runs N]
+       ./x live --bugs [--kernel V]... [--seconds N]
 
 Boots real kernels under QEMU with 8 CPUs on 2 nodes. On each, keel run attaches each scheduler, which then has hackbench,
 stress-ng and an rt-app mix to schedule; it must stay in charge without a word of complaint from the kernel, and
@@ -15,6 +16,8 @@ What guests write is left in out/live, with the table.
   --failures     only the second
   --rt-migrate   instead: SCHED_FIFO threads that share locks on 4 CPUs of a kernel of its own [default: 7.2], counted by
                  that kernel and by today's rule of the simulated one
+  --bugs         instead: cfs with bugs of the Wasted Cores paper and cured of them on 8 CPUs of 4 nodes in a ring, each
+                 recorded for some seconds [default: 10] and checked, which must find the waste
   --runs N       of these threads, with plain locks and with inheritance each [default: 3]
   --quick        Linux 7.2 alone, 10 seconds of load, and no failures that need a kernel of their own
   --kernel V     this kernel, as keel vm has it; may be repeated [default: 6.18, 7.0 and 7.2]
@@ -28,6 +31,7 @@ pub(super) struct Args {
     pub(super) load: bool,
     pub(super) failures: bool,
     pub(super) rt_migrate: bool,
+    pub(super) bugs: bool,
     pub(super) quick: bool,
     pub(super) kernels: Vec<String>,
     pub(super) schedulers: Vec<String>,
@@ -43,6 +47,7 @@ impl Args {
             load: true,
             failures: true,
             rt_migrate: false,
+            bugs: false,
             quick: false,
             kernels: Vec::new(),
             schedulers: Vec::new(),
@@ -56,6 +61,7 @@ impl Args {
                 "--load" => parsed.failures = false,
                 "--failures" => parsed.load = false,
                 "--rt-migrate" => parsed.rt_migrate = true,
+                "--bugs" => parsed.bugs = true,
                 "--quick" => parsed.quick = true,
                 "--kernel" => {
                     parsed.kernels.push(args.next().ok_or("--kernel needs a version, as in 7.2")?.into());
@@ -72,6 +78,9 @@ impl Args {
         if parsed.rt_migrate && !(parsed.load && parsed.failures) {
             return Err("--rt-migrate takes neither --load nor --failures".to_owned());
         }
+        if parsed.bugs && (parsed.rt_migrate || !parsed.load || !parsed.failures) {
+            return Err("--bugs takes neither --load nor --failures nor --rt-migrate".to_owned());
+        }
         if parsed.kernels.is_empty() {
             let all = if parsed.quick || parsed.rt_migrate { &["7.2"] } else { vm::KERNELS };
             parsed.kernels = all.iter().map(|&kernel| kernel.to_owned()).collect();
@@ -80,7 +89,7 @@ impl Args {
             parsed.schedulers = known.to_vec();
         }
         if parsed.seconds == 0 {
-            parsed.seconds = if parsed.quick { 10 } else { 60 };
+            parsed.seconds = if parsed.quick || parsed.bugs { 10 } else { 60 };
         }
         Ok(Some(parsed))
     }
@@ -122,6 +131,9 @@ mod tests {
         let rt = parse("--rt-migrate --runs 5").unwrap().unwrap();
         assert_eq!((rt.rt_migrate, rt.kernels, rt.runs), (true, vec!["7.2".into()], 5));
         assert!(parse("--rt-migrate --load").unwrap_err().contains("neither"));
+        let bugs = parse("--bugs --kernel 6.18").unwrap().unwrap();
+        assert_eq!((bugs.bugs, bugs.kernels, bugs.seconds), (true, vec!["6.18".into()], 10));
+        assert!(parse("--bugs --load").unwrap_err().contains("neither"));
         assert!(parse("--runs 0").unwrap_err().contains("1 to 100"));
         assert!(parse("--scheduler cfs").unwrap_err().contains("fifo, o1"));
         assert!(parse("--seconds soon").unwrap_err().contains("1 to 3600"));

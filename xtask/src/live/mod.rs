@@ -1,9 +1,11 @@
 //! `./x live`: every scheduler of ours in charge of real kernels, under load for a minute; and what `keel run` says
-//! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one.
+//! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one; and
+//! bugs of a scheduler, recorded on a real kernel and found.
 //!
 //! Scripts in `tests/live` run inside guests and write down what they see; here it is judged.
 
 mod args;
+mod bugs;
 mod failures;
 pub(crate) mod guest;
 pub(crate) mod kernel_log;
@@ -22,12 +24,14 @@ use std::path::PathBuf;
 const TESTS: &str = "tests/live";
 /// Where guests write what they see, from the root.
 const OUT: &str = "out/live";
-/// Objects that fail on a real kernel.
+/// Objects that fail on a real kernel, or that keel has to understand there.
 const OBJECTS: &[&str] = &[
     "tests/live/beyond",
+    "tests/objects/babbles",
     "tests/objects/exits",
     "tests/objects/forgets",
     "tests/objects/stall",
+    "tests/objects/telling",
     "tests/objects/unknown_kfunc",
     "tests/objects/wrong_type",
 ];
@@ -44,6 +48,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     if args.rt_migrate {
         return verdict(&rt_migrate::run(&args)?);
+    }
+    if args.bugs {
+        return verdict(&bugs::run(&args)?);
     }
     compile()?;
     let mut faults = Vec::new();

@@ -22,6 +22,9 @@ pub(super) const CASES: &str = "bpf/";
 const SETTINGS: &[(&str, &str, u64)] = &[
     ("bsd", "decay", 0),
     ("bsd", "waking_priority", 0),
+    ("cfs", "bug", 15),
+    ("cfs", "tell_policy", 1),
+    ("cfs", "autogroup", 0),
     ("fifo", "fifo", 1),
     ("goodness", "squeeze", 1),
     ("mq", "global_queue", 1),

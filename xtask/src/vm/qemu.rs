@@ -5,12 +5,13 @@
 
 use super::Stop;
 use crate::tree::root;
-use keel_guest::{Accel, Boot, Kernel, Machine, Next, Qemu, Running, Stream};
+use keel_guest::{Accel, Boot, Kernel, Links, Machine, Next, Qemu, Running, Stream};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const MACHINE: Machine = Machine { cpus: 8, nodes: 1, memory_mib: 1024, icount_shift: Some(3) };
+const MACHINE: Machine =
+    Machine { cpus: 8, nodes: 1, links: Links::ALL, memory_mib: 1024, icount_shift: Some(3) };
 
 /// Boots the kernel with this file system and returns what came over the serial line until the
 /// guest ended, or was silent for `limit` and was ended. It is added to `out/vm-NAME.log` too.

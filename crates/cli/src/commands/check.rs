@@ -94,7 +94,7 @@ impl Sink for Tally {
                 self.facts.exit = *kind;
                 self.facts.message.clone_from(message);
             }
-            Meta::Task(_) | Meta::End => {}
+            Meta::Task(_) | Meta::Policy(_) | Meta::End => {}
         }
     }
 }

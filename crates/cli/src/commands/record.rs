@@ -89,13 +89,16 @@ fn end(command: Option<Child>, status: Option<ExitStatus>) -> Result<Code, Failu
 }
 
 fn summary(recorded: &Recorded) -> String {
-    let Recorded { duration, events, lost, tasks, late, made_up } = *recorded;
+    let Recorded { duration, events, lost, tasks, late, made_up, decisions } = *recorded;
     let mut text = format!("keel: recorded {events} events of {tasks} tasks in {duration}; {lost} lost\n");
     if lost > 0 {
         let help = "give --buffer more KiB a CPU, and record less at once";
         text += &format!("help: {help}; {made_up} switches that nobody saw are made up\n");
     } else if made_up > 0 {
         text += &format!("keel: {made_up} switches that nobody saw are made up\n");
+    }
+    if decisions > 0 {
+        text += &format!("keel: and {decisions} decisions that the scheduler told of\n");
     }
     if late > 0 {
         text += &format!("keel: {late} events came too late and have a later time than theirs\n");
@@ -122,16 +125,17 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told() {
-        let check = |lost, made_up, late, expected: &str| {
+        let check = |lost, made_up, late, decisions, expected: &str| {
             let duration = keel_abi::Span::from_s(5);
-            let recorded = Recorded { duration, events: 12, lost, tasks: 3, late, made_up };
+            let recorded = Recorded { duration, events: 12, lost, tasks: 3, late, made_up, decisions };
             assert_eq!(summary(&recorded), expected);
         };
         let first = |lost| format!("keel: recorded 12 events of 3 tasks in 5.00 s; {lost} lost\n");
-        check(0, 0, 0, &first(0));
-        check(0, 1, 0, &(first(0) + "keel: 1 switches that nobody saw are made up\n"));
+        check(0, 0, 0, 0, &first(0));
+        check(0, 1, 0, 0, &(first(0) + "keel: 1 switches that nobody saw are made up\n"));
         let help = "help: give --buffer more KiB a CPU, and record less at once; 2 switches that nobody saw are made up\n";
-        check(7, 2, 0, &(first(7) + help));
-        check(0, 0, 4, &(first(0) + "keel: 4 events came too late and have a later time than theirs\n"));
+        check(7, 2, 0, 0, &(first(7) + help));
+        check(0, 0, 0, 9, &(first(0) + "keel: and 9 decisions that the scheduler told of\n"));
+        check(0, 0, 4, 0, &(first(0) + "keel: 4 events came too late and have a later time than theirs\n"));
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scene = &args.scene;
     let scheduler = inputs::scheduler_by(lab, &args.scheduler, args.host.as_deref())?;
     let specs = inputs::specs_of(lab, vec![scheduler], scene)?;
-    let mut inputs = inputs::workload_parts(&scene.workload)?;
+    let mut inputs = inputs::workload_files(&scene.workload)?;
     inputs.extend([args.scheduler.as_str(), &scene.machine]);
     let outputs = outputs::reserve(&args.outputs, args.log.as_deref(), &inputs)?;
     let run = simulate(lab, &specs[0], outputs)?;

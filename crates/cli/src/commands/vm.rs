@@ -26,8 +26,13 @@ const BOOT: Duration = Duration::from_secs(300);
 const BOOT_KVM: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &VmArgs) -> Result<Code, Failure> {
-    let machine =
-        Machine { cpus: args.cpus, nodes: args.numa, memory_mib: args.memory, icount_shift: args.icount };
+    let machine = Machine {
+        cpus: args.cpus,
+        nodes: args.numa,
+        links: args.links.clone().unwrap_or_default(),
+        memory_mib: args.memory,
+        icount_shift: args.icount,
+    };
     machine.check().map_err(failure)?;
     let job = job(args)?;
     let qemu = Qemu::find().map_err(failure)?;

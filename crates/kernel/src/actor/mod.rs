@@ -1,11 +1,14 @@
 //! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
 
+pub(crate) mod barrier;
 pub(crate) mod cache;
 pub(crate) mod channel;
 pub(crate) mod companion;
+pub(crate) mod flag;
 pub(crate) mod mutex;
 pub(crate) mod pages;
 pub(crate) mod process;
+pub(crate) mod spin;
 pub(crate) mod sync;
 
 use self::process::Birth;
@@ -21,7 +24,7 @@ use crate::task::{Doing, State};
 use keel_abi::bpf::Engine;
 use keel_abi::cgroup::CgroupStep;
 use keel_abi::scx::wake;
-use keel_abi::task::{Amount, ObjectId, Step, TimerMode};
+use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, What};
 
@@ -62,12 +65,6 @@ impl<E: Engine> Sim<E> {
         let Some(step) = self.k.workload.tasks[spec as usize].steps.get(number as usize) else {
             return self.exit_task(c, task);
         };
-        if matches!(step, Step::Fork(_) | Step::Spawn(_)) && self.k.scx.phase == Phase::Enabling {
-            // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
-            self.k.charge_ns(c, FORK_WAITS_NS);
-            self.k.me().stack.push(Frame::Act);
-            return Then::Leave;
-        }
         self.k.tasks[task].next_step = number + 1;
         match *step {
             Step::Run(amount) => {
@@ -97,9 +94,19 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Barrier(barrier) => self.come_to_barrier(c, task, barrier),
+            Step::SpinBarrier { barrier, patience } => self.come_to_spin_barrier(c, task, barrier, patience),
+            Step::Raise(flag) => self.set_flag(c, task, flag, true),
+            Step::Lower(flag) => self.set_flag(c, task, flag, false),
             Step::Yield => {
                 self.syscall(c);
                 self.k.me().stack.push(Frame::Yield);
+                Then::Leave
+            }
+            Step::Fork(_) | Step::Spawn(_) if self.k.scx.phase == Phase::Enabling => {
+                // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
+                self.k.tasks[task].next_step = number;
+                self.k.charge_ns(c, FORK_WAITS_NS);
+                self.k.me().stack.push(Frame::Act);
                 Then::Leave
             }
             Step::Fork(spec) => {
@@ -115,6 +122,12 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Exec => self.exec(c, task),
+            Step::Setsid => {
+                self.syscall(c);
+                self.k.setsid(self.vm.world(), task);
+                self.k.me().stack.push(Frame::Act);
+                Then::Leave
+            }
             Step::WaitChild => self.wait_child(c, task),
             Step::Write(pages) => self.write_pages(c, task, pages),
             Step::Touch(bytes) => self.touch(c, task, bytes),
@@ -223,8 +236,8 @@ impl<E: Engine> Sim<E> {
         let now = self.k.me().clock;
         let costs = &self.k.machine.costs;
         // Real-time tasks have no slack.
-        let is_ordinary = self.k.tasks[task].policy.rt_priority() == 0;
-        let slack_ns = if is_ordinary { costs.timer_slack_ns } else { 0 };
+        let is_urgent = matches!(self.k.tasks[task].policy, Policy::Fifo(_) | Policy::RoundRobin(_));
+        let slack_ns = if is_urgent { 0 } else { costs.timer_slack_ns };
         let slack = Span::from_ns(slack_ns + costs.timer_ns);
         self.k.queue.push(until.max(now) + slack, task.0);
         self.block(c, task)
@@ -281,6 +294,7 @@ impl<E: Engine> Sim<E> {
             Irq::BpfTimer(timer) => self.k.me().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.me().stack.push(Frame::RunProgram { program }),
             Irq::Server(cpu, class) => self.k.server_fires(c, cpu, class),
+            Irq::RtPeriod => self.begin_rt_period(c),
             Irq::Watchdog => self.watchdog(c),
             Irq::Happening { entry, nth } => self.k.me().stack.push(Frame::Happen { entry, nth }),
             Irq::Stop(task) => self.k.me().stack.push(Frame::StopTask { task }),
@@ -317,6 +331,7 @@ impl Kernel {
     }
 
     /// Tells the throughput that `task` has done since it was last asked.
+    #[inline]
     pub(crate) fn tell_counts(&mut self, c: CpuId, task: TaskId) {
         if task.is_idle() {
             return;

@@ -3,7 +3,8 @@
 //! The waiters of a plain one are woken one at a time, real-time tasks first by priority, then first come, first served; who is
 //! woken tries again, and may find that another was quicker (`futex_wake()`). One that hands priorities on
 //! (`PTHREAD_PRIO_INHERIT`) goes to its most urgent waiter, unless somebody even more urgent comes before that one runs; its
-//! owner is as urgent as that waiter meanwhile (`rt_mutex_slowlock()`, `rt_mutex_slowunlock()`).
+//! owner is as urgent as that waiter meanwhile (`rt_mutex_slowlock()`, `rt_mutex_slowunlock()`), which may spin for it
+//! ([`super::spin`]).
 
 use super::Then;
 use super::sync::wake_of;
@@ -75,6 +76,35 @@ impl Mutexes {
 
     fn get(&mut self, id: ObjectId) -> &mut Mutex {
         &mut self.all[id.0 as usize]
+    }
+
+    pub(super) fn owner(&self, id: ObjectId) -> Option<TaskId> {
+        self.all[id.0 as usize].owner
+    }
+
+    /// Whoever comes first of those that wait for it.
+    pub(super) fn first(&self, id: ObjectId) -> Option<TaskId> {
+        self.all[id.0 as usize].top()
+    }
+
+    /// Does the task wait for this mutex, which hands priorities on?
+    pub(super) fn awaits(&self, task: TaskId, id: ObjectId) -> bool {
+        self.awaited(task) == Some(id)
+    }
+
+    fn awaited(&self, task: TaskId) -> Option<ObjectId> {
+        self.ties.get(&task)?.awaited
+    }
+
+    /// The first waiter of the mutex that the task waits for, perhaps itself.
+    pub(crate) fn first_beside(&self, task: TaskId) -> Option<TaskId> {
+        self.first(self.awaited(task)?)
+    }
+
+    /// The first waiter of each mutex that the task has and that hands priorities on.
+    pub(super) fn firsts_behind(&self, owner: TaskId) -> Vec<TaskId> {
+        let held = self.ties.get(&owner).map_or(&[][..], |ties| &ties.held);
+        held.iter().filter_map(|&id| self.first(id)).collect()
     }
 
     /// A mutex of the task's that hands priorities on.
@@ -191,21 +221,25 @@ impl<E: Engine> Sim<E> {
         if mutexes.is_deadlock(task, id) {
             return self.give_up_cpu(c, task);
         }
+        let (owner, first) = (mutexes.owner(id), mutexes.first(id));
         mutexes.get(id).enqueue(task, priority);
         mutexes.ties.entry(task).or_default().awaited = Some(id);
-        let owner = mutexes.get(id).owner;
+        first.into_iter().for_each(|first| self.k.tell_spinner(first));
         self.k.me().stack.push(Frame::Rt(RtFrame::AwaitMutex { mutex: id }));
         let adjust = owner.map(|task| Frame::Rt(RtFrame::Adjust { task, depth: 0 }));
         self.k.me().stack.extend(adjust);
         Then::Leave
     }
 
-    /// [`RtFrame::AwaitMutex`]: blocks, unless the mutex has become free meanwhile.
+    /// [`RtFrame::AwaitMutex`]: spins or blocks, unless the mutex has become free meanwhile.
     pub(crate) fn await_mutex(&mut self, c: CpuId, id: ObjectId) {
         let task = self.k.me().curr;
         let priority = self.k.tasks[task].rt_priority();
         if self.k.objects.mutexes.try_take(task, priority, id) {
             return self.k.me().stack.push(Frame::Act);
+        }
+        if self.k.spins_on(task, id) {
+            return self.spin(task, id);
         }
         self.k.task(task).doing = Doing::Relock(id);
         self.give_up_cpu(c, task);
@@ -214,7 +248,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Relock`]: whoever has been woken takes its mutex, or takes it again after a condition.
     pub(crate) fn relock(&mut self, c: CpuId, id: ObjectId) {
         let task = self.k.me().curr;
-        if self.k.objects.mutexes.ties.get(&task).is_some_and(|ties| ties.awaited == Some(id)) {
+        if self.k.objects.mutexes.awaits(task, id) {
             return self.await_mutex(c, id);
         }
         if let Then::GoOn = self.lock_mutex(c, task, id) {
@@ -247,9 +281,13 @@ impl<E: Engine> Sim<E> {
         }
         self.k.objects.mutexes.give_up(task, id);
         let Some(first) = first else { return };
-        self.k.me().stack.push(wake_of(first, task));
-        if inherits {
-            self.k.me().stack.push(Frame::Rt(RtFrame::Adjust { task, depth: 0 }));
+        let frames = &mut self.k.me().stack;
+        match inherits {
+            true => {
+                let freed = RtFrame::Freed { mutex: id, first, waker: task };
+                frames.extend([freed, RtFrame::Adjust { task, depth: 0 }].map(Frame::Rt));
+            }
+            false => frames.push(wake_of(first, task)),
         }
     }
 }

@@ -1,9 +1,11 @@
-//! What tasks wait for each other with: conditions and barriers, whose waiters are woken first come, first served, and
-//! [mutexes](super::mutex).
+//! What tasks wait for each other with: conditions, whose waiters are woken first come, first served, and [mutexes](super::mutex),
+//! [barriers](super::barrier), [flags](super::flag) and [channels](super::channel).
 
 use super::Then;
+use super::barrier::Barrier;
 use super::cache::Caches;
 use super::channel::Channels;
+use super::flag::Flag;
 use super::mutex::Mutexes;
 use super::pages::Memory;
 use super::process::Processes;
@@ -22,7 +24,8 @@ use std::collections::VecDeque;
 pub(crate) struct Objects {
     pub(crate) mutexes: Mutexes,
     conditions: Vec<VecDeque<Waiter>>,
-    barriers: Vec<Barrier>,
+    pub(super) barriers: Vec<Barrier>,
+    pub(super) flags: Vec<Flag>,
     /// Last expiry, by timer that tasks share; grown as used.
     pub(super) shared_timers: Vec<(ObjectId, Instant)>,
     pub(super) channels: Channels,
@@ -37,18 +40,13 @@ struct Waiter {
     mutex: ObjectId,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Barrier {
-    wanted: u32,
-    come: Vec<TaskId>,
-}
-
 impl Objects {
     pub(crate) fn new(workload: &Workload, machine: &Machine) -> Self {
         Self {
             mutexes: Mutexes::new(workload.mutexes, &workload.inheriting),
             conditions: vec![VecDeque::new(); workload.conditions as usize],
-            barriers: workload.barriers.iter().map(|&wanted| Barrier { wanted, come: Vec::new() }).collect(),
+            barriers: workload.barriers.iter().map(|&wanted| Barrier::of(wanted)).collect(),
+            flags: vec![Flag::default(); workload.flags as usize],
             shared_timers: Vec::new(),
             channels: Channels::new(&workload.channels),
             memory: Memory::default(),
@@ -88,21 +86,6 @@ impl<E: Engine> Sim<E> {
         for waiter in woken.into_iter().rev() {
             self.k.task(waiter.task).doing = Doing::Relock(waiter.mutex);
             self.k.me().stack.push(wake_of(waiter.task, task));
-        }
-        Then::Leave
-    }
-
-    pub(super) fn come_to_barrier(&mut self, c: CpuId, task: TaskId, barrier: ObjectId) -> Then {
-        let b = &mut self.k.objects.barriers[barrier.0 as usize];
-        if (b.come.len() as u32 + 1) < b.wanted {
-            b.come.push(task);
-            return self.block(c, task);
-        }
-        let come = std::mem::take(&mut b.come);
-        self.syscall(c);
-        self.k.me().stack.push(Frame::Act);
-        for waiter in come.into_iter().rev() {
-            self.k.me().stack.push(wake_of(waiter, task));
         }
         Then::Leave
     }

@@ -237,7 +237,7 @@ impl Kernel {
     }
 
     /// The `task_struct` of whoever runs on `cpu`.
-    pub(super) fn current_ea(&self, cpu: CpuId) -> Ea {
+    pub(crate) fn current_ea(&self, cpu: CpuId) -> Ea {
         match self.cpus[cpu].curr {
             TaskId::IDLE => self.idle_task_ea(cpu),
             curr => self.tasks[curr].ea,

@@ -73,7 +73,7 @@ impl Kernel {
     }
 
     /// Bytes of a mask of the kernel's own.
-    pub(super) fn mask_bytes(&self) -> u64 {
+    pub(crate) fn mask_bytes(&self) -> u64 {
         cpumask::SIZE.max(self.mask_word_count() as u64 * 8)
     }
 

@@ -1,4 +1,4 @@
-//! The helpers on memory: probing reads, comparison, pointers kept in maps, per-CPU variables.
+//! The helpers on memory: probing reads, comparison, pointers kept in maps.
 
 use super::{F, Served};
 use crate::kernel::Kernel;
@@ -14,13 +14,11 @@ impl Kernel {
             F::ProbeRead => probe_read(w, Ea(a[0]), a[1], Ea(a[2])).into(),
             F::ProbeReadStr => probe_read_str(w, Ea(a[0]), a[1], Ea(a[2])).into(),
             F::Strncmp => strncmp(w, Ea(a[0]), a[1], Ea(a[2])).into(),
-            F::KptrXchg => {
+            _ => {
                 let (stall, old) = (w.touch_ps(Ea(a[0]), 8, c, true), exchange(w, Ea(a[0]), a[1]));
                 self.charge_ps(c, stall);
                 old.into()
             }
-            // Per-CPU kernel variables are not served, so no address of one can be given.
-            _ => 0.into(),
         }
     }
 }

@@ -30,10 +30,10 @@ use crate::kernel::Kernel;
 use crate::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, World};
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, Span};
+use keel_abi::{CpuId, DsqId, Span};
 
 /// What serving a function came to.
-pub(super) enum Served {
+pub(crate) enum Served {
     /// R0.
     Value(u64),
     /// The call must be made again once the CPU's clock has moved on by this many nanoseconds.
@@ -53,11 +53,6 @@ impl From<u64> for Served {
     fn from(value: u64) -> Self {
         Self::Value(value)
     }
-}
-
-/// The world's address of a kernel variable that BPF may take the address of; none is served yet.
-pub fn variable(_name: &str) -> Option<Ea> {
-    None
 }
 
 impl<W: World> Host<W> for Kernel {
@@ -102,7 +97,7 @@ impl<W: World> Host<W> for Kernel {
         {
             return self.reply(nothing.into());
         }
-        let served = self.serve(site.world, c, terms.f, &args);
+        let served = self.serve(site.world, c, terms.f, args);
         self.reply(served)
     }
 }
@@ -139,8 +134,9 @@ impl Kernel {
         }
     }
 
-    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, args: &[u64; 5]) -> Served {
-        let a = *args;
+    /// In its one caller, so that it is one jump from a call to what serves it.
+    #[inline(always)]
+    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
         match f {
             F::MapLookup
             | F::MapLookupPercpu
@@ -170,9 +166,9 @@ impl Kernel {
             F::CurrentTask | F::CurrentTaskBtf => self.current_ea(c).0.into(),
             F::SpinLock => self.spin_lock(w, c, Ea(a[0])),
             F::SpinUnlock => self.spin_unlock(w, c, Ea(a[0])),
-            F::ProbeRead | F::ProbeReadStr | F::Strncmp | F::KptrXchg | F::PerCpuPtr | F::ThisCpuPtr => {
-                self.serve_memory(w, c, f, a)
-            }
+            F::ProbeRead | F::ProbeReadStr | F::Strncmp | F::KptrXchg => self.serve_memory(w, c, f, a),
+            F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]),
+            F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)),
             F::TimerInit => self.timer_init(w, a),
             F::TimerSetCallback => self.timer_set_callback(a),
             F::TimerStart => self.timer_start(c, a),
@@ -227,6 +223,11 @@ impl Kernel {
             | F::CpuperfCap
             | F::CpuperfCur
             | F::CpuperfSet => self.serve_cpu(w, c, f, a),
+            F::DsqInsertV1 | F::DsqInsert => {
+                u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
+            }
+            F::DsqMoveToLocalV1 => self.move_to_local(w, c, DsqId(a[0]), 0),
+            F::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0]), a[1]),
             _ if f as u32 >= F::MaskCreate as u32 => self.serve_cpumask(w, c, f, a),
             _ => self.serve_queue(w, c, f, a),
         }

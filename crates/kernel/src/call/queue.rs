@@ -19,13 +19,8 @@ impl Kernel {
         match f {
             F::CreateDsq => self.create_dsq(a).into(),
             F::DestroyDsq => self.destroy_dsq(c, DsqId(a[0])).into(),
-            F::DsqInsertV1 | F::DsqInsert => yes(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])),
             F::DsqInsertVtimeV1 => yes(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])),
             F::DsqInsertVtime => self.dsq_insert_vtime(w, c, a),
-            F::DsqMoveToLocalV1 | F::DsqMoveToLocal => {
-                let enq_flags = if f == F::DsqMoveToLocal { a[1] } else { 0 };
-                self.move_to_local(w, c, DsqId(a[0]), enq_flags)
-            }
             F::DsqMove => yes(self.dsq_move(w, c, a, false)),
             F::DsqMoveVtime => yes(self.dsq_move(w, c, a, true)),
             F::DsqMoveSetSlice => self.iter_override(w, Ea(a[0]), iter_dsq::SLICE, 1, a[1]),
@@ -79,7 +74,8 @@ impl Kernel {
     /// `scx_dsq_insert_preamble()` and `scx_dsq_insert_commit()`. Slice and vtime are written even
     /// where the insert is dropped later.
     #[allow(clippy::too_many_arguments)]
-    fn dsq_insert<W: World>(
+    #[inline(never)]
+    pub(super) fn dsq_insert<W: World>(
         &mut self,
         w: &mut W,
         c: CpuId,
@@ -167,7 +163,14 @@ impl Kernel {
     }
 
     /// `scx_bpf_dsq_move_to_local()`: what is buffered goes first.
-    fn move_to_local<W: World>(&mut self, w: &mut W, c: CpuId, id: DsqId, enq_flags: u64) -> Served {
+    #[inline(never)]
+    pub(super) fn move_to_local<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        id: DsqId,
+        enq_flags: u64,
+    ) -> Served {
         let Some(enq_flags) = self.vet_enq_flags(c, dsq::LOCAL, enq_flags) else { return 0.into() };
         if !self.flush_dispatch(w, c) {
             return Served::Later(SPIN_NS);

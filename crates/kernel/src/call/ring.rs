@@ -4,7 +4,8 @@ use super::maps::not_a_map;
 use super::{F, Served};
 use crate::kernel::Kernel;
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, Errno, RingCount, World};
+use keel_abi::bpf::{Ea, Errno, MapId, RingCount, World};
+use keel_trace::policy;
 
 /// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`: whom they would wake is not there.
 const WAKEUP_FLAGS: u64 = 3;
@@ -23,8 +24,13 @@ impl Kernel {
                 let ps = w.touch_ps(Ea(a[0].wrapping_sub(HEADER)), HEADER, c, true);
                 self.charge_ps(c, ps);
                 match w.ring_commit(record, f == F::RingDiscard) {
-                    true => 0.into(),
-                    false => {
+                    Some((map, len)) => {
+                        if f == F::RingSubmit {
+                            self.hear(w, map, record, len);
+                        }
+                        0.into()
+                    }
+                    None => {
                         Served::forbidden(format!("{}() was given {:#x}, which is no record", f.name(), a[0]))
                     }
                 }
@@ -39,13 +45,29 @@ impl Kernel {
                     if let (Some(bytes), Some(room)) = (bytes, w.slice_mut(at, a[2])) {
                         room.copy_from_slice(&bytes);
                     }
-                    w.ring_commit(at, false);
+                    if let Some((map, len)) = w.ring_commit(at, false) {
+                        self.hear(w, map, at, len);
+                    }
                     0.into()
                 }
                 Err(no) => no,
             },
             _ => ring_query(w, a),
         }
+    }
+
+    /// Tells what the scheduler has just told of its decisions. It is read at once, whether or not anybody listens:
+    /// the scheduler must not see the difference by its ring's filling.
+    fn hear<W: World>(&mut self, w: &mut W, map: MapId, record: Ea, len: u64) {
+        if self.decisions != Some(map) {
+            return;
+        }
+        let bytes = w.slice(record, len);
+        let Some(told) = bytes.and_then(|bytes| policy::read(bytes, self.machine.topology.cpus())) else {
+            return;
+        };
+        w.ring_consume(map);
+        self.out.tell_decision(self.now, told.policy);
     }
 
     /// Where a record begins, or null. Whoever reserves holds the ring's lock.

@@ -106,9 +106,15 @@ impl KernelLines {
 #[inline]
 fn line(lines: &mut Vec<Line>, index: usize) -> &mut Line {
     if index >= lines.len() {
-        lines.resize(index + 1, Line::default());
+        grow(lines, index);
     }
     &mut lines[index]
+}
+
+#[cold]
+#[inline(never)]
+fn grow(lines: &mut Vec<Line>, index: usize) {
+    lines.resize(index + 1, Line::default());
 }
 
 #[cfg(test)]

@@ -55,6 +55,21 @@ impl EventQueue {
         self.note();
     }
 
+    /// Sets the event of `cpu`, which is not later than what it had. Where it would be the next of all it is taken
+    /// instead, as [`EventQueue::pop`] would; says whether it is.
+    #[inline]
+    pub fn takes_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
+        debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");
+        let is_next = self.timers.next_at() > at && self.cpus.would_win(cpu, at);
+        if is_next {
+            self.cpus.clear(cpu);
+        } else {
+            self.cpus.set(cpu, at);
+        }
+        self.note();
+        is_next
+    }
+
     /// Takes the event of `cpu` away.
     #[inline]
     pub fn clear_cpu(&mut self, cpu: CpuId) {
@@ -73,7 +88,7 @@ impl EventQueue {
     pub fn push(&mut self, at: Instant, timer: u32) {
         if at <= MAX_INSTANT {
             self.timers.push(at, timer);
-            self.note();
+            self.next_at = self.next_at.min(at);
         }
     }
 
@@ -118,9 +133,7 @@ impl EventQueue {
         let popped = if timer_at <= cpu_at {
             self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)))
         } else {
-            let cpu = self.cpus.next_cpu();
-            self.cpus.clear(cpu);
-            Some((cpu_at, Source::Cpu(cpu)))
+            Some((cpu_at, Source::Cpu(self.cpus.take_first())))
         };
         self.note();
         popped

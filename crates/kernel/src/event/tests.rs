@@ -28,6 +28,7 @@ impl Model {
 enum Act {
     SetCpu(u32, u64),
     ClearCpu(u32),
+    TakeCpu(u32, u64),
     Push(u64, u32),
     Pop,
 }
@@ -38,6 +39,7 @@ fn acts(cpus: u32) -> impl Strategy<Value = Vec<Act>> {
     let act = prop_oneof![
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::SetCpu(cpu, at)),
         (0..cpus).prop_map(Act::ClearCpu),
+        (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::TakeCpu(cpu, at)),
         (at, id).prop_map(|(at, id)| Act::Push(at, id)),
         Just(Act::Pop),
     ];
@@ -57,6 +59,17 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                 model.clear(CpuId(cpu));
                 queue.clear_cpu(CpuId(cpu));
                 assert_eq!(queue.cpu_at(CpuId(cpu)), Instant::NEVER);
+            }
+            Act::TakeCpu(cpu, ns) => {
+                let at = Instant::from_ns(ns).min(queue.cpu_at(CpuId(cpu))).min(MAX_INSTANT);
+                let event = (at, Source::Cpu(CpuId(cpu)));
+                model.clear(CpuId(cpu));
+                model.add(at, event.1);
+                let expected = model.due[0] == event;
+                if expected {
+                    assert_eq!(model.pop(), Some(event));
+                }
+                assert_eq!(queue.takes_cpu(CpuId(cpu), at), expected);
             }
             Act::Push(ns, id) => {
                 model.add(Instant::from_ns(ns), Source::Timer(id));

@@ -65,8 +65,13 @@ impl Tournament {
 
     #[inline]
     pub(super) fn set(&mut self, cpu: CpuId, at: Instant) {
-        let key = if at <= super::MAX_INSTANT { at.as_ns() << CPU_BITS | u64::from(cpu.0) } else { NEVER };
-        self.play(cpu, key);
+        self.play(cpu, key(cpu, at));
+    }
+
+    /// Would `cpu` be first, were it due at `at`, where it is not due before?
+    #[inline]
+    pub(super) fn would_win(&self, cpu: CpuId, at: Instant) -> bool {
+        key(cpu, at) <= self.winner
     }
 
     #[inline]
@@ -83,6 +88,36 @@ impl Tournament {
     #[inline]
     pub(super) fn next_at(&self) -> Instant {
         instant(self.winner)
+    }
+
+    /// Takes the event of the CPU that is due first; only meaningful when one is. Every group above it gets another
+    /// winner, whatever the others' keys are.
+    #[inline]
+    pub(super) fn take_first(&mut self) -> CpuId {
+        let cpu = self.next_cpu();
+        match self.groups.as_mut_slice() {
+            [only] => {
+                only.0[cpu.index() % LANES] = NEVER;
+                self.winner = only.winner();
+            }
+            _ => self.take_from_rounds(cpu),
+        }
+        cpu
+    }
+
+    #[inline(never)]
+    fn take_from_rounds(&mut self, cpu: CpuId) {
+        let (mut key, mut place) = (NEVER, self.cpus + cpu.index() - 1);
+        loop {
+            let group = &mut self.groups[place / LANES];
+            group.0[place % LANES] = key;
+            key = group.winner();
+            if place < LANES {
+                break;
+            }
+            place = place / LANES - 1;
+        }
+        self.winner = key;
     }
 
     /// The CPU that is due first; only meaningful when one is.
@@ -116,6 +151,11 @@ impl Tournament {
             self.winner = winner;
         }
     }
+}
+
+#[inline]
+fn key(cpu: CpuId, at: Instant) -> u64 {
+    if at <= super::MAX_INSTANT { at.as_ns() << CPU_BITS | u64::from(cpu.0) } else { NEVER }
 }
 
 #[inline]

@@ -47,6 +47,8 @@ pub(super) struct Wheel {
     sorted: Vec<Due>,
     /// What is due more than once around after `floor`.
     far: BinaryHeap<Reverse<Due>>,
+    /// When the first of those is due.
+    far_at: Instant,
     len: usize,
     /// When the first of all is due: asked more often than it changes.
     next_at: Instant,
@@ -64,6 +66,7 @@ impl Default for Wheel {
             current: 0,
             sorted: Vec::new(),
             far: BinaryHeap::new(),
+            far_at: Instant::NEVER,
             len: 0,
             next_at: Instant::NEVER,
         }
@@ -82,11 +85,18 @@ impl Wheel {
 
     #[inline]
     pub(super) fn first(&self) -> Option<(Instant, u32)> {
-        let near = self.sorted.last().copied();
-        let due = match self.far.peek() {
-            Some(&Reverse(far)) => near.map_or(far, |near| near.min(far)),
-            None => near?,
-        };
+        match self.sorted.last() {
+            Some(near) if near.at < self.far_at => Some((near.at, near.id)),
+            near => self.first_of(near.copied()),
+        }
+    }
+
+    /// The first of all, given the first that is near, if any.
+    #[cold]
+    #[inline(never)]
+    fn first_of(&self, near: Option<Due>) -> Option<(Instant, u32)> {
+        let far = self.far.peek().map(|&Reverse(far)| far);
+        let due = near.into_iter().chain(far).min()?;
         Some((due.at, due.id))
     }
 
@@ -99,6 +109,7 @@ impl Wheel {
         let bucket = (at.as_ns() >> BUCKET_BITS).max(self.floor);
         if bucket - self.floor >= BUCKETS as u64 {
             self.far.push(Reverse(due));
+            self.far_at = self.far_at.min(at);
         } else if self.sorted.is_empty() {
             self.current = bucket;
             self.sorted.push(due);
@@ -123,20 +134,40 @@ impl Wheel {
 
     #[inline]
     fn take_first(&mut self) -> Option<(Instant, u32)> {
+        let (at, id) = match self.sorted.last() {
+            Some(near) if near.at < self.far_at => (near.at, near.id),
+            _ => return self.take_rarely(),
+        };
+        self.take_near();
+        Some((at, id))
+    }
+
+    /// Where what is far may be first.
+    #[cold]
+    #[inline(never)]
+    fn take_rarely(&mut self) -> Option<(Instant, u32)> {
         let (at, id) = self.first()?;
-        self.len -= 1;
-        if self.sorted.last() != Some(&Due { at, id }) {
-            // All others are due later, so the buckets may count from here.
-            self.floor = self.floor.max(at.as_ns() >> BUCKET_BITS);
-            self.far.pop();
+        if self.sorted.last() == Some(&Due { at, id }) {
+            self.take_near();
             return Some((at, id));
         }
+        self.len -= 1;
+        // All others are due later, so the buckets may count from here.
+        self.floor = self.floor.max(at.as_ns() >> BUCKET_BITS);
+        self.far.pop();
+        self.far_at = self.far.peek().map_or(Instant::NEVER, |Reverse(far)| far.at);
+        Some((at, id))
+    }
+
+    /// Takes the first of the earliest bucket.
+    #[inline]
+    fn take_near(&mut self) {
+        self.len -= 1;
         self.sorted.pop();
         self.floor = self.current;
         if self.sorted.is_empty() {
             self.sort_next();
         }
-        Some((at, id))
     }
 
     #[inline]

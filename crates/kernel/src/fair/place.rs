@@ -18,7 +18,7 @@ impl Kernel {
     /// Is nobody on it, nor about to be (`available_idle_cpu()`)?
     pub(super) fn is_vacant(&self, cpu: CpuId) -> bool {
         let cpu = &self.cpus[cpu];
-        cpu.online && cpu.is_idle() && cpu.nr_running == 0
+        cpu.online && cpu.is_idle() && cpu.nr_ready() == 0
     }
 
     fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
@@ -35,10 +35,10 @@ impl Kernel {
             return c;
         }
         let prev_is_vacant = self.is_vacant(prev);
-        if self.cpus[c].is_idle() && self.cpus[c].nr_running == 0 && self.share_cache(c, prev) {
+        if self.cpus[c].is_idle() && self.cpus[c].nr_ready() == 0 && self.share_cache(c, prev) {
             return if prev_is_vacant { prev } else { c };
         }
-        let leaves = flags & wake::SYNC != 0 && self.cpus[c].nr_running == 1;
+        let leaves = flags & wake::SYNC != 0 && self.cpus[c].nr_ready() == 1;
         if leaves && !prev_is_vacant { c } else { prev }
     }
 
@@ -64,7 +64,7 @@ impl Kernel {
     /// The CPU with the least to do, near ones first (`sched_balance_find_dst_cpu()`).
     fn idlest(&self, c: CpuId, task: TaskId) -> Option<CpuId> {
         let topology = &self.machine.topology;
-        let load = |cpu: CpuId| (self.cpus[cpu].nr_running, self.cpus[cpu].fair.weight());
+        let load = |cpu: CpuId| (self.cpus[cpu].nr_ready(), self.cpus[cpu].fair.weight());
         let is_core_busy = |cpu: CpuId| self.cpus[cpu].siblings.iter().any(|other| !self.is_vacant(other));
         let rank = |&cpu: &CpuId| (load(cpu), is_core_busy(cpu), topology.distance(c, cpu), cpu);
         topology.iter().filter(|&cpu| self.may_use(task, cpu)).min_by_key(rank)

@@ -107,7 +107,7 @@ impl Kernel {
         let entity = self.fair.entity(task);
         let is_over = entity.protected <= entity.vruntime;
         let cpu = &self.cpus[c];
-        let was_served = !cpu.rt.is_empty() && !cpu.fair_server.is_serving();
+        let was_served = cpu.rt.is_ready() && !cpu.fair_server.is_serving();
         if was_served || is_over && cpu.fair.len() > 1 {
             self.resched(c, c);
         }
@@ -117,7 +117,7 @@ impl Kernel {
     pub(crate) fn yield_fair(&mut self, task: TaskId) {
         let rq = self.tasks[task].cpu;
         let slice_ns = self.fair.slice.as_ns();
-        if self.cpus[rq].nr_running > 1 {
+        if self.cpus[rq].nr_ready() > 1 {
             let entity = self.fair.entity(task);
             self.cpus[rq].fair.give_way(task, entity, slice_ns);
         }

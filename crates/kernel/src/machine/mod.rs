@@ -14,7 +14,7 @@ mod timeline;
 
 pub use error::{MachineError, Problem};
 pub use frequency::{Frequency, PERF_ONE};
-pub use realtime::{Pull, Realtime, WakeupRule};
+pub use realtime::{Pull, Realtime, Throttle, WakeupRule};
 
 use crate::cost::Costs;
 use keel_abi::Topology;

@@ -2,7 +2,7 @@
 
 use super::frequency::{self, CapacityTable, Frequency};
 use super::{Machine, MachineError, Problem};
-use super::{shape, timeline};
+use super::{realtime, shape, timeline};
 use crate::cost::Costs;
 use keel_abi::lines::{LEAST_LINE_BYTES, LINE_BYTES, LineCosts};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ struct File {
     #[serde(default)]
     timeline: Vec<Spanned<timeline::Entry>>,
     #[serde(default)]
-    realtime: super::Realtime,
+    realtime: realtime::Table,
     #[serde(default)]
     frequency: Constants,
     #[serde(default)]
@@ -87,7 +87,7 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
     let topology = shape::read(text, file.topology, &file.node)?;
     let capacity = frequency::capacities(text, &file.capacity, &topology)?;
     let timeline = timeline::read(text, &file.timeline, &topology)?;
-    let realtime = file.realtime;
+    let realtime = realtime::read(text, &file.realtime)?;
     Ok(Machine { name: file.name, topology, hz, costs, lines, frequency, realtime, capacity, timeline })
 }
 

@@ -1,6 +1,11 @@
 //! Which rules of the real-time class a machine's kernel has: the `[realtime]` table.
 
+use super::MachineError;
+use super::read::{Text, in_range};
+use keel_abi::Span;
 use serde::Deserialize;
+use std::ops::RangeInclusive;
+use toml::Spanned;
 
 /// When a real-time task that wakes looks for another CPU than the one it was on.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -26,12 +31,76 @@ pub enum Pull {
     Ask,
 }
 
+/// How much of a CPU real-time tasks may have in each period (`sched_rt_runtime_us`, `sched_rt_period_us`): a kernel before 6.12,
+/// which has no deadline servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    /// `runtime_us`; at most the period, which is no limit.
+    pub runtime: Span,
+    /// `period_us`.
+    pub period: Span,
+    /// `spares_boosted`: nobody waits on a CPU where a task is runnable that has inherited its priority, which is so in
+    /// kernels with `RT_GROUP_SCHED` alone (`rt_nr_boosted`).
+    pub spares_boosted: bool,
+}
+
 /// The rules of a machine's real-time class; today's kernel's by default.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Realtime {
     /// `wakeup`.
     pub wakeup: WakeupRule,
     /// `pull`.
     pub pull: Pull,
+    /// `spin`: the first waiter of a mutex that hands priorities on spins while the owner runs (since 5.15).
+    pub spin: bool,
+    /// `throttle`; without it deadline servers keep real-time tasks from starving others.
+    pub throttle: Option<Throttle>,
+}
+
+impl Default for Realtime {
+    fn default() -> Self {
+        Self { wakeup: WakeupRule::After, pull: Pull::Ask, spin: true, throttle: None }
+    }
+}
+
+/// `[realtime]` as it is written.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Table {
+    wakeup: WakeupRule,
+    pull: Pull,
+    spin: Option<bool>,
+    throttle: Option<ThrottleTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThrottleTable {
+    runtime_us: Spanned<u64>,
+    period_us: Spanned<u64>,
+    #[serde(default)]
+    spares_boosted: bool,
+}
+
+/// A period in microseconds: the kernel's most, and no less than ticks can see (its own least is 1).
+const PERIOD_US: RangeInclusive<u64> = 1000..=i32::MAX as u64;
+
+/// The rules that a table gives, and the default ones.
+pub(super) fn read(text: Text<'_>, table: &Table) -> Result<Realtime, MachineError> {
+    let throttle = table.throttle.as_ref().map(|table| table.read(text)).transpose()?;
+    let spin = table.spin.unwrap_or(Realtime::default().spin);
+    Ok(Realtime { wakeup: table.wakeup, pull: table.pull, spin, throttle })
+}
+
+impl ThrottleTable {
+    fn read(&self, text: Text<'_>) -> Result<Throttle, MachineError> {
+        let within = |name, value: &Spanned<u64>, range| {
+            in_range(*value.get_ref(), range)
+                .map(|()| Span::from_us(*value.get_ref()))
+                .map_err(|problem| text.error(value.span(), format!("realtime.throttle.{name}"), problem))
+        };
+        let period = within("period_us", &self.period_us, PERIOD_US)?;
+        let runtime = within("runtime_us", &self.runtime_us, 1..=*self.period_us.get_ref())?;
+        Ok(Throttle { runtime, period, spares_boosted: self.spares_boosted })
+    }
 }

@@ -41,7 +41,10 @@ fn the_real_time_class_has_rules_of_its_kernel() {
         let text = format!("name = 'm'\n[topology]\nnodes = 1\n{table}");
         Machine::parse(&text).map(|m| m.realtime).map_err(|e| e.to_string())
     };
-    let check = |table: &str, wakeup, pull| assert_eq!(read(table), Ok(Realtime { wakeup, pull }), "{table}");
+    let check = |table: &str, wakeup, pull| {
+        let expected = Realtime { wakeup, pull, ..Realtime::default() };
+        assert_eq!(read(table), Ok(expected), "{table}");
+    };
     check("", WakeupRule::After, Pull::Ask);
     check("[realtime]", WakeupRule::After, Pull::Ask);
     check("[realtime]\nwakeup = 'before'", WakeupRule::Before, Pull::Ask);
@@ -53,9 +56,47 @@ fn the_real_time_class_has_rules_of_its_kernel() {
             "unknown variant `never`, expected one of `before`, `posted`, `after`",
         ),
         ("[realtime]\nspeed = 1", "unknown field `speed`"),
+        ("[realtime]\nspin = 1", "expected a boolean"),
+        ("[realtime]\nthrottle = { runtime_us = 950000 }", "missing field `period_us`"),
+        (
+            "[realtime]\nthrottle = { runtime_us = 5, period_us = 999 }",
+            "line 5, realtime.throttle.period_us: 999 is out of range; give 1000 to 2147483647",
+        ),
+        (
+            "[realtime]\nthrottle = { runtime_us = 2001, period_us = 2000 }",
+            "line 5, realtime.throttle.runtime_us: 2001 is out of range; give 1 to 2000",
+        ),
+        ("[realtime]\nthrottle = { runtime_us = 0, period_us = 2000 }", "give 1 to 2000"),
     ] {
         let said = read(table).expect_err(table);
         assert!(said.contains(why), "{table}: {said}");
+    }
+}
+
+#[test]
+fn the_real_time_class_is_throttled_where_a_file_says_so_and_waiters_spin_unless_one_says_not() {
+    let read = |table: &str| {
+        Machine::parse(&format!("name = 'm'\n[topology]\nnodes = 1\n[realtime]\n{table}")).unwrap().realtime
+    };
+    let throttle = |spares_boosted| {
+        let [runtime, period] = [950_000, 1_000_000].map(keel_abi::Span::from_us);
+        Some(Throttle { runtime, period, spares_boosted })
+    };
+    let check = |table: &str, spin, throttle| {
+        assert_eq!(read(table), Realtime { spin, throttle, ..Realtime::default() }, "{table}");
+    };
+    check("", true, None);
+    check("spin = false", false, None);
+    check("throttle = { runtime_us = 950000, period_us = 1000000 }", true, throttle(false));
+    check(
+        "throttle = { runtime_us = 950000, period_us = 1000000, spares_boosted = true }",
+        true,
+        throttle(true),
+    );
+    for (machine, spin) in
+        [("default", true), ("quad-2010", false), ("quad-2010-after", false), ("quad-2010-today", true)]
+    {
+        assert_eq!(Machine::built_in(machine).unwrap().realtime.spin, spin, "{machine}");
     }
 }
 

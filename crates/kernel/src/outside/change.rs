@@ -193,7 +193,7 @@ impl<E: Engine> Sim<E> {
         self.k.tell(Class::CORE, c, What::Migrate { task, from, to: target });
         let migration_ns = self.k.machine.costs.migration_ns;
         self.k.charge_ns(c, migration_ns);
-        let unlock = self.k.me().stack.pop().expect("the lock is given back first");
+        let unlock = *self.k.me().stack.pop().expect("the lock is given back first");
         self.k.me().stack.extend([Frame::MoveLock { task, target }, unlock]);
     }
 }

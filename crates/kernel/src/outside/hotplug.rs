@@ -70,6 +70,7 @@ impl<E: Engine> Sim<E> {
             return self.k.me().stack.push(Frame::Offline);
         }
         self.k.me().online = false;
+        self.k.stop_throttling(c);
         let waiting = self.k.waiting_elsewhere(c);
         self.k.me().stack.extend([Frame::Hotplug { online: false }, Frame::Unlock { rq: c }]);
         // The last pushed is the first done.
@@ -88,6 +89,10 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn handle_hotplug(&mut self, c: CpuId, online: bool) {
         self.k.outside.hotplug.seq += 1;
         self.k.me().stack.push(Frame::Hotplugged { online });
+        match online {
+            true => self.k.set_active(self.vm.world(), c, true),
+            false => self.k.free_llc_id(self.vm.world(), c),
+        }
         if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
             // There is no scheduler to be told.
             return;
@@ -111,6 +116,7 @@ impl<E: Engine> Sim<E> {
             self.k.resched(c, c);
             return self.k.hotplug_done(c);
         }
+        self.k.set_active(self.vm.world(), c, false);
         if !self.k.lock_rq(c, c) {
             return self.k.me().stack.push(Frame::Hotplugged { online });
         }
@@ -154,6 +160,7 @@ impl Kernel {
         let c = self.cpu(cpu);
         (c.alive, c.online) = (online, online);
         self.idle.set_online(cpu, online);
+        self.set_active_at_boot(cpu, online);
         self.tell(Class::CORE, cpu, What::Online { target: cpu, up: online });
     }
 

@@ -220,6 +220,7 @@ impl Kernel {
         self.lines.add_task(task);
         self.place_new(task, spec, c, parent, birth);
         self.mirror_new(world, task);
+        self.join_session(world, task, spec, parent, birth);
         let cgroup = self.cgroup_of_new(spec, parent);
         self.cgroups.add_task(task, cgroup);
         self.mirror_membership(world, task, cgroup);

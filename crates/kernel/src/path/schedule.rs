@@ -71,6 +71,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::Quiesce`].
+    #[inline(always)]
     pub(crate) fn quiesce(&mut self, c: CpuId, task: TaskId) {
         let args = [self.k.tasks[task].ea.0, deq::SLEEP];
         let next = Frame::Deactivated { task };
@@ -102,13 +103,13 @@ impl<E: Engine> Sim<E> {
         self.pick_ext(c);
     }
 
-    /// Whoever is first of the real-time tasks, unless those that starved are being served.
+    /// Whoever is first of the real-time tasks, unless those that starved are being served or real-time tasks throttled.
     #[cold]
     fn pick_rt(&mut self, c: CpuId) -> bool {
         self.k.update_curr(self.vm.world(), c);
         let cpu = self.k.me();
         let serves = cpu.server.is_serving() || cpu.fair_server.is_serving() && !cpu.fair.is_empty();
-        let Some(next) = cpu.rt.first().filter(|_| !serves) else { return false };
+        let Some(next) = cpu.rt.first().filter(|_| !serves && cpu.rt.is_ready()) else { return false };
         cpu.next_class = SchedClass::Rt;
         self.k.arm_servers(c);
         self.k.me().stack.push(Frame::Switch { next });
@@ -127,7 +128,7 @@ impl<E: Engine> Sim<E> {
         if cpu.rt.is_empty() {
             cpu.fair_server.stop();
         }
-        if cpu.nr_running == 0 && !self.k.pull_fair(self.vm.world(), c) {
+        if cpu.nr_ready() == 0 && !self.k.pull_fair(self.vm.world(), c) {
             return false;
         }
         let Some(next) = self.k.next_fair(c) else { return false };
@@ -372,7 +373,7 @@ impl<E: Engine> Sim<E> {
 
 impl crate::kernel::Kernel {
     /// `set_next_task()` and `context_switch()`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn switch_to(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         let switch_ns = self.machine.costs.context_switch_ns;
         self.charge_ns(c, switch_ns);
@@ -384,6 +385,9 @@ impl crate::kernel::Kernel {
             t.yielded = false;
             if t.class == SchedClass::Rt {
                 self.put_rt(prev);
+            }
+            if self.spinners > 0 {
+                self.tell_spinners_of(prev);
             }
         }
         if !next.is_idle() {

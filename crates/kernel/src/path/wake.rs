@@ -37,11 +37,11 @@ impl<E: Engine> Sim<E> {
         if t.nr_allowed == 1 || t.migration_disabled > 0 {
             let only = if t.is_pinned { t.cpu } else { t.cpus.lowest().expect("a task has a CPU") };
             self.place(c, task, only, flags, waker, Chooser::OnlyOne);
-        } else if t.class == SchedClass::Rt {
-            let chosen = self.k.select_rt(c, task, prev, flags);
-            self.place(c, task, chosen, flags, waker, Chooser::Default);
-        } else if t.class == SchedClass::Fair {
-            let chosen = self.k.select_fair(c, task, prev, flags);
+        } else if t.class != SchedClass::Ext {
+            let chosen = match t.class {
+                SchedClass::Fair => self.k.select_fair(c, task, prev, flags),
+                _ => self.k.select_rt(c, task, prev, flags),
+            };
             self.place(c, task, chosen, flags, waker, Chooser::Default);
         } else if self.k.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing {
             let args = [ea.0, u64::from(prev.0), flags];
@@ -71,6 +71,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::WakeSelected`]: is the scheduler's choice a CPU, and one that the task may use?
+    #[inline(always)]
     pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.me().returned as i32;
         let prev = self.k.tasks[task].wake_cpu;
@@ -183,8 +184,8 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Woken`]: an idle CPU that got something in whatever queue reschedules, and one that runs something of a
     /// lower class; what is deferred is done; the lock is given back.
     pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
-        self.k.wakeup_preempt(c, target, task);
-        match self.k.tasks[task].class {
+        let class = self.k.wakeup_preempt(c, target, task);
+        match class {
             SchedClass::Rt => self.woken_rt(c, task, target),
             _ => self.finish_rq(c, target),
         }

@@ -15,22 +15,21 @@ impl Kernel {
     /// `c` leaves user mode at `at`: what has its task got done?
     #[inline]
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
-        let cpu = &self.cpus[c];
+        let cpu = &mut self.cpus[c];
         if cpu.curr.is_idle() {
             return;
         }
+        debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
         let worked = at.since(cpu.working_since).as_ns();
-        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
-        let finished = cpu.work_done_at <= at;
-        let (curr, speed) = (cpu.curr, cpu.speed_per_mille);
-        if let Doing::Work(left) = self.tasks[curr].doing {
-            let left = if finished { Span::ZERO } else { left.saturating_sub(done) };
-            self.tasks[curr].doing = Doing::Work(left);
-        }
-        debug_assert!(speed > 0, "a CPU always gets on");
-        self.counters.user_time += Span::from_ns(worked);
-        let cpu = self.cpu(c);
         cpu.working_since = at;
+        let doing = &mut self.tasks[cpu.curr].doing;
+        if let Doing::Work(left) = doing {
+            let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
+            *left = if cpu.work_done_at <= at { Span::ZERO } else { left.saturating_sub(done) };
+        }
+        if !matches!(doing, Doing::Spin(_)) {
+            self.counters.user_time += Span::from_ns(worked);
+        }
     }
 
     /// `c` goes back to user mode: when will its task's work be done?
@@ -44,6 +43,8 @@ impl Kernel {
                 Doing::Work(left) => cpu.clock + Span::from_ns(unscale(left.as_ns(), cpu.speed_per_mille)),
                 Doing::Until(until) => until.max(cpu.clock),
                 Doing::Steps | Doing::Relock(_) => cpu.clock,
+                Doing::Spin(mutex) if self.spins_on(curr, mutex) => Instant::NEVER,
+                Doing::Spin(_) => cpu.clock,
             },
         };
         let cpu = self.me();
@@ -91,18 +92,23 @@ impl Kernel {
         }
         let curr = self.cpus[c].curr;
         if let Doing::Work(left) = self.tasks[curr].doing {
-            let done_at = at + Span::from_ns(unscale(left.as_ns(), speed));
-            let cpu = self.cpu(c);
-            cpu.work_done_at = done_at;
-            let mut next = cpu.tick_at.min(done_at);
-            if cpu.need_resched {
-                next = next.min(cpu.resched_at);
-            }
-            if !cpu.inbox.is_empty() {
-                next = at;
-            }
-            self.queue.set_cpu(c, next);
+            self.work_ends(c, at + Span::from_ns(unscale(left.as_ns(), speed)));
         }
+    }
+
+    /// The work of a CPU in user mode, another than the one that is looked at, will be done at another moment than was thought.
+    pub(crate) fn work_ends(&mut self, c: CpuId, done_at: Instant) {
+        let at = self.now;
+        let cpu = self.cpu(c);
+        cpu.work_done_at = done_at;
+        let mut next = cpu.tick_at.min(done_at);
+        if cpu.need_resched {
+            next = next.min(cpu.resched_at);
+        }
+        if !cpu.inbox.is_empty() {
+            next = at;
+        }
+        self.queue.set_cpu(c, next);
     }
 }
 
@@ -124,6 +130,7 @@ impl<E: Engine> Sim<E> {
                 t.doing = Doing::Steps;
                 self.k.me().stack.push(Frame::Relock { mutex });
             }
+            Doing::Spin(mutex) => self.spin_again(curr, mutex),
             _ => {
                 t.doing = Doing::Steps;
                 self.take_steps(c, curr);

@@ -60,7 +60,11 @@ impl<E: Engine> Sim<E> {
     /// [`RtFrame::AdjustNext`].
     pub(super) fn adjust_next(&mut self, task: TaskId, depth: u16) {
         let priority = self.k.tasks[task].rt_priority();
-        let next = match self.k.objects.mutexes.requeue(task, priority) {
+        let first = self.k.objects.mutexes.first_beside(task);
+        let next = self.k.objects.mutexes.requeue(task, priority);
+        // Whoever spins comes first, or sleeps.
+        first.into_iter().for_each(|first| self.k.tell_spinner(first));
+        let next = match next {
             Some(Next::Owner(task)) => Frame::Rt(RtFrame::Adjust { task, depth: depth + 1 }),
             Some(Next::Wake(task)) => Frame::Wake { task, flags: wake::TTWU, waker: TaskId::IDLE },
             None => return,

@@ -30,6 +30,10 @@ pub(crate) enum RtFrame {
     AdjustNext { task: TaskId, depth: u16 },
     /// The current task waits for a mutex, unless it is free by now.
     AwaitMutex { mutex: ObjectId },
+    /// A mutex that hands priorities on is free: whoever of its waiters came first is told.
+    Freed { mutex: ObjectId, first: TaskId, waker: TaskId },
+    /// `do_sched_rt_period_timer()`, from this CPU on.
+    Replenish { from: u32 },
     /// What was deferred on a runqueue is done, and its lock given back.
     Finish { rq: CpuId },
 }
@@ -49,6 +53,8 @@ impl<E: Engine> Sim<E> {
             RtFrame::Adjusted { task, rq, depth } => self.adjusted(task, rq, depth),
             RtFrame::AdjustNext { task, depth } => self.adjust_next(task, depth),
             RtFrame::AwaitMutex { mutex } => self.await_mutex(c, mutex),
+            RtFrame::Freed { mutex, first, waker } => self.mutex_freed(mutex, first, waker),
+            RtFrame::Replenish { from } => self.replenish(c, from),
             RtFrame::Finish { rq } => self.finish_rq(c, rq),
         }
     }

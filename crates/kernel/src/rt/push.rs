@@ -5,6 +5,7 @@
 //! (`double_lock_balance()` of a preemptible kernel), so that whatever was decided is looked at once more.
 
 use super::RtFrame;
+use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
@@ -19,7 +20,9 @@ impl<E: Engine> Sim<E> {
     /// A real-time task has got `c`: whoever waits there is pushed, before the path goes on.
     #[cold]
     pub(crate) fn push_after_switch(&mut self, c: CpuId) {
-        if self.k.me().rt.first_pushable().is_some() {
+        let curr = self.k.me().curr;
+        // Fair tasks come here too, where real-time tasks are throttled or the fair ones served.
+        if self.k.class_of(curr) == SchedClass::Rt && self.k.me().rt.first_pushable().is_some() {
             self.k.me().stack.push(Frame::Rt(RtFrame::Push { rq: c, tries: 0 }));
         }
     }

@@ -1,5 +1,6 @@
 //! A CPU's runnable real-time tasks, the running one included (`struct rt_prio_array`).
 
+use super::throttle::Budget;
 use keel_abi::{CpuId, TaskId};
 use std::collections::VecDeque;
 
@@ -17,12 +18,26 @@ pub(crate) struct RtQueue {
     pushable: Vec<(u8, TaskId)>,
     /// The CPU that was last chosen from here among several as good (`distribute_cpu_mask_prev`).
     pub(super) chosen: Option<CpuId>,
+    /// How much of this period's time they have had.
+    pub(super) budget: Budget,
 }
 
 impl RtQueue {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Is there somebody who may run (`sched_rt_runnable()`)?
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.len > 0 && !self.budget.is_throttled()
+    }
+
+    /// How many are not to run in this period any more.
+    #[inline]
+    pub(crate) fn nr_throttled(&self) -> u32 {
+        if self.budget.is_throttled() { self.len } else { 0 }
     }
 
     /// The highest priority that somebody has, or 0.

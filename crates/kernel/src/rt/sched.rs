@@ -19,6 +19,9 @@ impl Kernel {
         let t = &self.tasks[task];
         let (rq, priority) = (t.cpu, t.rt_priority());
         self.cpu(rq).rt.push(task, priority, head);
+        if self.machine.realtime.throttle.is_some() {
+            self.joins_throttled_class(task, rq);
+        }
         if self.cpus[rq].curr != task {
             self.add_pushable(task);
         }
@@ -29,6 +32,9 @@ impl Kernel {
         let t = &self.tasks[task];
         let (rq, priority) = (t.cpu, t.rt_priority());
         self.cpu(rq).rt.remove(task, priority);
+        if self.machine.realtime.throttle.is_some() {
+            self.leaves_throttled_class(task, rq);
+        }
         self.remove_pushable(task);
     }
 
@@ -65,8 +71,12 @@ impl Kernel {
         waits && (self.machine.realtime.wakeup == WakeupRule::Before || self.is_taken(rq, task))
     }
 
-    /// The tick of a real-time task (`task_tick_rt()`): a turn that is over goes to the next equal.
+    /// The tick of a real-time task (`task_tick_rt()`), which has been charged: where its class is throttled now it makes
+    /// room; a turn that is over goes to the next equal.
     pub(crate) fn tick_rt(&mut self, c: CpuId, task: TaskId) {
+        if self.cpus[c].rt.nr_throttled() > 0 {
+            self.resched(c, c);
+        }
         let Policy::RoundRobin(_) = self.tasks[task].policy else { return };
         let turn = self.turn_ticks();
         let t = self.task(task);

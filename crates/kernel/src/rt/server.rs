@@ -1,7 +1,8 @@
 //! What keeps a class from being starved by those above it: the deadline servers (`ext_server`, `fair_server`).
 //!
 //! Where tasks of the scheduler's have waited on a CPU for 950 ms and got less than 50 ms of it, they go before those of
-//! higher classes until they have had their 50 ms; and so again. The same of fair tasks and real-time ones.
+//! higher classes until they have had their 50 ms; and so again. The same of fair tasks and real-time ones. Kernels that
+//! throttle real-time tasks ([`super::throttle`]) have none of this.
 
 use crate::class::SchedClass;
 use crate::kernel::Kernel;
@@ -64,6 +65,9 @@ impl Kernel {
 
     /// Watches over the tasks of all classes that have a server.
     pub(crate) fn arm_servers(&mut self, rq: CpuId) {
+        if self.machine.realtime.throttle.is_some() {
+            return;
+        }
         self.arm_server(rq, SchedClass::Ext);
         self.arm_server(rq, SchedClass::Fair);
     }

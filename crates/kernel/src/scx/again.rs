@@ -162,6 +162,7 @@ impl Kernel {
         self.programs = programs;
         self.local_types = scheduler.local_types.clone();
         self.objects.processes.hints = scheduler.hints;
+        self.decisions = scheduler.decisions;
         self.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
         self.idle.set_all(true);
         // No callback but ops.init comes before all tasks are in.

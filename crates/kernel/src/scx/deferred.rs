@@ -10,8 +10,15 @@ use keel_trace::{Class, What};
 
 impl Kernel {
     /// Does the moves that `rq` owes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run_deferred<W: World>(&mut self, world: &mut W, c: CpuId, rq: CpuId) {
+        if !self.cpu(rq).deferred.is_empty() {
+            self.make_moves(world, c, rq);
+        }
+    }
+
+    #[inline(never)]
+    fn make_moves<W: World>(&mut self, world: &mut W, c: CpuId, rq: CpuId) {
         while let Some(task) = self.cpu(rq).deferred.pop_front() {
             let t = self.task(task);
             if !std::mem::take(&mut t.deferred) {

@@ -47,8 +47,12 @@ impl Kernel {
 
     /// What `ops.dispatch` has buffered takes effect (`flush_dispatch_buf()`). Says no where a task
     /// is just being given to the scheduler by another CPU, which must be waited for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn flush_dispatch<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
+        self.cpus.me.dispatch.inserts.is_empty() || self.finish_inserts(world, c)
+    }
+
+    fn finish_inserts<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         while let Some(&insert) = self.cpus.me.dispatch.inserts.first() {
             if !self.finish_dispatch(world, c, insert) {
                 return false;

@@ -58,8 +58,9 @@ impl Kernel {
         let class = t.class;
         world.put(ea.offset(field::SE_SUM_EXEC_RUNTIME), &total.as_ns().to_le_bytes());
         if class != SchedClass::Ext {
-            if class == SchedClass::Fair {
-                self.charge_fair(curr, ran);
+            match class {
+                SchedClass::Fair => self.charge_fair(curr, ran),
+                _ => self.charge_rt(curr, ran),
             }
             return;
         }

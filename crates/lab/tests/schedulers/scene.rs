@@ -6,6 +6,7 @@ use keel_abi::task::{Step, Workload};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_check::{Judge, Judgement, Kind, TaskFigures};
 use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, schedulers};
+use keel_trace::policy::Policy;
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
 use std::sync::Arc;
 
@@ -100,6 +101,11 @@ impl Scene {
         self
     }
 
+    pub(crate) fn machine(mut self, name: &str) -> Self {
+        self.machine = machines::built_in(name).expect("it is built in");
+        self
+    }
+
     pub(crate) fn millis(mut self, ms: u64) -> Self {
         self.duration = Span::from_ms(ms);
         self
@@ -107,6 +113,11 @@ impl Scene {
 
     pub(crate) fn task(mut self, task: Spec) -> Self {
         self.workload.tasks.push(task.0);
+        self
+    }
+
+    pub(crate) fn cgroups(mut self, cgroups: Vec<keel_abi::cgroup::Cgroup>) -> Self {
+        self.workload.cgroups = cgroups;
         self
     }
 
@@ -136,7 +147,13 @@ impl Scene {
         let outcome = keel_lab::run(&spec, &mut ear, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
         assert_eq!(outcome.counters.bad_accesses, 0);
-        Seen { judgement: ear.judge.judgement(), outcome, core: ear.core, tasks: ear.tasks }
+        Seen {
+            judgement: ear.judge.judgement(),
+            outcome,
+            core: ear.core,
+            tasks: ear.tasks,
+            decisions: ear.decisions,
+        }
     }
 }
 
@@ -146,11 +163,12 @@ struct Ear {
     judge: Judge,
     core: Vec<Event>,
     tasks: Vec<TaskInfo>,
+    decisions: Vec<(Instant, Policy)>,
 }
 
 impl Sink for Ear {
     fn wants(&self) -> Class {
-        self.judge.wants().with(Class::CORE)
+        self.judge.wants().with(Class::CORE).with(Class::POLICY)
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -169,6 +187,9 @@ impl Sink for Ear {
         if let Meta::Task(info) = meta {
             self.tasks.push(info.clone());
         }
+        if let Meta::Policy(policy) = meta {
+            self.decisions.push((at, (**policy).clone()));
+        }
     }
 }
 
@@ -178,6 +199,8 @@ pub(crate) struct Seen {
     pub(crate) judgement: Judgement,
     core: Vec<Event>,
     tasks: Vec<TaskInfo>,
+    /// What the scheduler told of its decisions, with `--set tell_policy=1`.
+    pub(crate) decisions: Vec<(Instant, Policy)>,
 }
 
 /// A task's time on a CPU, from one switch to the next.
@@ -306,6 +329,16 @@ impl Seen {
     pub(crate) fn longest_waste(&self) -> Span {
         let wastes = self.judgement.findings.iter().filter(|f| f.kind == Kind::WastedCore);
         wastes.map(|f| f.duration).max().unwrap_or(Span::ZERO)
+    }
+
+    /// The CPUs that idled for at least so long while a task waited.
+    pub(crate) fn wasted_cpus(&self, at_least: Span) -> Vec<u32> {
+        let wastes = self.judgement.findings.iter().filter(|f| f.kind == Kind::WastedCore);
+        let long = wastes.filter(|f| f.duration >= at_least);
+        let mut cpus: Vec<u32> = long.flat_map(|f| &f.cpus).map(|cpu| cpu.0).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
     }
 
     /// What the judge found, wasted cores apart.

@@ -66,6 +66,6 @@ macro_rules! objects {
 }
 
 objects! {
-    bad_affinity bad_dsq errors exits far_node forgets mixed_dsq no_events node_mask race reenqueues spins
-    stall strays tardy unfair unknown_kfunc wasteful whole_mask wrong_type
+    babbles bad_affinity bad_dsq errors exits far_node forgets mixed_dsq no_events node_mask race reenqueues spins
+    stall strays tardy telling unfair unknown_kfunc wasteful whole_mask wrong_type
 }

@@ -117,6 +117,11 @@ impl Kernel {
         Ok(complete)
     }
 
+    /// What tells that a ring has filled, for other rings to join.
+    pub(super) fn alarm(&self) -> &OwnedFd {
+        &self.filled
+    }
+
     /// Ready to be read when a ring has filled by another portion.
     pub(super) fn filled(&self) -> BorrowedFd<'_> {
         self.filled.as_fd()

@@ -1,6 +1,6 @@
 //! Types by name; functions and their tags; values of enums.
 
-use super::{Btf, Kind, Param, TypeId, essential_name};
+use super::{Btf, Enumerator, Kind, Param, TypeId, essential_name};
 
 /// A function and what BTF says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,11 @@ impl Btf {
     pub fn enumerator(&self, name: &str) -> Option<u64> {
         let start = self.enumerators.partition_point(|v| self.str_or_empty(v.0) < name);
         self.enumerators.get(start).filter(|v| self.str_or_empty(v.0) == name).map(|v| v.1)
+    }
+
+    /// The name of a value of an enum.
+    pub fn enumerator_name(&self, value: &Enumerator) -> &str {
+        self.str_or_empty(value.name)
     }
 
     /// All enumerators of an enum by name, with their values, in order.

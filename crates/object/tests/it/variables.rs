@@ -12,10 +12,14 @@ const SAMPLE: &str = r#"
         const volatile u64 __SCX_ENQ_LAST __weak;
         const volatile u64 __SCX_RQ_ONLINE __weak;
         const volatile u64 __SMALL_A __weak = 99;
+        enum bug { BUG_TOO_FEW = 1, BUG_TOO_MANY = 2, BUG_LATE = 8 };
+        const volatile enum bug bug;
+        enum mode { MODE_OFF, MODE_ON_AND_ON = 5, MODE_LAST = -1 };
+        const volatile enum mode mode;
         u64 array[3];
         static volatile u32 own_section SEC(".data.own") = 4;
         SEC("syscall") long f(void *c) {
-            return slice_ns + signed_one + flag + tiny + __SCX_ENQ_LAST + __SCX_RQ_ONLINE + __SMALL_A + array[1] + own_section;
+            return slice_ns + signed_one + flag + tiny + __SCX_ENQ_LAST + __SCX_RQ_ONLINE + __SMALL_A + array[1] + own_section + bug + mode;
         }
     "#;
 
@@ -47,6 +51,22 @@ fn values_are_set_within_their_range() {
 }
 
 #[test]
+fn enums_take_the_names_of_their_values() {
+    let check = |name: &str, text: &str, expected: i32| {
+        let mut object = sample();
+        object.set_variable(name, text).unwrap();
+        assert_eq!(value(&object, name), expected.to_le_bytes(), "{name} = {text}");
+    };
+    check("bug", "too-many", 2);
+    check("bug", "BUG_TOO_MANY", 2);
+    check("bug", "Too_Few+late", 9);
+    check("bug", "0", 0);
+    check("bug", "7", 7);
+    check("mode", "on-and-on", 5);
+    check("mode", "last", -1);
+}
+
+#[test]
 fn values_that_do_not_fit_are_refused() {
     let check = |name: &str, text: &str, expected: &str| {
         let mut object = sample();
@@ -56,6 +76,9 @@ fn values_that_do_not_fit_are_refused() {
     check("tiny", "256", "variable tiny takes 0 to 255, not 256");
     check("tiny", "-1", "variable tiny takes 0 to 255, not -1");
     check("signed_one", "2147483648", "variable signed_one takes -2147483648 to 2147483647, not 2147483648");
+    check("bug", "few", r#"variable bug takes too-few, too-many, late, joined by +, not "few""#);
+    check("bug", "late+", r#"variable bug takes too-few, too-many, late, joined by +, not "late+""#);
+    check("mode", "off+last", r#"variable mode takes off, on-and-on, last, not "off+last""#);
     check("array", "1", "variable array is no integer, boolean or enum");
     check("slice_n", "1", "the object has no variable slice_n; did you mean slice_ns?");
     check("zzzzzz", "1", "the object has no variable zzzzzz");

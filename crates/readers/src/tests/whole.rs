@@ -76,7 +76,7 @@ impl Sink for Lines {
                 format!("{} is {} nice {}{cpus}", info.name, info.pid, info.nice)
             }
             Meta::End => "end".to_owned(),
-            Meta::SchedulerExit { .. } => "exit".to_owned(),
+            other => format!("{other:?}"),
         };
         let _ = writeln!(self.text, "{:>9} {words}", at.as_ns() / 1000);
     }

@@ -1,5 +1,6 @@
 //! The document: title, legend, strips.
 
+use super::below::Below;
 use super::heat::Heat;
 use super::layout::{CLOCK, LEFT, Layout, WIDTH};
 use super::paths::{HATCHES, LEVELS, Paths};
@@ -12,6 +13,8 @@ use std::fmt::Write;
 const TITLE_LINE: usize = 112;
 /// Pixels from a line of the title to the next.
 const LINE: u32 = 22;
+/// And of a line of the legend.
+const SMALL_LINE: u32 = 18;
 
 /// What stands over the picture.
 #[derive(Clone, Debug)]
@@ -72,16 +75,23 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
+macro_rules! put {
+    // Writing to a string cannot fail.
+    ($svg:expr, $($format:tt)*) => { let _ = writeln!($svg, $($format)*); };
+}
+
 /// The whole document.
-pub(super) fn document(heat: &Heat, caption: &Caption) -> String {
+pub(super) fn document(heat: &Heat, below: impl Fn(&Layout) -> Below, caption: &Caption) -> String {
     let Some(topology) = &heat.topology else {
         return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"/>\n".to_owned();
     };
     let layout = Layout::new(topology, heat.duration());
     let paths = Paths::new(heat, &layout);
     let lines = wrapped(&caption.title, TITLE_LINE);
-    let head = 18 + LINE * lines.len() as u32 + 64;
-    let strip = layout.height + CLOCK;
+    let below = below(&layout);
+    let said = below.legend();
+    let head = 18 + LINE * lines.len() as u32 + 64 + SMALL_LINE * said.len() as u32;
+    let strip = layout.height + below.height(&layout) + CLOCK;
     let (width, height) = (LEFT + WIDTH + 30, head + strip * layout.strips as u32 + 16);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" \
@@ -94,7 +104,12 @@ pub(super) fn document(heat: &Heat, caption: &Caption) -> String {
     let stretch = f64::from(WIDTH) * paths.column_ns as f64 / layout.strip_ns as f64;
     definitions(&mut svg, &layout, &paths, stretch);
     titles(&mut svg, &lines, &caption.subtitle);
-    legend(&mut svg, head - 40);
+    below.define(&mut svg, &layout);
+    let under = head - SMALL_LINE * said.len() as u32;
+    legend(&mut svg, under - 40);
+    for (line, y) in said.iter().zip((under - 8..).step_by(SMALL_LINE as usize)) {
+        put!(svg, "<text x=\"16\" y=\"{y}\" fill=\"#444\">{line}</text>");
+    }
     for number in 0..layout.strips {
         let top = head + strip * number as u32 + CLOCK;
         strip_at(
@@ -105,13 +120,9 @@ pub(super) fn document(heat: &Heat, caption: &Caption) -> String {
             top,
             stretch * (layout.strip_ns as f64 / paths.column_ns as f64),
         );
+        below.strips(&mut svg, &layout, number, shown_width(heat, &layout, number), top + layout.height);
     }
     svg + "</svg>\n"
-}
-
-macro_rules! put {
-    // Writing to a string cannot fail.
-    ($svg:expr, $($format:tt)*) => { let _ = writeln!($svg, $($format)*); };
 }
 
 /// What the strips share: hatchings, the window of a strip, and the whole run as one long row of
@@ -176,8 +187,7 @@ fn legend(svg: &mut String, y: u32) {
 /// One strip: its clock, its part of the run, nodes and their lines.
 fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u32, width: f64) {
     let from = number * layout.strip_ns;
-    let shown = (heat.duration() - from).min(layout.strip_ns);
-    let right = f64::from(WIDTH) * shown as f64 / layout.strip_ns as f64;
+    let right = shown_width(heat, layout, number);
     put!(svg, "<g transform=\"translate({LEFT} {top})\">");
     let back = number as f64 * width;
     put!(svg, "<g clip-path=\"url(#strip)\"><use xlink:href=\"#run\" x=\"-{back:.3}\"/></g>");
@@ -201,6 +211,18 @@ fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u3
             clock_text(clock, layout)
         );
     }
+    frame(svg, layout, right);
+    put!(svg, "</g>");
+}
+
+/// How much of a strip the run fills, in pixels.
+fn shown_width(heat: &Heat, layout: &Layout, number: u64) -> f64 {
+    let shown = (heat.duration() - number * layout.strip_ns).min(layout.strip_ns);
+    f64::from(WIDTH) * shown as f64 / layout.strip_ns as f64
+}
+
+/// Nodes, their lines, and the end.
+pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
     for node in &layout.nodes {
         let (above, below) = (f64::from(node.top) - 0.5, f64::from(node.bottom) + 0.5);
         put!(
@@ -211,7 +233,6 @@ fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u3
         put!(svg, "<text x=\"-12\" y=\"{middle}\" text-anchor=\"end\">node {}</text>", node.id);
     }
     put!(svg, "<path d=\"M{right:.1} 0V{}\" stroke=\"#000\" stroke-width=\".7\"/>", layout.height);
-    put!(svg, "</g>");
 }
 
 /// A clock time, all in one unit with as many digits as tell the ticks apart.

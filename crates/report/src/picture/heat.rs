@@ -63,6 +63,22 @@ impl Heat {
         self.now - self.start
     }
 
+    /// Nanoseconds from the run's beginning.
+    pub(super) fn since_start(&self, at: Instant) -> u64 {
+        at.as_ns().saturating_sub(self.start)
+    }
+
+    /// Tasks that run or wait on a CPU just now.
+    pub(super) fn runnable(&self, cpu: CpuId) -> u64 {
+        self.levels.get(cpu.index()).map_or(0, |level| level.tasks)
+    }
+
+    /// CPUs without a task just now, and tasks that wait.
+    pub(super) fn idle_and_waiting(&self) -> (usize, u64) {
+        let idle = self.levels.iter().filter(|level| level.tasks == 0).count();
+        (idle, self.levels.iter().map(|level| level.tasks.saturating_sub(1)).sum())
+    }
+
     /// A bucket's length in nanoseconds.
     pub(super) fn bucket_ns(&self) -> u64 {
         1 << self.shift

@@ -18,8 +18,8 @@ pub(super) const LEVELS: [(f64, &str); 6] = [
 /// Hatchings for the share of time wasted, and the least share that each stands for.
 pub(super) const HATCHES: [(f64, &str); 2] = [(0.10, "light"), (0.50, "dense")];
 
-/// Bytes that all paths together may take.
-const MOST_BYTES: usize = 1_600_000;
+/// Bytes that all paths together may take: decisions and loads have theirs.
+const MOST_BYTES: usize = 1_400_000;
 
 /// The paths of the whole run: x in columns from its start, y in pixels from a strip's top.
 #[derive(Debug)]
@@ -79,14 +79,14 @@ fn lasts(heat: &Heat, column_ns: u64, at: usize) -> u64 {
 }
 
 /// The last grade whose least value is reached.
-fn grade(grades: &[(f64, &str)], value: f64) -> Option<usize> {
+pub(super) fn grade(grades: &[(f64, &str)], value: f64) -> Option<usize> {
     grades.iter().rposition(|&(least, _)| value >= least)
 }
 
 /// A path that grows: its text and where its pen is.
 #[derive(Clone, Debug, Default)]
-struct Strokes {
-    path: String,
+pub(super) struct Strokes {
+    pub(super) path: String,
     x: i64,
     y: i64,
 }
@@ -101,7 +101,7 @@ impl Strokes {
 }
 
 /// Adds a row's runs of equal grades.
-fn strokes(columns: usize, y: u32, grade: impl Fn(usize) -> Option<usize>, to: &mut [Strokes]) {
+pub(super) fn strokes(columns: usize, y: u32, grade: impl Fn(usize) -> Option<usize>, to: &mut [Strokes]) {
     let mut from = 0;
     while from < columns {
         let here = grade(from);

@@ -1,6 +1,8 @@
 use super::synthetic::{lost_node, play};
 use super::*;
-use keel_abi::Topology;
+use keel_abi::{CpuSet, Pid, Topology};
+use keel_trace::Policy;
+use keel_trace::policy::{Group, Kind, Outcome};
 
 fn drawn(topology: &Topology, seconds: u64, wanted: impl Fn(CpuId, f64, u64) -> u32, title: &str) -> String {
     let mut picture = Picture::new();
@@ -46,4 +48,52 @@ fn a_stranger_s_text_stays_text() {
 fn nothing_heard_is_drawn_as_nothing() {
     let caption = Caption { title: String::new(), subtitle: String::new() };
     assert!(Picture::new().svg(&caption).contains("width=\"1\""));
+}
+
+/// A picture of a second in which CPU 0 balances `decisions` times, and looks at every other CPU.
+fn decided(topology: &Topology, decisions: u64) -> String {
+    let mut picture = Picture::new();
+    let end = Instant::from_ns(1_000_000_000);
+    let [scheduler, workload, unit] = ["s", "w", "u"].map(str::to_owned);
+    picture.meta(Instant::ZERO, &Meta::Start { topology: topology.clone(), scheduler, workload, unit });
+    let group = Group { load: u64::MAX, first_cpu: CpuId(0), cpus: 2, runnable: 3 };
+    let policy = Policy {
+        kind: Kind::Balance,
+        level: 1,
+        cpu: CpuId(0),
+        pid: Pid(0),
+        chosen: Some(CpuId(topology.cpus() - 1)),
+        moved: 0,
+        outcome: Some(Outcome::Pinned),
+        considered: topology.iter().filter(|cpu| cpu.0 % 2 == 0).collect::<CpuSet>(),
+        nr_groups: 16,
+        groups: vec![group; 16],
+    };
+    for n in 0..decisions {
+        let at = Instant::from_ns(n * 500_000_000 / decisions);
+        picture.meta(at, &Meta::Policy(Box::new(policy.clone())));
+    }
+    picture.meta(end, &Meta::End);
+    picture.svg(&Caption { title: "t".to_owned(), subtitle: "s".to_owned() })
+}
+
+#[test]
+fn who_was_looked_at_is_drawn() {
+    let svg = decided(&Topology::flat(4), 1);
+    assert!(svg.contains("M0.0 1v12M0.0 25v12\""), "two of four rows of 12 pixels: {svg}");
+    assert!(svg.contains(
+        "<title>0.000000 s: CPU 0 balanced level 1 (2 CPUs, 16 groups: own 18446744073709551615 over 2 CPUs"
+    ));
+    assert!(svg.contains("own group of 2 CPUs, the first CPU 0: load 18446744073709551615, 3 runnable"));
+    assert!(svg.contains("(1 decision)"));
+    let none = decided(&Topology::flat(4), 0);
+    assert!(!none.contains("decision") && !none.contains("circle"));
+    assert!(none.len() < svg.len());
+}
+
+#[test]
+fn many_decisions_stay_below_two_megabytes() {
+    let svg = decided(&Topology::regular(8, 1, 128, 1), 20_000);
+    assert!((250_000..400_000).contains(&svg.len()), "{} bytes", svg.len());
+    assert!(svg.contains("of 20,000 decisions, the most telling ones"));
 }

@@ -7,7 +7,7 @@ struct Ear(Vec<String>);
 
 impl Sink for Ear {
     fn wants(&self) -> Class {
-        Class::CORE.with(Class::QUEUES)
+        Class::CORE.with(Class::QUEUES).with(Class::POLICY)
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -19,6 +19,7 @@ impl Sink for Ear {
             Meta::Start { .. } => "start".to_owned(),
             Meta::Task(info) => format!("task {}", info.name),
             Meta::SchedulerExit { .. } => "scheduler's exit".to_owned(),
+            Meta::Policy(policy) => format!("{:?} by CPU {}", policy.kind, policy.cpu.0),
             Meta::End => "end".to_owned(),
         };
         self.0.push(format!("{} {word}", at.as_ns()));
@@ -104,4 +105,26 @@ fn a_part_ends_with_the_stream_at_the_latest() {
     check(33, 99, &[&opening[..], &["40 end"]].concat());
     check(33, 36, &[&opening[..], &["36 end"]].concat());
     check(41, 99, &[]);
+}
+
+#[test]
+fn decisions_of_the_part_are_told() {
+    let policy = crate::Policy {
+        kind: crate::policy::Kind::Fork,
+        level: 0,
+        cpu: CpuId(2),
+        pid: Pid(1),
+        chosen: None,
+        moved: 0,
+        outcome: None,
+        considered: CpuSet::new(),
+        nr_groups: 0,
+        groups: Vec::new(),
+    };
+    let mut ear = Ear::default();
+    let mut cut = Cut::new(at(5)..at(9), &mut ear);
+    for ns in [1, 5, 8, 9] {
+        cut.meta(at(ns), &Meta::Policy(Box::new(policy.clone())));
+    }
+    assert_eq!(ear.0, ["5 Fork by CPU 2", "8 Fork by CPU 2", "9 end"]);
 }

@@ -36,7 +36,10 @@ impl Before {
                 RawWhat::Wakeup { task, .. } => before.task(*task, Some(Doing::Asleep)),
                 RawWhat::Fork { child, .. } => before.task(*child, None),
                 RawWhat::Migrate { task, from, .. } => before.task(*task, Some(Doing::Waiting(*from))),
-                RawWhat::Online { .. } | RawWhat::Kick { .. } | RawWhat::Stopped { .. } => {}
+                RawWhat::Online { .. }
+                | RawWhat::Kick { .. }
+                | RawWhat::Stopped { .. }
+                | RawWhat::Decision(_) => {}
             }
         }
         before

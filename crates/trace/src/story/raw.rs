@@ -1,6 +1,6 @@
 //! What a recording tells, a record at a time, before it is made to agree with itself.
 
-use crate::Why;
+use crate::{Policy, Why};
 use keel_abi::{CpuId, CpuSet, Pid};
 
 /// What tells a task from others while it is there: its address in the kernel, its own until after its last switch, or
@@ -104,6 +104,8 @@ pub enum RawWhat {
     },
     /// What a task is.
     Told(Box<Told>),
+    /// What the scheduler tells of a decision.
+    Decision(Box<Policy>),
 }
 
 /// What a task is doing.

@@ -1,7 +1,8 @@
 //! Records and streams as lines, for tests. Tasks are capital letters, `-` is an idle task.
 
 use super::raw::{Doing, Key, Raw, RawWhat, Told};
-use crate::{Class, Event, Meta, Sink, TaskInfo, What, Why};
+use crate::policy::Kind;
+use crate::{Class, Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use std::fmt::Write;
 
@@ -44,6 +45,7 @@ fn record(line: &str) -> Raw {
             RawWhat::Migrate { cpu: here, task: key(task), from: cpu(from), to: cpu(to) }
         }
         ["stopped", target] => RawWhat::Stopped { target: cpu(target) },
+        ["decision", chosen] => RawWhat::Decision(Box::new(decision(here, cpu(chosen)))),
         ["kick", target] => RawWhat::Kick { cpu: here, target: cpu(target) },
         ["online", target, up] => RawWhat::Online { cpu: here, target: cpu(target), up: up == "up" },
         ["told", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, false, None))),
@@ -51,6 +53,21 @@ fn record(line: &str) -> Raw {
         _ => panic!("{line} is no record"),
     };
     Raw { at, writer: here, lost, what }
+}
+
+fn decision(by: CpuId, chosen: CpuId) -> Policy {
+    Policy {
+        kind: Kind::Wakeup,
+        level: 0,
+        cpu: by,
+        pid: Pid(1),
+        chosen: Some(chosen),
+        moved: 0,
+        outcome: None,
+        considered: [chosen].into_iter().collect(),
+        nr_groups: 0,
+        groups: Vec::new(),
+    }
 }
 
 fn told(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doing>) -> Told {
@@ -135,6 +152,7 @@ impl Sink for Lines {
                 self.names[task.index()].clone_from(name);
                 format!("task {} {pid} {name} on {} CPUs", task.0, cpus.len())
             }
+            Meta::Policy(policy) => format!("{} chose {:?}", policy.cpu, policy.chosen),
             other => format!("{other:?}"),
         };
         let _ = writeln!(self.text, "{} {line}", at.as_ns());

@@ -52,6 +52,20 @@ fn a_tasks_life_is_told() {
 }
 
 #[test]
+fn decisions_keep_their_place() {
+    check(
+        "110 0 wakeup A 1 -
+         115 0 decision 1
+         120 1 switch - idle A
+         120 1 decision 0",
+        "10 0 wakeup A 1 -
+         15 0 chose Some(CpuId(1))
+         20 1 switch - idle A
+         20 1 chose Some(CpuId(0))",
+    );
+}
+
+#[test]
 fn what_changes_nothing_is_left_out() {
     check(
         "110 0 wakeup A 0 -

@@ -1,6 +1,7 @@
 //! Round trips through the reader, and what damaged files do to it.
 
 use super::*;
+use crate::policy::{self, Group, Outcome, Policy};
 use crate::{Chooser, Item, NullSink, Reader, TraceError, Why};
 use keel_abi::scx::Op;
 use keel_abi::{Pid, Span};
@@ -61,6 +62,37 @@ fn what() -> impl Strategy<Value = What> {
     ]
 }
 
+fn group() -> impl Strategy<Value = Group> {
+    (any::<u64>(), cpu(), 0..=CPUS as u16, any::<u16>()).prop_map(|(load, first_cpu, cpus, runnable)| Group {
+        load,
+        first_cpu,
+        cpus,
+        runnable,
+    })
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    let kind = prop::sample::select(policy::Kind::ALL.to_vec());
+    let outcome = prop::option::of(prop::sample::select(Outcome::ALL.to_vec()));
+    let considered = prop::collection::vec(cpu(), 0..5).prop_map(CpuSet::from_iter);
+    let groups = prop::collection::vec(group(), 0..=policy::MAX_GROUPS);
+    let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
+    (kind, outcome, cpu(), prop::option::of(cpu()), numbers, considered, groups).prop_map(
+        |(kind, outcome, cpu, chosen, (level, pid, moved, nr_groups), considered, groups)| Policy {
+            kind,
+            level,
+            cpu,
+            pid: Pid(pid),
+            chosen,
+            moved,
+            outcome,
+            considered,
+            nr_groups,
+            groups,
+        },
+    )
+}
+
 fn meta() -> impl Strategy<Value = Meta> {
     let cpus = prop::collection::vec(cpu(), 0..5).prop_map(CpuSet::from_iter);
     let kind = prop::sample::select(EXITS.to_vec());
@@ -71,6 +103,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             }
         ),
         (kind, ".{0,40}").prop_map(|(kind, message)| Meta::SchedulerExit { kind, message }),
+        policy().prop_map(|policy| Meta::Policy(Box::new(policy))),
     ]
 }
 
@@ -182,7 +215,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is no keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is no keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads version 1");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 2");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",
@@ -244,4 +277,70 @@ fn only_wanted_classes_are_written() {
     writer.meta(Instant::ZERO, &Meta::End);
     let file = writer.finish().expect("memory takes it");
     assert_eq!(Reader::new(&file[..]).expect("it is ours").count(), 2);
+}
+
+#[test]
+fn decisions_may_be_left_out() {
+    let policy = Policy {
+        kind: policy::Kind::Wakeup,
+        level: 0,
+        cpu: CpuId(3),
+        pid: Pid(7),
+        chosen: None,
+        moved: 0,
+        outcome: None,
+        considered: CpuSet::new(),
+        nr_groups: 0,
+        groups: Vec::new(),
+    };
+    let check = |wants: Class, expected: usize| {
+        let mut writer = Writer::of_classes(Vec::new(), wants);
+        writer.meta(Instant::ZERO, &start());
+        writer.meta(Instant::ZERO, &Meta::Policy(Box::new(policy.clone())));
+        writer.meta(Instant::ZERO, &Meta::End);
+        let file = writer.finish().expect("memory takes it");
+        assert_eq!(Reader::new(&file[..]).expect("it is ours").count(), expected);
+    };
+    check(Class::CORE, 2);
+    check(Class::POLICY, 3);
+}
+
+#[test]
+fn the_version_before_is_read() {
+    let mut file = written(&everyday()[..40], true).expect("memory takes it");
+    file[7] = 1;
+    let end = file.len() - 4;
+    let checksum = crc32fast::hash(&file[..end]);
+    file[end..].copy_from_slice(&checksum.to_le_bytes());
+    assert!(read(&file).is_ok());
+}
+
+/// Every number that a decision's record can hold: damaged, or within the machine.
+#[test]
+fn a_decision_beyond_the_machine_is_damage() {
+    let policy = Policy {
+        kind: policy::Kind::Balance,
+        level: 2,
+        cpu: CpuId(9),
+        pid: Pid(0),
+        chosen: Some(CpuId(17)),
+        moved: 1,
+        outcome: Some(Outcome::Moved),
+        considered: (8..16).map(CpuId).collect(),
+        nr_groups: 1,
+        groups: vec![Group { load: 77, first_cpu: CpuId(8), cpus: 8, runnable: 2 }],
+    };
+    let item = Item::Meta(Instant::from_ns(5), Meta::Policy(Box::new(policy)));
+    let file = written(&[item], true).expect("memory takes it");
+    let cpus = 0..CPUS;
+    for (at, byte) in (8..file.len() - 4).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
+        let mut bad = file.clone();
+        bad[at] = byte;
+        for item in Reader::new(&bad[..]).expect("its version is ours").map_while(Result::ok) {
+            let Item::Meta(_, Meta::Policy(policy)) = item else { continue };
+            let named = policy.considered.iter().chain([policy.cpu]).chain(policy.chosen);
+            let named = named.chain(policy.groups.iter().map(|group| group.first_cpu));
+            assert!(named.map(|cpu| cpu.0).all(|cpu| cpus.contains(&cpu)), "{byte} at {at}");
+        }
+    }
 }

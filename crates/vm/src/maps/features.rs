@@ -31,7 +31,7 @@ const APPROXIMATE: &[(&str, &str)] = &[
     ("PERF_EVENT_ARRAY", "nobody opens an event"),
     (
         "RINGBUF",
-        "only a companion reads it in a run: without one it fills, and then refuses; no BPF_F_RB_OVERWRITE",
+        "in a run only a companion reads it, and keel what a scheduler tells by policy events: else it fills, and then refuses; no BPF_F_RB_OVERWRITE",
     ),
     ("USER_RINGBUF", "only a companion writes it in a run"),
     ("ARRAY_OF_MAPS", "holds what its definition or a recipe's inner_maps names"),

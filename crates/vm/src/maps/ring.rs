@@ -96,18 +96,18 @@ impl Ring {
         Some(self.header_at(at).offset(HEADER))
     }
 
-    /// `bpf_ringbuf_commit()`; false when no record that was reserved begins there.
-    pub(super) fn commit(&self, region: &mut Region, record: Ea, discard: bool) -> bool {
+    /// `bpf_ringbuf_commit()`: the record's bytes; nothing when no record that was reserved begins there.
+    pub(super) fn commit(&self, region: &mut Region, record: Ea, discard: bool) -> Option<u64> {
         let at = record.0.wrapping_sub(self.data.0).wrapping_sub(HEADER);
         if at > self.mask || !at.is_multiple_of(8) {
-            return false;
+            return None;
         }
         let header = self.header(region, at);
         if header & BUSY == 0 {
-            return false;
+            return None;
         }
         self.set_header(region, at, header & !BUSY | if discard { DISCARD } else { 0 });
-        true
+        Some(u64::from(header & !BUSY))
     }
 
     /// `bpf_ringbuf_query()`.
@@ -137,6 +137,17 @@ impl Ring {
             self.consumer += footprint(len);
         }
         records
+    }
+
+    /// Passes over all records that were submitted, up to one that is still reserved.
+    pub(super) fn consume(&mut self, region: &Region) {
+        while self.consumer < self.producer {
+            let header = self.header(region, self.consumer);
+            if header & BUSY != 0 {
+                break;
+            }
+            self.consumer += footprint(u64::from(header & !DISCARD));
+        }
     }
 
     /// What libbpf's `user_ring_buffer__reserve()` and `_submit()` do.

@@ -25,12 +25,21 @@ impl Maps {
         self.ring(map)?.reserve(region, len)
     }
 
-    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`; false when no reserved record begins there.
-    pub fn ring_commit(&mut self, region: &mut Region, record: Ea, discard: bool) -> bool {
-        self.maps.iter().any(|map| match &map.body {
-            Body::Ring(ring) => ring.commit(region, record, discard),
-            _ => false,
+    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`: the map, and the record's bytes; nothing when no
+    /// reserved record begins there.
+    pub fn ring_commit(&mut self, region: &mut Region, record: Ea, discard: bool) -> Option<(MapId, u64)> {
+        let mut maps = self.maps.iter().enumerate();
+        maps.find_map(|(number, map)| match &map.body {
+            Body::Ring(ring) => Some((MapId(number as u32), ring.commit(region, record, discard)?)),
+            _ => None,
         })
+    }
+
+    /// User space has read all records that were submitted, up to one that is still reserved.
+    pub fn ring_consume(&mut self, region: &Region, map: MapId) {
+        if let Some(ring) = self.ring(map) {
+            ring.consume(region);
+        }
     }
 
     /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.

@@ -6,6 +6,8 @@
 //! at or below it: one comparison, which native code makes for itself.
 #![allow(unsafe_code)]
 
+mod bytes;
+mod plain;
 mod room;
 
 use super::heap::Heap;
@@ -16,6 +18,7 @@ use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use keel_abi::lines::{Line, Transfers, holder_bit};
+use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
@@ -69,6 +72,8 @@ pub struct Region {
     large_free: BTreeMap<u64, Vec<u64>>,
     live: Option<Live>,
     window: Option<Window>,
+    /// What most accesses of a word go by.
+    plain: Plain,
     stray: Stray,
 }
 
@@ -126,6 +131,7 @@ impl Region {
             large_free: BTreeMap::new(),
             live: checked.then(Live::default),
             window: None,
+            plain: Plain::default(),
             stray: Stray::default(),
         })
     }
@@ -175,37 +181,6 @@ impl Region {
     /// Is it an address of the arena or beside it?
     pub(crate) fn is_arena(&self, at: Ea) -> bool {
         self.window.is_some() && Window::covers(at.0.wrapping_sub(BASE))
-    }
-
-    /// `len` bytes, or nothing where any of them is out of bounds.
-    #[inline]
-    pub fn slice(&self, at: Ea, len: u64) -> Option<&[u8]> {
-        let off = self.inside(at, len)?;
-        // SAFETY: the bytes are within the mapping, which is initialised (zeroed) and lives as
-        // long as `self`; whatever writes them holds `self` exclusively or runs when no
-        // reference into the region is alive.
-        Some(unsafe {
-            std::slice::from_raw_parts(self.bytes.start().as_ptr().add(off as usize), len as usize)
-        })
-    }
-
-    /// `len` bytes to write, or nothing where any of them is out of bounds or read-only.
-    #[inline]
-    pub fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
-        if at.0.wrapping_sub(BASE) < self.writable_from {
-            return None;
-        }
-        self.slice_mut_anyway(at, len)
-    }
-
-    /// `len` bytes to write, read-only or not: for the first contents of read-only objects.
-    #[inline]
-    pub fn slice_mut_anyway(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
-        let off = self.inside(at, len)?;
-        // SAFETY: as in `slice`; `self` is held exclusively.
-        Some(unsafe {
-            std::slice::from_raw_parts_mut(self.bytes.start().as_ptr().add(off as usize), len as usize)
-        })
     }
 
     /// Copies `len` bytes within the region, even where they overlap; false, and nothing done,

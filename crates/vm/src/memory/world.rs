@@ -148,6 +148,21 @@ impl World for VmWorld {
         self.region.slice_mut(at, len)
     }
 
+    #[inline(always)]
+    fn u64_at(&self, at: Ea) -> u64 {
+        u64::from_le_bytes(self.region.known(at))
+    }
+
+    #[inline(always)]
+    fn u32_at(&self, at: Ea) -> u32 {
+        u32::from_le_bytes(self.region.known(at))
+    }
+
+    #[inline(always)]
+    fn put(&mut self, at: Ea, bytes: &[u8]) {
+        self.region.put_known(at, bytes);
+    }
+
     fn reserve(&mut self, len: u64) -> Option<Ea> {
         self.region.reserve(len)
     }
@@ -204,8 +219,12 @@ impl World for VmWorld {
         self.maps.ring_reserve(&mut self.region, map, len)
     }
 
-    fn ring_commit(&mut self, record: Ea, discard: bool) -> bool {
+    fn ring_commit(&mut self, record: Ea, discard: bool) -> Option<(MapId, u64)> {
         self.maps.ring_commit(&mut self.region, record, discard)
+    }
+
+    fn ring_consume(&mut self, map: MapId) {
+        self.maps.ring_consume(&self.region, map);
     }
 
     fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64> {

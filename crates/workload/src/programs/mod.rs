@@ -8,10 +8,13 @@ mod buildworld;
 mod chat;
 mod crowd;
 mod lat_proc;
+mod lu;
 mod make;
 mod null;
+mod r;
 mod ring;
 mod rt_migrate;
+mod tpch;
 mod yields;
 
 use keel_abi::Span;
@@ -27,6 +30,13 @@ struct Program {
     about: &'static str,
     /// Makes it, where these numbers are right for it.
     make: fn(&[i64]) -> Option<Workload>,
+}
+
+impl Program {
+    /// What its name begins with.
+    fn word(&self) -> &'static str {
+        self.form.split([':', '[']).next().unwrap_or_default()
+    }
 }
 
 const PROGRAMS: &[Program] = &[
@@ -97,6 +107,24 @@ const PROGRAMS: &[Program] = &[
         make: rt_migrate::workload,
     },
     Program {
+        form: "lu:THREADS[:STEPS]",
+        example: "lu:16:20",
+        about: "LU of the NAS benchmarks: threads in a pipeline that spin for their neighbours and at barriers",
+        make: lu::workload,
+    },
+    Program {
+        form: "r[:SECONDS]",
+        example: "r:20",
+        about: "R on one thread: it computes, and rarely touches the disk",
+        make: r::workload,
+    },
+    Program {
+        form: "tpch[:QUERY[:BLOCKS]]",
+        example: "tpch:18",
+        about: "a database's 64 workers in three pools that wake each other, at one of TPC-H's queries or all (0)",
+        make: tpch::workload,
+    },
+    Program {
         form: "crowd:TASKS",
         example: "crowd:1000",
         about: "so many tasks that always want a CPU, and 16 that wake often",
@@ -109,7 +137,7 @@ const PROGRAMS: &[Program] = &[
 pub fn program(name: &str) -> Option<Result<Workload, String>> {
     let mut parts = name.split(':');
     let word = parts.next()?;
-    let program = PROGRAMS.iter().find(|p| p.form.split(':').next() == Some(word))?;
+    let program = PROGRAMS.iter().find(|p| p.word() == word)?;
     let numbers: Option<Vec<i64>> = parts.map(|number| number.parse().ok()).collect();
     let made = numbers.and_then(|numbers| (program.make)(&numbers));
     Some(
@@ -186,6 +214,10 @@ mod tests {
                 match step {
                     Step::Send { channel, bytes } | Step::Receive { channel, bytes } => {
                         assert!((channel.0 as usize) < made.channels.len() && *bytes > 0, "{}", p.example);
+                    }
+                    Step::Raise(flag) | Step::Lower(flag) => assert!(flag.0 < made.flags, "{}", p.example),
+                    Step::Barrier(id) | Step::SpinBarrier { barrier: id, .. } => {
+                        assert!(made.barriers[id.0 as usize] > 0, "{}", p.example);
                     }
                     Step::Spawn(spec) | Step::Fork(spec) => {
                         assert!((*spec as usize) < made.tasks.len(), "{}", p.example);

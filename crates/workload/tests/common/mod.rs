@@ -56,6 +56,9 @@ pub(crate) fn heading(task: &TaskSpec) -> String {
     if (task.process, task.pages) != (0, 0) {
         write!(text, " in process {} of {} pages", task.process, task.pages).unwrap();
     }
+    if task.session != 0 {
+        write!(text, " in session {}", task.session).unwrap();
+    }
     if task.policy != Policy::Other {
         write!(text, " {:?}", task.policy).unwrap();
     }
@@ -97,6 +100,12 @@ fn step_text(step: &Step) -> String {
         Step::Broadcast(id) => format!("broadcast {}", id.0),
         Step::Sync { condition, mutex } => format!("sync {} mutex {}", condition.0, mutex.0),
         Step::Barrier(id) => format!("barrier {}", id.0),
+        Step::SpinBarrier { barrier, patience: None } => format!("spin at barrier {}", barrier.0),
+        Step::SpinBarrier { barrier, patience: Some(span) } => {
+            format!("spin at barrier {} for {span}", barrier.0)
+        }
+        Step::Raise(id) => format!("raise {}", id.0),
+        Step::Lower(id) => format!("lower {}", id.0),
         Step::Yield => "yield".to_owned(),
         Step::Fork(task) => format!("fork task {task}"),
         Step::Nice(nice) => format!("nice {nice}"),
@@ -107,6 +116,7 @@ fn step_text(step: &Step) -> String {
         Step::Count => "count".to_owned(),
         Step::Spawn(task) => format!("spawn task {task}"),
         Step::Exec => "exec".to_owned(),
+        Step::Setsid => "setsid".to_owned(),
         Step::WaitChild => "wait for a child".to_owned(),
         Step::Write(pages) => format!("write {pages} pages"),
         Step::Touch(bytes) => format!("touch {bytes} bytes"),

@@ -1,9 +1,9 @@
 //! Where objects and rooms are placed in the region, and which of them live.
 #![allow(unsafe_code)]
 
-use super::Region;
+use super::{Plain, Region};
 use crate::memory::heap::{Heap, MAX_SMALL, SPAN_BYTES};
-use crate::memory::window::WINDOW_AT;
+use crate::memory::window::{self, WINDOW_AT};
 use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
 use keel_abi::bpf::{Astray, Ea};
 use keel_abi::lines::LINE_BYTES;
@@ -15,7 +15,14 @@ impl Region {
             // SAFETY: the word lives as long as the region; native code only reads it, and not
             // while `self` is in use.
             unsafe { *self.high_water.as_ptr() = end };
+            self.note_plain();
         }
+    }
+
+    /// The end of what was handed out, or the beginning of what may be written, has changed.
+    fn note_plain(&mut self) {
+        let behind = if self.window.is_some() { window::END } else { 0 };
+        self.plain = Plain::new(self.writable_from.max(behind), self.high_water());
     }
 
     fn born(&mut self, off: u64, len: u64, writable: bool) -> Ea {
@@ -35,6 +42,7 @@ impl Region {
         self.front = end;
         self.writable_from = end.next_multiple_of(SPAN_BYTES);
         self.heap = Heap::new(self.writable_from, self.heap_end);
+        self.note_plain();
         Some(self.born(off, len, false))
     }
 

@@ -26,8 +26,9 @@ const MOST_DISPATCHES: u64 = 50_000;
 const STEP: Span = Span::from_us(20);
 
 /// Counters of schedulers, by CPU, and what a dispatch does that counts there.
-const COUNTERS: [(&str, &str); 3] = [
+const COUNTERS: [(&str, &str); 4] = [
     ("array_switches", "array switch"),
+    ("balances", "balancing"),
     ("queue_switches", "queue switch"),
     ("recalculations", "recalculation"),
 ];

@@ -1,0 +1,149 @@
+//! Sessions and autogroups, as far as schedulers read them: `p->signal->autogroup` and the session's `struct pid`.
+//!
+//! A process is in its parent's session until it calls `setsid()`; each session that begins so has an autogroup with a number of its
+//! own (`sched_autogroup_create_attach()`). Session 0 is the kernel's first task's: its `struct pid` has number 0, and its
+//! autogroup, which stands for the root cgroup, too. That an autogroup counts only for tasks of the root cgroup is
+//! left to schedulers, as the kernel leaves it to its classes.
+
+use crate::actor::process::Birth;
+use crate::kernel::Kernel;
+use crate::layout::{autogroup, pid, signal, task as field, upid};
+use crate::setup::MAX_TASKS;
+use keel_abi::TaskId;
+use keel_abi::bpf::{Ea, World};
+use std::collections::BTreeMap;
+
+/// From one `signal_struct` to the next: whole lines.
+const SIGNAL_STRIDE: u64 = signal::SIZE.next_multiple_of(keel_abi::lines::LINE_BYTES);
+/// `PIDTYPE_SID`.
+const PIDTYPE_SID: u64 = 3;
+/// Where in `struct pid` the number of the first namespace is.
+const FIRST_NR: u64 = pid::NUMBERS + upid::NR;
+
+/// A session among all, in the order in which they began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Number(u32);
+
+impl Number {
+    /// The kernel's first task's.
+    const ROOT: Self = Self(0);
+}
+
+/// Where BPF sees a session.
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    pid: Ea,
+    autogroup: Ea,
+    /// Whose process began it; nobody's for the root's.
+    leader: Option<TaskId>,
+}
+
+/// Every process's session.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    all: Vec<Session>,
+    /// By task; only that of a thread group's leader counts.
+    of_task: Vec<Number>,
+    /// Sessions of tasks that start by themselves, by the workload's number.
+    started: BTreeMap<u32, Number>,
+    /// The first task's `signal_struct`, behind that of the idle tasks.
+    signals: Ea,
+}
+
+impl Sessions {
+    /// The root's alone; nothing when the world is full.
+    pub(crate) fn new<W: World>(world: &mut W) -> Option<Self> {
+        let idle = world.reserve(SIGNAL_STRIDE * (MAX_TASKS + 1))?;
+        let root = show(world, 0, 0)?;
+        let signals = idle.offset(SIGNAL_STRIDE);
+        write_signal(world, idle, root, false);
+        Some(Self { all: vec![root], of_task: Vec::new(), started: BTreeMap::new(), signals })
+    }
+
+    /// The `signal_struct` that the idle tasks share.
+    pub(crate) fn idle_signal(&self) -> Ea {
+        Ea(self.signals.0 - SIGNAL_STRIDE)
+    }
+
+    fn signal_of(&self, leader: TaskId) -> Ea {
+        self.signals.offset(SIGNAL_STRIDE * u64::from(leader.0))
+    }
+}
+
+impl Kernel {
+    /// Gives a new task its session, its process being known.
+    pub(crate) fn join_session<W: World>(
+        &mut self,
+        world: &mut W,
+        task: TaskId,
+        spec: Option<u32>,
+        parent: TaskId,
+        birth: Birth,
+    ) {
+        let leader = self.leader_of(task);
+        let wanted = spec.map_or(0, |spec| self.workload.tasks[spec as usize].session);
+        let is_new = leader == task;
+        let number = match birth {
+            _ if !is_new => self.sessions.of_task[leader.index()],
+            _ if self.is_kthread(task) => Number::ROOT,
+            Birth::Start if wanted != 0 => self.start_in_session(world, task, wanted),
+            Birth::Start => Number::ROOT,
+            Birth::Thread | Birth::Process => self.sessions.of_task[self.leader_of(parent).index()],
+        };
+        debug_assert_eq!(self.sessions.of_task.len(), task.index(), "tasks are placed as they are made");
+        self.sessions.of_task.push(number);
+        let at = self.sessions.signal_of(leader);
+        if is_new {
+            let session = self.sessions.all[number.0 as usize];
+            write_signal(world, at, session, session.leader == Some(task));
+        }
+        world.put(self.tasks[task].ea.offset(field::SIGNAL), &at.0.to_le_bytes());
+    }
+
+    /// The session with the workload's number, which the first who starts in it begins.
+    fn start_in_session<W: World>(&mut self, world: &mut W, task: TaskId, wanted: u32) -> Number {
+        if let Some(&number) = self.sessions.started.get(&wanted) {
+            return number;
+        }
+        let Some(number) = self.begin_session(world, task) else { return Number::ROOT };
+        self.sessions.started.insert(wanted, number);
+        number
+    }
+
+    /// A session that this process leads; nothing without room.
+    fn begin_session<W: World>(&mut self, world: &mut W, leader: TaskId) -> Option<Number> {
+        let number = Number(self.sessions.all.len() as u32);
+        let shown = show(world, self.tasks[leader].pid.0, number.0.into())?;
+        self.sessions.all.push(Session { leader: Some(leader), ..shown });
+        Some(number)
+    }
+
+    /// `ksys_setsid()` by a task: its whole process leaves its session for one of its own. Who leads one is refused
+    /// (`-EPERM`).
+    pub(crate) fn setsid<W: World>(&mut self, world: &mut W, task: TaskId) {
+        let leader = self.leader_of(task);
+        let Number(now) = self.sessions.of_task[leader.index()];
+        if self.sessions.all[now as usize].leader == Some(leader) {
+            return;
+        }
+        let Some(number) = self.begin_session(world, leader) else { return };
+        self.sessions.of_task[leader.index()] = number;
+        let session = self.sessions.all[number.0 as usize];
+        write_signal(world, self.sessions.signal_of(leader), session, true);
+    }
+}
+
+/// Makes a session's `struct pid` and `struct autogroup`; nothing when the world is full.
+fn show<W: World>(world: &mut W, nr: u32, id: u64) -> Option<Session> {
+    let at = world.alloc(pid::SIZE + upid::SIZE)?;
+    world.put(at.offset(FIRST_NR), &nr.to_le_bytes());
+    let group = world.alloc(autogroup::SIZE)?;
+    world.put(group.offset(autogroup::ID), &id.to_le_bytes());
+    Some(Session { pid: at, autogroup: group, leader: None })
+}
+
+fn write_signal<W: World>(world: &mut W, at: Ea, session: Session, leads: bool) {
+    world.put(at.offset(signal::PIDS + 8 * PIDTYPE_SID), &session.pid.0.to_le_bytes());
+    world.put(at.offset(signal::AUTOGROUP), &session.autogroup.0.to_le_bytes());
+    world.put(at.offset(signal::LEADER), &u32::from(leads).to_le_bytes());
+}

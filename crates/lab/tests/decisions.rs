@@ -1,0 +1,150 @@
+//! What a scheduler tells of its decisions is in the stream, by either engine, and whoever listens: telling
+//! changes nothing but by its own cost.
+
+mod common;
+
+use common::{object, spec, trace, workload};
+use keel_abi::scx::ExitKind;
+use keel_abi::{CpuId, Instant};
+use keel_lab::{Engine, Outcome, RunSpec, machines};
+use keel_trace::policy::{Kind, Outcome as Came};
+use keel_trace::{Class, Event, Meta, Policy, Reader, Sink};
+
+const CPUS: u32 = 8;
+/// More decisions than the ring holds.
+const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 12, 'run': 60, 'sleep': 100, 'loop': 400 } } }";
+
+fn told(name: &str, settings: &[(&str, &str)], engine: Engine) -> RunSpec {
+    let machine = machines::of_cpus(CPUS);
+    let workload = workload(MANY, &machine);
+    let mut spec = spec(object(name), workload, machine, 100, 1);
+    spec.settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    spec.engine = engine;
+    spec
+}
+
+/// Everything of some classes.
+struct Ear {
+    wants: Class,
+    events: Vec<Event>,
+    policies: Vec<(Instant, Policy)>,
+    last: Instant,
+}
+
+impl Ear {
+    fn of(wants: Class) -> Self {
+        Self { wants, events: Vec::new(), policies: Vec::new(), last: Instant::ZERO }
+    }
+
+    fn reached(&mut self, at: Instant) {
+        assert!(at >= self.last, "time runs backwards at {at}");
+        self.last = at;
+    }
+}
+
+impl Sink for Ear {
+    fn wants(&self) -> Class {
+        self.wants
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            self.reached(event.at);
+        }
+        self.events.extend(events);
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.reached(at);
+        if let Meta::Policy(policy) = meta {
+            self.policies.push((at, (**policy).clone()));
+        }
+    }
+}
+
+fn heard(spec: &RunSpec, wants: Class) -> (Ear, Outcome) {
+    let mut ear = Ear::of(wants);
+    let outcome = keel_lab::run(spec, &mut ear, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(outcome.exit, ExitKind::None, "{}", outcome.message);
+    (ear, outcome)
+}
+
+fn of(ear: &Ear, kind: Kind) -> impl Iterator<Item = &Policy> {
+    ear.policies.iter().map(|(_, policy)| policy).filter(move |policy| policy.kind == kind)
+}
+
+#[test]
+fn what_a_scheduler_tells_is_in_the_stream() {
+    let (ear, _) = heard(&told("telling", &[], Engine::Native), Class::ALL);
+    assert!(ear.policies.len() > 5000, "only {}: the ring holds 2,427", ear.policies.len());
+    let mut chose_another = false;
+    for policy in of(&ear, Kind::Wakeup) {
+        let chosen = policy.chosen.expect("one is always chosen");
+        assert!(policy.considered.contains(chosen), "{policy:?}");
+        assert!((1..=2).contains(&policy.considered.len()) && policy.pid.0 > 0, "{policy:?}");
+        assert_eq!((policy.outcome, policy.nr_groups, policy.moved), (Some(Came::Chose), 0, 0));
+        chose_another |= policy.considered.len() == 2;
+    }
+    assert!(chose_another);
+    for policy in of(&ear, Kind::NewIdle) {
+        assert_eq!((policy.level, policy.considered.len(), policy.nr_groups), (1, CPUS as usize, 2));
+        let [own, other] = policy.groups[..] else { panic!("{policy:?}") };
+        assert_eq!(
+            own.first_cpu,
+            CpuId(if policy.cpu.0 < 4 { 0 } else { 4 }),
+            "the decider's own comes first"
+        );
+        assert_eq!((own.cpus, other.cpus), (4, 4));
+        assert_eq!(own.load, u64::from(own.runnable) * 1024);
+        match policy.outcome {
+            Some(Came::Nobody) => assert_eq!((own.runnable, policy.chosen, policy.moved), (0, None, 0)),
+            Some(Came::Moved) => assert!(own.runnable > 0 && policy.chosen.is_some() && policy.moved == 1),
+            Some(Came::Pinned) => assert_eq!(policy.moved, 0),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(of(&ear, Kind::NewIdle).any(|policy| policy.outcome == Some(Came::Moved)));
+}
+
+#[test]
+fn both_engines_tell_the_same() {
+    let [native, interpreted] =
+        [Engine::Native, Engine::Interpreter].map(|engine| trace(&told("telling", &[], engine)));
+    assert!(native == interpreted);
+    let read = Reader::new(&native.0[..]).expect("it is ours");
+    let policies = read.map(|item| item.expect("it is sound"));
+    assert!(
+        policies.filter(|item| matches!(item, keel_trace::Item::Meta(_, Meta::Policy(_)))).count() > 5000
+    );
+}
+
+#[test]
+fn who_listens_makes_no_difference() {
+    let spec = told("telling", &[], Engine::Native);
+    let (all, with) = heard(&spec, Class::CORE.with(Class::POLICY));
+    let (core, without) = heard(&spec, Class::CORE);
+    assert!(core.policies.is_empty() && !all.policies.is_empty());
+    assert_eq!(with, without);
+    assert!(all.events == core.events);
+}
+
+#[test]
+fn nobody_hears_of_it_unasked() {
+    let (asked, loud) = heard(&told("telling", &[], Engine::Native), Class::ALL);
+    let (unasked, silent) = heard(&told("telling", &[("tell_policy", "0")], Engine::Native), Class::ALL);
+    assert!(unasked.policies.is_empty() && !asked.policies.is_empty());
+    assert!(silent.overhead.instructions < loud.overhead.instructions);
+}
+
+#[test]
+fn garbage_is_left_out() {
+    for engine in [Engine::Native, Engine::Interpreter] {
+        let (ear, _) = heard(&told("babbles", &[], engine), Class::ALL);
+        assert!(ear.policies.len() > 100, "some of it is sound by chance: {}", ear.policies.len());
+        for (_, policy) in &ear.policies {
+            let named = policy.considered.iter().chain([policy.cpu]).chain(policy.chosen);
+            let named = named.chain(policy.groups.iter().map(|group| group.first_cpu));
+            assert!(named.map(|cpu| cpu.0).all(|cpu| cpu < CPUS), "{policy:?}");
+        }
+    }
+}

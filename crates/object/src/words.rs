@@ -1,0 +1,65 @@
+//! Settings that are enums take the names of its values: `--set bug=group-imbalance+missing-domains`.
+
+use crate::btf::{Btf, Kind, TypeId};
+use crate::model::Word;
+
+/// Words that a message lists.
+const SHOWN: usize = 16;
+/// Bytes of memory for the words of all of an object's variables together; then others have none.
+pub(crate) const ROOM: usize = 1 << 20;
+
+/// The words of a variable's type; none where that is no enum.
+pub(crate) fn of_enum(btf: &Btf, ty: TypeId, room: &mut usize) -> Vec<Word> {
+    let Kind::Enum(found) = btf.kind(btf.skip_modifiers(ty)) else { return Vec::new() };
+    let names: Vec<&str> = found.values.iter().map(|value| btf.enumerator_name(value)).collect();
+    let needs: usize = names.iter().map(|name| 2 * name.len() + size_of::<Word>()).sum();
+    let Some(left) = room.checked_sub(needs) else { return Vec::new() };
+    *room = left;
+    let shared = shared_prefix(&names);
+    let values = found.values.iter().zip(&names);
+    values
+        .map(|(value, name)| Word {
+            word: name[shared..].to_ascii_lowercase().replace('_', "-"),
+            name: (*name).to_owned(),
+            value: value.value,
+        })
+        .collect()
+}
+
+/// How many bytes all names begin with, up to and with an underscore.
+fn shared_prefix(names: &[&str]) -> usize {
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return 0;
+    };
+    let ends = first.match_indices('_').map(|(at, _)| at + 1);
+    ends.take_while(|&end| others.iter().all(|name| name.len() > end && name.starts_with(&first[..end])))
+        .last()
+        .unwrap_or(0)
+}
+
+/// Are these flags, which can be joined: several, a bit each?
+pub(crate) fn are_flags(words: &[Word]) -> bool {
+    let bits = words.iter().filter(|word| word.value != 0);
+    bits.clone().count() > 1 && bits.clone().all(|word| word.value.is_power_of_two())
+}
+
+/// The value of a word, or of several flags that are joined by `+`; `None` where a word is none of these.
+pub(crate) fn value(words: &[Word], text: &str) -> Option<u64> {
+    let one = |text: &str| {
+        let wanted = text.to_ascii_lowercase().replace('_', "-");
+        let is_it = |word: &&Word| word.word == wanted || word.name.eq_ignore_ascii_case(text);
+        words.iter().find(is_it).map(|word| word.value)
+    };
+    if !are_flags(words) {
+        return one(text);
+    }
+    text.split('+').map(one).try_fold(0, |all, value| Some(all | value?))
+}
+
+/// The words, for a message.
+pub(crate) fn listed(words: &[Word]) -> String {
+    let shown: Vec<&str> = words.iter().take(SHOWN).map(|word| word.word.as_str()).collect();
+    let more = if words.len() > SHOWN { ", ..." } else { "" };
+    let joined = if are_flags(words) { ", joined by +" } else { "" };
+    format!("{}{more}{joined}", shown.join(", "))
+}

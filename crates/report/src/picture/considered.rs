@@ -1,0 +1,119 @@
+//! Under a strip of the heat map: at each moment, the CPUs that a decision looked at. A blue bar in the row of
+//! each, a thin line from the deciding CPU (a black dot) to all of them, a red ring around the CPU chosen. What
+//! was decided is told where the mouse is.
+
+use super::decisions::{Decisions, Kept, Worth};
+use super::draw::xml;
+use super::layout::{Layout, WIDTH};
+use crate::policy::{group_lines, sentence};
+use crate::units::count;
+use keel_abi::CpuId;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Bytes that all decisions together may take.
+const MOST_BYTES: usize = 300_000;
+/// Colours of those at a moment of waste, and of others.
+const COLOURS: [&str; 2] = ["#1f3bff", "#a9b6cf"];
+
+/// All decisions that are drawn, by strip.
+#[derive(Debug, Default)]
+pub(super) struct Considered {
+    strips: BTreeMap<u64, Vec<(u64, String)>>,
+    shown: u64,
+    heard: u64,
+}
+
+impl Considered {
+    /// The most telling ones, as many as there is room for.
+    pub(super) fn new(decisions: &Decisions, layout: &Layout) -> Self {
+        let tops: BTreeMap<CpuId, u32> = layout.tops.iter().copied().collect();
+        let mut drawn = Self { heard: decisions.heard, ..Self::default() };
+        let mut bytes = 0;
+        for kept in decisions.best_first() {
+            let mark = mark(kept, layout, &tops);
+            bytes += mark.len();
+            if bytes > MOST_BYTES {
+                break;
+            }
+            drawn.shown += 1;
+            drawn.strips.entry(kept.at / layout.strip_ns).or_default().push((kept.at, mark));
+        }
+        drawn.strips.values_mut().for_each(|marks| marks.sort_by_key(|(at, _)| *at));
+        drawn
+    }
+
+    /// Is there nothing to draw?
+    pub(super) fn is_empty(&self) -> bool {
+        self.strips.is_empty()
+    }
+
+    /// What the reader should know of them, in lines.
+    pub(super) fn legend(&self) -> [String; 2] {
+        let which = match self.shown < self.heard {
+            true => {
+                format!("{} of {} decisions, the most telling ones", count(self.shown), count(self.heard))
+            }
+            false if self.heard == 1 => "1 decision".to_owned(),
+            false => format!("{} decisions", count(self.heard)),
+        };
+        [
+            format!("under each strip: bars at the CPUs that the scheduler looked at when it decided ({which})"),
+            "blue while a CPU idled and a task waited; a dot: who decided; a red ring: the CPU chosen, or the busiest"
+                .to_owned(),
+        ]
+    }
+
+    /// One strip, `right` pixels wide, its top at 0.
+    pub(super) fn strip(&self, svg: &mut String, layout: &Layout, number: u64, right: f64) {
+        for node in &layout.nodes {
+            let (top, height) = (node.top, node.bottom - node.top);
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                svg,
+                "<rect y=\"{top}\" width=\"{right:.1}\" height=\"{height}\" fill=\"#f4f4f4\"/>"
+            );
+        }
+        let marks = self.strips.get(&number).map_or(&[][..], Vec::as_slice);
+        marks.iter().for_each(|(_, mark)| svg.push_str(mark));
+    }
+}
+
+fn mark(kept: &Kept, layout: &Layout, tops: &BTreeMap<CpuId, u32>) -> String {
+    let within = kept.at % layout.strip_ns;
+    let x = f64::from(WIDTH) * within as f64 / layout.strip_ns as f64;
+    let middle = |cpu: CpuId| tops.get(&cpu).map(|top| f64::from(*top) + f64::from(layout.row) / 2.0);
+    let policy = &kept.policy;
+    let bars = bars(kept, layout);
+    let told = std::iter::once(sentence(policy)).chain(group_lines(policy)).map(|line| xml(&line));
+    let told = told.collect::<Vec<_>>().join("\n");
+    let colour = COLOURS[usize::from(kept.worth < Worth::AtWaste)];
+    let mut svg = format!("<g stroke=\"{colour}\"><title>{:.6} s: {told}</title>", kept.at as f64 / 1e9);
+    let decider = middle(policy.cpu).unwrap_or_default();
+    let ends = policy.considered.iter().chain(policy.chosen).filter_map(middle);
+    let (low, high) = ends.fold((decider, decider), |(low, high), y| (low.min(y), high.max(y)));
+    // Writing to a string cannot fail.
+    let _ = write!(svg, "<path stroke-width=\".5\" d=\"M{x:.1} {low:.1}V{high:.1}\"/>");
+    let _ = write!(svg, "<path stroke-width=\"2\" d=\"");
+    for (top, height) in bars {
+        let _ = write!(svg, "M{x:.1} {top}v{height}");
+    }
+    let _ = write!(svg, "\"/><circle cx=\"{x:.1}\" cy=\"{decider:.1}\" r=\"1.8\" stroke=\"none\"/>");
+    if let Some(y) = policy.chosen.and_then(middle) {
+        let _ =
+            write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\" fill=\"none\" stroke=\"#d40000\"/>");
+    }
+    svg + "</g>\n"
+}
+
+/// Rows that were looked at, neighbours as one bar: its top and height.
+fn bars(kept: &Kept, layout: &Layout) -> Vec<(u32, u32)> {
+    let mut bars: Vec<(u32, u32)> = Vec::new();
+    for &(_, top) in layout.tops.iter().filter(|(cpu, _)| kept.policy.considered.contains(*cpu)) {
+        match bars.last_mut() {
+            Some((from, height)) if *from + *height == top => *height += layout.row,
+            _ => bars.push((top, layout.row)),
+        }
+    }
+    bars
+}

@@ -1,0 +1,106 @@
+//! What a scheduler tells of its decisions: which CPUs it looked at, which groups it compared and
+//! what it took for their loads, what it chose. `schedulers/include/policy.h` is how it tells them.
+//!
+//! What it says is its own word: nothing here is checked against what it did. Only that it can be drawn
+//! and added up is: CPUs are the machine's.
+
+mod raw;
+
+pub use raw::{Raw, read};
+
+use keel_abi::{CpuId, CpuSet, Pid};
+
+/// The ring buffer that a scheduler tells its decisions by.
+pub const RING: &str = "policy_events";
+
+/// One decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// What was decided.
+    pub kind: Kind,
+    /// The domain's level, from 0, the lowest.
+    pub level: u32,
+    /// Who decided, or on whose behalf.
+    pub cpu: CpuId,
+    /// The woken or new task; 0 when it was about no single one.
+    pub pid: Pid,
+    /// The CPU chosen or, when balancing, the busiest.
+    pub chosen: Option<CpuId>,
+    /// Tasks that moved.
+    pub moved: u32,
+    /// What came of it; nothing where the scheduler did not say.
+    pub outcome: Option<Outcome>,
+    /// CPUs that were looked at.
+    pub considered: CpuSet,
+    /// How many groups of CPUs were compared.
+    pub nr_groups: u32,
+    /// The first [`MAX_GROUPS`] of them, the decider's own before all others.
+    pub groups: Vec<Group>,
+}
+
+/// Groups that a decision tells of.
+pub const MAX_GROUPS: usize = 16;
+
+/// A group of CPUs, as the scheduler saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its load, in the scheduler's own unit.
+    pub load: u64,
+    /// The first of its CPUs.
+    pub first_cpu: CpuId,
+    /// How many it has; they need not be neighbours.
+    pub cpus: u16,
+    /// Tasks that ran or waited there.
+    pub runnable: u16,
+}
+
+/// What is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A periodic balancing.
+    Balance,
+    /// A balancing by a CPU that is about to idle.
+    NewIdle,
+    /// A balancing on behalf of an idle CPU, by another.
+    Nohz,
+    /// Where a woken task goes.
+    Wakeup,
+    /// Where a new task goes.
+    Fork,
+    /// What a CPU's domain at a level consists of.
+    Domains,
+}
+
+impl Kind {
+    /// All of them, from number 1 on.
+    pub const ALL: [Self; 6] =
+        [Self::Balance, Self::NewIdle, Self::Nohz, Self::Wakeup, Self::Fork, Self::Domains];
+
+    /// Is it about which CPU tasks should come from, and not about one task?
+    pub const fn is_balancing(self) -> bool {
+        matches!(self, Self::Balance | Self::NewIdle | Self::Nohz)
+    }
+}
+
+/// What came of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Tasks moved.
+    Moved,
+    /// The decider's own group is no less loaded than the others.
+    Balanced,
+    /// Another CPU balances for this group.
+    NotDesignated,
+    /// No task there may run here.
+    Pinned,
+    /// Nobody waits there.
+    Nobody,
+    /// A CPU was chosen.
+    Chose,
+}
+
+impl Outcome {
+    /// All of them, from number 1 on.
+    pub const ALL: [Self; 6] =
+        [Self::Moved, Self::Balanced, Self::NotDesignated, Self::Pinned, Self::Nobody, Self::Chose];
+}

@@ -1,0 +1,109 @@
+//! The region's bytes as slices and words, for the host and the engine. Words are mostly [`Plain`](super::plain::Plain),
+//! and then one comparison is all that stands before them; anything else is looked at out of the way.
+#![allow(unsafe_code)]
+
+use super::Region;
+use crate::memory::BASE;
+use keel_abi::bpf::Ea;
+
+impl Region {
+    /// `len` bytes, or nothing where any of them is out of bounds.
+    #[inline(always)]
+    pub fn slice(&self, at: Ea, len: u64) -> Option<&[u8]> {
+        if self.plain.holds(at, len) {
+            // SAFETY: what is plain is in bounds; and as in `slice_anywhere`.
+            return Some(unsafe { self.slice_at(at.0.wrapping_sub(BASE), len) });
+        }
+        self.slice_anywhere(at, len)
+    }
+
+    /// The same of bytes that need not be plain.
+    fn slice_anywhere(&self, at: Ea, len: u64) -> Option<&[u8]> {
+        let off = self.inside(at, len)?;
+        // SAFETY: they are in bounds.
+        Some(unsafe { self.slice_at(off, len) })
+    }
+
+    /// `N` bytes that the host knows to be there; panics where they are not.
+    #[inline(always)]
+    pub(in crate::memory) fn known<const N: usize>(&self, at: Ea) -> [u8; N] {
+        if !self.plain.holds(at, N as u64) {
+            return self.known_anywhere(at);
+        }
+        // SAFETY: what is plain is in bounds; and as in `slice_at`.
+        unsafe { *self.bytes.start().as_ptr().add(at.0.wrapping_sub(BASE) as usize).cast::<[u8; N]>() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn known_anywhere<const N: usize>(&self, at: Ea) -> [u8; N] {
+        let bytes = self.slice_anywhere(at, N as u64).and_then(|bytes| bytes.try_into().ok());
+        bytes.expect("the host's own objects are in the world")
+    }
+
+    /// Writes bytes where the host knows that there is room for them; panics where there is not.
+    #[inline(always)]
+    pub(in crate::memory) fn put_known(&mut self, at: Ea, bytes: &[u8]) {
+        let len = bytes.len() as u64;
+        if !self.plain.holds(at, len) {
+            return self.put_known_anywhere(at, bytes);
+        }
+        // SAFETY: what is plain is in bounds.
+        unsafe { self.slice_mut_at(at.0.wrapping_sub(BASE), len) }.copy_from_slice(bytes);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_known_anywhere(&mut self, at: Ea, bytes: &[u8]) {
+        let place = self.slice_mut_anywhere(at, bytes.len() as u64);
+        place.expect("the host's own objects are in the world").copy_from_slice(bytes);
+    }
+
+    /// The bytes at an offset.
+    ///
+    /// # Safety
+    /// They are in bounds.
+    #[inline(always)]
+    unsafe fn slice_at(&self, off: u64, len: u64) -> &[u8] {
+        // SAFETY: the bytes are within the mapping, which is initialised (zeroed) and lives as
+        // long as `self`; whatever writes them holds `self` exclusively or runs when no
+        // reference into the region is alive.
+        unsafe { std::slice::from_raw_parts(self.bytes.start().as_ptr().add(off as usize), len as usize) }
+    }
+
+    /// `len` bytes to write, or nothing where any of them is out of bounds or read-only.
+    #[inline(always)]
+    pub fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
+        if self.plain.holds(at, len) {
+            // SAFETY: what is plain is in bounds.
+            return Some(unsafe { self.slice_mut_at(at.0.wrapping_sub(BASE), len) });
+        }
+        self.slice_mut_anywhere(at, len)
+    }
+
+    /// The same of bytes that need not be plain.
+    fn slice_mut_anywhere(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
+        if at.0.wrapping_sub(BASE) < self.writable_from {
+            return None;
+        }
+        self.slice_mut_anyway(at, len)
+    }
+
+    /// `len` bytes to write, read-only or not: for the first contents of read-only objects.
+    #[inline]
+    pub fn slice_mut_anyway(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
+        let off = self.inside(at, len)?;
+        // SAFETY: they are in bounds.
+        Some(unsafe { self.slice_mut_at(off, len) })
+    }
+
+    /// The bytes at an offset, to write.
+    ///
+    /// # Safety
+    /// They are in bounds.
+    #[inline(always)]
+    unsafe fn slice_mut_at(&mut self, off: u64, len: u64) -> &mut [u8] {
+        // SAFETY: as in `slice_at`; `self` is held exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes.start().as_ptr().add(off as usize), len as usize) }
+    }
+}

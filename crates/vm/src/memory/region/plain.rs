@@ -1,0 +1,55 @@
+//! Where an access of a word needs no second look.
+
+use crate::memory::BASE;
+use keel_abi::bpf::Ea;
+
+/// So many bytes a plain access has at most.
+pub(super) const WORD: u64 = 8;
+
+/// Addresses at which [`WORD`] bytes are handed out, may be written, and are no part of an arena's window. Most
+/// accesses of the kernel go there, and take one comparison to know.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Plain {
+    first: u64,
+    /// How many there are from `first` on.
+    count: u64,
+}
+
+impl Plain {
+    /// Of these offsets into the region.
+    pub(super) const fn new(from: u64, end: u64) -> Self {
+        Self { first: BASE + from, count: (end + 1).saturating_sub(from + WORD) }
+    }
+
+    /// Are these bytes certainly plain? Only what is as long as a word or shorter can be.
+    #[inline(always)]
+    pub(super) const fn holds(self, at: Ea, len: u64) -> bool {
+        len <= WORD && at.0.wrapping_sub(self.first) < self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_plain_where_all_of_it_is() {
+        let check = |from: u64, end: u64, off: u64, len: u64, expected: bool| {
+            let plain = Plain::new(from, end);
+            let at = Ea(BASE.wrapping_add(off));
+            assert_eq!(plain.holds(at, len), expected, "{len} bytes at {off} of {from} to {end}");
+        };
+        check(4096, 8192, 4096, 8, true);
+        check(4096, 8192, 8184, 8, true);
+        check(4096, 8192, 8185, 8, false);
+        check(4096, 8192, 8185, 1, false);
+        check(4096, 8192, 4095, 1, false);
+        check(4096, 8192, 5000, 9, false);
+        check(4096, 8192, 5000, 0, true);
+        check(4096, 4096, 4096, 1, false);
+        check(4096, 4103, 4096, 7, false);
+        check(4096, 4104, 4096, 8, true);
+        check(8192, 4096, 4096, 1, false);
+        check(4096, 8192, u64::MAX, 1, false);
+    }
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cfs, tenth: the balancer, the paper's Algorithm 1. For a domain of a CPU: if it is the one to do it, find the busiest group;
+ * if that has more load than its own, take half of what the busiest CPU there has more; if nobody there may come, leave that
+ * CPU out and try again. All that ends in 'who compares what' is here and in sched_groups.h.
+ */
+#ifndef CFS_BALANCE_H
+#define CFS_BALANCE_H
+
+#include "move.h"
+
+/* CPUs that are left out before it is given up. */
+#define TRIES 32
+
+/* How often each CPU compared the groups of a domain. */
+COUNTER(balances);
+
+/* What it did, for whoever listens. */
+static __noinline int tell_balance(u32 here, u32 cpu, u32 level, u32 kind, u32 outcome)
+{
+	struct search *found = search_at(here);
+	struct policy_event *e = policy_begin(kind, level - 1, cpu);
+	s32 i;
+
+	if (!e)
+		return 0;
+	for_range(i, 0, POLICY_WORDS)
+		e->considered[i & (POLICY_WORDS - 1)] = mask_at(span_of(cpu, level))->words[i & (CPU_WORDS - 1)];
+	for_range(i, 0, POLICY_GROUPS) {
+		struct sched_group *g = &found->told[i & (POLICY_GROUPS - 1)];
+
+		if (i >= found->nr_groups || outcome == POLICY_NOT_DESIGNATED)
+			break;
+		policy_group(e, g->load >> WEIGHT_SHIFT, g->first, g->cpus, g->nr_running);
+	}
+	if (outcome != POLICY_NOT_DESIGNATED)
+		e->nr_groups = found->nr_groups;
+	policy_outcome(e, outcome, found->busiest_cpu < NO_CPU ? (s32)found->busiest_cpu : -1, found->moved);
+	policy_tell(e);
+	return 0;
+}
+
+/* find_busiest_queue(): the CPU with most load of those at which tasks wait; NO_CPU where there is none. */
+__noinline u32 find_busiest_cpu(u32 here, u32 id)
+{
+	u32 c, found = NO_CPU;
+	u64 most = 0;
+	s32 i;
+
+	for_each_cpu(i, c, id) {
+		struct runqueue *rq = runqueue_at(c);
+		u64 load = rq->load;
+
+		if (rq->nr_running < 2 || has_cpu(excluded_of(here), c) || load < most)
+			continue;
+		most = load;
+		found = c;
+	}
+	return found;
+}
+
+/* Half the difference between two CPUs; an idle one takes something in any case. */
+static __always_inline u64 half_difference(u32 from, u32 to)
+{
+	struct runqueue *rq = runqueue_at(to);
+	u64 theirs = runqueue_at(from)->load, ours = rq->load;
+
+	if (theirs > ours + 1)
+		return (theirs - ours) / 2;
+	return !rq->nr_running;
+}
+
+/* Takes tasks for a CPU from the busiest group. */
+static __always_inline void take_from_busiest(u32 here, u32 cpu)
+{
+	struct search *found = search_at(here);
+	u32 dst;
+	s32 i;
+
+	clear_mask(excluded_of(here));
+	for_range(i, 0, TRIES) {
+		u32 from = find_busiest_cpu(here, found->busiest.id);
+		u64 load;
+
+		if (from >= NO_CPU)
+			break;
+		found->busiest_cpu = from;
+		load = half_difference(from, cpu);
+		if (load) {
+			found->moved = move_load(here, from, cpu, load, found->local.id);
+			found->pinned |= found->nr_pinned > 0;
+			dst = found->other_dst;
+			/* Nobody may come here, but somebody to an idle CPU beside us. */
+			if (!found->moved && dst < NO_CPU && dst != cpu)
+				found->moved = move_load(here, from, dst, load, NO_MASK);
+		}
+		if (found->moved)
+			break;
+		add_cpu(excluded_of(here), from);
+	}
+}
+
+/* load_balance(): one domain of a CPU; how many tasks moved. */
+__noinline int load_balance(u32 cpu, u32 level, u32 kind)
+{
+	u32 here = bpf_get_smp_processor_id(), local = local_seed(here, cpu, level);
+	struct search *found = search_at(here);
+	bool *is_imbalanced;
+
+	found->busiest_cpu = NO_CPU;
+	found->moved = 0;
+	found->pinned = false;
+	if (kind != POLICY_NEWIDLE && !is_designated(here, cpu, level, local)) {
+		tell_balance(here, cpu, level, kind, POLICY_NOT_DESIGNATED);
+		return 0;
+	}
+	balances[here & (MAX_CPUS - 1)].times++;
+	/* What the domain above sees of this one. */
+	is_imbalanced = &runqueue_at(first_of(span_of(cpu, level)))->is_imbalanced[level & (LEVELS - 1)];
+	if (!find_busiest_group(here, cpu, level, local) ||
+	    (found->busiest.rank != RANK_IMBALANCED && found->busiest.load <= found->local.load)) {
+		*is_imbalanced = false;
+		tell_balance(here, cpu, level, kind, POLICY_BALANCED);
+		return 0;
+	}
+	take_from_busiest(here, cpu);
+	*is_imbalanced = found->pinned;
+	tell_balance(here, cpu, level, kind,
+		     found->moved ? POLICY_MOVED : found->pinned ? POLICY_PINNED : POLICY_NOBODY);
+	return found->moved;
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cfs, eleventh: when there is balancing. Each domain of a CPU in an interval of as many milliseconds as it has CPUs, 32
+ * times more seldom while the CPU is busy; at once when a CPU runs out of tasks; and since idle CPUs have no ticks, a
+ * busy one at which tasks wait wakes the first idle one, which balances for all who idle.
+ *
+ * All of it happens in ops.dispatch, where queues may be changed: a tick that finds something due asks for that. Whoever
+ * runs then goes on.
+ */
+#ifndef CFS_ROUNDS_H
+#define CFS_ROUNDS_H
+
+#include "balance.h"
+#include "idle_list.h"
+
+/* How often one CPU of all looks after those who run nothing though tasks wait there, and how long that must have been so. */
+#define RESCUE_NS (10 * MSEC_NS)
+
+/* When the next round for idle CPUs may be asked for, and the next look for the stuck. */
+static u64 next_nohz LINE;
+static u64 next_rescue;
+
+static __always_inline u64 interval_of(struct runqueue *rq, u32 level, bool busy)
+{
+	u64 interval = rq->level_cpus[level & (LEVELS - 1)] * MSEC_NS;
+
+	return busy ? interval * busy_factor : interval;
+}
+
+/* The lowest level from `level` on whose interval is over; LEVELS where none is. */
+static __always_inline u32 next_due(struct runqueue *rq, u32 level, bool busy, u64 now)
+{
+	s32 l;
+
+	for_range(l, level, LEVELS) {
+		if (l > rq->nr_levels)
+			break;
+		if (now - rq->balanced_at[l & (LEVELS - 1)] >= interval_of(rq, l, busy))
+			return l;
+	}
+	return LEVELS;
+}
+
+/* rebalance_domains() */
+__noinline int rebalance_domains(u32 cpu, u32 kind, u64 now)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+	u32 level = 1;
+	s32 i;
+
+	refresh_domains(cpu, now);
+	for_range(i, 0, LEVELS) {
+		level = next_due(rq, level, rq->nr_running > 0, now);
+		if (level >= LEVELS)
+			break;
+		rq->balanced_at[level & (LEVELS - 1)] = now;
+		load_balance(cpu, level, kind);
+		level++;
+	}
+	return 0;
+}
+
+/* nohz_idle_balance(): for all idle CPUs, this one first. */
+static __always_inline void balance_for_idle(u32 cpu, u64 now)
+{
+	s32 i;
+
+	for_range(i, 0, nr_cpus) {
+		u32 other = cpu + i < nr_cpus ? cpu + i : cpu + i - nr_cpus;
+
+		/* Somebody came here meanwhile. */
+		if (runqueue_at(cpu)->nr_running && other != cpu)
+			break;
+		if (is_idle_cpu(other) && next_due(runqueue_at(other), 1, false, now) < LEVELS)
+			rebalance_domains(other, POLICY_NOHZ, now);
+	}
+}
+
+/* idle_balance(): a CPU has nothing left. */
+static __always_inline void balance_newly_idle(u32 cpu, u64 now)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+	s32 level;
+
+	/* One that is in the list has idled already, and was asked to balance for all. */
+	if (!newidle_balance || rq->offline || rq->is_listed || rq->average_idle < migration_cost_ns)
+		return;
+	refresh_domains(cpu, now);
+	for_range(level, 1, LEVELS) {
+		if (level > rq->nr_levels || rq->nr_running || load_balance(cpu, level, POLICY_NEWIDLE))
+			break;
+	}
+}
+
+/* Somebody waits here: the first idle CPU hears of it; nohz_balancer_kick(). */
+static __always_inline void kick_idle_balancer(u32 cpu, u64 now)
+{
+	u64 due = next_nohz;
+	s32 i;
+
+	if (!nohz_balance || runqueue_at(cpu)->nr_running < 2 || now < due || !nr_idle)
+		return;
+	if (__sync_val_compare_and_swap(&next_nohz, due, now + MSEC_NS) != due)
+		return;
+	for_range(i, 0, nr_cpus) {
+		if (!is_idle_cpu(i))
+			continue;
+		runqueue_at(i)->nohz = true;
+		scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
+		return;
+	}
+}
+
+/*
+ * Before 7.2 the kernel asks a CPU that is leaving for no more tasks, then waits for an RCU grace period, and only then calls
+ * cpu_offline: RCU's own thread may wait there. So whoever waits at a CPU that runs nobody and takes nobody is taken in.
+ */
+static __noinline int rescue(u32 here, u64 now)
+{
+	s32 i;
+
+	for_range(i, 0, nr_cpus) {
+		struct runqueue *rq = runqueue_at(i);
+
+		if (i == here || rq->curr != NOBODY || !rq->nr_running || !scx_bpf_dsq_nr_queued(dsq_of(i))) {
+			if (rq->stuck_since)
+				rq->stuck_since = 0;
+			continue;
+		}
+		if (!rq->stuck_since)
+			rq->stuck_since = now;
+		else if (now >= rq->stuck_since + RESCUE_NS)
+			move_load(here, i, here, ~0ULL, NO_MASK);
+	}
+	return 0;
+}
+
+/* At a busy CPU's tick: is there something to do for which a dispatch is needed? */
+static __always_inline bool wants_balance(u32 cpu, u64 now)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+	u64 due = next_rescue;
+
+	kick_idle_balancer(cpu, now);
+	if (now >= due && __sync_val_compare_and_swap(&next_rescue, due, now + RESCUE_NS) == due)
+		rq->rescues = true;
+	if (periodic_balance && next_due(rq, 1, true, now) < LEVELS)
+		rq->due = true;
+	return rq->due || rq->rescues;
+}
+
+/* In dispatch: what was asked for. */
+static __always_inline void balance_as_asked(u32 cpu, u64 now)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+
+	if (rq->due) {
+		rq->due = false;
+		rebalance_domains(cpu, POLICY_BALANCE, now);
+	}
+	if (rq->rescues) {
+		rq->rescues = false;
+		rescue(cpu, now);
+	}
+	if (rq->nohz) {
+		rq->nohz = false;
+		if (!rq->nr_running)
+			balance_for_idle(cpu, now);
+	}
+}
+
+#endif

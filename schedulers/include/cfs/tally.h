@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cfs, fourth: what each runqueue counts. A task is counted at one runqueue at most, from when it is queued until it sleeps;
+ * whoever counts it anew, for it moves or its load has changed, takes off what was counted. Several CPUs may be at it at
+ * once: which change comes first is decided under a lock; the sums are added to atomically.
+ */
+#ifndef CFS_TALLY_H
+#define CFS_TALLY_H
+
+#include "groups.h"
+
+/* Slots share these. */
+#define TALLY_LOCKS 1024
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TALLY_LOCKS);
+	__type(key, u32);
+	__type(value, struct line_lock);
+} tally_locks SEC(".maps");
+
+static __always_inline void add_to_runqueue(const struct tally *t, s32 sign)
+{
+	struct runqueue *rq = runqueue_at(t->where - 1);
+
+	if (!t->where)
+		return;
+	__sync_fetch_and_add(&rq->nr_running, sign);
+	__sync_fetch_and_add(&rq->weight, sign * (s64)t->weight);
+	__sync_fetch_and_add(&rq->load, sign * (s64)t->load);
+}
+
+/* Exchanges what is counted of a task, if it is counted at `only` (ANYWHERE: wherever). */
+#define ANYWHERE (~0U)
+static __always_inline bool exchange_tally(u32 number, u32 only, struct tally *counts)
+{
+	struct slot *s = slot_at(number);
+	u32 key = number & (TALLY_LOCKS - 1);
+	struct line_lock *line = bpf_map_lookup_elem(&tally_locks, &key);
+	struct tally before;
+	bool applies;
+
+	if (!line)
+		return false;
+	bpf_spin_lock(&line->lock);
+	before = s->tally;
+	applies = only == ANYWHERE || before.where == only;
+	if (applies)
+		s->tally = *counts;
+	bpf_spin_unlock(&line->lock);
+	if (!applies)
+		return false;
+	*counts = before;
+	return true;
+}
+
+/* How it would be counted at a runqueue now. */
+static __always_inline struct tally tally_for(struct slot *s, u32 where)
+{
+	struct tally t = { .where = where, .group = s->group, .share = s->weight };
+
+	t.weight = weight_among_all(t.group, t.share);
+	/* Whoever is runnable is some load. */
+	t.load = (t.weight * s->average >> WHOLE_SHIFT) + 1;
+	return t;
+}
+
+/* Counts a task at a CPU's runqueue, as it is now. */
+static __noinline int count_at(u32 number, u32 cpu)
+{
+	struct slot *s = slot_at(number);
+	struct tally now, before;
+	bool is_known;
+
+	if (number == NOBODY)
+		return 0;
+	/* Its group must know of it before its weight can be told. */
+	is_known = s->tally.where && s->tally.group == s->group && s->tally.share == s->weight;
+	if (!is_known)
+		add_to_group(s->group, s->weight, 1);
+	now = tally_for(s, cpu + 1);
+	before = now;
+	if (!exchange_tally(number, ANYWHERE, &before))
+		return 0;
+	add_to_runqueue(&before, -1);
+	add_to_runqueue(&now, 1);
+	/* Somebody may have been quicker. */
+	if (is_known && before.where && before.group == now.group && before.share == now.share)
+		return 0;
+	if (is_known)
+		add_to_group(now.group, now.share, 1);
+	if (before.where)
+		add_to_group(before.group, before.share, -1);
+	return 0;
+}
+
+/* A task was moved from one runqueue to another, unless somebody else has counted it elsewhere by now. */
+static __noinline int count_move(u32 number, u32 from, u32 to)
+{
+	struct tally t = slot_at(number)->tally, now;
+
+	t.where = to + 1;
+	now = t;
+	if (!exchange_tally(number, from + 1, &t))
+		return 0;
+	add_to_runqueue(&t, -1);
+	add_to_runqueue(&now, 1);
+	return 1;
+}
+
+/* It is no longer runnable. */
+static __noinline int uncount(u32 number)
+{
+	struct tally t = {};
+
+	if (number == NOBODY || !exchange_tally(number, ANYWHERE, &t) || !t.where)
+		return 0;
+	add_to_runqueue(&t, -1);
+	add_to_group(t.group, t.share, -1);
+	return 1;
+}
+
+#endif

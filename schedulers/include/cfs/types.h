@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* cfs, first: its settings, what it keeps of a task and of a CPU. */
+#ifndef CFS_TYPES_H
+#define CFS_TYPES_H
+
+#include "policy.h"
+
+/* The four bugs of the Wasted Cores paper, each where the paper places it. */
+enum bug {
+	/* Groups of CPUs are compared by their average load. The cure: by their least loaded CPU's. */
+	BUG_GROUP_IMBALANCE = 1,
+	/* The groups of nodes are formed as CPU 0 sees them. The cure: as each CPU does. */
+	BUG_GROUP_CONSTRUCTION = 2,
+	/* A woken task stays within its waker's or its own last cache. The cure: anywhere, to whoever idles for longest. */
+	BUG_OVERLOAD_ON_WAKEUP = 4,
+	/* When a CPU comes or goes, domains are made anew without those above the node. The cure: with them. */
+	BUG_MISSING_DOMAINS = 8,
+};
+
+/* Settings. The bugs to have, joined: --set bug=group-imbalance+missing-domains. */
+const volatile enum bug bug = 0;
+/* In this time every task of a CPU runs once; no turn is shorter; who wakes must be this far behind to preempt. On one CPU. */
+const volatile u64 latency_ns = 6000000;
+const volatile u64 min_granularity_ns = 750000;
+const volatile u64 wakeup_granularity_ns = 1000000;
+/* A CPU that idles for less, on average, does not look for tasks when it runs out of them: sysctl_sched_migration_cost. */
+const volatile u64 migration_cost_ns = 500000;
+/* How much more seldom a busy CPU balances. */
+const volatile u32 busy_factor = 32;
+/* Tasks that are in no cgroup are one group a session. */
+const volatile bool autogroup = true;
+/* Off-switches for experiments: no balancing but at wakeup and fork; none by CPUs that are about to idle; none for idle ones. */
+const volatile bool periodic_balance = true;
+const volatile bool newidle_balance = true;
+const volatile bool nohz_balance = true;
+
+static __always_inline bool has_bug(enum bug which)
+{
+	return bug & which;
+}
+
+/* Weights have this many bits more than the kernel's, so that a share of a share is still a number. */
+#define WEIGHT_SHIFT 10
+#define NICE_0_WEIGHT 1024
+#define NICE_0_LOAD ((u64)NICE_0_WEIGHT << WEIGHT_SHIFT)
+
+/* What a runqueue counts of a task, and has to take off again when the task leaves. */
+struct tally {
+	/* The runqueue's number and 1; 0: none. */
+	u32 where;
+	/* The group and the task's own weight in it. */
+	u32 group;
+	u64 share;
+	/* Its weight among all tasks, and its load. */
+	u64 weight;
+	u64 load;
+};
+
+struct slot {
+	/* How much it had run when that was last charged, and when its turn began. */
+	u64 ran_ns;
+	u64 turn_ns;
+	/* The part of the recent past in which it was runnable, and up to when that is reckoned. */
+	u64 averaged_at;
+	u32 average;
+	/* By its nice value. */
+	u32 weight;
+	/* Whose minimum its vruntime refers to. */
+	u32 clock;
+	/* Its group: its cgroup, or else its session. */
+	u32 cgroup;
+	u32 group;
+	/* It may use all CPUs. */
+	bool everywhere;
+	/* It has not run yet. */
+	bool is_new;
+	/* SCHED_IDLE; SCHED_BATCH or SCHED_IDLE, which preempt nobody. */
+	bool is_idle;
+	bool is_batch;
+	struct tally tally;
+} __attribute__((aligned(64)));
+
+#include "slots.h"
+
+/* Levels of domains. Level 0 is the CPU alone; the others are the kernel's domains, from the innermost on. */
+#define LEVELS 8
+
+struct runqueue {
+	/* Runnable tasks, who runs among them; changed from anywhere, atomically. */
+	u32 nr_running LINE;
+	/* It idles: it is in the list of those who do. */
+	bool is_listed;
+	u64 weight;
+	u64 load;
+
+	/* The CPU's own, read by others. The lowest vruntime, which never falls. */
+	u64 min_vruntime LINE;
+	/* Who runs: its slot, its vruntime at this moment, its weight. */
+	u32 curr;
+	u64 curr_vruntime;
+	u64 curr_at;
+	u64 curr_weight;
+	/* Since when it idles, and how long it did of late, on average. */
+	u64 idle_since;
+	u64 average_idle;
+	bool offline;
+	/* Since when tasks wait here though the CPU runs nothing; 0 where that is not so. Others write it. */
+	u64 stuck_since;
+
+	/* Others ask it to choose anew; the one who runs gives way, whatever comes; to balance; to balance for all who idle. */
+	bool resched LINE;
+	bool yields;
+	bool due;
+	bool nohz;
+	bool rescues;
+	/* Neighbours in the list of idle CPUs; NO_CPU at its ends. */
+	u32 idle_next;
+	u32 idle_prev;
+
+	/* Its domains: how many levels, level 0 left out; how many CPUs each has; when each was balanced. */
+	u32 nr_levels LINE;
+	/* Of those the ones within a node, and the largest that shares a cache. */
+	u32 nr_node_levels;
+	u32 cache_level;
+	u32 level_cpus[LEVELS];
+	u64 balanced_at[LEVELS] LINE;
+	/* Tasks that may not move hindered balancing within this domain, whose first CPU this is. */
+	bool is_imbalanced[LEVELS];
+} LINE;
+
+static struct runqueue cpu_runqueues[MAX_CPUS] LINE;
+
+/* 0, which the verifier does not know: it would follow a sum that begins with a number that it knows step by step. */
+u32 unknown_zero;
+
+/* Hidden, so that the compiler keeps a bound that it knows to hold where the verifier sees it. */
+static __always_inline u32 hidden(u32 number)
+{
+	asm volatile("" : "+r"(number));
+	return number;
+}
+
+static __always_inline struct runqueue *runqueue_at(u32 number)
+{
+	number = hidden(number);
+	return &cpu_runqueues[number & (MAX_CPUS - 1)];
+}
+
+/* The queue of a CPU's waiting tasks, by vruntime. */
+#define DSQ_BASE 0x1000
+static __always_inline u64 dsq_of(u32 cpu)
+{
+	return DSQ_BASE + cpu;
+}
+
+static __always_inline bool may_use(u32 number, u32 cpu)
+{
+	return slot_at(number)->everywhere || slot_allows(number, hidden(cpu));
+}
+
+#endif

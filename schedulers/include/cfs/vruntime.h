@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cfs, fifth: weighted fair queueing on one CPU. A task's vruntime is its running time over its weight; who has least runs,
+ * for its weight's part of the period. A runqueue's least vruntime, which never falls, is the clock that all of them refer to: who
+ * moves to another runqueue keeps its distance; who has slept is put a little behind it, and a child ahead.
+ */
+#ifndef CFS_VRUNTIME_H
+#define CFS_VRUNTIME_H
+
+#include "tally.h"
+
+/* sched_nr_latency: with more tasks than this the period grows. */
+#define TASKS_IN_LATENCY 8
+
+/* get_update_sysctl_factor(): 1 + log2 of the CPUs, of 8 at most. */
+static __always_inline u64 tuned(u64 ns)
+{
+	u32 factor = nr_cpus >= 8 ? 4 : nr_cpus >= 4 ? 3 : nr_cpus >= 2 ? 2 : 1;
+
+	return ns * factor;
+}
+
+/* __sched_period() */
+static __always_inline u64 period_of(u32 nr_running)
+{
+	if (nr_running > TASKS_IN_LATENCY)
+		return nr_running * tuned(min_granularity_ns);
+	return tuned(latency_ns);
+}
+
+/* calc_delta_fair(): so much running time as vruntime. */
+static __always_inline u64 virtual_ns(u64 ns, u64 weight)
+{
+	return weight == NICE_0_LOAD ? ns : ns * NICE_0_LOAD / (weight ?: 1);
+}
+
+/* sched_slice(): a task's part of the period; `more` if it is not counted yet. */
+static __always_inline u64 slice_of(struct runqueue *rq, u64 weight, bool more)
+{
+	u64 sum = rq->weight + (more ? weight : 0);
+
+	if (sum < weight || !sum)
+		sum = weight ?: 1;
+	return period_of(rq->nr_running + more) * weight / sum;
+}
+
+/* The vruntime of who runs there, at this moment. */
+static __always_inline u64 running_vruntime(struct runqueue *rq, u64 now)
+{
+	u64 since = rq->curr_at;
+
+	return rq->curr_vruntime + (now > since ? virtual_ns(now - since, rq->curr_weight) : 0);
+}
+
+/* update_min_vruntime(): while nobody waits it is that of who runs. */
+static __always_inline void raise_min(struct runqueue *rq, u64 vruntime)
+{
+	if (vtime_before(rq->min_vruntime, vruntime))
+		rq->min_vruntime = vruntime;
+}
+
+static __always_inline void raise_min_alone(struct runqueue *rq, u64 now)
+{
+	if (rq->nr_running == 1 && rq->curr != NOBODY)
+		raise_min(rq, running_vruntime(rq, now));
+}
+
+/* update_curr(): who runs here has run since. */
+static __always_inline void charge(u32 cpu, u32 number, struct task_struct *p, u64 now)
+{
+	struct runqueue *rq = runqueue_at(cpu);
+	struct slot *s = slot_at(number);
+	u64 ran = p->se.sum_exec_runtime - s->ran_ns;
+	u64 vruntime = p->scx.dsq_vtime + virtual_ns(ran, s->tally.weight);
+
+	s->ran_ns = p->se.sum_exec_runtime;
+	if (ran)
+		set_vtime(p, vruntime);
+	rq->curr_vruntime = vruntime;
+	rq->curr_at = now;
+	rq->curr_weight = s->tally.weight;
+	if (rq->nr_running <= 1)
+		raise_min(rq, vruntime);
+}
+
+/* A vruntime that refers to one runqueue's minimum, for another's. */
+static __always_inline u64 on_clock_of(u64 vruntime, u32 from, u32 to)
+{
+	return from == to ? vruntime : vruntime - runqueue_at(from)->min_vruntime + runqueue_at(to)->min_vruntime;
+}
+
+/* place_entity(): where a task comes in that slept, or is new; the others keep what they have. */
+static __always_inline u64 placed(struct runqueue *rq, struct slot *s, u64 vruntime, bool wakes)
+{
+	u64 least = rq->min_vruntime;
+
+	if (s->is_new) {
+		u64 weight = weight_among_all(s->group, s->weight);
+
+		return least + virtual_ns(slice_of(rq, weight, true), weight);
+	}
+	if (!wakes)
+		return vruntime;
+	/* However long it slept, it is half a period ahead of the others at most. */
+	least -= tuned(latency_ns) / 2;
+	return vtime_before(vruntime, least) ? least : vruntime;
+}
+
+/* wakeup_preempt_entity(): is it so far behind who runs there that that one gives way? */
+static __always_inline bool preempts(struct runqueue *rq, u32 number, u64 vruntime, u64 now)
+{
+	struct slot *s = slot_at(number);
+	u64 behind;
+
+	if (rq->curr == NOBODY || rq->curr == number)
+		return false;
+	if (slot_at(rq->curr)->is_idle && !s->is_idle)
+		return true;
+	if (s->is_batch)
+		return false;
+	behind = running_vruntime(rq, now) - vruntime;
+	return (s64)behind > (s64)virtual_ns(tuned(wakeup_granularity_ns), s->tally.weight);
+}
+
+/* check_preempt_tick(): is the turn of who runs here over? */
+static __always_inline bool turn_is_over(struct runqueue *rq, struct slot *s)
+{
+	u64 ran = s->ran_ns - s->turn_ns;
+
+	return rq->nr_running > 1 && ran > slice_of(rq, s->tally.weight, false);
+}
+
+#endif

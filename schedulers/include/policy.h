@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Policy events: a scheduler tells what it considered. A wakeup says which CPUs it looked at and
+ * which it chose; a balancing says what it took for the groups' loads, and what it moved. They
+ * land in the trace, on a simulated kernel and on a real one alike.
+ *
+ * Nobody hears them unless asked: --set tell_policy=1. Else policy_begin() gives NULL, and what a
+ * real kernel loads is without them, for its verifier drops code that is never reached.
+ *
+ *	struct policy_event *e = policy_begin(POLICY_WAKEUP, 0, cpu);
+ *	...
+ *	policy_considered(e, candidate);
+ *	...
+ *	policy_chose(e, p->pid, chosen);
+ *	policy_tell(e);
+ *
+ * The verifier insists on one policy_tell() for every policy_begin(), on every path. NULL is fine for
+ * whatever takes an event. While a bpf_spin_lock is held policy_begin() and policy_tell() are not
+ * allowed, for they call helpers; the others are.
+ */
+#ifndef KEEL_POLICY_H
+#define KEEL_POLICY_H
+
+#include "keel.h"
+
+/* Groups that an event tells of; of more, only how many there were. */
+#define POLICY_GROUPS 16
+/* CPUs that an event can name, 64 a word. */
+#define POLICY_WORDS 16
+#define POLICY_CPUS (POLICY_WORDS * 64)
+
+/* What was decided. */
+enum policy_kind {
+	/* A periodic balancing. */
+	POLICY_BALANCE = 1,
+	/* One by a CPU that is about to idle. */
+	POLICY_NEWIDLE,
+	/* One on behalf of an idle CPU, by another. */
+	POLICY_NOHZ,
+	/* Where a woken task goes. */
+	POLICY_WAKEUP,
+	/* Where a new task goes. */
+	POLICY_FORK,
+	/* What a CPU's domain at a level consists of. */
+	POLICY_DOMAINS,
+};
+
+/* What came of it. */
+enum policy_outcome {
+	/* Tasks moved. */
+	POLICY_MOVED = 1,
+	/* The decider's own group is no less loaded than the others. */
+	POLICY_BALANCED,
+	/* Another CPU balances for this group. */
+	POLICY_NOT_DESIGNATED,
+	/* There were tasks to move, and none may run here. */
+	POLICY_PINNED,
+	/* Nobody waits there. */
+	POLICY_NOBODY,
+	/* A CPU was chosen. */
+	POLICY_CHOSE,
+};
+
+struct policy_group {
+	/* As the scheduler reckons it. */
+	u64 load;
+	u32 first_cpu;
+	u16 cpus;
+	/* Tasks that run or wait there. */
+	u16 runnable;
+};
+
+struct policy_event {
+	/* bpf_ktime_get_ns() of policy_begin(). */
+	u64 at_ns;
+	u32 kind;
+	/* Of the domain, the lowest is 0. */
+	u32 level;
+	/* Who decides, or for whom. */
+	u32 cpu;
+	/* The woken or new task; 0 when balancing. */
+	s32 pid;
+	/* The CPU chosen, or the busiest; -1: none. */
+	s32 chosen;
+	/* How many tasks moved. */
+	u32 moved;
+	u32 outcome;
+	/* How many groups there were; of more than POLICY_GROUPS the first are told. */
+	u32 nr_groups;
+	/* CPUs that were looked at, a bit each. */
+	u64 considered[POLICY_WORDS];
+	/* The decider's own comes first. */
+	struct policy_group groups[POLICY_GROUPS];
+};
+
+_Static_assert(sizeof(struct policy_group) == 16, "readers know it by its size");
+_Static_assert(sizeof(struct policy_event) == 424, "readers know it by its size");
+
+#define POLICY_RING (1 << 20)
+/* An event in the ring, with the ring's own header. */
+#define POLICY_RECORD (sizeof(struct policy_event) + 8)
+#define POLICY_PORTION (POLICY_RING / 4)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, POLICY_RING);
+} policy_events SEC(".maps");
+
+/* Setting: whether events are told. */
+#ifndef TELL_POLICY
+#define TELL_POLICY 0
+#endif
+const volatile u32 tell_policy = TELL_POLICY;
+
+/* Events that found the ring full, for user space to read. */
+u64 policy_lost;
+
+/* An event to fill in; NULL where nobody listens or the ring is full. */
+static __always_inline struct policy_event *policy_begin(enum policy_kind kind, u32 level, u32 cpu)
+{
+	struct policy_event *e;
+
+	if (!tell_policy)
+		return NULL;
+	e = bpf_ringbuf_reserve(&policy_events, sizeof(*e), 0);
+	if (!e) {
+		__sync_fetch_and_add(&policy_lost, 1);
+		return NULL;
+	}
+	/* The ring's memory keeps what was there before. */
+	__builtin_memset(e, 0, sizeof(*e));
+	e->at_ns = bpf_ktime_get_ns();
+	e->kind = kind;
+	e->level = level;
+	e->cpu = cpu;
+	e->chosen = -1;
+	return e;
+}
+
+/* This CPU was looked at. */
+static __always_inline void policy_considered(struct policy_event *e, u32 cpu)
+{
+	u32 word = cpu / 64;
+
+	if (!e)
+		return;
+	/* Hidden, so that the compiler keeps the bound where the verifier sees it. */
+	asm volatile("" : "+r"(word));
+	if (word < POLICY_WORDS)
+		e->considered[word] |= 1ULL << (cpu & 63);
+}
+
+/* One group that was compared; the decider's own comes first. */
+static __always_inline void policy_group(struct policy_event *e, u64 load, u32 first_cpu, u32 cpus, u32 runnable)
+{
+	u32 at;
+
+	if (!e)
+		return;
+	at = e->nr_groups;
+	e->nr_groups = at + 1;
+	asm volatile("" : "+r"(at));
+	if (at < POLICY_GROUPS) {
+		struct policy_group *group = &e->groups[at];
+
+		group->load = load;
+		group->first_cpu = first_cpu;
+		group->cpus = cpus;
+		group->runnable = runnable;
+	}
+}
+
+/* A CPU for a woken or new task. */
+static __always_inline void policy_chose(struct policy_event *e, s32 pid, s32 chosen)
+{
+	if (!e)
+		return;
+	e->pid = pid;
+	e->chosen = chosen;
+	e->outcome = POLICY_CHOSE;
+}
+
+/* What came of a balancing: the busiest CPU, or -1, and how many tasks came from there. */
+static __always_inline void policy_outcome(struct policy_event *e, enum policy_outcome outcome, s32 busiest,
+					   u32 moved)
+{
+	if (!e)
+		return;
+	e->chosen = busiest;
+	e->moved = moved;
+	e->outcome = outcome;
+}
+
+/* It is said: the event is no longer the scheduler's. Who reads is woken whenever another quarter has filled. */
+static __always_inline void policy_tell(struct policy_event *e)
+{
+	u64 waiting;
+
+	if (!e)
+		return;
+	/* This event is among those that wait already. */
+	waiting = bpf_ringbuf_query(&policy_events, BPF_RB_AVAIL_DATA);
+	bpf_ringbuf_submit(e, waiting / POLICY_PORTION != (waiting - POLICY_RECORD) / POLICY_PORTION ?
+				      BPF_RB_FORCE_WAKEUP :
+				      BPF_RB_NO_WAKEUP);
+}
+
+#endif

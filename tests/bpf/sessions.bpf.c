@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The session and the autogroup of a process. Here nobody has called setsid(). */
+#include "case.h"
+#include "sessions.h"
+
+STEPS(of_the_current_task, 0, 0)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+
+	got[0] = session_of(p);
+	got[1] = autogroup_of(p);
+}
+
+/* Plain loads lead there, too. */
+STEPS(by_loads, 0, 0, 0)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+
+	bpf_rcu_read_lock();
+	got[0] = p->signal->autogroup->id;
+	got[1] = p->signal->autogroup->nice;
+	got[2] = p->signal->leader;
+	bpf_rcu_read_unlock();
+}
+
+/* Threads share it, and children are in their parent's. */
+STEPS(who_shares_it, 1, 1)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+
+	got[0] = BPF_CORE_READ(p, signal) == BPF_CORE_READ(p, group_leader, signal);
+	got[1] = BPF_CORE_READ(p, signal, autogroup) == BPF_CORE_READ(p, real_parent, signal, autogroup);
+}
