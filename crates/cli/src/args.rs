@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Lab(LabArgs),
     /// List what is built in
     List(ListArgs),
-    /// Judge a trace
+    /// Judge a recording, whoever made it
     Check(CheckArgs),
     #[command(hide = true)]
     Replay(Rest),
@@ -104,7 +104,8 @@ pub(crate) struct RunArgs {
 /// `keel check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// A trace of keel record, or of keel sim --trace
+    /// Of keel record or keel sim --trace; or perf.data, trace.dat, or the text of ftrace, trace-cmd report or perf script. Its
+    /// content tells which, not its name
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Print one JSON object instead of the table; times in nanoseconds

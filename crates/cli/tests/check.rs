@@ -99,29 +99,64 @@ fn the_parts_of_a_trace_are_the_whole() {
 }
 
 #[test]
-fn of_a_trace_that_is_not_whole_nothing_is_told() {
+fn of_a_trace_that_is_not_whole_what_is_left_is_judged() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("run.keel");
     simulated(&trace);
     let bytes = std::fs::read(&trace).unwrap();
-    let check = |bytes: &[u8], expected: &str| {
+    let whole = json(&keel(&["check", trace.to_str().unwrap(), "--json"]));
+    let check = |bytes: &[u8], expected: &str, least_ns: u64| {
+        std::fs::write(&trace, bytes).unwrap();
+        let report = json(&keel(&["check", trace.to_str().unwrap(), "--json"]));
+        let (note, ns) = (report["notes"][0].as_str().unwrap_or(""), report["duration_ns"].as_u64());
+        assert!(note.contains(expected) && report["notes"].as_array().unwrap().len() == 1, "{note}");
+        assert!((Some(least_ns)..=whole["duration_ns"].as_u64()).contains(&ns), "{expected}: {ns:?}");
+    };
+    check(&bytes[..bytes.len() / 2], "cut off", 50_000_000);
+    check(&bytes[..bytes.len() - 1], "cut off", 199_000_000);
+    let mut damaged = bytes.clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    check(&damaged, "damaged", 199_000_000);
+    let nothing = |bytes: &[u8], expected: &str| {
         std::fs::write(&trace, bytes).unwrap();
         let output = keel(&["check", trace.to_str().unwrap()]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{expected}");
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(told.contains("run.keel: ") && told.contains(expected), "{told}");
     };
-    check(&bytes[..bytes.len() / 2], "cut off");
-    check(&bytes[..bytes.len() - 1], "cut off");
-    check(b"", "no keel trace");
-    check(b"PERFILE2", "no keel trace");
-    let mut damaged = bytes.clone();
-    let last = damaged.len() - 1;
-    damaged[last] ^= 1;
-    check(&damaged, "damaged");
+    nothing(b"", "the file is empty");
+    nothing(b"hello", "no recording that keel knows");
+    nothing(b"PERFILE2", "the perf.data file is damaged at byte 8");
+    nothing(&bytes[..12], "cut off");
     std::fs::remove_file(&trace).unwrap();
     let output = keel(&["check", trace.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn recordings_by_other_tools_are_judged_by_their_content() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |name: &str, format: &str, switches: u64, note: &str| {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../readers/recordings").join(name);
+        let renamed = folder.path().join("renamed");
+        std::fs::copy(from, &renamed).expect("it can be copied");
+        let output = keel(&["check", renamed.to_str().unwrap(), "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let report = json(&output);
+        assert_eq!((report["format"].as_str(), report["cpus"].as_u64()), (Some(format), Some(2)), "{name}");
+        assert!(report["switches"].as_u64() > Some(switches), "{name}: {}", report["switches"]);
+        let notes = report["notes"].to_string();
+        assert!(notes.contains(note) && report["affinity_known"] == false, "{name}: {notes}");
+        let text = String::from_utf8(keel(&["check", renamed.to_str().unwrap()]).stdout).unwrap();
+        assert!(text.contains("About the recording") && text.contains("as far as"), "{name}: {text}");
+    };
+    check("perf.data", "perf.data", 100, "");
+    check("pipe.data", "perf.data", 20, "the file is cut off");
+    check("trace.dat", "trace.dat", 50, "");
+    check("report.txt", "text", 10, "");
+    check("script.txt", "text", 10, "");
+    check("ftrace.txt", "text", 10, "");
 }
 
 #[test]

@@ -9,6 +9,9 @@ const FILES: &[(&str, &str, &str)] = &[
     ("machine", "machines", ".toml"),
     ("recipe", "tests/sim/recipe", ".keel.toml"),
     ("recipe", "tests/corpus", ".keel.toml"),
+    ("recording", "crates/readers/recordings", ".data"),
+    ("recording", "crates/readers/recordings", ".dat"),
+    ("recording", "crates/readers/recordings", ".txt"),
     ("workload", "workloads", ".json"),
     ("workload", "tests/twin", ".json"),
 ];

@@ -14,6 +14,7 @@ mod experiment;
 mod machine;
 mod object;
 mod recipe;
+mod recording;
 mod run;
 mod scene;
 pub mod seeds;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "machine", run: machine::run },
     Target { name: "object", run: object::run },
     Target { name: "recipe", run: recipe::run },
+    Target { name: "recording", run: recording::run },
     Target { name: "run", run: run::run },
     Target { name: "trace", run: trace::run },
     Target { name: "workload", run: workload::run },

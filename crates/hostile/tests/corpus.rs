@@ -75,6 +75,11 @@ fn kept_recipes_end() {
 }
 
 #[test]
+fn kept_recordings_end() {
+    replay("recording");
+}
+
+#[test]
 fn kept_runs_end() {
     replay("run");
 }

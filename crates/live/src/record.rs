@@ -9,12 +9,7 @@
 mod decisions;
 mod error;
 mod kernel;
-mod merge;
-mod opening;
 mod raw;
-#[cfg(test)]
-mod script;
-mod story;
 
 pub use error::RecordError;
 
@@ -23,12 +18,11 @@ use crate::machine;
 use crate::ready;
 use decisions::Decisions;
 use keel_abi::{CpuSet, Span};
+use keel_trace::story::{self, Merge, Story};
 use keel_trace::{Meta, Sink};
 use kernel::Kernel;
-use merge::Merge;
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
-use story::Story;
 
 /// A record can be seen this long after its time stamp at the latest, but for CPUs that stand still meanwhile, as
 /// virtual ones may.
@@ -160,7 +154,7 @@ impl Recorder {
         while self.kernel.drain(&mut self.merge)?.is_some_and(|at| at < seen) {}
         self.hear(seen);
         let records = self.merge.release(seen);
-        opening::open(&mut self.story, self.start, &snapshot, &records, offline, sink);
+        story::open(&mut self.story, self.start, &snapshot, &records, offline, sink);
         let from = records.partition_point(|raw| raw.at < self.start);
         records[from..].iter().for_each(|raw| self.story.take(raw, sink));
         self.story.flush(sink);

@@ -39,6 +39,12 @@ pub struct NameSums {
 /// A trace's judgement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckReport {
+    /// What kind of recording it is: `keel`, `perf.data`, `trace.dat`, `text`.
+    pub format: String,
+    /// What was wrong with the recording, and what it cannot tell: a sentence each.
+    pub notes: Vec<String>,
+    /// Does it tell which CPUs tasks may use? Where it does not, a pinned task's wait may look like waste.
+    pub affinity_known: bool,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
     /// Findings of each kind, listed or not.
@@ -85,6 +91,9 @@ impl CheckReport {
     /// Of a judged stream of so many events, beside which so many were lost.
     pub fn new(run: RunReport, events: u64, lost_events: u64) -> Self {
         Self {
+            format: "keel".to_owned(),
+            notes: Vec::new(),
+            affinity_known: true,
             findings: run.findings.clone(),
             findings_total: run.findings_total.clone(),
             events,
@@ -106,6 +115,13 @@ impl CheckReport {
             tasks: run.tasks.clone(),
             run,
         }
+    }
+
+    /// The same, of a recording of this kind, of which this is to be said, and which tells affinities or does not.
+    #[must_use]
+    pub fn of(mut self, format: &str, notes: Vec<String>, affinity_known: bool) -> Self {
+        self.run.affinity_unknown = !affinity_known;
+        Self { format: format.to_owned(), notes, affinity_known, ..self }
     }
 
     /// Did a check find something?
@@ -145,9 +161,16 @@ impl CheckReport {
         if self.wasted_transient_ns > 0 {
             text += &format!("\n{} were wasted in transients.\n", core_seconds(self.wasted_transient_ns));
         }
-        if self.lost_events > 0 {
+        // Where the reader had nothing to say of it.
+        if self.lost_events > 0 && self.notes.is_empty() {
             let lost = count(self.lost_events);
             text += &format!("\n{lost} events were lost: all figures are estimates.\n");
+        }
+        if !self.notes.is_empty() {
+            text += &format!("\n{}\n", style.paint(Paint::Bold, "About the recording"));
+        }
+        for note in &self.notes {
+            text += &format!("- {}.\n", printable(note));
         }
         text + "\n" + &painted(&self.run, style) + "\n"
     }

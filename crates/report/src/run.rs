@@ -182,6 +182,9 @@ pub struct RunReport {
     pub wasted_transient_ns: u64,
     /// `wasted_core_ns` is a lower bound, because there were too many different affinities.
     pub wasted_lower_bound: bool,
+    /// Nobody told which CPUs tasks may use, so that waste may be none.
+    #[serde(skip)]
+    pub affinity_unknown: bool,
     /// What the scheduler took.
     pub overhead: Overhead,
     /// The tasks, by their order of appearance.
@@ -228,6 +231,7 @@ impl RunReport {
             wasted_share: waste.share,
             wasted_transient_ns: waste.transient.as_ns(),
             wasted_lower_bound: waste.lower_bound,
+            affinity_unknown: false,
             overhead: Overhead {
                 callback_ns: costs.callback.as_ns(),
                 lock_wait_ns: costs.lock_wait.as_ns(),

@@ -33,10 +33,11 @@ pub fn sentence(run: &RunReport) -> String {
             told(worst("starvation"))
         ),
         (wasted, _) => format!(
-            "{}{} ({} of the machine) were idle while threads waited; {}.",
+            "{}{} ({} of the machine) were idle while threads waited{}; {}.",
             if run.wasted_lower_bound { "At least " } else { "" },
             core_seconds(wasted),
             percent(run.wasted_share),
+            if run.affinity_unknown { ", as far as their affinity is known" } else { "" },
             told(worst("wasted_core"))
         ),
     }

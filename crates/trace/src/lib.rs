@@ -2,7 +2,8 @@
 //! and the checks read it and nothing else.
 //!
 //! [`event`] is the schema; [`Writer`] and [`Reader`] keep it in files of our own compact format
-//! (docs/trace-format.md tells it byte by byte).
+//! (docs/trace-format.md tells it byte by byte); [`story`] makes streams that agree with themselves of what recordings
+//! tell.
 //!
 //! This room depends on `abi` alone. It never judges.
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@ pub mod event;
 pub mod policy;
 pub mod reader;
 pub mod sinks;
+pub mod story;
 pub mod writer;
 
 mod format;

@@ -81,6 +81,44 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
+    /// The same, but of a file that is cut off or damaged what comes before that is handed on, with an end: then this gives
+    /// what is wrong. No checksum vouches for it.
+    ///
+    /// # Errors
+    /// Where not even the start could be read, or the host cannot read the file.
+    pub fn pump_what_is_left(&mut self, sink: &mut dyn Sink) -> Result<Option<TraceError>, TraceError> {
+        let (mut batch, mut last) = (Vec::with_capacity(BATCH), Instant::ZERO);
+        let wrong = loop {
+            match self.next_item() {
+                Ok(Some(Item::Event(event))) => {
+                    last = event.at;
+                    batch.push(event);
+                }
+                Ok(Some(Item::Meta(at, meta))) => {
+                    last = at;
+                    sink.events(&batch);
+                    batch.clear();
+                    sink.meta(at, &meta);
+                }
+                Ok(None) => return Ok(None),
+                Err(wrong) => break wrong,
+            }
+            if batch.len() == BATCH {
+                sink.events(&batch);
+                batch.clear();
+            }
+        };
+        self.ended = true;
+        match wrong {
+            TraceError::Truncated { .. } | TraceError::Damaged { .. } if self.records > 0 => {
+                sink.events(&batch);
+                sink.meta(last, &Meta::End);
+                Ok(Some(wrong))
+            }
+            wrong => Err(wrong),
+        }
+    }
+
     /// The next element; `None` after the end.
     pub fn next_item(&mut self) -> Result<Option<Item>, TraceError> {
         if self.ended {

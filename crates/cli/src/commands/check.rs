@@ -1,4 +1,4 @@
-//! `keel check`: a trace's judgement.
+//! `keel check`: the judgement of a recording, whoever made it.
 
 use crate::args::CheckArgs;
 use crate::failure::{Code, Failure};
@@ -7,8 +7,9 @@ use crate::show;
 use crate::text::shown_path;
 use keel_abi::{Instant, Span};
 use keel_check::Judge;
+use keel_readers::{Kind, Recording};
 use keel_report::{CheckReport, RunFacts, RunReport};
-use keel_trace::{Class, Cut, Event, Fanout, Meta, Reader, Sink, What};
+use keel_trace::{Class, Cut, Event, Fanout, Meta, Reader, Sink, TraceError, What};
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
@@ -33,21 +34,32 @@ fn range(args: &CheckArgs) -> Result<Range<Instant>, Failure> {
     }
 }
 
-/// Reads the whole trace; of one that is cut off or damaged nothing is told.
+/// Reads the whole recording, of whatever kind its content says that it is.
 fn judge(path: &Path, range: Range<Instant>) -> Result<CheckReport, Failure> {
     let told = |why: String| Failure::input(format!("{}: {why}", shown_path(path)));
-    let file = File::open(path).map_err(|e| told(reason(&e)))?;
+    let mut file = File::open(path).map_err(|e| told(reason(&e)))?;
     let (mut judge, mut tally) = (Judge::default(), Tally::default());
     let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
     let from = range.start.since(Instant::ZERO);
     let mut part = Cut::new(range, &mut sinks);
-    let mut reader = Reader::new(file).map_err(|e| told(e.to_string()))?;
-    reader.pump(&mut part).map_err(|e| told(e.to_string()))?;
+    let kind = keel_readers::kind(&mut file).map_err(|e| told(e.to_string()))?;
+    let recording = match kind {
+        Kind::Own => own(file, &mut part).map_err(|e| told(e.to_string()))?,
+        _ => keel_readers::read(file, &mut part).map_err(|e| told(e.to_string()))?,
+    };
     if !part.has_begun() {
         return Err(told(format!("it is over before {from}, where --from begins")));
     }
     let run = RunReport::new(&tally.facts, &judge.judgement());
-    Ok(CheckReport::new(run, tally.events, tally.lost))
+    let Recording { notes, lost, .. } = recording;
+    Ok(CheckReport::new(run, tally.events, tally.lost.max(lost)).of(kind.name(), notes, kind == Kind::Own))
+}
+
+/// Evenkeel's own trace.
+fn own(file: File, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
+    let wrong = Reader::new(file)?.pump_what_is_left(sink)?;
+    let note = |wrong| format!("{wrong}; what comes before is judged, and no checksum vouches for it");
+    Ok(Recording { kind: Kind::Own, notes: wrong.map(note).into_iter().collect(), lost: 0 })
 }
 
 /// What no check counts: the events themselves, and what the stream is of.

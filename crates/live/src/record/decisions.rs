@@ -4,9 +4,8 @@
 //! takes what is in it away. Schedulers come and go, so it is looked for again and again. The kernel lets nobody but root
 //! look: without those rights nothing is told.
 
-use super::merge::Merge;
-use super::raw::{Raw, RawWhat};
 use keel_trace::policy;
+use keel_trace::story::{Merge, Raw, RawWhat};
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapHandle, MapType, ProgramType, RingBuffer, RingBufferBuilder};
 use rustix::event::epoll;

@@ -1,11 +1,11 @@
 //! The kernel's half: loads the programs, makes a ring buffer a CPU, reads them.
 
 use super::RecordError;
-use super::merge::Merge;
-use super::raw::{self, Raw, RawWhat, Told};
+use super::raw;
 use crate::host::Host;
 use crate::{maps, ready, words};
 use keel_abi::CpuId;
+use keel_trace::story::{Merge, Raw, RawWhat, Told};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{
     Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
@@ -89,7 +89,7 @@ impl Kernel {
         let mut bytes = Vec::new();
         let mut tasks = Iter::new(&link).map_err(|e| failed(e.to_string()))?;
         tasks.read_to_end(&mut bytes).map_err(|e| failed(e.to_string()))?;
-        let record = |bytes: &[u8]| match Raw::read(CpuId(0), bytes)?.what {
+        let record = |bytes: &[u8]| match raw::read(CpuId(0), bytes)?.what {
             RawWhat::Told(told) => Some(*told),
             _ => None,
         };
@@ -243,7 +243,7 @@ fn ring(object: &Object, cpu: CpuId, bytes: u32, inbox: &Rc<RefCell<Vec<Raw>>>) 
     let inbox = Rc::clone(inbox);
     let mut builder = RingBufferBuilder::new();
     let take = move |bytes: &[u8]| {
-        inbox.borrow_mut().extend(Raw::read(cpu, bytes));
+        inbox.borrow_mut().extend(raw::read(cpu, bytes));
         0
     };
     builder.add(&map, take).map_err(failed)?;

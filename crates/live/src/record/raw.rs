@@ -1,89 +1,8 @@
 //! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c): bytes to words that have types.
 
 use keel_abi::{CpuId, CpuSet, Pid};
-use keel_trace::{Policy, Why};
-
-/// A task's address in the kernel, its own until after its last switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key(pub(super) u64);
-
-impl Key {
-    /// A CPU's idle task.
-    pub(super) const IDLE: Self = Self(0);
-
-    pub(super) fn is_idle(self) -> bool {
-        self == Self::IDLE
-    }
-}
-
-/// One record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Raw {
-    /// When, in the kernel's monotonic nanoseconds.
-    pub(super) at: u64,
-    /// The CPU that wrote it.
-    pub(super) writer: CpuId,
-    /// Records that this CPU lost just before.
-    pub(super) lost: u32,
-    /// What it tells.
-    pub(super) what: RawWhat,
-}
-
-/// What a record tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RawWhat {
-    /// `sched_switch`.
-    Switch { cpu: CpuId, prev: Key, why: Why, next: Key },
-    /// `sched_wakeup`, with who did `sched_waking`.
-    Wakeup { cpu: CpuId, task: Key, target: CpuId, waker: Key },
-    /// `sched_wakeup_new`.
-    Fork { cpu: CpuId, child: Key, target: CpuId, parent: Key },
-    /// `sched_migrate_task` of a task that is on a runqueue.
-    Migrate { cpu: CpuId, task: Key, from: CpuId, to: CpuId },
-    /// `sched_set_need_resched` of an idle CPU.
-    Kick { cpu: CpuId, target: CpuId },
-    /// The scheduler begins or ceases to use a CPU.
-    Online { cpu: CpuId, target: CpuId, up: bool },
-    /// A CPU has stopped: from now on it runs its idle task.
-    Stopped { target: CpuId },
-    /// What a task is.
-    Told(Box<Told>),
-    /// What the scheduler tells of a decision.
-    Decision(Box<Policy>),
-}
-
-/// What a task is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
-    /// Neither running nor on a runqueue.
-    Asleep,
-    /// On this CPU's runqueue.
-    Waiting(CpuId),
-    /// On this CPU.
-    Running(CpuId),
-}
-
-/// What a task is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
-    pub(super) task: Key,
-    pub(super) pid: Pid,
-    pub(super) name: String,
-    pub(super) nice: i8,
-    pub(super) cpus: CpuSet,
-    /// Nothing was told of it before.
-    pub(super) first: bool,
-    /// In a snapshot: what it does.
-    pub(super) doing: Option<Doing>,
-}
-
-impl Told {
-    /// A task of which nothing is known.
-    pub(super) fn unknown(task: Key) -> Self {
-        let name = "unknown".to_owned();
-        Self { task, pid: Pid(0), name, nice: 0, cpus: CpuSet::new(), first: true, doing: None }
-    }
-}
+use keel_trace::Why;
+use keel_trace::story::{Doing, Key, Raw, RawWhat, Told};
 
 const SWITCH: u8 = 1;
 const WAKEUP: u8 = 2;
@@ -105,36 +24,34 @@ pub(super) fn snapshot_bytes(words: u32) -> usize {
     TOLD_HEAD + words as usize * 8
 }
 
-impl Raw {
-    /// Reads a record that `writer` wrote; `None` where it is none of ours.
-    pub(super) fn read(writer: CpuId, bytes: &[u8]) -> Option<Self> {
-        let fields = Fields(bytes);
-        let (task, cpu) = (Key(fields.u64(8)?), CpuId(fields.u16(20)?.into()));
-        let detail = fields.u8(23)?;
-        let other = || Some(Key(fields.u64(24)?));
-        let from = || Some(CpuId(fields.u32(32)?));
-        let to = || Some(CpuId(fields.u32(36)?));
-        let what = match fields.u8(22)? {
-            SWITCH => RawWhat::Switch { cpu, prev: task, why: why(detail)?, next: other()? },
-            WAKEUP => RawWhat::Wakeup { cpu, task, target: to()?, waker: other()? },
-            FORK => RawWhat::Fork { cpu, child: task, target: to()?, parent: other()? },
-            MIGRATE => RawWhat::Migrate { cpu, task, from: from()?, to: to()? },
-            HOTPLUG => RawWhat::Online { cpu, target: to()?, up: detail != 0 },
-            KICK => RawWhat::Kick { cpu, target: to()? },
-            STOPPED => RawWhat::Stopped { target: to()? },
-            TOLD => RawWhat::Told(Box::new(fields.told(task, detail != 0, None)?)),
-            SNAPSHOT => {
-                let doing = match detail {
-                    0 => Doing::Asleep,
-                    1 => Doing::Waiting(cpu),
-                    _ => Doing::Running(cpu),
-                };
-                RawWhat::Told(Box::new(fields.told(task, true, Some(doing))?))
-            }
-            _ => return None,
-        };
-        Some(Self { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
-    }
+/// Reads a record that `writer` wrote; `None` where it is none of ours.
+pub(super) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
+    let fields = Fields(bytes);
+    let (task, cpu) = (Key(fields.u64(8)?), CpuId(fields.u16(20)?.into()));
+    let detail = fields.u8(23)?;
+    let other = || Some(Key(fields.u64(24)?));
+    let from = || Some(CpuId(fields.u32(32)?));
+    let to = || Some(CpuId(fields.u32(36)?));
+    let what = match fields.u8(22)? {
+        SWITCH => RawWhat::Switch { cpu, prev: task, why: why(detail)?, next: other()? },
+        WAKEUP => RawWhat::Wakeup { cpu, task, target: to()?, waker: other()? },
+        FORK => RawWhat::Fork { cpu, child: task, target: to()?, parent: other()? },
+        MIGRATE => RawWhat::Migrate { cpu, task, from: from()?, to: to()? },
+        HOTPLUG => RawWhat::Online { cpu, target: to()?, up: detail != 0 },
+        KICK => RawWhat::Kick { cpu, target: to()? },
+        STOPPED => RawWhat::Stopped { target: to()? },
+        TOLD => RawWhat::Told(Box::new(fields.told(task, detail != 0, None)?)),
+        SNAPSHOT => {
+            let doing = match detail {
+                0 => Doing::Asleep,
+                1 => Doing::Waiting(cpu),
+                _ => Doing::Running(cpu),
+            };
+            RawWhat::Told(Box::new(fields.told(task, true, Some(doing))?))
+        }
+        _ => return None,
+    };
+    Some(Raw { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
 }
 
 fn why(detail: u8) -> Option<Why> {
@@ -207,7 +124,7 @@ mod tests {
     #[test]
     fn every_kind_is_read() {
         let check = |bytes: &[u8], expected: Option<RawWhat>| {
-            let raw = Raw::read(CpuId(9), bytes);
+            let raw = read(CpuId(9), bytes);
             assert_eq!(raw.clone().map(|raw| raw.what), expected);
             if let Some(raw) = raw {
                 assert_eq!((raw.at, raw.writer), (7, CpuId(9)));
@@ -241,26 +158,26 @@ mod tests {
             rest.extend([0b101u64.to_ne_bytes(), 1u64.to_ne_bytes()].concat());
             rest
         };
-        let read =
-            |prio, kind, detail| match Raw::read(CpuId(9), &record(88, 0, 2, kind, detail, &rest(prio))) {
-                Some(Raw { what: RawWhat::Told(told), .. }) => *told,
-                other => panic!("{other:?}"),
-            };
-        let told = read(115, TOLD, 1);
+        let told_of = |prio, kind, detail| match read(CpuId(9), &record(88, 0, 2, kind, detail, &rest(prio)))
+        {
+            Some(Raw { what: RawWhat::Told(told), .. }) => *told,
+            other => panic!("{other:?}"),
+        };
+        let told = told_of(115, TOLD, 1);
         assert_eq!((told.task, told.pid, told.name.as_str()), (Key(88), Pid(33), "kworker/0:1"));
         assert_eq!((told.nice, told.first, told.doing), (-5, true, None));
         assert_eq!(told.cpus.iter().collect::<Vec<_>>(), [CpuId(0), CpuId(2), CpuId(64)]);
-        assert!(!read(120, TOLD, 0).first);
-        assert_eq!(read(139, SNAPSHOT, 0).doing, Some(Doing::Asleep));
-        assert_eq!(read(-7, SNAPSHOT, 1).doing, Some(Doing::Waiting(CpuId(2))));
-        assert_eq!(read(9999, SNAPSHOT, 2).doing, Some(Doing::Running(CpuId(2))));
+        assert!(!told_of(120, TOLD, 0).first);
+        assert_eq!(told_of(139, SNAPSHOT, 0).doing, Some(Doing::Asleep));
+        assert_eq!(told_of(-7, SNAPSHOT, 1).doing, Some(Doing::Waiting(CpuId(2))));
+        assert_eq!(told_of(9999, SNAPSHOT, 2).doing, Some(Doing::Running(CpuId(2))));
         assert_eq!(snapshot_bytes(2), record(0, 0, 0, 0, 0, &rest(0)).len());
     }
 
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Raw::read(CpuId(0), &bytes);
+            let _ = read(CpuId(0), &bytes);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Records and streams as lines, for tests. Tasks are capital letters, `-` is an idle task.
 
 use super::raw::{Doing, Key, Raw, RawWhat, Told};
+use crate::policy::Kind;
+use crate::{Class, Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
-use keel_trace::policy::Kind;
-use keel_trace::{Class, Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use std::fmt::Write;
 
 /// The tasks' addresses are their letters'.
@@ -20,7 +20,7 @@ fn cpu(word: &str) -> CpuId {
 }
 
 /// Lines such as `TIME CPU switch A blocked B`; one that begins with `!N` lost N records before.
-pub(super) fn records(lines: &str) -> Vec<Raw> {
+pub(crate) fn records(lines: &str) -> Vec<Raw> {
     lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(record).collect()
 }
 
@@ -76,7 +76,7 @@ fn told(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doing>) ->
 }
 
 /// Lines such as `A 17 name running 2`.
-pub(super) fn snapshot(lines: &str) -> Vec<Told> {
+pub(crate) fn snapshot(lines: &str) -> Vec<Told> {
     let line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let doing = match words[3..] {
@@ -107,8 +107,8 @@ fn said(why: Why) -> &'static str {
 
 /// Writes a stream down, a line an element; tasks by the names that they were told with.
 #[derive(Default)]
-pub(super) struct Lines {
-    pub(super) text: String,
+pub(crate) struct Lines {
+    pub(crate) text: String,
     names: Vec<String>,
 }
 
@@ -160,6 +160,6 @@ impl Sink for Lines {
 }
 
 /// Lines without what only lays them out.
-pub(super) fn trimmed(lines: &str) -> String {
+pub(crate) fn trimmed(lines: &str) -> String {
     lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect()
 }

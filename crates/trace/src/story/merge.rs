@@ -11,7 +11,7 @@ const MOST: usize = 1 << 20;
 
 /// The records that are held back.
 #[derive(Debug, Default)]
-pub(super) struct Merge {
+pub struct Merge {
     pending: Vec<Raw>,
     reached: u64,
     late: u64,
@@ -19,12 +19,12 @@ pub(super) struct Merge {
 
 impl Merge {
     /// One more.
-    pub(super) fn push(&mut self, raw: Raw) {
+    pub fn push(&mut self, raw: Raw) {
         self.pending.push(raw);
     }
 
     /// Those up to `until`, in order, and those that are more than can be held back.
-    pub(super) fn release(&mut self, until: u64) -> Vec<Raw> {
+    pub fn release(&mut self, until: u64) -> Vec<Raw> {
         // A stable sort: what one CPU wrote in one nanosecond stays in its order.
         self.pending.sort_by_key(|raw| raw.at);
         let due = self.pending.partition_point(|raw| raw.at <= until);
@@ -39,7 +39,7 @@ impl Merge {
     }
 
     /// How many came too late for their place.
-    pub(super) fn late(&self) -> u64 {
+    pub fn late(&self) -> u64 {
         self.late
     }
 }
@@ -47,7 +47,7 @@ impl Merge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::raw::{Key, RawWhat};
+    use crate::story::raw::{Key, RawWhat};
     use keel_abi::CpuId;
     use proptest::prelude::*;
 

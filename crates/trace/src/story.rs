@@ -1,12 +1,24 @@
 //! From records to events: keeps who runs where and who waits, so that the stream agrees with itself.
 //!
+//! Whoever records a real kernel, or reads what others recorded, hands its records ([`Raw`]) to a [`Story`] in the
+//! order of time ([`Merge`] puts them in order), after telling how the machine was at the beginning ([`open`]).
+//!
 //! The kernel tells more than happens: a wakeup of a task that never slept, a migration of one that does. These are
 //! left out. Where records were lost, what happened unseen is made up as little as it takes, and counted: a task that
 //! left a CPU unseen is taken for blocked, and one that came unseen came just then.
 
-use super::raw::{Doing, Key, Raw, RawWhat, Told};
+mod merge;
+mod opening;
+mod raw;
+#[cfg(test)]
+pub(crate) mod script;
+
+pub use merge::Merge;
+pub use opening::open;
+pub use raw::{Doing, Key, Raw, RawWhat, Told};
+
+use crate::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
-use keel_trace::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use std::collections::HashMap;
 
 /// Events that are handed on at once.
@@ -26,21 +38,23 @@ struct Task {
 
 /// What was made of the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub struct Counts {
     /// Events that were handed on.
-    pub(super) events: u64,
+    pub events: u64,
     /// Events that the kernel's half had no room for.
-    pub(super) lost: u64,
+    pub lost: u64,
     /// Tasks that did something.
-    pub(super) tasks: u32,
+    pub tasks: u32,
     /// Switches that were made up.
-    pub(super) made_up: u64,
+    pub made_up: u64,
+    /// Times that a task ran and nobody saw it wake: how long it waited is unknown.
+    pub unwoken: u64,
     /// Decisions that the scheduler told of.
-    pub(super) decisions: u64,
+    pub decisions: u64,
 }
 
 /// The machine as the records tell it.
-pub(super) struct Story {
+pub struct Story {
     start: u64,
     now: u64,
     /// Who runs on each CPU.
@@ -53,7 +67,7 @@ pub(super) struct Story {
 
 impl Story {
     /// A machine of `cpus` idle CPUs without tasks, at `start`.
-    pub(super) fn new(start: u64, cpus: u32) -> Self {
+    pub fn new(start: u64, cpus: u32) -> Self {
         Self {
             start,
             now: start,
@@ -65,13 +79,14 @@ impl Story {
         }
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    /// What was made of the records so far.
+    pub fn counts(&self) -> Counts {
         self.counts
     }
 
     /// Takes one record; instants must not decrease.
-    pub(super) fn take(&mut self, raw: &Raw, sink: &mut dyn Sink) {
-        self.now = raw.at.max(self.now);
+    pub fn take(&mut self, raw: &Raw, sink: &mut dyn Sink) {
+        self.reach(raw.at);
         if raw.lost > 0 {
             self.lost(raw.writer, raw.lost);
         }
@@ -91,21 +106,26 @@ impl Story {
         }
     }
 
+    /// The stream's time is `at` now, if it was earlier.
+    pub fn reach(&mut self, at: u64) {
+        self.now = at.max(self.now);
+    }
+
     /// `cpu` lost this many records just before.
-    pub(super) fn lost(&mut self, cpu: CpuId, events: u32) {
+    pub fn lost(&mut self, cpu: CpuId, events: u32) {
         self.counts.lost += u64::from(events);
         self.emit(cpu, What::Lost { events });
     }
 
     /// A CPU comes or goes.
-    pub(super) fn online(&mut self, cpu: CpuId, target: CpuId, up: bool) {
+    pub fn online(&mut self, cpu: CpuId, target: CpuId, up: bool) {
         if self.has(target) {
             self.emit(cpu, What::Online { target, up });
         }
     }
 
     /// What a task is, the first time or again.
-    pub(super) fn told(&mut self, told: &Told, sink: &mut dyn Sink) {
+    pub fn told(&mut self, told: &Told, sink: &mut dyn Sink) {
         // The address of a task whose end was lost is another's now.
         let known = self.tasks.get(&told.task);
         if known.is_some_and(|old| told.first && old.pid != told.pid && old.pid != Pid(0)) {
@@ -129,12 +149,15 @@ impl Story {
     }
 
     /// A task that runs when the recording begins.
-    pub(super) fn runs_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
+    pub fn runs_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
+        let unwoken = self.counts.unwoken;
         self.switch(cpu, Key::IDLE, Why::WasIdle, task, sink);
+        // It ran before anybody looked.
+        self.counts.unwoken = unwoken;
     }
 
     /// A task that waits when the recording begins.
-    pub(super) fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
+    pub fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
         self.fork(cpu, task, cpu, Key::IDLE, sink);
     }
 
@@ -144,20 +167,20 @@ impl Story {
     }
 
     /// The end of the stream, at `at` or when the last event was.
-    pub(super) fn end(&mut self, at: u64, sink: &mut dyn Sink) {
-        self.now = at.max(self.now);
+    pub fn end(&mut self, at: u64, sink: &mut dyn Sink) {
+        self.reach(at);
         self.say(&Meta::End, sink);
     }
 
     /// Hands on what is gathered.
-    pub(super) fn flush(&mut self, sink: &mut dyn Sink) {
+    pub fn flush(&mut self, sink: &mut dyn Sink) {
         self.counts.events += self.batch.len() as u64;
         sink.events(&self.batch);
         self.batch.clear();
     }
 
     /// The same, and one rarer fact after it.
-    pub(super) fn say(&mut self, meta: &Meta, sink: &mut dyn Sink) {
+    pub fn say(&mut self, meta: &Meta, sink: &mut dyn Sink) {
         self.flush(sink);
         sink.meta(self.at(), meta);
     }
@@ -171,6 +194,16 @@ impl Story {
             let at = self.at();
             self.batch.push(Event { at, cpu, what });
         }
+    }
+
+    /// Does this CPU run its idle task?
+    pub fn idles(&self, cpu: CpuId) -> bool {
+        self.cpus.get(cpu.index()).is_some_and(|task| task.is_idle())
+    }
+
+    /// What a task does, where it was told of.
+    pub fn doing(&self, task: Key) -> Option<Doing> {
+        self.tasks.get(&task).map(|task| task.doing)
     }
 
     fn has(&self, cpu: CpuId) -> bool {
@@ -187,6 +220,8 @@ impl Story {
             self.switch_unseen(cpu, prev, sink);
         }
         self.leave_unseen(next, cpu, sink);
+        self.counts.unwoken +=
+            u64::from(!next.is_idle() && self.doing(next).is_none_or(|was| was == Doing::Asleep));
         let (left, comes) = (self.id(prev, sink), self.id(next, sink));
         if why == Why::Exited {
             self.emit(cpu, What::Exit { task: left });
@@ -265,8 +300,8 @@ impl Story {
         }
     }
 
-    /// The end of a task, when another has its address.
-    fn retire(&mut self, key: Key) {
+    /// The end of a task, when another has its address or number.
+    pub fn retire(&mut self, key: Key) {
         let Some(Task { id: Some(task), doing, .. }) = self.tasks.remove(&key) else { return };
         let at = match doing {
             Doing::Running(cpu) | Doing::Waiting(cpu) => cpu,
@@ -278,10 +313,6 @@ impl Story {
             self.emit(cpu, What::Switch { prev: task, why: Why::Exited, next: TaskId::IDLE });
             self.cpus[cpu.index()] = Key::IDLE;
         }
-    }
-
-    fn doing(&self, task: Key) -> Option<Doing> {
-        self.tasks.get(&task).map(|task| task.doing)
     }
 
     fn set(&mut self, task: Key, doing: Doing) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::record::script::{Lines, records, snapshot, trimmed};
+use crate::story::script::{Lines, records, snapshot, trimmed};
 
 /// The stream's beginning at 100 on four CPUs, of which the last is offline.
 fn check(tasks: &str, events: &str, expected: &str) {

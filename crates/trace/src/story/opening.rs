@@ -4,10 +4,10 @@
 //! what it was doing before; the snapshot tells of those about whom there is no record. And who ran on a CPU is told
 //! by its first switch.
 
+use super::Story;
 use super::raw::{Doing, Key, Raw, RawWhat, Told};
-use super::story::Story;
+use crate::Sink;
 use keel_abi::{CpuId, CpuSet};
-use keel_trace::Sink;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the first records tell of the time before them.
@@ -58,7 +58,7 @@ impl Before {
 
 /// Tells `story` of the machine at `start`: which CPUs are offline, who is there, who runs, who waits. Of the records
 /// before it only what tasks are counts: while the programs were attached one by one, they did not tell all.
-pub(super) fn open(
+pub fn open(
     story: &mut Story,
     start: u64,
     snapshot: &[Told],

@@ -1,0 +1,36 @@
+//! Why nothing of a file could be judged: one sentence each.
+
+use std::io;
+
+/// Why a recording could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A file without a byte.
+    #[error("the file is empty")]
+    Empty,
+    /// Of no kind that is known.
+    #[error(
+        "this is no recording that keel knows: it reads its own traces, perf.data, trace.dat, and the text of ftrace, \
+         trace-cmd report and perf script"
+    )]
+    Foreign,
+    /// A version or a variant that is not known.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The head of the file makes no sense.
+    #[error("the {format} file is damaged at byte {at}: {what}")]
+    Damaged {
+        /// What kind of file it is.
+        format: &'static str,
+        /// Where, in bytes.
+        at: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// No `sched_switch` in it.
+    #[error("it holds no sched_switch event, so that nobody can tell who ran: {0}")]
+    NoSwitches(String),
+    /// The host cannot read it.
+    #[error("it could not be read: {0}")]
+    Io(#[from] io::Error),
+}

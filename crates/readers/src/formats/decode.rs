@@ -1,0 +1,249 @@
+//! From the bytes of an event to what it tells.
+
+use super::Order;
+use super::describe::Description;
+use super::field::Field;
+use crate::seen::{Name, SeenWhat, Who};
+use keel_trace::Why;
+use std::collections::BTreeMap;
+
+/// In `common_flags`: within a hard interrupt, a soft one, or one that cannot be masked (`TRACE_FLAG_*`).
+const INTERRUPTS: i64 = 0x08 | 0x10 | 0x40;
+/// Kernels before 4.14 have more states than these, later ones these (`TASK_REPORT`): the bit above says preempted.
+const STATES: i64 = 0xff;
+/// `EXIT_DEAD` and `EXIT_ZOMBIE` of those.
+const DEAD: i64 = 0x30;
+
+/// What an event tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    /// Who ran when it was written.
+    pub(crate) current: Option<u32>,
+    /// An interrupt wrote it.
+    pub(crate) interrupt: bool,
+    /// What it tells; `None` where its bytes are too few or make no sense.
+    pub(crate) what: Option<SeenWhat>,
+}
+
+/// Reads events by their descriptions.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoder {
+    order: Order,
+    common: Option<Common>,
+    events: BTreeMap<u32, Plan>,
+}
+
+/// The fields that all events share.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    id: Field,
+    flags: Option<Field>,
+    pid: Option<Field>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    pid: Field,
+    comm: Option<Field>,
+    prio: Option<Field>,
+}
+
+/// What to read of an event.
+#[derive(Clone, Copy, Debug)]
+enum Plan {
+    Switch {
+        prev: Task,
+        state: Field,
+        states: States,
+        next: Task,
+    },
+    Waking {
+        task: Task,
+        target: Field,
+    },
+    Wakeup {
+        task: Task,
+        target: Field,
+    },
+    WakeupNew {
+        task: Task,
+        target: Field,
+    },
+    Migrate {
+        task: Task,
+        from: Field,
+        to: Field,
+    },
+    Forked {
+        child: Task,
+    },
+    Named {
+        task: Task,
+    },
+    Online {
+        target: Field,
+        goal: Field,
+        step: Field,
+    },
+    /// It tells only when, where and who.
+    Other,
+    /// It should tell something, and has not the fields for it.
+    Strange,
+}
+
+/// What the bits of `prev_state` mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct States {
+    dead: i64,
+    preempted: i64,
+}
+
+impl Decoder {
+    pub(crate) fn new(order: Order) -> Self {
+        Self { order, common: None, events: BTreeMap::new() }
+    }
+
+    /// Learns an event.
+    pub(crate) fn learn(&mut self, event: &Description) {
+        if self.common.is_none()
+            && let Some(id) = event.field("common_type")
+        {
+            self.common =
+                Some(Common { id, flags: event.field("common_flags"), pid: event.field("common_pid") });
+        }
+        self.events.insert(event.id, plan(event));
+    }
+
+    /// Was any `sched_switch` learned?
+    pub(crate) fn knows_switches(&self) -> bool {
+        self.events.values().any(|plan| matches!(plan, Plan::Switch { .. }))
+    }
+
+    /// What an event's bytes tell; `None` for an event that nobody described.
+    pub(crate) fn decode(&self, record: &[u8]) -> Option<Decoded> {
+        let common = self.common?;
+        let number = |field: Option<Field>| field?.number(record, self.order);
+        let id = u32::try_from(number(Some(common.id))?).ok()?;
+        let plan = self.events.get(&id)?;
+        Some(Decoded {
+            current: number(common.pid).and_then(|pid| u32::try_from(pid).ok()),
+            interrupt: number(common.flags).is_some_and(|flags| flags & INTERRUPTS != 0),
+            what: self.what(plan, record),
+        })
+    }
+
+    fn what(&self, plan: &Plan, record: &[u8]) -> Option<SeenWhat> {
+        let cpu = |field: Field| u32::try_from(field.number(record, self.order)?).ok();
+        let task = |task: Task| self.task(task, record);
+        Some(match *plan {
+            Plan::Switch { prev, state, states, next } => {
+                let why = states.why(state.number(record, self.order)?);
+                SeenWhat::Switch { prev: task(prev)?, why, next: task(next)? }
+            }
+            Plan::Waking { task: who, target } => SeenWhat::Waking { task: task(who)?, target: cpu(target)? },
+            Plan::Wakeup { task: who, target } => SeenWhat::Wakeup { task: task(who)?, target: cpu(target)? },
+            Plan::WakeupNew { task: who, target } => {
+                SeenWhat::WakeupNew { task: task(who)?, target: cpu(target)? }
+            }
+            Plan::Migrate { task: who, from, to } => {
+                SeenWhat::Migrate { task: task(who)?, from: cpu(from)?, to: cpu(to)? }
+            }
+            Plan::Forked { child } => SeenWhat::Forked { child: task(child)? },
+            Plan::Named { task: who } => SeenWhat::Named { task: task(who)? },
+            Plan::Online { target, goal, step } => {
+                let (goal, step) = (goal.number(record, self.order)?, step.number(record, self.order)?);
+                // The scheduler begins to use a CPU in the last step of its coming (CPUHP_AP_ACTIVE), and ceases to
+                // in the first one of its going.
+                match step {
+                    _ if step > goal => SeenWhat::Online { target: cpu(target)?, up: false },
+                    _ if step + 1 == goal => SeenWhat::Online { target: cpu(target)?, up: true },
+                    _ => SeenWhat::Other,
+                }
+            }
+            Plan::Other => SeenWhat::Other,
+            Plan::Strange => return None,
+        })
+    }
+
+    fn task(&self, task: Task, record: &[u8]) -> Option<Who> {
+        let prio = task.prio.and_then(|prio| prio.number(record, self.order));
+        Some(Who {
+            pid: u32::try_from(task.pid.number(record, self.order)?).ok()?,
+            name: task
+                .comm
+                .and_then(|comm| comm.bytes(record, self.order))
+                .map(Name::new)
+                .unwrap_or_default(),
+            prio: prio.and_then(|prio| i32::try_from(prio).ok()),
+        })
+    }
+}
+
+fn plan(event: &Description) -> Plan {
+    planned(event).unwrap_or(Plan::Strange)
+}
+
+fn planned(event: &Description) -> Option<Plan> {
+    let field = |name: &str| event.field(name);
+    let task = |prefix: &str| {
+        let of = |name: &str| event.field(&format!("{prefix}{name}"));
+        Some(Task { pid: of("pid")?, comm: of("comm"), prio: of("prio") })
+    };
+    let target = || field("target_cpu").or_else(|| field("cpu"));
+    Some(match event.name.as_str() {
+        "sched_switch" => Plan::Switch {
+            prev: task("prev_")?,
+            state: field("prev_state")?,
+            states: States::of(&event.print),
+            next: task("next_")?,
+        },
+        "sched_waking" => Plan::Waking { task: task("")?, target: target()? },
+        "sched_wakeup" => Plan::Wakeup { task: task("")?, target: target()? },
+        "sched_wakeup_new" => Plan::WakeupNew { task: task("")?, target: target()? },
+        "sched_migrate_task" => {
+            Plan::Migrate { task: task("")?, from: field("orig_cpu")?, to: field("dest_cpu")? }
+        }
+        "sched_process_fork" => Plan::Forked { child: task("child_")? },
+        "task_rename" => {
+            Plan::Named { task: Task { pid: field("pid")?, comm: Some(field("newcomm")?), prio: None } }
+        }
+        "cpuhp_enter" => Plan::Online { target: field("cpu")?, goal: field("target")?, step: field("idx")? },
+        _ => Plan::Other,
+    })
+}
+
+impl States {
+    /// From how `sched_switch` prints them: `{ 0x00000010, "X" }, ...`; the bit above all of these says preempted.
+    fn of(print: &str) -> Self {
+        let (mut dead, mut all) = (0, 0);
+        for entry in print.split('{').skip(1) {
+            let Some((bits, rest)) = entry.split_once(',') else { continue };
+            let Some(bits) = number(bits.trim()) else { continue };
+            all |= bits;
+            if ["\"X\"", "\"Z\"", "\"x\""].contains(&rest.split('}').next().unwrap_or("").trim()) {
+                dead |= bits;
+            }
+        }
+        if all <= 0 || all >= 1 << 30 || dead == 0 {
+            return Self { dead: DEAD, preempted: STATES + 1 };
+        }
+        Self { dead, preempted: 1 << (i64::BITS - all.leading_zeros()) }
+    }
+
+    fn why(self, state: i64) -> Why {
+        if state & self.preempted != 0 || state & (self.preempted - 1) == 0 {
+            Why::Preempted
+        } else if state & self.dead != 0 {
+            Why::Exited
+        } else {
+            Why::Blocked
+        }
+    }
+}
+
+fn number(text: &str) -> Option<i64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}

@@ -1,0 +1,174 @@
+//! The part that perf.data carries as tracing data and that trace.dat begins with: how events look in that kernel.
+//!
+//! Little-endian or not, how long a `long` is, how ring buffer pages begin, and each event's description. It may be cut
+//! off: what is whole of it counts.
+
+use super::{Decoder, Description, Order};
+use std::io::Read;
+
+/// What it begins with.
+pub(crate) const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
+/// The longest description, and the most of them.
+const LONGEST: u64 = 1 << 20;
+const MOST_EVENTS: u32 = 1 << 16;
+const MOST_SYSTEMS: u32 = 1 << 12;
+/// Symbols and formats of prints, which are skipped.
+const SKIPPED: u64 = 1 << 30;
+
+/// What it tells.
+#[derive(Clone, Debug)]
+pub(crate) struct Headers {
+    pub(crate) version: u32,
+    pub(crate) order: Order,
+    /// Bytes of a page.
+    pub(crate) page: u32,
+    /// The description of a page's head.
+    pub(crate) page_head: Description,
+    pub(crate) decoder: Decoder,
+}
+
+/// Sections of it, one after the other, from wherever they come. `None` where they end too early or make no sense.
+pub(crate) struct Sections<R> {
+    pub(crate) from: R,
+    pub(crate) order: Order,
+}
+
+impl<R: Read> Sections<R> {
+    pub(crate) fn bytes(&mut self, count: u64, most: u64) -> Option<Vec<u8>> {
+        if count > most {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        self.from.by_ref().take(count).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 == count).then_some(bytes)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.from.read_exact(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.array().map(|bytes| self.order.u16(bytes))
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.array().map(|bytes| self.order.u32(bytes))
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.array().map(|bytes| self.order.u64(bytes))
+    }
+
+    /// A text that ends with a zero.
+    pub(crate) fn text(&mut self) -> Option<String> {
+        let mut bytes = Vec::new();
+        loop {
+            match self.u8()? {
+                0 => return Some(String::from_utf8_lossy(&bytes).into_owned()),
+                _ if bytes.len() > 4096 => return None,
+                byte => bytes.push(byte),
+            }
+        }
+    }
+
+    pub(crate) fn skip(&mut self, count: u64) -> Option<()> {
+        let skipped = std::io::copy(&mut self.from.by_ref().take(count), &mut std::io::sink()).ok()?;
+        (skipped == count).then_some(())
+    }
+
+    /// `header_page`: how a page of the ring buffer begins.
+    pub(crate) fn page_head(&mut self) -> Option<Description> {
+        if self.text()? != "header_page" {
+            return None;
+        }
+        let size = self.u64()?;
+        let text = self.bytes(size, LONGEST)?;
+        // It has fields alone, and neither name nor number.
+        let text = format!("name: page\nID: 0\n{}", String::from_utf8_lossy(&text));
+        if self.text()? != "header_event" {
+            return None;
+        }
+        let size = self.u64()?;
+        self.bytes(size, LONGEST)?;
+        Description::read(&text)
+    }
+
+    /// ftrace's own events, which it numbers, and those of all systems.
+    pub(crate) fn events(&mut self, decoder: &mut Decoder) -> Option<()> {
+        let count = self.u32()?;
+        self.descriptions(count, decoder)?;
+        self.systems(decoder)
+    }
+
+    /// The events of all systems.
+    pub(crate) fn systems(&mut self, decoder: &mut Decoder) -> Option<()> {
+        for _ in 0..Some(self.u32()?).filter(|&count| count <= MOST_SYSTEMS)? {
+            self.text()?;
+            let count = self.u32()?;
+            self.descriptions(count, decoder)?;
+        }
+        Some(())
+    }
+
+    pub(crate) fn descriptions(&mut self, count: u32, decoder: &mut Decoder) -> Option<()> {
+        for _ in 0..Some(count).filter(|&count| count <= MOST_EVENTS)? {
+            let size = self.u64()?;
+            let text = self.bytes(size, LONGEST)?;
+            if let Some(event) = Description::read(&String::from_utf8_lossy(&text)) {
+                decoder.learn(&event);
+            }
+        }
+        Some(())
+    }
+
+    /// Symbols, formats of prints, names: nothing that is needed.
+    pub(crate) fn skip_rest(&mut self, with_names: bool) -> Option<()> {
+        for _ in 0..2 {
+            let size = u64::from(self.u32()?);
+            self.skip(size)?;
+        }
+        if with_names {
+            let size = self.u64()?;
+            self.skip(Some(size).filter(|&size| size <= SKIPPED)?)?;
+        }
+        Some(())
+    }
+}
+
+impl Headers {
+    /// What begins every such part; `None` where this is none.
+    pub(crate) fn begin<R: Read>(from: &mut Sections<R>) -> Option<Self> {
+        if &from.array()? != MAGIC {
+            return None;
+        }
+        let version = from.text()?;
+        // perf writes 0.6.
+        let version = version.rsplit('.').next()?.parse().ok()?;
+        let order = match from.u8()? {
+            0 => Order::Little,
+            1 => Order::Big,
+            _ => return None,
+        };
+        from.order = order;
+        // How long a `long` is; the fields' sizes tell it better.
+        let _ = from.u8()?;
+        let page = from.u32()?;
+        let page_head = Description::default();
+        Some(Self { version, order, page, page_head, decoder: Decoder::new(order) })
+    }
+
+    /// perf's tracing data, as far as it is whole.
+    pub(crate) fn of_perf(bytes: &[u8]) -> Option<Self> {
+        let mut from = Sections { from: bytes, order: Order::Little };
+        let mut headers = Self::begin(&mut from)?;
+        headers.page_head = from.page_head()?;
+        let _ = from.events(&mut headers.decoder);
+        Some(headers)
+    }
+}

@@ -1,0 +1,268 @@
+//! A recording's records in order, and its wakeups whole: a short line in which records wait for what belongs to them.
+//!
+//! The kernel tells a wakeup in pieces: `sched_waking` by the waker, `sched_migrate_task` where another CPU is chosen,
+//! `sched_wakeup` when the task is on a runqueue. `perf sched record` keeps only the first two. So a waking waits here
+//! for what follows it, and becomes one [`SeenWhat::Woken`]: at the time of the last piece where a recording has that. It may
+//! be long in coming, where a CPU wakes those that others left to it.
+//!
+//! Time never runs backwards behind the line: a record that would gets the time of the one before it, and is counted. A
+//! record that is far ahead of its neighbours on both sides has a damaged time stamp, and is left out.
+
+use crate::ReadError;
+use crate::seen::{PID_LIMIT, Seen, SeenWhat, Who};
+use crate::source::Source;
+use keel_abi::Span;
+use keel_abi::cpuset::MAX_CPUS;
+use std::collections::{HashMap, VecDeque};
+
+/// How long a waking waits for its other pieces.
+const WAIT_NS: u64 = 1_000_000;
+/// The most records in the line.
+const MOST: usize = 1 << 15;
+/// Nobody sleeps so long: what is further ahead needs the next record's word.
+const LEAP_NS: u64 = 60_000_000_000;
+/// The most wakers that are remembered.
+const WAKERS: usize = 1 << 16;
+
+/// What time did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// Records whose time was before that of the one before them.
+    pub(crate) backwards: u64,
+    /// The furthest that time went back.
+    pub(crate) furthest: Span,
+    /// Records that were left out because their time made no sense.
+    pub(crate) wild: u64,
+    /// Leaps ahead of more than a minute, during which no CPU wrote anything.
+    pub(crate) leaps: u64,
+    /// The longest of them.
+    pub(crate) longest: Span,
+}
+
+/// A waking that was told of.
+#[derive(Clone, Copy, Debug)]
+struct Waking {
+    /// Its place in the order of all records.
+    number: u64,
+    by: u32,
+    cpu: u32,
+}
+
+/// Records on their way.
+pub(crate) struct Line<'a> {
+    source: &'a mut dyn Source,
+    queue: VecDeque<Seen>,
+    /// The number of the queue's first record.
+    first: u64,
+    wakings: HashMap<u32, Waking>,
+    /// A record that is far ahead.
+    suspect: Option<Seen>,
+    /// What followed it.
+    then: Option<Seen>,
+    reached: u64,
+    begun: bool,
+    over: bool,
+    clock: Clock,
+    impossible: u64,
+    /// The recording has `sched_wakeup`: without it a waking alone is no wakeup.
+    has_wakeups: bool,
+    wakeups: u64,
+}
+
+impl<'a> Line<'a> {
+    /// The records of a source, of which it is known or not whether it has `sched_wakeup`.
+    pub(crate) fn new(source: &'a mut dyn Source, has_wakeups: bool) -> Self {
+        Self {
+            source,
+            has_wakeups,
+            wakeups: 0,
+            queue: VecDeque::new(),
+            first: 0,
+            wakings: HashMap::new(),
+            suspect: None,
+            then: None,
+            reached: 0,
+            begun: false,
+            over: false,
+            clock: Clock::default(),
+            impossible: 0,
+        }
+    }
+
+    /// What time did so far.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Records that were left out because they name a CPU or a task that cannot be.
+    pub(crate) fn impossible(&self) -> u64 {
+        self.impossible
+    }
+
+    /// How many `sched_wakeup` there were.
+    pub(crate) fn wakeups(&self) -> u64 {
+        self.wakeups
+    }
+
+    /// The next record.
+    pub(crate) fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+        loop {
+            let ripe = self.queue.len() >= MOST
+                || self.queue.front().is_some_and(|front| self.over || self.reached - front.at > WAIT_NS);
+            if ripe && let Some(seen) = self.queue.pop_front() {
+                self.first += 1;
+                return Ok(Some(self.whole(seen)));
+            }
+            if self.over {
+                return Ok(None);
+            }
+            match self.in_time()? {
+                Some(seen) => self.push(seen),
+                None => self.over = true,
+            }
+        }
+    }
+
+    /// The next record that can be, in the order of time.
+    fn in_time(&mut self) -> Result<Option<Seen>, ReadError> {
+        loop {
+            let Some(seen) = self.possible()? else {
+                // Nobody contradicts the last one, and nobody bears it out.
+                return Ok(self.suspect.take().map(|ahead| self.wild(ahead)));
+            };
+            if let Some(ahead) = self.suspect.take() {
+                let borne_out = seen.at.abs_diff(ahead.at) <= LEAP_NS;
+                self.then = Some(seen);
+                return Ok(Some(match borne_out {
+                    true => {
+                        self.leap(ahead.at);
+                        self.arrive(ahead)
+                    }
+                    false => self.wild(ahead),
+                }));
+            }
+            if self.begun && seen.at.saturating_sub(self.reached) > LEAP_NS {
+                self.suspect = Some(seen);
+                continue;
+            }
+            if !self.begun {
+                return Ok(Some(self.begin(seen)?));
+            }
+            return Ok(Some(self.arrive(seen)));
+        }
+    }
+
+    /// The first record; where it is far ahead of the second, time begins with that.
+    fn begin(&mut self, first: Seen) -> Result<Seen, ReadError> {
+        self.begun = true;
+        self.reached = first.at;
+        self.then = self.possible()?;
+        let Some(second) = self.then.filter(|second| first.at.saturating_sub(second.at) > LEAP_NS) else {
+            return Ok(first);
+        };
+        self.reached = second.at;
+        Ok(self.wild(first))
+    }
+
+    /// Of a record whose time makes no sense only what was lost before it counts.
+    fn wild(&mut self, seen: Seen) -> Seen {
+        self.clock.wild += 1;
+        Seen { at: self.reached, current: None, what: SeenWhat::Other, ..seen }
+    }
+
+    fn leap(&mut self, to: u64) {
+        self.clock.leaps += 1;
+        self.clock.longest = self.clock.longest.max(Span::from_ns(to - self.reached));
+    }
+
+    fn arrive(&mut self, mut seen: Seen) -> Seen {
+        let back = self.reached.saturating_sub(seen.at);
+        if back > 0 {
+            self.clock.backwards += 1;
+            self.clock.furthest = self.clock.furthest.max(Span::from_ns(back));
+            seen.at = self.reached;
+        }
+        self.reached = seen.at;
+        seen
+    }
+
+    /// The next record whose CPUs and tasks can be.
+    fn possible(&mut self) -> Result<Option<Seen>, ReadError> {
+        if let Some(seen) = self.then.take() {
+            return Ok(Some(seen));
+        }
+        while let Some(mut seen) = self.source.next()? {
+            let cpu = seen.cpu.max(seen.what.highest_cpu());
+            if cpu < MAX_CPUS && seen.what.pids().iter().all(|&pid| pid < PID_LIMIT) {
+                seen.current = seen.current.filter(|&pid| pid < PID_LIMIT);
+                return Ok(Some(seen));
+            }
+            self.impossible += 1;
+        }
+        Ok(None)
+    }
+
+    fn push(&mut self, mut seen: Seen) {
+        let number = self.first + self.queue.len() as u64;
+        match seen.what {
+            SeenWhat::Waking { task, .. } => {
+                if self.wakings.len() >= WAKERS {
+                    self.wakings.clear();
+                }
+                self.wakings.insert(task.pid, Waking { number, by: waker(&seen), cpu: seen.cpu });
+            }
+            SeenWhat::Wakeup { task, target } => {
+                self.wakeups += 1;
+                let (by, cpu) = match self.wakings.remove(&task.pid) {
+                    Some(waking) => {
+                        if let Some(before) = self.queued(waking.number) {
+                            before.what = SeenWhat::Other;
+                        }
+                        (waking.by, waking.cpu)
+                    }
+                    None => (waker(&seen), seen.cpu),
+                };
+                seen.what = SeenWhat::Woken { task, target, waker: by, waker_cpu: cpu };
+            }
+            SeenWhat::Migrate { task, to, .. } => self.place(&mut seen, task, to),
+            _ => {}
+        }
+        self.queue.push_back(seen);
+    }
+
+    /// A move by the waker between a waking and its wakeup is the choice of a CPU, and no move from one runqueue to another.
+    fn place(&mut self, seen: &mut Seen, task: Who, to: u32) {
+        let Some(&waking) = self.wakings.get(&task.pid) else { return };
+        if waking.cpu != seen.cpu {
+            return;
+        }
+        if let Some(Seen { what: SeenWhat::Waking { target, .. }, .. }) = self.queued(waking.number) {
+            *target = to;
+            seen.what = SeenWhat::Other;
+        }
+    }
+
+    /// A waking that nothing followed is the whole wakeup, unless the recording has the last piece of it, too.
+    fn whole(&self, mut seen: Seen) -> Seen {
+        if let SeenWhat::Waking { task, target } = seen.what {
+            seen.what = match self.has_wakeups {
+                true => SeenWhat::Other,
+                false => SeenWhat::Woken { task, target, waker: waker(&seen), waker_cpu: seen.cpu },
+            };
+        }
+        seen
+    }
+
+    fn queued(&mut self, number: u64) -> Option<&mut Seen> {
+        let place = number.checked_sub(self.first)?;
+        self.queue.get_mut(usize::try_from(place).ok()?)
+    }
+}
+
+/// Who acts in a record: nobody where an interrupt does.
+fn waker(seen: &Seen) -> u32 {
+    if seen.interrupt { 0 } else { seen.current.unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests;

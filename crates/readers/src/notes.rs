@@ -1,0 +1,162 @@
+//! What was wrong with a recording, and what it cannot tell: one sentence each, for people.
+
+use crate::source::{Damage, Facts};
+use crate::survey::Survey;
+use keel_abi::{CpuId, CpuSet};
+use keel_trace::story::Counts;
+
+/// Beyond this share of switches that nobody saw, the recording is one of some tasks alone.
+const UNSEEN_SHARE: f64 = 0.02;
+
+/// All that is to be said.
+pub(crate) fn notes(facts: &Facts, damage: &Damage, survey: &Survey, counts: &Counts) -> Vec<String> {
+    let mut notes = Vec::new();
+    of_damage(damage, survey, &mut notes);
+    of_time(survey, &mut notes);
+    of_cpus(facts, survey, &mut notes);
+    of_hotplug(survey, &mut notes);
+    if survey.lost > 0 || facts.lost > 0 {
+        let lost = survey.lost.saturating_add(facts.lost);
+        notes.push(format!("{} lost while it was recorded: all figures are estimates", were(lost, "event")));
+    }
+    if survey.wakeups == 0 {
+        notes.push(
+            "it holds no wakeups: how long tasks waited is known only where they had been preempted, and wasted cores \
+             are a lower bound"
+                .to_owned(),
+        );
+    } else if counts.unwoken > 0 {
+        let times = times(counts.unwoken);
+        notes.push(format!(
+            "{times} a task ran that nobody had seen waking: how long it had waited is unknown"
+        ));
+    }
+    if counts.made_up > 0 {
+        let made_up = were(counts.made_up, "switch");
+        notes.push(format!(
+            "{made_up} not recorded and made up, so that tasks are where later events find them"
+        ));
+        if counts.made_up as f64 > survey.switches as f64 * UNSEEN_SHARE && survey.lost == 0 {
+            notes.push(
+                "so many switches are missing though none is said to be lost: it seems to be of some tasks or CPUs alone, \
+                 and says little about the machine (perf record needs -a)"
+                    .to_owned(),
+            );
+        }
+    }
+    notes.push(
+        "it does not tell which CPUs tasks may use: wasted cores are told as far as affinity is known"
+            .to_owned(),
+    );
+    notes
+}
+
+/// Why there is nothing to judge.
+pub(crate) fn without_switches(survey: &Survey) -> String {
+    match survey.records {
+        0 => {
+            "no event at all could be read; record with perf sched record, or with trace-cmd record -e sched"
+                .to_owned()
+        }
+        records => format!(
+            "{} of other kinds; record with perf sched record, or with trace-cmd record -e sched",
+            many(records, "event")
+        ),
+    }
+}
+
+fn of_damage(damage: &Damage, survey: &Survey, notes: &mut Vec<String>) {
+    let place = if damage.lines { "line" } else { "byte" };
+    if let Some((at, why)) = damage.ends {
+        notes
+            .push(format!("it can be read no further than {place} {at}: {why}; what comes before is judged"));
+    }
+    if let Some((at, why)) = damage.first {
+        let skipped = were(damage.skipped, "record");
+        notes.push(format!("{skipped} damaged and left out, the first at {place} {at}: {why}"));
+    }
+    if damage.unknown > 0 {
+        notes.push(format!(
+            "{} of events that the file does not describe, and left out",
+            were(damage.unknown, "record")
+        ));
+    }
+    if survey.impossible > 0 {
+        let were = were(survey.impossible, "record");
+        notes.push(format!("{were} about CPUs or tasks that cannot be, and left out"));
+    }
+}
+
+fn of_time(survey: &Survey, notes: &mut Vec<String>) {
+    let clock = survey.clock;
+    if clock.wild > 0 {
+        notes.push(format!("{} left out because of times that make no sense", were(clock.wild, "record")));
+    }
+    if clock.backwards > 0 {
+        let (times, furthest) = (times(clock.backwards), clock.furthest);
+        notes.push(format!(
+            "time ran backwards {times}, by {furthest} at most: such records have the time of the one before them"
+        ));
+    }
+    if clock.leaps > 0 {
+        let (times, longest) = (times(clock.leaps), clock.longest);
+        notes.push(format!(
+            "time leapt ahead {times}, by {longest} at most, and no CPU wrote anything meanwhile: figures take the \
+             machine for unchanged"
+        ));
+    }
+}
+
+fn of_cpus(facts: &Facts, survey: &Survey, notes: &mut Vec<String>) {
+    let all = facts.cpus.max(survey.cpu_limit);
+    let silent: CpuSet = (0..all).filter(|cpu| !survey.cpus.contains_key(cpu)).map(CpuId).collect();
+    match silent.len() {
+        0 => {}
+        1 => notes.push(format!("CPU {silent} has no record: what it did is unknown, and it is left out")),
+        _ => notes
+            .push(format!("CPUs {silent} have no record: what they did is unknown, and they are left out")),
+    }
+    let late: CpuSet = survey
+        .cpus
+        .iter()
+        .filter(|(_, told)| (told.begins_late || facts.overwritten) && told.at > survey.begins)
+        .map(|(&cpu, _)| CpuId(cpu))
+        .collect();
+    if !late.is_empty() {
+        let who = if late.len() == 1 { "CPU" } else { "CPUs" };
+        notes.push(format!(
+            "older records of {who} {late} were overwritten: what happened there before the first that is left is unknown"
+        ));
+    }
+}
+
+fn of_hotplug(survey: &Survey, notes: &mut Vec<String>) {
+    let (changed, who) = (&survey.changed, if survey.changed.len() == 1 { "CPU" } else { "CPUs" });
+    if !changed.is_empty() && !survey.has_hotplug {
+        notes.push(format!(
+            "{who} {changed} came or went, and it does not tell when: a CPU that is gone looks idle (record cpuhp events, too)"
+        ));
+    }
+}
+
+fn many(count: u64, what: &str) -> String {
+    let plural = match (count, what) {
+        (1, _) => "",
+        (_, "switch") => "es",
+        _ => "s",
+    };
+    format!("{count} {what}{plural}")
+}
+
+/// `1 record was`, `2 records were`.
+fn were(count: u64, what: &str) -> String {
+    format!("{} {}", many(count, what), if count == 1 { "was" } else { "were" })
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}

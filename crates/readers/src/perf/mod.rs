@@ -1,0 +1,158 @@
+//! perf.data: what `perf record` writes to a file, or through a pipe (`-o -`).
+//!
+//! The kernel has a buffer a CPU; perf writes what it finds in one after the other, and after each round says so. A
+//! record can be overtaken by those of the same round and of the next one alone, so [`sort`] needs to hold no more.
+//! [`layout`] reads the file's head, or the records that stand for it in a pipe, [`facts`] what the file tells of the
+//! machine, [`stream`] gives the records, compressed ones too, and [`sample`] what a sample holds.
+
+mod facts;
+mod layout;
+mod sample;
+mod sort;
+mod stream;
+
+use crate::ReadError;
+use crate::formats::{Decoder, Headers, u32_at, u64_at};
+use crate::seen::{Name, Seen, SeenWhat, Who};
+use crate::source::{Damage, Facts, Source};
+use layout::Layout;
+use sample::{Formats, Trailer};
+use sort::Rounds;
+use std::io::{Read, Seek};
+use stream::{Record, Stream, kind};
+
+/// What this format is called.
+const FORMAT: &str = "perf.data";
+
+/// A perf.data file.
+pub(crate) struct Perf<R> {
+    stream: Stream<R>,
+    formats: Formats,
+    decoder: Option<Decoder>,
+    facts: Facts,
+    damage: Damage,
+    rounds: Rounds,
+    over: bool,
+}
+
+impl<R: Read + Seek> Perf<R> {
+    /// Reads the file's head.
+    pub(crate) fn open(mut file: R) -> Result<Self, ReadError> {
+        let layout = Layout::read(&mut file)?;
+        let mut damage = Damage::default();
+        let (mut facts, mut decoder) = (Facts::default(), None);
+        for (feature, bytes) in layout.features(&mut file, &mut damage)? {
+            facts::learn(&mut facts, &mut decoder, layout.order, feature, &bytes);
+        }
+        facts::shape(&mut facts);
+        let mut formats = Formats::new(layout.order);
+        layout.attributes(&mut file, &mut formats)?;
+        if !layout.is_pipe && decoder.is_none() {
+            return Err(ReadError::Unsupported(
+                "this perf.data file does not describe its events: it is of none (perf sched record has them), or it was \
+                 cut off before the end, where perf describes them"
+                    .to_owned(),
+            ));
+        }
+        let stream = Stream::open(file, &layout)?;
+        Ok(Self { stream, formats, decoder, facts, damage, rounds: Rounds::default(), over: false })
+    }
+
+    fn take(&mut self, record: &Record) {
+        match record.kind {
+            kind::SAMPLE => self.sample(record),
+            kind::LOST => self.lost(record, u64_at(&record.body, 8, self.formats.order)),
+            kind::LOST_SAMPLES => self.lost(record, u64_at(&record.body, 0, self.formats.order)),
+            kind::COMM => self.named(record),
+            kind::FINISHED_ROUND => self.rounds.finish(),
+            kind::HEADER_ATTR => self.formats.learn_piped(&record.body),
+            kind::HEADER_TRACING_DATA => {
+                self.decoder = Headers::of_perf(&record.payload).map(|headers| headers.decoder);
+            }
+            kind::HEADER_FEATURE => {
+                let feature = u64_at(&record.body, 0, self.formats.order);
+                if let (Some(feature), Some(bytes)) = (feature, record.body.get(8..)) {
+                    let order = self.formats.order;
+                    facts::learn(&mut self.facts, &mut self.decoder, order, feature, bytes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, record: &Record) {
+        let Some(sample) = self.formats.sample(&record.body) else {
+            return self.damage.skip(record.at, "a sample has no time, CPU or data, or is too short");
+        };
+        let Some(decoder) = &self.decoder else {
+            return self.damage.unknown += 1;
+        };
+        let Some(decoded) = decoder.decode(sample.raw) else {
+            return self.damage.unknown += 1;
+        };
+        let Some(what) = decoded.what else {
+            return self.damage.skip(record.at, "an event does not fit its description");
+        };
+        let current = decoded.current.or(sample.tid);
+        let (at, cpu, interrupt) = (sample.at, sample.cpu, decoded.interrupt);
+        self.rounds.push(Seen { at, cpu, lost: 0, current, interrupt, what });
+    }
+
+    fn lost(&mut self, record: &Record, lost: Option<u64>) {
+        let Some(lost) = lost else {
+            return self.damage.skip(record.at, "a record of lost events is too short");
+        };
+        match self.formats.trailer(&record.body) {
+            Some(Trailer { at, cpu, .. }) if at > 0 => {
+                let what = SeenWhat::Other;
+                self.rounds.push(Seen { at, cpu, lost, current: None, interrupt: false, what });
+            }
+            _ => self.facts.lost = self.facts.lost.saturating_add(lost),
+        }
+    }
+
+    /// A task's new name; those that perf makes up at its beginning have no time.
+    fn named(&mut self, record: &Record) {
+        let (Some(tid), Some(trailer)) =
+            (u32_at(&record.body, 4, self.formats.order), self.formats.trailer(&record.body))
+        else {
+            return;
+        };
+        let name = record.body.get(8..).map(Name::new).unwrap_or_default();
+        if trailer.at > 0 {
+            let what = SeenWhat::Named { task: Who { pid: tid, name, prio: None } };
+            let (at, cpu) = (trailer.at, trailer.cpu);
+            self.rounds.push(Seen { at, cpu, lost: 0, current: None, interrupt: false, what });
+        }
+    }
+}
+
+impl<R: Read + Seek> Source for Perf<R> {
+    fn facts(&self) -> Facts {
+        let mut facts = self.facts.clone();
+        facts::shape(&mut facts);
+        facts
+    }
+
+    fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+        loop {
+            if let Some(seen) = self.rounds.next() {
+                return Ok(Some(seen));
+            }
+            if self.over {
+                return Ok(None);
+            }
+            match self.stream.next(&mut self.damage)? {
+                Some(record) => self.take(&record),
+                None => {
+                    self.over = true;
+                    self.rounds.end();
+                }
+            }
+        }
+    }
+
+    fn damage(&self) -> &Damage {
+        &self.damage
+    }
+}

@@ -1,0 +1,90 @@
+//! Records of all CPUs in the order of time, by perf's rounds.
+
+use crate::seen::Seen;
+use std::collections::VecDeque;
+
+/// The most records that are held back, whatever may still come.
+const MOST: usize = 1 << 20;
+
+/// Records that are held back, and those that are not any more.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    pending: Vec<Seen>,
+    ready: VecDeque<Seen>,
+    /// The latest record of the last round and of the one at hand.
+    before: u64,
+    latest: u64,
+}
+
+impl Rounds {
+    pub(super) fn push(&mut self, seen: Seen) {
+        self.latest = self.latest.max(seen.at);
+        self.pending.push(seen);
+        if self.pending.len() >= MOST {
+            // Rounds are shorter than this, or there are none: the older half is hardly overtaken any more.
+            self.pending.sort_by_key(|seen| seen.at);
+            self.ready.extend(self.pending.drain(..MOST / 2));
+        }
+    }
+
+    /// A round is over: nothing older than the round before can come any more.
+    pub(super) fn finish(&mut self) {
+        let until = std::mem::replace(&mut self.before, self.latest);
+        self.pending.sort_by_key(|seen| seen.at);
+        let due = self.pending.partition_point(|seen| seen.at <= until);
+        self.ready.extend(self.pending.drain(..due));
+    }
+
+    /// Nothing comes any more.
+    pub(super) fn end(&mut self) {
+        self.pending.sort_by_key(|seen| seen.at);
+        self.ready.extend(self.pending.drain(..));
+    }
+
+    pub(super) fn next(&mut self) -> Option<Seen> {
+        self.ready.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seen::SeenWhat;
+    use proptest::prelude::*;
+
+    fn seen(cpu: u32, at: u64) -> Seen {
+        Seen { at, cpu, lost: 0, current: None, interrupt: false, what: SeenWhat::Other }
+    }
+
+    proptest! {
+        /// In round r perf reads what every CPU has written until a moment between the end of round r-1 and its own end.
+        #[test]
+        fn rounds_give_records_in_order(cpus in prop::collection::vec(prop::collection::vec(0u64..100, 0..60), 1..5)) {
+            let mut rounds = Rounds::default();
+            let mut given = Vec::new();
+            let mut total = 0;
+            for round in 0..10u64 {
+                for (cpu, times) in cpus.iter().enumerate() {
+                    let mut times: Vec<u64> = times.iter().map(|at| at + round * 100 - if round > 0 { 50 } else { 0 }).collect();
+                    times.sort_unstable();
+                    total += times.len();
+                    times.iter().for_each(|&at| rounds.push(seen(cpu as u32, at)));
+                }
+                rounds.finish();
+                given.extend(std::iter::from_fn(|| rounds.next()));
+            }
+            rounds.end();
+            given.extend(std::iter::from_fn(|| rounds.next()));
+            prop_assert_eq!(given.len(), total);
+            prop_assert!(given.is_sorted_by_key(|seen| seen.at));
+        }
+    }
+
+    #[test]
+    fn what_is_held_back_is_bounded() {
+        let mut rounds = Rounds::default();
+        (0..MOST as u64 + 10).for_each(|at| rounds.push(seen(0, at)));
+        assert!(rounds.pending.len() < MOST);
+        assert_eq!(rounds.next().map(|seen| seen.at), Some(0));
+    }
+}

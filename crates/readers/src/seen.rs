@@ -1,0 +1,125 @@
+//! What one record of a recording tells, whatever its format: tasks are pids and names, as tracepoints have them.
+
+use keel_trace::Why;
+
+/// pids end here (`PID_MAX_LIMIT`); what is beyond is damage.
+pub(crate) const PID_LIMIT: u32 = 1 << 22;
+
+/// A task's name as the kernel keeps it (`TASK_COMM_LEN`), padded with zeroes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Name([u8; 16]);
+
+impl Name {
+    /// What precedes a zero, as far as it fits.
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let mut name = [0; 16];
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()).min(name.len());
+        name[..end].copy_from_slice(&bytes[..end]);
+        Self(name)
+    }
+
+    /// Does it begin so?
+    pub(crate) fn begins(&self, with: &[u8]) -> bool {
+        self.0.starts_with(with)
+    }
+
+    /// Nothing was told.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0[0] == 0
+    }
+
+    /// As text.
+    pub(crate) fn text(&self) -> String {
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        String::from_utf8_lossy(&self.0[..end]).into_owned()
+    }
+}
+
+/// A task as a tracepoint names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Who {
+    /// 0 for idle tasks.
+    pub(crate) pid: u32,
+    /// Empty where it is not told.
+    pub(crate) name: Name,
+    /// The kernel's priority: 100 to 139 for nice -20 to 19.
+    pub(crate) prio: Option<i32>,
+}
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// When, in nanoseconds of the recording's clock.
+    pub(crate) at: u64,
+    /// The CPU that wrote it.
+    pub(crate) cpu: u32,
+    /// Events that this CPU lost just before.
+    pub(crate) lost: u64,
+    /// Who ran when it was written, where it tells.
+    pub(crate) current: Option<u32>,
+    /// An interrupt wrote it, which interrupted `current`.
+    pub(crate) interrupt: bool,
+    /// What it tells.
+    pub(crate) what: SeenWhat,
+}
+
+/// What a record tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SeenWhat {
+    /// `sched_switch`; `why` is never [`Why::WasIdle`].
+    Switch { prev: Who, why: Why, next: Who },
+    /// `sched_waking`: somebody begins to wake it, and its CPU is not chosen yet.
+    Waking { task: Who, target: u32 },
+    /// `sched_wakeup`: it is on a runqueue.
+    Wakeup { task: Who, target: u32 },
+    /// A wakeup of which both halves are known, made of the two above.
+    Woken { task: Who, target: u32, waker: u32, waker_cpu: u32 },
+    /// `sched_wakeup_new`.
+    WakeupNew { task: Who, target: u32 },
+    /// `sched_process_fork`.
+    Forked { child: Who },
+    /// `sched_migrate_task`.
+    Migrate { task: Who, from: u32, to: u32 },
+    /// `task_rename` and its like.
+    Named { task: Who },
+    /// `cpuhp_enter` of the step from which on the scheduler uses a CPU.
+    Online { target: u32, up: bool },
+    /// The ring buffer of this CPU had begun to overwrite what was before.
+    BeginsHere,
+    /// Something else, which still tells when, where and who.
+    Other,
+}
+
+impl SeenWhat {
+    /// The pids in it.
+    pub(crate) fn pids(&self) -> [u32; 2] {
+        match self {
+            Self::Switch { prev, next, .. } => [prev.pid, next.pid],
+            Self::Waking { task, .. }
+            | Self::Wakeup { task, .. }
+            | Self::Woken { task, .. }
+            | Self::WakeupNew { task, .. }
+            | Self::Forked { child: task }
+            | Self::Migrate { task, .. }
+            | Self::Named { task } => [task.pid, 0],
+            Self::Online { .. } | Self::BeginsHere | Self::Other => [0, 0],
+        }
+    }
+
+    /// The highest CPU in it.
+    pub(crate) fn highest_cpu(&self) -> u32 {
+        match *self {
+            Self::Waking { target, .. }
+            | Self::Wakeup { target, .. }
+            | Self::WakeupNew { target, .. }
+            | Self::Online { target, .. } => target,
+            Self::Woken { target, waker_cpu, .. } => target.max(waker_cpu),
+            Self::Migrate { from, to, .. } => from.max(to),
+            Self::Switch { .. }
+            | Self::Forked { .. }
+            | Self::Named { .. }
+            | Self::BeginsHere
+            | Self::Other => 0,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The first time through a recording: how the machine was when it began, and what the recording holds at all.
+//!
+//! A recording tells what changes. So who ran on a CPU at the beginning is told by its first switch, be it seconds later,
+//! or by any other record where there is none; and a task that is switched in before anybody woke it had been waiting since the beginning. A CPU
+//! without any record is unknown, and so is what a CPU did before its buffer begins, where older records were
+//! overwritten. Where a recording has no wakeups, or lost some, who is switched in may have slept a moment before.
+
+use crate::ReadError;
+use crate::going::Going;
+use crate::line::{Clock, Line};
+use crate::seen::{Name, PID_LIMIT, Seen, SeenWhat, Who};
+use crate::source::Source;
+use keel_abi::{CpuId, CpuSet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a recording holds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Survey {
+    /// The time of the first and the last record.
+    pub(crate) begins: u64,
+    pub(crate) ends: u64,
+    /// The CPUs that wrote something.
+    pub(crate) cpus: BTreeMap<u32, Cpu>,
+    /// One more than the highest CPU that is spoken of.
+    pub(crate) cpu_limit: u32,
+    /// The numbers of the switches by which tasks left that had been woken already ([`Going`]).
+    pub(crate) going: Vec<u64>,
+    /// Tasks that waited when the recording began, and where.
+    pub(crate) waiting: BTreeMap<u32, (u32, Who)>,
+    /// CPUs that came or went, by their thread that sees to it.
+    pub(crate) changed: CpuSet,
+    /// It tells when CPUs come and go.
+    pub(crate) has_hotplug: bool,
+    /// `sched_switch` events.
+    pub(crate) switches: u64,
+    /// It has `sched_wakeup` events.
+    pub(crate) has_wakeups: bool,
+    /// Wakeups, however they were recorded.
+    pub(crate) wakeups: u64,
+    /// Events that were lost.
+    pub(crate) lost: u64,
+    /// Records of any kind.
+    pub(crate) records: u64,
+    /// What time did.
+    pub(crate) clock: Clock,
+    /// Records about CPUs or tasks that cannot be.
+    pub(crate) impossible: u64,
+}
+
+/// What the first record of a CPU tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cpu {
+    /// When it was written.
+    pub(crate) at: u64,
+    /// Who ran; nobody where that is not told.
+    pub(crate) ran: Option<Who>,
+    /// When that was told by a switch.
+    pub(crate) switched: Option<u64>,
+    /// What came before was overwritten.
+    pub(crate) begins_late: bool,
+}
+
+impl Survey {
+    /// Reads `source` to its end.
+    pub(crate) fn of(source: &mut dyn Source) -> Result<Self, ReadError> {
+        let mut survey = Self::default();
+        let (mut known, mut going) = (Known::default(), Going::default());
+        let mut line = Line::new(source, false);
+        while let Some(seen) = line.next()? {
+            survey.take(&seen, &mut known);
+            if line.wakeups() == 0 {
+                going.take(survey.records, &seen);
+            }
+        }
+        (survey.clock, survey.impossible) = (line.clock(), line.impossible());
+        survey.has_wakeups = line.wakeups() > 0;
+        survey.going = if survey.has_wakeups { Vec::new() } else { going.found() };
+        Ok(survey)
+    }
+
+    fn take(&mut self, seen: &Seen, known: &mut Known) {
+        if self.records == 0 {
+            self.begins = seen.at;
+        }
+        self.records += 1;
+        self.ends = seen.at;
+        self.lost = self.lost.saturating_add(seen.lost);
+        self.cpu_limit = self.cpu_limit.max(seen.what.highest_cpu() + 1).max(seen.cpu + 1);
+        let cpu = self.cpus.entry(seen.cpu).or_insert(Cpu { at: seen.at, ..Cpu::default() });
+        cpu.begins_late |= seen.what == SeenWhat::BeginsHere;
+        match seen.what {
+            // While a recorder begins, other events may be on before switches are.
+            SeenWhat::Switch { prev, .. } if cpu.switched.is_none() => {
+                (cpu.ran, cpu.switched) = (Some(prev), Some(seen.at));
+            }
+            _ if cpu.ran.is_none() => {
+                cpu.ran = seen.current.map(|pid| Who { pid, name: Name::default(), prio: None });
+            }
+            _ => {}
+        }
+        match seen.what {
+            SeenWhat::Switch { prev, next, .. } => {
+                self.switches += 1;
+                known.insert(prev.pid);
+                if known.insert(next.pid) && next.pid != 0 && self.lost == 0 {
+                    self.waiting.insert(next.pid, (seen.cpu, next));
+                }
+                self.name(prev);
+                // The thread that brings a CPU up or down, and does nothing else.
+                if next.name.begins(b"cpuhp/") {
+                    self.changed.insert(CpuId(seen.cpu));
+                }
+            }
+            SeenWhat::Migrate { task, from, .. } if known.insert(task.pid) && self.lost == 0 => {
+                self.waiting.insert(task.pid, (from, task));
+            }
+            SeenWhat::Woken { task, .. } => {
+                self.wakeups += 1;
+                known.insert(task.pid);
+            }
+            SeenWhat::Online { .. } => self.has_hotplug = true,
+            SeenWhat::WakeupNew { task, .. } | SeenWhat::Forked { child: task } => {
+                known.insert(task.pid);
+            }
+            _ => {}
+        }
+    }
+
+    /// Who ran where when the recording began: a task only where it was seen first.
+    pub(crate) fn running(&self) -> BTreeMap<u32, Who> {
+        let mut told: Vec<_> =
+            self.cpus.iter().filter_map(|(&cpu, told)| Some((cpu, told.switched, told.ran?))).collect();
+        told.sort_by_key(|&(cpu, switched, _)| (switched.is_none(), switched, cpu));
+        let mut there = BTreeSet::new();
+        told.retain(|&(_, _, who)| who.pid != 0 && there.insert(who.pid));
+        told.into_iter().map(|(cpu, _, who)| (cpu, who)).collect()
+    }
+
+    /// The name of one who ran from the beginning, where only its pid was told so far.
+    fn name(&mut self, who: Who) {
+        for cpu in self.cpus.values_mut() {
+            if let Some(ran) = &mut cpu.ran
+                && ran.pid == who.pid
+                && ran.name.is_empty()
+            {
+                *ran = who;
+            }
+        }
+    }
+}
+
+/// The pids that were spoken of: a bit each.
+#[derive(Default)]
+struct Known {
+    words: Vec<u64>,
+}
+
+impl Known {
+    /// Is it new?
+    fn insert(&mut self, pid: u32) -> bool {
+        if pid >= PID_LIMIT {
+            return false;
+        }
+        let (word, bit) = (pid as usize / 64, 1 << (pid % 64));
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        new
+    }
+}

@@ -1,0 +1,76 @@
+//! Every format: what is written is read, and what is damaged is read as far as it goes.
+
+mod damage;
+mod large;
+mod recordings;
+mod whole;
+
+use crate::make::{DatShape, Packing, PerfShape, Shape, TextShape, any_records, perf, text, tracedat};
+use crate::seen::{Seen, SeenWhat};
+use crate::source::Damage;
+use crate::{Kind, ReadError};
+use proptest::prelude::*;
+use std::io::Cursor;
+
+/// All that a file's reader gives.
+fn all(bytes: &[u8]) -> Result<(Vec<Seen>, Damage), ReadError> {
+    let kind = Kind::of(bytes).ok_or(ReadError::Foreign)?;
+    let mut file = Cursor::new(bytes);
+    let mut source = crate::open(kind, &mut file)?;
+    let mut all = Vec::new();
+    while let Some(seen) = source.next()? {
+        all.push(seen);
+    }
+    Ok((all, source.damage().clone()))
+}
+
+fn same(bytes: &[u8], kind: Kind, expected: &[Seen]) {
+    assert_eq!(Kind::of(bytes), Some(kind));
+    let (read, damage) = all(bytes).unwrap_or_else(|error| panic!("{error}"));
+    let read: Vec<Seen> = read.into_iter().filter(|seen| seen.what != SeenWhat::BeginsHere).collect();
+    assert_eq!(read, expected);
+    assert_eq!(damage, Damage { lines: kind == Kind::Text, ..Damage::default() });
+}
+
+fn any_perf() -> impl Strategy<Value = PerfShape> {
+    (Shape::any(), any::<bool>(), any::<bool>(), 1usize..30)
+        .prop_map(|(events, pipe, compressed, round)| PerfShape { events, pipe, compressed, round })
+}
+
+fn any_dat() -> impl Strategy<Value = DatShape> {
+    let packing =
+        prop::sample::select(vec![None, Some(Packing::None), Some(Packing::Zlib), Some(Packing::Zstd)]);
+    (Shape::any(), packing, prop::sample::select(vec![512, 4096]))
+        .prop_map(|(events, packing, page)| DatShape { events, packing, page })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn perf_data_is_read_as_it_was_written(records in any_records(4, 120), shape in any_perf()) {
+        same(&perf(&records, shape), Kind::Perf, &records);
+    }
+
+    #[test]
+    fn trace_dat_is_read_as_it_was_written(
+        mut records in any_records(4, 120),
+        losses in prop::collection::vec(prop_oneof![9 => Just(0u64), 1 => 1u64..1000], 120),
+        shape in any_dat(),
+    ) {
+        records.iter_mut().zip(losses).for_each(|(seen, lost)| seen.lost = lost);
+        same(&tracedat(&records, shape), Kind::TraceDat, &records);
+    }
+
+    #[test]
+    fn text_is_read_as_it_was_written(
+        mut records in any_records(4, 60),
+        shape in prop::sample::select(vec![TextShape::Ftrace, TextShape::TraceCmd, TextShape::PerfScript]),
+    ) {
+        prop_assume!(!records.is_empty());
+        if shape == TextShape::PerfScript {
+            records.iter_mut().for_each(|seen| seen.interrupt = false);
+        }
+        same(&text(&records, shape), Kind::Text, &records);
+    }
+}

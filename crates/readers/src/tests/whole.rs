@@ -1,0 +1,227 @@
+//! From a file to the stream, and to what is said of it.
+
+use crate::make::{TextShape, text};
+use crate::{ReadError, read};
+use keel_abi::{Instant, TaskId};
+use keel_trace::{Class, Event, Meta, Sink, What, Why};
+use std::fmt::Write;
+use std::io::Cursor;
+
+/// Writes a stream down, a line an element, in microseconds.
+#[derive(Default)]
+pub(super) struct Lines {
+    pub(super) text: String,
+    names: Vec<String>,
+    cpus: u32,
+}
+
+impl Lines {
+    fn name(&self, task: TaskId) -> &str {
+        if task.is_idle() { "-" } else { self.names.get(task.index()).map_or("nobody", String::as_str) }
+    }
+}
+
+impl Sink for Lines {
+    fn wants(&self) -> Class {
+        Class::ALL
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            let name = |task| self.name(task);
+            let words = match event.what {
+                What::Switch { prev, why, next } => {
+                    let why = match why {
+                        Why::WasIdle => "was idle",
+                        Why::Preempted => "preempted",
+                        Why::Yielded => "yielded",
+                        Why::Blocked => "blocked",
+                        Why::Exited => "exited",
+                    };
+                    format!("switch {} ({why}) to {}", name(prev), name(next))
+                }
+                What::Wakeup { task, target, waker } => {
+                    format!("{} wakes {} on {target}", name(waker), name(task))
+                }
+                What::Fork { child, target, parent } => {
+                    format!("{} makes {} on {target}", name(parent), name(child))
+                }
+                What::Exit { task } => format!("{} is gone", name(task)),
+                What::Migrate { task, from, to } => format!("{} moves from {from} to {to}", name(task)),
+                What::Kick { target, .. } => format!("kick {target}"),
+                What::Online { target, up } => format!("{target} {}", if up { "comes" } else { "goes" }),
+                What::Lost { events } => format!("{events} lost"),
+                other => format!("{other:?}"),
+            };
+            let _ = writeln!(self.text, "{:>9} CPU {}: {words}", event.at.as_ns() / 1000, event.cpu);
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        let words = match meta {
+            Meta::Start { topology, scheduler, workload, .. } => {
+                let (cpus, nodes) = (topology.cpus(), topology.nodes());
+                self.cpus = cpus;
+                format!("{cpus} CPUs, {nodes} node, {scheduler}, {workload}")
+            }
+            Meta::Task(info) => {
+                let known = self.names.len().max(info.task.index() + 1);
+                self.names.resize(known, String::new());
+                self.names[info.task.index()].clone_from(&info.name);
+                let cpus = if (info.cpus.len() as u32) < self.cpus {
+                    format!(" only on {}", info.cpus)
+                } else {
+                    String::new()
+                };
+                format!("{} is {} nice {}{cpus}", info.name, info.pid, info.nice)
+            }
+            Meta::End => "end".to_owned(),
+            other => format!("{other:?}"),
+        };
+        let _ = writeln!(self.text, "{:>9} {words}", at.as_ns() / 1000);
+    }
+}
+
+/// The stream of a text, and what is said of it.
+pub(super) fn told(bytes: &[u8]) -> String {
+    let mut lines = Lines::default();
+    match read(Cursor::new(bytes), &mut lines) {
+        Ok(recording) => {
+            lines.text += "\n";
+            recording.notes.iter().for_each(|note| lines.text += &format!("{note}\n"));
+            lines.text
+        }
+        Err(error) => {
+            assert!(lines.text.is_empty(), "what cannot be judged is not told");
+            error.to_string()
+        }
+    }
+}
+
+/// Lines such as `10 0 7 sched_switch: ...`: microseconds, CPU, who ran.
+fn script(lines: &str) -> String {
+    let line = |line: &str| {
+        let split = line.trim().split_once(' ').and_then(|(at, rest)| Some((at.parse::<u64>().ok()?, rest)));
+        let Some((at, rest)) = split else { return format!("{}\n", line.trim()) };
+        let mut words = rest.splitn(3, ' ');
+        let (cpu, pid, rest) =
+            (words.next().unwrap_or(""), words.next().unwrap_or(""), words.next().unwrap_or(""));
+        let rest = rest
+            .replace("switch ", "sched_switch: ")
+            .replace("waking ", "sched_waking: ")
+            .replace("wakeup ", "sched_wakeup: ")
+            .replace("new ", "sched_wakeup_new: ")
+            .replace("fork ", "sched_process_fork: ")
+            .replace("move ", "sched_migrate_task: ");
+        format!("name-{pid} [{cpu}] d..2. 0.{at:>06}: {rest}\n")
+    };
+    lines.lines().map(line).collect()
+}
+
+fn check(name: &str, lines: &str) {
+    insta::assert_snapshot!(name, told(script(lines).as_bytes()));
+}
+
+#[test]
+fn a_short_recording_is_told() {
+    check(
+        "a_short_recording",
+        "# entries-in-buffer/entries-written: 11/11   #P:3
+         100 0 7 waking comm=cc pid=8 prio=125 target_cpu=001
+         101 0 7 move comm=cc pid=8 prio=125 orig_cpu=1 dest_cpu=2
+         102 0 7 wakeup cc:8 [125] CPU:002
+         103 2 0 switch swapper/2:0 [120] R ==> cc:8 [125]
+         104 0 7 fork comm=make pid=7 child_comm=make child_pid=9
+         105 0 7 new make:9 [120] CPU:000
+         106 0 7 switch make:7 [120] R+ ==> kworker/0:1:5 [120]
+         107 0 5 switch kworker/0:1:5 [120] I ==> make:9 [120]
+         108 2 8 switch cc:8 [125] X ==> swapper/2:0 [120]
+         109 0 9 other: x
+         110 2 0 other: x",
+    );
+}
+
+#[test]
+fn what_a_recording_lacks_is_told() {
+    check(
+        "no_wakeups",
+        "10 0 7 switch a:7 [120] S ==> b:8 [120]
+         20 0 8 switch b:8 [120] R ==> a:7 [120]",
+    );
+    check(
+        "woken_on_its_way",
+        "10 1 0 switch swapper/1:0 [120] R ==> a:7 [120]
+         20 0 8 waking comm=a pid=7 prio=120 target_cpu=001
+         30 1 7 switch a:7 [120] S ==> b:9 [120]
+         40 1 9 switch b:9 [120] S ==> a:7 [120]
+         50 0 8 switch c:8 [120] S ==> swapper/0:0 [120]",
+    );
+    check(
+        "hotplug_unseen",
+        "10 1 7 wakeup cpuhp/1:22 [120] CPU:001
+         20 1 7 switch a:7 [120] S ==> cpuhp/1:22 [120]
+         30 1 22 switch cpuhp/1:22 [120] S ==> swapper/1:0 [120]
+         40 0 8 switch b:8 [120] S ==> swapper/0:0 [120]",
+    );
+    check(
+        "overwritten",
+        "# entries-in-buffer/entries-written: 4/9   #P:2
+         10 0 7 switch a:7 [120] S ==> b:8 [120]
+         20 0 8 wakeup a:7 [120] CPU:001
+         30 1 9 switch c:9 [120] R ==> a:7 [120]
+         40 1 7 switch a:7 [120] S ==> c:9 [120]",
+    );
+    check(
+        "lost_and_damaged",
+        "10 0 0 switch swapper:0 [120] R ==> a:7 [120]
+         12 1 0 wakeup b:8 [120] CPU:001
+         nonsense
+         CPU:0 [LOST 5 EVENTS]
+         20 0 8 switch b:8 [120] S ==> swapper:0 [120]
+         15 1 0 switch swapper:0 [120] R ==> c:9 [120]
+         30 1 9 switch c:4999999 [120] S ==> d:10 [120]
+         40 0 0 switch",
+    );
+}
+
+#[test]
+fn what_cannot_be_judged_is_said() {
+    let check = |text: &str, expected: &str| assert_eq!(told(text.as_bytes()), expected);
+    check("", "the file is empty");
+    check("hello\n", &ReadError::Foreign.to_string());
+    let empty = "it holds no sched_switch event, so that nobody can tell who ran: no event at all could be read; record with \
+                 perf sched record, or with trace-cmd record -e sched";
+    check("# tracer: nop\n#\n", empty);
+    check(
+        "a-1 [000] d..2. 1.000000: other: x\n",
+        "it holds no sched_switch event, so that nobody can tell who ran: 1 event of other kinds; record with perf sched \
+         record, or with trace-cmd record -e sched",
+    );
+    check("PERFILE2", "the perf.data file is damaged at byte 8: its head is cut off");
+    check(
+        "\x17\x08\x44tracing9\0\0\x08....",
+        "this trace.dat file has version 9; keel reads versions 6 and 7",
+    );
+}
+
+#[test]
+fn hogs_that_never_leave_their_cpus_are_seen() {
+    use crate::seen::{Name, Seen, SeenWhat, Who};
+    // CPU 1's only record is that of the end, and says who had run all the time.
+    let who = |pid, name: &str| Who { pid, name: Name::new(name.as_bytes()), prio: Some(120) };
+    let switch = |at: u64, cpu, prev: Who, next: Who| Seen {
+        at: at * 1_000_000_000,
+        cpu,
+        lost: 0,
+        current: Some(prev.pid),
+        interrupt: false,
+        what: SeenWhat::Switch { prev, why: Why::Blocked, next },
+    };
+    let (idle, hog, blip) = (who(0, "swapper"), who(7, "hog"), who(8, "blip"));
+    let records = [switch(1, 0, idle, blip), switch(2, 0, blip, idle), switch(9, 1, hog, idle)];
+    let mut figures = keel_check::Figures::new();
+    read(Cursor::new(text(&records, TextShape::PerfScript)), &mut figures).expect("it can be judged");
+    let summary = figures.summary();
+    let cpu = |name: &str| summary.tasks.iter().find(|task| task.name == name).map(|task| task.cpu.as_ns());
+    assert_eq!((cpu("hog"), cpu("blip")), (Some(8_000_000_000), Some(1_000_000_000)));
+}

@@ -1,0 +1,135 @@
+//! What stands before an event's name: the task, the CPU, flags, the time.
+//!
+//! ```text
+//!           <idle>-0       [001] d..2.    91.990599: sched_switch: ...      ftrace; trace-cmd without flags
+//!   <idle>-0         1d..2. 286453us+: sched_switch: ...                    ftrace's latency format
+//!             perf   148 [000]    13.233178: sched:sched_switch: ...        perf script
+//! ```
+//!
+//! A task's name may hold anything, a time and a CPU too: so the line is searched for a time that has all of this
+//! before it.
+
+use keel_abi::cpuset::MAX_CPUS;
+
+/// The most digits of a time's fraction: nanoseconds.
+const DIGITS: usize = 9;
+
+/// A line's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) at: u64,
+    pub(super) cpu: u32,
+    pub(super) pid: u32,
+    /// An interrupt had interrupted the task.
+    pub(super) interrupt: bool,
+}
+
+/// A line's head, its event's name without its system, and where the event's own words begin.
+pub(super) fn read(line: &[u8]) -> Option<(Head, &str, usize)> {
+    let mut from = 0;
+    while let Some(colon) = line.get(from..)?.windows(2).position(|two| two == b": ").map(|at| from + at) {
+        if let Some((before, at)) = time(&line[..colon])
+            && let Some(head) = before_time(&line[..before], at)
+        {
+            let (event, body) = event(line, colon + 2)?;
+            return Some((head, event, body));
+        }
+        from = colon + 1;
+    }
+    None
+}
+
+/// The time that `text` ends with, and where it begins.
+fn time(text: &[u8]) -> Option<(usize, u64)> {
+    let text = text.trim_ascii_end();
+    let begins = text.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+    let word = &text[begins..];
+    let unmarked = word.strip_suffix(b"us").or_else(|| word.split_last()?.1.strip_suffix(b"us"));
+    if let Some(micros) = unmarked {
+        return Some((begins, number(micros)?.checked_mul(1000)?));
+    }
+    let point = word.iter().position(|&byte| byte == b'.')?;
+    let (seconds, fraction) = (number(&word[..point])?, &word[point + 1..]);
+    if fraction.len() < 3 || fraction.len() > DIGITS {
+        return None;
+    }
+    let nanos = number(fraction)? * 10_u64.pow((DIGITS - fraction.len()) as u32);
+    Some((begins, seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?))
+}
+
+/// Task, CPU and flags.
+fn before_time(text: &[u8], at: u64) -> Option<Head> {
+    let (rest, word) = last_word(text)?;
+    if let Some(cpu) = in_brackets(word) {
+        return Some(Head { at, cpu, pid: pid(rest)?, interrupt: false });
+    }
+    // Flags, after a CPU in brackets or one that they are glued to.
+    if let Some((rest, cpu)) = last_word(rest).and_then(|(rest, word)| Some((rest, in_brackets(word)?))) {
+        return Some(Head { at, cpu, pid: pid(rest)?, interrupt: interrupts(word) });
+    }
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (cpu, flags) = word.split_at(digits);
+    if flags.len() < 3 {
+        return None;
+    }
+    let cpu = u32::try_from(number(cpu)?).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+    Some(Head { at, cpu, pid: pid(rest)?, interrupt: interrupts(flags) })
+}
+
+/// The third flag tells of hard and soft interrupts.
+fn interrupts(flags: &[u8]) -> bool {
+    flags.get(2).is_some_and(|flag| b"hHsZz".contains(flag))
+}
+
+fn in_brackets(word: &[u8]) -> Option<u32> {
+    let inner = word.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    u32::try_from(number(inner)?).ok().filter(|&cpu| cpu < MAX_CPUS)
+}
+
+/// `NAME-PID`, `NAME-PID (TGID)`, `NAME PID`, `NAME PID/TID`.
+fn pid(text: &[u8]) -> Option<u32> {
+    let mut text = text.trim_ascii();
+    if let Some(open) = text.iter().rposition(|&byte| byte == b'(').filter(|_| text.ends_with(b")")) {
+        text = text[..open].trim_ascii_end();
+    }
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let (before, pid) = text.split_at(text.len() - digits);
+    let separator = before.last()?;
+    if !(separator.is_ascii_whitespace() || b"-/".contains(separator)) {
+        return None;
+    }
+    u32::try_from(number(pid)?).ok()
+}
+
+fn event(line: &[u8], from: usize) -> Option<(&str, usize)> {
+    let rest = line.get(from..)?;
+    let begins = from + rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    let name = |begins: usize| {
+        let length = line[begins..].iter().take_while(|byte| is_name(byte)).count();
+        let after = line.get(begins + length).filter(|_| length > 0)?;
+        (*after == b':').then_some(begins + length)
+    };
+    let mut end = name(begins)?;
+    let mut start = begins;
+    // The system, with perf.
+    if line.get(end + 1).is_some_and(is_name)
+        && let Some(longer) = name(end + 1)
+    {
+        (start, end) = (end + 1, longer);
+    }
+    Some((std::str::from_utf8(&line[start..end]).ok()?, end + 1))
+}
+
+fn last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.trim_ascii_end();
+    let begins = text.iter().rposition(u8::is_ascii_whitespace)? + 1;
+    Some(text.split_at(begins))
+}
+
+pub(super) fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0')))
+}

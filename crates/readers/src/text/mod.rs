@@ -1,0 +1,212 @@
+//! The text that ftrace (`/sys/kernel/tracing/trace`), `trace-cmd report` and `perf script` print: a line an event.
+//!
+//! Their lines differ in what stands before the event's name ([`head`]) and, for some events, in the event's own words
+//! ([`body`]). A line that is none of theirs is a comment, or is counted where it looks like an event.
+
+mod body;
+mod head;
+#[cfg(test)]
+mod tests;
+
+use crate::ReadError;
+use crate::seen::{Seen, SeenWhat};
+use crate::source::{Damage, Facts, Source};
+use head::Head;
+use keel_abi::cpuset::MAX_CPUS;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+
+/// Longer lines are no events.
+const LONGEST: usize = 16 * 1024;
+
+/// Is there a line of an event in it, or a head that such text has?
+pub(crate) fn is(first: &[u8]) -> bool {
+    first.split(|&byte| byte == b'\n').any(|line| {
+        line.starts_with(b"# tracer: ")
+            || head::read(line).is_some_and(|(_, event, _)| event.len() < 64 && event.is_ascii())
+    })
+}
+
+/// Text, read line by line.
+pub(crate) struct Text<R> {
+    from: BufReader<R>,
+    line: Vec<u8>,
+    lines: u64,
+    facts: Facts,
+    damage: Damage,
+    /// Events that a CPU lost and that no record of its speaks of yet.
+    lost: BTreeMap<u32, u64>,
+    /// CPUs whose buffers begin here.
+    begins: Vec<u32>,
+    /// A record that waits for the word on how its CPU's buffer begins.
+    pending: Option<Seen>,
+    last_at: u64,
+}
+
+impl<R: Read> Text<R> {
+    /// From its beginning.
+    pub(crate) fn open(from: R) -> Self {
+        Self {
+            from: BufReader::with_capacity(64 * 1024, from),
+            line: Vec::new(),
+            lines: 0,
+            facts: Facts::default(),
+            damage: Damage { lines: true, ..Damage::default() },
+            lost: BTreeMap::new(),
+            begins: Vec::new(),
+            pending: None,
+            last_at: 0,
+        }
+    }
+
+    /// Reads the next line; false at the end of the file.
+    fn read_line(&mut self) -> Result<bool, ReadError> {
+        self.line.clear();
+        self.lines += 1;
+        let read = self.from.by_ref().take(LONGEST as u64).read_until(b'\n', &mut self.line)?;
+        if read == LONGEST && self.line.last() != Some(&b'\n') {
+            self.damage.skip(self.lines, "a line is longer than any event's");
+            self.line.clear();
+            self.skip_line()?;
+        }
+        while self.line.last().is_some_and(|byte| b"\r\n".contains(byte)) {
+            self.line.pop();
+        }
+        Ok(read > 0)
+    }
+
+    fn skip_line(&mut self) -> Result<(), ReadError> {
+        loop {
+            let buffer = self.from.fill_buf()?;
+            let end = buffer.iter().position(|&byte| byte == b'\n');
+            let (skip, found) = (end.map_or(buffer.len(), |end| end + 1), end.is_some() || buffer.is_empty());
+            self.from.consume(skip);
+            if found {
+                return Ok(());
+            }
+        }
+    }
+
+    fn event(&mut self, head: &Head, event: &str, from: usize) -> Option<Seen> {
+        let what = match body::read(event, &self.line[from..]) {
+            Ok(what) => what,
+            Err(why) => {
+                self.damage.skip(self.lines, why);
+                return None;
+            }
+        };
+        self.last_at = head.at;
+        let lost = self.lost.remove(&head.cpu).unwrap_or(0);
+        let current = Some(head.pid);
+        Some(Seen { at: head.at, cpu: head.cpu, lost, current, interrupt: head.interrupt, what })
+    }
+
+    /// A line that is no event.
+    fn other(&mut self) {
+        if let Some(told) = Remark::read(&self.line) {
+            match told {
+                Remark::Cpus(cpus) => self.facts.cpus = self.facts.cpus.max(cpus),
+                Remark::Written { overwritten, cpus } => {
+                    self.facts.overwritten |= overwritten;
+                    self.facts.cpus = self.facts.cpus.max(cpus);
+                }
+                Remark::Lost(cpu, lost) => {
+                    let sum = self.lost.entry(cpu).or_default();
+                    *sum = sum.saturating_add(lost);
+                }
+                Remark::Begins(cpu) if !self.begins.contains(&cpu) => self.begins.push(cpu),
+                Remark::Begins(_) | Remark::Nothing => {}
+            }
+        } else if !self.line.iter().all(u8::is_ascii_whitespace) {
+            self.damage.skip(self.lines, "this is no event");
+        }
+    }
+}
+
+impl<R: Read> Source for Text<R> {
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+
+    fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+        if let Some(seen) = self.pending.take() {
+            return Ok(Some(seen));
+        }
+        while self.read_line()? {
+            let Some((head, event, from)) = head::read(&self.line) else {
+                self.other();
+                continue;
+            };
+            let event = event.to_owned();
+            let Some(seen) = self.event(&head, &event, from) else { continue };
+            let Some(place) = self.begins.iter().position(|&cpu| cpu == seen.cpu) else {
+                return Ok(Some(seen));
+            };
+            self.begins.swap_remove(place);
+            self.pending = Some(seen);
+            return Ok(Some(Seen { lost: 0, current: None, what: SeenWhat::BeginsHere, ..seen }));
+        }
+        // What was lost at the very end.
+        let Some((cpu, lost)) = self.lost.pop_first() else { return Ok(None) };
+        let at = self.last_at;
+        Ok(Some(Seen { at, cpu, lost, current: None, interrupt: false, what: SeenWhat::Other }))
+    }
+
+    fn damage(&self) -> &Damage {
+        &self.damage
+    }
+}
+
+/// What a line beside the events tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remark {
+    /// So many CPUs.
+    Cpus(u32),
+    /// Whether more was written than is left, and by so many CPUs.
+    Written { overwritten: bool, cpus: u32 },
+    /// A CPU lost events.
+    Lost(u32, u64),
+    /// A CPU's buffer begins here.
+    Begins(u32),
+    /// Nothing of interest.
+    Nothing,
+}
+
+impl Remark {
+    fn read(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line).ok()?.trim();
+        if let Some(cpus) = line.strip_prefix("cpus=") {
+            return cpus.parse().ok().filter(|&cpus| cpus <= MAX_CPUS).map(Self::Cpus);
+        }
+        if let Some(rest) = line.strip_prefix("CPU:").filter(|_| line.ends_with(']')) {
+            // CPU:3 [LOST 12 EVENTS], CPU:3 [12 EVENTS DROPPED]
+            let (cpu, rest) = rest.split_once('[')?;
+            let lost = rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
+            let cpu = cpu.trim().parse().ok().filter(|&cpu| cpu < MAX_CPUS)?;
+            return Some(Self::Lost(cpu, lost.map_or(Some(1), |lost| lost.parse().ok())?));
+        }
+        if let Some(rest) = line.strip_prefix("##### CPU ") {
+            let cpu = rest.split_once(' ')?.0.parse().ok().filter(|&cpu| cpu < MAX_CPUS)?;
+            return Some(Self::Begins(cpu));
+        }
+        if let Some(rest) = line.strip_prefix("# entries-in-buffer/entries-written: ") {
+            return Some(Self::written(rest).unwrap_or(Self::Nothing));
+        }
+        if let Some(rest) = line.strip_prefix("# latency: ").and_then(|rest| rest.split_once('#')) {
+            return Some(Self::written(rest.1).unwrap_or(Self::Nothing));
+        }
+        (line.starts_with('#') || line.starts_with("version = ") || line.starts_with("trace-cmd"))
+            .then_some(Self::Nothing)
+    }
+
+    /// `476/981   #P:2`
+    fn written(text: &str) -> Option<Self> {
+        let (left, rest) = text.split_once('/')?;
+        let written = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        let (left, written) = (left.trim().parse::<u64>().ok()?, written.parse::<u64>().ok()?);
+        let cpus = rest.split_once("#P:").map(|(_, cpus)| cpus.split(|c: char| !c.is_ascii_digit()).next());
+        let cpus =
+            cpus.flatten().and_then(|cpus| cpus.parse().ok()).filter(|&cpus| cpus <= MAX_CPUS).unwrap_or(0);
+        Some(Self::Written { overwritten: left < written, cpus })
+    }
+}

@@ -1,0 +1,147 @@
+//! What a recording tells, a record at a time, before it is made to agree with itself.
+
+use crate::{Policy, Why};
+use keel_abi::{CpuId, CpuSet, Pid};
+
+/// What tells a task from others while it is there: its address in the kernel, its own until after its last switch, or
+/// its pid where a recording has no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(
+    /// The address or the pid; 0 for idle tasks.
+    pub u64,
+);
+
+impl Key {
+    /// A CPU's idle task.
+    pub const IDLE: Self = Self(0);
+
+    /// Is it a CPU's idle task?
+    pub fn is_idle(self) -> bool {
+        self == Self::IDLE
+    }
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raw {
+    /// When, in nanoseconds of the recording's clock.
+    pub at: u64,
+    /// The CPU that wrote it.
+    pub writer: CpuId,
+    /// Records that this CPU lost just before.
+    pub lost: u32,
+    /// What it tells.
+    pub what: RawWhat,
+}
+
+/// What a record tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawWhat {
+    /// `sched_switch`.
+    Switch {
+        /// Where.
+        cpu: CpuId,
+        /// Who ran.
+        prev: Key,
+        /// Why it stopped.
+        why: Why,
+        /// Who runs now.
+        next: Key,
+    },
+    /// `sched_wakeup`, with who did `sched_waking` where.
+    Wakeup {
+        /// The waker's CPU.
+        cpu: CpuId,
+        /// Who wakes.
+        task: Key,
+        /// The CPU whose runqueue it joins.
+        target: CpuId,
+        /// Who woke it; nobody for an interrupt.
+        waker: Key,
+    },
+    /// `sched_wakeup_new`.
+    Fork {
+        /// The parent's CPU.
+        cpu: CpuId,
+        /// The new task.
+        child: Key,
+        /// The CPU whose runqueue it joins.
+        target: CpuId,
+        /// Who made it.
+        parent: Key,
+    },
+    /// `sched_migrate_task` of a task that is on a runqueue.
+    Migrate {
+        /// The CPU that moves it.
+        cpu: CpuId,
+        /// Who.
+        task: Key,
+        /// Whence.
+        from: CpuId,
+        /// Where to.
+        to: CpuId,
+    },
+    /// `sched_set_need_resched` of an idle CPU.
+    Kick {
+        /// Who tells it.
+        cpu: CpuId,
+        /// The idle CPU.
+        target: CpuId,
+    },
+    /// The scheduler begins or ceases to use a CPU.
+    Online {
+        /// Where this is done.
+        cpu: CpuId,
+        /// The CPU that comes or goes.
+        target: CpuId,
+        /// It comes.
+        up: bool,
+    },
+    /// A CPU has stopped: from now on it runs its idle task.
+    Stopped {
+        /// Which.
+        target: CpuId,
+    },
+    /// What a task is.
+    Told(Box<Told>),
+    /// What the scheduler tells of a decision.
+    Decision(Box<Policy>),
+}
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Neither running nor on a runqueue.
+    Asleep,
+    /// On this CPU's runqueue.
+    Waiting(CpuId),
+    /// On this CPU.
+    Running(CpuId),
+}
+
+/// What a task is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Which.
+    pub task: Key,
+    /// Its number as people see it.
+    pub pid: Pid,
+    /// Its name: a stranger's text.
+    pub name: String,
+    /// Its nice value.
+    pub nice: i8,
+    /// The CPUs that it may use; none where a recording does not tell.
+    pub cpus: CpuSet,
+    /// Nothing was told of it before.
+    pub first: bool,
+    /// In a snapshot: what it does.
+    pub doing: Option<Doing>,
+}
+
+impl Told {
+    /// A task of which nothing is known.
+    pub fn unknown(task: Key) -> Self {
+        let name = "unknown".to_owned();
+        Self { task, pid: Pid(0), name, nice: 0, cpus: CpuSet::new(), first: true, doing: None }
+    }
+}
