@@ -1,5 +1,6 @@
 # In a guest of 8 CPUs on 4 nodes in a ring: cfs, with a bug of the Wasted Cores paper and without, has hogs to schedule, and
-# its run is recorded and checked. What was seen goes to NAME.facts, a fact a line: xtask/src/live judges it.
+# its run is recorded and checked. What was seen goes to NAME.facts, a fact a line, and what keel check says to NAME.json:
+# xtask/src/live judges both.
 #
 # usage: bugs.sh KEEL OUT SECONDS TURN..., a turn being a bug's name or that and -cured
 . tests/live/common.sh
@@ -56,9 +57,6 @@ turn() {
     $keel check "$at.trace" > "$at.check" 2>&1
     $keel check "$at.trace" --json > "$at.json" 2>&1
     fact check-code $?
-    for name in wasted_core_ns duration_ns lost_events; do
-        fact $name "$(sed -n "s/.*\"$name\": *\([0-9]*\).*/\1/p" "$at.json" | head -n 1)"
-    done
     settle
 }
 

@@ -22,7 +22,11 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ("abi", Wall::Only(&[]), "the shared words depend on no room"),
     ("trace", Wall::Only(&["abi"]), "a stream of events is the same whoever made it"),
     // Its tests have the judge hear what was read.
-    ("readers", Wall::Only(&["abi", "trace", "check"]), "who reads a recording knows nothing of simulated runs"),
+    (
+        "readers",
+        Wall::Only(&["abi", "trace", "check"]),
+        "who reads a recording knows nothing of simulated runs",
+    ),
     ("bpfc", Wall::Only(&[]), "compiling BPF C is for build scripts, and knows no room"),
     ("vm", Wall::Never(&["kernel", "lab", "live"]), "who executes BPF knows nothing of who plays the kernel"),
     (
