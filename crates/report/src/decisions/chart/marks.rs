@@ -2,23 +2,25 @@
 //! those who see no colour.
 
 /// On white, and on dark; each has at least three times the ground's luminance, or a third of it.
-pub(super) const COLOURS: [(&str, &str); 6] = [
+pub(super) const COLOURS: [(&str, &str); 7] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff8a4c"),
     ("#00805c", "#2ccb9a"),
     ("#a04080", "#e58fc0"),
     ("#946c00", "#e6b800"),
     ("#555555", "#bbbbbb"),
+    ("#5b3fa8", "#b3a1f7"),
 ];
 
-/// Disc, square, triangle, diamond, triangle on its head, cross.
-const MARKS: [&str; 6] = [
+/// Disc, square, triangle, diamond, triangle on its head, cross, bar.
+const MARKS: [&str; 7] = [
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
     "M-4 -4h8v8h-8z",
     "M0 -5L5 4H-5z",
     "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
     "M0 5L5 -4H-5z",
     "M-1.5 -5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z",
+    "M-5.5 -2h11v4h-11z",
 ];
 
 /// The mark of the scheduler with this number: a path around 0. Where there are more schedulers than colours, marks
