@@ -71,8 +71,9 @@ CALLBACK(void, cfs_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	raise_min_alone(rq, now);
-	vruntime = placed(rq, s, on_clock_of(p->scx.dsq_vtime, s->clock, cpu), wakes);
-	s->clock = cpu;
+	vruntime = placed(rq, waiting_at(cpu) + (rq->curr != NOBODY), s,
+			  on_clock_of(p->scx.dsq_vtime, clock_of(s, p->scx.dsq_vtime), cpu), wakes);
+	settle_clock(s, cpu);
 	s->is_new = false;
 	update_average(s, now, true);
 	count_at(number, cpu);
@@ -158,9 +159,9 @@ CALLBACK(void, cfs_running, struct task_struct *p)
 	u64 now = scx_bpf_now();
 
 	/* A way of the kernel's own led here. */
-	if (s->clock != cpu)
-		set_vtime(p, on_clock_of(p->scx.dsq_vtime, s->clock, cpu));
-	s->clock = cpu;
+	if (clock_of(s, p->scx.dsq_vtime) != cpu)
+		set_vtime(p, on_clock_of(p->scx.dsq_vtime, clock_of(s, p->scx.dsq_vtime), cpu));
+	settle_clock(s, cpu);
 	s->is_new = false;
 	s->ran_ns = p->se.sum_exec_runtime;
 	s->turn_ns = s->ran_ns;
@@ -208,7 +209,7 @@ CALLBACK(void, cfs_tick, struct task_struct *p)
 	charge(cpu, number, p, now);
 	update_average(s, now, true);
 	count_at(number, cpu);
-	if (turn_is_over(rq, s)) {
+	if (turn_is_over(rq, waiting_at(cpu), s)) {
 		rq->resched = true;
 		asks = true;
 	}
@@ -225,7 +226,7 @@ CALLBACK(bool, cfs_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct runqueue *rq = runqueue_at(bpf_get_smp_processor_id());
 
-	if (rq->nr_running > 1) {
+	if (waiting_at(bpf_get_smp_processor_id())) {
 		rq->yields = true;
 		rq->resched = true;
 		set_slice(from, 0);
@@ -250,7 +251,7 @@ CALLBACK(void, cfs_enable, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
 
-	slot_at(slot_of(p))->clock = cpu;
+	settle_clock(slot_at(slot_of(p)), cpu);
 	set_vtime(p, runqueue_at(cpu)->min_vruntime);
 }
 
@@ -269,6 +270,7 @@ CALLBACK(s32, cfs_init_task, struct task_struct *p, struct scx_init_task_args *a
 	s->everywhere = copy_cpus(number, p);
 	s->ran_ns = p->se.sum_exec_runtime;
 	s->is_new = args->fork;
+	s->offered_clock = NO_CPU;
 	/* Nothing is known of it yet: it counts in full. */
 	s->average = WHOLE;
 	s->averaged_at = scx_bpf_now();

@@ -14,8 +14,6 @@ struct mask {
 
 #define SPANS (MAX_CPUS * LEVELS)
 #define MASKS (2 * SPANS)
-/* No CPU. */
-#define NO_CPU MAX_CPUS
 
 static struct mask masks[MASKS] LINE;
 static u32 nr_words = 1;

@@ -24,20 +24,30 @@ __noinline u32 idle_for(u32 number, u32 id, u32 without)
 	return NO_CPU;
 }
 
-/* One task; its vruntime keeps its distance. The iterator stands at it. */
+/*
+ * One task; its vruntime keeps its distance. The iterator stands at it. The move may fail, for another CPU has just taken the task, and
+ * where it succeeds the task may run before we go on here. So we only offer a vruntime and say whose clock that is: a task
+ * that has it was moved. And it is counted where it went only if it has not been counted by anybody since.
+ */
 #define move_task(it, p, number, from, to)                                                           \
 	({                                                                                           \
 		struct slot *___s = slot_at(number);                                                 \
-		u64 ___vruntime = on_clock_of((p)->scx.dsq_vtime, from, to);                         \
-		bool ___moved;                                                                       \
+		struct tally ___counted = ___s->tally;                                               \
+		bool ___moved = false;                                                               \
                                                                                                      \
-		___s->clock = to;                                                                    \
-		scx_bpf_dsq_move_set_vtime(it, ___vruntime);                                         \
-		___moved = scx_bpf_dsq_move_vtime(it, p, dsq_of(to), 0);                             \
+		if (!__sync_val_compare_and_swap(&___s->is_moving, 0, 1)) {                          \
+			u64 ___vruntime = on_clock_of((p)->scx.dsq_vtime,                            \
+						      clock_of(___s, (p)->scx.dsq_vtime), to);       \
+                                                                                                     \
+			offer(___s, ___vruntime, to);                                                \
+			scx_bpf_dsq_move_set_vtime(it, ___vruntime);                                 \
+			___moved = scx_bpf_dsq_move_vtime(it, p, dsq_of(to), 0);                     \
+			if (!___moved)                                                               \
+				___s->offered_clock = NO_CPU;                                        \
+			___s->is_moving = 0;                                                         \
+		}                                                                                    \
 		if (___moved)                                                                        \
-			count_move(number, from, to);                                                \
-		else                                                                                 \
-			__sync_val_compare_and_swap(&___s->clock, to, from);                         \
+			count_move(number, &___counted, from, to);                                   \
 		___moved;                                                                            \
 	})
 

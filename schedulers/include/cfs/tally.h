@@ -30,7 +30,10 @@ static __always_inline void add_to_runqueue(const struct tally *t, s32 sign)
 	__sync_fetch_and_add(&rq->load, sign * (s64)t->load);
 }
 
-/* Exchanges what is counted of a task, if it is counted at `only` (ANYWHERE: wherever). */
+/*
+ * Exchanges what is counted of a task, if it is counted at `only` and has not been counted anew since `counts` was read
+ * (ANYWHERE: in any case).
+ */
 #define ANYWHERE (~0U)
 static __always_inline bool exchange_tally(u32 number, u32 only, struct tally *counts)
 {
@@ -44,9 +47,11 @@ static __always_inline bool exchange_tally(u32 number, u32 only, struct tally *c
 		return false;
 	bpf_spin_lock(&line->lock);
 	before = s->tally;
-	applies = only == ANYWHERE || before.where == only;
-	if (applies)
+	applies = only == ANYWHERE || (before.where == only && before.times == counts->times);
+	if (applies) {
 		s->tally = *counts;
+		s->tally.times = before.times + 1;
+	}
 	bpf_spin_unlock(&line->lock);
 	if (!applies)
 		return false;
@@ -94,16 +99,19 @@ static __noinline int count_at(u32 number, u32 cpu)
 	return 0;
 }
 
-/* A task was moved from one runqueue to another, unless somebody else has counted it elsewhere by now. */
-static __noinline int count_move(u32 number, u32 from, u32 to)
+/* A task that was counted so was moved from one runqueue to another, unless somebody has counted it anew since. */
+static __noinline int count_move(u32 number, const struct tally *counted, u32 from, u32 to)
 {
-	struct tally t = slot_at(number)->tally, now;
+	struct tally now, before;
 
-	t.where = to + 1;
-	now = t;
-	if (!exchange_tally(number, from + 1, &t))
+	if (!counted)
 		return 0;
-	add_to_runqueue(&t, -1);
+	now = *counted;
+	now.where = to + 1;
+	before = now;
+	if (!exchange_tally(number, from + 1, &before))
+		return 0;
+	add_to_runqueue(&before, -1);
 	add_to_runqueue(&now, 1);
 	return 1;
 }

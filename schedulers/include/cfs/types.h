@@ -44,10 +44,15 @@ static __always_inline bool has_bug(enum bug which)
 #define NICE_0_WEIGHT 1024
 #define NICE_0_LOAD ((u64)NICE_0_WEIGHT << WEIGHT_SHIFT)
 
+/* No CPU has this number. */
+#define NO_CPU MAX_CPUS
+
 /* What a runqueue counts of a task, and has to take off again when the task leaves. */
 struct tally {
 	/* The runqueue's number and 1; 0: none. */
 	u32 where;
+	/* How often it has been counted anew. */
+	u32 times;
 	/* The group and the task's own weight in it. */
 	u32 group;
 	u64 share;
@@ -65,8 +70,12 @@ struct slot {
 	u32 average;
 	/* By its nice value. */
 	u32 weight;
-	/* Whose minimum its vruntime refers to. */
+	/* Whose minimum its vruntime refers to: `clock`'s, but `offered_clock`'s if it is what a balancer offered it. */
 	u32 clock;
+	u32 offered_clock;
+	u64 offered_vruntime;
+	/* A balancer has it in its hands. */
+	u32 is_moving;
 	/* Its group: its cgroup, or else its session. */
 	u32 cgroup;
 	u32 group;
@@ -151,6 +160,14 @@ static __always_inline struct runqueue *runqueue_at(u32 number)
 static __always_inline u64 dsq_of(u32 cpu)
 {
 	return DSQ_BASE + cpu;
+}
+
+/* How many wait there; what the runqueues count may be off for a moment, this is not. */
+static __always_inline u32 waiting_at(u32 cpu)
+{
+	s32 nr = scx_bpf_dsq_nr_queued(dsq_of(cpu));
+
+	return nr > 0 ? nr : 0;
 }
 
 static __always_inline bool may_use(u32 number, u32 cpu)

@@ -34,14 +34,14 @@ static __always_inline u64 virtual_ns(u64 ns, u64 weight)
 	return weight == NICE_0_LOAD ? ns : ns * NICE_0_LOAD / (weight ?: 1);
 }
 
-/* sched_slice(): a task's part of the period; `more` if it is not counted yet. */
-static __always_inline u64 slice_of(struct runqueue *rq, u64 weight, bool more)
+/* sched_slice(): a task's part of the period beside so many others; `more` if it is not counted yet. */
+static __always_inline u64 slice_of(struct runqueue *rq, u32 others, u64 weight, bool more)
 {
 	u64 sum = rq->weight + (more ? weight : 0);
 
 	if (sum < weight || !sum)
 		sum = weight ?: 1;
-	return period_of(rq->nr_running + more) * weight / sum;
+	return period_of(others + 1) * weight / sum;
 }
 
 /* The vruntime of who runs there, at this moment. */
@@ -89,15 +89,37 @@ static __always_inline u64 on_clock_of(u64 vruntime, u32 from, u32 to)
 	return from == to ? vruntime : vruntime - runqueue_at(from)->min_vruntime + runqueue_at(to)->min_vruntime;
 }
 
+/* Whose clock a task's vruntime refers to: what a balancer offered it refers to where it was moved. */
+static __always_inline u32 clock_of(struct slot *s, u64 vruntime)
+{
+	u32 offered = s->offered_clock;
+
+	return offered < NO_CPU && vruntime == s->offered_vruntime ? offered : s->clock;
+}
+
+static __always_inline void offer(struct slot *s, u64 vruntime, u32 clock)
+{
+	s->offered_clock = NO_CPU;
+	s->offered_vruntime = vruntime;
+	s->offered_clock = clock;
+}
+
+/* From now on its vruntime refers to this one's. */
+static __always_inline void settle_clock(struct slot *s, u32 cpu)
+{
+	s->clock = cpu;
+	s->offered_clock = NO_CPU;
+}
+
 /* place_entity(): where a task comes in that slept, or is new; the others keep what they have. */
-static __always_inline u64 placed(struct runqueue *rq, struct slot *s, u64 vruntime, bool wakes)
+static __always_inline u64 placed(struct runqueue *rq, u32 others, struct slot *s, u64 vruntime, bool wakes)
 {
 	u64 least = rq->min_vruntime;
 
 	if (s->is_new) {
 		u64 weight = weight_among_all(s->group, s->weight);
 
-		return least + virtual_ns(slice_of(rq, weight, true), weight);
+		return least + virtual_ns(slice_of(rq, others, weight, true), weight);
 	}
 	if (!wakes)
 		return vruntime;
@@ -122,12 +144,12 @@ static __always_inline bool preempts(struct runqueue *rq, u32 number, u64 vrunti
 	return (s64)behind > (s64)virtual_ns(tuned(wakeup_granularity_ns), s->tally.weight);
 }
 
-/* check_preempt_tick(): is the turn of who runs here over? */
-static __always_inline bool turn_is_over(struct runqueue *rq, struct slot *s)
+/* check_preempt_tick(): is the turn of who runs here over, where so many wait? */
+static __always_inline bool turn_is_over(struct runqueue *rq, u32 waiting, struct slot *s)
 {
 	u64 ran = s->ran_ns - s->turn_ns;
 
-	return rq->nr_running > 1 && ran > slice_of(rq, s->tally.weight, false);
+	return waiting && ran > slice_of(rq, waiting, s->tally.weight, false);
 }
 
 #endif
