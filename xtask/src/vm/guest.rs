@@ -45,7 +45,8 @@ load() {{
     for i in 1 2 3 4 5 6 7 8; do while :; do :; done & pids="$pids $!"; done
     for i in 1 2 3 4; do while :; do sleep 0.01; done & pids="$pids $!"; done
     for i in 1 2; do while :; do (:); done & pids="$pids $!"; done
-    nice -n 10 sh -c 'while :; do :; done' & pids="$pids $!"
+    while :; do :; done & pids="$pids $!"
+    renice -n 10 -p $!
     taskset 2 sh -c 'while :; do :; done' & pids="$pids $!"
     sleep {seconds}
     kill -9 $pids
