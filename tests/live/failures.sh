@@ -116,6 +116,7 @@ offline_o1() { offline o1; }
 offline_ule() { offline ule; }
 offline_mq() { offline mq; }
 offline_bsd() { offline bsd; }
+offline_cfs() { offline cfs; }
 
 for case; do
     at=$out/$case
