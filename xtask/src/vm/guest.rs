@@ -25,8 +25,7 @@ pub(super) struct Found {
     pub(super) log: Vec<String>,
 }
 
-/// The guest's first and only program. Tasks that spin, sleep, fork, have another nice value, may
-/// use one CPU only; more of them than CPUs.
+/// The guest's first and only program. Tasks that spin, sleep, fork, may use one CPU only; more of them than CPUs.
 pub(super) fn script(objects: &[BpfObject], expected: &Expected, seconds: u32) -> String {
     let mut script = format!(
         r#"#!/bin/busybox sh
@@ -45,8 +44,6 @@ load() {{
     for i in 1 2 3 4 5 6 7 8; do while :; do :; done & pids="$pids $!"; done
     for i in 1 2 3 4; do while :; do sleep 0.01; done & pids="$pids $!"; done
     for i in 1 2; do while :; do (:); done & pids="$pids $!"; done
-    while :; do :; done & pids="$pids $!"
-    renice -n 10 -p $!
     taskset 2 sh -c 'while :; do :; done' & pids="$pids $!"
     sleep {seconds}
     kill -9 $pids
