@@ -11,6 +11,7 @@
 
 mod actor;
 mod call;
+mod callback;
 mod cgroup;
 mod class;
 pub mod cost;

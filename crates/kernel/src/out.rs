@@ -73,23 +73,11 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keel_abi::{CpuSet, Pid};
     use keel_trace::policy::Kind;
 
     #[test]
     fn decisions_of_one_step_are_bounded_and_left_out_where_nobody_wants_them() {
-        let policy = Policy {
-            kind: Kind::Wakeup,
-            level: 0,
-            cpu: CpuId(0),
-            pid: Pid(1),
-            chosen: None,
-            moved: 0,
-            outcome: None,
-            considered: CpuSet::new(),
-            nr_groups: 0,
-            groups: Vec::new(),
-        };
+        let policy = Policy::of(Kind::Wakeup, CpuId(0));
         let check = |wants, expected| {
             let mut out = Out::new(wants);
             (0..MOST_DECISIONS + 9).for_each(|_| out.tell_decision(Instant::ZERO, policy.clone()));

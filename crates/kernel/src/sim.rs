@@ -6,18 +6,19 @@
 //! and a callback on one CPU sees what others do meanwhile.
 
 use crate::actor::companion::{Beside, add_specs};
+use crate::callback::Begun;
 use crate::class::SchedClass;
-use crate::cpu::{Callback, DirectSubject, Irq, Place};
+use crate::cpu::Irq;
 use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
 use crate::log::Log;
 use crate::path::Step;
 use crate::setup::{ProgramFailure, Setup, SetupError};
-use keel_abi::bpf::{Astray, Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
-use keel_abi::scx::{ExitKind, Op};
-use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::{Class, Meta, Sink, What};
+use keel_abi::bpf::Engine;
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, Instant, TaskId};
+use keel_trace::{Class, Meta, Sink};
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -356,93 +357,6 @@ impl<E: Engine> Sim<E> {
         self.k.queue.set_cpu(c, at);
         None
     }
-
-    /// Starts a callback of the scheduler, if it has this one; the frame for what follows must
-    /// have been pushed before. Without the callback, 0 counts as returned.
-    pub(crate) fn start(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) {
-        if self.begin(c, op, subject, args) == Begun::Suspended {
-            self.k.me().stack.push(Frame::Resume);
-        }
-    }
-
-    /// Begins a callback, if the scheduler has it.
-    #[inline(always)]
-    fn begin(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) -> Begun {
-        match self.k.scx.entries[op as usize] {
-            Some(entry) => self.enter(c, op, entry, subject, args),
-            None => {
-                self.k.me().returned = 0;
-                Begun::Over
-            }
-        }
-    }
-
-    fn enter(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
-        if self.k.scx.is_disabling() && self.k.has_left(subject) {
-            self.k.me().returned = 0;
-            return Begun::Over;
-        }
-        self.k.begin_callback(op, subject);
-        let progress = self.vm.start(&mut self.k, c, entry, args);
-        self.progressed(c, progress)
-    }
-
-    /// Starts a function that BPF handed over, on behalf of a timer.
-    pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
-        self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.me().callback.place = Place::Timer;
-        let progress = self.vm.start_function(&mut self.k, c, function, args);
-        if self.progressed(c, progress) == Begun::Suspended {
-            self.k.me().stack.push(Frame::Resume);
-        }
-    }
-
-    /// [`Frame::Resume`].
-    pub(crate) fn resume(&mut self, c: CpuId) {
-        let progress = self.vm.resume(&mut self.k, c);
-        if self.progressed(c, progress) == Begun::Suspended {
-            self.k.me().stack.push(Frame::Resume);
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn progressed(&mut self, c: CpuId, progress: Progress) -> Begun {
-        match progress {
-            Progress::Done { value, usage } => {
-                self.k.end_callback(c, usage);
-                self.k.me().returned = value;
-                Begun::Over
-            }
-            Progress::Suspended => {
-                self.k.counters.suspensions += 1;
-                Begun::Suspended
-            }
-            Progress::Failed { fault, usage } => {
-                self.failed(c, &fault, usage);
-                Begun::Over
-            }
-        }
-    }
-
-    #[cold]
-    fn failed(&mut self, c: CpuId, fault: &Fault, usage: Usage) {
-        let place = self.k.me().callback.place;
-        self.k.end_callback(c, usage);
-        self.k.me().returned = 0;
-        match place {
-            Place::Syscall => self.k.stop_program(fault),
-            Place::Op | Place::Timer => self.k.fault(c, fault),
-        }
-    }
-}
-
-/// How far a callback came that was begun or resumed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begun {
-    /// It has returned, failed, or the scheduler doesn't have it.
-    Over,
-    /// [`Frame::Resume`] is to be left on the stack.
-    Suspended,
 }
 
 impl Kernel {
@@ -481,106 +395,6 @@ impl Kernel {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.scx.is_gone() && !self.again.is_awaited()
-    }
-
-    /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
-    #[inline]
-    fn has_left(&self, task: TaskId) -> bool {
-        !task.is_idle() && self.tasks[task].member == crate::task::Member::No
-    }
-
-    #[inline]
-    pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId) {
-        let entry_ns = self.machine.costs.callback_ns;
-        let direct_subject = match op {
-            Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
-            _ => DirectSubject::None,
-        };
-        let cpu = self.me();
-        cpu.settle_costs();
-        let began = cpu.clock;
-        if cpu.callback.in_progress {
-            cpu.nest();
-        }
-        cpu.callback = Callback {
-            in_progress: true,
-            op,
-            subject,
-            began,
-            charged_ps: entry_ns * 1000,
-            direct_subject,
-            reply: None,
-            spin: None,
-            place: Place::Op,
-        };
-    }
-
-    #[inline(always)]
-    fn end_callback(&mut self, c: CpuId, usage: Usage) {
-        let insn_ps = self.machine.costs.insn_ps;
-        let is_told = self.out.wants(Class::COSTS);
-        let cpu = self.me();
-        debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
-        if is_told
-            || cpu.callback.spin.is_some()
-            || cpu.callback.place == Place::Syscall
-            || !cpu.outer.is_empty()
-        {
-            return self.end_rarely(c, usage);
-        }
-        cpu.callback.in_progress = false;
-        let took = cpu.end_callback(usage, insn_ps);
-        self.count_callback(usage, took);
-    }
-
-    /// The end of a callback that others have to hear of, or that is nested in one.
-    #[inline(never)]
-    fn end_rarely(&mut self, c: CpuId, usage: Usage) {
-        let insn_ps = self.machine.costs.insn_ps;
-        let cpu = self.me();
-        let Callback { op, subject, spin, place, .. } = cpu.callback;
-        let took = cpu.end_callback(usage, insn_ps);
-        match cpu.outer.pop() {
-            Some(outer) => cpu.callback = outer,
-            None => cpu.callback.in_progress = false,
-        }
-        if place == Place::Syscall {
-            // Nothing of the scheduler's time in the kernel.
-            return;
-        }
-        self.count_callback(usage, took);
-        if let Some(lock) = spin {
-            self.still_locked(c, op, lock);
-        }
-        if self.out.wants(Class::COSTS) {
-            let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
-            self.tell(Class::COSTS, c, What::Callback { op, task: subject, took, insns });
-        }
-    }
-
-    #[inline(always)]
-    fn count_callback(&mut self, usage: Usage, took: Span) {
-        self.counters.callbacks += 1;
-        self.counters.insns += usage.insns;
-        self.counters.callback_time += took;
-    }
-
-    #[cold]
-    fn still_locked(&mut self, c: CpuId, op: Op, lock: Ea) {
-        let op = op.name();
-        self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));
-    }
-
-    /// A program was stopped: that is the scheduler's failure.
-    #[cold]
-    fn fault(&mut self, c: CpuId, fault: &Fault) {
-        match &fault.kind {
-            FaultKind::NeverEnds => {
-                let message = format!("soft lockup - CPU {} stuck in {}", c.0, place_of(fault));
-                self.end_scheduler(c, ExitKind::Error, 0, message);
-            }
-            _ => self.error(c, why_stopped(fault)),
-        }
     }
 
     /// A timer of the queue is due: its owner's CPU is interrupted. Tells which that is where it takes the
@@ -634,43 +448,5 @@ impl Kernel {
             }
             t => unreachable!("timer {t} is nobody's"),
         })
-    }
-}
-
-/// Where a program was stopped.
-fn place_of(fault: &Fault) -> String {
-    match &fault.source {
-        Some(source) => format!("{} insn {} ({source})", fault.program, fault.insn),
-        None => format!("{} insn {}", fault.program, fault.insn),
-    }
-}
-
-/// What is where a program should not have gone.
-fn told(what: Astray) -> &'static str {
-    match what {
-        Astray::Null => "by a null pointer",
-        Astray::Freed => "in an object that was freed",
-        Astray::Element => "in no key or value that its map holds",
-        Astray::Arena => "in a page of the arena that is not allocated",
-        Astray::ReadOnly => "in a read-only object",
-        Astray::Stack => "below the stack frame of the function",
-        Astray::Nowhere => "outside every live object",
-    }
-}
-
-/// Why and where a program was stopped.
-pub(crate) fn why_stopped(fault: &Fault) -> String {
-    let place = place_of(fault);
-    match &fault.kind {
-        FaultKind::NeverEnds => format!("it never ends: stuck in {place}"),
-        FaultKind::TooDeep => format!("the call stack is too deep in {place}"),
-        FaultKind::Poisoned(missing) => format!("{missing}, needed by {place}"),
-        FaultKind::OutOfBounds { at: Ea(at), len, write, place: what } => {
-            let act = if *write { "write" } else { "read" };
-            let bytes = if *len == 1 { "byte" } else { "bytes" };
-            format!("{act} of {len} {bytes} at {at:#x}, {}, in {place}", told(*what))
-        }
-        FaultKind::BadInstruction => format!("invalid instruction in {place}"),
-        FaultKind::BadCall(why) => format!("{why}, in {place}"),
     }
 }

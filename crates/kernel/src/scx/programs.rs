@@ -4,12 +4,13 @@
 //! Whoever runs one is no task here: it happens on the boot CPU, between what else that CPU does, with
 //! no runqueue locked. A program that fails ends the run, as it ends the loader on a real kernel.
 
+use crate::callback::{Begun, why_stopped};
 use crate::cpu::Place;
 use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::setup::{ProgramFailure, timer_number};
-use crate::sim::{Begun, Sim, why_stopped};
+use crate::sim::Sim;
 use keel_abi::bpf::{Engine, Fault};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Span, TaskId};
