@@ -92,18 +92,7 @@ mod tests {
         let considered: CpuSet = considered.parse().unwrap_or_default();
         let nr_groups = groups.len() as u32;
         let (chosen, pid) = (Some(CpuId(17)), Pid(412));
-        Policy {
-            kind,
-            level: 2,
-            cpu: CpuId(9),
-            pid,
-            chosen,
-            moved: 0,
-            outcome: None,
-            considered,
-            nr_groups,
-            groups,
-        }
+        Policy { level: 2, pid, chosen, considered, nr_groups, groups, ..Policy::of(kind, CpuId(9)) }
     }
 
     #[test]

@@ -38,6 +38,24 @@ pub struct Policy {
     pub groups: Vec<Group>,
 }
 
+impl Policy {
+    /// One of which no more is known than what was decided and by whom.
+    pub fn of(kind: Kind, cpu: CpuId) -> Self {
+        Self {
+            kind,
+            level: 0,
+            cpu,
+            pid: Pid(0),
+            chosen: None,
+            moved: 0,
+            outcome: None,
+            considered: CpuSet::new(),
+            nr_groups: 0,
+            groups: Vec::new(),
+        }
+    }
+}
+
 /// Groups that a decision tells of.
 pub const MAX_GROUPS: usize = 16;
 

@@ -105,23 +105,13 @@ fn worth(policy: &Policy, heat: &Heat) -> Worth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keel_abi::{CpuId, CpuSet, Pid, Span, TaskId, Topology};
+    use keel_abi::{CpuId, Pid, Span, TaskId, Topology};
     use keel_trace::policy::Kind;
     use keel_trace::{Event, Meta, What};
 
     fn policy(kind: Kind, chosen: Option<u32>, outcome: Outcome) -> Policy {
-        Policy {
-            kind,
-            level: 0,
-            cpu: CpuId(0),
-            pid: Pid(1),
-            chosen: chosen.map(CpuId),
-            moved: 0,
-            outcome: Some(outcome),
-            considered: CpuSet::new(),
-            nr_groups: 0,
-            groups: Vec::new(),
-        }
+        let (chosen, outcome) = (chosen.map(CpuId), Some(outcome));
+        Policy { pid: Pid(1), chosen, outcome, ..Policy::of(kind, CpuId(0)) }
     }
 
     /// 4 CPUs, so many tasks on CPU 1.

@@ -215,7 +215,6 @@ impl Drawn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keel_abi::{CpuSet, Pid};
     use keel_trace::Meta;
     use keel_trace::policy::{Group, Kind};
 
@@ -224,18 +223,9 @@ mod tests {
 
     fn policy(groups: &[Told]) -> Policy {
         let group = |&(load, first, cpus): &Told| Group { load, first_cpu: CpuId(first), cpus, runnable: 0 };
-        Policy {
-            kind: Kind::Balance,
-            level: 0,
-            cpu: CpuId(0),
-            pid: Pid(0),
-            chosen: None,
-            moved: 0,
-            outcome: None,
-            considered: CpuSet::new(),
-            nr_groups: groups.len() as u32,
-            groups: groups.iter().map(group).collect(),
-        }
+        let nr_groups = groups.len() as u32;
+        let groups = groups.iter().map(group).collect();
+        Policy { nr_groups, groups, ..Policy::of(Kind::Balance, CpuId(0)) }
     }
 
     /// 2 nodes of 4 CPUs for 10 ms, and what is told at which microsecond.

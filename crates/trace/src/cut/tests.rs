@@ -109,18 +109,7 @@ fn a_part_ends_with_the_stream_at_the_latest() {
 
 #[test]
 fn decisions_of_the_part_are_told() {
-    let policy = crate::Policy {
-        kind: crate::policy::Kind::Fork,
-        level: 0,
-        cpu: CpuId(2),
-        pid: Pid(1),
-        chosen: None,
-        moved: 0,
-        outcome: None,
-        considered: CpuSet::new(),
-        nr_groups: 0,
-        groups: Vec::new(),
-    };
+    let policy = crate::Policy::of(crate::policy::Kind::Fork, CpuId(2));
     let mut ear = Ear::default();
     let mut cut = Cut::new(at(5)..at(9), &mut ear);
     for ns in [1, 5, 8, 9] {

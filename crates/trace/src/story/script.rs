@@ -56,18 +56,8 @@ fn record(line: &str) -> Raw {
 }
 
 fn decision(by: CpuId, chosen: CpuId) -> Policy {
-    Policy {
-        kind: Kind::Wakeup,
-        level: 0,
-        cpu: by,
-        pid: Pid(1),
-        chosen: Some(chosen),
-        moved: 0,
-        outcome: None,
-        considered: [chosen].into_iter().collect(),
-        nr_groups: 0,
-        groups: Vec::new(),
-    }
+    let considered = [chosen].into_iter().collect();
+    Policy { pid: Pid(1), chosen: Some(chosen), considered, ..Policy::of(Kind::Wakeup, by) }
 }
 
 fn told(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doing>) -> Told {

@@ -281,18 +281,7 @@ fn only_wanted_classes_are_written() {
 
 #[test]
 fn decisions_may_be_left_out() {
-    let policy = Policy {
-        kind: policy::Kind::Wakeup,
-        level: 0,
-        cpu: CpuId(3),
-        pid: Pid(7),
-        chosen: None,
-        moved: 0,
-        outcome: None,
-        considered: CpuSet::new(),
-        nr_groups: 0,
-        groups: Vec::new(),
-    };
+    let policy = Policy { pid: Pid(7), ..Policy::of(policy::Kind::Wakeup, CpuId(3)) };
     let check = |wants: Class, expected: usize| {
         let mut writer = Writer::of_classes(Vec::new(), wants);
         writer.meta(Instant::ZERO, &start());
