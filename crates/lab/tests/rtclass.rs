@@ -8,6 +8,8 @@ mod balance;
 mod harness;
 #[path = "rtclass/inherit.rs"]
 mod inherit;
+#[path = "rtclass/parts.rs"]
+mod parts;
 #[path = "rtclass/spin.rs"]
 mod spin;
 #[path = "rtclass/throttle.rs"]

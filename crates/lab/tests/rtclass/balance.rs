@@ -2,6 +2,7 @@
 //! takes to move it.
 
 use crate::harness::*;
+use crate::parts::*;
 use crate::watch::watched;
 use keel_abi::task::{Policy, Step};
 use keel_abi::timeline::{Change, Happening};
@@ -13,31 +14,19 @@ use keel_trace::event::Why;
 /// What a move may take: interrupts, locks and switches of two CPUs.
 const MOVE_NS: u64 = 30_000;
 
-fn fifo(priority: u8) -> Policy {
-    Policy::Fifo(priority)
-}
-
 /// A machine of so many CPUs, whose kernel pulls like this.
-fn machine(cpus: u32, pull: &str) -> Machine {
-    let text =
-        format!("name = 'm'\n[topology]\nnodes = 1\ncores_per_llc = {cpus}\n[realtime]\npull = '{pull}'\n");
-    machines::read("m.toml", &text).unwrap()
+fn pulling(cpus: u32, pull: &str) -> Machine {
+    machine(cpus, &format!("pull = '{pull}'"))
 }
 
-/// Small numbers that look random.
-fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    }
+/// Where the numbers of a seed begin.
+fn state_of(seed: u64) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }
 
 /// Tasks that work and sleep by themselves; one in four may use one CPU only.
 fn crowd(seed: u64, cpus: u64, pinned: bool) -> Vec<Spec> {
-    let mut draw = draws(seed);
+    let mut draw = draws(state_of(seed));
     let count = 2 + draw(3 * cpus);
     let one = |number| {
         let mut steps = Vec::new();
@@ -60,7 +49,7 @@ fn nobody_waits_beside_something_less_urgent() {
     for pull in ["ask", "take"] {
         for seed in 1..=24 {
             let cpus = 1 + seed % 8;
-            let base = with("tracer").on(machine(cpus as u32, pull)).task(hog("x").instances(3)).millis(150);
+            let base = with("tracer").on(pulling(cpus as u32, pull)).task(hog("x").instances(3)).millis(150);
             let seen = watched(base, crowd(seed, cpus, seed % 2 == 0));
             let (longest_ns, who) = seen.longest_wrong(cpus as usize);
             assert!(
@@ -129,7 +118,7 @@ fn with_an_overload_elsewhere_whoever_comes_down_gets_it() {
     for pull in ["ask", "take"] {
         let high = |name: &str, us| task(name, [run(us)]).policy(fifo(50));
         let low = task("low", [run(1000)]).policy(fifo(5)).after_ms(1);
-        let base = with("tracer").on(machine(2, pull)).task(hog("x").instances(2));
+        let base = with("tracer").on(pulling(2, pull)).task(hog("x").instances(2));
         let base = base.task(high("a", 10_000).on([0])).task(high("b", 4000).on([1]));
         let seen = watched(base.millis(20), [low]);
         let (at, cpu) = seen.run.starts("low")[0];
@@ -150,7 +139,7 @@ fn who_comes_down_gets_it_too() {
     let begins = Step::Policy(fifo(50));
     for pull in ["ask", "take"] {
         for end in [fifo(3), Policy::Other] {
-            let base = || with("tracer").on(machine(2, pull));
+            let base = || with("tracer").on(pulling(2, pull));
             let by_itself = task("a", [begins.clone(), run(4000), Step::Policy(end), run(20_000)]);
             let by_another = task("a", [begins.clone(), run(24_000)]);
             let change = Change::Policy { spec: 0, policy: end };
@@ -166,14 +155,14 @@ fn who_comes_down_gets_it_too() {
 #[test]
 fn affinity_is_kept_by_every_move() {
     for seed in 1..=6 {
-        let mut draw = draws(seed);
+        let mut draw = draws(state_of(seed));
         let confine = |mut task: Spec| {
             let (a, b) = (draw(4) as u32, draw(4) as u32);
             task.0.steps.insert(0, affinity([a, b]));
             task
         };
         let tasks: Vec<_> = crowd(seed, 4, false).into_iter().map(confine).collect();
-        let scene = |pull| with("tracer").on(machine(4, pull)).millis(100);
+        let scene = |pull| with("tracer").on(pulling(4, pull)).millis(100);
         for pull in ["ask", "take"] {
             let seen = watched(scene(pull), tasks.clone());
             assert_eq!(seen.run.misplaced(), [], "{pull}, seed {seed}");

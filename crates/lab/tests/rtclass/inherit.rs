@@ -2,22 +2,11 @@
 //! owners, for as long as it has it.
 
 use crate::harness::*;
+use crate::parts::*;
 use keel_abi::task::{ObjectId, Policy, Step};
 use keel_lab::Engine;
 use keel_trace::What;
 use std::fmt::Write as _;
-
-fn fifo(priority: u8) -> Policy {
-    Policy::Fifo(priority)
-}
-
-fn lock(id: u32) -> Step {
-    Step::Lock(ObjectId(id))
-}
-
-fn unlock(id: u32) -> Step {
-    Step::Unlock(ObjectId(id))
-}
 
 /// So many mutexes, which hand priorities on or not.
 fn mutexes(scenario: Scenario, count: u32, inherit: bool) -> Scenario {
@@ -229,13 +218,7 @@ fn waiters_come_by_priority_then_in_turn_and_no_plain_mutex_is_kept_for_anybody(
 #[test]
 fn whoever_waits_is_never_held_up_by_the_less_urgent_beyond_its_mutex() {
     for seed in 1..=12u64 {
-        let mut state = seed * 0x9e37_79b9 + 1;
-        let mut draw = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut draw = draws(seed * 0x9e37_79b9 + 1);
         let mut scenario = with("tracer").cpus(1 + (seed % 3) as u32);
         for n in 0..6 {
             let (a, b) = (draw(2) as u32, 2 + draw(2) as u32);

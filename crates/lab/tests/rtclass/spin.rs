@@ -1,32 +1,14 @@
 //! The first waiter of a mutex that hands priorities on keeps its CPU as long as the owner has one.
 
 use crate::harness::*;
+use crate::parts::*;
 use keel_abi::task::{ObjectId, Policy, Step};
-use keel_lab::{Machine, machines};
 use keel_trace::What;
 use keel_trace::event::Why;
 
-fn fifo(priority: u8) -> Policy {
-    Policy::Fifo(priority)
-}
-
-fn lock(id: u32) -> Step {
-    Step::Lock(ObjectId(id))
-}
-
-fn unlock(id: u32) -> Step {
-    Step::Unlock(ObjectId(id))
-}
-
-fn machine(cpus: u32, spin: bool) -> Machine {
-    let text =
-        format!("name = 'm'\n[topology]\nnodes = 1\ncores_per_llc = {cpus}\n[realtime]\nspin = {spin}\n");
-    machines::read("m.toml", &text).unwrap()
-}
-
 /// So many CPUs, and four mutexes that hand priorities on or not.
 fn scene(cpus: u32, spin: bool, inherit: bool) -> Scenario {
-    with("tracer").on(machine(cpus, spin)).millis(60).workload(|w| {
+    with("tracer").on(machine(cpus, &format!("spin = {spin}"))).millis(60).workload(|w| {
         w.mutexes = 4;
         w.inheriting = (0..4).filter(|_| inherit).map(ObjectId).collect();
     })
@@ -179,13 +161,7 @@ fn ticks_and_turns_come_to_whoever_spins() {
 fn nobody_is_left_waiting_nor_woken_from_another_sleep() {
     const SLEEP_US: u64 = 700;
     for seed in 1..=24u64 {
-        let mut state = seed * 0x9e37_79b9 + 1;
-        let mut draw = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut draw = draws(seed * 0x9e37_79b9 + 1);
         let mut base = scene(2 + (seed % 3) as u32, true, true).millis(400);
         for n in 0..6u8 {
             let (a, b) = (draw(2) as u32, 2 + draw(2) as u32);

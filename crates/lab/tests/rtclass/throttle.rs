@@ -2,7 +2,8 @@
 //! CPU, and the rest is others'.
 
 use crate::harness::*;
-use keel_abi::task::{ObjectId, Policy, Step};
+use crate::parts::{draws, fifo, lock, unlock};
+use keel_abi::task::ObjectId;
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuId, Instant, Span};
 use keel_lab::{Machine, machines};
@@ -10,10 +11,6 @@ use keel_trace::What;
 
 /// What a tick is late with, and a switch takes.
 const TICK_US: u64 = 1050;
-
-fn fifo(priority: u8) -> Policy {
-    Policy::Fifo(priority)
-}
 
 /// A machine whose real-time tasks may have 95 of every 100 ms, or as told.
 fn machine(cpus: u32, throttle: &str) -> Machine {
@@ -136,10 +133,8 @@ fn who_wakes_meanwhile_waits_for_the_next_period_too() {
 
 /// The owner of a mutex works for so long with it; from 50 ms on somebody urgent waits.
 fn inherited(throttle: &str, ms: u64) -> Run {
-    let lock = || Step::Lock(ObjectId(0));
-    let unlock = || Step::Unlock(ObjectId(0));
-    let owner = task("owner", [lock(), run(ms * 1000), unlock(), run(500_000)]).policy(fifo(5)).on([0]);
-    let high = task("high", [lock(), run(100), unlock()]).policy(fifo(50)).on([1]).after_ms(50);
+    let owner = task("owner", [lock(0), run(ms * 1000), unlock(0), run(500_000)]).policy(fifo(5)).on([0]);
+    let high = task("high", [lock(0), run(100), unlock(0)]).policy(fifo(50)).on([1]).after_ms(50);
     let scenario = on(2, throttle).task(owner).task(high).task(endless("x").on([0])).millis(300);
     scenario
         .workload(|w| {
@@ -198,13 +193,7 @@ fn who_waits_on_a_cpu_that_goes_away_runs_elsewhere_at_once() {
 #[test]
 fn each_cpu_s_share_holds_whoever_comes_and_goes() {
     for seed in 1..=8u64 {
-        let mut state = seed * 0x9e37_79b9 + 1;
-        let mut draw = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut draw = draws(seed * 0x9e37_79b9 + 1);
         let cpus = 1 + (seed % 4) as u32;
         let mut scenario = on(cpus, "throttle = { runtime_us = 8000, period_us = 10000 }").millis(400);
         for n in 0..8 {
