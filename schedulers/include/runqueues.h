@@ -58,19 +58,12 @@ static __always_inline u32 busiest(u32 cpu)
 	return found;
 }
 
-/* The next CPU that is there; `cpu` itself where there is none. */
-static __always_inline u32 another_cpu(u32 cpu)
+static __always_inline bool is_offline(u32 cpu)
 {
-	s32 i;
-
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-
-		if (!runqueue_at(other)->offline)
-			return other;
-	}
-	return cpu;
+	return runqueue_at(cpu)->offline;
 }
+
+#include "another_cpu.h"
 
 /* A task that `cpu` may take, best level first, of these lists and the bitmap of those with tasks; the lock is held. */
 static __always_inline u32 find_movable(struct list *lists, u64 levels, u32 cpu)

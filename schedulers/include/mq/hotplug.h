@@ -5,19 +5,12 @@
 
 #include "schedule.h"
 
-/* The next CPU that is there. */
-static __always_inline u32 another_cpu(u32 cpu)
+static __always_inline bool is_offline(u32 cpu)
 {
-	s32 i;
-
-	for_range(i, 1, nr_cpus) {
-		u32 other = (cpu + i) % nr_cpus;
-
-		if (!cpu_at(other)->offline)
-			return other;
-	}
-	return cpu;
+	return cpu_at(cpu)->offline;
 }
+
+#include "another_cpu.h"
 
 /* Who waits in a list, and was bound to `cpu`, is bound no more. The lock is held. */
 static __always_inline void free_from(struct list *list, u32 cpu)
