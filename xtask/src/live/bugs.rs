@@ -20,6 +20,16 @@ const LEAST_WITH: f64 = 1.0;
 /// And cured, this part of that at most.
 const MOST_WITHOUT: f64 = 0.1;
 
+/// What is seen of a turn that went well.
+const FACTS: [(&str, &str); 6] = [
+    ("attached", "enabled cfs"),
+    ("afterwards", "enabled cfs"),
+    ("record-code", "0"),
+    ("code", "0"),
+    ("check-code", "0"),
+    ("detached", "disabled -"),
+];
+
 /// A turn, as far as it is judged.
 #[derive(Debug, PartialEq)]
 struct Turn {
@@ -76,15 +86,7 @@ fn fault(seen: &Seen) -> Option<String> {
     if let Some(trouble) = seen.trouble() {
         return Some(trouble);
     }
-    let expected = [
-        ("attached", "enabled cfs"),
-        ("afterwards", "enabled cfs"),
-        ("record-code", "0"),
-        ("code", "0"),
-        ("check-code", "0"),
-        ("detached", "disabled -"),
-    ];
-    let wrong = expected.into_iter().find(|(fact, expected)| seen.fact(fact) != *expected);
+    let wrong = FACTS.iter().find(|(fact, expected)| seen.fact(fact) != *expected);
     wrong.map(|(fact, expected)| {
         format!("{}: {fact} is '{}', not '{expected}' (see {OUT})", seen.turn, seen.fact(fact))
     })
@@ -118,15 +120,7 @@ mod tests {
 
     fn seen(turn: &str) -> Seen {
         let mut seen = Seen { turn: turn.into(), ..Seen::default() };
-        for (fact, words) in [
-            ("attached", "enabled cfs"),
-            ("afterwards", "enabled cfs"),
-            ("record-code", "0"),
-            ("code", "0"),
-            ("check-code", "0"),
-            ("detached", "disabled -"),
-            ("works", "0"),
-        ] {
+        for (fact, words) in FACTS.into_iter().chain([("works", "0")]) {
             seen.facts.insert(fact.into(), words.into());
         }
         seen
