@@ -168,6 +168,8 @@ pub(crate) struct Task {
     pub(crate) loops: Vec<u32>,
     /// Last expiry, by timer; grown as used.
     pub(crate) timers: Vec<(ObjectId, Instant)>,
+    /// Pages that the present step has written.
+    pub(crate) written: u32,
 }
 
 impl Task {

@@ -9,6 +9,7 @@ pub(crate) mod mutex;
 pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod spin;
+pub(crate) mod stock;
 pub(crate) mod sync;
 
 use self::process::Birth;
@@ -268,6 +269,9 @@ impl<E: Engine> Sim<E> {
             self.k.me().stack.push(Frame::Act);
             return Then::Leave;
         }
+        // Nearly all of it comes before the parent hears of it (`exit_notify()`).
+        let exit_ns = self.k.machine.costs.exit_ns;
+        self.k.charge_ns(c, exit_ns);
         self.leave_process(c, task);
         self.k.task(task).state = State::Exiting;
         self.k.mirror_exiting(self.vm.world(), task);

@@ -3,14 +3,15 @@
 //! A page that is written while another process still has it is copied by the one that writes;
 //! the last that has it only gets it back for writing. So who pays, and for how many pages, follows from
 //! who runs first. What both sides touch are cache lines, which move between their CPUs: each
-//! page's count, and the tables and areas of an address space that is built on one CPU and taken down on another.
+//! page's count, and the tables and areas of an address space that is built on one CPU and taken down on another. Where the
+//! memory for these comes from, and what all processes share, is in `stock.rs`.
 
+use super::stock::Stocks;
 use crate::cost::Costs;
 use keel_abi::CpuId;
 use keel_abi::lines::{Line, Transfers};
+use std::ops::Range;
 
-/// Lines of an address space beside those of its page table: its head and its areas.
-const LINES: u64 = 8;
 /// Entries of a page table in a line.
 const ENTRIES_PER_LINE: u64 = 8;
 /// KiB of a page.
@@ -28,13 +29,16 @@ pub(crate) struct Memory {
     pages: Vec<Page>,
     /// Last freed, first used, as the kernel does for the cache's sake.
     free_pages: Vec<u32>,
+    stocks: Stocks,
 }
 
 #[derive(Debug, Default)]
 struct Space {
     users: u32,
-    /// Stands for each of its lines.
+    /// Stands for each of its lines: its areas, its files and its page tables.
     line: Line,
+    /// What a fault writes of it.
+    head: Line,
     table: Vec<Entry>,
 }
 
@@ -67,7 +71,7 @@ impl Memory {
     pub(crate) fn create(&mut self, pages: u32, cpu: CpuId) -> MmId {
         let line = Line { holders: keel_abi::lines::holder_bit(cpu), writer: cpu.0 as u16 };
         let table = (0..pages).map(|_| self.new_entry(line)).collect();
-        self.add(Space { users: 1, line, table })
+        self.add(Space { users: 1, line, head: line, table })
     }
 
     /// One more task uses it.
@@ -78,7 +82,11 @@ impl Memory {
     /// `fork()`: a new address space that shares every page. Its price is in picoseconds.
     pub(crate) fn fork(&mut self, mm: MmId, on: On<'_>) -> (MmId, u64) {
         let parent = &mut self.spaces[mm.0 as usize];
-        let mut ps = on.transfers.write_ps(&mut parent.line, on.cpu);
+        let pages = parent.table.len();
+        let mut ps = on.transfers.write_ps(&mut parent.head, on.cpu);
+        if pages > 0 {
+            ps += self.stocks.begin(pages, on);
+        }
         for entry in &mut parent.table {
             entry.writable = false;
             let page = &mut self.pages[entry.page as usize];
@@ -88,7 +96,7 @@ impl Memory {
         let table = parent.table.clone();
         let mut line = Line::default();
         on.transfers.write_ps(&mut line, on.cpu);
-        (self.add(Space { users: 1, line, table }), ps)
+        (self.add(Space { users: 1, line, head: line, table }), ps)
     }
 
     /// One task less uses it; the last gives its pages up. The price is in picoseconds; where there is no
@@ -98,30 +106,46 @@ impl Memory {
         space.users -= 1;
         if space.users > 0 {
             let counts = !space.table.is_empty();
-            return if counts { on.transfers.write_ps(&mut space.line, on.cpu) } else { 0 };
+            return if counts { on.transfers.write_ps(&mut space.head, on.cpu) } else { 0 };
         }
         let mut space = std::mem::take(space);
         self.free_spaces.push(mm.0);
-        let table_lines = (space.table.len() as u64).div_ceil(ENTRIES_PER_LINE);
-        let lines = if table_lines > 0 { LINES + table_lines } else { 0 };
-        let mut ps = lines * on.transfers.write_ps(&mut space.line, on.cpu);
+        let pages = space.table.len();
+        if pages == 0 {
+            return 0;
+        }
+        let lines = lines_of(on.costs.process_bytes, on) + (pages as u64).div_ceil(ENTRIES_PER_LINE);
+        let mut ps = lines * on.transfers.write_ps(&mut space.line, on.cpu) + self.stocks.end(pages, on);
         for entry in space.table {
             ps += on.costs.page_release_ns * 1000 + self.release(entry.page, on);
         }
         ps
     }
 
-    /// The first `pages` pages are written. The price is in picoseconds.
-    pub(crate) fn write(&mut self, mm: MmId, pages: u32, on: On<'_>) -> u64 {
+    /// One task less uses `old`, and has an empty one instead. The price is in picoseconds.
+    pub(crate) fn replace(&mut self, old: MmId, on: On<'_>) -> (MmId, u64) {
+        let counts = !self.spaces[old.0 as usize].table.is_empty();
+        let mut ps = self.leave(old, on);
+        if counts {
+            ps += self.stocks.begin(0, on);
+        }
+        (self.create(0, on.cpu), ps)
+    }
+
+    /// The pages of `numbers` are written, up to one that has to be copied: whoever else has such pages may be writing
+    /// them at the same time. Answers the price in picoseconds, and the first page that is left to write.
+    pub(crate) fn write(&mut self, mm: MmId, numbers: Range<u32>, on: On<'_>) -> (u64, u32) {
         let mut ps = 0;
-        for number in 0..pages as usize {
-            ps += match self.spaces[mm.0 as usize].table.get(number).copied() {
+        for number in numbers.clone() {
+            ps += match self.spaces[mm.0 as usize].table.get(number as usize).copied() {
                 None => self.fault_in(mm, on),
-                Some(entry) if self.pages[entry.page as usize].sharers > 1 => self.copy(mm, number, on),
-                Some(entry) => self.store(mm, number, entry, on),
+                Some(entry) if self.pages[entry.page as usize].sharers > 1 => {
+                    return (ps + self.copy(mm, number as usize, on), number + 1);
+                }
+                Some(entry) => self.store(mm, number as usize, entry, on),
             };
         }
-        ps
+        (ps, numbers.end)
     }
 
     fn fault_in(&mut self, mm: MmId, on: On<'_>) -> u64 {
@@ -132,7 +156,7 @@ impl Memory {
         on.transfers.write_ps(&mut page.content, on.cpu);
         let space = &mut self.spaces[mm.0 as usize];
         space.table.push(entry);
-        ps + on.costs.page_fault_ns * 1000 + on.transfers.write_ps(&mut space.line, on.cpu)
+        ps + on.costs.page_fault_ns * 1000 + on.transfers.write_ps(&mut space.head, on.cpu)
     }
 
     fn copy(&mut self, mm: MmId, number: usize, on: On<'_>) -> u64 {
@@ -147,7 +171,7 @@ impl Memory {
         on.transfers.write_ps(&mut self.pages[entry.page as usize].content, on.cpu);
         let space = &mut self.spaces[mm.0 as usize];
         space.table[number] = entry;
-        ps + on.transfers.write_ps(&mut space.line, on.cpu)
+        ps + on.transfers.write_ps(&mut space.head, on.cpu)
     }
 
     fn store(&mut self, mm: MmId, number: usize, entry: Entry, on: On<'_>) -> u64 {
@@ -157,7 +181,7 @@ impl Memory {
             let space = &mut self.spaces[mm.0 as usize];
             space.table[number].writable = true;
             ps += on.costs.write_fault_ns * 1000 + on.transfers.read_ps(&mut page.count, on.cpu);
-            ps += on.transfers.write_ps(&mut space.line, on.cpu);
+            ps += on.transfers.write_ps(&mut space.head, on.cpu);
         }
         ps
     }
@@ -195,83 +219,10 @@ impl Memory {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use keel_abi::Topology;
-    use keel_abi::lines::LineCosts;
-
-    fn with(test: impl FnOnce(&mut Memory, On<'_>)) {
-        let costs = Costs {
-            page_share_ns: 1,
-            page_release_ns: 10,
-            page_fault_ns: 100,
-            write_fault_ns: 1_000,
-            page_copy_ns: 10_000,
-            ..Costs::default()
-        };
-        let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), LineCosts::default());
-        test(&mut Memory::default(), On { costs: &costs, transfers: &transfers, cpu: CpuId(0) });
-    }
-
-    #[test]
-    fn who_writes_first_copies_and_the_other_gets_the_page_back() {
-        with(|memory, on| {
-            let parent = memory.create(5, on.cpu);
-            assert_eq!(memory.write(parent, 3, on), 0, "all its own");
-            let (child, ps) = memory.fork(parent, on);
-            assert_eq!(ps, 5_000);
-            assert_eq!(memory.write(parent, 2, on), 2 * 11_000_000, "parent first: it copies");
-            assert_eq!(
-                memory.write(child, 3, on),
-                2 * 1_000_000 + 11_000_000,
-                "two are the child's alone by now"
-            );
-            assert_eq!(memory.write(child, 3, on), 0);
-        });
-    }
-
-    #[test]
-    fn a_child_that_is_gone_leaves_cheap_faults() {
-        with(|memory, on| {
-            let parent = memory.create(5, on.cpu);
-            let (child, _) = memory.fork(parent, on);
-            assert_eq!(memory.leave(child, on), 5 * 10_000);
-            assert_eq!(memory.write(parent, 5, on), 5 * 1_000_000);
-            assert_eq!(memory.write(parent, 6, on), 100_000, "one that was not there");
-        });
-    }
-
-    #[test]
-    fn threads_share_and_the_last_gives_up() {
-        with(|memory, on| {
-            let mm = memory.create(4, on.cpu);
-            memory.join(mm);
-            assert_eq!([memory.leave(mm, on), memory.leave(mm, on)], [0, 40_000]);
-            assert_eq!(memory.free_pages.len(), 4);
-            let again = memory.create(4, on.cpu);
-            assert_eq!((again, memory.pages.len()), (mm, 4), "pages are used again");
-        });
-    }
-
-    #[test]
-    fn a_child_on_another_cpu_makes_lines_move() {
-        let costs = Costs { memory_kb_ns: 5, ..Costs::default() };
-        let lines = LineCosts { llc_ps: 7, ..LineCosts::default() };
-        let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), lines);
-        let on = |cpu| On { costs: &costs, transfers: &transfers, cpu: CpuId(cpu) };
-        let mut memory = Memory::default();
-        let parent = memory.create(16, CpuId(0));
-        let mut round = |cpu| {
-            let (child, fork_ps) = memory.fork(parent, on(0));
-            let copy_ps = memory.write(child, 1, on(cpu));
-            let exit_ps = memory.leave(child, on(cpu));
-            (fork_ps, copy_ps, exit_ps)
-        };
-        assert_eq!(round(0), (0, 0, 0));
-        let (fork_ps, copy_ps, exit_ps) = round(1);
-        assert_eq!((fork_ps, copy_ps), (0, 4 * 5 * 1000 + 7 + 7));
-        assert_eq!(exit_ps, 16 * 7, "each count, the new page's too; the tables came with the copy");
-        assert_eq!(round(0).0, 16 * 7, "the counts come back");
-    }
+/// Lines that so many bytes lie in.
+pub(super) fn lines_of(bytes: u64, on: On<'_>) -> u64 {
+    bytes.div_ceil(1 << on.transfers.line_log2())
 }
+
+#[cfg(test)]
+mod tests;

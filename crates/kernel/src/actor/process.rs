@@ -4,12 +4,13 @@
 //! spawned it; it is a zombie from its exit until that task has waited for it.
 
 use super::Then;
-use super::pages::{MmId, On};
+use super::pages::{MmId, On, lines_of};
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::layout::TASK_STRIDE;
 use crate::sim::Sim;
 use keel_abi::bpf::{Ea, Engine, MapId, Owner, World};
+use keel_abi::lines::{Line, holder_bit};
 use keel_abi::scx::wake;
 use keel_abi::task::Hint;
 use keel_abi::{CpuId, TaskId};
@@ -51,6 +52,10 @@ struct Member {
     zombies: u32,
     waits: bool,
     hint: Option<Hint>,
+    /// Stands for those lines of `task_struct` that its start, its end and whoever reaps it write.
+    line: Line,
+    /// The same of the child that ended last.
+    zombie: Line,
 }
 
 impl Kernel {
@@ -73,6 +78,8 @@ impl Kernel {
             children: 0,
             zombies: 0,
             waits: false,
+            line: Line { holders: holder_bit(c), writer: c.0 as u16 },
+            zombie: Line::default(),
             hint: spec.and_then(|spec| self.workload.tasks[spec as usize].hint),
         };
         let maker = self.objects.processes.members.get(parent.index()).copied();
@@ -154,6 +161,24 @@ impl Kernel {
         self.charge_ps(c, ps);
     }
 
+    /// Writes those lines of a `task_struct` for which `line` stands.
+    fn touch_task(&mut self, c: CpuId, line: &mut Line) {
+        let on = On { costs: &self.machine.costs, transfers: self.lines.transfers(), cpu: c };
+        let ps = lines_of(on.costs.task_bytes, on) * on.transfers.write_ps(line, c);
+        self.charge_ps(c, ps);
+    }
+
+    /// The task gives its address space up for an empty one.
+    fn replace_pages(&mut self, c: CpuId, task: TaskId) -> MmId {
+        let Some(old) = self.objects.processes.members[task.index()].mm.take() else {
+            return self.objects.memory.create(0, c);
+        };
+        let on = On { costs: &self.machine.costs, transfers: self.lines.transfers(), cpu: c };
+        let (mm, ps) = self.objects.memory.replace(old, on);
+        self.charge_ps(c, ps);
+        mm
+    }
+
     /// Puts the task's hint where the scheduler looks for it.
     pub(crate) fn deliver_hint<W: World>(&mut self, world: &mut W, task: TaskId) {
         let processes = &self.objects.processes;
@@ -175,8 +200,7 @@ impl<E: Engine> Sim<E> {
         self.syscall(c);
         let exec_ns = self.k.machine.costs.exec_ns;
         self.k.charge_ns(c, exec_ns);
-        self.k.leave_pages(c, task);
-        let mm = self.k.objects.memory.create(0, c);
+        let mm = self.k.replace_pages(c, task);
         let ea = self.k.tasks[task].ea;
         let member = &mut self.k.objects.processes.members[task.index()];
         member.mm = Some(mm);
@@ -188,11 +212,18 @@ impl<E: Engine> Sim<E> {
     }
 
     pub(super) fn write_pages(&mut self, c: CpuId, task: TaskId, pages: u32) -> Then {
-        if let Some(mm) = self.k.objects.processes.members[task.index()].mm {
-            let k = &mut self.k;
+        let k = &mut self.k;
+        if let Some(mm) = k.objects.processes.members[task.index()].mm {
+            let from = std::mem::take(&mut k.tasks[task].written);
             let on = On { costs: &k.machine.costs, transfers: k.lines.transfers(), cpu: c };
-            let ps = k.objects.memory.write(mm, pages, on);
+            let (ps, next) = k.objects.memory.write(mm, from..pages, on);
             k.charge_ps(c, ps);
+            if next < pages {
+                // This step comes again.
+                let t = k.task(task);
+                t.written = next;
+                t.next_step -= 1;
+            }
         }
         self.k.me().stack.push(Frame::Act);
         Then::Leave
@@ -207,9 +238,13 @@ impl<E: Engine> Sim<E> {
         }
         let reaps = member.zombies > 0;
         member.zombies = member.zombies.saturating_sub(1);
-        let wait_ns = if reaps { self.k.machine.costs.wait_ns } else { 0 };
         self.syscall(c);
-        self.k.charge_ns(c, wait_ns);
+        if reaps {
+            let wait_ns = self.k.machine.costs.wait_ns;
+            self.k.charge_ns(c, wait_ns);
+            let mut zombie = std::mem::take(&mut self.k.objects.processes.members[task.index()].zombie);
+            self.k.touch_task(c, &mut zombie);
+        }
         self.k.me().stack.push(Frame::Act);
         Then::Leave
     }
@@ -217,12 +252,13 @@ impl<E: Engine> Sim<E> {
     /// `exit_mm()` and `exit_notify()`: a parent that waits is woken, synchronously.
     pub(super) fn leave_process(&mut self, c: CpuId, task: TaskId) {
         self.k.leave_pages(c, task);
-        let members = &mut self.k.objects.processes.members;
-        let Member { parent, is_child, .. } = members[task.index()];
+        let Member { parent, is_child, mut line, .. } = self.k.objects.processes.members[task.index()];
         if !is_child {
             return;
         }
-        let parent_member = &mut members[parent.index()];
+        self.k.touch_task(c, &mut line);
+        let parent_member = &mut self.k.objects.processes.members[parent.index()];
+        parent_member.zombie = line;
         parent_member.children -= 1;
         parent_member.zombies += 1;
         if std::mem::take(&mut parent_member.waits) {

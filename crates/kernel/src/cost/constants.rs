@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 
 /// What a span may be: up to a second.
 const NS: RangeInclusive<u64> = 0..=1_000_000_000;
+/// What one process has of something, in bytes, lines or pages.
+const COUNT: RangeInclusive<u64> = 0..=1 << 20;
 /// A cache's size in KiB: up to 4 GiB.
 const KB: RangeInclusive<u64> = 0..=4 << 20;
 
@@ -84,6 +86,20 @@ constants! {
     page_share_ns: NS,
     /// Giving one page up at exit or exec.
     page_release_ns: NS,
+    /// Clearing a page that is in no near cache.
+    page_clear_ns: NS,
+    /// Pages of a small process's page tables.
+    table_pages: COUNT,
+    /// Cleared pages for page tables that a CPU keeps for itself, at most; it gives half away when there are more.
+    table_stock: COUNT,
+    /// Bytes of the objects that describe an address space and open files: `fork()` writes them, and exit goes over them.
+    process_bytes: COUNT,
+    /// Bytes of the signal handlers, which `fork()` writes, and exit only gives back.
+    signal_bytes: COUNT,
+    /// Bytes of `task_struct` that a child's start and exit write, and reaping it after them.
+    task_bytes: COUNT,
+    /// Cache lines of locks, lists and counts that all processes share and each `fork()` and exit writes.
+    shared_lines: COUNT,
     /// A fault on a page that is not there, until it is.
     page_fault_ns: NS,
     /// A fault on a page that may only be read, without the copy.

@@ -96,8 +96,6 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Reap`]: a dead task leaves the scheduler: `ops.disable` if it was its, then `ops.exit_task`.
     pub(crate) fn reap(&mut self, c: CpuId, task: TaskId) {
-        let exit_ns = self.k.machine.costs.exit_ns;
-        self.k.charge_ns(c, exit_ns);
         let ea = self.k.tasks[task].ea;
         self.k.me().stack.push(Frame::ReapExit { task });
         if self.k.tasks[task].member == Member::Enabled {
@@ -206,6 +204,7 @@ impl Kernel {
             loops: Vec::new(),
             began: Instant::NEVER,
             timers: Vec::new(),
+            written: 0,
             rng: Rng::new(self.seed, number),
             counted: 0,
             yielded: false,
