@@ -13,8 +13,9 @@
  * under SCHED_IDLE have a queue of their own, which is served when the two are empty.
  *
  * With --set posted=1 it is what was posted in January 2003: sleep is saved up, running spends it, and what is saved
- * is the score; a child inherits it all; tasks are placed when they are forked and never after. Each cure can be left
- * out alone: ratio=0, steal=0, push=0, patience=0.
+ * is the score; a child inherits it all; tasks are placed when they are forked, on the first CPU, and never after: the function
+ * for it looked for a CPU with less than no load (sched_pickcpu() in sched_ule.c as committed three days after the posting, where
+ * its call is commented out). Each cure can be left out alone: ratio=0, place=0, steal=0, push=0, patience=0.
  *
  * Source. Roberson, 'New scheduler', arch@freebsd.org, 23 January 2003; the ratio, stealing and the push from his 'ULE: A
  * Modern Scheduler for FreeBSD', BSDCon 2003. Ours, since the posting leaves them open: slices of 10 to 100 ms, evenly
@@ -24,7 +25,7 @@
  * round that takes longer than 100 ms for each task that is not interactive lets nobody more into the current queue; the idle queue
  * gets a slice of 10 ms every 5 s in any case, since kernels end a scheduler that lets a task wait for 30 s.
  *
- * Weaknesses. As posted: a task that sleeps a tick longer than it runs drifts to the top, and may then run for seconds
+ * Weaknesses. As posted: all CPUs but the first idle; a task that sleeps a tick longer than it runs drifts to the top, and may then run for seconds
  * while others wait; interactive tasks may fill a CPU, and who waits in the next queue starves; CPUs idle beside others
  * at which tasks wait. In any case: with many hogs a round is long, and who counts as a hog unjustly waits for all of
  * it. A fork, a theft and a push look at every CPU; none knows caches or nodes. The push takes no notice of nice values.
@@ -67,7 +68,7 @@ CALLBACK(s32, ule_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flag
 
 	if (!slot_at(number)->is_new)
 		return prev_cpu;
-	return least_loaded(number, bpf_get_smp_processor_id());
+	return cpu_for_child(number, bpf_get_smp_processor_id());
 }
 
 /* It has slept: that is part of its past now. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ule, fourth: which CPU. A child goes to the least loaded one; that is all that was posted. What was missing: a CPU
- * without work steals, and hears of who waits elsewhere; and twice a second tasks go from the most to the least
+ * ule, fourth: which CPU. A child goes to the least loaded one. As posted it was looked for below a load of none, which no CPU
+ * has, so that every child went to the first one; and that was all. What was missing: a CPU without work steals, and hears of who waits elsewhere; and twice a second tasks go from the most to the least
  * loaded CPU. All else stays where it is, for its cache's sake.
  */
 #ifndef ULE_BALANCE_H
@@ -40,6 +40,23 @@ static __always_inline u32 least_loaded(u32 number, u32 here)
 			break;
 	}
 	return found;
+}
+
+/* The first CPU that the task may use; `here` where that is none. */
+static __always_inline u32 first_cpu(u32 number, u32 here)
+{
+	s32 i;
+
+	for_range(i, 0, nr_cpus)
+		if (!runqueue_at(i)->offline && may_use(number, i))
+			return i;
+	return here;
+}
+
+/* Where a child begins. */
+static __always_inline u32 cpu_for_child(u32 number, u32 here)
+{
+	return place && !posted ? least_loaded(number, here) : first_cpu(number, here);
 }
 
 static __always_inline u32 movable_in(struct queue *queue, u32 cpu)

@@ -12,6 +12,8 @@
 const volatile bool posted = false;
 /* Priority from the ratio of sleeping and running, instead of from accumulated sleep. */
 const volatile bool ratio = true;
+/* A child goes to the least loaded CPU, not to the first one. */
+const volatile bool place = true;
 /* A CPU without work takes a task from another. */
 const volatile bool steal = true;
 /* Twice a second tasks go from the CPU with most to the one with least. */
