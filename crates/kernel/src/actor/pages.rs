@@ -162,13 +162,15 @@ impl Memory {
     fn copy(&mut self, mm: MmId, number: usize, on: On<'_>) -> u64 {
         let old = self.spaces[mm.0 as usize].table[number].page;
         let from = &mut self.pages[old as usize].content;
-        let away = on.transfers.read_ps(from, on.cpu) > 0;
-        let fetch_ns = if away { PAGE_KB * on.costs.memory_kb_ns } else { 0 };
-        let mut ps = (on.costs.write_fault_ns + on.costs.page_copy_ns + fetch_ns) * 1000;
+        let from_away = on.transfers.read_ps(from, on.cpu) > 0;
+        let mut ps = (on.costs.write_fault_ns + on.costs.page_copy_ns) * 1000;
         ps += self.release(old, on);
         let mut entry = self.new_entry(Line::default());
         entry.writable = true;
-        on.transfers.write_ps(&mut self.pages[entry.page as usize].content, on.cpu);
+        // The new page is one that was freed last, be it by another CPU, which then has its lines.
+        let into_away = on.transfers.write_ps(&mut self.pages[entry.page as usize].content, on.cpu) > 0;
+        let fetched = u64::from(from_away) + u64::from(into_away);
+        ps += fetched * PAGE_KB * on.costs.memory_kb_ns * 1000;
         let space = &mut self.spaces[mm.0 as usize];
         space.table[number] = entry;
         ps + on.transfers.write_ps(&mut space.head, on.cpu)

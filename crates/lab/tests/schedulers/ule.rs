@@ -123,18 +123,23 @@ fn a_yield_uses_the_slice_up() {
     assert!(alone.judgement.summary.switches < 10, "with nobody else it goes on");
 }
 
+/// Where three children that only compute, and their parent, first ran on four CPUs.
+fn check_children(settings: &[(&str, u64)], expected: [u32; 4]) {
+    let parent = task("p", [Step::Fork(1), Step::Fork(1), Step::Fork(1), run(200_000)]);
+    let scene = settings.iter().fold(under("ule").cpus(4), |scene, &(name, value)| scene.set(name, value));
+    let seen = scene.task(parent).task(hog("c").instances(0)).millis(2000).run();
+    let mut cpus: Vec<u32> =
+        seen.forks("p").into_iter().map(|(_, _, child)| seen.first_run(child).1.0).collect();
+    cpus.push(seen.stints("p")[0].cpu.0.min(seen.forks("p")[0].1.0));
+    cpus.sort_unstable();
+    assert_eq!(cpus, expected, "{settings:?}");
+}
+
 #[test]
-fn children_go_to_the_least_loaded_cpu() {
-    for posted in [0, 1] {
-        let parent = task("p", [Step::Fork(1), Step::Fork(1), Step::Fork(1), run(200_000)]);
-        let scene = under("ule").cpus(4).set("posted", posted).task(parent).task(hog("c").instances(0));
-        let seen = scene.millis(100).run();
-        let mut cpus: Vec<u32> =
-            seen.forks("p").into_iter().map(|(_, _, child)| seen.first_run(child).1.0).collect();
-        cpus.push(seen.stints("p")[0].cpu.0.min(seen.forks("p")[0].1.0));
-        cpus.sort_unstable();
-        assert_eq!(cpus, [0, 1, 2, 3], "posted={posted}");
-    }
+fn children_go_to_the_least_loaded_cpu_and_as_posted_to_the_first() {
+    check_children(&[("steal", 0), ("push", 0)], [0, 1, 2, 3]);
+    check_children(&[("posted", 1)], [0; 4]);
+    check_children(&[("place", 0), ("steal", 0), ("push", 0)], [0; 4]);
 }
 
 /// Two hogs and two that soon sleep: placed by load at their forks, the hogs share one of two CPUs in the end.

@@ -23,7 +23,7 @@ const HELLO_US: u64 = 150;
 /// Pages that a shell faults in.
 const SHELL_PAGES: u32 = 120;
 /// What a shell computes.
-const SHELL_US: u64 = 1640;
+const SHELL_US: u64 = 1700;
 
 pub(super) fn fork() -> Workload {
     workload("forks", vec![Step::Write(WRITTEN)], None)

@@ -131,3 +131,24 @@ fn a_new_program_has_tables_of_its_own() {
     assert_eq!(memory.fork(parent, on).1, 0);
     assert_eq!(memory.fork(parent, on).1, 4000);
 }
+
+#[test]
+fn a_copy_fetches_the_page_that_another_cpu_freed() {
+    let costs = Costs { memory_kb_ns: 5, ..Costs::default() };
+    let lines = LineCosts { llc_ps: 7, ..LineCosts::default() };
+    let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), lines);
+    let on = |cpu| On { costs: &costs, transfers: &transfers, cpu: CpuId(cpu) };
+    let mut memory = Memory::default();
+    let parent = memory.create(1, CpuId(0));
+    let mut copies = |cpu| {
+        let (child, _) = memory.fork(parent, on(0));
+        let ps = write(&mut memory, child, 1, on(cpu)) / 1000;
+        memory.leave(child, on(cpu));
+        ps
+    };
+    let page_ns = 4 * 5;
+    assert_eq!(copies(1), page_ns, "the parent's page; the new one is nobody's");
+    assert_eq!(copies(0), page_ns, "its own page, but into the one that the other has freed");
+    assert_eq!(copies(0), 0);
+    assert_eq!(copies(1), page_ns, "it still has the parent's, which nobody wrote");
+}
