@@ -82,7 +82,8 @@ fn a_child_on_another_cpu_makes_lines_move() {
     };
     assert_eq!(round(0), (0, 0, 0));
     let (fork_ps, copy_ps, exit_ps) = round(1);
-    assert_eq!((fork_ps, copy_ps), (0, 4 * 5 * 1000 + 7 + 7));
+    let both_pages_ps = 2 * 4 * 5 * 1000;
+    assert_eq!((fork_ps, copy_ps), (0, both_pages_ps + 7 + 7));
     assert_eq!(exit_ps, (16 + 2) * 7, "each count, the new page's too, and 16 entries in two lines");
     assert_eq!(round(0).0, 16 * 7, "the counts come back");
 }
