@@ -9,7 +9,7 @@
 use super::pages::On;
 use keel_abi::lines::Line;
 
-/// KiB of a page.
+/// Bytes of a page.
 const PAGE_BYTES: u64 = 4096;
 /// Entries of a page table.
 const ENTRIES: u64 = 1024;
