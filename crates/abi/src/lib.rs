@@ -10,6 +10,7 @@
 pub mod bpf;
 pub mod cgroup;
 pub mod companion;
+pub mod crowd;
 pub mod cpuset;
 pub mod feature;
 pub mod ids;
