@@ -10,8 +10,8 @@
 pub mod bpf;
 pub mod cgroup;
 pub mod companion;
-pub mod crowd;
 pub mod cpuset;
+pub mod crowd;
 pub mod feature;
 pub mod ids;
 pub mod lines;

@@ -310,7 +310,10 @@ impl Region {
             // SAFETY: the table has an entry for every line below the high-water mark, where all that
             // crowd each other lie; the reference to one of them above is no longer used.
             let all = unsafe {
-                std::slice::from_raw_parts_mut(self.holders.start().as_ptr().cast::<u64>(), crowded.end() as usize)
+                std::slice::from_raw_parts_mut(
+                    self.holders.start().as_ptr().cast::<u64>(),
+                    crowded.end() as usize,
+                )
             };
             crowded.fetched(at, cpu, all);
         }

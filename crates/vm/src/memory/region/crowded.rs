@@ -30,7 +30,8 @@ impl Crowded {
         let (first, each, me) = (self.lines.start, self.crowds.len() as u64, holder_bit(cpu));
         let (task, which) = ((line - first) / each, (line - first) % each);
         let of = |task: u32| (first + u64::from(task) * each + which) as usize;
-        let gone = self.crowds[which as usize].fetched(cpu, task as u32, |other| holders[of(other)] & me != 0);
+        let gone =
+            self.crowds[which as usize].fetched(cpu, task as u32, |other| holders[of(other)] & me != 0);
         if let Some(gone) = gone {
             holders[of(gone)] &= !me;
         }
