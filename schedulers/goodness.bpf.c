@@ -2,7 +2,7 @@
 /*
  * goodness: the scheduler of Linux 2.4, whole.
  *
- * Policy. One list of all waiting tasks, and one lock. A CPU that needs a task weighs every one of
+ * Policy. One list of all runnable tasks, and one lock. A CPU that needs a task weighs every one of
  * them (goodness): nothing while its counter is used up, else the counter, 15 more where it ran last
  * on this CPU, 1 more where it shares the memory of the task before, and 20 - nice. The counter is
  * a task's time, in ticks of 10 ms; a tick takes one from whoever runs. When nobody whom this CPU may
@@ -15,9 +15,9 @@
  * Source. kernel/sched.c of Linux 2.4 (HZ 100): schedule(), goodness(), reschedule_idle(),
  * sys_sched_yield(), update_process_times(), do_fork(), release_task(). The lock is taken as often as there:
  * by the switch, and for the task that was put back, which there means reschedule_idle() or, after a
- * yield, a move to the list's end. Tasks that run are not on our list; nobody could take them there either.
+ * yield, a move to the list's end. Tasks that run stay in the list, and whoever walks it passes them.
  *
- * Weaknesses. A decision costs what all waiting tasks cost, and a recalculation what all tasks
+ * Weaknesses. A decision costs what all runnable tasks cost, and a recalculation what all tasks
  * cost; every CPU waits for the one lock. Two tasks that wake at once may both be sent to one idle CPU, while
  * the next one idles on. Whoever has used its counter up waits until all others have, so tasks
  * bounce to whichever CPU still finds something. On nohz_full CPUs, where ticks stop, nobody's
@@ -43,6 +43,7 @@ CALLBACK(void, goodness_enqueue, struct task_struct *p, u64 enq_flags)
 	u32 number = slot_of(p);
 	struct slot *s = slot_at(number);
 	struct target target = { -1, false };
+	bool was_running = s->runs_on && !(enq_flags & SCX_ENQ_WAKEUP);
 	u8 leaving = s->leaving;
 
 	if (pass_on(p, number, enq_flags))
@@ -54,9 +55,12 @@ CALLBACK(void, goodness_enqueue, struct task_struct *p, u64 enq_flags)
 	s->weightless = false;
 
 	bpf_spin_lock(&runqueue_lock.lock);
-	if (s->linked)
+	/* One that was preempted keeps its place. */
+	if (s->linked && !(was_running && leaving == OUTWEIGHED))
 		unlink(number);
-	link(number, leaving != OUTWEIGHED);
+	if (!s->linked)
+		link(number, leaving != OUTWEIGHED);
+	s->runs_on = 0;
 	if (leaving != YIELDING)
 		target = reschedule_idle(number);
 	bpf_spin_unlock(&runqueue_lock.lock);
@@ -110,7 +114,8 @@ SLEEPABLE(void, goodness_cpu_offline, s32 cpu)
 	for_range(i, 0, SLOTS) {
 		if (number == NOBODY)
 			break;
-		lose_home(number, cpu);
+		if (!slot_at(number)->runs_on)
+			lose_home(number, cpu);
 		number = slot_at(number)->next;
 	}
 	bpf_spin_unlock(&runqueue_lock.lock);

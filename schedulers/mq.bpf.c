@@ -12,8 +12,7 @@
  *
  * Source. The HP patch as ported to Linux 2.4.2-ac26 and measured by Fabio, linux-kernel, April 2001: its schedule(),
  * other_goodness(), reschedule_idle(), hop_queues(), setscheduler. The rest is 2.4's and shared with goodness. As there, running
- * tasks are in no list: one that is put back stands at its list's beginning, where 2.4 kept its place, which matters
- * among equals; and a yield takes the lock once more. Real-time tasks are hinted: nobody tells of a change,
+ * tasks stay in their list, and a yield takes the lock once more. Real-time tasks are hinted: nobody tells of a change,
  * which is seen when the task is queued next, and while it runs at the next tick; then it changes lists as by setscheduler.
  *
  * Weaknesses. Every CPU still waits for the one lock. A wakeup hardly ever preempts: the CPU that it tells looks into its own list,
@@ -45,6 +44,14 @@ static __always_inline u32 home_of(struct task_struct *p, u32 number)
 	return cpu_at(s->cpu)->offline || !may_use(number, s, s->cpu) ? scx_bpf_task_cpu(p) : s->cpu;
 }
 
+/* One that was preempted stays where it is in its list, unless it belongs into another one by now. */
+static __always_inline bool keeps_place(struct slot *s, u32 home, u64 enq_flags)
+{
+	if (!s->runs_on || enq_flags & SCX_ENQ_WAKEUP || s->leaving == TURN_OVER)
+		return false;
+	return s->queue == (s->rt.policy ? REALTIME_QUEUE : queue_of(home));
+}
+
 CALLBACK(void, mq_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 number = slot_of(p);
@@ -60,9 +67,11 @@ CALLBACK(void, mq_enqueue, struct task_struct *p, u64 enq_flags)
 	s->weightless = false;
 
 	bpf_spin_lock(&runqueue_lock.lock);
-	if (s->linked)
+	if (s->linked && !keeps_place(s, home, enq_flags))
 		unlink(number);
-	add_to_runqueue(number, home);
+	if (!s->linked)
+		add_to_runqueue(number, home);
+	s->runs_on = 0;
 	s->leaving = OUTWEIGHED;
 	if (!yielded)
 		target = reschedule_idle(number);

@@ -56,7 +56,8 @@ struct owner {
 	u32 next_free;
 };
 
-static struct slot slots[SLOTS] LINE;
+/* What stands for the structures of the tasks: on machines where these crowd each other out of caches, slots do. */
+static struct slot slots[SLOTS] LINE SEC(".bss.tasks");
 static struct owner owners[SLOTS] LINE;
 static u32 slot_of_pid[PIDS] LINE;
 

@@ -11,6 +11,7 @@ pub mod bpf;
 pub mod cgroup;
 pub mod companion;
 pub mod cpuset;
+pub mod crowd;
 pub mod feature;
 pub mod ids;
 pub mod lines;

@@ -6,6 +6,7 @@
 //! numbers differ by a multiple of 64 count as one holder: exact up to 64 CPUs, a slight
 //! undercount above.
 
+use crate::crowd::Crowd;
 use crate::topology::Distance;
 use crate::{CpuId, Topology};
 
@@ -31,14 +32,26 @@ pub struct LineCosts {
     pub hop_ps: u64,
     /// Added by each hop beyond the first.
     pub more_hops_ps: u64,
-    /// From memory, when no CPU has touched the line.
+    /// From memory, when no CPU has touched the line, or its last writer's cache no longer has it.
     pub memory_ps: u64,
+    /// How many tasks' structures a CPU's cache holds at once, where they crowd each other
+    /// ([`crowd`](crate::crowd)); 0 for all.
+    pub tasks_held: u64,
 }
 
 impl Default for LineCosts {
     /// Lines of 64 bytes that move free of charge.
     fn default() -> Self {
-        Self { bytes: LINE_BYTES, smt_ps: 0, llc_ps: 0, node_ps: 0, hop_ps: 0, more_hops_ps: 0, memory_ps: 0 }
+        Self {
+            bytes: LINE_BYTES,
+            smt_ps: 0,
+            llc_ps: 0,
+            node_ps: 0,
+            hop_ps: 0,
+            more_hops_ps: 0,
+            memory_ps: 0,
+            tasks_held: 0,
+        }
     }
 }
 
@@ -77,6 +90,11 @@ impl Transfers {
     #[inline]
     pub const fn line_log2(&self) -> u32 {
         self.costs.bytes.trailing_zeros()
+    }
+
+    /// Caches that hold one line of so many tasks' structures each; `None` where there is no limit.
+    pub fn crowd(&self) -> Option<Crowd> {
+        Crowd::new(self.topology.cpus(), self.costs.tasks_held)
     }
 
     /// Picoseconds for a line that no CPU has touched.
@@ -122,9 +140,10 @@ impl Transfers {
 
     #[inline]
     fn fetch_ps(&self, line: &Line, cpu: CpuId) -> u64 {
-        match line.holders {
+        let writer = CpuId(u32::from(line.writer));
+        match line.holders & holder_bit(writer) {
             0 => self.memory_ps(),
-            _ => self.between_ps(CpuId(u32::from(line.writer)), cpu),
+            _ => self.between_ps(writer, cpu),
         }
     }
 
@@ -180,5 +199,17 @@ mod tests {
         assert_eq!([write(0), write(0), write(3), write(3), write(2)], [10, 0, 1000, 0, 10]);
         assert_eq!(t.read_ps(&mut line, CpuId(3)), 10);
         assert_eq!(t.write_ps(&mut line, CpuId(2)), 10);
+    }
+
+    #[test]
+    fn a_line_that_its_writer_gave_up_comes_from_memory() {
+        let costs = LineCosts { llc_ps: 10, memory_ps: 7, ..LineCosts::default() };
+        let t = Transfers::new(Topology::regular(1, 1, 3, 1), costs);
+        let (mut line, writer) = (Line::default(), CpuId(0));
+        assert_eq!([t.write_ps(&mut line, writer), t.read_ps(&mut line, CpuId(1))], [7, 10]);
+        line.holders &= !holder_bit(writer);
+        assert_eq!([t.read_ps(&mut line, CpuId(2)), t.read_ps(&mut line, writer)], [7, 7]);
+        line.holders = 0;
+        assert_eq!(t.write_ps(&mut line, CpuId(1)), 7);
     }
 }

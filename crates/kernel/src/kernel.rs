@@ -257,12 +257,11 @@ impl Kernel {
     /// Gives a lock that is free to the first in line.
     #[inline(never)]
     fn hand_over(&mut self, rq: CpuId, at: Instant) {
-        let test_and_set = self.machine.costs.lock_per_waiter_ns;
-        let base = self.machine.costs.lock_handover_ns;
         let lock = &mut self.cpus[rq].lock;
         lock.holder = lock.waiters.pop_front();
         let Some(next) = lock.holder else { return };
-        let handover = Span::from_ns(base + test_and_set * lock.waiters.len() as u64);
+        let others = lock.waiters.len() as u64;
+        let handover = self.machine.costs.handover(others);
         let waiter = &mut self.cpus[next];
         let resumes = waiter.clock.max(at) + handover;
         let waited = resumes.since(waiter.clock);

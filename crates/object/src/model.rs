@@ -187,6 +187,8 @@ pub struct Variable {
     pub offset: u32,
     /// Bytes.
     pub size: u32,
+    /// How many elements an array has, of whatever kind; 1 for all other variables.
+    pub len: u32,
     /// Is it a signed integer? `None` where it is no integer, boolean or enum.
     pub signed: Option<bool>,
     /// What an array of integers, booleans or enums holds; `None` of all other variables.

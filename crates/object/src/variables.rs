@@ -64,10 +64,18 @@ fn variable(btf: &Btf, name: &str, ty: TypeId, place: (u32, u64), maps: &[MapDef
         map,
         offset: offset as u32,
         size,
+        len: array_len(btf, ty),
         signed: signed(btf, ty, size),
         elements: elements(btf, ty),
         words: Vec::new(),
     })
+}
+
+fn array_len(btf: &Btf, ty: TypeId) -> u32 {
+    match btf.kind(btf.skip_modifiers(ty)) {
+        Kind::Array(array) => array.count,
+        _ => 1,
+    }
 }
 
 /// What an array of one dimension holds, if that is integers.

@@ -103,6 +103,7 @@ impl Vm {
             code.native(config.transfers.line_log2())?;
         }
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
+        crowd_tasks(&mut world, object);
         let callees = link_functions(&code, linker)?;
         let addresses = link_addresses(&code, object, &mut world, linker)?;
         let stacks = Stacks::new(&mut world, config.cpus)
@@ -132,6 +133,7 @@ impl Vm {
         self.fibers.clear();
         self.idle.clear();
         self.world.renew(&object.maps).map_err(WorldError::Map)?;
+        crowd_tasks(&mut self.world, object);
         self.addresses = link_addresses(&self.code, object, &mut self.world, linker)?;
         Ok(())
     }
@@ -302,6 +304,18 @@ impl Vm {
 fn world_config(config: &VmConfig) -> WorldConfig {
     let world = WorldConfig::new(config.transfers.clone(), config.cpus);
     WorldConfig { checked: config.checked, ..world }
+}
+
+/// The section of an array that has an element for each task, as a kernel has a structure for each.
+const TASKS_SECTION: &str = ".bss.tasks";
+
+/// Tells the region which array stands for the tasks' structures, if the object has one.
+fn crowd_tasks(world: &mut VmWorld, object: &Object) {
+    let in_section = |map: u32| object.maps.get(map as usize).is_some_and(|map| map.name == TASKS_SECTION);
+    let Some(array) = object.variables.iter().find(|variable| in_section(variable.map)) else { return };
+    if let Some(at) = world.map_value_address(MapId(array.map), array.offset) {
+        world.region_mut().crowd(at, u64::from(array.size), u64::from(array.size / array.len.max(1)));
+    }
 }
 
 fn value_of(object: &Object, map: u32, offset: u32) -> String {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* goodness, third: the lists that tasks wait in. Which list a task waits in is the scheduler's: list_of(). */
+/*
+ * goodness, third: the lists of all runnable tasks, those that run among them. Which list a task is in is the
+ * scheduler's: list_of().
+ */
 #ifndef GOODNESS_LIST_H
 #define GOODNESS_LIST_H
 
@@ -13,14 +16,14 @@ static __always_inline void unlink(u32 number)
 
 	unlink_from(list_of(number), s);
 	s->linked = false;
-	runqueue.nr_waiting--;
+	runqueue.nr_running--;
 }
 
 static __always_inline void link(u32 number, bool at_end)
 {
 	link_into(list_of(number), number, at_end);
 	slot_at(number)->linked = true;
-	runqueue.nr_waiting++;
+	runqueue.nr_running++;
 }
 
 static __always_inline void unlink_if_linked(u32 number)

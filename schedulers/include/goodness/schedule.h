@@ -44,7 +44,7 @@ static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 
 		if (number == NOBODY)
 			break;
-		if (may_use(number, s, cpu)) {
+		if (!s->runs_on && may_use(number, s, cpu)) {
 			s32 weight = goodness(s, cpu, mm);
 
 			if (weight > best.weight || (gives_way && weight == best.weight && best.number == prev)) {
@@ -81,13 +81,14 @@ static __always_inline void end_squeeze(void)
 			scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
 }
 
-/* schedule(): whom `cpu` runs now; a waiting task is taken off the list. */
-static __always_inline u32 choose(u32 cpu, u32 prev)
+/* schedule(): whom `cpu` runs now. */
+static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone)
 {
 	struct cpu *here = cpu_at(cpu);
 	struct choice best;
 
 	bpf_spin_lock(&runqueue_lock.lock);
+	leave_list(gone);
 	best = best_of_all(prev, cpu, here->mm);
 	if (best.weight == 0) {
 		if (squeeze && time_left_elsewhere(cpu)) {
@@ -104,7 +105,7 @@ static __always_inline u32 choose(u32 cpu, u32 prev)
 		best = best_of_all(prev, cpu, here->mm);
 	}
 	if (best.number != NOBODY && best.number != prev)
-		unlink(best.number);
+		slot_at(best.number)->runs_on = cpu + 1;
 	here->curr = best.number;
 	bpf_spin_unlock(&runqueue_lock.lock);
 	return best.number;

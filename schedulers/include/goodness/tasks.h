@@ -8,8 +8,15 @@
 
 #include "wakeup.h"
 
-/* Whom `cpu` runs now, who is off its list then; `prev` may go on if it is one. */
-static __always_inline u32 choose(u32 cpu, u32 prev);
+/* Whom `cpu` runs now; `prev` may go on if it is one. Who has gone to sleep leaves its list: `gone`. */
+static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone);
+
+/* del_from_runqueue(), as schedule() does it. The lock is held. */
+static __always_inline void leave_list(u32 gone)
+{
+	if (gone != NOBODY && slot_at(gone)->linked)
+		unlink(gone);
+}
 
 /* The CPU that reschedule_idle() found looks at once. The kernel itself tells an idle CPU of a task that comes to it. */
 static __always_inline void tell(struct task_struct *p, struct target target)
@@ -36,12 +43,13 @@ static __always_inline void end_turn(u32 number)
 static __always_inline void schedule(s32 cpu, struct task_struct *prev)
 {
 	u32 before = prev && is_queued(prev) ? slot_of(prev) : NOBODY;
+	u32 gone = prev && !is_queued(prev) ? own_slot_of(prev) : NOBODY;
 	s32 i;
 
 	end_turn(before);
 	/* Whom we chose may have died, or been taken out of our hands, meanwhile. */
 	for_range(i, 0, 8) {
-		u32 number = choose(cpu, before);
+		u32 number = choose(cpu, before, gone);
 
 		if (number == NOBODY)
 			return;
@@ -63,8 +71,8 @@ static __always_inline void run_here(struct task_struct *p)
 	u32 number = slot_of(p);
 	struct slot *s = slot_at(number);
 
-	unlink_if_linked(number);
 	here->curr = number;
+	s->runs_on = cpu + 1;
 	if (s->mm)
 		here->mm = s->mm;
 	s->cpu = cpu;
@@ -106,12 +114,24 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 	}
 }
 
+/* Does anybody wait? Of those in the lists, all but one for each CPU that doesn't idle. */
+static __always_inline bool somebody_waits(void)
+{
+	s32 pending = runqueue.nr_running;
+	s32 i;
+
+	for_range(i, 0, nr_cpus)
+		if (cpu_at(i)->curr != NOBODY)
+			pending--;
+	return pending > 0;
+}
+
 /* sys_sched_yield(): nothing happens where nobody waits. */
 static __always_inline void give_way(struct task_struct *from)
 {
 	struct slot *s = slot_at(slot_of(from));
 
-	if (!runqueue.nr_waiting)
+	if (!somebody_waits())
 		return;
 	s->leaving = YIELDING;
 	s->weightless = !s->rt.policy;

@@ -15,27 +15,34 @@ enum leaving {
 	YIELDING,
 };
 
-/* What a decision needs of a task: one cache line. */
+/*
+ * What a decision needs of a task: one cache line. All that a walk over the list looks at lies in its first 32
+ * bytes, as 2.4 had it: a whole line there.
+ */
 struct slot {
-	/* The list; both are NOBODY at its ends. */
+	/* The list: the next one; NOBODY at its end. */
 	u32 next;
-	u32 prev;
-	s32 pid;
 	/* Ticks left. */
 	s32 counter;
-	s32 nice;
-	/* The CPU it ran on last. */
-	u32 cpu;
 	/* Whose memory it uses; 0 for a kernel thread. */
 	u64 mm;
 	struct hint rt;
-	/* enum leaving. */
-	u8 leaving;
-	bool linked;
+	/* The CPU it ran on last. */
+	u16 cpu;
+	s8 nice;
 	/* It may use all CPUs. */
 	bool everywhere;
 	/* It weighs nothing, once. */
 	bool weightless;
+	/* It has a CPU: the one before this number; it stays in its list, but no other CPU may take it. */
+	u16 runs_on;
+
+	/* The one before in the list; NOBODY at its beginning. */
+	u32 prev __attribute__((aligned(32)));
+	s32 pid;
+	/* enum leaving. */
+	u8 leaving;
+	bool linked;
 	/* The CPUs that it may use went offline while it waited. */
 	bool homeless;
 	/* Whose list it is in, under mq: of the CPU before this number; 0 is the list for all CPUs. */
@@ -75,12 +82,12 @@ static struct cpu cpus[MAX_CPUS] LINE;
 /* How often each CPU made everybody's counter anew. */
 COUNTER(recalculations);
 
-/* runqueue_lock, and what it protects: the list for all CPUs, and how many tasks wait in any list. */
+/* runqueue_lock, and what it protects: the list for all CPUs, and how many tasks are in any list. */
 static LOCK(runqueue_lock);
 /* `used` keeps the compiler from making a variable of each member, whose names (runqueue.0) kernels refuse. */
 static __attribute__((used)) struct {
 	struct list list;
-	u32 nr_waiting;
+	u32 nr_running;
 } runqueue LINE;
 
 static __always_inline struct cpu *cpu_at(u32 cpu)

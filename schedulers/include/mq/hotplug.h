@@ -21,7 +21,8 @@ static __always_inline void free_from(struct list *list, u32 cpu)
 	for_range(i, 0, SLOTS) {
 		if (number == NOBODY)
 			break;
-		lose_home(number, cpu);
+		if (!slot_at(number)->runs_on)
+			lose_home(number, cpu);
 		number = slot_at(number)->next;
 	}
 }

@@ -28,7 +28,7 @@ static __always_inline s32 other_goodness(struct slot *s, u64 mm)
 /* can_schedule(), and does not yield. */
 static __always_inline bool can_schedule(u32 number, struct slot *s, u32 cpu)
 {
-	return may_use(number, s, cpu) && !s->weightless;
+	return !s->runs_on && may_use(number, s, cpu) && !s->weightless;
 }
 
 /* The task that was on this CPU: goodness() as ever. It goes on unless somebody weighs more. */
@@ -120,12 +120,23 @@ static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 	return best_elsewhere(best, cpu, mm);
 }
 
-static __always_inline u32 choose(u32 cpu, u32 prev)
+/* It runs on `cpu` now, and is pulled into its list if it was stolen. The lock is held. */
+static __always_inline void take(u32 number, u32 cpu)
+{
+	struct slot *s = slot_at(number);
+
+	s->runs_on = cpu + 1;
+	if (s->queue != REALTIME_QUEUE && s->queue != queue_of(cpu))
+		hop_queues(number, cpu);
+}
+
+static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone)
 {
 	struct cpu *here = cpu_at(cpu);
 	struct choice best;
 
 	bpf_spin_lock(&runqueue_lock.lock);
+	leave_list(gone);
 	best = best_of_all(prev, cpu, here->mm);
 	if (best.weight == 0) {
 		bpf_spin_unlock(&runqueue_lock.lock);
@@ -135,7 +146,7 @@ static __always_inline u32 choose(u32 cpu, u32 prev)
 		best = best_of_all(prev, cpu, here->mm);
 	}
 	if (best.number != NOBODY && best.number != prev)
-		unlink(best.number);
+		take(best.number, cpu);
 	slot_at(prev)->weightless = false;
 	here->curr = best.number;
 	bpf_spin_unlock(&runqueue_lock.lock);

@@ -52,8 +52,7 @@ impl Kernel {
         let (from, waiters) = self.spins.reserve(lock, at);
         let mut waited = from.since(at);
         if waited > Span::ZERO {
-            let costs = &self.machine.costs;
-            waited += Span::from_ns(costs.lock_handover_ns + costs.lock_per_waiter_ns * waiters as u64);
+            waited += self.machine.costs.handover(waiters as u64);
             self.waited_for(c, Lock::Bpf(lock.0), waited);
         }
         let ps = stall + waited.as_ns() * 1000;

@@ -1,5 +1,6 @@
 //! A machine's constants, by the names that machine files use.
 
+use keel_abi::Span;
 use std::ops::RangeInclusive;
 
 /// What a span may be: up to a second.
@@ -71,8 +72,8 @@ constants! {
     lock_acquire_ns: NS,
     /// Handing a lock on to a waiter.
     lock_handover_ns: NS,
-    /// Added to a hand-over by each further waiter, where the machine's locks are test-and-set; 0
-    /// for queued locks.
+    /// Added to a hand-over by each waiter, the one that gets the lock among them, where the machine's
+    /// locks are test-and-set; 0 for queued locks.
     lock_per_waiter_ns: NS,
     /// The speed of a CPU whose SMT sibling works too, in thousandths of its speed alone.
     smt_shared_per_mille: 1..=1000,
@@ -130,4 +131,15 @@ constants! {
     llc_kb_ns: NS,
     /// Going over a KiB that has to come from memory.
     memory_kb_ns: NS,
+}
+
+impl Costs {
+    /// Handing a lock on while `others` wait for it beside the one that gets it; the lock's line is
+    /// counted apart. Test-and-set: whoever spins has a copy of the line. The release must take the copies
+    /// away, the winner's too, and the winner must own the line that it has fetched before it can
+    /// set it (Anderson, IEEE TPDS 1(1), 1990).
+    #[inline]
+    pub fn handover(&self, others: u64) -> Span {
+        Span::from_ns(self.lock_handover_ns + self.lock_per_waiter_ns * (others + 1))
+    }
 }

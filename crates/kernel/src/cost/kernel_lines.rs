@@ -5,7 +5,8 @@
 //! the CPU `by` in picoseconds, and the line is then where that access leaves it.
 
 use crate::dsq::DsqHandle;
-use keel_abi::lines::{Line, LineCosts, Transfers};
+use keel_abi::crowd::Crowd;
+use keel_abi::lines::{Line, LineCosts, Transfers, holder_bit};
 use keel_abi::{CpuId, TaskId, Topology};
 
 /// CPUs whose bits share a line.
@@ -18,6 +19,7 @@ pub struct KernelLines {
     runqueues: Vec<Line>,
     queues: Vec<Line>,
     tasks: Vec<Line>,
+    crowd: Option<Crowd>,
     idle: Vec<Line>,
     locks: Vec<Line>,
 }
@@ -26,8 +28,10 @@ impl KernelLines {
     /// A machine whose lines nobody has touched.
     pub fn new(topology: &Topology, costs: LineCosts) -> Self {
         let cpus = topology.cpus();
+        let transfers = Transfers::new(topology.clone(), costs);
         Self {
-            transfers: Transfers::new(topology.clone(), costs),
+            crowd: transfers.crowd(),
+            transfers,
             runqueues: vec![Line::default(); cpus as usize],
             queues: Vec::new(),
             tasks: Vec::new(),
@@ -75,13 +79,28 @@ impl KernelLines {
     /// Reads a task.
     #[inline]
     pub fn read_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.fetch_task(task, by);
         self.transfers.read_ps(line(&mut self.tasks, task.index()), by)
     }
 
     /// Writes a task.
     #[inline]
     pub fn write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.fetch_task(task, by);
         self.transfers.write_ps(line(&mut self.tasks, task.index()), by)
+    }
+
+    /// `by` is about to touch a task: if it has to fetch its line, that may take another task's place.
+    #[inline]
+    fn fetch_task(&mut self, task: TaskId, by: CpuId) {
+        let Some(crowd) = &mut self.crowd else { return };
+        let (tasks, me) = (&mut self.tasks, holder_bit(by));
+        if line(tasks, task.index()).holders & me != 0 {
+            return;
+        }
+        if let Some(gone) = crowd.fetched(by, task.0, |other| tasks[other as usize].holders & me != 0) {
+            tasks[gone as usize].holders &= !me;
+        }
     }
 
     /// Writes the idle bit of `cpu`.
@@ -135,5 +154,18 @@ mod tests {
         check([70, 0, 20, 100], |l, by| l.write_runqueue_ps(CpuId(1), by));
         check([70, 0, 20, 100], |l, by| l.write_idle_ps(CpuId(3), by));
         check([100, 0, 100, 0], |l, by| l.read_idle_ps(by));
+    }
+
+    #[test]
+    fn tasks_crowd_each_other_where_the_machine_says_so() {
+        let check = |tasks_held, expected: [u64; 5]| {
+            let costs = LineCosts { llc_ps: 20, memory_ps: 70, tasks_held, ..LineCosts::default() };
+            let mut lines = KernelLines::new(&Topology::regular(1, 1, 2, 1), costs);
+            let touch = |(task, by)| lines.write_task_ps(TaskId(task), CpuId(by));
+            assert_eq!([(1, 0), (2, 0), (3, 0), (1, 0), (3, 1)].map(touch), expected, "{tasks_held}");
+        };
+        check(0, [70, 70, 70, 0, 20]);
+        check(2, [70, 70, 70, 70, 20]);
+        check(3, [70, 70, 70, 0, 20]);
     }
 }

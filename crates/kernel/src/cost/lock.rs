@@ -46,7 +46,7 @@ impl VirtualLock {
         }
         let before = self.pending.len() as u64;
         // Each pair of waiters that spin at once slows one hand-over, the later one's.
-        let handover = Span::from_ns(costs.lock_handover_ns + costs.lock_per_waiter_ns * before);
+        let handover = costs.handover(before);
         let at = self.free_at + took + handover;
         self.pending.push_back(at);
         Some(Acquired { at, waited: waited + handover })
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn test_and_set_slows_hand_overs_by_those_who_spin() {
-        check(20, &[0, 1, 2, 3], &[(15, 0), (180, 164), (365, 348), (570, 552)]);
-        check(20, &[0, 1, 200], &[(15, 0), (180, 164), (345, 130)]);
+        check(20, &[0, 1, 2, 3], &[(15, 0), (200, 184), (405, 388), (630, 612)]);
+        check(20, &[0, 1, 220], &[(15, 0), (200, 184), (385, 150)]);
     }
 }

@@ -131,7 +131,7 @@ pub(super) fn in_range(value: u64, range: RangeInclusive<u64>) -> Result<(), Pro
 }
 
 pub(super) const LINE_NAMES: &[&str] =
-    &["bytes", "smt_ps", "llc_ps", "node_ps", "hop_ps", "more_hops_ps", "memory_ps"];
+    &["bytes", "smt_ps", "llc_ps", "node_ps", "hop_ps", "more_hops_ps", "memory_ps", "tasks_held"];
 
 /// The constant with this name, and what it may be.
 pub(super) fn line_slot<'a>(
@@ -140,6 +140,7 @@ pub(super) fn line_slot<'a>(
 ) -> Option<(&'a mut u64, RangeInclusive<u64>)> {
     let slot = match name {
         "bytes" => return Some((&mut lines.bytes, LEAST_LINE_BYTES..=LINE_BYTES)),
+        "tasks_held" => return Some((&mut lines.tasks_held, 0..=1 << 16)),
         "smt_ps" => &mut lines.smt_ps,
         "llc_ps" => &mut lines.llc_ps,
         "node_ps" => &mut lines.node_ps,

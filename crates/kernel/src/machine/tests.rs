@@ -229,7 +229,7 @@ fn a_faulty_constant_is_told_in_one_sentence() {
     check(
         &with("[lines]\nhops_ps = { value = 1, source = 's' }"),
         "line 5, lines.hops_ps: there is no such constant; the constants are bytes, smt_ps, llc_ps, node_ps, \
-         hop_ps, more_hops_ps, memory_ps",
+         hop_ps, more_hops_ps, memory_ps, tasks_held",
     );
     check(
         &with("[lines]\nbytes = { value = 48, source = 's' }"),

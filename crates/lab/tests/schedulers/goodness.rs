@@ -85,6 +85,19 @@ fn a_yield_gives_way_once() {
     assert!(insns < 5000 * 60, "not even a recalculation: {insns} instructions for 5000 yields");
 }
 
+#[test]
+fn a_yield_counts_who_runs_elsewhere_as_no_waiter() {
+    let yields = repeat("y", [run(100), Step::Yield]);
+    let seen = under("goodness").cpus(2).task(yields.instances(2)).millis(500).run();
+    assert!(
+        seen.judgement.summary.switches < 20,
+        "nobody waits: {} switches",
+        seen.judgement.summary.switches
+    );
+    let insns = seen.outcome.overhead.instructions;
+    assert!(insns < 10_000 * 120, "no decision either: {insns} instructions for 10000 yields");
+}
+
 /// More hogs than CPUs, whose slices end at different times.
 fn uneven(scheduler: &str) -> crate::scene::Scene {
     under(scheduler).cpus(8).task(hog("h").instances(12)).millis(3000)

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 mod bytes;
+mod crowded;
 mod plain;
 mod room;
 
@@ -15,6 +16,7 @@ use super::live::Live;
 use super::mapping::Mapping;
 use super::window::{self, Window};
 use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
+use crowded::Crowded;
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use keel_abi::lines::{Line, Transfers, holder_bit};
@@ -63,6 +65,7 @@ pub struct Region {
     writable_from: u64,
     capacity: u64,
     transfers: Transfers,
+    crowded: Option<Crowded>,
     heap: Heap,
     heap_end: u64,
     /// The end of the large zone's used part.
@@ -124,6 +127,7 @@ impl Region {
             writable_from: PAGE_BYTES,
             capacity,
             transfers,
+            crowded: None,
             heap: Heap::new(PAGE_BYTES, heap_end),
             heap_end,
             top: heap_end,
@@ -287,20 +291,32 @@ impl Region {
     }
 
     #[inline(never)]
-    fn move_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> u64 {
-        // SAFETY: `line` is below the high-water mark, and both tables have an entry for every
+    fn move_line_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
+        // SAFETY: `at` is below the high-water mark, and both tables have an entry for every
         // line of the region; no other reference to the entries is alive.
         let (holders, writer) = unsafe {
-            let holders = self.holders.start().as_ptr().cast::<u64>().add(line as usize);
-            let writer = self.writers.start().as_ptr().cast::<u16>().add(line as usize);
+            let holders = self.holders.start().as_ptr().cast::<u64>().add(at as usize);
+            let writer = self.writers.start().as_ptr().cast::<u16>().add(at as usize);
             (&mut *holders, &mut *writer)
         };
         let mut line = Line { holders: *holders, writer: *writer };
+        let fetches = line.holders & holder_bit(cpu) == 0;
         let price = match write {
             true => self.transfers.write_ps(&mut line, cpu),
             false => self.transfers.read_ps(&mut line, cpu),
         };
         (*holders, *writer) = (line.holders, line.writer);
+        if fetches && let Some(crowded) = &mut self.crowded {
+            // SAFETY: the table has an entry for every line below the high-water mark, where all that
+            // crowd each other lie; the reference to one of them above is no longer used.
+            let all = unsafe {
+                std::slice::from_raw_parts_mut(
+                    self.holders.start().as_ptr().cast::<u64>(),
+                    crowded.end() as usize,
+                )
+            };
+            crowded.fetched(at, cpu, all);
+        }
         price
     }
 }

@@ -271,3 +271,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn elements_that_stand_for_tasks_crowd_each_other() {
+    // Elements of two lines of 64 bytes, of which a CPU holds the lines of so many.
+    let check = |tasks_held, size: u64, expected: [u64; 6]| {
+        let costs = LineCosts { llc_ps: 10, memory_ps: 7, tasks_held, ..LineCosts::default() };
+        let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), costs);
+        let mut region = Region::new(1 << 30, false, transfers).expect("address space");
+        let at = region.reserve(1024).expect("room");
+        region.crowd(at, 1024, size);
+        let touch = |(offset, cpu)| region.touch_ps(at.offset(offset), 8, CpuId(cpu), true);
+        // The second element's lines do not displace each other, the third element's displaces the first one's.
+        let seen = [(0, 0), (128, 0), (192, 0), (256, 0), (0, 0), (256, 1)].map(touch);
+        assert_eq!(seen, expected, "{tasks_held} elements of {size} bytes");
+    };
+    check(0, 128, [7, 7, 7, 7, 0, 10]);
+    check(2, 128, [7, 7, 7, 7, 7, 10]);
+    check(3, 128, [7, 7, 7, 7, 0, 10]);
+    check(2, 100, [7, 7, 7, 7, 0, 10]);
+}
