@@ -13,6 +13,7 @@ pub mod companion;
 pub mod cpuset;
 pub mod feature;
 pub mod ids;
+pub mod iter;
 pub mod lines;
 pub mod rbtree;
 pub mod scx;
