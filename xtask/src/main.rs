@@ -12,6 +12,7 @@ mod corpus;
 mod demo;
 mod fuzz;
 mod live;
+mod matrix;
 mod tally;
 mod tree;
 mod twin;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
+        "matrix" => matrix::run(rest),
         "fuzz" => fuzz::run(rest),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),
     };

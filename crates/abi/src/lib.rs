@@ -14,6 +14,7 @@ pub mod cpuset;
 pub mod crowd;
 pub mod feature;
 pub mod ids;
+pub mod iter;
 pub mod lines;
 pub mod rbtree;
 pub mod scx;

@@ -174,7 +174,8 @@ pub(crate) struct LabArgs {
     /// Built-in names, or experiments' files; all that are built in by default
     #[arg(value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
-    /// Runs of each arm, with seeds counted up from the experiment's own; 20 by default, 1 with --sensitivity
+    /// Runs of each arm, with seeds counted up from the experiment's own; 20 by default, 3 with --matrix, 1 with
+    /// --sensitivity
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: Option<u32>,
     /// Runs side by side; as many as the host has CPUs by default
@@ -183,17 +184,23 @@ pub(crate) struct LabArgs {
     /// Halve and double each machine constant, and show which ratios move
     #[arg(long)]
     pub(crate) sensitivity: bool,
+    /// Have every built-in scheduler do each experiment's work, and show how much worse than the best it is
+    #[arg(long, conflicts_with = "sensitivity")]
+    pub(crate) matrix: bool,
     /// Show what each decision of these schedulers costs with 10 to 100,000 tasks waiting, and on 1 to 1,024 CPUs
-    #[arg(long, value_name = "SCHED,...", value_delimiter = ',', conflicts_with_all = ["experiments", "runs", "sensitivity"])]
+    #[arg(long, value_name = "SCHED,...", value_delimiter = ',', conflicts_with_all = ["experiments", "runs", "sensitivity", "matrix"])]
     pub(crate) decisions: Vec<String>,
     /// Where the tasks of --decisions wait: a built-in name, a number of CPUs, or a file
     #[arg(long, value_name = "M", default_value = "8", requires = "decisions")]
     pub(crate) machine: String,
-    /// Write a chart of --decisions to this file
-    #[arg(long, value_name = "OUT.svg", requires = "decisions")]
+    /// Write a page with all that was found to this file; of --decisions a chart, to a file that ends in .svg
+    #[arg(long, value_name = "OUT.html")]
     pub(crate) report: Option<PathBuf>,
+    /// Who executes the schedulers' instructions; the results are the same
+    #[arg(long, value_enum, default_value_t = EngineArg::Native, conflicts_with_all = ["sensitivity", "decisions"])]
+    pub(crate) engine: EngineArg,
     /// List the experiments instead
-    #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity", "decisions"])]
+    #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity", "matrix", "decisions", "report"])]
     pub(crate) list: bool,
     /// Print one JSON object instead of the table
     #[arg(long)]

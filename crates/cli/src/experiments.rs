@@ -51,6 +51,7 @@ pub(crate) fn arms(lab: &Lab, experiment: &Experiment) -> Vec<Result<RunSpec, Fa
 }
 
 /// A run that was made, or was not, and how `keel` ends if there is nothing worse.
+#[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) figures: RunFigures,
     pub(crate) code: Code,
@@ -122,6 +123,7 @@ fn taken_by(spec: &RunSpec, outcome: &Outcome) -> Taken {
             lock_wait: overhead.lock_wait,
             instructions: overhead.instructions,
         },
+        end: outcome.end.since(Instant::ZERO),
         machine_time: outcome.end.since(Instant::ZERO) * u64::from(spec.machine.topology.cpus()),
     }
 }

@@ -10,6 +10,7 @@ use keel_trace::{Event, Meta, Sink, TaskInfo, What, Why};
 
 /// Built in are `good`, `wasteful`, `fails`, `refused`, `unsupported`, `buggy`; and one workload.
 pub(crate) const FAKE: Lab = Lab {
+    schedulers: || ["good", "fails"].map(|name| (name.to_owned(), String::new())).into(),
     scheduler: |name| NAMES.contains(&name).then_some(b"object".as_slice()),
     workload: |name| (name == keel_lab::workloads::DEFAULT).then_some("{}"),
     read_workload,

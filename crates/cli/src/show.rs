@@ -4,8 +4,8 @@ use crate::failure::{Code, Failure};
 use crate::host::Terminal;
 use crate::output::print;
 use keel_report::{
-    CheckReport, DecisionsReport, ExperimentReport, RunReport, SensitivityReport, Style, compare, decisions,
-    experiment, sensitivity, table,
+    CheckReport, DecisionsReport, ExperimentReport, MatrixReport, RunReport, SensitivityReport, Style,
+    compare, decisions, experiment, matrix, sensitivity, table,
 };
 use serde::Serialize;
 
@@ -69,6 +69,20 @@ pub(crate) fn sensitivity(experiments: &[SensitivityReport], as_json: bool) -> R
     match as_json {
         true => print(&in_order(&Sensitivity { sensitivity: experiments })),
         false => print(&sensitivity::table(experiments, style())),
+    }
+}
+
+/// What `keel lab --matrix --json` prints.
+#[derive(Serialize)]
+struct Matrix<'a> {
+    matrix: &'a MatrixReport,
+}
+
+/// Prints how every scheduler does.
+pub(crate) fn matrix(matrix: &MatrixReport, as_json: bool) -> Result<(), Failure> {
+    match as_json {
+        true => print(&in_order(&Matrix { matrix })),
+        false => print(&matrix::table(matrix, style())),
     }
 }
 

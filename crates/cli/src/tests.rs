@@ -185,6 +185,8 @@ fn a_lab_ends_as_its_worst_run_and_goes_on_after_each() {
     check(&["sound", "sound", "--json", "--jobs", "1"], Code::Done);
     check(&["sound", "--sensitivity"], Code::Done);
     check(&["sound", "--sensitivity", "--json"], Code::Done);
+    check(&["sound", "--matrix"], Code::Done);
+    check(&["sound", "broken", "--matrix", "--json"], Code::Done);
     check(&["missing"], Code::Input);
     check(&["broken", "sound"], Code::Scheduler);
     check(&["broken", "--sensitivity"], Code::Scheduler);
@@ -195,6 +197,27 @@ fn a_lab_ends_as_its_worst_run_and_goes_on_after_each() {
     assert_eq!(failure.code, Code::Input);
     let told = "no experiment is called 'sounds'; there are broken, missing, sound, torn";
     assert!(failure.to_string().contains(told), "{failure}");
+}
+
+#[test]
+fn a_lab_writes_its_page_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.html");
+    let given = path.to_str().unwrap();
+    for more in [&["broken"][..], &["sound", "--sensitivity"], &["sound", "--matrix"]] {
+        let args: Vec<&str> = ["lab", "--runs", "1", "--report", given].iter().chain(more).copied().collect();
+        code(&args);
+        let page = std::fs::read_to_string(&path).unwrap();
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{more:?}");
+        std::fs::remove_file(&path).unwrap();
+    }
+    let refused = |report: &str, expected: &str| {
+        let failure = keel(&["lab", "sound", "--report", report]).unwrap_err();
+        assert_eq!(failure.code, Code::Input);
+        assert!(failure.sentence().contains(expected), "{failure}");
+    };
+    refused("out.svg", "the lab's report is a page");
+    refused("no/such/place.html", "cannot be written");
 }
 
 #[test]

@@ -43,9 +43,31 @@ fn a_workload_that_ends_is_timed() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
-    let bytes = |jobs| lab(&["tests/data/two-cpus.toml", "--runs", "4", "--json", "--jobs", jobs]).stdout;
-    assert_eq!(text(&bytes("1")), text(&bytes("3")));
+fn figures_are_the_same_on_every_host() {
+    let bytes = |more: &[&str]| {
+        let args = ["tests/data/identical.toml", "--runs", "2", "--json"];
+        text(&lab(&args.iter().chain(more).copied().collect::<Vec<_>>()).stdout)
+    };
+    let native = bytes(&["--jobs", "1"]);
+    assert_eq!(native, bytes(&["--jobs", "3"]));
+    assert_eq!(native, bytes(&["--engine", "interpreter"]));
+    // Any host, profile and CPU prints these bytes.
+    insta::assert_snapshot!(native);
+}
+
+#[test]
+fn what_experiments_have_in_common_is_told_of_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let again = folder.path().join("again.toml");
+    let file = std::fs::read_to_string("tests/data/two-cpus.toml").expect("it is there");
+    let renamed = file.replacen("id = \"two-cpus\"", "id = \"again\"", 1);
+    assert_ne!(file, renamed);
+    std::fs::write(&again, renamed).expect("it is written");
+    let again = again.to_str().expect("UTF-8");
+    let both = json(&["tests/data/two-cpus.toml", again, "--runs", "2", "--json"]);
+    let alone = json(&[again, "--runs", "2", "--json"]);
+    assert_eq!(both["experiments"][1], alone["experiments"][0]);
+    assert_eq!(both["experiments"][0]["claims"], alone["experiments"][0]["claims"]);
 }
 
 #[test]

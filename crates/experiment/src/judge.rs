@@ -152,7 +152,7 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> C
 }
 
 /// The values of an arm's runs, or why they are not all there.
-fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec<f64>, String> {
+pub(crate) fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec<f64>, String> {
     if arm.runs.is_empty() {
         return Err(format!("{label} was not run"));
     }
@@ -242,7 +242,7 @@ fn published_means(claim: &Claim) -> Option<[f64; 2]> {
     }
 }
 
-fn spread_of(values: &[f64]) -> Values {
+pub(crate) fn spread_of(values: &[f64]) -> Values {
     Values {
         mean: mean(values),
         low: values.iter().copied().fold(f64::INFINITY, f64::min),

@@ -1,7 +1,7 @@
 //! Published experiments as data: what is run, what was claimed, and what counts as reproduced.
 //!
 //! [`read`] turns a file's text into an [`Experiment`], [`plan`] says which runs it needs, and
-//! [`judge`] holds what was measured against what was claimed. How a run is made is not known here,
+//! [`judge`] holds what was measured against what was claimed; [`matrix`] has every scheduler do each experiment's work. How a run is made is not known here,
 //! nor how a verdict is shown.
 //!
 //! Pure functions: no file, clock, thread or environment is touched, and whatever a stranger's file
@@ -11,6 +11,7 @@
 pub mod built_in;
 pub mod error;
 pub mod judge;
+pub mod matrix;
 pub mod model;
 pub mod outcome;
 pub mod plan;

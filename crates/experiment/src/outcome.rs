@@ -8,7 +8,9 @@ use keel_check::{Costs, Measured};
 pub struct Taken {
     /// Time in callbacks, and waiting for locks.
     pub costs: Costs,
-    /// Time of the run, summed over the CPUs.
+    /// The whole run's time.
+    pub end: Span,
+    /// The same, summed over the CPUs.
     pub machine_time: Span,
 }
 

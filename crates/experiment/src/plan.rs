@@ -2,10 +2,13 @@
 //!
 //! Both arms of a claim run with the same seeds. The many seeds of one arm serve for the A/A
 //! spread: the same scheduler against itself. An arm that only shows what is gone when a mechanism
-//! is off needs fewer.
+//! is off needs fewer. What several experiments run alike is run once.
 
-use crate::model::Experiment;
+use crate::model::{Arm, Experiment, Until};
 use crate::outcome::{ArmFigures, RunFigures};
+use keel_abi::Span;
+use keel_check::Measure;
+use std::collections::BTreeMap;
 
 /// Runs of each arm where nothing else is asked for.
 pub const RUNS: u32 = 20;
@@ -36,6 +39,47 @@ pub fn plan(experiments: &[Experiment], runs: u32) -> Vec<Planned> {
         }
     }
     all
+}
+
+/// All that a run's figures depend on.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'e> {
+    arm: (&'e str, &'e [(String, String)], &'e str, &'e str),
+    to_end: bool,
+    longest: Span,
+    warm_up: Span,
+    seed: u64,
+    with_waste: bool,
+}
+
+impl<'e> Key<'e> {
+    fn of(experiments: &'e [Experiment], run: &Planned) -> Self {
+        let experiment = &experiments[run.experiment];
+        let Arm { label: _, scheduler, settings, workload, machine } = &experiment.arms[run.arm];
+        Self {
+            arm: (scheduler, settings, workload, machine),
+            to_end: matches!(experiment.until, Until::End { .. }),
+            longest: experiment.until.longest(),
+            warm_up: experiment.warm_up,
+            seed: run.seed,
+            with_waste: experiment.measures(Measure::Wasted),
+        }
+    }
+}
+
+/// Which runs must be made, by their places in `planned`; and for each of `planned` which of these it is: the same
+/// scheduler, settings, workload, machine, length and seed give the same figures.
+pub fn once(experiments: &[Experiment], planned: &[Planned]) -> (Vec<usize>, Vec<usize>) {
+    let mut made = Vec::new();
+    let mut known: BTreeMap<Key<'_>, usize> = BTreeMap::new();
+    let mut which = |(at, run): (usize, &Planned)| {
+        *known.entry(Key::of(experiments, run)).or_insert_with(|| {
+            made.push(at);
+            made.len() - 1
+        })
+    };
+    let uses = planned.iter().enumerate().map(&mut which).collect();
+    (made, uses)
 }
 
 /// The results of planned runs, sorted into experiments and arms. `results` has one for each of
@@ -77,6 +121,35 @@ mod tests {
         assert_eq!(planned[0], Planned { experiment: 0, arm: 0, seed: 5 });
         assert_eq!(planned[44], Planned { experiment: 0, arm: 2, seed: 9 });
         assert_eq!(plan(&experiments[..1], 3).len(), 9);
+    }
+
+    #[test]
+    fn what_is_the_same_run_is_made_once() {
+        let same = experiment(CLAIM);
+        let check = |change: fn(&mut Experiment), expected: usize| {
+            let mut other = experiment(CLAIM);
+            change(&mut other);
+            let experiments = [same.clone(), other];
+            let planned = plan(&experiments, 2);
+            let (made, uses) = once(&experiments, &planned);
+            assert_eq!((made.len(), uses.len()), (expected, planned.len()));
+            for (run, &used) in planned.iter().zip(&uses) {
+                let made = planned[made[used]];
+                assert!(Key::of(&experiments, run) == Key::of(&experiments, &made));
+            }
+        };
+        // The three arms of the first differ by nothing but their labels.
+        check(|_| {}, 2);
+        check(|other| other.arms[0].label = "another".into(), 2);
+        check(|other| other.arms[0].scheduler = "another".into(), 4);
+        check(|other| other.arms[0].settings = vec![("a".into(), "1".into())], 4);
+        check(|other| other.arms[0].workload = "another".into(), 4);
+        check(|other| other.arms[0].machine = "another".into(), 4);
+        check(|other| other.until = Until::After(Span::from_ms(2)), 4);
+        check(|other| other.until = Until::End { at_most: Span::from_ms(1) }, 4);
+        check(|other| other.warm_up = Span::from_us(1), 4);
+        check(|other| other.seed = 6, 3);
+        check(|other| other.claims[0].measure = Measure::Wasted, 4);
     }
 
     #[test]

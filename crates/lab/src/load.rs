@@ -7,6 +7,7 @@ use crate::spec::{Engine, RunSpec};
 use keel_abi::bpf::{Ea, Entry, FuncId, MapId, World};
 use keel_abi::lines::Transfers;
 use keel_abi::scx::Op;
+use keel_kernel::cost::kfunc::price;
 use keel_kernel::{KERNEL_BTF, Scheduler};
 use keel_object::{Btf, LoadOptions, Object, ObjectError, StructOps};
 use keel_recipe::Action;
@@ -142,6 +143,9 @@ pub(crate) fn engine_for(
     let mut config = VmConfig::new(spec.machine.topology.cpus(), transfers);
     config.max_insns = max_insns.unwrap_or(config.max_insns);
     config.checked = spec.checked;
+    config.num_next_ps = Some(
+        price("bpf_iter_num_next").over(u64::from(config.cpus.div_ceil(64))) * spec.machine.costs.insn_ps,
+    );
     config.mode = match (spec.engine, spec.checked) {
         (Engine::Native, false) => Mode::Native,
         _ => Mode::Interpreted,

@@ -8,7 +8,7 @@ use comfy_table::{Cell, CellAlignment};
 use serde::Serialize;
 
 /// A ratio that moves by less is not listed for people.
-const MOVES: f64 = 0.05;
+pub(crate) const MOVES: f64 = 0.05;
 
 /// One experiment's first claim, with each constant halved and doubled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,10 +34,21 @@ pub struct ConstantReport {
 
 impl ConstantReport {
     /// The greater of the two moves, as a share of the base.
-    fn moves(&self, base: Option<f64>) -> f64 {
+    pub(crate) fn moves(&self, base: Option<f64>) -> f64 {
         let of = |ratio: Option<f64>| base.zip(ratio).map_or(0.0, |(base, ratio)| (ratio / base - 1.0).abs());
         of(self.halved).max(of(self.doubled))
     }
+}
+
+/// How many pairs of experiment and constant move, and how many do not.
+pub(crate) fn counted(experiments: &[SensitivityReport]) -> (usize, usize) {
+    let varied = |constant: &&ConstantReport| constant.halved.or(constant.doubled).is_some();
+    let of = |experiment: &SensitivityReport| {
+        let moves = |constant: &&ConstantReport| constant.moves(experiment.base) >= MOVES;
+        let moved = experiment.constants.iter().filter(moves).count();
+        (moved, experiment.constants.iter().filter(varied).count() - moved)
+    };
+    experiments.iter().map(of).fold((0, 0), |(a, b), (moved, still)| (a + moved, b + still))
 }
 
 /// What moves, the most first, and a sentence.
@@ -46,16 +57,14 @@ pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     let mut table = plain_table(style);
     let heads = ["as it is", "halved", "", "doubled", ""].map(|head| right(head.to_owned()));
     table.set_header([Cell::new("experiment"), Cell::new("constant")].into_iter().chain(heads));
-    let (mut moved, mut still) = (0, 0);
+    let (moved, still) = counted(experiments);
     for experiment in experiments {
         let mut constants: Vec<&ConstantReport> = experiment.constants.iter().collect();
         constants.sort_by(|a, b| b.moves(experiment.base).total_cmp(&a.moves(experiment.base)));
         for constant in constants {
             if constant.moves(experiment.base) < MOVES {
-                still += usize::from(constant.halved.or(constant.doubled).is_some());
                 continue;
             }
-            moved += 1;
             let pair = |ratio: Option<f64>| {
                 let change = experiment.base.zip(ratio).map(|(base, ratio)| (ratio / base - 1.0) * 100.0);
                 let change = change.map_or(String::new(), |percent| format!("{percent:+.0} %"));

@@ -66,6 +66,8 @@ pub(crate) struct Context {
     pub(crate) native: *const NativeFn,
     /// Per site, the host's number for what is called there.
     pub(crate) callees: *const FuncId,
+    /// Picoseconds that `bpf_iter_num_next` is charged; nothing where the host serves it.
+    pub(crate) num_next_ps: Option<u64>,
     /// Room in the region for the keys that callbacks of the engine are given, one a frame.
     pub(crate) scratch: Ea,
     pub(crate) job: Job,

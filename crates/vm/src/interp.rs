@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::drain;
 use crate::interp_alu::{alu, holds, sign_extend, to_kernel, to_user};
 use crate::memory::BASE;
+use crate::numbers;
 use crate::stacks::SLOT_BYTES;
 use crate::trees;
 use keel_abi::bpf::{Astray, Ea, FaultKind};
@@ -209,6 +210,7 @@ impl Frame {
                 Callee::ForEach => calls::for_each(context, a, b, c, d, e),
                 Callee::Drain => drain::drain(context, a, b, c, d, e),
                 Callee::RbtreeAdd => trees::rbtree_add(context, a, b, c, d, e),
+                Callee::NumNext => numbers::num_next(context, a, b, c, d, e),
                 Callee::Poison => {
                     calls::poisoned(context);
                     0

@@ -8,7 +8,7 @@
 //! | [`code`] | from an object's instructions to checked operations, shared by many [`Vm`]s |
 //! | `interp` | the interpreter, the oracle of the native code |
 //! | `native` | Cranelift code |
-//! | `context`, `calls`, `drain`, `trees` | what running code shares with the engine, and how it calls out |
+//! | `context`, `calls`, `drain`, `numbers`, `trees` | what running code shares with the engine, and how it calls out |
 //! | `fiber` | stacks that callbacks run on, so that they can be suspended |
 //! | [`vm`] | [`Vm`], the [`Engine`](keel_abi::bpf::Engine) |
 //! | [`memory`], [`maps`] | the region of simulated memory, and the maps in it |
@@ -24,6 +24,7 @@ mod interp_alu;
 pub mod maps;
 pub mod memory;
 mod native;
+mod numbers;
 mod stacks;
 mod trees;
 pub mod vm;

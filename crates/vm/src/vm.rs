@@ -41,12 +41,15 @@ pub struct VmConfig {
     pub transfers: Transfers,
     /// CPUs of the machine.
     pub cpus: u32,
+    /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; where nothing is said the host serves it as
+    /// any other.
+    pub num_next_ps: Option<u64>,
 }
 
 impl VmConfig {
     /// Native code on a machine with so many CPUs, with the usual limit of instructions.
     pub fn new(cpus: u32, transfers: Transfers) -> Self {
-        Self { mode: Mode::Native, checked: false, max_insns: 1 << 26, transfers, cpus }
+        Self { mode: Mode::Native, checked: false, max_insns: 1 << 26, transfers, cpus, num_next_ps: None }
     }
 }
 
@@ -227,6 +230,7 @@ impl Vm {
             code: Arc::as_ptr(&self.code),
             native,
             callees: self.callees.as_ptr(),
+            num_next_ps: self.config.num_next_ps,
             scratch: Ea::NULL,
             job: Job::default(),
             value: 0,

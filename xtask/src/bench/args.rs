@@ -2,8 +2,7 @@
 
 use crate::Failure;
 
-const USAGE: &str =
-    "./x bench [--seconds N] [--runs N] [--cpus 4|8|64] [--no-instructions] [--queue] [--json]";
+const USAGE: &str = "./x bench [--seconds N] [--runs N] [--cpus 4|8|64] [--no-instructions] [--queue] [--json], or ./x bench --lab [--json]";
 
 /// How to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,14 +17,23 @@ pub(super) struct Args {
     pub(super) instructions: bool,
     /// Measure the event queue by itself, too.
     pub(super) queue: bool,
+    /// Measure all published experiments together, and nothing else.
+    pub(super) lab: bool,
     /// One JSON object instead of tables.
     pub(super) json: bool,
 }
 
 impl Args {
     pub(super) fn parse(given: &[String]) -> Result<Self, Failure> {
-        let mut args =
-            Self { seconds: 10, runs: 3, only: None, instructions: true, queue: false, json: false };
+        let mut args = Self {
+            seconds: 10,
+            runs: 3,
+            only: None,
+            instructions: true,
+            queue: false,
+            lab: false,
+            json: false,
+        };
         let mut given = given.iter();
         while let Some(arg) = given.next() {
             let mut number = |most| match given.next().and_then(|n| n.parse().ok()) {
@@ -38,6 +46,7 @@ impl Args {
                 "--cpus" => args.only = Some(number(64)?),
                 "--no-instructions" => args.instructions = false,
                 "--queue" => args.queue = true,
+                "--lab" => args.lab = true,
                 "--json" => args.json = true,
                 other => return Err(format!("bench: there is no {other}: {USAGE}")),
             }
@@ -76,8 +85,15 @@ mod tests {
     #[test]
     fn arguments_come_in_any_order() {
         let args = parse(&["--json", "--runs", "1", "--seconds", "2", "--cpus", "8", "--no-instructions"]);
-        let expected =
-            Args { seconds: 2, runs: 1, only: Some(8), instructions: false, queue: false, json: true };
+        let expected = Args {
+            seconds: 2,
+            runs: 1,
+            only: Some(8),
+            instructions: false,
+            queue: false,
+            lab: false,
+            json: true,
+        };
         assert_eq!(args, Ok(expected));
     }
 }

@@ -7,6 +7,7 @@
 mod args;
 mod callgrind;
 mod driver;
+mod lab;
 mod large;
 mod profile;
 mod table;
@@ -53,6 +54,11 @@ struct Row {
 /// Builds the driver for speed, measures, prints a table or JSON.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let args = Args::parse(args)?;
+    if args.lab {
+        let lab = lab::measure()?;
+        println!("{}", if args.json { lab.json().to_string() } else { lab.text() });
+        return Ok(());
+    }
     cargo::run(&["build", "-q", "--release", "-p", "keel-lab", "--example", "rate"])?;
     let rate = cargo::built("examples/rate")?;
     let count = args.instructions && callgrind::is_there();

@@ -5,6 +5,7 @@ use super::{F, Served};
 use crate::dsq::Cursor;
 use crate::kernel::Kernel;
 use keel_abi::bpf::{Ea, Errno, World};
+use keel_abi::iter::{num_next, put_pair};
 use keel_abi::{CpuId, DsqId};
 
 /// How the six opaque words of a `struct bpf_iter_scx_dsq` are used.
@@ -36,7 +37,12 @@ pub(super) struct Overrides {
 impl Kernel {
     pub(super) fn serve_num_iter<W: World>(&mut self, w: &mut W, f: F, a: [u64; 5]) -> Served {
         let at = Ea(a[0]);
-        let Some(words) = w.bytes::<8>(at) else { return Errno::EINVAL.as_r0().into() };
+        if f == F::IterNumNext {
+            return num_next(w, at).into();
+        }
+        if w.bytes::<8>(at).is_none() {
+            return Errno::EINVAL.as_r0().into();
+        }
         match f {
             F::IterNumNew => {
                 let (start, end) = (a[1] as i32, a[2] as i32);
@@ -48,16 +54,6 @@ impl Kernel {
                 // The kernel keeps the number before the next; the value lies where it is read.
                 put_pair(w, at, start.wrapping_sub(1), end);
                 answer.into()
-            }
-            F::IterNumNext => {
-                let current = i32::from_le_bytes([words[0], words[1], words[2], words[3]]).wrapping_add(1);
-                let end = i32::from_le_bytes([words[4], words[5], words[6], words[7]]);
-                if current >= end {
-                    put_pair(w, at, 0, 0);
-                    return 0.into();
-                }
-                put_pair(w, at, current, end);
-                at.0.into()
             }
             _ => {
                 put_pair(w, at, 0, 0);
@@ -132,11 +128,6 @@ impl Kernel {
         }
         0.into()
     }
-}
-
-fn put_pair<W: World>(w: &mut W, at: Ea, current: i32, end: i32) {
-    let pair = u64::from(current as u32) | u64::from(end as u32) << 32;
-    w.put(at, &pair.to_le_bytes());
 }
 
 fn put_iter<W: World>(w: &mut W, at: Ea, slot: u32) {

@@ -60,7 +60,7 @@ band = { within = 0.25 }
 
 fn taken() -> Taken {
     let costs = Costs { callback: Span::from_ms(500), lock_wait: Span::from_ms(100), instructions: 7 };
-    Taken { costs, machine_time: Span::from_s(2) }
+    Taken { costs, end: Span::from_s(1), machine_time: Span::from_s(2) }
 }
 
 fn runs(switches: &[u64]) -> ArmFigures {

@@ -228,6 +228,7 @@ impl Decoder<'_> {
                     let import = self.tables.import(super::Needed::Kfunc(kfunc.name.clone()), self.index);
                     let callee = match kfunc.name.as_str() {
                         super::KFUNC_RBTREE_ADD => Callee::RbtreeAdd,
+                        super::KFUNC_NUM_NEXT => Callee::NumNext,
                         _ => Callee::Host,
                     };
                     Ok(self.call(callee, Some(import)))

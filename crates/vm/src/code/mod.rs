@@ -25,6 +25,8 @@ pub(crate) const HELPER_LOOP: i32 = 181;
 pub(crate) const HELPER_DRAIN: i32 = 209;
 /// `bpf_rbtree_add`, which the engine executes.
 pub(crate) const KFUNC_RBTREE_ADD: &str = "bpf_rbtree_add_impl";
+/// `bpf_iter_num_next`, which the engine executes where it knows the price.
+pub(crate) const KFUNC_NUM_NEXT: &str = "bpf_iter_num_next";
 /// Instructions that an object may have, over all functions (the kernel's limit for a program).
 pub const MAX_INSNS: usize = 1_000_000;
 

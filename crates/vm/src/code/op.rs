@@ -92,6 +92,8 @@ pub(crate) enum Callee {
     Drain,
     /// `bpf_rbtree_add`.
     RbtreeAdd,
+    /// `bpf_iter_num_next`.
+    NumNext,
     /// Nobody: an instruction whose relocation failed.
     Poison,
 }

@@ -3,7 +3,7 @@
 //! Cold paths go through stubs that preserve every register, so that the hot path around them
 //! keeps its values where they are.
 
-use crate::{calls, drain, trees};
+use crate::{calls, drain, numbers, trees};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{AbiParam, Function, InstBuilder, Signature, types::I64};
 use cranelift_codegen::isa::CallConv;
@@ -27,6 +27,8 @@ pub(super) struct Symbols {
     pub(super) drain: FuncId,
     /// `(context, r1..r5) -> r0`.
     pub(super) rbtree_add: FuncId,
+    /// `(context, r1..r5) -> r0`.
+    pub(super) num_next: FuncId,
     /// `(context, offset)`, preserves all registers.
     pub(super) touch_read: FuncId,
     /// `(context, offset)`, preserves all registers.
@@ -44,6 +46,7 @@ pub(super) fn addresses(builder: &mut JITBuilder) {
     builder.symbol("for_each", calls::for_each as *const u8);
     builder.symbol("drain", drain::drain as *const u8);
     builder.symbol("rbtree_add", trees::rbtree_add as *const u8);
+    builder.symbol("num_next", numbers::num_next as *const u8);
     builder.symbol("touch", calls::touch as *const u8);
     builder.symbol("out_of_bounds", calls::out_of_bounds as *const u8);
 }
@@ -64,6 +67,7 @@ impl Symbols {
         let for_each = import("for_each", 6, 1)?;
         let drain = import("drain", 6, 1)?;
         let rbtree_add = import("rbtree_add", 6, 1)?;
+        let num_next = import("num_next", 6, 1)?;
         Ok(Self {
             never_ends,
             too_deep,
@@ -72,6 +76,7 @@ impl Symbols {
             for_each,
             drain,
             rbtree_add,
+            num_next,
             touch_read: stub(module, "touch_read", 2, touch, Some(0))?,
             touch_write: stub(module, "touch_write", 2, touch, Some(1))?,
             out_of_bounds: stub(module, "out_of_bounds_stub", 1, bounds, None)?,

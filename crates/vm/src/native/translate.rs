@@ -370,6 +370,7 @@ impl Translator<'_> {
             Callee::ForEach => self.call_engine(self.symbols.for_each, site),
             Callee::Drain => self.call_engine(self.symbols.drain, site),
             Callee::RbtreeAdd => self.call_engine(self.symbols.rbtree_add, site),
+            Callee::NumNext => self.call_engine(self.symbols.num_next, site),
             Callee::Poison => {
                 self.set_site(site);
                 self.call_cold(self.symbols.poisoned, &[self.context]);

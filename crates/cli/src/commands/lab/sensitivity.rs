@@ -1,18 +1,19 @@
 //! `keel lab --sensitivity`: each machine constant halved and doubled, and what that does to each
 //! experiment's first ratio.
 
-use super::worst;
+use super::{page, worst};
 use crate::args::LabArgs;
 use crate::experiments::{self, Made};
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
+use crate::output::Output;
 use crate::progress::Bar;
 use crate::show;
 use keel_experiment::{ArmFigures, Experiment, judge};
 use keel_lab::RunSpec;
 use keel_lab::machines::Scale;
-use keel_report::SensitivityReport;
 use keel_report::sensitivity::ConstantReport;
+use keel_report::{SensitivityReport, lab_page};
 
 /// One constant, varied; none for the machines as they are.
 type Varied = Option<(&'static str, Scale)>;
@@ -25,6 +26,7 @@ struct Cell {
 }
 
 pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Result<Code, Failure> {
+    let mut output = page::reserve(args)?;
     let constants = (lab.constants)();
     let cells = cells(lab, experiments, &constants);
     let seeds = args.runs.unwrap_or(1);
@@ -49,7 +51,11 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
         .enumerate()
         .map(|(at, experiment)| report(at, experiment, &constants, &cells, &ratios))
         .collect();
+    if let Some(output) = &mut output {
+        output.write(lab_page::of_sensitivity(&reports).as_bytes())?;
+    }
     show::sensitivity(&reports, args.json)?;
+    output.map_or(Ok(()), Output::keep)?;
     Ok(code)
 }
 

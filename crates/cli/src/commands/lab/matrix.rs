@@ -1,0 +1,68 @@
+//! `keel lab --matrix`: every scheduler that is built in on every experiment's work.
+
+use super::{make, page};
+use crate::args::LabArgs;
+use crate::experiments::{self, Made};
+use crate::failure::{Code, Failure};
+use crate::lab::Lab;
+use crate::output::Output;
+use crate::show;
+use keel_abi::task::Policy;
+use keel_experiment::matrix::{cells, everyone};
+use keel_experiment::plan::{gather, plan};
+use keel_experiment::{ArmFigures, Experiment};
+use keel_lab::RunSpec;
+use keel_report::MatrixReport;
+use keel_report::matrix::RowReport;
+
+/// The columns, the simplest first and then the oldest; what is not named here stands behind them.
+const BY_AGE: &[&str] = &["fifo", "bsd", "goodness", "mq", "o1", "ule", "cfs"];
+/// Runs of a scheduler in a row where nothing else is asked for.
+const RUNS: u32 = 3;
+
+pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Result<Code, Failure> {
+    let mut output = page::reserve(args)?;
+    let mut schedulers: Vec<String> = (lab.schedulers)().into_iter().map(|(name, _)| name).collect();
+    schedulers.sort_by_key(|name| BY_AGE.iter().position(|old| old == name).unwrap_or(BY_AGE.len()));
+    let runs = args.runs.unwrap_or(RUNS);
+    let rows: Vec<Experiment> = experiments.iter().map(|one| everyone(one, &schedulers)).collect();
+    let asked: Vec<Experiment> = rows.iter().filter(|row| !is_real_time(lab, row)).cloned().collect();
+    let planned = plan(&asked, runs);
+    let made = make(args, lab, &asked, &planned);
+    let code = worst(&made);
+    let figures = made.into_iter().map(|made| made.figures).collect();
+    let gathered = gather(&asked, &planned, figures);
+    let report = MatrixReport { schedulers, runs, rows: reports(&rows, &asked, &gathered) };
+    if let Some(output) = &mut output {
+        output.write(keel_report::lab_page::of_matrix(&report).as_bytes())?;
+    }
+    show::matrix(&report, args.json)?;
+    output.map_or(Ok(()), Output::keep)?;
+    Ok(code)
+}
+
+/// A row for each experiment, with cells where schedulers have a part.
+fn reports(rows: &[Experiment], asked: &[Experiment], gathered: &[Vec<ArmFigures>]) -> Vec<RowReport> {
+    let report = |row: &Experiment| {
+        let made = asked.iter().zip(gathered).find(|(asked, _)| asked.id == row.id);
+        let cells = made.map(|(row, arms)| cells(row, arms));
+        RowReport::new(row, cells.as_deref())
+    };
+    rows.iter().map(report).collect()
+}
+
+/// Has every task a real-time policy? Then no scheduler of ordinary tasks has a part in the row.
+fn is_real_time(lab: &Lab, row: &Experiment) -> bool {
+    let all = |spec: &RunSpec| {
+        let tasks = &spec.workload.tasks;
+        let is = |policy| matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_));
+        !tasks.is_empty() && tasks.iter().all(|task| is(task.policy))
+    };
+    experiments::arms(lab, row).first().is_some_and(|spec| spec.as_ref().is_ok_and(all))
+}
+
+/// That a scheduler fails at some work is a result, and in its cell.
+fn worst(made: &[Made]) -> Code {
+    let codes = made.iter().map(|made| made.code).filter(|code| *code != Code::Scheduler);
+    codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done)
+}

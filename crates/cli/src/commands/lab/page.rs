@@ -1,0 +1,69 @@
+//! `keel lab --report OUT.html`: the page's file, and the pictures in it.
+
+use crate::args::LabArgs;
+use crate::experiments;
+use crate::failure::Failure;
+use crate::lab::Lab;
+use crate::output::Output;
+use crate::text::{shown, shown_path};
+use keel_abi::Span;
+use keel_experiment::Experiment;
+use keel_lab::RunSpec;
+use keel_report::lab_page::ArmPicture;
+use keel_report::picture::{Caption, Picture};
+
+/// How much of a run is drawn, in virtual time.
+const DRAWN: Span = Span::from_ms(500);
+
+/// The page's file, where one was asked for.
+pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
+    let Some(path) = &args.report else { return Ok(None) };
+    if path.extension().is_none_or(|end| end != "html") {
+        let told = format!("{}: the lab's report is a page", shown_path(path));
+        return Err(
+            Failure::input(told).help("give a name that ends in .html; pictures (.svg) are of --decisions")
+        );
+    }
+    let output = Output::reserve(path)?;
+    let is_input = |given: &&String| std::fs::canonicalize(given).is_ok_and(|input| input == output.path());
+    match args.experiments.iter().find(is_input) {
+        Some(given) => Err(Failure::input(format!("{} is an input, and would be overwritten", shown(given)))),
+        None => Ok(Some(output)),
+    }
+}
+
+/// A picture of the first run of each arm, in their order; nothing of a run that gave none.
+pub(super) fn pictures(
+    args: &LabArgs,
+    lab: &Lab,
+    experiments: &[Experiment],
+) -> Vec<Vec<Option<ArmPicture>>> {
+    let arms: Vec<(usize, usize)> = experiments
+        .iter()
+        .enumerate()
+        .flat_map(|(at, experiment)| (0..experiment.arms.len()).map(move |arm| (at, arm)))
+        .collect();
+    let specs: Vec<_> = experiments.iter().map(|experiment| experiments::arms(lab, experiment)).collect();
+    let drawn = keel_lab::each(&arms, args.jobs, |&(at, arm)| {
+        let spec = specs[at][arm].as_ref().ok()?;
+        draw(lab, &experiments[at], arm, spec)
+    });
+    let mut drawn = drawn.into_iter();
+    experiments.iter().map(|experiment| drawn.by_ref().take(experiment.arms.len()).collect()).collect()
+}
+
+fn draw(lab: &Lab, experiment: &Experiment, arm: usize, spec: &RunSpec) -> Option<ArmPicture> {
+    let spec = RunSpec { seed: experiment.seed, duration: spec.duration.min(DRAWN), ..spec.clone() };
+    let mut picture = Picture::new();
+    // Why a run failed is told where it is judged.
+    (lab.run)(&spec, &mut picture, &mut |_| {}).ok()?;
+    let label = experiment.arms[arm].label.clone();
+    let caption = Caption {
+        title: format!("{label}, the first {}", spec.duration),
+        subtitle: format!(
+            "scheduler {} · workload {} · machine {} · seed {}",
+            spec.scheduler.name, spec.workload.name, spec.machine.name, spec.seed
+        ),
+    };
+    Some(ArmPicture { label, svg: picture.svg(&caption) })
+}

@@ -1,0 +1,174 @@
+//! The lab as one HTML page: it needs no network, no script and no other file, is light or dark as its reader's screen
+//! is, and can be printed and read on a telephone.
+//!
+//! All texts come from files that may be a stranger's: each goes through [`text`]. Pictures are documents of their own
+//! behind `data:` addresses, so that nothing in them meets the page.
+
+mod axis;
+mod claims;
+mod matrix;
+mod sensitivity;
+
+pub use matrix::of_matrix;
+pub use sensitivity::of_sensitivity;
+
+use crate::experiment::{ExperimentReport, sentence};
+use crate::picture::xml;
+use crate::verdict::printable;
+use keel_experiment::Experiment;
+use std::fmt::Write;
+
+/// Most bytes of a picture; what is larger is left out, and that is said.
+const MOST_PICTURE: usize = 100_000;
+
+macro_rules! put {
+    // Writing to a string cannot fail.
+    ($out:expr, $($format:tt)*) => { let _ = writeln!($out, $($format)*); };
+}
+use put;
+
+/// One run of an arm, drawn.
+#[derive(Clone, Debug)]
+pub struct ArmPicture {
+    /// What claims call the arm.
+    pub label: String,
+    /// A whole SVG document.
+    pub svg: String,
+}
+
+/// The page of these experiments; `pictures` has those of each experiment's arms, as far as there are any.
+pub fn of_experiments(
+    experiments: &[Experiment],
+    reports: &[ExperimentReport],
+    pictures: &[Vec<Option<ArmPicture>>],
+) -> String {
+    let mut page = head("Published experiments, ours beside theirs", &sentence(reports));
+    claims::verdicts(&mut page, reports);
+    for ((experiment, report), pictures) in experiments.iter().zip(reports).zip(pictures) {
+        article(&mut page, experiment, report, pictures);
+    }
+    end(page)
+}
+
+fn article(
+    page: &mut String,
+    experiment: &Experiment,
+    report: &ExperimentReport,
+    pictures: &[Option<ArmPicture>],
+) {
+    put!(page, "<article id=\"{}\"><h2>{}</h2>", text(&report.id), text(&report.title));
+    // The first claim's reason stands with it, below.
+    let first = report.claims.first().is_some_and(|claim| claim.why == report.why);
+    let why = if first { String::new() } else { format!(": {}", text(&report.why)) };
+    put!(
+        page,
+        "<p><code>{}</code> <b class=\"{v}\">{}</b>{why}</p>",
+        text(&report.id),
+        words(report.verdict),
+        v = report.verdict
+    );
+    put!(page, "<p><i>Source:</i> {}</p>", text(&experiment.source));
+    put!(page, "<p><i>Modelled:</i> {}</p>", text(&experiment.modelled));
+    for claim in &report.claims {
+        claims::claim(page, claim);
+    }
+    for table in &report.tables {
+        claims::tasks(page, table);
+    }
+    claims::arms(page, &report.arms);
+    drawn(page, pictures);
+    put!(page, "</article>");
+}
+
+fn drawn(page: &mut String, pictures: &[Option<ArmPicture>]) {
+    let pictures: Vec<&ArmPicture> = pictures.iter().flatten().collect();
+    if pictures.is_empty() {
+        return;
+    }
+    put!(page, "<details><summary>The beginning of one run of each arm</summary>");
+    for picture in pictures {
+        let label = text(&picture.label);
+        match picture.svg.len() {
+            0..=MOST_PICTURE => {
+                put!(
+                    page,
+                    "<img loading=\"lazy\" alt=\"{label}: what ran on each CPU\" src=\"{}\">",
+                    address(&picture.svg)
+                );
+            }
+            _ => {
+                put!(page, "<p>{label}: the picture is too large for this page.</p>");
+            }
+        }
+    }
+    put!(page, "</details>");
+}
+
+/// A picture as an address that holds it whole: every byte that could end the address or mean something in it is
+/// written as a number.
+fn address(svg: &str) -> String {
+    let mut address = "data:image/svg+xml,".to_owned();
+    for &byte in svg.as_bytes() {
+        match byte {
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b' '
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'='
+            | b'/'
+            | b':'
+            | b','
+            | b';' => {
+                address.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(address, "%{byte:02X}");
+            }
+        }
+    }
+    address
+}
+
+/// A stranger's text in the page: no markup and no control character is left in it.
+fn text(given: &str) -> String {
+    xml(&printable(given))
+}
+
+/// A verdict as people say it.
+fn words(verdict: &str) -> String {
+    verdict.replace('_', " ")
+}
+
+fn head(title: &str, says: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
+         <title>{title}</title>\n<style>\n{}</style></head>\n<body>\n<h1>{title}</h1>\n<p class=\"says\">{}</p>\n",
+        include_str!("lab_page/style.css"),
+        text(says)
+    )
+}
+
+fn end(page: String) -> String {
+    page + "</body></html>\n"
+}
+
+/// A table that is wider than the screen moves by itself; the page does not.
+fn table(page: &mut String, class: &str, heads: &[String], rows: &[Vec<String>]) {
+    put!(page, "<div class=\"wide\"><table class=\"{class}\"><thead><tr>");
+    for head in heads {
+        put!(page, "<th>{head}</th>");
+    }
+    put!(page, "</tr></thead><tbody>");
+    for row in rows {
+        put!(page, "<tr>{}</tr>", row.iter().map(|cell| format!("<td>{cell}</td>")).collect::<String>());
+    }
+    put!(page, "</tbody></table></div>");
+}
+
+#[cfg(test)]
+mod tests;

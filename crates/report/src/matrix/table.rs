@@ -1,0 +1,103 @@
+//! The matrix as text: values beside the best, then what was wasted, then why cells are empty.
+
+use super::{CellReport, MatrixReport, RowReport};
+use crate::style::{Paint, Style};
+use crate::table::{lines_of, plain_table};
+use crate::units::figures;
+use crate::verdict::printable;
+use comfy_table::{Cell, CellAlignment};
+use std::fmt::Write;
+
+/// Nearer to the best than so many times is as good.
+const AS_GOOD: f64 = 1.005;
+/// Less waste than this is not worth a figure.
+const NO_WASTE: f64 = 0.0005;
+
+/// Both tables, and a sentence.
+pub fn table(matrix: &MatrixReport, style: Style) -> String {
+    let mut text = String::new();
+    let heading = |text: &mut String, words: &str| {
+        let _ = writeln!(text, "{}\n", style.paint(Paint::Bold, words));
+    };
+    heading(&mut text, "Each scheduler's mean, and how many times worse it is than the row's best");
+    text += &lines(matrix, style, |row| format!("{}\n{}", printable(&row.id), measured(row)), value);
+    text += "\n\n";
+    heading(&mut text, "Core-seconds that idled while tasks waited, each second");
+    text += &lines(matrix, style, |row| printable(&row.id), wasted);
+    text += "\n\n";
+    for (row, cell) in failures(matrix) {
+        let why = printable(cell.failed.as_deref().unwrap_or_default());
+        let _ = writeln!(text, "{}, {}: {why}", printable(&row.id), printable(&cell.scheduler));
+    }
+    text + &style.paint(Paint::Bold, &sentence(matrix)) + "\n"
+}
+
+/// What is measured, in its unit, and which way is better.
+pub(crate) fn measured(row: &RowReport) -> String {
+    match row.real_time {
+        true => "no part in it".to_owned(),
+        false => format!("{}, {}", row.measure, if row.more_is_better { "more" } else { "less" }),
+    }
+}
+
+fn lines(
+    matrix: &MatrixReport,
+    style: Style,
+    name: impl Fn(&RowReport) -> String,
+    shown: fn(&CellReport) -> String,
+) -> String {
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let mut table = plain_table(style);
+    let heads = matrix.schedulers.iter().map(|name| right(printable(name)));
+    table.set_header([Cell::new("experiment")].into_iter().chain(heads));
+    for row in &matrix.rows {
+        let cells: Vec<String> = match row.real_time {
+            true => vec!["-".to_owned(); matrix.schedulers.len()],
+            false => row.cells.iter().map(shown).collect(),
+        };
+        table.add_row([Cell::new(name(row))].into_iter().chain(cells.into_iter().map(right)));
+    }
+    lines_of(&table)
+}
+
+/// The value, and below it its place.
+pub(crate) fn value(cell: &CellReport) -> String {
+    let Some(value) = cell.value else { return "failed".to_owned() };
+    match cell.worse {
+        Some(worse) if worse < AS_GOOD => format!("{}\nbest", figures(value)),
+        Some(worse) => format!("{}\n{} x", figures(value), figures(worse)),
+        None => figures(value),
+    }
+}
+
+/// Cores that were wasted on average.
+pub(crate) fn wasted(cell: &CellReport) -> String {
+    match cell.wasted_cores {
+        Some(cores) if cores < NO_WASTE => "0".to_owned(),
+        Some(cores) => figures(cores),
+        None => "-".to_owned(),
+    }
+}
+
+/// The cells without a value, and their rows.
+pub(crate) fn failures(matrix: &MatrixReport) -> impl Iterator<Item = (&RowReport, &CellReport)> {
+    matrix
+        .rows
+        .iter()
+        .flat_map(|row| row.cells.iter().filter(|cell| cell.failed.is_some()).map(move |cell| (row, cell)))
+}
+
+/// How often each scheduler is as good as the best.
+pub(crate) fn sentence(matrix: &MatrixReport) -> String {
+    let rows = matrix.rows.iter().filter(|row| !row.real_time);
+    let best = |name: &String| {
+        let of = |row: &&RowReport| {
+            let cell = row.cells.iter().find(|cell| cell.scheduler == *name);
+            cell.and_then(|cell| cell.worse).is_some_and(|worse| worse < AS_GOOD)
+        };
+        rows.clone().filter(of).count()
+    };
+    let told: Vec<String> =
+        matrix.schedulers.iter().map(|name| format!("{} {}", printable(name), best(name))).collect();
+    format!("Best or as good in how many of {} rows: {}.", rows.clone().count(), told.join(", "))
+}

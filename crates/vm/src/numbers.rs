@@ -1,0 +1,31 @@
+//! `bpf_iter_num_next`: a loop's next number, which the engine finds for itself where it was told the price. A loop asks
+//! for as many as it has rounds, and nobody else can tell when.
+#![allow(unsafe_code)]
+
+use crate::context::Context;
+use keel_abi::bpf::Ea;
+use keel_abi::iter;
+
+/// `bpf_iter_num_next(it)`.
+///
+/// # Safety
+/// As for [`crate::calls::invoke`].
+pub(crate) unsafe extern "C" fn num_next(
+    context: *mut Context,
+    at: u64,
+    r2: u64,
+    r3: u64,
+    r4: u64,
+    r5: u64,
+) -> u64 {
+    // SAFETY: as above; the world is used between calls only.
+    unsafe {
+        let Some(price_ps) = (*context).num_next_ps else {
+            let host_call = (*context).host_call.expect("set on entry");
+            return host_call(context, at, r2, r3, r4, r5);
+        };
+        Context::check_fuel(context);
+        (*context).stall_ps += price_ps;
+        iter::num_next(&mut *(*context).world, Ea(at))
+    }
+}
