@@ -9,6 +9,7 @@
 //! What a recording cannot tell is said in [`Recording::notes`], a sentence each, and never guessed.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod error;
 mod formats;
 mod going;

@@ -12,7 +12,8 @@ use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet, Pid, Topology};
 use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, Told};
 use keel_trace::{Meta, Sink, Why};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::iter::Peekable;
 
 /// Nice 0 as the kernel's priority.
@@ -32,7 +33,7 @@ struct Known {
 
 struct Teller<'a> {
     story: Story,
-    known: HashMap<u32, Known>,
+    known: FxHashMap<u32, Known>,
     sink: &'a mut dyn Sink,
     /// CPUs of which nothing is known yet, and whether they are heard of later.
     unknown: BTreeMap<u32, bool>,
@@ -40,7 +41,7 @@ struct Teller<'a> {
     records: u64,
     going: Peekable<std::slice::Iter<'a, u64>>,
     /// Who woke a task that runs: the waker, its CPU, the CPU chosen.
-    wakers: HashMap<u32, (u32, u32, u32)>,
+    wakers: FxHashMap<u32, (u32, u32, u32)>,
 }
 
 /// Tells `sink` what `source` holds, of which `survey` knows the beginning.
@@ -54,12 +55,12 @@ pub(crate) fn tell(
     let cpus = topology.cpus();
     let mut teller = Teller {
         story: Story::new(survey.begins, cpus),
-        known: HashMap::new(),
+        known: FxHashMap::default(),
         sink,
         unknown: BTreeMap::new(),
         records: 0,
         going: survey.going.iter().peekable(),
-        wakers: HashMap::new(),
+        wakers: FxHashMap::default(),
     };
     let scheduler = facts
         .release

@@ -5,7 +5,7 @@ use super::describe::Description;
 use super::field::Field;
 use crate::seen::{Name, SeenWhat, Who};
 use keel_trace::Why;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// In `common_flags`: within a hard interrupt, a soft one, or one that cannot be masked (`TRACE_FLAG_*`).
 const INTERRUPTS: i64 = 0x08 | 0x10 | 0x40;
@@ -30,7 +30,7 @@ pub(crate) struct Decoded {
 pub(crate) struct Decoder {
     order: Order,
     common: Option<Common>,
-    events: BTreeMap<u32, Plan>,
+    events: FxHashMap<u32, Plan>,
 }
 
 /// The fields that all events share.
@@ -100,7 +100,7 @@ struct States {
 
 impl Decoder {
     pub(crate) fn new(order: Order) -> Self {
-        Self { order, common: None, events: BTreeMap::new() }
+        Self { order, common: None, events: FxHashMap::default() }
     }
 
     /// Learns an event.
@@ -133,9 +133,9 @@ impl Decoder {
     }
 
     fn what(&self, plan: &Plan, record: &[u8]) -> Option<SeenWhat> {
-        let cpu = |field: Field| u32::try_from(field.number(record, self.order)?).ok();
-        let task = |task: Task| self.task(task, record);
-        Some(match *plan {
+        let cpu = |field: &Field| u32::try_from(field.number(record, self.order)?).ok();
+        let task = |task: &Task| self.task(task, record);
+        Some(match plan {
             Plan::Switch { prev, state, states, next } => {
                 let why = states.why(state.number(record, self.order)?);
                 SeenWhat::Switch { prev: task(prev)?, why, next: task(next)? }
@@ -156,7 +156,9 @@ impl Decoder {
                 // in the first one of its going.
                 match step {
                     _ if step > goal => SeenWhat::Online { target: cpu(target)?, up: false },
-                    _ if step + 1 == goal => SeenWhat::Online { target: cpu(target)?, up: true },
+                    _ if step.checked_add(1) == Some(goal) => {
+                        SeenWhat::Online { target: cpu(target)?, up: true }
+                    }
                     _ => SeenWhat::Other,
                 }
             }
@@ -165,7 +167,8 @@ impl Decoder {
         })
     }
 
-    fn task(&self, task: Task, record: &[u8]) -> Option<Who> {
+    #[inline]
+    fn task(&self, task: &Task, record: &[u8]) -> Option<Who> {
         let prio = task.prio.and_then(|prio| prio.number(record, self.order));
         Some(Who {
             pid: u32::try_from(task.pid.number(record, self.order)?).ok()?,
