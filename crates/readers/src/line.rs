@@ -111,9 +111,10 @@ impl<'a> Line<'a> {
         loop {
             let ripe = self.queue.len() >= MOST
                 || self.queue.front().is_some_and(|front| self.over || self.reached - front.at > WAIT_NS);
-            if ripe && let Some(seen) = self.queue.pop_front() {
+            if ripe && let Some(mut seen) = self.queue.pop_front() {
                 self.first += 1;
-                return Ok(Some(self.whole(seen)));
+                self.whole(&mut seen);
+                return Ok(Some(seen));
             }
             if self.over {
                 return Ok(None);
@@ -271,14 +272,14 @@ impl<'a> Line<'a> {
     }
 
     /// A waking that nothing followed is the whole wakeup, unless the recording has the last piece of it, too.
-    fn whole(&self, mut seen: Seen) -> Seen {
+    #[inline]
+    fn whole(&self, seen: &mut Seen) {
         if let SeenWhat::Waking { task, target } = seen.what {
             seen.what = match self.has_wakeups {
                 true => SeenWhat::Other,
-                false => SeenWhat::Woken { task, target, waker: waker(&seen), waker_cpu: seen.cpu },
+                false => SeenWhat::Woken { task, target, waker: waker(seen), waker_cpu: seen.cpu },
             };
         }
-        seen
     }
 
     fn queued(&mut self, number: u64) -> Option<&mut Seen> {

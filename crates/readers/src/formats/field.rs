@@ -45,6 +45,9 @@ impl Field {
             let number = u32_at(record, self.offset, order)?;
             return Some(if self.signed { i64::from(number.cast_signed()) } else { i64::from(number) });
         }
+        if self.size == 2 && self.place == Place::Here && !self.signed {
+            return u16_at(record, self.offset, order).map(i64::from);
+        }
         self.any_number(record, order)
     }
 

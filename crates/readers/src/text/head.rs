@@ -104,8 +104,11 @@ fn in_brackets(word: &[u8]) -> Option<u32> {
 /// `NAME-PID`, `NAME-PID (TGID)`, `NAME PID`, `NAME PID/TID`.
 #[inline]
 fn pid(text: &[u8]) -> Option<u32> {
-    let mut text = text.trim_ascii_end();
-    if let Some(open) = text.iter().rposition(|&byte| byte == b'(').filter(|_| text.ends_with(b")")) {
+    let end = text.iter().rposition(|byte| !is_space(byte)).map_or(0, |at| at + 1);
+    let mut text = &text[..end];
+    if text.last() == Some(&b')')
+        && let Some(open) = text.iter().rposition(|&byte| byte == b'(')
+    {
         text = text[..open].trim_ascii_end();
     }
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -143,11 +146,18 @@ fn event(line: &[u8], from: usize) -> Option<(&[u8], usize)> {
     Some((&line[start..end], end + 1))
 }
 
+/// Most bytes are no spaces, and most spaces are blanks.
+#[inline]
+fn is_space(byte: &u8) -> bool {
+    *byte <= b' ' && (*byte == b' ' || byte.is_ascii_whitespace())
+}
+
 /// The word that `text` ends with, and where it begins.
 #[inline]
 fn last_word(text: &[u8]) -> (usize, &[u8]) {
-    let text = text.trim_ascii_end();
-    let begins = text.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+    let end = text.iter().rposition(|byte| !is_space(byte)).map_or(0, |at| at + 1);
+    let text = &text[..end];
+    let begins = text.iter().rposition(is_space).map_or(0, |at| at + 1);
     (begins, &text[begins..])
 }
 
