@@ -108,12 +108,21 @@ impl<'a> Line<'a> {
     /// The next record.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+        let mut seen = self.next_as_is()?;
+        if let Some(seen) = &mut seen {
+            whole(seen, self.has_wakeups);
+        }
+        Ok(seen)
+    }
+
+    /// The same, before a waking that nothing followed becomes what it is ([`whole`]).
+    #[inline]
+    pub(crate) fn next_as_is(&mut self) -> Result<Option<Seen>, ReadError> {
         loop {
             let ripe = self.queue.len() >= MOST
                 || self.queue.front().is_some_and(|front| self.over || self.reached - front.at > WAIT_NS);
-            if ripe && let Some(mut seen) = self.queue.pop_front() {
+            if ripe && let Some(seen) = self.queue.pop_front() {
                 self.first += 1;
-                self.whole(&mut seen);
                 return Ok(Some(seen));
             }
             if self.over {
@@ -271,20 +280,20 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// A waking that nothing followed is the whole wakeup, unless the recording has the last piece of it, too.
-    #[inline]
-    fn whole(&self, seen: &mut Seen) {
-        if let SeenWhat::Waking { task, target } = seen.what {
-            seen.what = match self.has_wakeups {
-                true => SeenWhat::Other,
-                false => SeenWhat::Woken { task, target, waker: waker(seen), waker_cpu: seen.cpu },
-            };
-        }
-    }
-
     fn queued(&mut self, number: u64) -> Option<&mut Seen> {
         let place = number.checked_sub(self.first)?;
         self.queue.get_mut(usize::try_from(place).ok()?)
+    }
+}
+
+/// A waking that nothing followed is the whole wakeup, unless the recording has the last piece of it, too.
+#[inline]
+pub(crate) fn whole(seen: &mut Seen, has_wakeups: bool) {
+    if let SeenWhat::Waking { task, target } = seen.what {
+        seen.what = match has_wakeups {
+            true => SeenWhat::Other,
+            false => SeenWhat::Woken { task, target, waker: waker(seen), waker_cpu: seen.cpu },
+        };
     }
 }
 

@@ -29,6 +29,11 @@ impl Name {
         }
     }
 
+    /// All of it, padding too.
+    pub(crate) fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     /// Does it begin so?
     pub(crate) fn begins(&self, with: &[u8]) -> bool {
         self.0.starts_with(with)

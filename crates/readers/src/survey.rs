@@ -7,7 +7,8 @@
 
 use crate::ReadError;
 use crate::going::Going;
-use crate::line::{Clock, Line};
+use crate::kept::{Keeping, Kept};
+use crate::line::{Clock, Line, whole};
 use crate::seen::{Name, PID_LIMIT, Seen, SeenWhat, Who};
 use crate::source::Source;
 use keel_abi::{CpuId, CpuSet};
@@ -64,12 +65,14 @@ pub(crate) struct Cpu {
 }
 
 impl Survey {
-    /// Reads `source` to its end.
-    pub(crate) fn of(source: &mut dyn Source) -> Result<Self, ReadError> {
+    /// Reads `source` to its end. Gives its records, too, where they are not too many.
+    pub(crate) fn of(source: &mut dyn Source) -> Result<(Self, Option<Kept>), ReadError> {
         let mut survey = Self { begins: u64::MAX, ..Self::default() };
         let (mut known, mut going) = (Known::default(), Going::default());
-        let mut line = Line::new(source, false);
-        while let Some(seen) = line.next()? {
+        let (mut line, mut keeping) = (Line::new(source, false), Keeping::new());
+        while let Some(mut seen) = line.next_as_is()? {
+            keeping.put(&seen);
+            whole(&mut seen, false);
             survey.take(&seen, &mut known);
             if line.wakeups() == 0 {
                 going.take(survey.records, &seen);
@@ -78,15 +81,15 @@ impl Survey {
         (survey.clock, survey.impossible) = (line.clock(), line.impossible());
         survey.has_wakeups = line.wakeups() > 0;
         survey.going = if survey.has_wakeups { Vec::new() } else { going.found() };
-        Ok(survey)
+        Ok((survey, keeping.kept()))
     }
 
     fn take(&mut self, seen: &Seen, known: &mut Known) {
         // Names are told of while the recorder still prepares, which can take seconds in which nobody looks.
         if !matches!(seen.what, SeenWhat::Named { .. }) {
             self.begins = self.begins.min(seen.at);
-            self.ends = seen.at;
         }
+        self.ends = seen.at;
         self.records += 1;
         self.lost = self.lost.saturating_add(seen.lost);
         self.cpu_limit = self.cpu_limit.max(seen.what.highest_cpu() + 1).max(seen.cpu + 1);

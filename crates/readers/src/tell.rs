@@ -4,10 +4,9 @@
 //! CPU, that CPU is told of it (`wakeup_preempt()`), and has a moment to come out of its idleness.
 
 use crate::ReadError;
-use crate::line::Line;
 use crate::own_cpu;
 use crate::seen::{Name, Seen, SeenWhat, Who};
-use crate::source::{Facts, Source};
+use crate::source::Facts;
 use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet, Pid, Topology};
 use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, Told};
@@ -44,9 +43,9 @@ struct Teller<'a> {
     wakers: FxHashMap<u32, (u32, u32, u32)>,
 }
 
-/// Tells `sink` what `source` holds, of which `survey` knows the beginning.
+/// Tells `sink` what `records` are, of which `survey` knows the beginning.
 pub(crate) fn tell(
-    source: &mut dyn Source,
+    mut records: impl FnMut() -> Result<Option<Seen>, ReadError>,
     facts: &Facts,
     survey: &Survey,
     sink: &mut dyn Sink,
@@ -71,8 +70,7 @@ pub(crate) fn tell(
     let workload = command.unwrap_or_else(|| "all that ran".to_owned());
     teller.say(&Meta::Start { topology, scheduler, workload, unit: String::new() });
     teller.open(facts, survey, cpus);
-    let mut line = Line::new(source, survey.has_wakeups);
-    while let Some(seen) = line.next()? {
+    while let Some(seen) = records()? {
         teller.take(&seen);
     }
     Ok(teller.end(survey.ends))

@@ -6,10 +6,11 @@
 //! code that perf makes up at its beginning).
 
 use crate::{Kind, read};
-use keel_abi::{CpuId, Span};
+use keel_abi::{CpuId, Instant, Span};
 use keel_check::{Judge, Judgement, finding};
-use keel_trace::Reader;
+use keel_trace::{Cut, Reader};
 use std::io::Cursor;
+use std::ops::Range;
 
 /// The Wasted Cores paper's checker looks again after so long, and only what is still so is told (its section 4.1).
 const CONFIRMED: Span = Span::from_ms(100);
@@ -17,11 +18,19 @@ const CONFIRMED: Span = Span::from_ms(100);
 const LEAST_CPUS: f64 = 1.0;
 const MOST_WITHOUT: f64 = 0.1;
 
-fn judged(bytes: &[u8]) -> Judgement {
+/// All of a recording's time.
+const ALL_MS: Range<u64> = 0..1_000_000;
+
+/// What is said of a part of a recording.
+fn judged(bytes: &[u8], ms: Range<u64>) -> Judgement {
+    let at = |ms| Instant::ZERO + Span::from_ms(ms);
     let mut judge = Judge::default();
+    let mut part = Cut::new(at(ms.start)..at(ms.end), &mut judge);
     match Kind::of(bytes) {
-        Some(Kind::Own) => Reader::new(bytes).and_then(|mut trace| trace.pump(&mut judge)).expect("it is whole"),
-        _ => drop(read(Cursor::new(bytes), &mut judge).expect("it can be judged")),
+        Some(Kind::Own) => {
+            Reader::new(bytes).and_then(|mut trace| trace.pump(&mut part)).expect("it is whole")
+        }
+        _ => drop(read(Cursor::new(bytes), &mut part).expect("it can be judged")),
     }
     judge.judgement()
 }
@@ -42,8 +51,8 @@ fn confirmed(judged: &Judgement) -> Vec<CpuId> {
 }
 
 /// Those of `busy` had all the tasks, with the provocation.
-fn check(with: &[u8], without: &[u8], busy: &[u32]) {
-    let (with, without) = (judged(with), judged(without));
+fn check(with: &[u8], without: &[u8], ms: Range<u64>, busy: &[u32]) {
+    let (with, without) = (judged(with, ms.clone()), judged(without, ms));
     assert!(wasted_cpus(&with) >= LEAST_CPUS, "{} CPUs", wasted_cpus(&with));
     let cpus = confirmed(&with);
     assert!(!cpus.is_empty(), "waste is found");
@@ -61,6 +70,7 @@ fn hogs_that_cannot_leave_their_node_are_seen() {
     check(
         include_bytes!("../../recordings/waste/missing-domains.trc"),
         include_bytes!("../../recordings/waste/missing-domains-cured.trc"),
+        ALL_MS,
         &[0, 1],
     );
 }
@@ -71,6 +81,7 @@ fn hogs_that_are_not_balanced_over_two_hops_are_seen() {
     check(
         include_bytes!("../../recordings/waste/group-construction.trc"),
         include_bytes!("../../recordings/waste/group-construction-cured.trc"),
+        ALL_MS,
         &[0, 1, 2, 3, 4, 5],
     );
 }
@@ -81,6 +92,18 @@ fn hogs_that_are_freed_and_left_behind_are_seen() {
     check(
         include_bytes!("../../recordings/waste/left-behind.trc"),
         include_bytes!("../../recordings/waste/left-behind-cured.trc"),
+        ALL_MS,
+        &[0],
+    );
+}
+
+/// The same by perf, which begins and ends on one CPU after the other: in the middle all are recorded.
+#[test]
+fn perf_tells_of_them_too() {
+    check(
+        include_bytes!("../../recordings/waste/left-behind.data"),
+        include_bytes!("../../recordings/waste/left-behind-cured.data"),
+        600..1500,
         &[0],
     );
 }

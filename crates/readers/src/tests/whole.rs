@@ -236,5 +236,5 @@ fn names_do_not_begin_a_recording() {
         d-9 [001] d..2. 6.000300: task_rename: pid=9 oldcomm=d newcomm=e oom_score_adj=0";
     let mut judge = keel_check::Judge::default();
     read(Cursor::new(text), &mut judge).expect("it can be judged");
-    assert_eq!(judge.judgement().summary.duration, keel_abi::Span::from_us(200));
+    assert_eq!(judge.judgement().summary.duration, keel_abi::Span::from_us(300));
 }
