@@ -1,6 +1,6 @@
-# In a guest of 8 CPUs on 4 nodes in a ring: cfs, with a bug of the Wasted Cores paper and without, has hogs to schedule, and
-# its run is recorded and checked. What was seen goes to NAME.facts, a fact a line, and what keel check says to NAME.json:
-# xtask/src/live judges both.
+# In a guest of 8 CPUs on 4 nodes in a ring: cfs, with a bug of the Wasted Cores paper and without, and ule as it was posted and
+# with its cures, have hogs to schedule, and their runs are recorded and checked. What was seen goes to NAME.facts, a fact a
+# line, and what keel check says to NAME.json: xtask/src/live judges both.
 #
 # usage: bugs.sh KEEL OUT SECONDS TURN..., a turn being a bug's name or that and -cured
 . tests/live/common.sh
@@ -32,16 +32,27 @@ missing_domains() {
     hogs 8 0,1 0-7
 }
 
+# Hogs are pinned to two CPUs and then freed: as posted, ule leaves them where they are.
+left_behind() {
+    hogs 6 0,1 0-7
+}
+
 turn() {
     at=$out/$1
     rm -f "$at".*
     dmesg --clear
     echo "$1" > "$out/turn"
     bug=${1%-cured}
-    [ "$bug" = "$1" ] && setting="--set bug=$bug" || setting=
-    $keel run cfs $setting > "$at.said" 2>&1 &
+    case $1 in
+        left-behind) run="ule --set posted=1" ;;
+        left-behind-cured) run=ule ;;
+        *-cured) run=cfs ;;
+        *) run="cfs --set bug=$bug" ;;
+    esac
+    scheduler=${run%% *}
+    $keel run $run > "$at.said" 2>&1 &
     run=$!
-    until_who "enabled cfs"
+    until_who "enabled $scheduler"
     fact attached "$(who)"
     $(echo "$bug" | tr - _)
     sleep 2

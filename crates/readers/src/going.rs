@@ -7,7 +7,7 @@
 
 use crate::seen::{Seen, SeenWhat};
 use keel_trace::Why;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The most of them that are remembered.
 const MOST: usize = 1 << 21;
@@ -15,7 +15,7 @@ const MOST: usize = 1 << 21;
 /// Finds them, the first time through a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Going {
-    tasks: HashMap<u32, State>,
+    tasks: FxHashMap<u32, State>,
     /// The numbers of the switches by which they left.
     found: Vec<u64>,
 }
@@ -32,14 +32,17 @@ enum State {
 
 impl Going {
     /// Takes the record with this number.
+    #[inline]
     pub(crate) fn take(&mut self, number: u64, seen: &Seen) {
         match seen.what {
             SeenWhat::Switch { prev, why, next } => {
-                match self.tasks.remove(&prev.pid) {
-                    Some(State::Woken) if why == Why::Blocked && prev.pid != 0 => {
-                        self.tasks.insert(prev.pid, State::Left(number));
+                let prev_was = self.tasks.get_mut(&prev.pid);
+                match prev_was {
+                    Some(was @ State::Woken) if why == Why::Blocked && prev.pid != 0 => {
+                        *was = State::Left(number)
                     }
-                    _ => {}
+                    Some(_) => drop(self.tasks.remove(&prev.pid)),
+                    None => {}
                 }
                 if let Some(State::Left(left)) = self.tasks.insert(next.pid, State::Runs)
                     && self.found.len() < MOST

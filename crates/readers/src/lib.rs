@@ -9,9 +9,11 @@
 //! What a recording cannot tell is said in [`Recording::notes`], a sentence each, and never guessed.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod error;
 mod formats;
 mod going;
+mod kept;
 mod kind;
 mod line;
 mod notes;
@@ -34,6 +36,7 @@ pub use error::ReadError;
 pub use kind::Kind;
 
 use keel_trace::Sink;
+use line::Line;
 use source::Source;
 use std::io::{Read, Seek, SeekFrom};
 use survey::Survey;
@@ -72,13 +75,23 @@ pub fn kind(file: &mut (impl Read + Seek)) -> Result<Kind, ReadError> {
 pub fn read<F: Read + Seek>(mut file: F, sink: &mut dyn Sink) -> Result<Recording, ReadError> {
     let kind = kind(&mut file)?;
     let mut source = open(kind, &mut file)?;
-    let survey = Survey::of(&mut *source)?;
+    let (survey, kept) = Survey::of(&mut *source)?;
     let (facts, damage) = (source.facts(), source.damage().clone());
     drop(source);
     if survey.switches == 0 {
         return Err(ReadError::NoSwitches(notes::without_switches(&survey)));
     }
-    let counts = tell::tell(&mut *open(kind, &mut file)?, &facts, &survey, sink)?;
+    let counts = match kept {
+        Some(kept) => {
+            let mut again = kept.again(survey.has_wakeups);
+            tell::tell(|| Ok(again.next()), &facts, &survey, sink)?
+        }
+        None => {
+            let mut source = open(kind, &mut file)?;
+            let mut line = Line::new(&mut *source, survey.has_wakeups);
+            tell::tell(|| line.next(), &facts, &survey, sink)?
+        }
+    };
     let notes = notes::notes(&facts, &damage, &survey, &counts);
     Ok(Recording { kind, notes, lost: survey.lost.saturating_add(facts.lost) })
 }

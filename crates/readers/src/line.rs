@@ -13,7 +13,8 @@ use crate::seen::{PID_LIMIT, Seen, SeenWhat, Who};
 use crate::source::Source;
 use keel_abi::Span;
 use keel_abi::cpuset::MAX_CPUS;
-use std::collections::{HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 /// How long a waking waits for its other pieces.
 const WAIT_NS: u64 = 1_000_000;
@@ -54,7 +55,7 @@ pub(crate) struct Line<'a> {
     queue: VecDeque<Seen>,
     /// The number of the queue's first record.
     first: u64,
-    wakings: HashMap<u32, Waking>,
+    wakings: FxHashMap<u32, Waking>,
     /// A record that is far ahead.
     suspect: Option<Seen>,
     /// What followed it.
@@ -78,7 +79,7 @@ impl<'a> Line<'a> {
             wakeups: 0,
             queue: VecDeque::new(),
             first: 0,
-            wakings: HashMap::new(),
+            wakings: FxHashMap::default(),
             suspect: None,
             then: None,
             reached: 0,
@@ -105,25 +106,55 @@ impl<'a> Line<'a> {
     }
 
     /// The next record.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+        let mut seen = self.next_as_is()?;
+        if let Some(seen) = &mut seen {
+            whole(seen, self.has_wakeups);
+        }
+        Ok(seen)
+    }
+
+    /// The same, before a waking that nothing followed becomes what it is ([`whole`]).
+    #[inline]
+    pub(crate) fn next_as_is(&mut self) -> Result<Option<Seen>, ReadError> {
         loop {
             let ripe = self.queue.len() >= MOST
                 || self.queue.front().is_some_and(|front| self.over || self.reached - front.at > WAIT_NS);
             if ripe && let Some(seen) = self.queue.pop_front() {
                 self.first += 1;
-                return Ok(Some(self.whole(seen)));
+                return Ok(Some(seen));
             }
             if self.over {
                 return Ok(None);
             }
-            match self.in_time()? {
+            let is_usual = self.begun && self.suspect.is_none() && self.then.is_none();
+            let seen = if is_usual { self.usual()? } else { self.in_time()? };
+            match seen {
                 Some(seen) => self.push(seen),
                 None => self.over = true,
             }
         }
     }
 
+    /// The next record, where none before it awaits another's word.
+    #[inline]
+    fn usual(&mut self) -> Result<Option<Seen>, ReadError> {
+        let Some(mut seen) = self.source.next()? else { return Ok(None) };
+        if !Self::can_be(&mut seen) {
+            self.impossible += 1;
+            return self.in_time();
+        }
+        if seen.at >= self.reached && seen.at - self.reached <= LEAP_NS {
+            self.reached = seen.at;
+            return Ok(Some(seen));
+        }
+        self.then = Some(seen);
+        self.in_time()
+    }
+
     /// The next record that can be, in the order of time.
+    #[cold]
     fn in_time(&mut self) -> Result<Option<Seen>, ReadError> {
         loop {
             let Some(seen) = self.possible()? else {
@@ -192,9 +223,7 @@ impl<'a> Line<'a> {
             return Ok(Some(seen));
         }
         while let Some(mut seen) = self.source.next()? {
-            let cpu = seen.cpu.max(seen.what.highest_cpu());
-            if cpu < MAX_CPUS && seen.what.pids().iter().all(|&pid| pid < PID_LIMIT) {
-                seen.current = seen.current.filter(|&pid| pid < PID_LIMIT);
+            if Self::can_be(&mut seen) {
                 return Ok(Some(seen));
             }
             self.impossible += 1;
@@ -202,6 +231,15 @@ impl<'a> Line<'a> {
         Ok(None)
     }
 
+    /// Can its CPUs and tasks be? Who ran is nobody where he cannot.
+    #[inline]
+    fn can_be(seen: &mut Seen) -> bool {
+        let cpu = seen.cpu.max(seen.what.highest_cpu());
+        seen.current = seen.current.filter(|&pid| pid < PID_LIMIT);
+        cpu < MAX_CPUS && seen.what.pids().iter().all(|&pid| pid < PID_LIMIT)
+    }
+
+    #[inline]
     fn push(&mut self, mut seen: Seen) {
         let number = self.first + self.queue.len() as u64;
         match seen.what {
@@ -242,20 +280,20 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// A waking that nothing followed is the whole wakeup, unless the recording has the last piece of it, too.
-    fn whole(&self, mut seen: Seen) -> Seen {
-        if let SeenWhat::Waking { task, target } = seen.what {
-            seen.what = match self.has_wakeups {
-                true => SeenWhat::Other,
-                false => SeenWhat::Woken { task, target, waker: waker(&seen), waker_cpu: seen.cpu },
-            };
-        }
-        seen
-    }
-
     fn queued(&mut self, number: u64) -> Option<&mut Seen> {
         let place = number.checked_sub(self.first)?;
         self.queue.get_mut(usize::try_from(place).ok()?)
+    }
+}
+
+/// A waking that nothing followed is the whole wakeup, unless the recording has the last piece of it, too.
+#[inline]
+pub(crate) fn whole(seen: &mut Seen, has_wakeups: bool) {
+    if let SeenWhat::Waking { task, target } = seen.what {
+        seen.what = match has_wakeups {
+            true => SeenWhat::Other,
+            false => SeenWhat::Woken { task, target, waker: waker(seen), waker_cpu: seen.cpu },
+        };
     }
 }
 

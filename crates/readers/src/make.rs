@@ -1,9 +1,9 @@
 //! Writers of every format, for tests: random records are written, read back, and must be the same.
 
 mod events;
-mod perf;
+pub(crate) mod perf;
 mod text;
-mod tracedat;
+pub(crate) mod tracedat;
 
 pub(crate) use events::{Shape, any_records};
 pub(crate) use perf::{PerfShape, perf};

@@ -11,11 +11,27 @@ pub(crate) struct Name([u8; 16]);
 
 impl Name {
     /// What precedes a zero, as far as it fits.
+    #[inline]
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut name = [0; 16];
-        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()).min(name.len());
-        name[..end].copy_from_slice(&bytes[..end]);
-        Self(name)
+        /// A one in each byte.
+        const ONES: u128 = u128::MAX / 255;
+        let name = bytes.first_chunk::<16>().copied().unwrap_or_else(|| {
+            let mut name = [0; 16];
+            name[..bytes.len()].copy_from_slice(bytes);
+            name
+        });
+        let letters = u128::from_le_bytes(name);
+        // The highest bit of the first byte that is zero, and of others behind it perhaps.
+        let zeroes = letters.wrapping_sub(ONES) & !letters & (ONES << 7);
+        match zeroes.trailing_zeros() {
+            128 => Self(name),
+            bit => Self((letters & ((1 << (bit - 7)) - 1)).to_le_bytes()),
+        }
+    }
+
+    /// All of it, padding too.
+    pub(crate) fn bytes(&self) -> &[u8; 16] {
+        &self.0
     }
 
     /// Does it begin so?
@@ -121,5 +137,31 @@ impl SeenWhat {
             | Self::BeginsHere
             | Self::Other => 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_precedes_a_zero() {
+        let check = |bytes: &[u8], expected: &str| {
+            let name = Name::new(bytes);
+            assert_eq!((name.text().as_str(), name.is_empty()), (expected, expected.is_empty()), "{bytes:?}");
+            assert_eq!(
+                name,
+                Name::new(expected.as_bytes()),
+                "{bytes:?}: nothing is left of what follows the zero"
+            );
+        };
+        check(b"", "");
+        check(b"make", "make");
+        check(b"make\0old rubbish", "make");
+        check(b"make\0\x01\x01\x80\x81 old", "make");
+        check(b"sixteen letters!", "sixteen letters!");
+        check(b"sixteen letters! and more", "sixteen letters!");
+        check(b"\0sixteen letters", "");
+        check(b"\x01\x01\0", "\x01\x01");
     }
 }

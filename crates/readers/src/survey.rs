@@ -7,7 +7,8 @@
 
 use crate::ReadError;
 use crate::going::Going;
-use crate::line::{Clock, Line};
+use crate::kept::{Keeping, Kept};
+use crate::line::{Clock, Line, whole};
 use crate::seen::{Name, PID_LIMIT, Seen, SeenWhat, Who};
 use crate::source::Source;
 use keel_abi::{CpuId, CpuSet};
@@ -45,6 +46,9 @@ pub(crate) struct Survey {
     pub(crate) clock: Clock,
     /// Records about CPUs or tasks that cannot be.
     pub(crate) impossible: u64,
+    /// CPUs of which it is known how they began, and those of which only the pid is known of who ran.
+    settled: CpuSet,
+    nameless: CpuSet,
 }
 
 /// What the first record of a CPU tells.
@@ -61,12 +65,14 @@ pub(crate) struct Cpu {
 }
 
 impl Survey {
-    /// Reads `source` to its end.
-    pub(crate) fn of(source: &mut dyn Source) -> Result<Self, ReadError> {
-        let mut survey = Self::default();
+    /// Reads `source` to its end. Gives its records, too, where they are not too many.
+    pub(crate) fn of(source: &mut dyn Source) -> Result<(Self, Option<Kept>), ReadError> {
+        let mut survey = Self { begins: u64::MAX, ..Self::default() };
         let (mut known, mut going) = (Known::default(), Going::default());
-        let mut line = Line::new(source, false);
-        while let Some(seen) = line.next()? {
+        let (mut line, mut keeping) = (Line::new(source, false), Keeping::new());
+        while let Some(mut seen) = line.next_as_is()? {
+            keeping.put(&seen);
+            whole(&mut seen, false);
             survey.take(&seen, &mut known);
             if line.wakeups() == 0 {
                 going.take(survey.records, &seen);
@@ -75,28 +81,20 @@ impl Survey {
         (survey.clock, survey.impossible) = (line.clock(), line.impossible());
         survey.has_wakeups = line.wakeups() > 0;
         survey.going = if survey.has_wakeups { Vec::new() } else { going.found() };
-        Ok(survey)
+        Ok((survey, keeping.kept()))
     }
 
     fn take(&mut self, seen: &Seen, known: &mut Known) {
-        if self.records == 0 {
-            self.begins = seen.at;
+        // Names are told of while the recorder still prepares, which can take seconds in which nobody looks.
+        if !matches!(seen.what, SeenWhat::Named { .. }) {
+            self.begins = self.begins.min(seen.at);
         }
-        self.records += 1;
         self.ends = seen.at;
+        self.records += 1;
         self.lost = self.lost.saturating_add(seen.lost);
         self.cpu_limit = self.cpu_limit.max(seen.what.highest_cpu() + 1).max(seen.cpu + 1);
-        let cpu = self.cpus.entry(seen.cpu).or_insert(Cpu { at: seen.at, ..Cpu::default() });
-        cpu.begins_late |= seen.what == SeenWhat::BeginsHere;
-        match seen.what {
-            // While a recorder begins, other events may be on before switches are.
-            SeenWhat::Switch { prev, .. } if cpu.switched.is_none() => {
-                (cpu.ran, cpu.switched) = (Some(prev), Some(seen.at));
-            }
-            _ if cpu.ran.is_none() => {
-                cpu.ran = seen.current.map(|pid| Who { pid, name: Name::default(), prio: None });
-            }
-            _ => {}
+        if !self.settled.contains(CpuId(seen.cpu)) || seen.what == SeenWhat::BeginsHere {
+            self.begin(seen);
         }
         match seen.what {
             SeenWhat::Switch { prev, next, .. } => {
@@ -126,6 +124,28 @@ impl Survey {
         }
     }
 
+    /// How a CPU began, as far as its records have told.
+    fn begin(&mut self, seen: &Seen) {
+        let number = CpuId(seen.cpu);
+        let cpu = self.cpus.entry(seen.cpu).or_insert(Cpu { at: seen.at, ..Cpu::default() });
+        cpu.begins_late |= seen.what == SeenWhat::BeginsHere;
+        match seen.what {
+            // While a recorder begins, other events may be on before switches are.
+            SeenWhat::Switch { prev, .. } if cpu.switched.is_none() => {
+                (cpu.ran, cpu.switched) = (Some(prev), Some(seen.at));
+                self.settled.insert(number);
+            }
+            _ if cpu.ran.is_none() => {
+                cpu.ran = seen.current.map(|pid| Who { pid, name: Name::default(), prio: None });
+            }
+            _ => {}
+        }
+        match cpu.ran.is_some_and(|ran| ran.name.is_empty()) {
+            true => self.nameless.insert(number),
+            false => self.nameless.remove(number),
+        };
+    }
+
     /// Who ran where when the recording began: a task only where it was seen first.
     pub(crate) fn running(&self) -> BTreeMap<u32, Who> {
         let mut told: Vec<_> =
@@ -138,12 +158,15 @@ impl Survey {
 
     /// The name of one who ran from the beginning, where only its pid was told so far.
     fn name(&mut self, who: Who) {
-        for cpu in self.cpus.values_mut() {
-            if let Some(ran) = &mut cpu.ran
+        if self.nameless.is_empty() || who.name.is_empty() {
+            return;
+        }
+        for number in self.nameless.clone().iter() {
+            if let Some(ran) = self.cpus.get_mut(&number.0).and_then(|cpu| cpu.ran.as_mut())
                 && ran.pid == who.pid
-                && ran.name.is_empty()
             {
                 *ran = who;
+                self.nameless.remove(number);
             }
         }
     }

@@ -4,15 +4,15 @@
 //! CPU, that CPU is told of it (`wakeup_preempt()`), and has a moment to come out of its idleness.
 
 use crate::ReadError;
-use crate::line::Line;
 use crate::own_cpu;
 use crate::seen::{Name, Seen, SeenWhat, Who};
-use crate::source::{Facts, Source};
+use crate::source::Facts;
 use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet, Pid, Topology};
 use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, Told};
 use keel_trace::{Meta, Sink, Why};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::iter::Peekable;
 
 /// Nice 0 as the kernel's priority.
@@ -32,7 +32,7 @@ struct Known {
 
 struct Teller<'a> {
     story: Story,
-    known: HashMap<u32, Known>,
+    known: FxHashMap<u32, Known>,
     sink: &'a mut dyn Sink,
     /// CPUs of which nothing is known yet, and whether they are heard of later.
     unknown: BTreeMap<u32, bool>,
@@ -40,12 +40,12 @@ struct Teller<'a> {
     records: u64,
     going: Peekable<std::slice::Iter<'a, u64>>,
     /// Who woke a task that runs: the waker, its CPU, the CPU chosen.
-    wakers: HashMap<u32, (u32, u32, u32)>,
+    wakers: FxHashMap<u32, (u32, u32, u32)>,
 }
 
-/// Tells `sink` what `source` holds, of which `survey` knows the beginning.
+/// Tells `sink` what `records` are, of which `survey` knows the beginning.
 pub(crate) fn tell(
-    source: &mut dyn Source,
+    mut records: impl FnMut() -> Result<Option<Seen>, ReadError>,
     facts: &Facts,
     survey: &Survey,
     sink: &mut dyn Sink,
@@ -54,12 +54,12 @@ pub(crate) fn tell(
     let cpus = topology.cpus();
     let mut teller = Teller {
         story: Story::new(survey.begins, cpus),
-        known: HashMap::new(),
+        known: FxHashMap::default(),
         sink,
         unknown: BTreeMap::new(),
         records: 0,
         going: survey.going.iter().peekable(),
-        wakers: HashMap::new(),
+        wakers: FxHashMap::default(),
     };
     let scheduler = facts
         .release
@@ -70,8 +70,7 @@ pub(crate) fn tell(
     let workload = command.unwrap_or_else(|| "all that ran".to_owned());
     teller.say(&Meta::Start { topology, scheduler, workload, unit: String::new() });
     teller.open(facts, survey, cpus);
-    let mut line = Line::new(source, survey.has_wakeups);
-    while let Some(seen) = line.next()? {
+    while let Some(seen) = records()? {
         teller.take(&seen);
     }
     Ok(teller.end(survey.ends))

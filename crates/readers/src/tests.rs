@@ -3,6 +3,7 @@
 mod damage;
 mod large;
 mod recordings;
+mod waste;
 mod whole;
 
 use crate::make::{DatShape, Packing, PerfShape, Shape, TextShape, any_records, perf, text, tracedat};

@@ -19,7 +19,7 @@ pub use raw::{Doing, Key, Raw, RawWhat, Told};
 
 use crate::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Events that are handed on at once.
 const BATCH: usize = 1024;
@@ -60,7 +60,7 @@ pub struct Story {
     /// Who runs on each CPU.
     cpus: Vec<Key>,
     all: CpuSet,
-    tasks: HashMap<Key, Task>,
+    tasks: FxHashMap<Key, Task>,
     batch: Vec<Event>,
     counts: Counts,
 }
@@ -73,7 +73,7 @@ impl Story {
             now: start,
             cpus: vec![Key::IDLE; cpus as usize],
             all: CpuSet::first(cpus),
-            tasks: HashMap::new(),
+            tasks: FxHashMap::default(),
             batch: Vec::new(),
             counts: Counts::default(),
         }

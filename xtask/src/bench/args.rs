@@ -2,7 +2,12 @@
 
 use crate::Failure;
 
-const USAGE: &str = "./x bench [--seconds N] [--runs N] [--cpus 4|8|64] [--no-instructions] [--queue] [--json], or ./x bench --lab [--json]";
+const USAGE: &str = "./x bench [--seconds N] [--runs N] [--cpus 4|8|64] [--no-instructions] [--queue] [--json], or \
+     ./x bench --recordings [--events N] [--runs N] [--no-instructions] [--json], or ./x bench --lab [--json]";
+
+/// Events of a recording, and the most of them.
+const EVENTS: u32 = 10_000_000;
+const MOST_EVENTS: u32 = 1_000_000_000;
 
 /// How to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub(super) struct Args {
     pub(super) lab: bool,
     /// One JSON object instead of tables.
     pub(super) json: bool,
+    /// Instead: how fast recordings of so many events are read.
+    pub(super) recordings: Option<u32>,
 }
 
 impl Args {
@@ -33,7 +40,9 @@ impl Args {
             queue: false,
             lab: false,
             json: false,
+            recordings: None,
         };
+        let mut events = None;
         let mut given = given.iter();
         while let Some(arg) = given.next() {
             let mut number = |most| match given.next().and_then(|n| n.parse().ok()) {
@@ -48,12 +57,26 @@ impl Args {
                 "--queue" => args.queue = true,
                 "--lab" => args.lab = true,
                 "--json" => args.json = true,
+                "--recordings" => args.recordings = Some(EVENTS),
+                "--events" => events = Some(number(MOST_EVENTS)?),
                 other => return Err(format!("bench: there is no {other}: {USAGE}")),
             }
         }
+        if let Some(events) = events {
+            *args
+                .recordings
+                .as_mut()
+                .ok_or_else(|| format!("bench: --events goes with --recordings: {USAGE}"))? = events;
+        }
         match args.only {
+            Some(_) if args.recordings.is_some() => {
+                Err(format!("bench: --cpus does not go with --recordings: {USAGE}"))
+            }
             Some(cpus) if super::SIZES.iter().all(|size| size.cpus != cpus) => {
                 Err(format!("bench: no case has {cpus} CPUs: {USAGE}"))
+            }
+            None if args.queue && args.recordings.is_some() => {
+                Err(format!("bench: --queue does not go with --recordings: {USAGE}"))
             }
             _ if args.queue && args.json => Err("bench: --queue has no JSON; leave one out".to_owned()),
             _ => Ok(args),
@@ -80,6 +103,9 @@ mod tests {
         check(&["--runs", "0"], "bench: --runs takes a number from 1 to 99");
         check(&["--cpus", "5"], "bench: no case has 5 CPUs");
         check(&["--queue", "--json"], "bench: --queue has no JSON");
+        check(&["--events", "7"], "bench: --events goes with --recordings");
+        check(&["--recordings", "--cpus", "8"], "bench: --cpus does not go");
+        check(&["--recordings", "--queue"], "bench: --queue does not go");
     }
 
     #[test]
@@ -93,7 +119,11 @@ mod tests {
             queue: false,
             lab: false,
             json: true,
+            recordings: None,
         };
         assert_eq!(args, Ok(expected));
+        let recordings = |given: &[&str]| parse(given).map(|args| args.recordings);
+        assert_eq!(recordings(&["--recordings"]), Ok(Some(EVENTS)));
+        assert_eq!(recordings(&["--events", "500", "--recordings"]), Ok(Some(500)));
     }
 }

@@ -1,6 +1,6 @@
 //! Counting instructions by valgrind's callgrind, which no other program on the host disturbs.
 
-use super::driver::{self, Case};
+use super::driver::{self, Case, Facts};
 use super::profile::Counts;
 use crate::Failure;
 use crate::tree::root;
@@ -16,15 +16,22 @@ pub(super) fn is_there() -> bool {
 
 /// Runs a case under callgrind.
 pub(super) fn run(rate: &Path, case: &Case) -> Result<Counts, Failure> {
+    let args = case.args();
+    let (said, written) = written(rate, &args.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Ok(Counts::parse(&written, Facts::parse(&said)?.events()?))
+}
+
+/// Runs a program under callgrind; gives what it says and what callgrind writes.
+pub(super) fn written(program: &Path, args: &[&str]) -> Result<(Vec<u8>, String), Failure> {
     let folder = root().join("out");
     std::fs::create_dir_all(&folder).map_err(|e| format!("out/ cannot be made: {e}"))?;
     let file = folder.join(format!("callgrind.{}", std::process::id()));
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--quiet", "--dump-line=no", "--compress-pos=no"]);
-    command.arg(format!("--callgrind-out-file={}", file.display())).arg(rate).args(case.args());
-    let facts = driver::facts(&mut command);
+    command.arg(format!("--callgrind-out-file={}", file.display())).arg(program).args(args);
+    let said = driver::said(&mut command);
     let written = std::fs::read_to_string(&file);
     let _ = std::fs::remove_file(&file);
-    let written = written.map_err(|e| format!("what callgrind wrote cannot be read: {e}"))?;
-    Ok(Counts::parse(&written, facts?.events()?))
+    let written = written.map_err(|e| format!("what callgrind wrote cannot be read: {e}"));
+    Ok((said?, written?))
 }

@@ -112,12 +112,17 @@ pub(super) fn median(rate: &Path, case: &Case, runs: u32) -> Result<Measured, Fa
     Measured::new(&(0..runs).map(one).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// Runs the driver, by itself or within another program, and takes what it says.
+/// Runs the driver and takes what it says.
 pub(super) fn facts(command: &mut Command) -> Result<Facts, Failure> {
+    Facts::parse(&said(command)?)
+}
+
+/// Runs a program, by itself or within another, and gives what it says.
+pub(super) fn said(command: &mut Command) -> Result<Vec<u8>, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| format!("{name} cannot be run: {e}"))?;
     match output.status.success() {
-        true => Facts::parse(&output.stdout),
+        true => Ok(output.stdout),
         false => Err(format!("{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim())),
     }
 }

@@ -1,6 +1,6 @@
 //! `./x bench`: how fast `fifo` is simulated on three machines with run-and-sleep mixes, in how
 //! much memory, and where the instructions go; then what a machine of 1,024 CPUs and 100,000 tasks
-//! cost. docs/bench.md tells how to read it.
+//! cost. docs/bench.md tells how to read it. With `--recordings` instead how fast recordings are read.
 //!
 //! Figures for people; never a test that fails by time.
 
@@ -10,6 +10,7 @@ mod driver;
 mod lab;
 mod large;
 mod profile;
+mod recordings;
 mod table;
 
 use crate::{Failure, cargo};
@@ -59,12 +60,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         println!("{}", if args.json { lab.json().to_string() } else { lab.text() });
         return Ok(());
     }
+    if let Some(events) = args.recordings {
+        return recordings::run(events.into(), args.runs, counts(&args), args.json);
+    }
     cargo::run(&["build", "-q", "--release", "-p", "keel-lab", "--example", "rate"])?;
     let rate = cargo::built("examples/rate")?;
-    let count = args.instructions && callgrind::is_there();
-    if args.instructions && !count {
-        eprintln!("x: there is no valgrind, so instructions are not counted; apt-get install valgrind");
-    }
+    let count = counts(&args);
     if !args.json {
         println!("{}", table::head(&args));
     }
@@ -94,6 +95,15 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         true => cargo::run(&["run", "-q", "--release", "-p", "keel-kernel", "--example", "event_queue"]),
         false => Ok(()),
     }
+}
+
+/// Are instructions counted?
+fn counts(args: &Args) -> bool {
+    let count = args.instructions && callgrind::is_there();
+    if args.instructions && !count {
+        eprintln!("x: there is no valgrind, so instructions are not counted; apt-get install valgrind");
+    }
+    count
 }
 
 fn measure(rate: &Path, size: Size, load_percent: u32, args: &Args, count: bool) -> Result<Row, Failure> {

@@ -242,7 +242,7 @@ mod tests {
         let end = |share: f64, switches: f64| {
             let name = Name { share, counts: [switches, 0.0, 2.0], ..Name::default() };
             let names = NAMES.map(|n| (n.to_owned(), name.clone())).into_iter().collect();
-            End { words: STAYS.to_owned(), figures: Some(Figures { names, wasted_s: 0.0 }) }
+            End { words: STAYS.to_owned(), figures: Some(Figures { names, ..Figures::default() }) }
         };
         let row = cells("x", &end(0.25, 10.0), &end(0.2, 11.0));
         assert_eq!(row, ["x", STAYS, STAYS, "25; 20", "5.0 points", "40; 44", "8; 8"].map(str::to_owned));

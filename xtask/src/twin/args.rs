@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::tree::root;
 
 pub(super) const HELP: &str = "\
-usage: ./x twin [--quick | --keep | --versus] [--kernel V] [SCENARIO...]
+usage: ./x twin [--quick | --keep | --versus] [--kernel V] [--scheduler S[:NAME=VALUE]]... [SCENARIO...]
 
 Runs each workload of tests/twin on the simulated kernel and, recorded, on a real one under QEMU, and
 prints the figures of both side by side. Recordings and the table are left in out/twin.
@@ -14,6 +14,8 @@ prints the figures of both side by side. Recordings and the table are left in ou
   --keep      judge the recordings of last time
   --versus    instead: o1 against goodness on a real kernel, under hackbench and loops of sched_yield()
   --kernel V  the real kernel, as keel vm has it [default: 7.2]
+  --scheduler S[:NAME=VALUE]
+              under this one, with a setting perhaps [default: fifo, goodness and o1]
 ";
 
 /// What is asked for.
@@ -40,6 +42,7 @@ impl Args {
             versus: false,
             kernel: "7.2".to_owned(),
         };
+        let mut chosen = Vec::new();
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {
@@ -55,6 +58,10 @@ impl Args {
                     parsed.kernel =
                         args.next().cloned().ok_or("--kernel needs a version, as in --kernel 7.2")?;
                 }
+                "--scheduler" => {
+                    let name = args.next().ok_or("--scheduler needs a name, as in --scheduler o1")?;
+                    chosen.push(scheduler(name)?);
+                }
                 name if known.iter().any(|scenario| scenario == name) => {
                     parsed.scenarios.push(name.to_owned())
                 }
@@ -66,10 +73,22 @@ impl Args {
                 }
             }
         }
+        if !chosen.is_empty() {
+            parsed.schedulers = chosen;
+        }
         if parsed.scenarios.is_empty() {
             parsed.scenarios = known;
         }
         Ok(Some(parsed))
+    }
+}
+
+/// A scheduler's name, with a setting or without. It becomes a part of files' names and of the guest's script.
+fn scheduler(name: &str) -> Result<String, Failure> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_=:-".contains(c);
+    match name.is_empty() || !name.chars().all(is_plain) {
+        true => Err(format!("--scheduler takes a built-in name and perhaps a setting, not '{name}'")),
+        false => Ok(name.to_owned()),
     }
 }
 
@@ -95,7 +114,7 @@ mod tests {
     #[test]
     fn workloads_are_chosen_by_name() {
         let all = parse(&[]).unwrap().unwrap();
-        assert_eq!((all.scenarios.len(), all.schedulers.len(), all.runs), (10, 3, 2));
+        assert_eq!((all.scenarios.len(), all.schedulers.len(), all.runs), (11, 3, 2));
         let one = parse(&["--quick", "--kernel", "7.0"]).unwrap().unwrap();
         assert_eq!(
             (one.scenarios, one.schedulers, one.kernel),
@@ -108,5 +127,8 @@ mod tests {
             "{told}"
         );
         assert!(parse(&["--kernel"]).is_err());
+        let one = parse(&["freed", "--scheduler", "ule:posted=1"]).unwrap().unwrap();
+        assert_eq!(one.schedulers, ["ule:posted=1"]);
+        assert!(parse(&["--scheduler", "../x"]).is_err());
     }
 }

@@ -88,7 +88,7 @@ mod tests {
 
     fn figures(share: f64, counts: [f64; 3]) -> Figures {
         let name = Name { tasks: 1, share, counts, ..Name::default() };
-        Figures { names: [("a".to_owned(), name)].into(), wasted_s: 0.0 }
+        Figures { names: [("a".to_owned(), name)].into(), ..Figures::default() }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The figures of one run, by the names that the workload gives, as `keel check --json` tells them.
 
+use super::kinds::{self, Kinds};
 use crate::tree::root;
 use crate::{Failure, cargo};
 use serde_json::Value;
@@ -15,6 +16,8 @@ pub(crate) struct Figures {
     pub(crate) names: BTreeMap<String, Name>,
     /// Core-seconds idle while a task waited.
     pub(crate) wasted_s: f64,
+    /// What was found.
+    pub(crate) kinds: Kinds,
 }
 
 /// What the tasks of one name did, in the time that the workload lasted.
@@ -93,7 +96,8 @@ fn read(judged: &Value, first: Vec<(u64, String)>) -> Option<Figures> {
         let figures = Name { tasks: tasks.len() as u32, share, counts: COUNTS.map(sum), delay_ms, rank };
         names.insert(name, figures);
     }
-    Some(Figures { names, wasted_s: judged["wasted_core_ns"].as_f64()? / 1e9 })
+    let wasted_s = judged["wasted_core_ns"].as_f64()? / 1e9;
+    Some(Figures { names, wasted_s, kinds: kinds::read(judged) })
 }
 
 #[cfg(test)]

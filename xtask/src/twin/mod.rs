@@ -8,6 +8,7 @@
 mod args;
 mod distance;
 pub(crate) mod figures;
+mod kinds;
 pub(crate) mod real;
 mod reasons;
 mod simulated;
@@ -20,6 +21,7 @@ use args::Args;
 use distance::Distance;
 use figures::Figures;
 use reasons::Reasons;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Where recordings and tables are left, from the root.
@@ -32,6 +34,9 @@ const BACKGROUND: &str = "background";
 const JUDGED_MS: std::ops::Range<u64> = 1000..9500;
 /// The schedulers that are compared.
 const SCHEDULERS: &[&str] = &["fifo", "goodness", "o1"];
+
+/// In place of a name in `reasons.tsv`: the figure is a kind of finding that one kernel alone has.
+const FOUND: &str = "found";
 
 /// A workload and a scheduler, with what was found.
 struct Pair {
@@ -112,6 +117,16 @@ impl Pair {
         self.real.get(1).map(|again| Distance::between(&self.real[0], again))
     }
 
+    /// The kinds of findings that the simulated run has and the first real one has not, or the other way round.
+    fn kinds_apart(&self) -> BTreeSet<&str> {
+        kinds::apart(&self.simulated.kinds, &self.real[0].kinds)
+    }
+
+    /// Whether one real run has findings of this kind and the other has none.
+    fn is_kind_by_chance(&self, kind: &str) -> bool {
+        self.real.get(1).is_some_and(|again| kinds::apart(&self.real[0].kinds, &again.kinds).contains(kind))
+    }
+
     /// Whether the two real runs differ in this figure by no less than the simulated run does from one of them.
     fn is_chance(&self, name: &str, figure: &str) -> bool {
         let Some(again) = self.real.get(1) else { return false };
@@ -170,6 +185,15 @@ fn add(beyond: &mut Beyond, pair: &Pair, distance: Distance, reasons: &Reasons) 
             beyond.explained += 1;
         } else {
             beyond.unexplained.push(format!("{scenario}, {scheduler}: {figure} of {name}"));
+        }
+    }
+    for kind in pair.kinds_apart() {
+        if pair.is_kind_by_chance(kind) {
+            beyond.by_chance += 1;
+        } else if reasons.cover(scenario, scheduler, FOUND, kind) {
+            beyond.explained += 1;
+        } else {
+            beyond.unexplained.push(format!("{scenario}, {scheduler}: {kind} is found on one kernel alone"));
         }
     }
 }

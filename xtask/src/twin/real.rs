@@ -61,7 +61,11 @@ until_state() {{
     exit 1
 }}
 load() {{
-    $keel run $1 > $out/$1.run.log 2>&1 &
+    case $1 in
+        *:*) setting="--set ${{1#*:}}" ;;
+        *) setting= ;;
+    esac
+    $keel run ${{1%%:*}} $setting > $out/$1.run.log 2>&1 &
     loader=$!
     until_state enabled
 }}

@@ -14,8 +14,11 @@ pub(super) fn trace(scenario: &str, scheduler: &str) -> Result<PathBuf, Failure>
     let trace = format!("{OUT}/{scenario}.{scheduler}.sim.trc");
     let workload = format!("{}+{}", scenario_file(scenario), scenario_file(BACKGROUND));
     let machine = format!("{SCENARIOS}/guest.toml");
+    let (name, setting) = scheduler.split_once(':').unzip();
     let output = Command::new(cargo::built("keel")?)
-        .args(["sim", scheduler, "--workload", &workload, "--machine", &machine])
+        .args(["sim", name.unwrap_or(scheduler)])
+        .args(setting.iter().flat_map(|setting| ["--set", setting]))
+        .args(["--workload", &workload, "--machine", &machine])
         .args(["--duration", DURATION, "--trace", &trace])
         .current_dir(root())
         .output()

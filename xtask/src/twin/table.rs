@@ -3,6 +3,8 @@
 use super::Pair;
 use super::distance::Distance;
 use super::figures::{COUNTS, Figures, Name};
+use super::kinds::{self, Kinds};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A figure of a name: what it is called, and how it is written.
@@ -44,9 +46,26 @@ pub(super) fn text(pairs: &[Pair]) -> String {
             |figures: Option<&Figures>| figures.map_or(String::new(), |f| format!("{:.3}", f.wasted_s));
         let cells = [Some(&pair.simulated), pair.real.first(), pair.real.get(1)].map(wasted);
         line(&mut text, ["", "wasted core-s", &cells[0], &cells[1], &cells[2]], "");
+        findings(&mut text, pair);
     }
     distances(&mut text, pairs);
     text
+}
+
+/// What was found, of each kind how many and the longest in seconds.
+fn findings(text: &mut String, pair: &Pair) {
+    let all: Vec<&Kinds> = std::iter::once(&pair.simulated).chain(&pair.real).map(|run| &run.kinds).collect();
+    let named: BTreeSet<&String> = all.iter().flat_map(|kinds| kinds.keys()).collect();
+    let apart = pair.kinds_apart();
+    for kind in named {
+        let cell = |run: usize| all.get(run).map_or(String::new(), |kinds| kinds::cell(kinds, kind));
+        let mark = match apart.contains(kind.as_str()) {
+            false => "",
+            true if pair.is_kind_by_chance(kind) => "  ~",
+            true => "  <",
+        };
+        line(text, ["found", kind, &cell(0), &cell(1), &cell(2)], mark);
+    }
 }
 
 /// How far each simulated run lies from the real runs, and these from each other; 1 is what is allowed.
@@ -82,7 +101,9 @@ mod tests {
 
     fn figures(share: f64) -> Figures {
         let name = Name { tasks: 2, share, counts: [30.0, 4.0, 5.0], delay_ms: [0.5, 7.25], rank: 0 };
-        Figures { names: [("hog".to_owned(), name)].into(), wasted_s: 0.125 }
+        let wasted = kinds::read(&serde_json::json!({ "findings_total": { "wasted_core": 3 } }));
+        let kinds = if share == 0.9 { Kinds::new() } else { wasted };
+        Figures { names: [("hog".to_owned(), name)].into(), wasted_s: 0.125, kinds }
     }
 
     #[test]
@@ -107,6 +128,7 @@ hogs, o1
                  delay p99 ms          7.25        7.25        7.25
                  first run               1.          1.          1.
                  wasted core-s        0.125       0.125       0.125
+  found          wasted_core       3, 0.000           0           0  <
 ";
         assert!(text.contains(expected), "{text}");
         let by_chance = "CPU share            0.300       0.360       0.440  ~\n";

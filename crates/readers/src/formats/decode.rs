@@ -3,12 +3,13 @@
 use super::Order;
 use super::describe::Description;
 use super::field::Field;
+use super::quick::Quick;
 use crate::seen::{Name, SeenWhat, Who};
 use keel_trace::Why;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// In `common_flags`: within a hard interrupt, a soft one, or one that cannot be masked (`TRACE_FLAG_*`).
-const INTERRUPTS: i64 = 0x08 | 0x10 | 0x40;
+pub(super) const INTERRUPTS: i64 = 0x08 | 0x10 | 0x40;
 /// Kernels before 4.14 have more states than these, later ones these (`TASK_REPORT`): the bit above says preempted.
 const STATES: i64 = 0xff;
 /// `EXIT_DEAD` and `EXIT_ZOMBIE` of those.
@@ -30,27 +31,35 @@ pub(crate) struct Decoded {
 pub(crate) struct Decoder {
     order: Order,
     common: Option<Common>,
-    events: BTreeMap<u32, Plan>,
+    events: FxHashMap<u32, Known>,
+}
+
+/// An event that was learned.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    plan: Plan,
+    /// The same for records that are as usual.
+    quick: Option<Quick>,
 }
 
 /// The fields that all events share.
 #[derive(Clone, Copy, Debug)]
-struct Common {
-    id: Field,
-    flags: Option<Field>,
-    pid: Option<Field>,
+pub(super) struct Common {
+    pub(super) id: Field,
+    pub(super) flags: Option<Field>,
+    pub(super) pid: Option<Field>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Task {
-    pid: Field,
-    comm: Option<Field>,
-    prio: Option<Field>,
+pub(super) struct Task {
+    pub(super) pid: Field,
+    pub(super) comm: Option<Field>,
+    pub(super) prio: Option<Field>,
 }
 
 /// What to read of an event.
 #[derive(Clone, Copy, Debug)]
-enum Plan {
+pub(super) enum Plan {
     Switch {
         prev: Task,
         state: Field,
@@ -93,14 +102,14 @@ enum Plan {
 
 /// What the bits of `prev_state` mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct States {
+pub(super) struct States {
     dead: i64,
     preempted: i64,
 }
 
 impl Decoder {
     pub(crate) fn new(order: Order) -> Self {
-        Self { order, common: None, events: BTreeMap::new() }
+        Self { order, common: None, events: FxHashMap::default() }
     }
 
     /// Learns an event.
@@ -111,20 +120,29 @@ impl Decoder {
             self.common =
                 Some(Common { id, flags: event.field("common_flags"), pid: event.field("common_pid") });
         }
-        self.events.insert(event.id, plan(event));
+        let plan = plan(event);
+        let usual = self.common.filter(|_| self.order == Order::Little);
+        let quick = usual.and_then(|common| Quick::new(&common, &plan));
+        self.events.insert(event.id, Known { plan, quick });
     }
 
     /// Was any `sched_switch` learned?
     pub(crate) fn knows_switches(&self) -> bool {
-        self.events.values().any(|plan| matches!(plan, Plan::Switch { .. }))
+        self.events.values().any(|known| matches!(known.plan, Plan::Switch { .. }))
     }
 
     /// What an event's bytes tell; `None` for an event that nobody described.
+    #[inline]
     pub(crate) fn decode(&self, record: &[u8]) -> Option<Decoded> {
+        let id = u32::try_from(self.common.as_ref()?.id.number(record, self.order)?).ok()?;
+        let known = self.events.get(&id)?;
+        let quick = known.quick.as_ref().and_then(|quick| quick.decode(record));
+        quick.or_else(|| self.decode_any(&known.plan, record))
+    }
+
+    fn decode_any(&self, plan: &Plan, record: &[u8]) -> Option<Decoded> {
         let common = self.common?;
         let number = |field: Option<Field>| field?.number(record, self.order);
-        let id = u32::try_from(number(Some(common.id))?).ok()?;
-        let plan = self.events.get(&id)?;
         Some(Decoded {
             current: number(common.pid).and_then(|pid| u32::try_from(pid).ok()),
             interrupt: number(common.flags).is_some_and(|flags| flags & INTERRUPTS != 0),
@@ -133,9 +151,9 @@ impl Decoder {
     }
 
     fn what(&self, plan: &Plan, record: &[u8]) -> Option<SeenWhat> {
-        let cpu = |field: Field| u32::try_from(field.number(record, self.order)?).ok();
-        let task = |task: Task| self.task(task, record);
-        Some(match *plan {
+        let cpu = |field: &Field| u32::try_from(field.number(record, self.order)?).ok();
+        let task = |task: &Task| self.task(task, record);
+        Some(match plan {
             Plan::Switch { prev, state, states, next } => {
                 let why = states.why(state.number(record, self.order)?);
                 SeenWhat::Switch { prev: task(prev)?, why, next: task(next)? }
@@ -156,7 +174,9 @@ impl Decoder {
                 // in the first one of its going.
                 match step {
                     _ if step > goal => SeenWhat::Online { target: cpu(target)?, up: false },
-                    _ if step + 1 == goal => SeenWhat::Online { target: cpu(target)?, up: true },
+                    _ if step.checked_add(1) == Some(goal) => {
+                        SeenWhat::Online { target: cpu(target)?, up: true }
+                    }
                     _ => SeenWhat::Other,
                 }
             }
@@ -165,7 +185,8 @@ impl Decoder {
         })
     }
 
-    fn task(&self, task: Task, record: &[u8]) -> Option<Who> {
+    #[inline]
+    fn task(&self, task: &Task, record: &[u8]) -> Option<Who> {
         let prio = task.prio.and_then(|prio| prio.number(record, self.order));
         Some(Who {
             pid: u32::try_from(task.pid.number(record, self.order)?).ok()?,
@@ -230,7 +251,8 @@ impl States {
         Self { dead, preempted: 1 << (i64::BITS - all.leading_zeros()) }
     }
 
-    fn why(self, state: i64) -> Why {
+    #[inline]
+    pub(super) fn why(self, state: i64) -> Why {
         if state & self.preempted != 0 || state & (self.preempted - 1) == 0 {
             Why::Preempted
         } else if state & self.dead != 0 {

@@ -24,6 +24,7 @@ pub(crate) struct Field {
 
 impl Field {
     /// Its bytes, where the record has them.
+    #[inline]
     pub(crate) fn bytes<'a>(&self, record: &'a [u8], order: Order) -> Option<&'a [u8]> {
         let here = record.get(self.offset..self.offset.checked_add(self.size)?)?;
         let from = match self.place {
@@ -37,7 +38,20 @@ impl Field {
     }
 
     /// A number of 1, 2, 4 or 8 bytes.
+    #[inline]
     pub(crate) fn number(&self, record: &[u8], order: Order) -> Option<i64> {
+        // Most are such.
+        if self.size == 4 && self.place == Place::Here {
+            let number = u32_at(record, self.offset, order)?;
+            return Some(if self.signed { i64::from(number.cast_signed()) } else { i64::from(number) });
+        }
+        if self.size == 2 && self.place == Place::Here && !self.signed {
+            return u16_at(record, self.offset, order).map(i64::from);
+        }
+        self.any_number(record, order)
+    }
+
+    fn any_number(&self, record: &[u8], order: Order) -> Option<i64> {
         let bytes = self.bytes(record, order)?;
         Some(match (bytes.len(), self.signed) {
             (1, false) => i64::from(bytes[0]),

@@ -2,12 +2,13 @@
 //!
 //! Fields differ between kernels in place, size and kind, so nothing here is at a fixed offset: [`describe`] reads a
 //! description (`events/sched/sched_switch/format`), [`field`] gets a field out of a record's bytes, [`decode`] makes
-//! of them what a record tells, and [`headers`] reads the part that perf.data and trace.dat share.
+//! of them what a record tells, [`quick`] does where all is as usual, and [`headers`] reads the part that perf.data and trace.dat share.
 
 mod decode;
 mod describe;
 mod field;
 mod headers;
+mod quick;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
+    #[inline]
     pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {
             Self::Little => u16::from_le_bytes(bytes),
@@ -30,6 +32,7 @@ impl Order {
         }
     }
 
+    #[inline]
     pub(crate) fn u32(self, bytes: [u8; 4]) -> u32 {
         match self {
             Self::Little => u32::from_le_bytes(bytes),
@@ -37,6 +40,7 @@ impl Order {
         }
     }
 
+    #[inline]
     pub(crate) fn u64(self, bytes: [u8; 8]) -> u64 {
         match self {
             Self::Little => u64::from_le_bytes(bytes),
@@ -46,16 +50,19 @@ impl Order {
 }
 
 /// The number at `at`, where there is one.
+#[inline]
 pub(crate) fn u16_at(bytes: &[u8], at: usize, order: Order) -> Option<u16> {
     Some(order.u16(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
 /// The number at `at`, where there is one.
+#[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize, order: Order) -> Option<u32> {
     Some(order.u32(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
 /// The number at `at`, where there is one.
+#[inline]
 pub(crate) fn u64_at(bytes: &[u8], at: usize, order: Order) -> Option<u64> {
     Some(order.u64(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }

@@ -154,3 +154,19 @@ fn hotplug_is_told_by_its_steps() {
     check(236, 100, SeenWhat::Other);
     check(236, 235, SeenWhat::Online { target: 3, up: true });
 }
+
+/// Steps of eight bytes are nothing that a kernel has, but a file may.
+#[test]
+fn the_largest_step_is_no_step_of_hotplug() {
+    let text = "name: cpuhp_enter\nID: 5\nformat:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned int cpu;	offset:8;	size:4;	signed:0;
+	field:long target;	offset:16;	size:8;	signed:1;
+	field:long idx;	offset:24;	size:8;	signed:1;";
+    let mut decoder = Decoder::new(Order::Little);
+    decoder.learn(&Description::read(text).expect("an event"));
+    let mut bytes = vec![0; 32];
+    bytes[0] = 5;
+    [16, 24].iter().for_each(|&at: &usize| bytes[at..at + 8].copy_from_slice(&i64::MAX.to_le_bytes()));
+    assert_eq!(decoder.decode(&bytes).and_then(|decoded| decoded.what), Some(SeenWhat::Other));
+}

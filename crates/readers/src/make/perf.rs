@@ -32,19 +32,7 @@ pub(crate) fn perf(records: &[Seen], shape: PerfShape) -> Vec<u8> {
         record(&mut data, 66, &Bytes::new(order).u32(tracing.len() as u32).u32(0).bytes.clone());
         data.raw(&tracing).pad(8);
     }
-    let mut rest = Bytes::new(order);
-    for round in records.chunks(shape.round.max(1)) {
-        let mut cpus: Vec<u32> = round.iter().map(|seen| seen.cpu).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        for cpu in cpus {
-            round
-                .iter()
-                .filter(|seen| seen.cpu == cpu)
-                .for_each(|seen| sample(&mut rest, seen, &shape.events));
-        }
-        record(&mut rest, 68, &[]);
-    }
+    let rest = rounds(records, shape);
     if shape.compressed {
         let mut packed = vec![0; rest.bytes.len() + 1024];
         let length = zstd_safe::compress(&mut packed[..], &rest.bytes, 3).expect("it fits");
@@ -55,19 +43,43 @@ pub(crate) fn perf(records: &[Seen], shape: PerfShape) -> Vec<u8> {
     file(order, data, &shape)
 }
 
-fn file(order: Order, data: Bytes, shape: &PerfShape) -> Vec<u8> {
-    let magic = if order == Order::Little { b"PERFILE2" } else { b"2ELIFREP" };
-    let mut file = Bytes::new(order);
-    file.raw(magic);
-    if shape.pipe {
-        return file.u64(16).raw(&data.bytes).bytes.clone();
+/// Records, round by round, each CPU's one after the other.
+pub(crate) fn rounds(records: &[Seen], shape: PerfShape) -> Bytes {
+    let mut to = Bytes::new(shape.events.order);
+    for round in records.chunks(shape.round.max(1)) {
+        let mut cpus: Vec<u32> = round.iter().map(|seen| seen.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        for cpu in cpus {
+            round.iter().filter(|seen| seen.cpu == cpu).for_each(|seen| sample(&mut to, seen, &shape.events));
+        }
+        record(&mut to, 68, &[]);
     }
+    to
+}
+
+fn file(order: Order, data: Bytes, shape: &PerfShape) -> Vec<u8> {
+    if shape.pipe {
+        let magic = if order == Order::Little { b"PERFILE2" } else { b"2ELIFREP" };
+        return Bytes::new(order).raw(magic).u64(16).raw(&data.bytes).bytes.clone();
+    }
+    let mut file = head(data.bytes.len() as u64, shape);
+    file.raw(&data.bytes);
+    let features = features(file.bytes.len() as u64, shape);
+    file.raw(&features.bytes).bytes.clone()
+}
+
+/// What precedes so many bytes of records.
+pub(crate) fn head(length: u64, shape: &PerfShape) -> Bytes {
+    let order = shape.events.order;
+    let mut file = Bytes::new(order);
+    file.raw(if order == Order::Little { b"PERFILE2" } else { b"2ELIFREP" });
     let attributes = attributes(order);
     let (size, count) = (attributes[0].len() as u64 + 16, attributes.len() as u64);
     let (ids_at, attributes_at) = (104, 104 + count * 8);
     let data_at = attributes_at + size * count;
     file.u64(104).u64(size).u64(attributes_at).u64(size * count);
-    file.u64(data_at).u64(data.bytes.len() as u64).u64(0).u64(0);
+    file.u64(data_at).u64(length).u64(0).u64(0);
     // Tracing data, the release, the CPUs.
     file.u64(1 << 1 | 1 << 4 | 1 << 7).u64(0).u64(0).u64(0);
     for n in 0..count {
@@ -76,11 +88,17 @@ fn file(order: Order, data: Bytes, shape: &PerfShape) -> Vec<u8> {
     for (n, attribute) in attributes.iter().enumerate() {
         file.raw(attribute).u64(ids_at + n as u64 * 8).u64(8);
     }
-    file.raw(&data.bytes);
+    file
+}
+
+/// What follows the records, which end at `at`.
+pub(crate) fn features(mut at: u64, shape: &PerfShape) -> Bytes {
+    let order = shape.events.order;
+    let mut file = Bytes::new(order);
     let release = Bytes::new(order).u32(8).raw(b"7.2.13\0\0").bytes.clone();
     let cpus = Bytes::new(order).u32(4).u32(4).bytes.clone();
     let sections = [tracing_data(&shape.events), release, cpus];
-    let mut at = file.bytes.len() as u64 + 16 * sections.len() as u64;
+    at += 16 * sections.len() as u64;
     for section in &sections {
         file.u64(at).u64(section.len() as u64);
         at += section.len() as u64;
@@ -88,7 +106,7 @@ fn file(order: Order, data: Bytes, shape: &PerfShape) -> Vec<u8> {
     for section in &sections {
         file.raw(section);
     }
-    file.bytes
+    file
 }
 
 /// Two events whose samples look different.

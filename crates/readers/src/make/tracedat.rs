@@ -40,20 +40,27 @@ fn begin(shape: &DatShape, version: &[u8]) -> Bytes {
 }
 
 fn version_6(cpus: &[Vec<u8>], shape: &DatShape) -> Vec<u8> {
-    let mut to = begin(shape, b"6\0");
-    heads(&mut to, shape.events.long);
-    descriptions(&mut to, &shape.events);
-    to.u32(0).u32(0).u64(0).u32(CPUS);
-    to.raw(b"options  \0").u16(5).u32(24).raw(b"Linux nobody 7.2.13 x86\0").u16(0).raw(b"flyrecord\0");
-    let mut at = to.bytes.len() as u64 + u64::from(CPUS) * 16;
-    for pages in cpus {
-        to.u64(at).u64(pages.len() as u64);
-        at += pages.len() as u64;
-    }
+    let sizes: Vec<u64> = cpus.iter().map(|pages| pages.len() as u64).collect();
+    let mut to = head_6(&sizes, shape);
     for pages in cpus {
         to.raw(pages);
     }
     to.bytes
+}
+
+/// What precedes each CPU's pages, of which there are so many bytes.
+pub(crate) fn head_6(sizes: &[u64], shape: &DatShape) -> Bytes {
+    let mut to = begin(shape, b"6\0");
+    heads(&mut to, shape.events.long);
+    descriptions(&mut to, &shape.events);
+    to.u32(0).u32(0).u64(0).u32(sizes.len() as u32);
+    to.raw(b"options  \0").u16(5).u32(24).raw(b"Linux nobody 7.2.13 x86\0").u16(0).raw(b"flyrecord\0");
+    let mut at = to.bytes.len() as u64 + sizes.len() as u64 * 16;
+    for &size in sizes {
+        to.u64(at).u64(size);
+        at += size;
+    }
+    to
 }
 
 fn version_7(cpus: &[Vec<u8>], shape: &DatShape, packing: Packing) -> Vec<u8> {
@@ -161,7 +168,7 @@ fn systems(to: &mut Bytes, events: &Shape) {
 }
 
 /// A CPU's pages; what was lost stands before a page of its own.
-fn pages(records: &[Seen], cpu: u32, shape: &DatShape) -> Vec<u8> {
+pub(crate) fn pages(records: &[Seen], cpu: u32, shape: &DatShape) -> Vec<u8> {
     let mut all = Vec::new();
     let mut page: Option<(u64, u64, u64, Bytes)> = None;
     for seen in records.iter().filter(|seen| seen.cpu == cpu) {

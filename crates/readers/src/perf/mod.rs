@@ -27,12 +27,17 @@ const FORMAT: &str = "perf.data";
 /// A perf.data file.
 pub(crate) struct Perf<R> {
     stream: Stream<R>,
+    told: Told,
+    over: bool,
+}
+
+/// What was read of it.
+struct Told {
     formats: Formats,
     decoder: Option<Decoder>,
     facts: Facts,
     damage: Damage,
     rounds: Rounds,
-    over: bool,
 }
 
 impl<R: Read + Seek> Perf<R> {
@@ -55,22 +60,25 @@ impl<R: Read + Seek> Perf<R> {
             ));
         }
         let stream = Stream::open(file, &layout)?;
-        Ok(Self { stream, formats, decoder, facts, damage, rounds: Rounds::default(), over: false })
+        let told = Told { formats, decoder, facts, damage, rounds: Rounds::default() };
+        Ok(Self { stream, told, over: false })
     }
+}
 
-    fn take(&mut self, record: &Record) {
+impl Told {
+    fn take(&mut self, record: &Record<'_>) {
         match record.kind {
             kind::SAMPLE => self.sample(record),
-            kind::LOST => self.lost(record, u64_at(&record.body, 8, self.formats.order)),
-            kind::LOST_SAMPLES => self.lost(record, u64_at(&record.body, 0, self.formats.order)),
+            kind::LOST => self.lost(record, u64_at(record.body, 8, self.formats.order)),
+            kind::LOST_SAMPLES => self.lost(record, u64_at(record.body, 0, self.formats.order)),
             kind::COMM => self.named(record),
             kind::FINISHED_ROUND => self.rounds.finish(),
-            kind::HEADER_ATTR => self.formats.learn_piped(&record.body),
+            kind::HEADER_ATTR => self.formats.learn_piped(record.body),
             kind::HEADER_TRACING_DATA => {
-                self.decoder = Headers::of_perf(&record.payload).map(|headers| headers.decoder);
+                self.decoder = Headers::of_perf(record.payload).map(|headers| headers.decoder);
             }
             kind::HEADER_FEATURE => {
-                let feature = u64_at(&record.body, 0, self.formats.order);
+                let feature = u64_at(record.body, 0, self.formats.order);
                 if let (Some(feature), Some(bytes)) = (feature, record.body.get(8..)) {
                     let order = self.formats.order;
                     facts::learn(&mut self.facts, &mut self.decoder, order, feature, bytes);
@@ -80,8 +88,8 @@ impl<R: Read + Seek> Perf<R> {
         }
     }
 
-    fn sample(&mut self, record: &Record) {
-        let Some(sample) = self.formats.sample(&record.body) else {
+    fn sample(&mut self, record: &Record<'_>) {
+        let Some(sample) = self.formats.sample(record.body) else {
             return self.damage.skip(record.at, "a sample has no time, CPU or data, or is too short");
         };
         let Some(decoder) = &self.decoder else {
@@ -98,11 +106,11 @@ impl<R: Read + Seek> Perf<R> {
         self.rounds.push(Seen { at, cpu, lost: 0, current, interrupt, what });
     }
 
-    fn lost(&mut self, record: &Record, lost: Option<u64>) {
+    fn lost(&mut self, record: &Record<'_>, lost: Option<u64>) {
         let Some(lost) = lost else {
             return self.damage.skip(record.at, "a record of lost events is too short");
         };
-        match self.formats.trailer(&record.body) {
+        match self.formats.trailer(record.body) {
             Some(Trailer { at, cpu, .. }) if at > 0 => {
                 let what = SeenWhat::Other;
                 self.rounds.push(Seen { at, cpu, lost, current: None, interrupt: false, what });
@@ -112,9 +120,9 @@ impl<R: Read + Seek> Perf<R> {
     }
 
     /// A task's new name; those that perf makes up at its beginning have no time.
-    fn named(&mut self, record: &Record) {
+    fn named(&mut self, record: &Record<'_>) {
         let (Some(tid), Some(trailer)) =
-            (u32_at(&record.body, 4, self.formats.order), self.formats.trailer(&record.body))
+            (u32_at(record.body, 4, self.formats.order), self.formats.trailer(record.body))
         else {
             return;
         };
@@ -129,30 +137,30 @@ impl<R: Read + Seek> Perf<R> {
 
 impl<R: Read + Seek> Source for Perf<R> {
     fn facts(&self) -> Facts {
-        let mut facts = self.facts.clone();
+        let mut facts = self.told.facts.clone();
         facts::shape(&mut facts);
         facts
     }
 
     fn next(&mut self) -> Result<Option<Seen>, ReadError> {
         loop {
-            if let Some(seen) = self.rounds.next() {
+            if let Some(seen) = self.told.rounds.next() {
                 return Ok(Some(seen));
             }
             if self.over {
                 return Ok(None);
             }
-            match self.stream.next(&mut self.damage)? {
-                Some(record) => self.take(&record),
+            match self.stream.next(&mut self.told.damage)? {
+                Some(record) => self.told.take(&record),
                 None => {
                     self.over = true;
-                    self.rounds.end();
+                    self.told.rounds.end();
                 }
             }
         }
     }
 
     fn damage(&self) -> &Damage {
-        &self.damage
+        &self.told.damage
     }
 }

@@ -1,7 +1,7 @@
 //! What a sample holds, and the trailer of other records: as the event's attribute says (`perf_event_attr`).
 
 use crate::formats::{Order, u32_at, u64_at};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Bits of `sample_type` (`PERF_SAMPLE_*`).
 mod has {
@@ -31,6 +31,32 @@ struct Format {
     read_format: u64,
     /// Other records have a trailer.
     trailers: bool,
+    /// Where in a sample the task, the time and the CPU are, and where that begins whose length differs.
+    tid: Option<usize>,
+    time: Option<usize>,
+    cpu: Option<usize>,
+    rest: usize,
+}
+
+impl Format {
+    fn new(sample_type: u64, read_format: u64, trailers: bool) -> Self {
+        /// The parts of eight bytes, in their order.
+        const PARTS: [u64; 9] = [
+            has::IDENTIFIER,
+            has::IP,
+            has::TID,
+            has::TIME,
+            has::ADDR,
+            has::ID,
+            has::STREAM_ID,
+            has::CPU,
+            has::PERIOD,
+        ];
+        let there = || PARTS.iter().filter(|&&part| sample_type & part != 0);
+        let place = |part: u64| there().position(|&there| there == part).map(|place| place * 8);
+        let (tid, time, cpu) = (place(has::TID), place(has::TIME), place(has::CPU));
+        Self { sample_type, read_format, trailers, tid, time, cpu, rest: there().count() * 8 }
+    }
 }
 
 /// How samples look, of every event.
@@ -40,7 +66,7 @@ pub(super) struct Formats {
     all: Vec<Format>,
     /// All look the same.
     same: bool,
-    by_id: HashMap<u64, usize>,
+    by_id: FxHashMap<u64, usize>,
 }
 
 /// A sample.
@@ -61,7 +87,7 @@ pub(super) struct Trailer {
 
 impl Formats {
     pub(super) fn new(order: Order) -> Self {
-        Self { order, all: Vec::new(), same: true, by_id: HashMap::new() }
+        Self { order, all: Vec::new(), same: true, by_id: FxHashMap::default() }
     }
 
     /// Learns an attribute and the ids of its events.
@@ -74,7 +100,7 @@ impl Formats {
             Order::Little => SAMPLE_ID_ALL,
             Order::Big => 63 - SAMPLE_ID_ALL,
         };
-        let format = Format { sample_type, read_format, trailers: flags & 1 << bit != 0 };
+        let format = Format::new(sample_type, read_format, flags & 1 << bit != 0);
         self.same &= self.all.first().is_none_or(|first| *first == format);
         for id in ids.chunks_exact(8).filter_map(|id| u64_at(id, 0, self.order)) {
             if self.by_id.len() < MOST_IDS {
@@ -92,39 +118,35 @@ impl Formats {
         }
     }
 
-    fn of(&self, id: Option<u64>) -> Option<Format> {
-        let first = self.all.first().copied();
+    #[inline]
+    fn of(&self, id: Option<u64>) -> Option<&Format> {
         match self.same {
-            true => first,
-            false => self.all.get(*self.by_id.get(&id?)?).copied(),
+            true => self.all.first(),
+            false => self.all.get(*self.by_id.get(&id?)?),
         }
     }
 
     /// A sample's parts.
+    #[inline]
     pub(super) fn sample<'a>(&self, body: &'a [u8]) -> Option<Sample<'a>> {
         // Where samples differ, perf has each begin with its id.
         let format = self.of(u64_at(body, 0, self.order))?;
-        let mut parts = Parts { body, at: 0, order: self.order };
-        let kinds = format.sample_type;
-        let mut part = |bit: u64| if kinds & bit != 0 { parts.u64().map(Some) } else { Some(None) };
-        part(has::IDENTIFIER)?;
-        part(has::IP)?;
-        let tid = part(has::TID)?;
-        let at = part(has::TIME)?;
-        part(has::ADDR)?;
-        part(has::ID)?;
-        part(has::STREAM_ID)?;
-        let cpu = part(has::CPU)?;
-        part(has::PERIOD)?;
-        if kinds & has::READ != 0 {
+        let word = |at: usize| u64_at(body, at, self.order);
+        let (at, cpu) = (word(format.time?)?, self.halves(word(format.cpu?)?).0);
+        let tid = match format.tid {
+            Some(tid) => Some(self.halves(word(tid)?).1),
+            None => None,
+        };
+        let mut parts = Parts { body, at: format.rest, order: self.order };
+        if format.sample_type & has::READ != 0 {
             parts.skip_read(format.read_format)?;
         }
-        if kinds & has::CALLCHAIN != 0 {
+        if format.sample_type & has::CALLCHAIN != 0 {
             let calls = parts.u64()?;
             parts.skip(calls.checked_mul(8)?)?;
         }
-        let raw = if kinds & has::RAW != 0 { parts.raw()? } else { return None };
-        Some(Sample { at: at?, cpu: self.halves(cpu?).0, tid: tid.map(|tid| self.halves(tid).1), raw })
+        let raw = if format.sample_type & has::RAW != 0 { parts.raw()? } else { return None };
+        Some(Sample { at, cpu, tid, raw })
     }
 
     /// A record's trailer; `None` where it has none, or tells no time or CPU.

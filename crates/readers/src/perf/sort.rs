@@ -14,15 +14,18 @@ pub(super) struct Rounds {
     /// The latest record of the last round and of the one at hand.
     before: u64,
     latest: u64,
+    /// The times of those held back and their places, in order; kept for its memory.
+    order: Vec<(u64, u32)>,
 }
 
 impl Rounds {
+    #[inline]
     pub(super) fn push(&mut self, seen: Seen) {
         self.latest = self.latest.max(seen.at);
         self.pending.push(seen);
         if self.pending.len() >= MOST {
             // Rounds are shorter than this, or there are none: the older half is hardly overtaken any more.
-            self.pending.sort_by_key(|seen| seen.at);
+            self.sort();
             self.ready.extend(self.pending.drain(..MOST / 2));
         }
     }
@@ -30,19 +33,32 @@ impl Rounds {
     /// A round is over: nothing older than the round before can come any more.
     pub(super) fn finish(&mut self) {
         let until = std::mem::replace(&mut self.before, self.latest);
-        self.pending.sort_by_key(|seen| seen.at);
+        self.sort();
         let due = self.pending.partition_point(|seen| seen.at <= until);
         self.ready.extend(self.pending.drain(..due));
     }
 
     /// Nothing comes any more.
     pub(super) fn end(&mut self) {
-        self.pending.sort_by_key(|seen| seen.at);
+        self.sort();
         self.ready.extend(self.pending.drain(..));
     }
 
+    #[inline]
     pub(super) fn next(&mut self) -> Option<Seen> {
         self.ready.pop_front()
+    }
+
+    /// Sorts what is held back by its time: places, which are smaller than records, and then these, once each.
+    fn sort(&mut self) {
+        if self.pending.is_sorted_by_key(|seen| seen.at) {
+            return;
+        }
+        self.order.clear();
+        self.order.extend(self.pending.iter().zip(0..).map(|(seen, place)| (seen.at, place)));
+        // Runs of each CPU's records, one after the other: a stable sort merges them.
+        self.order.sort_by_key(|&(at, _)| at);
+        self.pending = self.order.iter().map(|&(_, place)| self.pending[place as usize]).collect();
     }
 }
 

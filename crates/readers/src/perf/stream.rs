@@ -2,9 +2,11 @@
 
 use super::layout::Layout;
 use crate::ReadError;
+use crate::ahead::Ahead;
 use crate::formats::{Order, u16_at, u32_at, u64_at};
 use crate::source::Damage;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 /// Kinds of records: the kernel's (`PERF_RECORD_*`), and perf's own from 64 on.
@@ -33,24 +35,33 @@ const SLACK: u64 = 16 << 20;
 /// The longest description of events that a pipe brings.
 const LONGEST_PAYLOAD: u64 = 64 << 20;
 
-/// One record.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Record {
+/// One record, which lies where it was read to until the next one is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'a> {
     /// Where it begins in the file; one that was compressed, where that compressed record begins.
     pub(super) at: u64,
     pub(super) kind: u32,
-    pub(super) body: Vec<u8>,
-    /// What follows some records beyond their size.
-    pub(super) payload: Vec<u8>,
+    pub(super) body: &'a [u8],
+    /// What follows the records of descriptions of events beyond their size, in place of a body.
+    pub(super) payload: &'a [u8],
+}
+
+/// A record's head, and where its body lies.
+#[derive(Clone, Debug)]
+struct Head {
+    at: u64,
+    kind: u32,
+    body: Range<usize>,
 }
 
 /// The records.
 pub(super) struct Stream<R> {
-    from: BufReader<R>,
+    from: Ahead<R>,
     order: Order,
     at: u64,
     left: u64,
     zstd: Option<Zstd>,
+    payload: Vec<u8>,
 }
 
 /// The compressed part of the stream.
@@ -72,107 +83,141 @@ impl<R: Read + Seek> Stream<R> {
     /// The records of a file with this layout.
     pub(super) fn open(mut file: R, layout: &Layout) -> Result<Self, ReadError> {
         file.seek(SeekFrom::Start(layout.data_offset.min(i64::MAX as u64)))?;
-        let from = BufReader::with_capacity(256 * 1024, file);
-        Ok(Self { from, order: layout.order, at: layout.data_offset, left: layout.data_size, zstd: None })
+        let from = Ahead::new(file);
+        let (at, left) = (layout.data_offset, layout.data_size);
+        Ok(Self { from, order: layout.order, at, left, zstd: None, payload: Vec::new() })
     }
 
     /// The next record; `None` at the end, or where it can be read no further.
-    pub(super) fn next(&mut self, damage: &mut Damage) -> Result<Option<Record>, ReadError> {
+    #[inline]
+    pub(super) fn next(&mut self, damage: &mut Damage) -> Result<Option<Record<'_>>, ReadError> {
         loop {
-            if let Some(zstd) = &mut self.zstd {
-                match zstd.next(self.order) {
-                    Ok(Some(record)) => return Ok(Some(record)),
-                    Ok(None) => {}
-                    Err(why) => {
-                        damage.end(zstd.at, why);
-                        return Ok(None);
+            if self.zstd.is_some() {
+                match self.unpacked(damage)? {
+                    Unpacked::Record(head) => {
+                        let body = self.zstd.as_ref().map_or(&[][..], |zstd| &zstd.output[head.body.clone()]);
+                        return Ok(Some(Record { at: head.at, kind: head.kind, body, payload: &[] }));
                     }
+                    Unpacked::Wrong => return Ok(None),
+                    Unpacked::None => {}
                 }
             }
-            let Some(mut record) = self.plain(damage)? else { return Ok(None) };
-            match record.kind {
-                kind::COMPRESSED => self.compressed(record.at, &record.body),
-                kind::COMPRESSED2 => {
-                    let size =
-                        u64_at(&record.body, 0, self.order).and_then(|size| usize::try_from(size).ok());
-                    match size.and_then(|size| record.body.get(8..)?.get(..size)) {
-                        Some(body) => self.compressed(record.at, body),
-                        None => damage.skip(record.at, "a compressed record is shorter than it says"),
-                    }
-                }
+            let Some(head) = self.plain(damage)? else { return Ok(None) };
+            match head.kind {
+                kind::COMPRESSED | kind::COMPRESSED2 => self.compressed(&head, damage),
+                kind::AUXTRACE => self.skip(&head)?,
                 kind::HEADER_TRACING_DATA => {
-                    let size = u32_at(&record.body, 0, self.order).map_or(0, u64::from);
-                    let Some(payload) = self.payload(size.next_multiple_of(8), damage)? else {
-                        return Ok(None);
-                    };
-                    record.payload = payload;
-                    return Ok(Some(record));
+                    let is_whole = self.payload(&head, damage)?;
+                    let record = Record { at: head.at, kind: head.kind, body: &[], payload: &self.payload };
+                    return Ok(is_whole.then_some(record));
                 }
-                kind::AUXTRACE => {
-                    let size = u64_at(&record.body, 0, self.order).unwrap_or(0);
-                    let skipped = std::io::copy(&mut self.from.by_ref().take(size), &mut std::io::sink())?;
-                    self.at += skipped;
-                    self.left = self.left.saturating_sub(skipped);
+                kind => {
+                    let body = self.from.passed(head.body);
+                    return Ok(Some(Record { at: head.at, kind, body, payload: &[] }));
                 }
-                _ => return Ok(Some(record)),
             }
         }
+    }
+
+    /// The next record of those that were compressed.
+    fn unpacked(&mut self, damage: &mut Damage) -> Result<Unpacked, ReadError> {
+        let Some(zstd) = &mut self.zstd else { return Ok(Unpacked::None) };
+        Ok(match zstd.next(self.order) {
+            Ok(Some(head)) => Unpacked::Record(head),
+            Ok(None) => Unpacked::None,
+            Err(why) => {
+                damage.end(zstd.at, why);
+                Unpacked::Wrong
+            }
+        })
     }
 
     /// The next record of the file itself.
-    fn plain(&mut self, damage: &mut Damage) -> Result<Option<Record>, ReadError> {
+    #[inline]
+    fn plain(&mut self, damage: &mut Damage) -> Result<Option<Head>, ReadError> {
         if self.left == 0 {
             return Ok(None);
         }
-        let mut head = [0; HEAD];
-        let read = fill(&mut self.from, &mut head)?;
-        let at = self.at;
-        if read == 0 && self.left > u64::MAX / 2 {
-            return Ok(None);
-        }
-        if read < HEAD {
-            damage.end(at + read as u64, "the file is cut off");
-            return Ok(None);
-        }
-        let (kind, size) =
-            (u32_at(&head, 0, self.order).unwrap_or(0), u16_at(&head, 6, self.order).unwrap_or(0));
-        let Some(length) = usize::from(size).checked_sub(HEAD) else {
-            damage.end(at, "a record is shorter than its own head");
+        let (at, order) = (self.at, self.order);
+        let there = self.from.want(HEAD)?;
+        let (Some(kind), Some(size)) = (u32_at(there, 0, order), u16_at(there, 6, order)) else {
+            // Where the size is not told, this is the end.
+            if !there.is_empty() || self.left <= u64::MAX / 2 {
+                damage.end(at + there.len() as u64, "the file is cut off");
+            }
             return Ok(None);
         };
-        let mut body = vec![0; length];
-        let read = fill(&mut self.from, &mut body)?;
-        if read < length {
-            damage.end(at + (HEAD + read) as u64, "the file is cut off");
+        let size = usize::from(size);
+        if size < HEAD {
+            damage.end(at, "a record is shorter than its own head");
             return Ok(None);
         }
-        self.at += u64::from(size);
-        self.left = self.left.saturating_sub(u64::from(size));
-        Ok(Some(Record { at, kind, body, payload: Vec::new() }))
+        let there = self.from.want(size)?;
+        if there.len() < size {
+            damage.end(at + there.len() as u64, "the file is cut off");
+            return Ok(None);
+        }
+        let whole = self.from.pass(size);
+        self.pass(size as u64);
+        Ok(Some(Head { at, kind, body: whole.start + HEAD..whole.end }))
     }
 
-    fn payload(&mut self, size: u64, damage: &mut Damage) -> Result<Option<Vec<u8>>, ReadError> {
-        let mut payload = Vec::new();
+    fn pass(&mut self, bytes: u64) {
+        self.at += bytes;
+        self.left = self.left.saturating_sub(bytes);
+    }
+
+    /// What follows a record of that kind and is of no use.
+    fn skip(&mut self, head: &Head) -> Result<(), ReadError> {
+        let size = u64_at(self.from.passed(head.body.clone()), 0, self.order).unwrap_or(0);
+        let skipped = std::io::copy(&mut Read::by_ref(&mut self.from).take(size), &mut std::io::sink())?;
+        self.pass(skipped);
+        Ok(())
+    }
+
+    /// The descriptions of events that follow such a record; false where they are cut off.
+    fn payload(&mut self, head: &Head, damage: &mut Damage) -> Result<bool, ReadError> {
+        let size = u32_at(self.from.passed(head.body.clone()), 0, self.order).map_or(0, u64::from);
+        let size = size.next_multiple_of(8);
+        self.payload.clear();
         if size <= LONGEST_PAYLOAD {
-            self.from.by_ref().take(size).read_to_end(&mut payload)?;
+            Read::by_ref(&mut self.from).take(size).read_to_end(&mut self.payload)?;
         }
-        self.at += payload.len() as u64;
-        self.left = self.left.saturating_sub(payload.len() as u64);
-        if (payload.len() as u64) < size {
+        let read = self.payload.len() as u64;
+        self.pass(read);
+        if read < size {
             damage.end(self.at, "the descriptions of events are cut off");
-            return Ok(None);
         }
-        Ok(Some(payload))
+        Ok(read == size)
     }
 
-    fn compressed(&mut self, at: u64, body: &[u8]) {
+    fn compressed(&mut self, head: &Head, damage: &mut Damage) {
+        let body = self.from.passed(head.body.clone());
+        let body = match head.kind {
+            kind::COMPRESSED2 => {
+                let size = u64_at(body, 0, self.order).and_then(|size| usize::try_from(size).ok());
+                size.and_then(|size| body.get(8..)?.get(..size))
+            }
+            _ => Some(body),
+        };
+        let Some(body) = body else {
+            return damage.skip(head.at, "a compressed record is shorter than it says");
+        };
         let zstd = self.zstd.get_or_insert_with(Zstd::new);
         zstd.input.drain(..zstd.taken);
         zstd.taken = 0;
         zstd.input.extend_from_slice(body);
         zstd.packed += body.len() as u64;
-        zstd.at = at;
+        zstd.at = head.at;
     }
+}
+
+/// What compressed records give.
+enum Unpacked {
+    Record(Head),
+    /// More is needed.
+    None,
+    Wrong,
 }
 
 impl Zstd {
@@ -193,7 +238,7 @@ impl Zstd {
     }
 
     /// The next record that is whole in what was decompressed; `None` where more is needed.
-    fn next(&mut self, order: Order) -> Result<Option<Record>, &'static str> {
+    fn next(&mut self, order: Order) -> Result<Option<Head>, &'static str> {
         loop {
             let there = &self.output[self.given..];
             if let Some(size) = u16_at(there, 6, order) {
@@ -201,11 +246,11 @@ impl Zstd {
                 if size < HEAD {
                     return Err("a compressed record is shorter than its own head");
                 }
-                if let Some(body) = there.get(HEAD..size) {
+                if there.len() >= size {
                     let kind = u32_at(there, 0, order).unwrap_or(0);
-                    let record = Record { at: self.at, kind, body: body.to_vec(), payload: Vec::new() };
+                    let body = self.given + HEAD..self.given + size;
                     self.given += size;
-                    return Ok(Some(record));
+                    return Ok(Some(Head { at: self.at, kind, body }));
                 }
             }
             if !self.more()? {
@@ -218,32 +263,19 @@ impl Zstd {
     fn more(&mut self) -> Result<bool, &'static str> {
         self.output.drain(..self.given);
         self.given = 0;
-        let mut chunk = vec![0; CHUNK];
+        let there = self.output.len();
+        self.output.resize(there + CHUNK, 0);
         let mut input = InBuffer::around(&self.input[self.taken..]);
-        let mut output = OutBuffer::around(&mut chunk[..]);
+        let mut output = OutBuffer::around(&mut self.output[there..]);
         let done = self.context.decompress_stream(&mut output, &mut input);
-        done.map_err(|_| "compressed records cannot be decompressed")?;
         let (taken, given) = (input.pos(), output.pos());
+        self.output.truncate(there + given);
+        done.map_err(|_| "compressed records cannot be decompressed")?;
         self.taken += taken;
         self.unpacked += given as u64;
         if self.unpacked > self.packed * RATIO + SLACK {
             return Err("compressed records hold more than any that perf writes");
         }
-        self.output.extend_from_slice(&chunk[..given]);
         Ok(given > 0 || taken > 0)
     }
-}
-
-/// Reads until `to` is full or there is no more.
-fn fill(from: &mut impl Read, to: &mut [u8]) -> Result<usize, ReadError> {
-    let mut read = 0;
-    while read < to.len() {
-        match from.read(&mut to[read..]) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(read)
 }

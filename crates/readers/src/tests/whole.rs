@@ -225,3 +225,16 @@ fn hogs_that_never_leave_their_cpus_are_seen() {
     let cpu = |name: &str| summary.tasks.iter().find(|task| task.name == name).map(|task| task.cpu.as_ns());
     assert_eq!((cpu("hog"), cpu("blip")), (Some(8_000_000_000), Some(1_000_000_000)));
 }
+
+/// perf tells of new names while it still opens the events of the scheduler, one CPU after the other.
+#[test]
+fn names_do_not_begin_a_recording() {
+    let text = "a-7 [000] d..2. 1.000000: task_rename: pid=7 oldcomm=a newcomm=b oom_score_adj=0
+        b-7 [000] d..2. 6.000000: sched_switch: b:7 [120] R ==> c:8 [120]
+        c-8 [000] d..2. 6.000100: sched_switch: c:8 [120] S ==> b:7 [120]
+        <idle>-0 [001] d..2. 6.000200: sched_switch: swapper/1:0 [120] R ==> d:9 [120]
+        d-9 [001] d..2. 6.000300: task_rename: pid=9 oldcomm=d newcomm=e oom_score_adj=0";
+    let mut judge = keel_check::Judge::default();
+    read(Cursor::new(text), &mut judge).expect("it can be judged");
+    assert_eq!(judge.judgement().summary.duration, keel_abi::Span::from_us(300));
+}

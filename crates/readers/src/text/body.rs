@@ -1,6 +1,7 @@
 //! An event's own words: the kernel's (`comm=make pid=7 prio=120 target_cpu=001`), or those of trace-cmd's plugins
 //! (`make:7 [120] CPU:001`).
 
+use super::keys::{self, ARROW, Keys};
 use crate::seen::{Name, SeenWhat, Who};
 use keel_trace::Why;
 
@@ -11,34 +12,41 @@ const FORK: &str = "a sched_process_fork has other words than known";
 const ONLINE: &str = "a cpuhp_enter has other words than known";
 
 /// What the words of `event` tell; why not, where they are not known.
-pub(super) fn read(event: &str, words: &[u8]) -> Result<SeenWhat, &'static str> {
+#[inline]
+pub(super) fn read(event: &[u8], words: &[u8]) -> Result<SeenWhat, &'static str> {
     let words = words.trim_ascii();
     match event {
-        "sched_switch" => switch(words).ok_or(SWITCH),
-        "sched_waking" => wakeup(words).map(|(task, target)| SeenWhat::Waking { task, target }).ok_or(WAKEUP),
-        "sched_wakeup" => wakeup(words).map(|(task, target)| SeenWhat::Wakeup { task, target }).ok_or(WAKEUP),
-        "sched_wakeup_new" => {
+        b"sched_switch" => switch(words).ok_or(SWITCH),
+        b"sched_waking" => {
+            wakeup(words).map(|(task, target)| SeenWhat::Waking { task, target }).ok_or(WAKEUP)
+        }
+        b"sched_wakeup" => {
+            wakeup(words).map(|(task, target)| SeenWhat::Wakeup { task, target }).ok_or(WAKEUP)
+        }
+        b"sched_wakeup_new" => {
             wakeup(words).map(|(task, target)| SeenWhat::WakeupNew { task, target }).ok_or(WAKEUP)
         }
-        "sched_migrate_task" => migrate(words).ok_or(MIGRATE),
-        "sched_process_fork" => forked(words).ok_or(FORK),
-        "task_rename" => renamed(words).ok_or("a task_rename has other words than known"),
-        "cpuhp_enter" => online(words).ok_or(ONLINE),
+        b"sched_migrate_task" => migrate(words).ok_or(MIGRATE),
+        b"sched_process_fork" => forked(words).ok_or(FORK),
+        b"task_rename" => renamed(words).ok_or("a task_rename has other words than known"),
+        b"cpuhp_enter" => online(words).ok_or(ONLINE),
         _ => Ok(SeenWhat::Other),
     }
 }
 
 fn switch(words: &[u8]) -> Option<SeenWhat> {
-    let (left, right) = split(words, b" ==> ")?;
-    if let (Some(prev), Some(next)) = (task(left, "prev_"), task(right, "next_")) {
-        let state = value(left, b" prev_state=")?;
+    let left = Keys::find(words, &keys::PREV);
+    let arrow = left.arrow?;
+    let (before, after) = (&words[..arrow], &words[arrow + ARROW.len()..]);
+    if let (Some(prev), Some(next)) = (left.task(), Keys::find(after, &keys::NEXT).task()) {
+        let state = word(left.more(0)?);
         let why = if state.contains(&b'x') { Why::Exited } else { why(state)? };
         return Some(SeenWhat::Switch { prev, why, next });
     }
     // make:7 [120] S
-    let end = left.iter().rposition(u8::is_ascii_whitespace)?;
-    let (prev, state) = left.split_at(end);
-    Some(SeenWhat::Switch { prev: plugin(prev)?, why: why(state.trim_ascii())?, next: plugin(right)? })
+    let end = before.iter().rposition(u8::is_ascii_whitespace)?;
+    let (prev, state) = before.split_at(end);
+    Some(SeenWhat::Switch { prev: plugin(prev)?, why: why(state.trim_ascii())?, next: plugin(after)? })
 }
 
 /// A state's letters: `S`, `R+`, `D|K`.
@@ -55,8 +63,9 @@ fn why(state: &[u8]) -> Option<Why> {
 }
 
 fn wakeup(words: &[u8]) -> Option<(Who, u32)> {
-    if let Some(who) = task(words, "") {
-        return Some((who, small(value(words, b" target_cpu=")?)?));
+    let found = Keys::find(words, &keys::WAKEUP);
+    if let Some(who) = found.task() {
+        return Some((who, small(found.more(0)?)?));
     }
     let cpu = words.windows(4).rposition(|four| four == b"CPU:")?;
     let target = small(&words[cpu + 4..])?;
@@ -66,12 +75,13 @@ fn wakeup(words: &[u8]) -> Option<(Who, u32)> {
 }
 
 fn migrate(words: &[u8]) -> Option<SeenWhat> {
-    let (from, to) = (small(value(words, b" orig_cpu=")?)?, small(value(words, b" dest_cpu=")?)?);
-    Some(SeenWhat::Migrate { task: task(words, "")?, from, to })
+    let found = Keys::find(words, &keys::MIGRATE);
+    let (from, to) = (small(found.more(0)?)?, small(found.more(1)?)?);
+    Some(SeenWhat::Migrate { task: found.task()?, from, to })
 }
 
 fn forked(words: &[u8]) -> Option<SeenWhat> {
-    Some(SeenWhat::Forked { child: task(words, "child_")? })
+    Some(SeenWhat::Forked { child: Keys::find(words, &keys::CHILD).task()? })
 }
 
 fn renamed(words: &[u8]) -> Option<SeenWhat> {
@@ -93,28 +103,6 @@ fn online(words: &[u8]) -> Option<SeenWhat> {
     Some(SeenWhat::Other)
 }
 
-/// `{prefix}comm=make {prefix}pid=7 {prefix}prio=120`; the name may hold spaces.
-fn task(words: &[u8], prefix: &str) -> Option<Who> {
-    let at = |key: &str| find(words, format_args!("{prefix}{key}="));
-    let comm = at("comm")?;
-    let pid = at("pid").filter(|pid| pid.0 > comm.1)?;
-    let prio = find(words, format_args!("{prefix}prio=")).and_then(|prio| small(&words[prio.1..]));
-    let name = Name::new(words[comm.1..pid.0].trim_ascii_end());
-    Some(Who { pid: small(&words[pid.1..])?, name, prio: prio.and_then(|prio| i32::try_from(prio).ok()) })
-}
-
-/// Where a key begins and ends, at the beginning or after a space.
-fn find(words: &[u8], key: std::fmt::Arguments<'_>) -> Option<(usize, usize)> {
-    let mut buffer = [0; 32];
-    let mut rest = &mut buffer[..];
-    std::io::Write::write_fmt(&mut rest, key).ok()?;
-    let left = rest.len();
-    let key = &buffer[..32 - left];
-    let mut places = words.windows(key.len()).enumerate().filter(|(_, part)| *part == key).map(|(at, _)| at);
-    let at = places.find(|&at| at == 0 || words[at - 1] == b' ')?;
-    Some((at, at + key.len()))
-}
-
 /// `make:7 [120]`
 fn plugin(words: &[u8]) -> Option<Who> {
     let words = words.trim_ascii();
@@ -128,9 +116,13 @@ fn plugin(words: &[u8]) -> Option<Who> {
 
 /// What follows a key, up to the next space.
 fn value<'a>(words: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
-    let (_, rest) = split(words, key)?;
-    let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-    Some(&rest[..end])
+    split(words, key).map(|(_, rest)| word(rest))
+}
+
+/// What is before the next space.
+fn word(words: &[u8]) -> &[u8] {
+    let end = words.iter().position(u8::is_ascii_whitespace).unwrap_or(words.len());
+    &words[..end]
 }
 
 fn split<'a>(words: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
@@ -139,7 +131,8 @@ fn split<'a>(words: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
 }
 
 /// The number that `words` begin with.
-fn small(words: &[u8]) -> Option<u32> {
+#[inline]
+pub(super) fn small(words: &[u8]) -> Option<u32> {
     let digits = words.iter().take_while(|byte| byte.is_ascii_digit()).count();
     u32::try_from(super::head::number(&words[..digits])?).ok()
 }

@@ -13,6 +13,19 @@ use keel_abi::cpuset::MAX_CPUS;
 
 /// The most digits of a time's fraction: nanoseconds.
 const DIGITS: usize = 9;
+/// Powers of ten.
+const POWERS: [u64; DIGITS + 1] =
+    [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+/// Can it be in an event's name?
+const IN_NAMES: [bool; 256] = {
+    let mut is = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        is[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'-' | b'.');
+        byte += 1;
+    }
+    is
+};
 
 /// A line's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +38,12 @@ pub(super) struct Head {
 }
 
 /// A line's head, its event's name without its system, and where the event's own words begin.
-pub(super) fn read(line: &[u8]) -> Option<(Head, &str, usize)> {
+#[inline]
+pub(super) fn read(line: &[u8]) -> Option<(Head, &[u8], usize)> {
     let mut from = 0;
-    while let Some(colon) = line.get(from..)?.windows(2).position(|two| two == b": ").map(|at| from + at) {
-        if let Some((before, at)) = time(&line[..colon])
+    while let Some(colon) = memchr::memchr(b':', line.get(from..)?).map(|at| from + at) {
+        if line.get(colon + 1) == Some(&b' ')
+            && let Some((before, at)) = time(&line[..colon])
             && let Some(head) = before_time(&line[..before], at)
         {
             let (event, body) = event(line, colon + 2)?;
@@ -40,10 +55,9 @@ pub(super) fn read(line: &[u8]) -> Option<(Head, &str, usize)> {
 }
 
 /// The time that `text` ends with, and where it begins.
+#[inline]
 fn time(text: &[u8]) -> Option<(usize, u64)> {
-    let text = text.trim_ascii_end();
-    let begins = text.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
-    let word = &text[begins..];
+    let (begins, word) = last_word(text);
     let unmarked = word.strip_suffix(b"us").or_else(|| word.split_last()?.1.strip_suffix(b"us"));
     if let Some(micros) = unmarked {
         return Some((begins, number(micros)?.checked_mul(1000)?));
@@ -53,18 +67,19 @@ fn time(text: &[u8]) -> Option<(usize, u64)> {
     if fraction.len() < 3 || fraction.len() > DIGITS {
         return None;
     }
-    let nanos = number(fraction)? * 10_u64.pow((DIGITS - fraction.len()) as u32);
+    let nanos = number(fraction)? * POWERS[DIGITS - fraction.len()];
     Some((begins, seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?))
 }
 
 /// Task, CPU and flags.
+#[inline]
 fn before_time(text: &[u8], at: u64) -> Option<Head> {
-    let (rest, word) = last_word(text)?;
+    let (rest, word) = split_word(text)?;
     if let Some(cpu) = in_brackets(word) {
         return Some(Head { at, cpu, pid: pid(rest)?, interrupt: false });
     }
     // Flags, after a CPU in brackets or one that they are glued to.
-    if let Some((rest, cpu)) = last_word(rest).and_then(|(rest, word)| Some((rest, in_brackets(word)?))) {
+    if let Some((rest, cpu)) = split_word(rest).and_then(|(rest, word)| Some((rest, in_brackets(word)?))) {
         return Some(Head { at, cpu, pid: pid(rest)?, interrupt: interrupts(word) });
     }
     let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -87,24 +102,34 @@ fn in_brackets(word: &[u8]) -> Option<u32> {
 }
 
 /// `NAME-PID`, `NAME-PID (TGID)`, `NAME PID`, `NAME PID/TID`.
+#[inline]
 fn pid(text: &[u8]) -> Option<u32> {
-    let mut text = text.trim_ascii();
-    if let Some(open) = text.iter().rposition(|&byte| byte == b'(').filter(|_| text.ends_with(b")")) {
+    let end = text.iter().rposition(|byte| !is_space(byte)).map_or(0, |at| at + 1);
+    let mut text = &text[..end];
+    if text.last() == Some(&b')')
+        && let Some(open) = text.iter().rposition(|&byte| byte == b'(')
+    {
         text = text[..open].trim_ascii_end();
     }
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let (before, pid) = text.split_at(text.len() - digits);
     let separator = before.last()?;
-    if !(separator.is_ascii_whitespace() || b"-/".contains(separator)) {
+    let separates = match separator {
+        b'-' | b'/' => true,
+        // What is a name's end, and not the line's beginning.
+        _ => separator.is_ascii_whitespace() && !before.trim_ascii_end().is_empty(),
+    };
+    if !separates {
         return None;
     }
     u32::try_from(number(pid)?).ok()
 }
 
-fn event(line: &[u8], from: usize) -> Option<(&str, usize)> {
+#[inline]
+fn event(line: &[u8], from: usize) -> Option<(&[u8], usize)> {
     let rest = line.get(from..)?;
     let begins = from + rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    let is_name = |byte: &u8| IN_NAMES[usize::from(*byte)];
     let name = |begins: usize| {
         let length = line[begins..].iter().take_while(|byte| is_name(byte)).count();
         let after = line.get(begins + length).filter(|_| length > 0)?;
@@ -118,18 +143,43 @@ fn event(line: &[u8], from: usize) -> Option<(&str, usize)> {
     {
         (start, end) = (end + 1, longer);
     }
-    Some((std::str::from_utf8(&line[start..end]).ok()?, end + 1))
+    Some((&line[start..end], end + 1))
 }
 
-fn last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let text = text.trim_ascii_end();
-    let begins = text.iter().rposition(u8::is_ascii_whitespace)? + 1;
-    Some(text.split_at(begins))
+/// Most bytes are no spaces, and most spaces are blanks.
+#[inline]
+fn is_space(byte: &u8) -> bool {
+    *byte <= b' ' && (*byte == b' ' || byte.is_ascii_whitespace())
 }
 
+/// The word that `text` ends with, and where it begins.
+#[inline]
+fn last_word(text: &[u8]) -> (usize, &[u8]) {
+    let end = text.iter().rposition(|byte| !is_space(byte)).map_or(0, |at| at + 1);
+    let text = &text[..end];
+    let begins = text.iter().rposition(is_space).map_or(0, |at| at + 1);
+    (begins, &text[begins..])
+}
+
+/// The word that `text` ends with, and what is before it; `None` where nothing is.
+#[inline]
+fn split_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (begins, word) = last_word(text);
+    (begins > 0).then(|| (&text[..begins], word))
+}
+
+#[inline]
 pub(super) fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
+    if digits.is_empty() || digits.len() > 19 {
         return None;
     }
-    Some(digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0')))
+    let mut number = 0;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    Some(number)
 }

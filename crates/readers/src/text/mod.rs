@@ -5,16 +5,19 @@
 
 mod body;
 mod head;
+mod keys;
 #[cfg(test)]
 mod tests;
 
 use crate::ReadError;
+use crate::ahead::Ahead;
 use crate::seen::{Seen, SeenWhat};
 use crate::source::{Damage, Facts, Source};
 use head::Head;
 use keel_abi::cpuset::MAX_CPUS;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
+use std::ops::Range;
 
 /// Longer lines are no events.
 const LONGEST: usize = 16 * 1024;
@@ -22,15 +25,13 @@ const LONGEST: usize = 16 * 1024;
 /// Is there a line of an event in it, or a head that such text has?
 pub(crate) fn is(first: &[u8]) -> bool {
     first.split(|&byte| byte == b'\n').any(|line| {
-        line.starts_with(b"# tracer: ")
-            || head::read(line).is_some_and(|(_, event, _)| event.len() < 64 && event.is_ascii())
+        line.starts_with(b"# tracer: ") || head::read(line).is_some_and(|(_, event, _)| event.len() < 64)
     })
 }
 
 /// Text, read line by line.
 pub(crate) struct Text<R> {
-    from: BufReader<R>,
-    line: Vec<u8>,
+    from: Ahead<R>,
     lines: u64,
     facts: Facts,
     damage: Damage,
@@ -47,8 +48,7 @@ impl<R: Read> Text<R> {
     /// From its beginning.
     pub(crate) fn open(from: R) -> Self {
         Self {
-            from: BufReader::with_capacity(64 * 1024, from),
-            line: Vec::new(),
+            from: Ahead::new(from),
             lines: 0,
             facts: Facts::default(),
             damage: Damage { lines: true, ..Damage::default() },
@@ -59,51 +59,55 @@ impl<R: Read> Text<R> {
         }
     }
 
-    /// Reads the next line; false at the end of the file.
-    fn read_line(&mut self) -> Result<bool, ReadError> {
-        self.line.clear();
+    /// Takes the next line, without its end; `None` at the end of the file.
+    #[inline]
+    fn next_line(&mut self) -> Result<Option<Range<usize>>, ReadError> {
         self.lines += 1;
-        let read = self.from.by_ref().take(LONGEST as u64).read_until(b'\n', &mut self.line)?;
-        if read == LONGEST && self.line.last() != Some(&b'\n') {
-            self.damage.skip(self.lines, "a line is longer than any event's");
-            self.line.clear();
-            self.skip_line()?;
-        }
-        while self.line.last().is_some_and(|byte| b"\r\n".contains(byte)) {
-            self.line.pop();
-        }
-        Ok(read > 0)
-    }
-
-    fn skip_line(&mut self) -> Result<(), ReadError> {
-        loop {
-            let buffer = self.from.fill_buf()?;
-            let end = buffer.iter().position(|&byte| byte == b'\n');
-            let (skip, found) = (end.map_or(buffer.len(), |end| end + 1), end.is_some() || buffer.is_empty());
-            self.from.consume(skip);
-            if found {
-                return Ok(());
-            }
-        }
-    }
-
-    fn event(&mut self, head: &Head, event: &str, from: usize) -> Option<Seen> {
-        let what = match body::read(event, &self.line[from..]) {
-            Ok(what) => what,
-            Err(why) => {
-                self.damage.skip(self.lines, why);
-                return None;
-            }
+        let mut line = match memchr::memchr(b'\n', self.from.there()) {
+            Some(end) if end < LONGEST => self.from.pass(end + 1),
+            _ => match self.far_line()? {
+                Some(line) => line,
+                None => return Ok(None),
+            },
         };
+        while self.from.passed(line.clone()).last().is_some_and(|byte| b"\r\n".contains(byte)) {
+            line.end -= 1;
+        }
+        Ok(Some(line))
+    }
+
+    /// The same, where the line's end is not there yet. Of a line that is too long nothing is left.
+    #[cold]
+    fn far_line(&mut self) -> Result<Option<Range<usize>>, ReadError> {
+        let there = self.from.want(LONGEST)?;
+        let there = &there[..there.len().min(LONGEST)];
+        match memchr::memchr(b'\n', there).map_or(there.len(), |end| end + 1) {
+            0 => return Ok(None),
+            length if length < LONGEST || there.ends_with(b"\n") => return Ok(Some(self.from.pass(length))),
+            _ => self.damage.skip(self.lines, "a line is longer than any event's"),
+        }
+        loop {
+            let there = self.from.want(1)?;
+            let (length, end) = (there.len(), memchr::memchr(b'\n', there));
+            self.from.pass(end.map_or(length, |end| end + 1));
+            if end.is_some() || length == 0 {
+                return Ok(Some(0..0));
+            }
+        }
+    }
+
+    fn event(&mut self, head: &Head, what: SeenWhat) -> Seen {
         self.last_at = head.at;
-        let lost = self.lost.remove(&head.cpu).unwrap_or(0);
+        let lost = if self.lost.is_empty() { 0 } else { self.lost.remove(&head.cpu).unwrap_or(0) };
         let current = Some(head.pid);
-        Some(Seen { at: head.at, cpu: head.cpu, lost, current, interrupt: head.interrupt, what })
+        Seen { at: head.at, cpu: head.cpu, lost, current, interrupt: head.interrupt, what }
     }
 
     /// A line that is no event.
-    fn other(&mut self) {
-        if let Some(told) = Remark::read(&self.line) {
+    #[cold]
+    fn other(&mut self, line: Range<usize>) {
+        let line = self.from.passed(line);
+        if let Some(told) = Remark::read(line) {
             match told {
                 Remark::Cpus(cpus) => self.facts.cpus = self.facts.cpus.max(cpus),
                 Remark::Written { overwritten, cpus } => {
@@ -117,10 +121,17 @@ impl<R: Read> Text<R> {
                 Remark::Begins(cpu) if !self.begins.contains(&cpu) => self.begins.push(cpu),
                 Remark::Begins(_) | Remark::Nothing => {}
             }
-        } else if !self.line.iter().all(u8::is_ascii_whitespace) {
+        } else if !line.iter().all(u8::is_ascii_whitespace) {
             self.damage.skip(self.lines, "this is no event");
         }
     }
+}
+
+/// What a line tells; `None` where it is no event's.
+#[inline]
+fn told(line: &[u8]) -> Option<(Head, Result<SeenWhat, &'static str>)> {
+    let (head, event, from) = head::read(line)?;
+    Some((head, body::read(event, &line[from..])))
 }
 
 impl<R: Read> Source for Text<R> {
@@ -132,13 +143,18 @@ impl<R: Read> Source for Text<R> {
         if let Some(seen) = self.pending.take() {
             return Ok(Some(seen));
         }
-        while self.read_line()? {
-            let Some((head, event, from)) = head::read(&self.line) else {
-                self.other();
-                continue;
+        while let Some(line) = self.next_line()? {
+            let seen = match told(self.from.passed(line.clone())) {
+                Some((head, Ok(what))) => self.event(&head, what),
+                Some((_, Err(why))) => {
+                    self.damage.skip(self.lines, why);
+                    continue;
+                }
+                None => {
+                    self.other(line);
+                    continue;
+                }
             };
-            let event = event.to_owned();
-            let Some(seen) = self.event(&head, &event, from) else { continue };
             let Some(place) = self.begins.iter().position(|&cpu| cpu == seen.cpu) else {
                 return Ok(Some(seen));
             };

@@ -38,7 +38,11 @@ impl Clock {
     /// Nanoseconds as they are.
     pub(super) const NANOSECONDS: Self = Self { mult: 1, shift: 0, offset: 0 };
 
+    #[inline]
     fn ns(self, ticks: u64) -> u64 {
+        if self == Self::NANOSECONDS {
+            return ticks;
+        }
         let ns = (u128::from(ticks.saturating_sub(self.offset)) * u128::from(self.mult)) >> self.shift;
         u64::try_from(ns).unwrap_or(u64::MAX)
     }

@@ -1,0 +1,121 @@
+//! The usual case: a little-endian kernel whose events have each field in its place, of the size that all kernels give it.
+//! One look at a record's length then stands for one at each field.
+
+use super::decode::{Common, Decoded, INTERRUPTS, Plan, States, Task};
+use super::field::{Field, Place};
+use crate::seen::{Name, SeenWhat, Who};
+
+/// Where a task's pid, name and priority are.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    pid: usize,
+    comm: usize,
+    prio: usize,
+}
+
+/// How to read an event of which all is as usual.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quick {
+    /// So many bytes the record must have.
+    length: usize,
+    flags: usize,
+    pid: usize,
+    what: What,
+}
+
+/// The events of which there are many.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Switch { prev: Places, state: usize, states: States, next: Places },
+    Waking { task: Places, target: usize },
+    Wakeup { task: Places, target: usize },
+}
+
+impl Quick {
+    /// For an event of a little-endian kernel; `None` where something about it is unusual.
+    pub(super) fn new(common: &Common, plan: &Plan) -> Option<Self> {
+        let mut look = Look { length: 0 };
+        let (flags, pid) = (look.place(common.flags?, 1)?, look.number(common.pid?)?);
+        let what = match plan {
+            Plan::Switch { prev, state, states, next } => What::Switch {
+                prev: look.task(prev)?,
+                state: look.place(*state, 8)?,
+                states: *states,
+                next: look.task(next)?,
+            },
+            Plan::Waking { task, target } => {
+                What::Waking { task: look.task(task)?, target: look.number(*target)? }
+            }
+            Plan::Wakeup { task, target } => {
+                What::Wakeup { task: look.task(task)?, target: look.number(*target)? }
+            }
+            _ => return None,
+        };
+        Some(Self { length: look.length, flags, pid, what })
+    }
+
+    /// What a record tells; `None` where that takes a closer look.
+    #[inline]
+    pub(super) fn decode(&self, record: &[u8]) -> Option<Decoded> {
+        // All places that follow lie before this end.
+        let record = record.get(..self.length)?;
+        let what = match &self.what {
+            What::Switch { prev, state, states, next } => SeenWhat::Switch {
+                prev: prev.read(record)?,
+                why: states.why(i64::from_le_bytes(bytes(record, *state))),
+                next: next.read(record)?,
+            },
+            What::Waking { task, target } => {
+                SeenWhat::Waking { task: task.read(record)?, target: unsigned(record, *target)? }
+            }
+            What::Wakeup { task, target } => {
+                SeenWhat::Wakeup { task: task.read(record)?, target: unsigned(record, *target)? }
+            }
+        };
+        let interrupt = i64::from(record[self.flags]) & INTERRUPTS != 0;
+        Some(Decoded { current: Some(unsigned(record, self.pid)?), interrupt, what: Some(what) })
+    }
+}
+
+impl Places {
+    #[inline]
+    fn read(&self, record: &[u8]) -> Option<Who> {
+        let name = Name::new(&bytes::<16>(record, self.comm));
+        let prio = Some(i32::from_le_bytes(bytes(record, self.prio)));
+        Some(Who { pid: unsigned(record, self.pid)?, name, prio })
+    }
+}
+
+/// Looks at fields, and how far they reach.
+struct Look {
+    length: usize,
+}
+
+impl Look {
+    fn place(&mut self, field: Field, size: usize) -> Option<usize> {
+        self.length = self.length.max(field.offset.checked_add(size)?);
+        (field.place == Place::Here && field.size == size).then_some(field.offset)
+    }
+
+    fn number(&mut self, field: Field) -> Option<usize> {
+        if field.signed { self.place(field, 4) } else { None }
+    }
+
+    fn task(&mut self, task: &Task) -> Option<Places> {
+        let (pid, comm, prio) = (task.pid, task.comm?, task.prio?);
+        Some(Places { pid: self.number(pid)?, comm: self.place(comm, 16)?, prio: self.number(prio)? })
+    }
+}
+
+#[inline]
+fn bytes<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&record[at..at + N]);
+    bytes
+}
+
+/// A number that is not negative.
+#[inline]
+fn unsigned(record: &[u8], at: usize) -> Option<u32> {
+    u32::try_from(i32::from_le_bytes(bytes(record, at))).ok()
+}

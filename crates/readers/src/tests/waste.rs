@@ -1,0 +1,109 @@
+//! Recordings of a real kernel in which waste was provoked (`crates/readers/recordings/waste`): it is found, on the CPUs that had
+//! nothing to do; and in those of the same load without the provocation none is.
+//!
+//! Emulated Linux 7.2.13 with eight CPUs on four nodes, its time counted in instructions: `tests/live/bugs.sh`, some seconds
+//! of it recorded by `keel record` and, of one turn, by `perf record` too (of the five events that are read, without the records of
+//! code that perf makes up at its beginning).
+
+use crate::{Kind, read};
+use keel_abi::{CpuId, Instant, Span};
+use keel_check::{Judge, Judgement, finding};
+use keel_trace::{Cut, Reader};
+use std::io::Cursor;
+use std::ops::Range;
+
+/// The Wasted Cores paper's checker looks again after so long, and only what is still so is told (its section 4.1).
+const CONFIRMED: Span = Span::from_ms(100);
+/// As `./x live --bugs` has it: with the provocation a CPU at least is wasted all the time, without it a tenth of that at most.
+const LEAST_CPUS: f64 = 1.0;
+const MOST_WITHOUT: f64 = 0.1;
+
+/// All of a recording's time.
+const ALL_MS: Range<u64> = 0..1_000_000;
+
+/// What is said of a part of a recording.
+fn judged(bytes: &[u8], ms: Range<u64>) -> Judgement {
+    let at = |ms| Instant::ZERO + Span::from_ms(ms);
+    let mut judge = Judge::default();
+    let mut part = Cut::new(at(ms.start)..at(ms.end), &mut judge);
+    match Kind::of(bytes) {
+        Some(Kind::Own) => {
+            Reader::new(bytes).and_then(|mut trace| trace.pump(&mut part)).expect("it is whole")
+        }
+        _ => drop(read(Cursor::new(bytes), &mut part).expect("it can be judged")),
+    }
+    judge.judgement()
+}
+
+/// CPUs that were wasted, on average.
+fn wasted_cpus(judged: &Judgement) -> f64 {
+    judged.waste.wasted.as_ns() as f64 / judged.summary.duration.as_ns() as f64
+}
+
+/// The CPUs of the wasted cores that the paper's checker would tell of.
+fn confirmed(judged: &Judgement) -> Vec<CpuId> {
+    let found = judged.findings.iter().filter(|found| found.kind == finding::Kind::WastedCore);
+    let mut cpus: Vec<CpuId> =
+        found.filter(|found| found.duration >= CONFIRMED).flat_map(|found| found.cpus.clone()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+/// Those of `busy` had all the tasks, with the provocation.
+fn check(with: &[u8], without: &[u8], ms: Range<u64>, busy: &[u32]) {
+    let (with, without) = (judged(with, ms.clone()), judged(without, ms));
+    assert!(wasted_cpus(&with) >= LEAST_CPUS, "{} CPUs", wasted_cpus(&with));
+    let cpus = confirmed(&with);
+    assert!(!cpus.is_empty(), "waste is found");
+    assert!(cpus.iter().all(|cpu| !busy.contains(&cpu.0)), "{cpus:?} idled, and not {busy:?}");
+    let worst = &with.findings[0];
+    assert!(worst.text.contains("idled for") && worst.text.contains("in the queue of CPU"), "{}", worst.text);
+    assert_eq!(confirmed(&without), [], "without the provocation nothing is found");
+    let most = MOST_WITHOUT * wasted_cpus(&with);
+    assert!(wasted_cpus(&without) <= most, "{} CPUs, not {most}", wasted_cpus(&without));
+}
+
+/// `cfs` whose domains are not made anew when a CPU comes back; eight hogs begin on the first node.
+#[test]
+fn hogs_that_cannot_leave_their_node_are_seen() {
+    check(
+        include_bytes!("../../recordings/waste/missing-domains.trc"),
+        include_bytes!("../../recordings/waste/missing-domains-cured.trc"),
+        ALL_MS,
+        &[0, 1],
+    );
+}
+
+/// `cfs` whose groups are the same from wherever one looks; four hogs may use two nodes, two hops apart, and begin on one.
+#[test]
+fn hogs_that_are_not_balanced_over_two_hops_are_seen() {
+    check(
+        include_bytes!("../../recordings/waste/group-construction.trc"),
+        include_bytes!("../../recordings/waste/group-construction-cured.trc"),
+        ALL_MS,
+        &[0, 1, 2, 3, 4, 5],
+    );
+}
+
+/// Hogs that were pinned to a CPU and then freed, under `ule` as it was posted, which moves nobody.
+#[test]
+fn hogs_that_are_freed_and_left_behind_are_seen() {
+    check(
+        include_bytes!("../../recordings/waste/left-behind.trc"),
+        include_bytes!("../../recordings/waste/left-behind-cured.trc"),
+        ALL_MS,
+        &[0],
+    );
+}
+
+/// The same by perf, which begins and ends on one CPU after the other: in the middle all are recorded.
+#[test]
+fn perf_tells_of_them_too() {
+    check(
+        include_bytes!("../../recordings/waste/left-behind.data"),
+        include_bytes!("../../recordings/waste/left-behind-cured.data"),
+        600..1500,
+        &[0],
+    );
+}

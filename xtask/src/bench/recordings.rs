@@ -1,0 +1,254 @@
+//! `./x bench --recordings`: how fast `keel check` reads and judges recordings of every kind, in how much memory.
+//!
+//! The same events are written as a file of each kind, by the readers' own tests, which also see to it that such
+//! files are read right. The kernel tells how much user time a process took while it is a zombie; its peak of memory
+//! is looked at while it runs.
+
+use super::callgrind;
+use super::profile::Counts;
+use crate::tree::root;
+use crate::{Failure, cargo};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// The files, as the readers' tests call them, and what they are.
+const FILES: [(&str, &str); 4] =
+    [("large.trc", "own"), ("large.perf", "perf.data"), ("large.dat", "trace.dat"), ("large.txt", "text")];
+/// What we want to reach, in million events a second, and in how much memory.
+const GOAL_MEV_S: f64 = 5.0;
+const GOAL_MIB: f64 = 256.0;
+/// Events of the two files whose instructions are counted: what an event costs is their difference.
+const COUNTED: [u64; 2] = [50_000, 250_000];
+/// Bytes on the disk for each event, of all four files together, rounded up.
+const BYTES_AN_EVENT: u64 = 320;
+/// How often a process's memory is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+/// The kernel's ticks a second, by which it tells user time (`USER_HZ`).
+const TICKS_S: f64 = 100.0;
+
+/// What reading one kind of file took.
+struct Row {
+    kind: &'static str,
+    events: f64,
+    bytes: u64,
+    /// Million events a second of user CPU time: lowest, median, highest.
+    mev_s: [f64; 3],
+    peak_mib: f64,
+    insns: Option<f64>,
+}
+
+/// Writes, reads, and prints.
+pub(super) fn run(events: u64, runs: u32, count: bool, as_json: bool) -> Result<(), Failure> {
+    let folder = tempfile::tempdir_in(out()?).map_err(|e| format!("out/: {e}"))?;
+    let mib = (events * BYTES_AN_EVENT) >> 20;
+    eprintln!("x: writing {events} events of each kind into out/: up to {mib} MiB, removed afterwards");
+    cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    let keel = cargo::built("keel")?;
+    let whole = write(folder.path(), "whole", events)?;
+    let counted = match count {
+        true => Some([write(folder.path(), "short", COUNTED[0])?, write(folder.path(), "long", COUNTED[1])?]),
+        false => None,
+    };
+    let mut rows = Vec::new();
+    for (file, kind) in FILES {
+        let insns = match &counted {
+            Some([short, long]) => Some(instructions(&keel, &short.join(file), &long.join(file))?),
+            None => None,
+        };
+        rows.push(row(&keel, &whole.join(file), kind, runs, insns)?);
+    }
+    match as_json {
+        true => println!("{}", json(&rows)),
+        false => print!("{}", text(&rows)),
+    }
+    Ok(())
+}
+
+fn out() -> Result<std::path::PathBuf, Failure> {
+    let out = root().join("out");
+    std::fs::create_dir_all(&out).map_err(|e| format!("out/ cannot be made: {e}"))?;
+    Ok(out)
+}
+
+/// Has the readers' tests write all files into a folder of their own.
+fn write(folder: &Path, name: &str, events: u64) -> Result<std::path::PathBuf, Failure> {
+    let folder = folder.join(name);
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["test", "-q", "-p", "keel-readers", "--lib", "--", "--ignored", "large_files_are_written"])
+        .env("KEEL_LARGE", &folder)
+        .env("KEEL_EVENTS", events.to_string())
+        .current_dir(root())
+        .output()
+        .map_err(|e| format!("cargo cannot be run: {e}"))?;
+    match output.status.success() {
+        true => Ok(folder),
+        false => {
+            Err(format!("the recordings cannot be written: {}", String::from_utf8_lossy(&output.stdout)))
+        }
+    }
+}
+
+fn row(keel: &Path, file: &Path, kind: &'static str, runs: u32, insns: Option<f64>) -> Result<Row, Failure> {
+    let bytes = std::fs::metadata(file).map_err(|e| format!("{}: {e}", file.display()))?.len();
+    let runs = (0..runs).map(|_| Check::of(keel, file)).collect::<Result<Vec<_>, _>>()?;
+    let mut rates: Vec<f64> = runs.iter().map(|run| run.events / 1e6 / run.user_s.max(1e-3)).collect();
+    rates.sort_by(f64::total_cmp);
+    let peak_kib = runs.iter().map(|run| run.peak_kib).max().unwrap_or(0);
+    Ok(Row {
+        kind,
+        events: runs.first().map_or(0.0, |run| run.events),
+        bytes,
+        mev_s: [rates[0], rates[rates.len() / 2], rates[rates.len() - 1]],
+        peak_mib: peak_kib as f64 / 1024.0,
+        insns,
+    })
+}
+
+/// One `keel check`.
+struct Check {
+    events: f64,
+    user_s: f64,
+    peak_kib: u64,
+}
+
+impl Check {
+    fn of(keel: &Path, file: &Path) -> Result<Self, Failure> {
+        // What it says goes to a file: nobody reads a pipe until it has ended.
+        let told = file.with_extension("json");
+        let to = std::fs::File::create(&told).map_err(|e| format!("{}: {e}", told.display()))?;
+        let mut child = Command::new(keel)
+            .args(["check", "--json"])
+            .arg(file)
+            .stdout(to)
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|e| format!("keel cannot be run: {e}"))?;
+        let (user_s, peak_kib) = watched(&child)?;
+        let status = child.wait().map_err(|e| format!("keel cannot be waited for: {e}"))?;
+        if !status.success() {
+            return Err(format!("keel check {} failed: {status}", file.display()));
+        }
+        let told = std::fs::read(&told).map_err(|e| format!("{}: {e}", told.display()))?;
+        let told: Value = serde_json::from_slice(&told).map_err(|e| format!("keel check --json: {e}"))?;
+        let events = told["events"].as_f64().ok_or("keel check --json tells no events")?;
+        Ok(Self { events, user_s, peak_kib })
+    }
+}
+
+/// User time and the peak of memory, of a child that is not waited for until it has ended.
+fn watched(child: &Child) -> Result<(f64, u64), Failure> {
+    let of = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", child.id()));
+    let mut peak_kib = 0;
+    loop {
+        let stat = of("stat").map_err(|e| format!("/proc tells nothing of keel: {e}"))?;
+        let (is_over, user_s) = ended(&stat).ok_or("/proc/PID/stat has other words than known")?;
+        if is_over {
+            return Ok((user_s, peak_kib));
+        }
+        peak_kib = peak_kib.max(of("status").ok().as_deref().and_then(peak).unwrap_or(0));
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Whether a process has ended, and its user time in seconds, from its `stat`.
+fn ended(stat: &str) -> Option<(bool, f64)> {
+    // Its name, in brackets, may hold anything.
+    let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: u32 = words.get(11)?.parse().ok()?;
+    Some((*words.first()? == "Z", f64::from(ticks) / TICKS_S))
+}
+
+/// The peak of memory in KiB, from a process's `status`.
+fn peak(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Instructions of the host that one more event costs.
+fn instructions(keel: &Path, short: &Path, long: &Path) -> Result<f64, Failure> {
+    let count = |file: &Path, events: u64| {
+        let file = file.to_string_lossy();
+        let (_, written) = callgrind::written(keel, &["check", "--json", &file])?;
+        Ok::<_, Failure>(Counts::parse(&written, events as f64))
+    };
+    let (short, long) = (count(short, COUNTED[0])?, count(long, COUNTED[1])?);
+    Ok(long.per_event_beyond(&short))
+}
+
+fn text(rows: &[Row]) -> String {
+    let mut text = format!(
+        "keel check --json; Mev/s: million events a second of user CPU time; goal: {GOAL_MEV_S} Mev/s in {GOAL_MIB} MiB\n\n\
+         {:<10} {:>10} {:>8} | {:>6} {:>13} | {:>6} | {:>12}\n",
+        "kind", "events", "file MiB", "Mev/s", "low-high", "MiB", "instr./event"
+    );
+    for row in rows {
+        let [low, median, high] = row.mev_s;
+        let insns = row.insns.map_or("-".to_owned(), |n| format!("{n:.0}"));
+        text += &format!(
+            "{:<10} {:>10.0} {:>8} | {median:>6.2} {:>13} | {:>6.0} | {insns:>12}\n",
+            row.kind,
+            row.events,
+            row.bytes >> 20,
+            format!("{low:.2}-{high:.2}"),
+            row.peak_mib,
+        );
+    }
+    text
+}
+
+fn json(rows: &[Row]) -> Value {
+    let row = |row: &Row| {
+        json!({
+            "kind": row.kind,
+            "events": row.events as u64,
+            "file_bytes": row.bytes,
+            "mev_s": { "low": row.mev_s[0], "median": row.mev_s[1], "high": row.mev_s[2] },
+            "peak_rss_bytes": (row.peak_mib * f64::from(1 << 20)) as u64,
+            "instructions_per_event": row.insns,
+        })
+    };
+    let goal = json!({ "mev_s": GOAL_MEV_S, "peak_rss_bytes": (GOAL_MIB as u64) << 20 });
+    json!({ "goal": goal, "recordings": rows.iter().map(row).collect::<Value>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_tells_of_a_process_is_read() {
+        let stat =
+            |state| format!("12 (keel) (1)) {state} 1 12 12 0 -1 4194304 500 0 0 0 215 31 0 0 20 0 1 0");
+        assert_eq!(ended(&stat("R")), Some((false, 2.15)));
+        assert_eq!(ended(&stat("Z")), Some((true, 2.15)));
+        assert_eq!(ended("12 keel"), None);
+        assert_eq!(peak("Name:\tkeel\nVmPeak:\t 9000 kB\nVmHWM:\t    4321 kB\n"), Some(4321));
+        assert_eq!(peak("Name:\tkeel\nState:\tZ (zombie)\n"), None);
+    }
+
+    #[test]
+    fn a_child_is_watched_until_it_ends() {
+        let mut child = Command::new("sh").args(["-c", "exit 0"]).spawn().expect("sh runs");
+        let (user_s, _) = watched(&child).expect("it ends");
+        assert!(user_s < 60.0, "{user_s}");
+        assert!(child.wait().expect("it was not waited for").success());
+    }
+
+    #[test]
+    fn a_line_a_kind() {
+        let row = Row {
+            kind: "perf.data",
+            events: 1e7,
+            bytes: 1 << 30,
+            mev_s: [4.0, 5.5, 6.25],
+            peak_mib: 40.4,
+            insns: Some(2100.4),
+        };
+        let text = text(&[row]);
+        let line = "perf.data    10000000     1024 |   5.50     4.00-6.25 |     40 |         2100\n";
+        assert!(text.ends_with(line), "{text}");
+    }
+}

@@ -1,0 +1,68 @@
+//! The kinds of findings that `keel check` has of a run: the same on both kernels, or something is simulated that does not
+//! happen, or the other way round.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was found, by its kind.
+pub(crate) type Kinds = BTreeMap<String, Found>;
+
+/// Findings of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Found {
+    /// How many.
+    pub(crate) count: u64,
+    /// The longest, in seconds.
+    pub(crate) longest_s: f64,
+}
+
+/// Those of `keel check --json`.
+pub(super) fn read(judged: &Value) -> Kinds {
+    let longest_s = |kind: &str| {
+        let of_kind =
+            judged["findings"].as_array().into_iter().flatten().filter(|found| found["kind"] == kind);
+        of_kind.filter_map(|found| found["duration_ns"].as_f64()).fold(0.0, f64::max) / 1e9
+    };
+    let total = judged["findings_total"].as_object().into_iter().flatten();
+    let counted = total.map(|(kind, count)| (kind, count.as_u64().unwrap_or(0)));
+    counted
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| (kind.clone(), Found { count, longest_s: longest_s(kind) }))
+        .collect()
+}
+
+/// The kinds that one run has and the other has not.
+pub(super) fn apart<'a>(a: &'a Kinds, b: &'a Kinds) -> BTreeSet<&'a str> {
+    let only = |a: &'a Kinds, b: &'a Kinds| a.keys().filter(|kind| !b.contains_key(*kind));
+    only(a, b).chain(only(b, a)).map(String::as_str).collect()
+}
+
+/// How many, and how long the longest was.
+pub(super) fn cell(kinds: &Kinds, kind: &str) -> String {
+    kinds.get(kind).map_or("0".to_owned(), |found| format!("{}, {:.3}", found.count, found.longest_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn kinds_are_read_and_compared() {
+        let found = |kind: &str, ns: u64| json!({ "kind": kind, "duration_ns": ns });
+        let judged = json!({
+            "findings_total": { "starvation": 0, "wasted_core": 30 },
+            "findings": [found("wasted_core", 500_000_000), found("wasted_core", 2_000_000_000)],
+        });
+        let kinds = read(&judged);
+        assert_eq!(kinds, [("wasted_core".to_owned(), Found { count: 30, longest_s: 2.0 })].into());
+        assert_eq!(
+            (cell(&kinds, "wasted_core"), cell(&kinds, "starvation")),
+            ("30, 2.000".into(), "0".into())
+        );
+        assert!(apart(&kinds, &kinds).is_empty());
+        let other: Kinds = [("starvation".to_owned(), Found::default())].into();
+        assert_eq!(apart(&kinds, &other).into_iter().collect::<Vec<_>>(), ["starvation", "wasted_core"]);
+        assert!(read(&Value::Null).is_empty());
+    }
+}
