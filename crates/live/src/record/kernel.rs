@@ -3,13 +3,13 @@
 use super::RecordError;
 use super::raw;
 use crate::host::Host;
-use crate::{maps, ready, words};
+use crate::{maps, programs, ready, words};
 use keel_abi::CpuId;
 use keel_trace::story::{Merge, Raw, RawWhat, Told};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{
     Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
-    RingBuffer, RingBufferBuilder,
+    ProgramMut, RingBuffer, RingBufferBuilder,
 };
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -18,12 +18,6 @@ use std::cell::RefCell;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
-
-/// The compiled programs.
-mod programs {
-    #![allow(unreachable_pub)]
-    include!(concat!(env!("OUT_DIR"), "/programs.rs"));
-}
 
 /// What `sched_yield()` is in the kernel, from its beginning to its end.
 const YIELD: &str = "do_sched_yield";
@@ -41,8 +35,8 @@ const PORTIONS: u32 = 4;
 /// Records that are read from one ring before the next one gets its turn.
 const TURN: usize = 1 << 16;
 
-/// The programs at work.
-pub(super) struct Kernel {
+/// The programs in the kernel, at work or at rest.
+pub(crate) struct Kernel {
     object: Object,
     links: Vec<Link>,
     rings: Vec<Ring>,
@@ -59,25 +53,34 @@ struct Ring {
 }
 
 impl Kernel {
-    /// From now on everything is recorded, into `bytes` a CPU: a power of two, of whole pages.
-    pub(super) fn begin(host: &Host, cpus: u32, bytes: u32) -> Result<Self, RecordError> {
+    /// Loads the programs, with `bytes` for each CPU's records: a power of two, of whole pages. They rest.
+    pub(crate) fn load(host: &Host, cpus: u32, bytes: u32, yields: Yields) -> Result<Self, RecordError> {
         let words = cpus.div_ceil(64);
-        let object = load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() })?;
+        let object = load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() }, yields)?;
         let inbox = Rc::new(RefCell::new(Vec::new()));
         let rings =
             (0..cpus).map(|cpu| ring(&object, CpuId(cpu), bytes, &inbox)).collect::<Result<Vec<_>, _>>()?;
         let filled =
             watch(&rings).map_err(|e| RecordError::Failed(format!("buffers cannot be watched: {e}")))?;
-        let mut kernel = Self { object, links: Vec::new(), rings, filled, inbox, words };
-        for program in kernel.object.progs_mut() {
+        Ok(Self { object, links: Vec::new(), rings, filled, inbox, words })
+    }
+
+    /// From now on everything is recorded.
+    pub(crate) fn attach(&mut self) -> Result<(), RecordError> {
+        for program in self.object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             if name == SNAPSHOT || !program.autoload() {
                 continue;
             }
             let link = program.attach().map_err(|e| RecordError::Refused(format!("{name}: {e}")))?;
-            kernel.links.push(link);
+            self.links.push(link);
         }
-        Ok(kernel)
+        Ok(())
+    }
+
+    /// The programs that run in whatever context they are called in.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = ProgramMut<'_>> {
+        self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
     /// Every task, and what it does.
@@ -132,10 +135,15 @@ impl Kernel {
         self.links.clear();
     }
 
-    /// What was lost after the last record of each CPU.
+    /// What was lost after the last record of each CPU. It is told once.
     pub(super) fn lost(&self) -> Vec<(CpuId, u32)> {
-        let map = self.object.maps().find(|map| map.name() == "lost");
-        let counts = map.and_then(|map| map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
+        let (map, key) = (self.object.maps().find(|map| map.name() == "lost"), 0u32.to_ne_bytes());
+        let counts = map.as_ref().and_then(|map| map.lookup_percpu(&key, MapFlags::ANY).ok().flatten());
+        if let (Some(map), Some(counts)) = (map, &counts) {
+            let none = vec![0u64.to_ne_bytes().to_vec(); counts.len()];
+            // Where this fails it is told twice, and no recording is taken for better than it is.
+            map.update_percpu(&key, &none, MapFlags::ANY).ok();
+        }
         let number = |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(0, u64::from_ne_bytes);
         let cpus = (0..).map(CpuId).zip(counts.unwrap_or_default());
         let cpus = cpus.map(|(cpu, bytes)| (cpu, u32::try_from(number(&bytes)).unwrap_or(u32::MAX)));
@@ -148,6 +156,13 @@ impl Kernel {
 struct Sizes {
     words: u32,
     portion_log2: u32,
+}
+
+/// Are yields to be told from preemptions? That takes two programs more at each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Yields {
+    Told,
+    Untold,
 }
 
 /// What not every kernel lets us watch.
@@ -168,10 +183,10 @@ impl Optional {
 }
 
 /// The loaded programs, as many of them as this kernel takes.
-fn load(host: &Host, cpus: u32, sizes: Sizes) -> Result<Object, RecordError> {
+fn load(host: &Host, cpus: u32, sizes: Sizes, yields: Yields) -> Result<Object, RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let has = |name: &str| types.functions().any(|function| function.name == name);
-    let all = Optional { yields: has(YIELD), kicks: has(KICK) };
+    let all = Optional { yields: yields == Yields::Told && has(YIELD), kicks: has(KICK) };
     let attempt = |optional| {
         let (object, said) = words::listen(|| {
             let open = open(cpus, sizes, optional).map_err(|e| e.to_string())?;
@@ -195,9 +210,7 @@ fn load(host: &Host, cpus: u32, sizes: Sizes) -> Result<Object, RecordError> {
 }
 
 fn open(cpus: u32, sizes: Sizes, optional: Optional) -> libbpf_rs::Result<OpenObject> {
-    let bytes =
-        programs::OBJECTS.iter().find(|(name, _)| *name == "record").map_or(&[][..], |(_, bytes)| bytes);
-    let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(bytes)?;
+    let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(programs::object("record"))?;
     if let Some(mut map) = maps::open_map(&mut object, ".rodata")
         && let Some([words, portion_log2]) =
             map.initial_value_mut().and_then(|bytes| bytes.as_chunks_mut().0.first_chunk_mut())
