@@ -20,7 +20,7 @@ use decisions::Decisions;
 use keel_abi::{CpuSet, Span, Topology};
 use keel_trace::story::{self, Merge, Story};
 use keel_trace::{Meta, Sink};
-use kernel::{Kernel, Yields};
+use kernel::{Extent, Kernel};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
 
@@ -85,7 +85,7 @@ impl Recorder {
         permitted(host)?;
         let facts = machine::facts(host);
         let cpus = facts.topology.cpus();
-        let kernel = Kernel::load(host, cpus, ring_size(ring_bytes, cpus), Yields::Told)?;
+        let kernel = Kernel::load(host, cpus, ring_size(ring_bytes, cpus), Extent::All)?;
         let scene = Scene {
             topology: &facts.topology,
             online: &facts.online,

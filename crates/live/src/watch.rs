@@ -13,10 +13,10 @@ pub use look::Look;
 
 use crate::host::Host;
 use crate::machine;
-use crate::record::kernel::{Kernel, Yields};
+use crate::record::kernel::{Extent, Kernel};
 use crate::record::{self, Recorded, Recorder, Scene};
 use cost::RunTime;
-use keel_abi::{Span, Topology};
+use keel_abi::{CpuSet, Span, Topology};
 use keel_trace::Sink;
 use look::Eye;
 
@@ -40,6 +40,8 @@ pub struct Watcher {
     host: Host,
     topology: Topology,
     eye: Eye,
+    /// As of the last recording's beginning.
+    online: CpuSet,
     /// Absent while it records.
     resting: Option<Kernel>,
     run_time: RunTime,
@@ -55,8 +57,8 @@ impl Watcher {
         let topology = machine::facts(host).topology;
         let cpus = topology.cpus();
         let eye = Eye::open(cpus)?;
-        let resting = Some(Kernel::load(host, cpus, ring_bytes(cpus), Yields::Untold)?);
-        Ok(Self { host: host.clone(), topology, eye, resting, run_time: RunTime::default() })
+        let resting = Some(Kernel::load(host, cpus, ring_bytes(cpus), Extent::Core)?);
+        Ok(Self { host: host.clone(), topology, eye, online: CpuSet::new(), resting, run_time: RunTime::default() })
     }
 
     /// How many CPUs the machine may have.
@@ -85,21 +87,25 @@ impl Watcher {
         let busy = || WatchError::Failed("a recording is under way already".to_owned());
         let kernel = self.resting.take().ok_or_else(busy)?;
         self.run_time.begin();
-        let online = machine::online(&self.host, self.topology.cpus());
+        self.online = self.online_now();
         let (scheduler, workload) = (self.scheduler(), "all that ran".to_owned());
-        let scene = Scene { topology: &self.topology, online: &online, scheduler, workload };
+        let scene = Scene { topology: &self.topology, online: &self.online, scheduler, workload };
         Ok(Recorder::with(kernel, scene, sink)?)
     }
 
-    /// Ends a recording, and its stream.
+    /// Ends a recording, and its stream. `None` where CPUs came or went meanwhile, which is not recorded.
     ///
     /// # Errors
     /// Where a ring cannot be read.
-    pub fn stop(&mut self, recorder: Recorder, sink: &mut dyn Sink) -> Result<Recorded, WatchError> {
+    pub fn stop(&mut self, recorder: Recorder, sink: &mut dyn Sink) -> Result<Option<Recorded>, WatchError> {
         let (recorded, kernel) = recorder.end(sink)?;
         self.run_time.end(&kernel);
         self.resting = Some(kernel);
-        Ok(recorded)
+        Ok((self.online_now() == self.online).then_some(recorded))
+    }
+
+    fn online_now(&self) -> CpuSet {
+        machine::online(&self.host, self.topology.cpus())
     }
 
     /// What it took so far.

@@ -26,6 +26,8 @@ const YIELD_PROGRAMS: [&str; 2] = ["on_yield", "after_yield"];
 /// The program that hears of idle CPUs that are told of work, and a function that kernels with that tracepoint have.
 const KICK_PROGRAM: &str = "on_kick";
 const KICK: &str = "__probestub_sched_set_need_resched_tp";
+/// What tells who runs and who waits where.
+const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
 const SNAPSHOT: &str = "snapshot";
 
@@ -54,9 +56,9 @@ struct Ring {
 
 impl Kernel {
     /// Loads the programs, with `bytes` for each CPU's records: a power of two, of whole pages. They rest.
-    pub(crate) fn load(host: &Host, cpus: u32, bytes: u32, yields: Yields) -> Result<Self, RecordError> {
+    pub(crate) fn load(host: &Host, cpus: u32, bytes: u32, extent: Extent) -> Result<Self, RecordError> {
         let words = cpus.div_ceil(64);
-        let object = load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() }, yields)?;
+        let object = load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() }, extent)?;
         let inbox = Rc::new(RefCell::new(Vec::new()));
         let rings =
             (0..cpus).map(|cpu| ring(&object, CpuId(cpu), bytes, &inbox)).collect::<Result<Vec<_>, _>>()?;
@@ -158,16 +160,19 @@ struct Sizes {
     portion_log2: u32,
 }
 
-/// Are yields to be told from preemptions? That takes two programs more at each of them.
+/// How much is to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Yields {
-    Told,
-    Untold,
+pub(crate) enum Extent {
+    /// All that the kernel lets us.
+    All,
+    /// Who runs and who waits where, alone: programs are attached and detached in a moment then.
+    Core,
 }
 
 /// What not every kernel lets us watch.
 #[derive(Clone, Copy, Debug)]
 struct Optional {
+    extent: Extent,
     yields: bool,
     kicks: bool,
 }
@@ -177,16 +182,18 @@ impl Optional {
         match program {
             KICK_PROGRAM => self.kicks,
             _ if YIELD_PROGRAMS.contains(&program) => self.yields,
+            _ if self.extent == Extent::Core => CORE_PROGRAMS.contains(&program),
             _ => true,
         }
     }
 }
 
 /// The loaded programs, as many of them as this kernel takes.
-fn load(host: &Host, cpus: u32, sizes: Sizes, yields: Yields) -> Result<Object, RecordError> {
+fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<Object, RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let has = |name: &str| types.functions().any(|function| function.name == name);
-    let all = Optional { yields: yields == Yields::Told && has(YIELD), kicks: has(KICK) };
+    let is_all = extent == Extent::All;
+    let all = Optional { extent, yields: is_all && has(YIELD), kicks: is_all && has(KICK) };
     let attempt = |optional| {
         let (object, said) = words::listen(|| {
             let open = open(cpus, sizes, optional).map_err(|e| e.to_string())?;
@@ -195,7 +202,7 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, yields: Yields) -> Result<Object, 
         object.map_err(|error| words::refusal(&said, &error).to_string())
     };
     // That a function has a type does not mean that it can be watched.
-    let attempts = [all, Optional { yields: false, ..all }, Optional { yields: false, kicks: false }];
+    let attempts = [all, Optional { yields: false, ..all }, Optional { yields: false, kicks: false, ..all }];
     let mut refused = String::new();
     for optional in attempts {
         match attempt(optional) {
