@@ -52,7 +52,14 @@ others() {
     sar=$!
     perf stat -a -e context-switches,cpu-migrations,cpu-clock sleep 3 > "$at.perf" 2>&1
     wait $sar
-    TERM=xterm timeout 3 script -qc "htop -d 10" /dev/null < /dev/zero > "$at.htop" 2>&1
+    TERM=xterm timeout 3 script -qc "htop -d 10" /dev/null < /dev/null > "$at.htop" 2>&1
+}
+
+# keel watch, from now on.
+watch() {
+    $keel watch --json --strict --cost 1000 --keep "$at.kept" --for "${seconds}s" > "$at.lines" 2> "$at.words" &
+    watch=$!
+    until_said "$at.lines" '"begin"' 1
 }
 
 turn() {
@@ -71,12 +78,23 @@ turn() {
         ;;
     esac
     fact scheduler "$(who)"
-    $keel watch --json --strict --keep "$at.kept" --cost 1000 --for "${seconds}s" > "$at.lines" 2> "$at.words" &
-    watch=$!
-    until_said "$at.lines" '"begin"' 1
-    $(echo "$name" | tr - _)
+    case $1 in
+    # Waste is provoked while it watches.
+    partition | group-construction | missing-domains)
+        watch
+        $(echo "$name" | tr - _)
+        ;;
+    # What the kernel or the scheduler needs to come to rest is no waste of theirs.
+    *)
+        $(echo "$name" | tr - _)
+        sleep 3
+        watch
+        ;;
+    esac
     fact provoked "$(date +%s%N)"
-    others
+    case $1 in
+    pinned | partition) others ;;
+    esac
     wait $watch
     fact code $?
     fact words "$(head -n 1 "$at.words")"
