@@ -57,7 +57,7 @@ others() {
 
 # keel watch, from now on.
 watch() {
-    $keel watch --json --strict --cost 1000 --keep "$at.kept" --for "${seconds}s" > "$at.lines" 2> "$at.words" &
+    $keel watch --json --strict --cost 1000 --keep "$at.kept" > "$at.lines" 2> "$at.words" &
     watch=$!
     until_said "$at.lines" '"begin"' 1
 }
@@ -92,9 +92,13 @@ turn() {
         ;;
     esac
     fact provoked "$(date +%s%N)"
+    sleep "$seconds" &
+    rest=$!
     case $1 in
     pinned | partition) others ;;
     esac
+    wait $rest
+    kill -INT $watch
     wait $watch
     fact code $?
     fact words "$(head -n 1 "$at.words")"

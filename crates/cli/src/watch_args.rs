@@ -43,7 +43,10 @@ impl WatchArgs {
             return Err(Failure::input(format!("--confirm {} is too short: 1ms is the least", self.confirm)));
         }
         if self.confirm > self.every {
-            return Err(Failure::input(format!("--confirm {} is longer than --every {}", self.confirm, self.every)));
+            return Err(Failure::input(format!(
+                "--confirm {} is longer than --every {}",
+                self.confirm, self.every
+            )));
         }
         Ok(())
     }
@@ -57,7 +60,15 @@ mod tests {
     fn times_that_make_no_sense_are_refused() {
         let check = |every_ms, confirm_us, expected: Option<&str>| {
             let (every, confirm) = (Span::from_ms(every_ms), Span::from_us(confirm_us));
-            let args = WatchArgs { every, confirm, duration: None, keep: None, cost: None, json: false, strict: false };
+            let args = WatchArgs {
+                every,
+                confirm,
+                duration: None,
+                keep: None,
+                cost: None,
+                json: false,
+                strict: false,
+            };
             assert_eq!(args.check().err().map(|failure| failure.sentence().to_owned()).as_deref(), expected);
         };
         check(1000, 100_000, None);

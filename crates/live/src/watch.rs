@@ -58,7 +58,14 @@ impl Watcher {
         let cpus = topology.cpus();
         let eye = Eye::open(cpus)?;
         let resting = Some(Kernel::load(host, cpus, ring_bytes(cpus), Extent::Core)?);
-        Ok(Self { host: host.clone(), topology, eye, online: CpuSet::new(), resting, run_time: RunTime::default() })
+        Ok(Self {
+            host: host.clone(),
+            topology,
+            eye,
+            online: CpuSet::new(),
+            resting,
+            run_time: RunTime::default(),
+        })
     }
 
     /// How many CPUs the machine may have.

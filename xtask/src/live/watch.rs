@@ -62,7 +62,9 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
             let check = serde_json::from_str(&text(name, "check")).unwrap_or_default();
             let turn = judge(seen, &lines(&text(name, "lines")), &check, scheduler, wastes);
             println!("  {name:26} {}", told(&turn));
-            if let Some(line) = text(name, "sar").lines().rfind(|line| line.starts_with("Average") && line.contains("all")) {
+            if let Some(line) =
+                text(name, "sar").lines().rfind(|line| line.starts_with("Average") && line.contains("all"))
+            {
                 println!("  {:26} sar beside it: {}", "", line.trim());
             }
             faults.extend(turn.fault.map(|fault| format!("{name} on Linux {kernel}: {fault} (see {OUT})")));
@@ -102,7 +104,9 @@ fn judge(seen: &Seen, lines: &[Value], check: &Value, scheduler: &str, wastes: b
     turn.fault = fault(seen, scheduler, wastes).or_else(|| match (end.is_null(), wastes) {
         (true, _) => Some("keel watch came to no end".to_owned()),
         (false, true) => not_found(&turn, check),
-        (false, false) => (turn.findings > 0).then(|| format!("it found what is not there: {}", first["text"])),
+        (false, false) => {
+            (turn.findings > 0).then(|| format!("it found what is not there: {}", first["text"]))
+        }
     });
     turn
 }
@@ -121,7 +125,9 @@ fn fault(seen: &Seen, scheduler: &str, wastes: bool) -> Option<String> {
     let code = if wastes { "1" } else { "0" };
     let facts = [("scheduler", scheduler), ("code", code), ("detached", "disabled -")];
     let wrong = facts.iter().find(|(fact, expected)| seen.fact(fact) != *expected);
-    wrong.map(|(fact, expected)| format!("{fact} is '{}', not '{expected}': {}", seen.fact(fact), seen.fact("words")))
+    wrong.map(|(fact, expected)| {
+        format!("{fact} is '{}', not '{expected}': {}", seen.fact(fact), seen.fact("words"))
+    })
 }
 
 /// Why a waste was not found as it should.
@@ -142,7 +148,8 @@ mod tests {
     use serde_json::json;
 
     fn seen(code: &str) -> Seen {
-        let facts = [("scheduler", "enabled cfs"), ("code", code), ("detached", "disabled -"), ("works", "0")];
+        let facts =
+            [("scheduler", "enabled cfs"), ("code", code), ("detached", "disabled -"), ("works", "0")];
         let mut seen = Seen { turn: "t".into(), ..Seen::default() };
         for (fact, words) in facts.into_iter().chain([("provoked", "5000000000")]) {
             seen.facts.insert(fact.into(), words.into());
@@ -153,7 +160,8 @@ mod tests {
     /// What keel watch says that began at 4 s and found something so many milliseconds later.
     fn said(found_ms: Option<u64>) -> Vec<Value> {
         let begin = json!({"event": "begin", "unix_ns": 4_000_000_000u64});
-        let finding = found_ms.map(|ms| json!({"event": "finding", "at_ns": ms * 1_000_000, "text": "CPU 7"}));
+        let finding =
+            found_ms.map(|ms| json!({"event": "finding", "at_ns": ms * 1_000_000, "text": "CPU 7"}));
         let findings = u64::from(found_ms.is_some());
         let end = json!({"event": "end", "looks": 9, "suspicions": 2, "findings": findings, "cost": {"share_of_a_cpu": 0.01}});
         [begin].into_iter().chain(finding).chain([end]).collect()
@@ -162,7 +170,13 @@ mod tests {
     #[test]
     fn waste_must_be_found_soon_and_nothing_else() {
         let check = |wastes, code: &str, found_ms, wasted, expected: Option<&str>| {
-            let turn = judge(&seen(code), &said(found_ms), &json!({"wasted_core_ns": wasted}), "enabled cfs", wastes);
+            let turn = judge(
+                &seen(code),
+                &said(found_ms),
+                &json!({"wasted_core_ns": wasted}),
+                "enabled cfs",
+                wastes,
+            );
             assert_eq!(turn.fault.as_deref(), expected);
         };
         check(true, "1", Some(2900), 5, None);
@@ -181,6 +195,9 @@ mod tests {
     #[test]
     fn a_turn_is_one_line() {
         let turn = judge(&seen("1"), &said(Some(2900)), &json!({"wasted_core_ns": 1}), "enabled cfs", true);
-        assert_eq!(told(&turn), "1 found, the first after 1.9 s in 9 looks, 2 suspicions; 1.00 % of a CPU; good");
+        assert_eq!(
+            told(&turn),
+            "1 found, the first after 1.9 s in 9 looks, 2 suspicions; 1.00 % of a CPU; good"
+        );
     }
 }

@@ -47,7 +47,16 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
     };
     let allowance = Allowance::new(cpus, args.cost);
     let sums = Sums::new(watcher.cost(), allowance.share());
-    let mut watch = Watch { args, bell, watcher, folder, allowance, sums, begun: Instant::now(), shown: Shown::new(args.json, begin) };
+    let mut watch = Watch {
+        args,
+        bell,
+        watcher,
+        folder,
+        allowance,
+        sums,
+        begun: Instant::now(),
+        shown: Shown::new(args.json, begin),
+    };
     let ended = watch.stay();
     let found = watch.end()?;
     ended?;
@@ -132,7 +141,12 @@ impl Watch<'_> {
         let line = match outcome {
             Outcome::Cured { after, by } => {
                 *self.sums.cured.entry(by.name().to_owned()).or_default() += 1;
-                WatchLine::Cured(WatchCured { at_ns, cpus: cpus(), after_ns: after.as_ns(), by: by.name().to_owned() })
+                WatchLine::Cured(WatchCured {
+                    at_ns,
+                    cpus: cpus(),
+                    after_ns: after.as_ns(),
+                    by: by.name().to_owned(),
+                })
             }
             Outcome::Unsure { lost } => {
                 self.sums.unsure += 1;

@@ -21,7 +21,14 @@ pub struct Now {
 
 /// The lines of a screen with so many rows, those that matter most where not all have room: the last findings fill
 /// what is left. Each has at most the style's width.
-pub fn screen(begin: &WatchBegin, now: &Now, sums: &WatchEnd, last: &[WatchFinding], style: Style, rows: usize) -> Vec<String> {
+pub fn screen(
+    begin: &WatchBegin,
+    now: &Now,
+    sums: &WatchEnd,
+    last: &[WatchFinding],
+    style: Style,
+    rows: usize,
+) -> Vec<String> {
     let verdict = match sums.findings {
         0 => (Paint::Good, "No core idles for long while a task waits that it could run".to_owned()),
         n => (Paint::Bad, format!("{}: cores idle while tasks wait", many(n, "finding"))),
@@ -40,7 +47,12 @@ pub fn screen(begin: &WatchBegin, now: &Now, sums: &WatchEnd, last: &[WatchFindi
         many(sums.suspicions, "suspicion"),
         count(sums.passing + sums.cured.values().sum::<u64>())
     );
-    let heads = [(verdict.0, verdict.1), (Paint::Bold, state), (Paint::Bold, looks), (Paint::Bold, costs(&sums.cost))];
+    let heads = [
+        (verdict.0, verdict.1),
+        (Paint::Bold, state),
+        (Paint::Bold, looks),
+        (Paint::Bold, costs(&sums.cost)),
+    ];
     let rows = rows.max(1);
     let mut lines: Vec<String> = heads
         .into_iter()
@@ -52,7 +64,11 @@ pub fn screen(begin: &WatchBegin, now: &Now, sums: &WatchEnd, last: &[WatchFindi
         .collect();
     let room = rows - lines.len();
     let shown = last.len().saturating_sub(room);
-    lines.extend(last[shown..].iter().map(|found| fit(&format!("{}  {}", clock(found.at_ns), found.text), style.width)));
+    lines.extend(
+        last[shown..]
+            .iter()
+            .map(|found| fit(&format!("{}  {}", clock(found.at_ns), found.text), style.width)),
+    );
     // Where there is room it says how to end it.
     if lines.len() < rows && begin.cpus > 0 {
         lines.push(fit("Ctrl-C ends it", style.width));

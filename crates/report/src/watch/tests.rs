@@ -37,18 +37,22 @@ fn lines_of_text_are_sentences() {
     };
     check(
         WatchLine::Begin(begin()),
-        Some("Watching 8 CPUs under evil\\u{1b}[2J: a look every 1.00 s, suspicions watched for 100.00 ms.\n"),
+        Some(
+            "Watching 8 CPUs under evil\\u{1b}[2J: a look every 1.00 s, suspicions watched for 100.00 ms.\n",
+        ),
     );
     check(WatchLine::Finding(finding(3_250_000_000, "CPU 7 idled")), Some("     3.2 s  CPU 7 idled\n"));
     let kept = WatchFinding { recording: Some("d/finding-0001.keel".into()), ..finding(0, "CPU 7 idled") };
     check(WatchLine::Finding(kept), Some("     0.0 s  CPU 7 idled (d/finding-0001.keel)\n"));
     check(WatchLine::Cured(WatchCured::default()), None);
     let unsure = WatchUnsure { at_ns: 0, cpus: vec![7], lost_events: 3 };
-    let told = "     0.0 s  CPUs may have idled beside waiting tasks, but 3 events were lost, so nobody knows\n";
+    let told =
+        "     0.0 s  CPUs may have idled beside waiting tasks, but 3 events were lost, so nobody knows\n";
     check(WatchLine::Unsure(unsure), Some(told));
     let cost = "Own cost 0.30 % of a CPU, of 0.50 % that it may take: 28.00 ms in keel, 2.00 ms in its programs; \
                 90.00 ms to load them.\n";
-    let nothing = "4 suspicions came to nothing: 1 over a moment later, 2 cured (migration 1, wakeup 1), 1 unknown.\n";
+    let nothing =
+        "4 suspicions came to nothing: 1 over a moment later, 2 cured (migration 1, wakeup 1), 1 unknown.\n";
     let none = "10 looks in 10.00 s: no core idled for long while a task waited that it could run.\n";
     check(WatchLine::End(end(0)), Some(&format!("{none}{nothing}{cost}")));
     let one = "10 looks in 10.00 s: 1 finding of cores that idled while tasks waited.\n";
@@ -58,7 +62,8 @@ fn lines_of_text_are_sentences() {
 #[test]
 fn the_screen_fits() {
     let now = Now { scheduler: "cfs".into(), online: 8, idle: 2, waiting: 3 };
-    let last: Vec<WatchFinding> = (0..5).map(|n| finding(n * 1_000_000_000, &format!("CPU {n} idled for long"))).collect();
+    let last: Vec<WatchFinding> =
+        (0..5).map(|n| finding(n * 1_000_000_000, &format!("CPU {n} idled for long"))).collect();
     let draw = |width, rows| screen(&begin(), &now, &end(5), &last, Style { width, colour: false }, rows);
     for (width, rows) in [(1, 1), (10, 3), (80, 4), (80, 7), (200, 50)] {
         let lines = draw(width, rows);

@@ -16,7 +16,8 @@ pub(super) struct Allowance {
 impl Allowance {
     /// So many percent, or what a machine of so many CPUs has.
     pub(super) fn new(cpus: u32, percent: Option<u32>) -> Self {
-        let share = percent.map_or(SHARE_A_CPU * f64::from(cpus.max(1)), |percent| f64::from(percent) / 100.0);
+        let share =
+            percent.map_or(SHARE_A_CPU * f64::from(cpus.max(1)), |percent| f64::from(percent) / 100.0);
         Self { share }
     }
 

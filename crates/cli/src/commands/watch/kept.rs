@@ -24,7 +24,9 @@ pub(super) struct Folder {
 impl Folder {
     /// Makes the folder if it is not there. What lies in it stays.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        let cannot = |e: std::io::Error| Failure::input(format!("{} cannot be used: {}", shown_path(path), reason(&e)));
+        let cannot = |e: std::io::Error| {
+            Failure::input(format!("{} cannot be used: {}", shown_path(path), reason(&e)))
+        };
         std::fs::create_dir_all(path).map_err(cannot)?;
         let entries = std::fs::read_dir(path).map_err(cannot)?;
         let numbers = entries.filter_map(|entry| number(&entry.ok()?.file_name().to_string_lossy()));
@@ -101,7 +103,10 @@ mod tests {
         let mut folder = Folder::open(&path).unwrap();
         let kept = folder.keep(&trace(), Span::from_ms(100)).unwrap().unwrap();
         assert_eq!(kept, path.join("finding-0008.keel"));
-        assert_eq!(folder.keep(&trace(), Span::from_ms(100)).unwrap().unwrap(), path.join("finding-0009.keel"));
+        assert_eq!(
+            folder.keep(&trace(), Span::from_ms(100)).unwrap().unwrap(),
+            path.join("finding-0009.keel")
+        );
         assert_eq!(folder.kept(), 2);
         let mut reader = Reader::new(std::fs::File::open(kept).unwrap()).unwrap();
         let mut switches = Vec::new();
