@@ -29,6 +29,11 @@ use sums::Sums;
 
 /// From a look that suspects to the second one.
 const MOMENT: Duration = Duration::from_millis(10);
+/// After a suspicion that came to nothing the next look comes so much sooner, for others' short work on an idle CPU ends a
+/// suspicion, too, and waste that lasts is there again.
+const SOON: Duration = Duration::from_millis(100);
+/// But so often at most, one after the other.
+const MOST_SOON: u32 = 4;
 /// Tasks that a finding lists.
 const TASKS: usize = 16;
 
@@ -79,17 +84,17 @@ impl Watch<'_> {
     /// Looks until the time is over, somebody stops it, or nobody reads any more.
     fn stay(&mut self) -> Result<(), Failure> {
         self.shown.begin()?;
+        let mut in_vain = 0;
         loop {
             let looked = Instant::now();
             let look = self.watcher.look().map_err(failure)?;
             self.sums.looks += 1;
             let suspected = suspects(&look.idle_cpus(), &look.tasks_waiting);
-            if !suspected.is_empty() {
-                self.suspect(&look, &suspected)?;
-            }
+            let came_to_nothing = !suspected.is_empty() && !self.suspect(&look, &suspected)?;
+            in_vain = if came_to_nothing { (in_vain + 1) % (MOST_SOON + 1) } else { 0 };
             self.sums.count(self.watcher.cost());
             self.shown.look(&self.watcher.scheduler(), &look, &self.sums.end(self.begun.elapsed()))?;
-            self.sleep(looked);
+            self.sleep(looked, in_vain > 0);
             if self.is_over() {
                 return Ok(());
             }
@@ -106,8 +111,9 @@ impl Watch<'_> {
     }
 
     /// Until the next look.
-    fn sleep(&self, looked: Instant) {
+    fn sleep(&self, looked: Instant, is_soon: bool) {
         let due = time(self.args.every).saturating_sub(looked.elapsed());
+        let due = if is_soon { due.min(SOON) } else { due };
         let pause = due.max(self.allowance.pause(self.begun.elapsed(), self.sums.spent()));
         self.wait(pause);
     }
@@ -124,8 +130,9 @@ impl Watch<'_> {
         }
     }
 
-    /// These CPUs idled while tasks waited that they could run: do they still, a moment later, and after that?
-    fn suspect(&mut self, look: &Look, suspected: &CpuSet) -> Result<(), Failure> {
+    /// These CPUs idled while tasks waited that they could run: do they still, a moment later, and after that? True for
+    /// a finding.
+    fn suspect(&mut self, look: &Look, suspected: &CpuSet) -> Result<bool, Failure> {
         self.sums.suspicions += 1;
         self.wait(MOMENT);
         let again = self.watcher.look().map_err(failure)?;
@@ -133,9 +140,10 @@ impl Watch<'_> {
         let still = suspects(&idle, &again.tasks_waiting);
         if still.is_empty() {
             self.sums.passing += 1;
-            return Ok(());
+            return Ok(false);
         }
-        let Some(Window { outcome, trace, length }) = self.confirm(&still)? else { return Ok(()) };
+        let Some(Window { outcome, trace, length }) = self.confirm(&still)? else { return Ok(false) };
+        let is_finding = matches!(outcome, Outcome::Confirmed(_));
         let at_ns = ns(self.begun.elapsed());
         let cpus = || still.iter().map(|cpu| cpu.0).collect();
         let line = match outcome {
@@ -171,7 +179,8 @@ impl Watch<'_> {
                 })
             }
         };
-        self.shown.line(line)
+        self.shown.line(line)?;
+        Ok(is_finding)
     }
 
     /// Records for as long as it takes to confirm it; `None` where somebody stops it before.
