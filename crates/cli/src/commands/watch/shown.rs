@@ -6,7 +6,9 @@ use crate::inputs::reason;
 use keel_live::watch::Look;
 use keel_report::Style;
 use keel_report::watch::{Now, WatchBegin, WatchEnd, WatchFinding, WatchLine, line, screen};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
 
 /// Findings that a screen remembers.
 const LAST: usize = 200;
@@ -42,7 +44,7 @@ impl Shown {
 
     /// Nobody reads any more.
     pub(super) fn is_unread(&self) -> bool {
-        self.is_unread
+        self.is_unread || is_closed(&std::io::stdout())
     }
 
     /// The first line.
@@ -102,6 +104,13 @@ impl Shown {
     }
 }
 
+/// Has the reader of this pipe gone?
+fn is_closed(out: &impl AsFd) -> bool {
+    let mut fds = [PollFd::new(out, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
+}
+
 /// These lines in the place of so many earlier ones above the cursor, which is left below them.
 fn drawn(before: usize, lines: &[String]) -> String {
     let mut text = String::new();
@@ -120,6 +129,14 @@ fn drawn(before: usize, lines: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reader_that_leaves_is_noticed() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        assert!(!is_closed(&writer));
+        drop(reader);
+        assert!(is_closed(&writer));
+    }
 
     #[test]
     fn a_screen_replaces_the_one_before() {

@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn loading_is_told_apart() {
-        let check = |programs: Option<u64>, programs_ns, share| {
+        let check = |programs: Option<u64>, programs_ns, share: f64| {
             let cost = |process, programs: Option<u64>| Cost {
                 process: Span::from_ms(process),
                 programs: programs.map(Span::from_ms),
