@@ -48,7 +48,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
         cpus,
         every_ns: args.every.as_ns(),
         confirm_ns: args.confirm.as_ns(),
-        unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| ns(since)),
+        unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ns),
     };
     let allowance = Allowance::new(cpus, args.cost);
     let sums = Sums::new(watcher.cost(), allowance.share());
