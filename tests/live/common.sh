@@ -44,3 +44,30 @@ settle() {
 now() {
     cut -d. -f1 /proc/uptime
 }
+
+# So many hogs that begin on some CPUs and may then use others, too; their pids in $hogs.
+hogs() {
+    hogs=
+    for i in $(seq "$1"); do
+        taskset -c "$2" sh -c 'while :; do :; done' &
+        hogs="$hogs $!"
+    done
+    sleep 1
+    for pid in $hogs; do
+        taskset -pc "$3" "$pid" > /dev/null
+    done
+}
+
+# What two bugs of the Wasted Cores paper waste CPUs with, on 8 CPUs of 4 nodes in a ring.
+#
+# Nodes 1 and 3 are two hops apart, and all four hogs begin on node 1.
+group_construction() {
+    hogs 4 2,3 2,3,6,7
+}
+
+# A CPU goes and comes back; then eight hogs begin on node 0.
+missing_domains() {
+    echo 0 > /sys/devices/system/cpu/cpu7/online
+    echo 1 > /sys/devices/system/cpu/cpu7/online
+    hogs 8 0,1 0-7
+}

@@ -23,6 +23,7 @@ pub mod judge;
 pub mod measure;
 pub mod starvation;
 pub mod waste;
+pub mod watch;
 pub mod window;
 
 mod cpus;
@@ -41,4 +42,5 @@ pub use judge::{Judge, Judgement};
 pub use measure::Measure;
 pub use starvation::Starvation;
 pub use waste::{Observer, Verdict, WastedCores};
+pub use watch::{Confirm, Cure, Outcome};
 pub use window::{Counts, MOST_NAMES, Measured, Window};

@@ -100,6 +100,14 @@ impl Matching {
         self.partner.get(cpu.index()).is_some_and(Option::is_some)
     }
 
+    /// Does `cpu` idle while some task waits that it could run, its own or one that another idle CPU could run as well?
+    pub(crate) fn could_run(&self, cpu: CpuId) -> bool {
+        let at = cpu.index();
+        let takes =
+            |class: &ClassRow| class.allowed.has(at) && (class.paired.any() || !class.unpaired.is_empty());
+        self.wasted(cpu) || (at < self.partner.len() && self.free.has(at) && self.classes.iter().any(takes))
+    }
+
     /// The class of tasks that may run on `cpus`; an empty set stands for all.
     pub(crate) fn class_of(&mut self, cpus: &CpuSet) -> Class {
         let set = cpus.and(&CpuSet::first(self.cpus));

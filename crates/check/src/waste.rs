@@ -111,6 +111,11 @@ impl<O: Observer> WastedCores<O> {
         &mut self.observer
     }
 
+    /// Does `cpu` idle just now while a task that may run there waits, be it one for which other CPUs idle, too?
+    pub fn is_passed_over(&self, cpu: CpuId) -> bool {
+        self.matching.could_run(cpu)
+    }
+
     /// Ends every episode under way and gives the verdict. Call it once, at the end.
     pub fn verdict(&mut self) -> Verdict {
         let at = self.now;

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use std::ffi::OsStr;
 
 /// The commands that are there.
-const THERE: &str = "sim, compare, check, lab, list, run, record, exec and vm are";
+const THERE: &str = "sim, compare, check, lab, list, run, watch, record, exec and vm are";
 
 /// A command that is not there yet.
 pub(crate) fn command(command: &Command) -> Failure {
@@ -18,10 +18,10 @@ pub(crate) fn command(command: &Command) -> Failure {
         | Command::Record(_)
         | Command::Run(_)
         | Command::Exec(_)
-        | Command::Vm(_) => unreachable!("{command:?} is there"),
+        | Command::Vm(_)
+        | Command::Watch(_) => unreachable!("{command:?} is there"),
         Command::Replay(_) => "replay",
         Command::Report(_) => "report",
-        Command::Watch(_) => "watch",
     };
     Failure::input(format!("keel {name} is not there yet; {THERE}"))
 }

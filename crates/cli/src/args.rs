@@ -2,6 +2,7 @@
 
 use crate::parse;
 use crate::vm_args::VmArgs;
+use crate::watch_args::WatchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use keel_abi::Span;
 use std::ffi::OsString;
@@ -48,8 +49,8 @@ pub(crate) enum Command {
     Report(Rest),
     /// Load a scheduler into this machine's kernel, until Ctrl-C
     Run(RunArgs),
-    #[command(hide = true)]
-    Watch(Rest),
+    /// Watch this machine for cores that idle while tasks wait
+    Watch(WatchArgs),
     /// Record what this machine's kernel schedules
     Record(RecordArgs),
     /// Run a command as a real-time task of the loaded scheduler

@@ -10,3 +10,4 @@ pub(crate) mod record;
 pub(crate) mod run;
 pub(crate) mod sim;
 pub(crate) mod vm;
+pub(crate) mod watch;

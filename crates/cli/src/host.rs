@@ -8,6 +8,8 @@ use std::os::fd::AsFd;
 pub(crate) struct Terminal {
     /// Characters in a line.
     pub(crate) columns: u16,
+    /// Lines.
+    pub(crate) rows: u16,
     /// Colour is understood, and not unwanted (`NO_COLOR`, `TERM=dumb`).
     pub(crate) colour: bool,
     /// The cursor can be moved.
@@ -22,8 +24,9 @@ impl Terminal {
         }
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let cursor = set("TERM").is_some_and(|term| term != "dumb");
-        let columns = terminal_size::terminal_size_of(stream).map_or(80, |(width, _)| width.0);
-        Some(Self { columns, colour: cursor && set("NO_COLOR").is_none(), cursor })
+        let size = terminal_size::terminal_size_of(stream);
+        let (columns, rows) = size.map_or((80, 24), |(width, height)| (width.0, height.0));
+        Some(Self { columns, rows, colour: cursor && set("NO_COLOR").is_none(), cursor })
     }
 }
 

@@ -23,6 +23,7 @@ mod progress;
 mod show;
 mod text;
 mod vm_args;
+mod watch_args;
 
 #[cfg(test)]
 mod fake;
@@ -62,6 +63,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Run(args) => commands::run::run(args, lab),
         Command::Exec(args) => commands::exec::run(args),
         Command::Vm(args) => commands::vm::run(args),
+        Command::Watch(args) => commands::watch::run(args),
         absent => Err(absent::command(absent)),
     }
 }

@@ -170,7 +170,7 @@ fn what_is_not_there_yet_is_refused_by_name() {
         assert_eq!(failure.code, Code::Input);
         assert!(failure.to_string().contains(expected), "{failure}");
     };
-    for name in ["replay", "report", "watch"] {
+    for name in ["replay", "report"] {
         check(&[name, "--any", "-x", "--help", "--", "thing"], &format!("keel {name} is not there yet"));
     }
 }

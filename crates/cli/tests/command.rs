@@ -45,6 +45,10 @@ fn wrong_usage_is_told_on_stderr_alone() {
     check(&["vm", "--cpus", "2", "--numa", "3", "--", "true"], "1 to 2 NUMA nodes, not 3");
     check(&["vm", "--memory", "2", "--", "true"], "as in 512M or 2G");
     check(&["vm", "--timeout", "60", "--", "true"], "it needs a unit");
+    check(&["watch", "--every", "1"], "it needs a unit");
+    check(&["watch", "--every", "1ms"], "--every 1.00 ms is too often");
+    check(&["watch", "--confirm", "2s"], "--confirm 2.00 s is longer than --every 1.00 s");
+    check(&["watch", "--pid", "1"], "'--pid'");
     check(&["sim", "no-such-scheduler"], "keel list schedulers names what is built in");
     check(&["sim", "./no-such-file.bpf.o"], "cannot be read: no such file or directory");
     check(&["sim", "/"], "cannot be read: is a directory");

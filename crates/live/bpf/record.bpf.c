@@ -12,75 +12,13 @@
  *
  * crates/live/src/record/raw.rs reads these records.
  */
-#include "bpf_types.h"
-
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_tracing.h>
-
-/* The kernel's types, as far as they are needed; their places are looked up when this is loaded. */
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct thread_info {
-	u32 cpu;
-};
-
-struct sched_entity {
-	unsigned char sched_delayed;
-};
-
-struct cpumask {
-	unsigned long bits[1];
-};
-
-struct task_struct {
-	struct thread_info thread_info;
-	unsigned int __state;
-	/* Newer kernels have narrower ones, and libbpf narrows unsigned reads alone. */
-	unsigned int on_cpu;
-	unsigned int on_rq;
-	int static_prio;
-	int pid;
-	char comm[16];
-	struct cpumask cpus_mask;
-	struct sched_entity se;
-};
-
-struct seq_file;
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-};
-
-enum cpuhp_state {
-	CPUHP_TEARDOWN_CPU = 1,
-	CPUHP_AP_ACTIVE = 2,
-};
-#pragma clang attribute pop
+#include "records.h"
 
 /* x86's count of what the CPU is in the midst of; other machines keep it elsewhere. */
 extern int __preempt_count __ksym __weak;
 
 #define SERVING_SOFTIRQ 0x00000100
 #define IN_HARDIRQ_OR_NMI 0x00ff0000
-#define TASK_DEAD 0x80
-
-/* Kinds of records. */
-enum {
-	SWITCH = 1,
-	WAKEUP = 2,
-	FORK = 3,
-	MIGRATE = 4,
-	HOTPLUG = 5,
-	TOLD = 6,
-	SNAPSHOT = 7,
-	KICK = 8,
-	STOPPED = 9,
-};
 
 /* Why a task left its CPU; in the order of keel_trace::Why. */
 enum {
@@ -91,43 +29,12 @@ enum {
 	EXITED = 4,
 };
 
-/* In a snapshot: what a task is doing. */
-enum {
-	ASLEEP = 0,
-	WAITING = 1,
-	RUNNING = 2,
-};
-
-#define TELLS_FIRST_TIME 1
-
-struct head {
-	u64 at;
-	u64 task;
-	u32 lost;
-	u16 cpu;
-	u8 kind;
-	u8 detail;
-};
-
 struct event {
 	struct head head;
 	u64 other;
 	u32 from;
 	u32 to;
 };
-
-/* 4096 CPUs, as many as a machine of ours has. */
-#define MAX_WORDS 64
-
-struct told {
-	struct head head;
-	u32 pid;
-	s32 static_prio;
-	u64 name[2];
-	u64 cpus[MAX_WORDS];
-};
-
-#define TOLD_HEAD (sizeof(struct told) - MAX_WORDS * sizeof(u64))
 
 const volatile struct {
 	/* How many 64-bit words hold the machine's CPUs. */
@@ -251,14 +158,7 @@ static __always_inline u64 describe(struct task_struct *p, struct told *told, u3
 	u64 sum = 0;
 	u32 i;
 
-	told->head.at = bpf_ktime_get_ns();
-	told->head.task = (u64)p;
-	told->head.lost = 0;
-	told->head.cpu = p->thread_info.cpu;
-	told->pid = p->pid;
-	told->static_prio = p->static_prio;
-	bpf_probe_read_kernel(told->name, sizeof(told->name), &p->comm);
-	bpf_probe_read_kernel(told->cpus, bytes, &p->cpus_mask);
+	write_down(p, told, &p->cpus_mask, bytes);
 	for (i = 0; i < MAX_WORDS && i < sizes.words; i++)
 		sum = (sum ^ told->cpus[i]) * 0x9e3779b97f4a7c15ULL;
 	return sum;
@@ -456,7 +356,7 @@ int snapshot(struct bpf_iter__task *ctx)
 	told->head.detail = ASLEEP;
 	if (p->on_cpu)
 		told->head.detail = RUNNING;
-	else if (p->on_rq && !(bpf_core_field_exists(p->se.sched_delayed) && p->se.sched_delayed))
+	else if (waits(p))
 		told->head.detail = WAITING;
 	if (bpf_seq_write(ctx->meta->seq, told, TOLD_HEAD + bytes))
 		return 0;

@@ -15,8 +15,10 @@ mod load;
 mod machine;
 mod maps;
 mod plan;
+mod programs;
 mod ready;
 pub mod record;
+pub mod watch;
 mod words;
 
 pub use attached::{Attached, Stats};

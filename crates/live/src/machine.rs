@@ -15,8 +15,7 @@ const MAX_NODES: u32 = 1024;
 pub fn facts(host: &Host) -> Facts {
     let cpus = list(host, "sys/devices/system/cpu/possible");
     let count = cpus.iter().max().map_or(1, |&last| last + 1);
-    let online: CpuSet = list(host, "sys/devices/system/cpu/online").into_iter().map(CpuId).collect();
-    let online = if online.is_empty() { CpuSet::first(count) } else { online };
+    let online = online(host, count);
     let nodes = nodes(host);
     let node_of = |cpu: u32| nodes.get(&cpu).copied().unwrap_or(0);
     let (mut cores, mut llcs) = (Numbers::default(), Numbers::default());
@@ -33,6 +32,12 @@ pub fn facts(host: &Host) -> Facts {
     let hops = (0..size).map(|a| (0..size).map(|b| u8::from(a != b)).collect()).collect();
     let page_bytes = rustix::param::page_size() as u64;
     Facts { topology: Topology::new(places, hops), online, page_bytes }
+}
+
+/// The CPUs that are used, of so many.
+pub(crate) fn online(host: &Host, count: u32) -> CpuSet {
+    let online: CpuSet = list(host, "sys/devices/system/cpu/online").into_iter().map(CpuId).collect();
+    if online.is_empty() { CpuSet::first(count) } else { online }
 }
 
 /// Small numbers for large ones, in the order of their first use.

@@ -8,8 +8,8 @@
 
 mod decisions;
 mod error;
-mod kernel;
-mod raw;
+pub(crate) mod kernel;
+pub(crate) mod raw;
 
 pub use error::RecordError;
 
@@ -17,10 +17,10 @@ use crate::host::Host;
 use crate::machine;
 use crate::ready;
 use decisions::Decisions;
-use keel_abi::{CpuSet, Span};
+use keel_abi::{CpuSet, Span, Topology};
 use keel_trace::story::{self, Merge, Story};
 use keel_trace::{Meta, Sink};
-use kernel::Kernel;
+use kernel::{Extent, Kernel};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
 
@@ -56,10 +56,18 @@ pub struct Recorded {
 /// [`finish`](Self::finish) at the end. Where it is dropped, the kernel's half is gone too.
 pub struct Recorder {
     kernel: Kernel,
-    decisions: Decisions,
+    decisions: Option<Decisions>,
     merge: Merge,
     story: Story,
     start: u64,
+}
+
+/// What a recording is of.
+pub(crate) struct Scene<'a> {
+    pub(crate) topology: &'a Topology,
+    pub(crate) online: &'a CpuSet,
+    pub(crate) scheduler: String,
+    pub(crate) workload: String,
 }
 
 impl Recorder {
@@ -74,26 +82,35 @@ impl Recorder {
         ring_bytes: Option<u32>,
         sink: &mut dyn Sink,
     ) -> Result<Self, RecordError> {
-        if !host.has("sys/kernel/btf/vmlinux") {
-            return Err(RecordError::NoBtf);
-        }
-        if !ready::has_rights(host) {
-            return Err(RecordError::NoRights);
-        }
+        permitted(host)?;
         let facts = machine::facts(host);
         let cpus = facts.topology.cpus();
-        let offline: CpuSet = facts.topology.iter().filter(|&cpu| !facts.online.contains(cpu)).collect();
-        let kernel = Kernel::begin(host, cpus, ring_size(ring_bytes, cpus))?;
-        let start = now();
-        let decisions = Decisions::new(cpus);
-        let (merge, story) = (Merge::default(), Story::new(start, cpus));
-        let mut recorder = Self { kernel, decisions, merge, story, start };
-        let start = Meta::Start {
-            topology: facts.topology,
+        let kernel = Kernel::load(host, cpus, ring_size(ring_bytes, cpus), Extent::All)?;
+        let scene = Scene {
+            topology: &facts.topology,
+            online: &facts.online,
             scheduler: scheduler(host),
             workload: workload.to_owned(),
-            unit: String::new(),
         };
+        let mut recorder = Self::with(kernel, scene, sink)?;
+        recorder.decisions = Some(Decisions::new(cpus));
+        Ok(recorder)
+    }
+
+    /// The same with programs that rest, and without what the scheduler tells of its decisions.
+    pub(crate) fn with(
+        mut kernel: Kernel,
+        scene: Scene<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<Self, RecordError> {
+        let Scene { topology, online, scheduler, workload } = scene;
+        let cpus = topology.cpus();
+        let offline: CpuSet = topology.iter().filter(|&cpu| !online.contains(cpu)).collect();
+        kernel.attach()?;
+        let start = now();
+        let (merge, story) = (Merge::default(), Story::new(start, cpus));
+        let mut recorder = Self { kernel, decisions: None, merge, story, start };
+        let start = Meta::Start { topology: topology.clone(), scheduler, workload, unit: String::new() };
         recorder.story.say(&start, sink);
         recorder.open(&offline, sink)?;
         Ok(recorder)
@@ -121,7 +138,12 @@ impl Recorder {
     ///
     /// # Errors
     /// Where a ring cannot be read.
-    pub fn finish(mut self, sink: &mut dyn Sink) -> Result<Recorded, RecordError> {
+    pub fn finish(self, sink: &mut dyn Sink) -> Result<Recorded, RecordError> {
+        self.end(sink).map(|(recorded, _)| recorded)
+    }
+
+    /// The same, and gives the programs back, which rest.
+    pub(crate) fn end(mut self, sink: &mut dyn Sink) -> Result<(Recorded, Kernel), RecordError> {
         let end = now();
         self.kernel.detach();
         self.hear(end);
@@ -136,7 +158,7 @@ impl Recorder {
         }
         self.story.end(end, sink);
         let counts = self.story.counts();
-        Ok(Recorded {
+        let recorded = Recorded {
             duration: Span::from_ns(end - self.start),
             events: counts.events,
             lost: counts.lost,
@@ -144,7 +166,8 @@ impl Recorder {
             late: self.merge.late(),
             made_up: counts.made_up,
             decisions: counts.decisions,
-        })
+        };
+        Ok((recorded, self.kernel))
     }
 
     /// From the snapshot and the first records: what the machine did when the recording began.
@@ -163,7 +186,9 @@ impl Recorder {
 
     /// What the scheduler has told of its decisions by now.
     fn hear(&mut self, now: u64) {
-        self.decisions.drain(self.start, now, self.kernel.alarm(), &mut self.merge);
+        if let Some(decisions) = &mut self.decisions {
+            decisions.drain(self.start, now, self.kernel.alarm(), &mut self.merge);
+        }
     }
 
     fn release(&mut self, until: u64, sink: &mut dyn Sink) {
@@ -172,8 +197,17 @@ impl Recorder {
     }
 }
 
+/// Does the kernel tell its types, and has this process the rights?
+pub(crate) fn permitted(host: &Host) -> Result<(), RecordError> {
+    match (host.has("sys/kernel/btf/vmlinux"), ready::has_rights(host)) {
+        (false, _) => Err(RecordError::NoBtf),
+        (true, false) => Err(RecordError::NoRights),
+        (true, true) => Ok(()),
+    }
+}
+
 /// Who schedules: the attached scheduler, or else the kernel's own.
-fn scheduler(host: &Host) -> String {
+pub(crate) fn scheduler(host: &Host) -> String {
     let kernel = || Some(format!("Linux {}", host.text("proc/sys/kernel/osrelease")?));
     host.scheduler().or_else(kernel).unwrap_or_else(|| "Linux".to_owned())
 }
@@ -190,7 +224,7 @@ fn ring_size(asked: Option<u32>, cpus: u32) -> u32 {
 }
 
 /// The clock of the records: the kernel's monotonic nanoseconds.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     // Time since boot is neither negative nor 500 years.
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()

@@ -21,6 +21,7 @@ pub mod sensitivity;
 pub mod style;
 pub mod table;
 pub mod verdict;
+pub mod watch;
 
 mod units;
 

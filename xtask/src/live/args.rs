@@ -6,6 +6,7 @@ pub(super) const HELP: &str = "\
 usage: ./x live [--load | --failures] [--quick] [--kernel V]... [--scheduler S]... [--seconds N]
        ./x live --rt-migrate [--kernel V]... [--runs N]
        ./x live --bugs [--kernel V]... [--seconds N]
+       ./x live --watch [--kernel V]... [--seconds N]
 
 Boots real kernels under QEMU with 8 CPUs on 2 nodes. On each, keel run attaches each scheduler, which then has hackbench,
 stress-ng and an rt-app mix to schedule; it must stay in charge without a word of complaint from the kernel, and
@@ -18,6 +19,7 @@ What guests write is left in out/live, with the table.
                  that kernel and by today's rule of the simulated one
   --bugs         instead: cfs with bugs of the Wasted Cores paper and cured of them on 8 CPUs of 4 nodes in a ring, each
                  recorded for some seconds [default: 10] and checked, which must find the waste
+  --watch        instead: keel watch, for some seconds [default: 10] each, while cores are wasted and while they are not
   --runs N       of these threads, with plain locks and with inheritance each [default: 3]
   --quick        Linux 7.2 alone, 10 seconds of load, and no failures that need a kernel of their own
   --kernel V     this kernel, as keel vm has it; may be repeated [default: 6.18, 7.0 and 7.2]
@@ -32,6 +34,7 @@ pub(super) struct Args {
     pub(super) failures: bool,
     pub(super) rt_migrate: bool,
     pub(super) bugs: bool,
+    pub(super) watch: bool,
     pub(super) quick: bool,
     pub(super) kernels: Vec<String>,
     pub(super) schedulers: Vec<String>,
@@ -48,6 +51,7 @@ impl Args {
             failures: true,
             rt_migrate: false,
             bugs: false,
+            watch: false,
             quick: false,
             kernels: Vec::new(),
             schedulers: Vec::new(),
@@ -62,6 +66,7 @@ impl Args {
                 "--failures" => parsed.load = false,
                 "--rt-migrate" => parsed.rt_migrate = true,
                 "--bugs" => parsed.bugs = true,
+                "--watch" => parsed.watch = true,
                 "--quick" => parsed.quick = true,
                 "--kernel" => {
                     parsed.kernels.push(args.next().ok_or("--kernel needs a version, as in 7.2")?.into());
@@ -81,6 +86,9 @@ impl Args {
         if parsed.bugs && (parsed.rt_migrate || !parsed.load || !parsed.failures) {
             return Err("--bugs takes neither --load nor --failures nor --rt-migrate".to_owned());
         }
+        if parsed.watch && (parsed.bugs || parsed.rt_migrate || !parsed.load || !parsed.failures) {
+            return Err("--watch takes neither --load nor --failures nor --rt-migrate nor --bugs".to_owned());
+        }
         if parsed.kernels.is_empty() {
             let all = if parsed.quick || parsed.rt_migrate { &["7.2"] } else { vm::KERNELS };
             parsed.kernels = all.iter().map(|&kernel| kernel.to_owned()).collect();
@@ -89,7 +97,7 @@ impl Args {
             parsed.schedulers = known.to_vec();
         }
         if parsed.seconds == 0 {
-            parsed.seconds = if parsed.quick || parsed.bugs { 10 } else { 60 };
+            parsed.seconds = if parsed.quick || parsed.bugs || parsed.watch { 10 } else { 60 };
         }
         Ok(Some(parsed))
     }
@@ -133,6 +141,9 @@ mod tests {
         assert!(parse("--rt-migrate --load").unwrap_err().contains("neither"));
         let bugs = parse("--bugs --kernel 6.18").unwrap().unwrap();
         assert_eq!((bugs.bugs, bugs.kernels, bugs.seconds), (true, vec!["6.18".into()], 10));
+        let watch = parse("--watch --seconds 5").unwrap().unwrap();
+        assert_eq!((watch.watch, watch.kernels.len(), watch.seconds), (true, 3, 5));
+        assert!(parse("--watch --bugs").unwrap_err().contains("neither"));
         assert!(parse("--bugs --load").unwrap_err().contains("neither"));
         assert!(parse("--runs 0").unwrap_err().contains("1 to 100"));
         assert!(parse("--scheduler cfs").unwrap_err().contains("fifo, o1"));

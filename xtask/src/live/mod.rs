@@ -1,6 +1,6 @@
 //! `./x live`: every scheduler of ours in charge of real kernels, under load for a minute; and what `keel run` says
 //! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one; and
-//! bugs of a scheduler, recorded on a real kernel and found.
+//! bugs of a scheduler, recorded on a real kernel and found; and `keel watch`, which finds waste as it happens.
 //!
 //! Scripts in `tests/live` run inside guests and write down what they see; here it is judged.
 
@@ -13,6 +13,7 @@ mod load;
 mod rt_migrate;
 pub(crate) mod seen;
 mod table;
+mod watch;
 
 use crate::tree::root;
 use crate::{Failure, cargo};
@@ -51,6 +52,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     if args.bugs {
         return verdict(&bugs::run(&args)?);
+    }
+    if args.watch {
+        return verdict(&watch::run(&args)?);
     }
     compile()?;
     let mut faults = Vec::new();

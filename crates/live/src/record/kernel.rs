@@ -3,13 +3,13 @@
 use super::RecordError;
 use super::raw;
 use crate::host::Host;
-use crate::{maps, ready, words};
+use crate::{maps, programs, ready, words};
 use keel_abi::CpuId;
 use keel_trace::story::{Merge, Raw, RawWhat, Told};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{
     Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
-    RingBuffer, RingBufferBuilder,
+    ProgramMut, RingBuffer, RingBufferBuilder,
 };
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -19,12 +19,6 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-/// The compiled programs.
-mod programs {
-    #![allow(unreachable_pub)]
-    include!(concat!(env!("OUT_DIR"), "/programs.rs"));
-}
-
 /// What `sched_yield()` is in the kernel, from its beginning to its end.
 const YIELD: &str = "do_sched_yield";
 /// The programs that watch it.
@@ -32,6 +26,8 @@ const YIELD_PROGRAMS: [&str; 2] = ["on_yield", "after_yield"];
 /// The program that hears of idle CPUs that are told of work, and a function that kernels with that tracepoint have.
 const KICK_PROGRAM: &str = "on_kick";
 const KICK: &str = "__probestub_sched_set_need_resched_tp";
+/// What tells who runs and who waits where.
+const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
 const SNAPSHOT: &str = "snapshot";
 
@@ -41,8 +37,8 @@ const PORTIONS: u32 = 4;
 /// Records that are read from one ring before the next one gets its turn.
 const TURN: usize = 1 << 16;
 
-/// The programs at work.
-pub(super) struct Kernel {
+/// The programs in the kernel, at work or at rest.
+pub(crate) struct Kernel {
     object: Object,
     links: Vec<Link>,
     rings: Vec<Ring>,
@@ -59,25 +55,34 @@ struct Ring {
 }
 
 impl Kernel {
-    /// From now on everything is recorded, into `bytes` a CPU: a power of two, of whole pages.
-    pub(super) fn begin(host: &Host, cpus: u32, bytes: u32) -> Result<Self, RecordError> {
+    /// Loads the programs, with `bytes` for each CPU's records: a power of two, of whole pages. They rest.
+    pub(crate) fn load(host: &Host, cpus: u32, bytes: u32, extent: Extent) -> Result<Self, RecordError> {
         let words = cpus.div_ceil(64);
-        let object = load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() })?;
+        let object = load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() }, extent)?;
         let inbox = Rc::new(RefCell::new(Vec::new()));
         let rings =
             (0..cpus).map(|cpu| ring(&object, CpuId(cpu), bytes, &inbox)).collect::<Result<Vec<_>, _>>()?;
         let filled =
             watch(&rings).map_err(|e| RecordError::Failed(format!("buffers cannot be watched: {e}")))?;
-        let mut kernel = Self { object, links: Vec::new(), rings, filled, inbox, words };
-        for program in kernel.object.progs_mut() {
+        Ok(Self { object, links: Vec::new(), rings, filled, inbox, words })
+    }
+
+    /// From now on everything is recorded.
+    pub(crate) fn attach(&mut self) -> Result<(), RecordError> {
+        for program in self.object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             if name == SNAPSHOT || !program.autoload() {
                 continue;
             }
             let link = program.attach().map_err(|e| RecordError::Refused(format!("{name}: {e}")))?;
-            kernel.links.push(link);
+            self.links.push(link);
         }
-        Ok(kernel)
+        Ok(())
+    }
+
+    /// The programs that run in whatever context they are called in.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = ProgramMut<'_>> {
+        self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
     /// Every task, and what it does.
@@ -132,10 +137,15 @@ impl Kernel {
         self.links.clear();
     }
 
-    /// What was lost after the last record of each CPU.
+    /// What was lost after the last record of each CPU. It is told once.
     pub(super) fn lost(&self) -> Vec<(CpuId, u32)> {
-        let map = self.object.maps().find(|map| map.name() == "lost");
-        let counts = map.and_then(|map| map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
+        let (map, key) = (self.object.maps().find(|map| map.name() == "lost"), 0u32.to_ne_bytes());
+        let counts = map.as_ref().and_then(|map| map.lookup_percpu(&key, MapFlags::ANY).ok().flatten());
+        if let (Some(map), Some(counts)) = (map, &counts) {
+            let none = vec![0u64.to_ne_bytes().to_vec(); counts.len()];
+            // Where this fails it is told twice, and no recording is taken for better than it is.
+            map.update_percpu(&key, &none, MapFlags::ANY).ok();
+        }
         let number = |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(0, u64::from_ne_bytes);
         let cpus = (0..).map(CpuId).zip(counts.unwrap_or_default());
         let cpus = cpus.map(|(cpu, bytes)| (cpu, u32::try_from(number(&bytes)).unwrap_or(u32::MAX)));
@@ -150,9 +160,19 @@ struct Sizes {
     portion_log2: u32,
 }
 
+/// How much is to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All that the kernel lets us.
+    All,
+    /// Who runs and who waits where, alone: programs are attached and detached in a moment then.
+    Core,
+}
+
 /// What not every kernel lets us watch.
 #[derive(Clone, Copy, Debug)]
 struct Optional {
+    extent: Extent,
     yields: bool,
     kicks: bool,
 }
@@ -162,16 +182,18 @@ impl Optional {
         match program {
             KICK_PROGRAM => self.kicks,
             _ if YIELD_PROGRAMS.contains(&program) => self.yields,
+            _ if self.extent == Extent::Core => CORE_PROGRAMS.contains(&program),
             _ => true,
         }
     }
 }
 
 /// The loaded programs, as many of them as this kernel takes.
-fn load(host: &Host, cpus: u32, sizes: Sizes) -> Result<Object, RecordError> {
+fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<Object, RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let has = |name: &str| types.functions().any(|function| function.name == name);
-    let all = Optional { yields: has(YIELD), kicks: has(KICK) };
+    let is_all = extent == Extent::All;
+    let all = Optional { extent, yields: is_all && has(YIELD), kicks: is_all && has(KICK) };
     let attempt = |optional| {
         let (object, said) = words::listen(|| {
             let open = open(cpus, sizes, optional).map_err(|e| e.to_string())?;
@@ -180,7 +202,7 @@ fn load(host: &Host, cpus: u32, sizes: Sizes) -> Result<Object, RecordError> {
         object.map_err(|error| words::refusal(&said, &error).to_string())
     };
     // That a function has a type does not mean that it can be watched.
-    let attempts = [all, Optional { yields: false, ..all }, Optional { yields: false, kicks: false }];
+    let attempts = [all, Optional { yields: false, ..all }, Optional { yields: false, kicks: false, ..all }];
     let mut refused = String::new();
     for optional in attempts {
         match attempt(optional) {
@@ -195,9 +217,7 @@ fn load(host: &Host, cpus: u32, sizes: Sizes) -> Result<Object, RecordError> {
 }
 
 fn open(cpus: u32, sizes: Sizes, optional: Optional) -> libbpf_rs::Result<OpenObject> {
-    let bytes =
-        programs::OBJECTS.iter().find(|(name, _)| *name == "record").map_or(&[][..], |(_, bytes)| bytes);
-    let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(bytes)?;
+    let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(programs::object("record"))?;
     if let Some(mut map) = maps::open_map(&mut object, ".rodata")
         && let Some([words, portion_log2]) =
             map.initial_value_mut().and_then(|bytes| bytes.as_chunks_mut().0.first_chunk_mut())

@@ -25,7 +25,7 @@ pub(super) fn snapshot_bytes(words: u32) -> usize {
 }
 
 /// Reads a record that `writer` wrote; `None` where it is none of ours.
-pub(super) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
+pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
     let fields = Fields(bytes);
     let (task, cpu) = (Key(fields.u64(8)?), CpuId(fields.u16(20)?.into()));
     let detail = fields.u8(23)?;

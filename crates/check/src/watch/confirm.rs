@@ -1,0 +1,159 @@
+//! Is a suspicion confirmed by what happens, or cured, and by what?
+
+use super::cure::{Came, Cure};
+use crate::waste::WastedCores;
+use keel_abi::{CpuId, CpuSet, Instant, Span};
+use keel_trace::{Class, Event, Meta, Sink, What};
+
+/// How many CPUs are watched at once; one that idles beside waiting tasks is enough for a finding.
+pub const MOST_SUSPECTS: usize = 64;
+
+/// What became of a suspicion.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Some suspects idled beside waiting tasks all the time.
+    Confirmed(Confirmed),
+    /// None did: the last of them was cured.
+    Cured {
+        /// So long after the stream began.
+        after: Span,
+        /// By this.
+        by: Cure,
+    },
+    /// What happened was not all recorded.
+    Unsure {
+        /// Events that are missing.
+        lost: u64,
+    },
+}
+
+/// A confirmed suspicion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confirmed {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// For how long they were watched.
+    pub watched: Span,
+    /// Core time wasted meanwhile on the whole machine, as `keel check` measures it, transients included.
+    pub wasted: Span,
+}
+
+/// Hears a stream that begins when its CPUs are suspected.
+#[derive(Clone, Debug)]
+pub struct Confirm {
+    waste: WastedCores,
+    came: Came,
+    /// Suspects that are still passed over, as of the last instant that is over.
+    open: Vec<CpuId>,
+    /// Those of them that at this instant are not, and why.
+    doubt: Vec<(CpuId, Cure)>,
+    cured: Option<(Instant, Cure)>,
+    begun: Option<Instant>,
+    now: Instant,
+    lost: u64,
+}
+
+impl Confirm {
+    /// Suspects these CPUs, at most [`MOST_SUSPECTS`] of them.
+    pub fn new(suspects: &CpuSet) -> Self {
+        Self {
+            waste: WastedCores::new(0),
+            came: Came::default(),
+            open: suspects.iter().take(MOST_SUSPECTS).collect(),
+            doubt: Vec::new(),
+            cured: None,
+            begun: None,
+            now: Instant::ZERO,
+            lost: 0,
+        }
+    }
+
+    /// Is there nothing left to confirm?
+    pub fn is_cured(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// What became of it. Call it once, at the end of the stream.
+    pub fn outcome(&mut self) -> Outcome {
+        self.settle();
+        let begun = self.begun.unwrap_or(self.now);
+        if self.lost > 0 {
+            return Outcome::Unsure { lost: self.lost };
+        }
+        if self.open.is_empty() {
+            let (at, by) = self.cured.unwrap_or((begun, Cure::Unseen));
+            return Outcome::Cured { after: at.since(begun), by };
+        }
+        let verdict = self.waste.verdict();
+        let wasted = verdict.wasted + verdict.transient;
+        let (cpus, watched) = (self.open.iter().copied().collect(), self.now.since(begun));
+        Outcome::Confirmed(Confirmed { cpus, watched, wasted })
+    }
+
+    /// Time goes on: what was so at the end of the last instant counts.
+    fn reach(&mut self, at: Instant) {
+        if at > self.now {
+            self.settle();
+            self.now = at;
+        }
+    }
+
+    fn settle(&mut self) {
+        // How the stream begins is told by several events of one instant.
+        let is_beginning = self.begun == Some(self.now);
+        for (cpu, by) in self.doubt.drain(..) {
+            self.open.retain(|&open| open != cpu);
+            self.cured = Some((self.now, if is_beginning { Cure::Unseen } else { by }));
+        }
+    }
+
+    /// Whom the last event leaves passed over.
+    fn follow(&mut self, cure: impl Fn(CpuId) -> Cure) {
+        for &cpu in &self.open {
+            let known = self.doubt.iter().position(|&(doubted, _)| doubted == cpu);
+            match (self.waste.is_passed_over(cpu), known) {
+                (true, Some(at)) => drop(self.doubt.swap_remove(at)),
+                (false, None) => self.doubt.push((cpu, cure(cpu))),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Sink for Confirm {
+    fn wants(&self) -> Class {
+        self.waste.wants()
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            self.reach(event.at);
+            self.waste.events(std::slice::from_ref(event));
+            if let What::Lost { events } = event.what {
+                self.lost += u64::from(events);
+            }
+            if !self.open.is_empty() {
+                let came = std::mem::take(&mut self.came);
+                self.follow(|cpu| came.cure(cpu, event));
+                self.came = came;
+                if self.begun != Some(self.now) {
+                    self.came.hear(event.what);
+                }
+            }
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.reach(at);
+        self.waste.meta(at, meta);
+        match meta {
+            Meta::Start { .. } => {
+                (self.begun, self.now) = (Some(at), at);
+                // Nobody waits yet.
+                self.follow(|_| Cure::Unseen);
+            }
+            Meta::Task(_) => self.follow(|_| Cure::Affinity),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What ends a waste.
+
+use keel_abi::{CpuId, TaskId};
+use keel_trace::{Event, What, Why};
+use std::collections::BTreeMap;
+
+/// Why a CPU is no longer idle beside waiting tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cure {
+    /// It got a task that woke.
+    Wakeup,
+    /// It got a new task.
+    Fork,
+    /// It got a waiting task of another CPU.
+    Migration,
+    /// It got a task that had waited for it, or the last one that waited had its turn.
+    Turn,
+    /// The last one that waited got its own CPU, whose task went to sleep.
+    Sleep,
+    /// The same, and the task ended.
+    Exit,
+    /// CPUs came or went.
+    Hotplug,
+    /// No task that waits may run there any more.
+    Affinity,
+    /// It was over before anybody watched.
+    Unseen,
+}
+
+impl Cure {
+    /// Its stable name, as in `--json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wakeup => "wakeup",
+            Self::Fork => "fork",
+            Self::Migration => "migration",
+            Self::Turn => "turn",
+            Self::Sleep => "sleep",
+            Self::Exit => "exit",
+            Self::Hotplug => "hotplug",
+            Self::Affinity => "affinity",
+            Self::Unseen => "unseen",
+        }
+    }
+}
+
+/// How tasks last came to a runqueue, as far as it was watched.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Came(BTreeMap<TaskId, Cure>);
+
+impl Came {
+    /// Remembers how a task came.
+    pub(super) fn hear(&mut self, what: What) {
+        match what {
+            What::Wakeup { task, .. } => drop(self.0.insert(task, Cure::Wakeup)),
+            What::Fork { child, .. } => drop(self.0.insert(child, Cure::Fork)),
+            What::Migrate { task, .. } => drop(self.0.insert(task, Cure::Migration)),
+            // Who is gone, or runs and waits again, waits where it was.
+            What::Exit { task } | What::Switch { prev: task, .. } => drop(self.0.remove(&task)),
+            _ => {}
+        }
+    }
+
+    /// Why `cpu` is no longer passed over after this event.
+    pub(super) fn cure(&self, cpu: CpuId, event: &Event) -> Cure {
+        match event.what {
+            What::Switch { next, .. } if event.cpu == cpu => self.0.get(&next).copied().unwrap_or(Cure::Turn),
+            What::Switch { why: Why::Blocked, .. } => Cure::Sleep,
+            What::Switch { why: Why::Exited, .. } | What::Exit { .. } => Cure::Exit,
+            What::Online { .. } => Cure::Hotplug,
+            _ => Cure::Turn,
+        }
+    }
+}

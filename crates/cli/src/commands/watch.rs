@@ -1,0 +1,276 @@
+//! `keel watch`: looks at this machine's CPUs now and then, and says where cores idle while tasks wait.
+//!
+//! A look that suspects CPUs is followed by another one a moment later, since most of what looks like waste is a wakeup
+//! on its way. What both saw is recorded for a while and judged (`keel_check::watch`).
+
+mod allowance;
+mod kept;
+mod shown;
+mod sums;
+
+use crate::bell::Bell;
+use crate::failure::{Code, Failure};
+use crate::text::shown_lines;
+use crate::watch_args::WatchArgs;
+use allowance::Allowance;
+use keel_abi::{CpuSet, Span};
+use keel_check::watch::{passed_over, sentence, suspects, waits_on};
+use keel_check::{Confirm, Cure, Outcome};
+use keel_live::Host;
+use keel_live::record::Recorder;
+use keel_live::watch::{Look, WatchError, Watcher};
+use keel_report::watch::{WatchBegin, WatchCured, WatchFinding, WatchLine, WatchTask, WatchUnsure};
+use keel_trace::story::Told;
+use keel_trace::{Fanout, Sink, Writer};
+use kept::Folder;
+use shown::Shown;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use sums::Sums;
+
+/// From a look that suspects to the second one.
+const MOMENT: Duration = Duration::from_millis(10);
+/// After a suspicion that came to nothing the next look comes so much sooner, for others' short work on an idle CPU ends a
+/// suspicion, too, and waste that lasts is there again.
+const SOON: Duration = Duration::from_millis(100);
+/// But so often at most, one after the other.
+const MOST_SOON: u32 = 4;
+/// Tasks that a finding lists.
+const TASKS: usize = 16;
+
+pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
+    args.check()?;
+    let bell = Bell::hang()?;
+    let watcher = Watcher::begin(&Host::this()).map_err(failure)?;
+    let folder = args.keep.as_deref().map(Folder::open).transpose()?;
+    let cpus = watcher.cpus();
+    let begin = WatchBegin {
+        scheduler: watcher.scheduler(),
+        cpus,
+        every_ns: args.every.as_ns(),
+        confirm_ns: args.confirm.as_ns(),
+        unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ns),
+    };
+    let allowance = Allowance::new(cpus, args.cost);
+    let sums = Sums::new(watcher.cost(), allowance.share());
+    let mut watch = Watch {
+        args,
+        bell,
+        watcher,
+        folder,
+        allowance,
+        sums,
+        begun: Instant::now(),
+        shown: Shown::new(args.json, begin),
+    };
+    let ended = watch.stay();
+    let found = watch.end()?;
+    ended?;
+    Ok(if args.strict && found { Code::Found } else { Code::Done })
+}
+
+/// A watch under way.
+struct Watch<'a> {
+    args: &'a WatchArgs,
+    bell: Bell,
+    watcher: Watcher,
+    folder: Option<Folder>,
+    allowance: Allowance,
+    sums: Sums,
+    begun: Instant,
+    shown: Shown,
+}
+
+impl Watch<'_> {
+    /// Looks until the time is over, somebody stops it, or nobody reads any more.
+    fn stay(&mut self) -> Result<(), Failure> {
+        self.shown.begin()?;
+        let mut in_vain = 0;
+        loop {
+            let looked = Instant::now();
+            let look = self.watcher.look().map_err(failure)?;
+            self.sums.looks += 1;
+            let suspected = suspects(&look.idle_cpus(), &look.tasks_waiting);
+            let came_to_nothing = !suspected.is_empty() && !self.suspect(&look, &suspected)?;
+            in_vain = if came_to_nothing { (in_vain + 1) % (MOST_SOON + 1) } else { 0 };
+            self.sums.count(self.watcher.cost());
+            self.shown.look(&self.watcher.scheduler(), &look, &self.sums.end(self.begun.elapsed()))?;
+            self.sleep(looked, in_vain > 0);
+            if self.is_over() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.bell.asked() || self.shown.is_unread() || self.left().is_some_and(|left| left.is_zero())
+    }
+
+    /// What is left of the time that it is to last.
+    fn left(&self) -> Option<Duration> {
+        Some(time(self.args.duration?).saturating_sub(self.begun.elapsed()))
+    }
+
+    /// Until the next look.
+    fn sleep(&self, looked: Instant, is_soon: bool) {
+        let due = time(self.args.every).saturating_sub(looked.elapsed());
+        let due = if is_soon { due.min(SOON) } else { due };
+        let pause = due.max(self.allowance.pause(self.begun.elapsed(), self.sums.spent()));
+        self.wait(pause);
+    }
+
+    /// Waits, but not for longer than it is to last. Signals that ask for nothing wake it, too.
+    fn wait(&self, pause: Duration) {
+        let until = Instant::now() + self.left().map_or(pause, |left| pause.min(left));
+        while !self.bell.asked() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            self.bell.wait(None, left);
+        }
+    }
+
+    /// These CPUs idled while tasks waited that they could run: do they still, a moment later, and after that? True for
+    /// a finding.
+    fn suspect(&mut self, look: &Look, suspected: &CpuSet) -> Result<bool, Failure> {
+        self.sums.suspicions += 1;
+        self.wait(MOMENT);
+        let again = self.watcher.look().map_err(failure)?;
+        let idle = again.idle_since(look, suspected);
+        let still = suspects(&idle, &again.tasks_waiting);
+        if still.is_empty() {
+            self.sums.passing += 1;
+            return Ok(false);
+        }
+        let Some(Window { outcome, trace, length }) = self.confirm(&still)? else { return Ok(false) };
+        let is_finding = matches!(outcome, Outcome::Confirmed(_));
+        let at_ns = ns(self.begun.elapsed());
+        let cpus = || still.iter().map(|cpu| cpu.0).collect();
+        let line = match outcome {
+            Outcome::Cured { after, by } => {
+                *self.sums.cured.entry(by.name().to_owned()).or_default() += 1;
+                WatchLine::Cured(WatchCured {
+                    at_ns,
+                    cpus: cpus(),
+                    after_ns: after.as_ns(),
+                    by: by.name().to_owned(),
+                })
+            }
+            Outcome::Unsure { lost } => {
+                self.sums.unsure += 1;
+                WatchLine::Unsure(WatchUnsure { at_ns, cpus: cpus(), lost_events: lost })
+            }
+            Outcome::Confirmed(confirmed) => {
+                self.sums.findings += 1;
+                let folder = self.folder.as_mut();
+                let kept = folder.map(|folder| folder.keep(&trace, length)).transpose()?.flatten();
+                self.sums.recordings = self.folder.as_ref().map_or(0, Folder::kept);
+                let tasks = passed_over(&confirmed.cpus, &again.tasks_waiting);
+                WatchLine::Finding(WatchFinding {
+                    at_ns,
+                    scheduler: self.watcher.scheduler(),
+                    cpus: confirmed.cpus.iter().map(|cpu| cpu.0).collect(),
+                    tasks: tasks.iter().take(TASKS).map(|task| told(task)).collect(),
+                    tasks_waiting: tasks.len() as u64,
+                    watched_ns: confirmed.watched.as_ns(),
+                    wasted_core_ns: confirmed.wasted.as_ns(),
+                    recording: kept.map(|path| path.to_string_lossy().into_owned()),
+                    text: sentence(&confirmed.cpus, confirmed.watched, &tasks),
+                })
+            }
+        };
+        self.shown.line(line)?;
+        Ok(is_finding)
+    }
+
+    /// Records for as long as it takes to confirm it; `None` where somebody stops it before.
+    fn confirm(&mut self, suspected: &CpuSet) -> Result<Option<Window>, Failure> {
+        let mut confirm = Confirm::new(suspected);
+        let mut writer = self.folder.is_some().then(|| Writer::new(Vec::new()));
+        let mut recorder = self.watcher.record(&mut both(&mut confirm, &mut writer)).map_err(failure)?;
+        let watched = self.follow(&mut recorder, &mut confirm, &mut writer);
+        let ended = self.watcher.stop(recorder, &mut both(&mut confirm, &mut writer)).map_err(failure);
+        let (is_whole, recorded) = (watched?, ended?);
+        // CPUs came or went: whatever was so is over.
+        let Some(recorded) = recorded else {
+            let (outcome, trace) = (Outcome::Cured { after: Span::ZERO, by: Cure::Hotplug }, Vec::new());
+            return Ok(is_whole.then_some(Window { outcome, trace, length: Span::ZERO }));
+        };
+        let trace = writer.map(Writer::finish).transpose();
+        let trace = trace.map_err(|e| Failure::input(format!("a recording cannot be kept: {e}")))?;
+        let outcome = confirm.outcome();
+        let (trace, length) = (trace.unwrap_or_default(), recorded.duration);
+        Ok(is_whole.then_some(Window { outcome, trace, length }))
+    }
+
+    /// Reads what is recorded until the time is over, or it is cured. False where somebody stops it.
+    fn follow(
+        &self,
+        recorder: &mut Recorder,
+        confirm: &mut Confirm,
+        writer: &mut Option<Writer<Vec<u8>>>,
+    ) -> Result<bool, Failure> {
+        let begun = Instant::now();
+        loop {
+            let drained = recorder.drain(&mut both(confirm, writer)).map_err(|e| failure(e.into()))?;
+            let left = time(self.args.confirm).saturating_sub(begun.elapsed());
+            if self.bell.asked() || left.is_zero() || confirm.is_cured() {
+                return Ok(!self.bell.asked());
+            }
+            if drained {
+                self.bell.wait(Some(recorder.filled()), left);
+            }
+        }
+    }
+
+    /// Says what it came to; was anything found?
+    fn end(&mut self) -> Result<bool, Failure> {
+        self.sums.count(self.watcher.cost());
+        let end = self.sums.end(self.begun.elapsed());
+        let found = end.findings > 0;
+        self.shown.line(WatchLine::End(end))?;
+        Ok(found)
+    }
+}
+
+/// What was recorded of a suspicion.
+struct Window {
+    outcome: Outcome,
+    /// A trace; nothing where none is kept.
+    trace: Vec<u8>,
+    length: Span,
+}
+
+fn both<'a>(confirm: &'a mut Confirm, writer: &'a mut Option<Writer<Vec<u8>>>) -> Fanout<'a> {
+    let sinks = Fanout::new().with(confirm as &mut dyn Sink);
+    match writer {
+        Some(writer) => sinks.with(writer),
+        None => sinks,
+    }
+}
+
+fn told(task: &Told) -> WatchTask {
+    WatchTask { pid: task.pid.0, name: task.name.clone(), cpu: waits_on(task).map(|cpu| cpu.0) }
+}
+
+fn time(span: Span) -> Duration {
+    Duration::from_nanos(span.as_ns())
+}
+
+/// Nanoseconds, of less than 500 years.
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn failure(error: WatchError) -> Failure {
+    let message = shown_lines(&error.to_string());
+    let failure = match error.class() {
+        keel_live::Class::Input => Failure::input(message),
+        keel_live::Class::Scheduler => Failure::scheduler(message),
+        keel_live::Class::Unsupported => Failure::unsupported(message),
+    };
+    match error.help() {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}

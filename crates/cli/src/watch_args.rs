@@ -1,0 +1,80 @@
+//! The arguments of `keel watch`.
+
+use crate::failure::Failure;
+use crate::parse;
+use clap::Args;
+use keel_abi::Span;
+use std::path::PathBuf;
+
+/// `keel watch`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// How often to look
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) every: Span,
+    /// How long to watch what looks like waste before it is a finding
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) confirm: Span,
+    /// How long: 10s, 2m; by default until Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) duration: Option<Span>,
+    /// Keep 20 ms of recording of each finding in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// CPU time that it may take, in percent of one CPU; 1 for every 16 CPUs by default. It looks less often
+    /// where it would take more
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) cost: Option<u32>,
+    /// Print lines of JSON, an object each
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 1 where something was found
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+impl WatchArgs {
+    /// Refuses times that make no sense.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.every < Span::from_ms(10) {
+            return Err(Failure::input(format!("--every {} is too often: 10ms is the least", self.every)));
+        }
+        if self.confirm < Span::from_ms(1) {
+            return Err(Failure::input(format!("--confirm {} is too short: 1ms is the least", self.confirm)));
+        }
+        if self.confirm > self.every {
+            return Err(Failure::input(format!(
+                "--confirm {} is longer than --every {}",
+                self.confirm, self.every
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_make_no_sense_are_refused() {
+        let check = |every_ms, confirm_us, expected: Option<&str>| {
+            let (every, confirm) = (Span::from_ms(every_ms), Span::from_us(confirm_us));
+            let args = WatchArgs {
+                every,
+                confirm,
+                duration: None,
+                keep: None,
+                cost: None,
+                json: false,
+                strict: false,
+            };
+            assert_eq!(args.check().err().map(|failure| failure.sentence().to_owned()).as_deref(), expected);
+        };
+        check(1000, 100_000, None);
+        check(10, 10_000, None);
+        check(9, 1000, Some("--every 9.00 ms is too often: 10ms is the least"));
+        check(1000, 999, Some("--confirm 999.00 us is too short: 1ms is the least"));
+        check(100, 200_000, Some("--confirm 200.00 ms is longer than --every 100.00 ms"));
+    }
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One look at every CPU: which of them idle, and how many tasks wait? Where a CPU idles while tasks wait, it is told
+ * which CPUs and which tasks, for somebody to say whether the ones could run the others. Nothing is locked: what is
+ * told may be over a moment later, so whoever is told looks again.
+ *
+ * A runqueue counts whatever is runnable there, also tasks that a sched_ext scheduler holds in queues of its own. So
+ * the tasks are gone through only where some CPU idles and the counts say that somebody waits.
+ *
+ * crates/live/src/watch/look.rs runs this and reads what it tells.
+ */
+#include "records.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct rq {
+	unsigned int nr_running;
+	u64 nr_switches;
+	struct task_struct *curr;
+	struct task_struct *idle;
+	int online;
+};
+#pragma clang attribute pop
+
+extern const struct rq runqueues __ksym;
+
+/* Room for the kernel's iterators, which are its own affair. */
+struct bpf_iter_num {
+	u64 opaque[1];
+} __attribute__((aligned(8)));
+
+struct bpf_iter_task {
+	u64 opaque[3];
+} __attribute__((aligned(8)));
+
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
+extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
+extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
+extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task, unsigned int flags) __ksym;
+extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym;
+extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym;
+extern void bpf_rcu_read_lock(void) __ksym;
+extern void bpf_rcu_read_unlock(void) __ksym;
+
+#define ALL_THREADS 1
+
+const volatile struct {
+	u32 cpus;
+	/* How many 64-bit words hold them. */
+	u32 words;
+} machine = { 1, 1 };
+
+/* What one look comes to. */
+struct look {
+	/* CPUs that are used, and those of them that idle. */
+	u32 online;
+	u32 idle;
+	/* Tasks that wait, as the runqueues count them. */
+	u32 waiting;
+	/* Waiting tasks that found no room. */
+	u32 left_out;
+	/* Tasks that were gone through. */
+	u64 tasks;
+};
+
+/* An idle CPU. */
+struct idle {
+	struct head head;
+	/* Switches so far: as long as they stay the same, it idles on. */
+	u64 switches;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 262144);
+} told SEC(".maps");
+
+/* One look is taken at a time. */
+struct told room;
+
+static __always_inline void count(struct look *seen)
+{
+	struct bpf_iter_num it;
+	int *cpu;
+
+	bpf_iter_num_new(&it, 0, machine.cpus);
+	while ((cpu = bpf_iter_num_next(&it))) {
+		struct rq *rq = bpf_per_cpu_ptr(&runqueues, *cpu);
+		u32 runnable;
+
+		if (!rq || !rq->online)
+			continue;
+		runnable = rq->nr_running;
+		seen->online++;
+		if (rq->curr == rq->idle) {
+			seen->idle++;
+			seen->waiting += runnable;
+		} else if (runnable) {
+			seen->waiting += runnable - 1;
+		}
+	}
+	bpf_iter_num_destroy(&it);
+}
+
+static __always_inline void tell_idle(void)
+{
+	struct bpf_iter_num it;
+	int *cpu;
+
+	bpf_iter_num_new(&it, 0, machine.cpus);
+	while ((cpu = bpf_iter_num_next(&it))) {
+		struct rq *rq = bpf_per_cpu_ptr(&runqueues, *cpu);
+		struct idle idle = { .head = { .kind = IDLE } };
+
+		if (!rq || !rq->online || rq->curr != rq->idle)
+			continue;
+		idle.head.at = bpf_ktime_get_ns();
+		idle.head.cpu = *cpu;
+		idle.switches = rq->nr_switches;
+		bpf_ringbuf_output(&told, &idle, sizeof(idle), BPF_RB_NO_WAKEUP);
+	}
+	bpf_iter_num_destroy(&it);
+}
+
+/* Is its group out of CPU time for now? Newer kernels know that of each task, older ones of its queue. */
+static __always_inline bool is_throttled(struct task_struct *p)
+{
+	struct cfs_rq *queue;
+
+	if (bpf_core_field_exists(p->throttled))
+		return p->throttled;
+	if (!bpf_core_field_exists(p->se.cfs_rq))
+		return 0;
+	queue = p->se.cfs_rq;
+	return queue && bpf_core_field_exists(queue->throttle_count) && queue->throttle_count;
+}
+
+/* Could another CPU take it? Not one that is bound to its CPU. */
+static __always_inline bool is_free(struct task_struct *p)
+{
+	return p->nr_cpus_allowed > 1 && !p->migration_disabled;
+}
+
+static __always_inline void tell_waiting(struct look *seen)
+{
+	u32 bytes = machine.words * sizeof(u64);
+	struct bpf_iter_task it;
+	struct task_struct *p;
+
+	if (bytes > sizeof(room.cpus))
+		return;
+	bpf_rcu_read_lock();
+	bpf_iter_task_new(&it, (void *)0, ALL_THREADS);
+	while ((p = bpf_iter_task_next(&it))) {
+		seen->tasks++;
+		if (!waits(p) || !is_free(p) || is_throttled(p))
+			continue;
+		write_down(p, &room, p->cpus_ptr, bytes);
+		room.head.kind = SNAPSHOT;
+		room.head.detail = WAITING;
+		if (bpf_ringbuf_output(&told, &room, TOLD_HEAD + bytes, BPF_RB_NO_WAKEUP))
+			seen->left_out++;
+	}
+	bpf_iter_task_destroy(&it);
+	bpf_rcu_read_unlock();
+}
+
+SEC("syscall")
+int look(struct look *seen)
+{
+	count(seen);
+	if (!seen->idle || !seen->waiting)
+		return 0;
+	tell_idle();
+	tell_waiting(seen);
+	return 0;
+}
+
+char _license[] SEC("license") = "GPL";

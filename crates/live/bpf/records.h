@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the programs here share: the kernel's types, and the records of tasks.
+ */
+#ifndef KEEL_RECORDS_H
+#define KEEL_RECORDS_H
+
+#include "bpf_types.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+/* The kernel's types, as far as they are needed; their places are looked up when this is loaded. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct thread_info {
+	u32 cpu;
+};
+
+struct cfs_rq {
+	int throttle_count;
+};
+
+struct sched_entity {
+	unsigned char sched_delayed;
+	struct cfs_rq *cfs_rq;
+};
+
+struct cpumask {
+	unsigned long bits[1];
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	/* Newer kernels have narrower ones, and libbpf narrows unsigned reads alone. */
+	unsigned int on_cpu;
+	unsigned int on_rq;
+	int static_prio;
+	int pid;
+	char comm[16];
+	struct cpumask cpus_mask;
+	struct cpumask *cpus_ptr;
+	int nr_cpus_allowed;
+	unsigned short migration_disabled;
+	unsigned char throttled;
+	struct sched_entity se;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+enum cpuhp_state {
+	CPUHP_TEARDOWN_CPU = 1,
+	CPUHP_AP_ACTIVE = 2,
+};
+#pragma clang attribute pop
+
+#define TASK_DEAD 0x80
+
+/* Kinds of records. */
+enum {
+	SWITCH = 1,
+	WAKEUP = 2,
+	FORK = 3,
+	MIGRATE = 4,
+	HOTPLUG = 5,
+	TOLD = 6,
+	SNAPSHOT = 7,
+	KICK = 8,
+	STOPPED = 9,
+	IDLE = 10,
+};
+
+/* In a snapshot: what a task is doing. */
+enum {
+	ASLEEP = 0,
+	WAITING = 1,
+	RUNNING = 2,
+};
+
+#define TELLS_FIRST_TIME 1
+
+struct head {
+	u64 at;
+	u64 task;
+	u32 lost;
+	u16 cpu;
+	u8 kind;
+	u8 detail;
+};
+
+/* 4096 CPUs, as many as a machine of ours has. */
+#define MAX_WORDS 64
+
+struct told {
+	struct head head;
+	u32 pid;
+	s32 static_prio;
+	u64 name[2];
+	u64 cpus[MAX_WORDS];
+};
+
+#define TOLD_HEAD (sizeof(struct told) - MAX_WORDS * sizeof(u64))
+
+/* Writes down what `p` is; `bytes` of its CPUs. */
+static __always_inline void write_down(struct task_struct *p, struct told *told, struct cpumask *cpus, u32 bytes)
+{
+	told->head.at = bpf_ktime_get_ns();
+	told->head.task = (u64)p;
+	told->head.lost = 0;
+	told->head.cpu = p->thread_info.cpu;
+	told->pid = p->pid;
+	told->static_prio = p->static_prio;
+	bpf_probe_read_kernel(told->name, sizeof(told->name), &p->comm);
+	bpf_probe_read_kernel(told->cpus, bytes, cpus);
+}
+
+/* Does it wait for a CPU: it is on a runqueue, in earnest, and on no CPU? */
+static __always_inline bool waits(struct task_struct *p)
+{
+	return p->on_rq && !p->on_cpu && !(bpf_core_field_exists(p->se.sched_delayed) && p->se.sched_delayed);
+}
+
+#endif

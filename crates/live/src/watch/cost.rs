@@ -1,0 +1,95 @@
+//! What watching takes, by the kernel's own counts.
+
+use crate::record::kernel::Kernel;
+use keel_abi::Span;
+use libbpf_rs::libbpf_sys::{BPF_STATS_RUN_TIME, bpf_enable_stats};
+use rustix::time::{ClockId, clock_gettime};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+/// CPU time of this process so far.
+pub(super) fn process() -> Span {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    // A process' CPU time is neither negative nor 500 years.
+    Span::from_ns(spent.tv_sec.unsigned_abs() * 1_000_000_000 + spent.tv_nsec.unsigned_abs())
+}
+
+/// How long programs ran in others' context. The kernel counts that while somebody asks it to, and then of all
+/// programs there are: so it is asked to only while ours are attached.
+#[derive(Debug, Default)]
+pub(super) struct RunTime {
+    counting: Option<OwnedFd>,
+    /// There was a time that was not counted.
+    is_partial: bool,
+    spent_ns: u64,
+}
+
+impl RunTime {
+    /// From now on it counts, if it may.
+    pub(super) fn begin(&mut self) {
+        self.counting = count_run_time();
+        self.is_partial |= self.counting.is_none();
+    }
+
+    /// Counts no more. These are the programs, which ran only while it counted.
+    pub(super) fn end(&mut self, kernel: &Kernel) {
+        self.counting = None;
+        let times: Option<Vec<u64>> = kernel.programs().map(|program| run_time_ns(&program)).collect();
+        match times {
+            Some(times) => self.spent_ns = times.iter().sum(),
+            None => self.is_partial = true,
+        }
+    }
+
+    /// So long; `None` where it could not be counted.
+    pub(super) fn spent(&self) -> Option<Span> {
+        (!self.is_partial).then_some(Span::from_ns(self.spent_ns))
+    }
+}
+
+/// What the kernel has counted of a program since it was loaded.
+fn run_time_ns(program: &impl AsFd) -> Option<u64> {
+    let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
+    told(&std::fs::read_to_string(path).ok()?)
+}
+
+fn told(fdinfo: &str) -> Option<u64> {
+    fdinfo.lines().find_map(|line| line.strip_prefix("run_time_ns:"))?.trim().parse().ok()
+}
+
+/// The kernel counts programs' run time as long as this is open.
+#[allow(unsafe_code)]
+fn count_run_time() -> Option<OwnedFd> {
+    // SAFETY: the call takes a number and touches no memory of ours.
+    let fd = unsafe { bpf_enable_stats(BPF_STATS_RUN_TIME) };
+    // SAFETY: what is not negative is a file that was opened just now for us alone.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_count_is_read() {
+        let check = |text, expected| assert_eq!(told(text), expected, "{text}");
+        check("prog_type:\t26\nrun_time_ns:\t12345\nrun_cnt:\t7\n", Some(12345));
+        check("prog_type:\t26\n", None);
+        check("run_time_ns:\tx\n", None);
+    }
+
+    #[test]
+    fn a_process_takes_time() {
+        let before = process();
+        let mut sum = 0u64;
+        while process() == before {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(process() > before);
+    }
+
+    #[test]
+    fn what_was_not_counted_is_unknown() {
+        assert_eq!(RunTime::default().spent(), Some(Span::ZERO));
+        assert_eq!(RunTime { is_partial: true, ..RunTime::default() }.spent(), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! Why nothing can be watched, or no longer.
+
+use crate::errors::Class;
+use crate::record::RecordError;
+
+/// One sentence each.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WatchError {
+    /// Neither root nor the capabilities.
+    #[error("watching needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
+    NoRights,
+    /// The kernel does not take the program that looks.
+    #[error("this kernel does not take the program that looks at its CPUs: {0}")]
+    Refused(String),
+    /// A look or its result cannot be had.
+    #[error("the CPUs cannot be looked at: {0}")]
+    Failed(String),
+    /// What recording says.
+    #[error("{0}")]
+    Record(RecordError),
+}
+
+impl WatchError {
+    /// What it means.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Refused(_) => Class::Unsupported,
+            Self::NoRights | Self::Failed(_) => Class::Input,
+            Self::Record(error) => error.class(),
+        }
+    }
+
+    /// What to do about it, where that is not plain.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::NoRights => Some("run it with sudo"),
+            Self::Refused(_) => Some("keel vm boots a kernel that can be watched"),
+            Self::Failed(_) => None,
+            Self::Record(error) => error.help(),
+        }
+    }
+}
+
+impl From<RecordError> for WatchError {
+    fn from(error: RecordError) -> Self {
+        match error {
+            RecordError::NoRights => Self::NoRights,
+            other => Self::Record(other),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! One look at all CPUs, through crates/live/bpf/look.bpf.c.
+
+use super::WatchError;
+use crate::record::raw;
+use crate::{maps, programs, words};
+use keel_abi::{CpuId, CpuSet};
+use keel_trace::story::{RawWhat, Told};
+use libbpf_rs::{Object, ObjectBuilder, ProgramInput, RingBuffer, RingBufferBuilder};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The program.
+const LOOK: &str = "look";
+/// Its ring.
+const TOLD: &str = "told";
+/// The kind of record that tells of an idle CPU.
+const IDLE: u8 = 10;
+/// Bytes of `struct look`.
+const RESULT: usize = 24;
+
+/// What one look saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// CPUs that are used.
+    pub online: u32,
+    /// CPUs that idled.
+    pub idle: u32,
+    /// Tasks that waited for a CPU, as the kernel's runqueues count them, bound ones included.
+    pub waiting: u32,
+    /// Waiting tasks that there was no room to tell of.
+    pub left_out: u32,
+    /// Tasks that were gone through: none, unless CPUs idled while tasks waited.
+    pub tasks: u64,
+    /// Then, the CPUs that idled, and how often each had switched tasks so far: one that idles in two looks and has not
+    /// switched between them has idled all the time.
+    pub switches: BTreeMap<CpuId, u64>,
+    /// And the tasks that waited, bound ones left out: those whose affinity or migration-disabled spell leaves them
+    /// one CPU, and those whose group is out of CPU time.
+    pub tasks_waiting: Vec<Told>,
+}
+
+impl Look {
+    /// The CPUs that idled while tasks waited.
+    pub fn idle_cpus(&self) -> CpuSet {
+        self.switches.keys().copied().collect()
+    }
+
+    /// Of these CPUs, which idled in an earlier look, those that have idled ever since.
+    pub fn idle_since(&self, earlier: &Self, cpus: &CpuSet) -> CpuSet {
+        let idled =
+            |cpu: &CpuId| self.switches.get(cpu).is_some_and(|now| earlier.switches.get(cpu) == Some(now));
+        cpus.iter().filter(idled).collect()
+    }
+
+    /// The result as the program gave it.
+    fn of(result: &[u8; RESULT]) -> Self {
+        let number =
+            |at: usize| u32::from_ne_bytes([result[at], result[at + 1], result[at + 2], result[at + 3]]);
+        let (tasks, _) = result[16..].as_chunks();
+        let tasks = tasks.first().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        let (online, idle, waiting, left_out) = (number(0), number(4), number(8), number(12));
+        Self { online, idle, waiting, left_out, tasks, ..Self::default() }
+    }
+
+    /// Takes a record.
+    fn hear(&mut self, bytes: &[u8]) {
+        if let Some((cpu, switches)) = idle(bytes) {
+            self.switches.insert(cpu, switches);
+        } else if let Some(RawWhat::Told(told)) = raw::read(CpuId(0), bytes).map(|raw| raw.what) {
+            self.tasks_waiting.push(*told);
+        }
+    }
+}
+
+/// A record of an idle CPU: `struct idle`.
+fn idle(bytes: &[u8]) -> Option<(CpuId, u64)> {
+    let (cpu, kind) = (bytes.get(20..22)?, bytes.get(22)?);
+    let switches = bytes.get(24..32)?.try_into().ok()?;
+    (*kind == IDLE)
+        .then(|| (CpuId(u16::from_ne_bytes([cpu[0], cpu[1]]).into()), u64::from_ne_bytes(switches)))
+}
+
+/// The program, loaded.
+pub(super) struct Eye {
+    object: Object,
+    ring: RingBuffer<'static>,
+    inbox: Rc<RefCell<Vec<Vec<u8>>>>,
+}
+
+impl Eye {
+    /// Loads it for a machine of so many CPUs.
+    pub(super) fn open(cpus: u32) -> Result<Self, WatchError> {
+        let (object, said) = words::listen(|| load(cpus).map_err(|e| e.to_string()));
+        let object = object.map_err(|e| WatchError::Refused(words::refusal(&said, &e).to_string()))?;
+        let inbox: Rc<RefCell<Vec<Vec<u8>>>> = Rc::default();
+        let ring = ring(&object, &inbox).map_err(WatchError::Failed)?;
+        Ok(Self { object, ring, inbox })
+    }
+
+    /// Looks.
+    pub(super) fn look(&self) -> Result<Look, WatchError> {
+        let program = self.object.progs_mut().find(|program| program.name() == LOOK);
+        let program = program.ok_or_else(|| WatchError::Failed("there is no such program".to_owned()))?;
+        let mut result = [0; RESULT];
+        let input = ProgramInput { context_in: Some(&mut result), ..ProgramInput::default() };
+        program.test_run(input).map_err(|e| WatchError::Failed(e.to_string()))?;
+        self.ring.consume().map_err(|e| WatchError::Failed(e.to_string()))?;
+        let mut look = Look::of(&result);
+        self.inbox.borrow_mut().drain(..).for_each(|bytes| look.hear(&bytes));
+        Ok(look)
+    }
+}
+
+fn load(cpus: u32) -> libbpf_rs::Result<Object> {
+    let mut object = ObjectBuilder::default().name("keel_look")?.open_memory(programs::object("look"))?;
+    if let Some(mut map) = maps::open_map(&mut object, ".rodata")
+        && let Some([machine, words]) =
+            map.initial_value_mut().and_then(|bytes| bytes.as_chunks_mut().0.first_chunk_mut())
+    {
+        *machine = cpus.to_ne_bytes();
+        *words = cpus.div_ceil(64).to_ne_bytes();
+    }
+    object.load()
+}
+
+fn ring(object: &Object, inbox: &Rc<RefCell<Vec<Vec<u8>>>>) -> Result<RingBuffer<'static>, String> {
+    let map = maps::handle(object, TOLD)?;
+    let inbox = Rc::clone(inbox);
+    let mut builder = RingBufferBuilder::new();
+    let take = move |bytes: &[u8]| {
+        inbox.borrow_mut().push(bytes.to_vec());
+        0
+    };
+    builder.add(&map, take).map_err(|e| e.to_string())?;
+    builder.build().map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// `struct idle`, as C lays it out.
+    fn idle_record(cpu: u16, switches: u64) -> Vec<u8> {
+        let mut bytes = vec![0; 20];
+        bytes.extend(cpu.to_ne_bytes());
+        bytes.extend([IDLE, 0]);
+        bytes.extend(switches.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_look_is_read() {
+        let mut result = [0; RESULT];
+        for (at, number) in [8u32, 2, 5, 1, 300, 0].into_iter().enumerate() {
+            result[at * 4..at * 4 + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        let mut look = Look::of(&result);
+        assert_eq!((look.online, look.idle, look.waiting, look.left_out), (8, 2, 5, 1));
+        assert_eq!(look.tasks, 300);
+        look.hear(&idle_record(7, 99));
+        look.hear(&idle_record(300, 1));
+        look.hear(b"junk");
+        assert_eq!(look.switches, BTreeMap::from([(CpuId(7), 99), (CpuId(300), 1)]));
+        assert!(look.tasks_waiting.is_empty());
+    }
+
+    #[test]
+    fn a_cpu_idles_on_as_long_as_it_does_not_switch() {
+        let look = |idle: &[(u32, u64)]| Look {
+            switches: idle.iter().map(|&(cpu, switches)| (CpuId(cpu), switches)).collect(),
+            ..Look::default()
+        };
+        let check = |first: &[(u32, u64)], then: &[(u32, u64)], expected: &str| {
+            let first = look(first);
+            assert_eq!(look(then).idle_since(&first, &first.idle_cpus()).to_string(), expected);
+        };
+        check(&[(1, 5), (2, 6)], &[(1, 5), (2, 6)], "1-2");
+        check(&[(1, 5), (2, 6)], &[(1, 7), (2, 6)], "2");
+        check(&[(1, 5), (2, 6)], &[(1, 5), (3, 1)], "1");
+        check(&[(1, 5)], &[], "");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            Look::default().hear(&bytes);
+        }
+    }
+}

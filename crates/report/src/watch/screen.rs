@@ -1,0 +1,86 @@
+//! The screen of a terminal, however small.
+
+use super::text::{clock, costs, many};
+use super::{WatchBegin, WatchEnd, WatchFinding};
+use crate::style::{Paint, Style};
+use crate::units::count;
+use crate::verdict::printable;
+
+/// What is so at the last look.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Now {
+    /// Who schedules.
+    pub scheduler: String,
+    /// CPUs that are used.
+    pub online: u32,
+    /// CPUs that idle.
+    pub idle: u32,
+    /// Tasks that wait.
+    pub waiting: u32,
+}
+
+/// The lines of a screen with so many rows, those that matter most where not all have room: the last findings fill
+/// what is left. Each has at most the style's width.
+pub fn screen(
+    begin: &WatchBegin,
+    now: &Now,
+    sums: &WatchEnd,
+    last: &[WatchFinding],
+    style: Style,
+    rows: usize,
+) -> Vec<String> {
+    let verdict = match sums.findings {
+        0 => (Paint::Good, "No core idles for long while a task waits that it could run".to_owned()),
+        n => (Paint::Bad, format!("{}: cores idle while tasks wait", many(n, "finding"))),
+    };
+    let state = format!(
+        "{} under {}: {} idle, {} waiting",
+        many(now.online.into(), "CPU"),
+        printable(&now.scheduler),
+        count(now.idle.into()),
+        many(now.waiting.into(), "task")
+    );
+    let looks = format!(
+        "{} in {}, {}, {} over by themselves",
+        many(sums.looks, "look"),
+        clock(sums.duration_ns).trim_start(),
+        many(sums.suspicions, "suspicion"),
+        count(sums.passing + sums.cured.values().sum::<u64>())
+    );
+    let heads = [
+        (verdict.0, verdict.1),
+        (Paint::Bold, state),
+        (Paint::Bold, looks),
+        (Paint::Bold, costs(&sums.cost)),
+    ];
+    let rows = rows.max(1);
+    let mut lines: Vec<String> = heads
+        .into_iter()
+        .take(rows)
+        .map(|(paint, text)| match paint {
+            Paint::Bold => fit(&text, style.width),
+            paint => style.paint(paint, &fit(&text, style.width)),
+        })
+        .collect();
+    let room = rows - lines.len();
+    let shown = last.len().saturating_sub(room);
+    lines.extend(
+        last[shown..]
+            .iter()
+            .map(|found| fit(&format!("{}  {}", clock(found.at_ns), found.text), style.width)),
+    );
+    // Where there is room it says how to end it.
+    if lines.len() < rows && begin.cpus > 0 {
+        lines.push(fit("Ctrl-C ends it", style.width));
+    }
+    lines
+}
+
+/// At most so many characters of a line.
+fn fit(text: &str, width: u16) -> String {
+    let width = usize::from(width.max(1));
+    match text.chars().count() > width {
+        true => text.chars().take(width - 1).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}

@@ -1,0 +1,81 @@
+//! Lines of text, for pipes and files.
+
+use super::{WatchBegin, WatchCost, WatchEnd, WatchFinding, WatchLine};
+use crate::units::{count, percent};
+use crate::verdict::printable;
+use keel_abi::Span;
+
+/// A line as people read it; `None` for what they need not know at once.
+pub fn line(line: &WatchLine) -> Option<String> {
+    match line {
+        WatchLine::Begin(begin) => Some(begins(begin)),
+        WatchLine::Finding(finding) => Some(finds(finding)),
+        WatchLine::Cured(_) => None,
+        WatchLine::Unsure(unsure) => Some(format!(
+            "{}  CPUs may have idled beside waiting tasks, but {} events were lost, so nobody knows\n",
+            clock(unsure.at_ns),
+            count(unsure.lost_events)
+        )),
+        WatchLine::End(end) => Some(ends(end)),
+    }
+}
+
+/// Seconds since the beginning.
+pub(super) fn clock(ns: u64) -> String {
+    format!("{:8.1} s", ns as f64 / 1e9)
+}
+
+fn begins(begin: &WatchBegin) -> String {
+    let (every, confirm) = (Span::from_ns(begin.every_ns), Span::from_ns(begin.confirm_ns));
+    format!(
+        "Watching {} under {}: a look every {every}, suspicions watched for {confirm}.\n",
+        many(begin.cpus.into(), "CPU"),
+        printable(&begin.scheduler)
+    )
+}
+
+fn finds(finding: &WatchFinding) -> String {
+    let kept = finding.recording.as_ref().map_or(String::new(), |path| format!(" ({})", printable(path)));
+    format!("{}  {}{kept}\n", clock(finding.at_ns), finding.text)
+}
+
+fn ends(end: &WatchEnd) -> String {
+    let found = match end.findings {
+        0 => "no core idled for long while a task waited that it could run".to_owned(),
+        n => format!("{} of cores that idled while tasks waited", many(n, "finding")),
+    };
+    let mut text = format!("{} in {}: {found}.\n", many(end.looks, "look"), Span::from_ns(end.duration_ns));
+    let watched: u64 = end.cured.values().sum();
+    if end.suspicions > end.findings {
+        text += &format!("{} came to nothing: ", many(end.suspicions - end.findings, "suspicion"));
+        text += &format!("{} over a moment later", count(end.passing));
+        if watched > 0 {
+            let by: Vec<String> = end.cured.iter().map(|(by, n)| format!("{by} {}", count(*n))).collect();
+            text += &format!(", {} cured ({})", count(watched), by.join(", "));
+        }
+        if end.unsure > 0 {
+            text += &format!(", {} unknown", count(end.unsure));
+        }
+        text += ".\n";
+    }
+    text + &format!("{}.\n", costs(&end.cost))
+}
+
+/// What it takes, without a full stop.
+pub(super) fn costs(cost: &WatchCost) -> String {
+    let programs = match cost.programs_ns {
+        Some(ns) => format!("{} in its programs", Span::from_ns(ns)),
+        None => "and an unknown time in its programs".to_owned(),
+    };
+    format!(
+        "Own cost {} of a CPU, of {} that it may take: {} in keel, {programs}; {} to load them",
+        percent(cost.share_of_a_cpu),
+        percent(cost.allowed_share),
+        Span::from_ns(cost.process_ns),
+        Span::from_ns(cost.load_ns)
+    )
+}
+
+pub(super) fn many(n: u64, what: &str) -> String {
+    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
+}
