@@ -12,6 +12,7 @@ pub mod compare;
 pub mod decisions;
 pub mod experiment;
 pub mod features;
+pub mod headline;
 pub mod picture;
 pub mod policy;
 pub mod run;
@@ -19,7 +20,9 @@ pub mod sensitivity;
 pub mod style;
 pub mod table;
 pub mod verdict;
+pub mod waits;
 
+mod findings;
 mod units;
 
 pub use check::CheckReport;
@@ -29,3 +32,4 @@ pub use picture::Picture;
 pub use run::{RunFacts, RunReport};
 pub use sensitivity::SensitivityReport;
 pub use style::Style;
+pub use waits::WaitsReport;
