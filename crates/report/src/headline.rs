@@ -81,7 +81,7 @@ impl WastedWhere {
 /// `Cores 8-15 idled for 1.9 s in all while 14 make tasks waited on cores 0-7; they had been woken on their last node
 /// each time.`
 fn sentence(groups: &Groups) -> Option<String> {
-    let wasted = groups.idle.iter().map(|(_, span)| span.as_ns()).sum::<u64>();
+    let wasted = sum(&groups.idle);
     if wasted == 0 {
         return None;
     }
@@ -112,9 +112,9 @@ fn who(groups: &Groups, all: u64) -> String {
 
 /// ` on cores 0-7`, ` in the scheduler's queues`, or both.
 fn places(groups: &Groups, shape: Option<&Topology>) -> String {
-    let on: u64 = groups.waited_on.iter().map(|(_, span)| span.as_ns()).sum();
+    let on = sum(&groups.waited_on);
     let queues = groups.in_queues.as_ns();
-    let share = queues as f64 / (on + queues).max(1) as f64;
+    let share = queues as f64 / on.saturating_add(queues).max(1) as f64;
     match share {
         share if share < REST => format!(" on {}", cores(&groups.waited_on, shape)),
         share if share > 1.0 - REST => " in the scheduler's queues".to_owned(),
@@ -130,16 +130,16 @@ fn places(groups: &Groups, shape: Option<&Topology>) -> String {
 
 /// The CPUs that make up nearly all of it: `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`.
 fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
-    let all: u64 = of.iter().map(|(_, span)| span.as_ns()).sum();
+    let all = sum(of);
     let mut most: Vec<&(CpuId, Span)> = of.iter().collect();
     most.sort_by_key(|(cpu, span)| (std::cmp::Reverse(*span), *cpu));
-    let mut sum = 0;
+    let mut so_far = 0u64;
     let mut cpus: Vec<CpuId> = Vec::new();
     for (cpu, span) in most {
-        if sum as f64 >= all as f64 * (1.0 - REST) {
+        if so_far as f64 >= all as f64 * (1.0 - REST) {
             break;
         }
-        sum += span.as_ns();
+        so_far = so_far.saturating_add(span.as_ns());
         cpus.push(*cpu);
     }
     cpus.sort_unstable();
@@ -184,7 +184,7 @@ fn ranges(cpus: &[CpuId]) -> Vec<String> {
 
 /// How they had come there: one way each time, or the ways that matter with their shares.
 fn ways(how: &[(How, Span)], their: &str) -> String {
-    let all = how.iter().map(|(_, span)| span.as_ns()).sum::<u64>().max(1) as f64;
+    let all = sum(how).max(1) as f64;
     let share = |span: Span| span.as_ns() as f64 / all;
     match how {
         [] => "brought there in a way that is not told".to_owned(),
@@ -218,6 +218,11 @@ fn words(how: How, their: &str) -> String {
         How::Pinned => "pinned there".to_owned(),
         How::Unknown => "brought there in a way that is not told".to_owned(),
     }
+}
+
+/// All of it, in nanoseconds: a stranger's trace may claim any times.
+fn sum<T>(of: &[(T, Span)]) -> u64 {
+    of.iter().map(|&(_, span)| span).sum::<Span>().as_ns()
 }
 
 fn capital(text: &str) -> String {

@@ -52,6 +52,8 @@ pub struct WaitReport {
     pub began: String,
     /// Who took its CPU, safe to print; null where nobody did.
     pub preempted_by: Option<String>,
+    /// Who woke or made it, safe to print; null for an interrupt and where it was neither.
+    pub woken_by: Option<String>,
     /// The last decision that put it where it waited first; null where nothing told of one.
     pub decision: Option<DecisionReport>,
     /// The CPU in whose queue it waited first.
@@ -149,7 +151,7 @@ impl WaitReport {
         let [start, length] = [self.start_ns, self.duration_ns].map(Span::from_ns);
         let mut lines = vec![format!("{} waited for {length} from {start} on", self.task)];
         lines.push(self.beginning());
-        lines.push(format!("CPU {} {}", self.cpu, self.runners()));
+        lines.push(self.runners());
         for one in &self.moves {
             lines.push(one.text.clone());
         }
@@ -170,7 +172,10 @@ impl WaitReport {
             }
             ("preempted", None, _) => format!("lost CPU {}", self.cpu),
             ("yielded", ..) => format!("gave up CPU {}", self.cpu),
-            (_, _, Some(put)) => put.to_owned(),
+            (_, _, Some(put)) => match &self.woken_by {
+                Some(waker) => format!("{put}; {waker} did it"),
+                None => put.to_owned(),
+            },
             (_, _, None) => format!("came to CPU {} in a way that is not told", self.cpu),
         }
     }
@@ -182,14 +187,14 @@ impl WaitReport {
             .take(LISTED)
             .map(|one| format!("{} for {}", one.task, Span::from_ns(one.ran_ns)))
             .collect();
-        let more = self.ran.len().saturating_sub(LISTED);
-        let whose = if self.moves_total > 0 { ", and those that it was moved to," } else { "" };
-        match (all.is_empty(), more) {
-            (true, _) => format!("{whose} ran nobody meanwhile").trim_start_matches(", ").to_owned(),
-            (false, 0) => format!("{whose} ran {}", all.join(", ")).trim_start().to_owned(),
-            (false, more) => {
-                format!("{whose} ran {} and {more} more tasks", all.join(", ")).trim_start().to_owned()
-            }
+        let there = match self.moves_total {
+            0 => format!("on CPU {}", self.cpu),
+            _ => format!("on CPU {} and where it was moved", self.cpu),
+        };
+        match (all.is_empty(), self.ran.len().saturating_sub(LISTED)) {
+            (true, _) => format!("nobody ran {there} meanwhile"),
+            (false, 0) => format!("{there} ran {}", all.join(", ")),
+            (false, more) => format!("{there} ran {} and {more} more tasks", all.join(", ")),
         }
     }
 
@@ -246,13 +251,16 @@ fn wait(story: &Story) -> WaitReport {
         (Began::Yielded, _) => "yielded",
     };
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let told = |decision: &keel_check::Decision| DecisionReport::new(decision, &|_| Some(story.pid.0));
+    let told = |decision: &keel_check::Decision| {
+        DecisionReport::new(decision, &|task| (task == story.key.task).then_some(story.pid.0))
+    };
     WaitReport {
         pid: story.pid.0,
         start_ns: story.key.start.as_ns(),
         duration_ns: story.key.length.as_ns(),
         began: began.to_owned(),
         preempted_by: some(&story.by),
+        woken_by: some(&story.waker),
         decision: story.decision.as_ref().map(told),
         cpu: story.on.0,
         moves: story.moves.iter().map(told).collect(),

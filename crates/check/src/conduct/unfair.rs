@@ -109,7 +109,7 @@ impl Unfair {
 
     /// Those of one group, the heaviest first: what one is entitled to beyond one CPU goes to the rest.
     fn compare(&mut self, scene: &mut Scene, group: &[Rival], length: Span, at: Instant) {
-        let mut left: u64 = group.iter().map(|rival| rival.ran.as_ns()).sum();
+        let mut left: u64 = group.iter().map(|rival| rival.ran).sum::<Span>().as_ns();
         let mut weights: u64 = group.iter().map(|rival| u64::from(rival.weight)).sum();
         for rival in group {
             let share = u128::from(left) * u128::from(rival.weight) / u128::from(weights.max(1));

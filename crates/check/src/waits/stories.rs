@@ -58,6 +58,8 @@ pub struct Story {
     pub began: Began,
     /// As a sentence names who took its CPU; empty where nobody did.
     pub by: String,
+    /// As a sentence names who woke or made it; empty for an interrupt.
+    pub waker: String,
     /// The last decision before or as it began that put it where it waited.
     pub decision: Option<Decision>,
     /// The CPU in whose queue it waited first.
@@ -196,12 +198,17 @@ impl WaitStories {
             Began::Woken | Began::Yielded => String::new(),
         };
         let Some(row) = self.tasks.peek(task) else { return };
+        let waker = match (began, row.decision) {
+            (Began::Woken, Some(decision)) => self.called(decision.waker),
+            _ => String::new(),
+        };
         let story = Story {
             key,
             pid: row.pid,
             task: called(&row.name, row.pid, task),
             began,
             by,
+            waker,
             decision: row.decision,
             on: rq,
             moves: Vec::new(),

@@ -33,6 +33,7 @@ fn a_wait_is_told_event_by_event() {
     assert_eq!(sums.ran, Span::from_us(100 + 100 + 850));
     let [story] = stories.as_slice() else { panic!("{stories:?}") };
     assert_eq!((story.key.length, story.began, story.on), (Span::from_us(800), Began::Woken, CpuId(0)));
+    assert_eq!(story.waker, "task-a (pid 1000)");
     let words = |decision: Option<&Decision>| decision.map(Decision::words).unwrap_or_default();
     assert_eq!(
         words(story.decision.as_ref()),
