@@ -124,7 +124,10 @@ impl Figures {
 
     /// Listens to callbacks and lock waits too, and sums them in [`Summary::costs`].
     pub fn with_costs() -> Self {
-        Self { wants: Class::CORE.with(Class::COUNTS).with(Class::COSTS), ..Self::default() }
+        Self {
+            wants: Class::CORE.with(Class::COUNTS).with(Class::COSTS).with(Class::LOCKS),
+            ..Self::default()
+        }
     }
 
     /// The figures so far; what is under way counts up to the last thing heard.

@@ -3,6 +3,7 @@
 //! Names of tasks are a stranger's text: [`escape`] makes them safe to print before they enter a
 //! sentence.
 
+use crate::origin::Decision;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use std::fmt::Write;
 
@@ -13,17 +14,48 @@ pub enum Kind {
     WastedCore,
     /// A task was runnable and did not run for too long.
     Starvation,
+    /// A task woke, and came to run late.
+    LongDelay,
+    /// A task migrated more often than its running is worth.
+    Bouncing,
+    /// A CPU stayed with one task for long while others waited there.
+    Stall,
+    /// Something less urgent kept a real-time task waiting.
+    PriorityInversion,
+    /// A real-time task waited while another CPU that it may use had nothing as urgent to do.
+    MisplacedRealtime,
+    /// A task got far less CPU time than its weight entitles it to.
+    UnfairShare,
+    /// A task or a CPU waited long for a lock.
+    LockWait,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::WastedCore, Self::Starvation];
+    pub const ALL: [Self; 9] = [
+        Self::WastedCore,
+        Self::Starvation,
+        Self::LongDelay,
+        Self::Bouncing,
+        Self::Stall,
+        Self::PriorityInversion,
+        Self::MisplacedRealtime,
+        Self::UnfairShare,
+        Self::LockWait,
+    ];
 
     /// Its stable name, as in `--json`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::WastedCore => "wasted_core",
             Self::Starvation => "starvation",
+            Self::LongDelay => "long_delay",
+            Self::Bouncing => "bouncing",
+            Self::Stall => "stall",
+            Self::PriorityInversion => "priority_inversion",
+            Self::MisplacedRealtime => "misplaced_realtime",
+            Self::UnfairShare => "unfair_share",
+            Self::LockWait => "lock_wait",
         }
     }
 }
@@ -37,10 +69,16 @@ pub struct Finding {
     pub start: Instant,
     /// How long it lasted.
     pub duration: Span,
+    /// What it was measured against; docs/findings.md tells for each kind what must exceed it, or fall short of it.
+    pub threshold: Span,
     /// The CPUs that it is about.
     pub cpus: Vec<CpuId>,
-    /// The tasks that it is about.
+    /// The tasks that it is about, the one that had to suffer first.
     pub tasks: Vec<TaskId>,
+    /// When the events happened that show it, in order.
+    pub events: Vec<Instant>,
+    /// The last decision before it ended that put the first task where it was; none where the stream told of none.
+    pub decision: Option<Decision>,
     /// One sentence for people, without a full stop. Safe to print.
     pub text: String,
 }

@@ -1,8 +1,8 @@
 //! All checks at once: one sink to listen to a run, one judgement at its end.
 
+use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind};
-use crate::starvation::{BOUND, Starvation};
 use crate::waste::{Verdict, WastedCores};
 use keel_abi::Instant;
 use keel_trace::{Class, Event, Meta, Sink};
@@ -15,7 +15,7 @@ pub const KEPT: usize = 20;
 pub struct Judge {
     figures: Figures,
     waste: WastedCores,
-    starvation: Starvation,
+    conduct: Conduct,
 }
 
 /// All that the checks have to say about a run.
@@ -40,33 +40,41 @@ impl Default for Judge {
 impl Judge {
     /// All checks, with these figures (with or without the scheduler's own costs).
     pub fn new(figures: Figures) -> Self {
-        Self { figures, waste: WastedCores::new(KEPT), starvation: Starvation::new(BOUND, KEPT) }
+        Self::with(figures, Limits::default())
+    }
+
+    /// The same, within these limits.
+    pub fn with(figures: Figures, limits: Limits) -> Self {
+        Self { figures, waste: WastedCores::new(KEPT), conduct: Conduct::new(limits, KEPT) }
     }
 
     /// The judgement. Call it once, at the end.
     pub fn judgement(&mut self) -> Judgement {
         let waste = self.waste.verdict();
-        let (starved, starvations) = self.starvation.findings();
-        let findings = waste.findings.iter().cloned().chain(starved).collect();
-        let found = vec![(Kind::WastedCore, waste.episodes), (Kind::Starvation, starvations)];
+        let mut findings = waste.findings.clone();
+        let mut found = vec![(Kind::WastedCore, waste.episodes)];
+        for (kind, kept, count) in self.conduct.findings() {
+            findings.extend(kept);
+            found.push((kind, count));
+        }
         Judgement { summary: self.figures.summary(), waste, findings, found }
     }
 }
 
 impl Sink for Judge {
     fn wants(&self) -> Class {
-        self.figures.wants().with(self.waste.wants()).with(self.starvation.wants())
+        self.figures.wants().with(self.waste.wants()).with(self.conduct.wants())
     }
 
     fn events(&mut self, events: &[Event]) {
         self.figures.events(events);
         self.waste.events(events);
-        self.starvation.events(events);
+        self.conduct.events(events);
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.figures.meta(at, meta);
         self.waste.meta(at, meta);
-        self.starvation.meta(at, meta);
+        self.conduct.meta(at, meta);
     }
 }

@@ -13,6 +13,7 @@
 //! [`Meta::Start`]: keel_trace::Meta::Start
 #![forbid(unsafe_code)]
 
+pub mod conduct;
 pub mod counted;
 pub mod decisions;
 pub mod figures;
@@ -21,18 +22,21 @@ mod gone;
 mod histogram;
 pub mod judge;
 pub mod measure;
-pub mod starvation;
+pub mod origin;
+pub mod waits;
 pub mod waste;
 pub mod watch;
 pub mod window;
 
 mod cpus;
+mod longest;
 mod matching;
 mod place;
 #[cfg(test)]
 mod script;
 mod table;
 
+pub use conduct::{Conduct, Limits};
 pub use counted::CountedCalls;
 pub use decisions::{DecisionCost, Decisions};
 pub use figures::{Costs, Delay, Figures, NameFigures, Summary, TaskFigures};
@@ -40,7 +44,8 @@ pub use finding::{Finding, Kind, escape};
 pub use histogram::{Histogram, Spread};
 pub use judge::{Judge, Judgement};
 pub use measure::Measure;
-pub use starvation::Starvation;
-pub use waste::{Observer, Verdict, WastedCores};
+pub use origin::{Act, Decision};
+pub use waits::{Began, Ended, Story, WaitKey, WaitStories, WaitSums, Waits, Wanted};
+pub use waste::{Groups, How, Observer, Verdict, Waiters, WastedCores};
 pub use watch::{Confirm, Cure, Outcome};
 pub use window::{Counts, MOST_NAMES, Measured, Window};

@@ -4,7 +4,7 @@
 
 use keel_abi::scx::dsq;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId, Topology};
-use keel_trace::{Chooser, Event, Meta, Sink, TaskInfo, What, Why};
+use keel_trace::{Chooser, Event, Lock, Meta, Sink, TaskInfo, What, Why};
 
 /// Plays `lines` on a machine with `cpus` CPUs into `sink`; the last line's time ends the stream.
 pub(crate) fn play(sink: &mut impl Sink, cpus: u32, lines: &str) {
@@ -41,6 +41,10 @@ fn about(id: u32, cpus: CpuSet) -> Meta {
     })
 }
 
+fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(word: &str) -> T {
+    word.parse().expect("a number")
+}
+
 fn cpu(word: &str) -> CpuId {
     CpuId(word.parse().expect("a CPU"))
 }
@@ -67,6 +71,9 @@ fn what(words: &[&str]) -> What {
         ["switch", prev, why, next] => {
             What::Switch { prev: task(prev), why: self::why(why), next: task(next) }
         }
+        ["wake", who, target, waker] => {
+            What::Wakeup { task: task(who), target: cpu(target), waker: task(waker) }
+        }
         ["wake", who, target] => What::Wakeup { task: task(who), target: cpu(target), waker },
         ["fork", who, target] => What::Fork { child: task(who), target: cpu(target), parent: waker },
         ["exit", who] => What::Exit { task: task(who) },
@@ -77,6 +84,16 @@ fn what(words: &[&str]) -> What {
         }
         ["queued", who, dsq] => What::Queued { task: task(who), dsq: queue(dsq), len: 1 },
         ["held", who] => What::Held { task: task(who) },
+        ["prio", who, prio] => What::Priority { task: task(who), prio: number(prio), weight: 0 },
+        ["prio", who, prio, weight] => {
+            What::Priority { task: task(who), prio: number(prio), weight: number(weight) }
+        }
+        ["awaits", who, mutex, owner] => {
+            What::Awaits { task: task(who), mutex: number(mutex), owner: task(owner) }
+        }
+        ["spins", of, us] => {
+            What::LockWait { lock: Lock::Runqueue(cpu(of)), waited: Span::from_us(number(us)) }
+        }
         ["kick", target] => What::Kick { target: cpu(target), flags: 0 },
         ["count", who, units] => What::Count { task: task(who), units: units.parse().expect("units") },
         ["off", target] => What::Online { target: cpu(target), up: false },

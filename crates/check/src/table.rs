@@ -47,6 +47,17 @@ impl<T: From<TaskId>> Tasks<T> {
         self.rows[slot as usize].as_mut()
     }
 
+    /// `task`'s row, if it has one.
+    pub(crate) fn peek(&self, task: TaskId) -> Option<&T> {
+        let &slot = self.slots.get(task.index()).filter(|&&slot| slot < GONE)?;
+        self.rows[slot as usize].as_ref()
+    }
+
+    /// One more than the highest slot.
+    pub(crate) fn slots(&self) -> u32 {
+        self.rows.len() as u32
+    }
+
     /// Ends `task`; its row, if it had one.
     pub(crate) fn end(&mut self, task: TaskId) -> Option<T> {
         let slot = self.slots.get_mut(task.index())?;

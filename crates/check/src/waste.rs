@@ -12,14 +12,18 @@
 //! queue, is transient; so is an episode of which less than [`SHORT`] remains. The rest is waste.
 
 mod episode;
+mod groups;
 mod task;
 
 use crate::cpus::{Cpus, Integral};
 use crate::finding::{Finding, Kind, called, kept};
 use crate::matching::Matching;
+use crate::origin::{Act, Decision};
 use crate::place::{By, Place, Queue, local_cpu};
 use crate::table::Tasks;
 use episode::{Longest, Open, Past, Pending};
+pub use groups::{Groups, How, MOST_NAMES, MOST_NOTED, MOST_TASKS, Waiters};
+use groups::{Tally, note};
 use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, What, Why};
 use task::{Row, State};
@@ -57,6 +61,8 @@ pub struct Verdict {
     /// The machine's workload had so many different affinities that some tasks were left out: `wasted` is a
     /// lower bound.
     pub lower_bound: bool,
+    /// Which cores idled, who waited where, and how they had come there.
+    pub groups: Groups,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -80,6 +86,7 @@ pub struct WastedCores<O = ()> {
     wasted: Span,
     transient: Span,
     episodes: u64,
+    tally: Tally,
 }
 
 impl WastedCores {
@@ -103,6 +110,7 @@ impl<O: Observer> WastedCores<O> {
             wasted: Span::ZERO,
             transient: Span::ZERO,
             episodes: 0,
+            tally: Tally::default(),
         }
     }
 
@@ -134,6 +142,7 @@ impl<O: Observer> WastedCores<O> {
             episodes: self.episodes,
             findings: self.longest.iter().map(finding).collect(),
             lower_bound: self.matching.left_out(),
+            groups: self.tally.groups(),
         }
     }
 
@@ -141,12 +150,11 @@ impl<O: Observer> WastedCores<O> {
         let Event { at, cpu, what } = *event;
         match what {
             What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
-            What::Wakeup { task, target, .. } | What::Fork { child: task, target, .. } => {
-                self.wake(at, task, target);
-            }
+            What::Wakeup { task, target, waker } => self.wake(at, cpu, Act::Woken, task, target, waker),
+            What::Fork { child, target, parent } => self.wake(at, cpu, Act::Forked, child, target, parent),
             What::Exit { task } => self.exit(task),
-            What::Migrate { task, from, to } => self.migrate(at, task, from, to),
-            What::Placed { task, chosen, by, .. } => self.placed(at, task, chosen, by),
+            What::Migrate { task, from, to } => self.migrate(at, cpu, task, from, to),
+            What::Placed { task, chosen, by, .. } => self.placed(at, cpu, task, chosen, by),
             What::Queued { task, dsq, .. } => self.queued(at, task, dsq),
             What::Held { task } => self.held(at, task),
             What::Kick { target, .. } => self.pending(at, target),
@@ -167,6 +175,7 @@ impl<O: Observer> WastedCores<O> {
         row.running = (!next.is_idle()).then_some(next);
         let is_idle = row.running.is_none() && !row.offline;
         self.leaves_queue(next, State::Running);
+        self.tasks.get(next).into_iter().for_each(|row| row.last_cpu = Some(cpu));
         match (was_idle, is_idle) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => {
@@ -199,10 +208,13 @@ impl<O: Observer> WastedCores<O> {
         self.tasks.end(task);
     }
 
-    fn wake(&mut self, at: Instant, task: TaskId, target: CpuId) {
+    fn wake(&mut self, at: Instant, cpu: CpuId, act: Act, task: TaskId, target: CpuId, waker: TaskId) {
         let Some(row) = self.tasks.get(task) else { return };
         match row.state {
             State::Asleep => {
+                let (from, chooser) = (row.last_cpu, row.chosen);
+                let decision = Decision { task, act, at, by: cpu, from, to: target, chooser, waker };
+                row.decided(decision, How::of(&decision, self.tally.topology.as_ref()));
                 let by = row.chosen.take().map_or(By::Woke, By::Chosen);
                 self.wait(at, task, target, Place { queue: Queue::Cpu(target), by });
             }
@@ -224,17 +236,24 @@ impl<O: Observer> WastedCores<O> {
         }
     }
 
-    fn migrate(&mut self, at: Instant, task: TaskId, from: CpuId, to: CpuId) {
+    fn migrate(&mut self, at: Instant, cpu: CpuId, task: TaskId, from: CpuId, to: CpuId) {
         let Some(row) = self.tasks.get(task) else { return };
+        let decision = Decision::migrated(task, at, cpu, from, to);
+        row.decided(decision, How::of(&decision, None));
         row.rq = to;
         row.change(at, Place { queue: Queue::Cpu(to), by: By::Moved(from) });
     }
 
-    fn placed(&mut self, at: Instant, task: TaskId, chosen: CpuId, by: keel_trace::Chooser) {
+    fn placed(&mut self, at: Instant, cpu: CpuId, task: TaskId, chosen: CpuId, by: keel_trace::Chooser) {
         let Some(row) = self.tasks.get(task) else { return };
         match row.state {
             State::Asleep => row.chosen = Some(by),
-            State::Waiting => row.change(at, Place { queue: Queue::Cpu(chosen), by: By::Chosen(by) }),
+            State::Waiting => {
+                let (act, from, waker) = (Act::Dispatched, Some(row.rq), TaskId::IDLE);
+                let decision = Decision { task, act, at, by: cpu, from, to: chosen, chooser: None, waker };
+                row.decided(decision, How::Dispatched);
+                row.change(at, Place { queue: Queue::Cpu(chosen), by: By::Chosen(by) });
+            }
             State::Running => {}
         }
     }
@@ -303,8 +322,10 @@ impl<O: Observer> WastedCores<O> {
 
     /// The witness at hand goes; it is remembered if it was there the longest.
     fn leave(&mut self, at: Instant, open: &mut Open) {
-        let Some(slot) = open.leaves_as_longest(at) else { return };
-        if let Some(row) = self.tasks.at(slot) {
+        let Some((slot, met, is_longest)) = open.leaves(at) else { return };
+        let Some(row) = self.tasks.at(slot).filter(|_| met > Span::ZERO) else { return };
+        note(&mut open.notes, row.note(met));
+        if is_longest {
             open.remember(row.seen(at));
         }
     }
@@ -322,8 +343,9 @@ impl<O: Observer> WastedCores<O> {
         self.wasted += left;
         self.episodes += 1;
         self.observer.wasted(cpu, open.start, at);
+        self.leave(at, &mut open);
+        self.tally.add(cpu, left, &open.notes);
         if self.longest.takes(length, open.start) {
-            self.leave(at, &mut open);
             self.longest.keep(Past { cpu, start: open.start, length, seen: open.into_seen() });
         }
     }
@@ -332,7 +354,11 @@ impl<O: Observer> WastedCores<O> {
         let Some(slot) = self.tasks.slot(info.task) else { return };
         let class = self.matching.class_of(&info.cpus);
         let Some(row) = self.tasks.at(slot) else { return };
-        (row.pid, row.name) = (info.pid, kept(&info.name));
+        row.pid = info.pid;
+        if row.name != info.name {
+            row.name = kept(&info.name);
+            row.name_number = self.tally.name(&row.name);
+        }
         if row.class == class {
             return;
         }
@@ -372,7 +398,17 @@ fn finding(past: &Past) -> Finding {
         }
     };
     let tasks = past.seen.iter().map(|(seen, _)| seen.task).collect();
-    Finding { kind: Kind::WastedCore, start: past.start, duration: length, cpus: vec![cpu], tasks, text }
+    Finding {
+        kind: Kind::WastedCore,
+        start: past.start,
+        duration: length,
+        threshold: SHORT,
+        cpus: vec![cpu],
+        tasks,
+        events: vec![past.start, past.start + length],
+        decision: past.seen.as_ref().and_then(|(seen, _)| seen.decision),
+        text,
+    }
 }
 
 impl<O: Observer> Sink for WastedCores<O> {
@@ -390,7 +426,10 @@ impl<O: Observer> Sink for WastedCores<O> {
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.now = at;
         match meta {
-            Meta::Start { topology, .. } => self.started(at, topology.cpus()),
+            Meta::Start { topology, .. } => {
+                self.tally.topology = Some(topology.clone());
+                self.started(at, topology.cpus());
+            }
             Meta::Task(info) => self.about(at, info),
             Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }

@@ -115,6 +115,15 @@ pub(crate) struct CheckArgs {
     /// Exit with 1 when a check found something
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Wakeups from which a task came to run later than this are findings, whatever else ran: 20ms
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) delay: Option<Span>,
+    /// Tell instead why the tasks with this name, or the one with this pid, waited: their longest waits, event by event
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["strict", "delay"])]
+    pub(crate) task: Option<String>,
+    /// How many of these waits
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "task", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) top: u32,
     /// Judge what happened later than this after the trace's beginning: 2s, 500ms
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) from: Option<Span>,

@@ -5,7 +5,7 @@ use crate::host::Terminal;
 use crate::output::print;
 use keel_report::{
     CheckReport, DecisionsReport, ExperimentReport, MatrixReport, RunReport, SensitivityReport, Style,
-    compare, decisions, experiment, matrix, sensitivity, table,
+    WaitsReport, compare, decisions, experiment, matrix, sensitivity, table,
 };
 use serde::Serialize;
 
@@ -30,6 +30,14 @@ pub(crate) fn one(run: &RunReport, as_json: bool) -> Result<(), Failure> {
 
 /// Prints a trace's judgement.
 pub(crate) fn check(report: &CheckReport, as_json: bool) -> Result<(), Failure> {
+    match as_json {
+        true => print(&in_order(report)),
+        false => print(&report.text(style())),
+    }
+}
+
+/// Prints why a task waited.
+pub(crate) fn waits(report: &WaitsReport, as_json: bool) -> Result<(), Failure> {
     match as_json {
         true => print(&in_order(report)),
         false => print(&report.text(style())),

@@ -237,7 +237,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn waited_for(&mut self, c: CpuId, lock: Lock, waited: Span) {
         self.counters.lock_wait += waited;
-        self.tell(Class::COSTS, c, What::LockWait { lock, waited });
+        self.tell(Class::LOCKS, c, What::LockWait { lock, waited });
     }
 
     /// Gives `rq`'s lock back at `c`'s clock, to the first in line if there is one.

@@ -130,6 +130,12 @@ impl Kernel {
         self.sessions.of_task[leader.index()] = number;
         let session = self.sessions.all[number.0 as usize];
         write_signal(world, self.sessions.signal_of(leader), session, true);
+        self.tell_priority(task);
+    }
+
+    /// Is the task's process in another session than the root's?
+    pub(crate) fn has_own_session(&self, task: TaskId) -> bool {
+        self.sessions.of_task[self.leader_of(task).index()] != Number::ROOT
     }
 }
 

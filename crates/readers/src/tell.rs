@@ -28,6 +28,8 @@ const LONGEST: usize = 300;
 struct Known {
     name: Name,
     nice: i8,
+    /// As the kernel's `p->prio`, inherited priorities included.
+    prio: Option<i32>,
 }
 
 struct Teller<'a> {
@@ -208,22 +210,25 @@ impl Teller<'_> {
         let nice = who.prio.filter(|prio| NICES.contains(prio)).map(|prio| (prio - NICE_0) as i8);
         let name = if who.name.is_empty() { old.map(|old| old.name) } else { Some(who.name) };
         let Some(name) = name else { return };
-        let now = Known { name, nice: nice.or(old.map(|old| old.nice)).unwrap_or(0) };
+        let prio = who.prio.or(old.and_then(|old| old.prio));
+        let now = Known { name, nice: nice.or(old.map(|old| old.nice)).unwrap_or(0), prio };
         if old == Some(now) {
             return;
         }
         self.known.insert(who.pid, now);
+        if old.is_none_or(|old| (old.name, old.nice) != (now.name, now.nice)) {
+            self.tell(who.pid, now, old.is_none());
+        }
+        if let Some(prio) = prio.and_then(|prio| i16::try_from(prio).ok()) {
+            self.story.priority(key(who.pid), prio);
+        }
+    }
+
+    fn tell(&mut self, pid: u32, now: Known, first: bool) {
+        let name = now.name;
         let name = name.text();
         let cpus = own_cpu::of(&name).into_iter().collect::<CpuSet>();
-        let told = Told {
-            task: key(who.pid),
-            pid: Pid(who.pid),
-            name,
-            nice: now.nice,
-            cpus,
-            first: old.is_none(),
-            doing: None,
-        };
+        let told = Told { task: key(pid), pid: Pid(pid), name, nice: now.nice, cpus, first, doing: None };
         self.story.told(&told, self.sink);
     }
 

@@ -1,10 +1,12 @@
 //! A trace's judgement, for people and as `keel check --json` prints it. docs/recording.md tells the fields.
 
+use crate::findings;
+use crate::headline::WastedWhere;
 use crate::run::{FindingReport, RunReport, SpreadReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
 use crate::units::{core_seconds, count, percent};
-use crate::verdict::{painted, printable};
+use crate::verdict::{first, painted, printable};
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
 use serde::Serialize;
@@ -12,8 +14,6 @@ use std::collections::BTreeMap;
 
 /// How many names the text lists.
 const NAMES: usize = 15;
-/// How many findings the text lists.
-const FINDINGS: usize = 5;
 
 /// Tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -63,6 +63,8 @@ pub struct CheckReport {
     pub wasted_share: f64,
     /// Core time wasted in transients, which are no finding.
     pub wasted_transient_ns: u64,
+    /// Which cores were wasted, who waited where, and how they had come there.
+    pub wasted_where: WastedWhere,
     /// Who scheduled.
     pub scheduler: String,
     /// What ran.
@@ -103,6 +105,7 @@ impl CheckReport {
             wasted_core_ns: run.wasted_core_ns,
             wasted_share: run.wasted_share,
             wasted_transient_ns: run.wasted_transient_ns,
+            wasted_where: run.wasted_where.clone(),
             scheduler: run.scheduler.clone(),
             workload: run.workload.clone(),
             switches: run.switches,
@@ -137,7 +140,7 @@ impl CheckReport {
     /// The whole text, ending in the verdict.
     pub fn text(&self, style: Style) -> String {
         let named = format!("{}: {}", printable(&self.scheduler), printable(&self.workload));
-        let mut text = format!("{}\n", style.paint(Paint::Bold, &named));
+        let mut text = format!("{}{}\n", first(&self.run, style), style.paint(Paint::Bold, &named));
         text += &format!(
             "{} on {} CPUs, {} events; CPUs busy {}\n",
             Span::from_ns(self.duration_ns),
@@ -146,18 +149,7 @@ impl CheckReport {
             percent(self.busy_share),
         );
         text += &format!("\n{}\n", names(self, style));
-        let all: u64 = self.findings_total.values().sum();
-        let listed = &self.findings[..self.findings.len().min(FINDINGS)];
-        if !listed.is_empty() {
-            let of = match all > listed.len() as u64 {
-                true => format!(", the longest of {}", count(all)),
-                false => String::new(),
-            };
-            text += &format!("\n{}\n", style.paint(Paint::Bold, &format!("Findings{of}")));
-        }
-        for found in listed {
-            text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
-        }
+        text += &findings::list(&self.run, style);
         if self.wasted_transient_ns > 0 {
             text += &format!("\n{} were wasted in transients.\n", core_seconds(self.wasted_transient_ns));
         }

@@ -12,6 +12,7 @@ pub mod compare;
 pub mod decisions;
 pub mod experiment;
 pub mod features;
+pub mod headline;
 pub mod lab_page;
 pub mod matrix;
 pub mod picture;
@@ -21,8 +22,10 @@ pub mod sensitivity;
 pub mod style;
 pub mod table;
 pub mod verdict;
+pub mod waits;
 pub mod watch;
 
+mod findings;
 mod units;
 
 pub use check::CheckReport;
@@ -33,3 +36,4 @@ pub use picture::Picture;
 pub use run::{RunFacts, RunReport};
 pub use sensitivity::SensitivityReport;
 pub use style::Style;
+pub use waits::WaitsReport;

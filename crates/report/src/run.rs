@@ -1,8 +1,10 @@
 //! One run as `--json` prints it. Field names are stable; docs/json.md tells each.
 
-use keel_abi::Span;
+use crate::headline::WastedWhere;
 use keel_abi::scx::ExitKind;
-use keel_check::{Costs, Finding, Judgement, NameFigures, Spread, Summary, TaskFigures};
+use keel_abi::{Span, TaskId};
+use keel_check::{Costs, Decision, Finding, Judgement, NameFigures, Spread, Summary, TaskFigures};
+use keel_trace::Chooser;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -99,19 +101,72 @@ pub struct NameReport {
     pub wakeup_delay_ns: SpreadReport,
 }
 
+/// The last placement or balancing decision about a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DecisionReport {
+    /// The pid of the task; null where it is not known.
+    pub task: Option<u32>,
+    /// `woken`, `forked`, `pulled`, `pushed`, `moved`, `dispatched`.
+    pub act: String,
+    /// When.
+    pub at_ns: u64,
+    /// The CPU that decided: the waker's, the parent's, the balancer's.
+    pub by_cpu: u32,
+    /// Where the task was or had run before; null where that is not known.
+    pub from_cpu: Option<u32>,
+    /// Where it was put.
+    pub to_cpu: u32,
+    /// Who chose the CPU of a wakeup or fork: `select_cpu`, `default`, `fallback`, `only_one`; null where that is not told.
+    pub chooser: Option<String>,
+    /// The pid of who woke or made it; null for an interrupt.
+    pub waker: Option<u32>,
+    /// The same as a clause, safe to print.
+    pub text: String,
+}
+
+impl DecisionReport {
+    /// A decision, with the pids of tasks where they are known.
+    pub(crate) fn new(decision: &Decision, pid: &impl Fn(TaskId) -> Option<u32>) -> Self {
+        let chooser = decision.chooser.map(|chooser| match chooser {
+            Chooser::SelectCpu => "select_cpu",
+            Chooser::Default => "default",
+            Chooser::Fallback => "fallback",
+            Chooser::OnlyOne => "only_one",
+            Chooser::Dispatch => "dispatch",
+        });
+        Self {
+            task: pid(decision.task),
+            act: decision.act.name().to_owned(),
+            at_ns: decision.at.as_ns(),
+            by_cpu: decision.by.0,
+            from_cpu: decision.from.map(|cpu| cpu.0),
+            to_cpu: decision.to.0,
+            chooser: chooser.map(str::to_owned),
+            waker: (!decision.waker.is_idle()).then(|| pid(decision.waker)).flatten(),
+            text: decision.words(),
+        }
+    }
+}
+
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingReport {
-    /// `wasted_core` or `starvation`.
+    /// Its kind, as docs/findings.md has them.
     pub kind: String,
     /// When it began.
     pub start_ns: u64,
     /// How long it lasted.
     pub duration_ns: u64,
+    /// What it was measured against.
+    pub threshold_ns: u64,
     /// The CPUs that it is about.
     pub cpus: Vec<u32>,
-    /// The pids of the tasks that it is about.
+    /// The pids of the tasks that it is about, the one that had to suffer first.
     pub tasks: Vec<u32>,
+    /// When the events happened that show it.
+    pub events_ns: Vec<u64>,
+    /// The last decision that put the first task where it was; null where nothing told of one.
+    pub decision: Option<DecisionReport>,
     /// One sentence, safe to print.
     pub text: String,
 }
@@ -182,6 +237,8 @@ pub struct RunReport {
     pub wasted_transient_ns: u64,
     /// `wasted_core_ns` is a lower bound, because there were too many different affinities.
     pub wasted_lower_bound: bool,
+    /// Which cores were wasted, who waited where, and how they had come there.
+    pub wasted_where: WastedWhere,
     /// Nobody told which CPUs tasks may use, so that waste may be none.
     #[serde(skip)]
     pub affinity_unknown: bool,
@@ -231,6 +288,7 @@ impl RunReport {
             wasted_share: waste.share,
             wasted_transient_ns: waste.transient.as_ns(),
             wasted_lower_bound: waste.lower_bound,
+            wasted_where: WastedWhere::new(&waste.groups),
             affinity_unknown: false,
             overhead: Overhead {
                 callback_ns: costs.callback.as_ns(),
@@ -280,11 +338,15 @@ fn task(of: &TaskFigures) -> TaskReport {
 }
 
 fn finding(found: &Finding, sums: &Summary) -> FindingReport {
-    let pid = |task| sums.tasks.binary_search_by_key(&task, |t| t.task).map(|at| sums.tasks[at].pid.0).ok();
+    let pid =
+        |task: TaskId| sums.tasks.binary_search_by_key(&task, |t| t.task).map(|at| sums.tasks[at].pid.0).ok();
     FindingReport {
         kind: found.kind.name().to_owned(),
         start_ns: found.start.as_ns(),
         duration_ns: found.duration.as_ns(),
+        threshold_ns: found.threshold.as_ns(),
+        events_ns: found.events.iter().map(|at| at.as_ns()).collect(),
+        decision: found.decision.as_ref().map(|decision| DecisionReport::new(decision, &pid)),
         cpus: found.cpus.iter().map(|cpu| cpu.0).collect(),
         tasks: found.tasks.iter().filter_map(|&task| pid(task)).collect(),
         text: found.text.clone(),

@@ -1,17 +1,15 @@
 //! One run as text: the figures, the tasks that had most, what was found, and the verdict.
 
+use crate::findings;
 use crate::run::{NameReport, RunReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::units::{core_seconds, count, figures, percent};
-use crate::verdict::{painted, printable};
+use crate::verdict::{first, painted, printable};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use keel_abi::Span;
 
 /// How many tasks the text lists.
 const TASKS: usize = 10;
-/// How many findings the text lists.
-const FINDINGS: usize = 5;
-
 /// How many names of tasks the text lists.
 const NAMES: usize = 8;
 
@@ -20,22 +18,14 @@ const WIDE: u16 = 80;
 
 /// The whole text, ending in the verdict.
 pub fn run(run: &RunReport, style: Style) -> String {
-    let mut text = format!("{}\n\n{}\n", heading(run, style), figures_of(run, style));
+    let mut text = format!("{}{}\n\n{}\n", first(run, style), heading(run, style), figures_of(run, style));
     if run.names.len() > 1 {
         text += &format!("\n{}\n", names(run, style));
     }
     if !run.tasks.is_empty() {
         text += &format!("\n{}\n", tasks(run, style));
     }
-    let listed = run.findings.len().min(FINDINGS);
-    let all: u64 = run.findings_total.values().sum();
-    if listed > 0 {
-        let of = if all > listed as u64 { format!(", the longest of {}", count(all)) } else { String::new() };
-        text += &format!("\n{}\n", style.paint(Paint::Bold, &format!("Findings{of}")));
-        for found in &run.findings[..listed] {
-            text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
-        }
-    }
+    text += &findings::list(run, style);
     if run.bad_accesses > 0 && !run.failed() {
         let times =
             if run.bad_accesses == 1 { "once" } else { &format!("{} times", count(run.bad_accesses)) };

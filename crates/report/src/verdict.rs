@@ -1,11 +1,12 @@
 //! The run in one plain sentence.
 
+use crate::findings::others;
 use crate::run::{FindingReport, RunReport};
 use crate::style::{Paint, Style};
 use crate::units::{core_seconds, count, percent};
 use keel_check::escape;
 
-/// The verdict: a failure before waste, waste before starvation.
+/// The verdict: a failure before waste, waste before anything else.
 pub fn sentence(run: &RunReport) -> String {
     if run.failed() {
         // The kernel's words may hold a task's name, and are longer than one.
@@ -20,8 +21,15 @@ pub fn sentence(run: &RunReport) -> String {
         return format!("The scheduler failed after {}: {reason}.{restart}", run.duration());
     }
     let worst = |kind: &str| run.findings.iter().find(|f| f.kind == kind);
+    let others = others(run);
     let starved = run.findings_total.get("starvation").copied().unwrap_or(0);
+    let starved_alone = run.findings_total.iter().all(|(kind, &n)| kind == "starvation" || n == 0);
     match (run.wasted_core_ns, starved) {
+        (0, _) if !starved_alone => format!(
+            "No core idled while a thread waited, but there {} {others}; {}.",
+            if others.starts_with("1 ") && !others.contains(" and ") { "was" } else { "were" },
+            told(run.findings.first())
+        ),
         (0, 0) => "No core idled while a thread waited.".to_owned(),
         (0, n) => format!(
             "No core idled while a thread waited, but {} too long; {}.",
@@ -33,12 +41,16 @@ pub fn sentence(run: &RunReport) -> String {
             told(worst("starvation"))
         ),
         (wasted, _) => format!(
-            "{}{} ({} of the machine) were idle while threads waited{}; {}.",
+            "{}{} ({} of the machine) were idle while threads waited{}; {}.{}",
             if run.wasted_lower_bound { "At least " } else { "" },
             core_seconds(wasted),
             percent(run.wasted_share),
             if run.affinity_unknown { ", as far as their affinity is known" } else { "" },
-            told(worst("wasted_core"))
+            told(worst("wasted_core")),
+            match others.as_str() {
+                "" => String::new(),
+                others => format!(" Beside that: {others}."),
+            }
         ),
     }
 }
@@ -51,6 +63,14 @@ fn told(worst: Option<&FindingReport>) -> String {
 pub(crate) fn printable(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     chars.chunks(32).map(|chunk| escape(&chunk.iter().collect::<String>())).collect()
+}
+
+/// What stands first: which cores idled and why, where one did; with an empty line after it.
+pub(crate) fn first(run: &RunReport, style: Style) -> String {
+    match run.wasted_where.sentence.as_str() {
+        "" => String::new(),
+        sentence => format!("{}\n\n", style.paint(Paint::Doubtful, sentence)),
+    }
 }
 
 /// The sentence, painted by how bad it is.

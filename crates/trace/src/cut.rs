@@ -18,6 +18,8 @@ pub struct Cut<'a> {
     running: BTreeMap<CpuId, TaskId>,
     waiting: BTreeMap<TaskId, Waits>,
     offline: BTreeSet<CpuId>,
+    /// The last event that told how urgent a task is.
+    priorities: BTreeMap<TaskId, What>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,7 @@ impl<'a> Cut<'a> {
             running: BTreeMap::new(),
             waiting: BTreeMap::new(),
             offline: BTreeSet::new(),
+            priorities: BTreeMap::new(),
         }
     }
 
@@ -82,8 +85,13 @@ impl<'a> Cut<'a> {
             let came = What::Fork { child, target: cpu, parent: TaskId::IDLE };
             [Some(came), queue].into_iter().flatten().map(move |what| (cpu, what))
         });
+        let priorities = self.priorities.values().map(|&what| (CpuId(0), what));
         let wants = self.sink.wants();
-        let events = offline.chain(running).chain(waiting).filter(|(_, what)| wants.has(what.class()));
+        let events = offline
+            .chain(priorities)
+            .chain(running)
+            .chain(waiting)
+            .filter(|(_, what)| wants.has(what.class()));
         let events: Vec<Event> = events.map(|(cpu, what)| Event { at, cpu, what }).collect();
         self.sink.events(&events);
     }
@@ -108,12 +116,17 @@ impl<'a> Cut<'a> {
                 let queue = self.waiting.get(&task).and_then(|waits| waits.queue);
                 self.waiting.insert(task, Waits { cpu, queue });
             }
-            What::Exit { task } => drop(self.tasks.remove(&task)),
+            What::Exit { task } => {
+                self.tasks.remove(&task);
+                self.priorities.remove(&task);
+            }
             What::Online { target, up: true } => drop(self.offline.remove(&target)),
             What::Online { target, up: false } => drop(self.offline.insert(target)),
             What::Queued { task, .. } | What::Held { task } => self.queue(task, Some(event.what)),
             What::Unqueued { task, .. } => self.queue(task, None),
+            What::Priority { task, .. } => drop(self.priorities.insert(task, event.what)),
             What::Placed { .. }
+            | What::Awaits { .. }
             | What::Kick { .. }
             | What::Callback { .. }
             | What::LockWait { .. }

@@ -172,6 +172,25 @@ pub enum What {
         /// Bypassing begins.
         on: bool,
     },
+    /// How urgent a task is, told when that is first known and when it changes.
+    Priority {
+        /// Who.
+        task: TaskId,
+        /// The kernel's `p->prio`, inherited priorities included: below 100 real-time, 100 to 139 by nice value, -1 for deadlines; lower
+        /// is more urgent.
+        prio: i16,
+        /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a group.
+        weight: u32,
+    },
+    /// A task begins to wait for a mutex of its program, or goes on because another was quicker.
+    Awaits {
+        /// Who.
+        task: TaskId,
+        /// Which mutex of the workload.
+        mutex: u32,
+        /// Who has it; [`TaskId::IDLE`] where that is nobody just now.
+        owner: TaskId,
+    },
     /// A recording missed what its CPU did just before: there was no room to write it down.
     Lost {
         /// How many events.
@@ -191,10 +210,12 @@ impl What {
             | Self::Migrate { .. }
             | Self::Online { .. }
             | Self::Bypass { .. }
+            | Self::Priority { .. }
             | Self::Lost { .. } => Class::CORE,
             Self::Placed { .. } | Self::Kick { .. } => Class::DECISIONS,
             Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::QUEUES,
-            Self::Callback { .. } | Self::LockWait { .. } => Class::COSTS,
+            Self::Callback { .. } => Class::COSTS,
+            Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
             Self::Count { .. } => Class::COUNTS,
         }
     }
@@ -272,20 +293,22 @@ pub struct Class(pub u16);
 impl Class {
     /// None: nothing listens.
     pub const NONE: Self = Self(0);
-    /// Switch, wakeup, fork, exit, migrate, online, bypass, lost: what every judge needs.
+    /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, lost: what every judge needs.
     pub const CORE: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);
     /// Queued, unqueued, held.
     pub const QUEUES: Self = Self(4);
-    /// Callback and lock wait.
+    /// Callback.
     pub const COSTS: Self = Self(8);
     /// Count.
     pub const COUNTS: Self = Self(16);
     /// What a scheduler tells of its decisions ([`Meta::Policy`]).
     pub const POLICY: Self = Self(32);
+    /// Waiting for locks: a CPU's, and a task's.
+    pub const LOCKS: Self = Self(64);
     /// All of them.
-    pub const ALL: Self = Self(63);
+    pub const ALL: Self = Self(127);
 
     /// Both.
     pub const fn with(self, other: Self) -> Self {

@@ -5,8 +5,8 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-/// What is written; 1, which is read as well, has no decisions.
-pub(crate) const VERSION: u8 = 2;
+/// What is written. Older ones are read as well: 2 has no priorities and mutexes, 1 no decisions either.
+pub(crate) const VERSION: u8 = 3;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
 
@@ -51,6 +51,8 @@ pub(crate) mod kind {
     pub(crate) const END: u8 = 26;
     pub(crate) const LOST: u8 = 27;
     pub(crate) const POLICY: u8 = 28;
+    pub(crate) const PRIORITY: u8 = 29;
+    pub(crate) const AWAITS: u8 = 30;
 }
 
 pub(crate) const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];

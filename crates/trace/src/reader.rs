@@ -219,9 +219,18 @@ impl<R: Read> Reader<R> {
             kind::COUNT => What::Count { task: self.task()?, units: self.number32()? },
             kind::BYPASS_ON => What::Bypass { on: true },
             kind::BYPASS_OFF => What::Bypass { on: false },
+            kind::PRIORITY => {
+                What::Priority { task: self.task()?, prio: self.prio()?, weight: self.number32()? }
+            }
+            kind::AWAITS => What::Awaits { task: self.task()?, mutex: self.number32()?, owner: self.task()? },
             kind::LOST => What::Lost { events: self.number32()? },
             _ => return Err(self.input.damaged("a record is of no known kind")),
         })
+    }
+
+    fn prio(&mut self) -> Result<i16, TraceError> {
+        let prio = i16::try_from(unzigzag(self.input.number()?)).ok();
+        prio.ok_or_else(|| self.input.damaged("a priority is out of range"))
     }
 
     fn number32(&mut self) -> Result<u32, TraceError> {

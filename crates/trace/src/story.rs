@@ -34,6 +34,8 @@ struct Task {
     /// What it is, until the stream has spoken of it.
     told: Option<Box<Told>>,
     doing: Doing,
+    /// How urgent it is, where that was told.
+    prio: Option<i16>,
 }
 
 /// What was made of the records.
@@ -131,12 +133,21 @@ impl Story {
         if known.is_some_and(|old| told.first && old.pid != told.pid && old.pid != Pid(0)) {
             self.retire(told.task);
         }
-        let new = || Task { id: None, pid: told.pid, told: None, doing: Doing::Asleep };
+        let new = || Task { id: None, pid: told.pid, told: None, doing: Doing::Asleep, prio: None };
         let task = self.tasks.entry(told.task).or_insert_with(new);
         task.pid = told.pid;
         match task.id {
             Some(id) => self.introduce(id, told, sink),
             None => task.told = Some(Box::new(told.clone())),
+        }
+    }
+
+    /// How urgent a task that was told of is, as the kernel's `p->prio`. Its weight would depend on its cgroup, of which nobody tells.
+    pub fn priority(&mut self, key: Key, prio: i16) {
+        let Some(task) = self.tasks.get_mut(&key) else { return };
+        let is_new = task.prio.replace(prio) != Some(prio);
+        if let Some(id) = task.id.filter(|_| is_new) {
+            self.emit(CpuId(0), What::Priority { task: id, prio, weight: 0 });
         }
     }
 
@@ -331,7 +342,7 @@ impl Story {
         if key.is_idle() {
             return TaskId::IDLE;
         }
-        let new = || Task { id: None, pid: Pid(0), told: None, doing: Doing::Asleep };
+        let new = || Task { id: None, pid: Pid(0), told: None, doing: Doing::Asleep, prio: None };
         let task = self.tasks.entry(key).or_insert_with(new);
         if let Some(id) = task.id {
             return id;
@@ -340,7 +351,11 @@ impl Story {
         self.counts.tasks += 1;
         task.id = Some(id);
         let told = task.told.take().unwrap_or_else(|| Box::new(Told::unknown(key)));
+        let prio = task.prio;
         self.introduce(id, &told, sink);
+        if let Some(prio) = prio {
+            self.emit(CpuId(0), What::Priority { task: id, prio, weight: 0 });
+        }
         id
     }
 }

@@ -197,6 +197,18 @@ impl<W: Write> Writer<W> {
                 self.number(u64::from(units));
             }
             What::Bypass { on } => self.begin(at, cpu, if on { kind::BYPASS_ON } else { kind::BYPASS_OFF }),
+            What::Priority { task, prio, weight } => {
+                self.begin(at, cpu, kind::PRIORITY);
+                self.task(task);
+                self.number(zigzag(i64::from(prio)));
+                self.number(u64::from(weight));
+            }
+            What::Awaits { task, mutex, owner } => {
+                self.begin(at, cpu, kind::AWAITS);
+                self.task(task);
+                self.number(u64::from(mutex));
+                self.task(owner);
+            }
             What::Lost { events } => {
                 self.begin(at, cpu, kind::LOST);
                 self.number(u64::from(events));

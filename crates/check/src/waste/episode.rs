@@ -1,5 +1,7 @@
 //! Episodes of waste on one CPU: under way, and the longest past ones.
 
+use super::groups::Note;
+use crate::origin::Decision;
 use crate::place::Place;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 
@@ -42,6 +44,8 @@ pub(super) struct Seen {
     pub(super) place: Place,
     /// How long it was the one that the CPU could have run.
     pub(super) met: Span,
+    /// What had brought it there.
+    pub(super) decision: Option<Decision>,
 }
 
 /// An episode under way.
@@ -53,11 +57,13 @@ pub(super) struct Open {
     longest: Span,
     seen: Option<Box<Seen>>,
     tasks: u64,
+    /// All tasks that the CPU could run, up to a bound.
+    pub(super) notes: Vec<Note>,
 }
 
 impl Open {
     pub(super) fn new(start: Instant) -> Self {
-        Self { start, witness: None, longest: Span::ZERO, seen: None, tasks: 0 }
+        Self { start, witness: None, longest: Span::ZERO, seen: None, tasks: 0, notes: Vec::new() }
     }
 
     /// The task in `slot` is the one that the CPU could run.
@@ -65,15 +71,14 @@ impl Open {
         self.witness = Some((slot, at));
     }
 
-    /// The task at hand goes: its slot, if it stayed longer than those before.
-    pub(super) fn leaves_as_longest(&mut self, at: Instant) -> Option<u32> {
+    /// The task at hand goes: its slot, how long it stayed, and whether that was longer than those before.
+    pub(super) fn leaves(&mut self, at: Instant) -> Option<(u32, Span, bool)> {
         let (slot, since) = self.witness.take()?;
         let met = at.since(since);
         self.tasks += u64::from(met > Span::ZERO);
-        (met > self.longest).then(|| {
-            self.longest = met;
-            slot
-        })
+        let is_longest = met > self.longest;
+        self.longest = self.longest.max(met);
+        Some((slot, met, is_longest))
     }
 
     /// Keeps what is to be said of the task that stayed longest.

@@ -1,7 +1,9 @@
 //! What the check knows of one task.
 
 use super::episode::Seen;
+use super::groups::{How, NO_NAME, Note, noted};
 use crate::matching;
+use crate::origin::Decision;
 use crate::place::{By, Place, Places, Queue};
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Chooser;
@@ -23,6 +25,13 @@ pub(super) struct Row {
     pub(super) rq: CpuId,
     /// Who chose its CPU for the wakeup that is to come.
     pub(super) chosen: Option<Chooser>,
+    /// Where it ran last.
+    pub(super) last_cpu: Option<CpuId>,
+    /// What brought it where it is, and what that was on this machine.
+    pub(super) decision: Option<Decision>,
+    pub(super) how: How,
+    /// Its name's number.
+    pub(super) name_number: u8,
     places: Places,
 }
 
@@ -37,6 +46,10 @@ impl From<TaskId> for Row {
             class: matching::Class::default(),
             rq: CpuId(0),
             chosen: None,
+            last_cpu: None,
+            decision: None,
+            how: How::Unknown,
+            name_number: NO_NAME,
             places: Places::begin(Instant::ZERO, place),
         }
     }
@@ -76,6 +89,17 @@ impl Row {
             name: self.name.clone(),
             place: self.places.main(now),
             met: Span::ZERO,
+            decision: self.decision,
         }
+    }
+
+    /// It is put where it is by this.
+    pub(super) fn decided(&mut self, decision: Decision, how: How) {
+        (self.decision, self.how) = (Some(decision), how);
+    }
+
+    /// What to note of it as a witness for so long.
+    pub(super) fn note(&self, met: Span) -> Note {
+        noted(self.task, self.name_number, self.places.now, self.how, met)
     }
 }

@@ -6,16 +6,20 @@ use crate::inputs::reason;
 use crate::show;
 use crate::text::shown_path;
 use keel_abi::{Instant, Span};
-use keel_check::Judge;
+use keel_check::{Figures, Judge, Limits, WaitStories, Waits, Wanted};
 use keel_readers::{Kind, Recording};
-use keel_report::{CheckReport, RunFacts, RunReport};
+use keel_report::{CheckReport, RunFacts, RunReport, WaitsReport};
 use keel_trace::{Class, Cut, Event, Fanout, Meta, Reader, Sink, TraceError, What};
 use std::fs::File;
+use std::io::Seek;
 use std::ops::Range;
 use std::path::Path;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Code, Failure> {
-    let report = judge(&args.trace, range(args)?)?;
+    if let Some(task) = &args.task {
+        return waits(args, task);
+    }
+    let report = judge(args)?;
     show::check(&report, args.json)?;
     Ok(match (report.failed(), args.strict && report.found_something()) {
         (true, _) => Code::Scheduler,
@@ -34,15 +38,50 @@ fn range(args: &CheckArgs) -> Result<Range<Instant>, Failure> {
     }
 }
 
-/// Reads the whole recording, of whatever kind its content says that it is.
-fn judge(path: &Path, range: Range<Instant>) -> Result<CheckReport, Failure> {
-    let told = |why: String| Failure::input(format!("{}: {why}", shown_path(path)));
-    let mut file = File::open(path).map_err(|e| told(reason(&e)))?;
-    let (mut judge, mut tally) = (Judge::default(), Tally::default());
-    let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
+/// Why the task waited: one walk finds its longest waits, another tells what happened during them.
+fn waits(args: &CheckArgs, task: &str) -> Result<Code, Failure> {
+    let path = &args.trace;
+    let (mut file, kind) = open(path)?;
+    let mut longest = Waits::new(Wanted(task.to_owned()), args.top as usize);
+    read(path, &mut file, kind, range(args)?, &mut longest)?;
+    let sums = longest.sums();
+    if sums.tasks == 0 {
+        return Err(told(path)(format!(
+            "no task is named '{}' or has that pid; keel check without --task lists names",
+            keel_check::escape(task)
+        )));
+    }
+    file.rewind().map_err(|e| told(path)(reason(&e)))?;
+    let mut stories = WaitStories::of(&sums);
+    read(path, &mut file, kind, range(args)?, &mut stories)?;
+    let report = WaitsReport::new(task, kind == Kind::Own, &sums, &stories.stories());
+    show::waits(&report, args.json)?;
+    Ok(Code::Done)
+}
+
+/// What is wrong with the file, as people are told.
+fn told(path: &Path) -> impl Fn(String) -> Failure {
+    move |why| Failure::input(format!("{}: {why}", shown_path(path)))
+}
+
+fn open(path: &Path) -> Result<(File, Kind), Failure> {
+    let mut file = File::open(path).map_err(|e| told(path)(reason(&e)))?;
+    let kind = keel_readers::kind(&mut file).map_err(|e| told(path)(e.to_string()))?;
+    Ok((file, kind))
+}
+
+/// Hands a part of the recording to `sink`.
+fn read(
+    path: &Path,
+    file: &mut File,
+    kind: Kind,
+    range: Range<Instant>,
+    sink: &mut dyn Sink,
+) -> Result<Recording, Failure> {
+    let told = told(path);
     let from = range.start.since(Instant::ZERO);
-    let mut part = Cut::new(range, &mut sinks);
-    let kind = keel_readers::kind(&mut file).map_err(|e| told(e.to_string()))?;
+    let file = file.try_clone().map_err(|e| told(reason(&e)))?;
+    let mut part = Cut::new(range, sink);
     let recording = match kind {
         Kind::Own => own(file, &mut part).map_err(|e| told(e.to_string()))?,
         _ => keel_readers::read(file, &mut part).map_err(|e| told(e.to_string()))?,
@@ -50,6 +89,16 @@ fn judge(path: &Path, range: Range<Instant>) -> Result<CheckReport, Failure> {
     if !part.has_begun() {
         return Err(told(format!("it is over before {from}, where --from begins")));
     }
+    Ok(recording)
+}
+
+/// Reads the whole recording, of whatever kind its content says that it is.
+fn judge(args: &CheckArgs) -> Result<CheckReport, Failure> {
+    let (mut file, kind) = open(&args.trace)?;
+    let limits = Limits { delay: args.delay, affinity_known: kind == Kind::Own };
+    let (mut judge, mut tally) = (Judge::with(Figures::new(), limits), Tally::default());
+    let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
+    let recording = read(&args.trace, &mut file, kind, range(args)?, &mut sinks)?;
     let run = RunReport::new(&tally.facts, &judge.judgement());
     let Recording { notes, lost, .. } = recording;
     Ok(CheckReport::new(run, tally.events, tally.lost.max(lost)).of(kind.name(), notes, kind == Kind::Own))

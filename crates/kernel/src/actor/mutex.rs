@@ -15,6 +15,7 @@ use crate::task::Doing;
 use keel_abi::bpf::Engine;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, TaskId};
+use keel_trace::{Class, What};
 use std::collections::BTreeMap;
 
 /// How far a chain of owners and waiters is followed (`max_lock_depth`).
@@ -209,6 +210,7 @@ impl<E: Engine> Sim<E> {
         }
         mutex.enqueue(task, priority);
         self.k.task(task).doing = Doing::Relock(id);
+        self.tell_awaits(c, task, id);
         self.block(c, task)
     }
 
@@ -242,7 +244,13 @@ impl<E: Engine> Sim<E> {
             return self.spin(task, id);
         }
         self.k.task(task).doing = Doing::Relock(id);
+        self.tell_awaits(c, task, id);
         self.give_up_cpu(c, task);
+    }
+
+    fn tell_awaits(&mut self, c: CpuId, task: TaskId, id: ObjectId) {
+        let owner = self.k.objects.mutexes.owner(id).unwrap_or(TaskId::IDLE);
+        self.k.tell(Class::LOCKS, c, What::Awaits { task, mutex: id.0, owner });
     }
 
     /// [`Frame::Relock`]: whoever has been woken takes its mutex, or takes it again after a condition.

@@ -106,6 +106,11 @@ impl Cgroups {
         self.of_task[task.index()]
     }
 
+    /// Is the task in another cgroup than the root's?
+    pub(crate) fn is_below_root(&self, task: TaskId) -> bool {
+        self[self.of(task)].level > 0
+    }
+
     /// The cgroup that now has the workload's path.
     pub(crate) fn present(&self, id: CgroupId) -> Option<Number> {
         self.present.get(id.0 as usize).copied().flatten()

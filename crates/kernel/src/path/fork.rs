@@ -14,7 +14,7 @@ use keel_abi::bpf::{Ea, Engine, Owner, World};
 use keel_abi::scx::{Op, ent, wake};
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
-use keel_trace::{Meta, TaskInfo};
+use keel_trace::{Class, Meta, TaskInfo, What};
 
 impl<E: Engine> Sim<E> {
     /// Makes an instance of a task of the workload and starts it on its way.
@@ -236,6 +236,23 @@ impl Kernel {
         let t = &self.tasks[task];
         let info = TaskInfo { task, pid: t.pid, name, nice: t.nice, cpus: t.cpus.clone() };
         self.out.tell_meta(self.now, Meta::Task(info));
+        self.tell_priority(task);
+    }
+
+    /// Tells how urgent a task is. Its weight says nothing where a cgroup or session of its own has one.
+    pub(crate) fn tell_priority(&mut self, task: TaskId) {
+        let t = &self.tasks[task];
+        if t.spec.is_none() {
+            return;
+        }
+        let prio = match t.rt_priority() {
+            0 => 120 + i16::from(t.nice),
+            priority => 99 - i16::from(priority),
+        };
+        let grouped = self.cgroups.is_below_root(task) || self.has_own_session(task);
+        let weight = if grouped { 0 } else { t.weight };
+        let cpu = t.cpu;
+        self.tell(Class::CORE, cpu, What::Priority { task, prio, weight });
     }
 
     fn full_name(&self, task: TaskId) -> String {

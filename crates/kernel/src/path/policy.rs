@@ -192,7 +192,8 @@ impl Kernel {
         }
         (t.policy, t.boost) = (to.policy, to.boost);
         t.weight = weight_of(to.policy, t.nice);
-        if t.class == SchedClass::Fair {
+        self.tell_priority(task);
+        if self.tasks[task].class == SchedClass::Fair {
             self.reweight_fair(task);
         }
         self.mirror_policy(world, task);

@@ -60,10 +60,13 @@ pub(super) fn claim(page: &mut String, claim: &ClaimReport) {
     put!(page, "<p>{}: {}</p>", badge(claim.verdict), text(&claim.why));
 }
 
+/// A column's head, and a task's count of it.
+type Column = (&'static str, fn(&CountsReport) -> Option<f64>);
+
 /// A table of tasks: theirs, then ours in small print.
 pub(super) fn tasks(page: &mut String, tasks: &TableReport) {
     put!(page, "<h3>{} <small>published, and ours below</small></h3>", text(&tasks.says));
-    let columns: [(&str, fn(&CountsReport) -> Option<f64>); 4] = [
+    let columns: [Column; 4] = [
         ("voluntary", |counts| counts.voluntary),
         ("involuntary", |counts| counts.involuntary),
         ("migrated", |counts| counts.migrated),
@@ -73,7 +76,7 @@ pub(super) fn tasks(page: &mut String, tasks: &TableReport) {
     heads.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
     let rows: Vec<Vec<String>> = (tasks.rows.iter())
         .map(|row| {
-            let both = |(_, of): &(&str, fn(&CountsReport) -> Option<f64>)| {
+            let both = |(_, of): &Column| {
                 let ours = row.ours.as_ref().and_then(of);
                 format!("{}<br><small>{}</small>", shown(of(&row.published)), shown(ours))
             };

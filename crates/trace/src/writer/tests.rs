@@ -55,6 +55,12 @@ fn what() -> impl Strategy<Value = What> {
             insns
         }),
         (lock, span()).prop_map(|(lock, waited)| What::LockWait { lock, waited }),
+        (task(), any::<i16>(), any::<u32>()).prop_map(|(task, prio, weight)| What::Priority {
+            task,
+            prio,
+            weight
+        }),
+        (task(), any::<u32>(), task()).prop_map(|(task, mutex, owner)| What::Awaits { task, mutex, owner }),
         (cpu(), any::<bool>()).prop_map(|(target, up)| What::Online { target, up }),
         (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
@@ -215,7 +221,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is no keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is no keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 2");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 3");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",

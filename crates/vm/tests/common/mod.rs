@@ -54,6 +54,7 @@ pub const COSTS: LineCosts = LineCosts {
     node_ps: 100,
     hop_ps: 1000,
     more_hops_ps: 500,
+    tasks_held: 0,
     memory_ps: 7,
 };
 

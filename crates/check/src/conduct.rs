@@ -1,0 +1,380 @@
+//! The checks of how tasks fare: one walk along the stream keeps who runs and who waits ([`scene`]), and tells each check what
+//! concerns it. An event costs the same however many tasks there are; memory is a row a task and CPU.
+
+mod bouncing;
+mod lock_wait;
+mod long_delay;
+mod realtime;
+mod scene;
+mod stall;
+mod starvation;
+#[cfg(test)]
+mod tests;
+mod unfair;
+
+pub use bouncing::{BLOCK, LEAST_MOVES, MOVE_WORTH, NEAR};
+pub use lock_wait::{CONTENDED, LOCK_WAIT};
+pub use long_delay::DELAY;
+pub use realtime::{MOST_URGENT_WAITS, URGENT_WAIT};
+pub use stall::HOLD;
+pub use starvation::BOUND;
+pub use unfair::{LEAST_SHARE, WINDOW};
+
+use crate::finding::{Finding, Kind};
+use crate::longest::Found;
+use crate::origin::{Act, Decision};
+use bouncing::Bouncing;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
+use lock_wait::LockWaits;
+use long_delay::LongDelays;
+use realtime::Realtime;
+use scene::{Scene, State};
+use stall::Stalls;
+use starvation::Starvation;
+use unfair::Unfair;
+
+/// What may be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Wakeup-to-run delays longer than this are found, whatever else runs; by default [`DELAY`] and what sharing adds.
+    pub delay: Option<Span>,
+    /// Does the stream tell which CPUs tasks may use? Where it does not, nobody is called misplaced.
+    pub affinity_known: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { delay: None, affinity_known: true }
+    }
+}
+
+/// Listens to a run and finds tasks that fare badly.
+#[derive(Clone, Debug)]
+pub struct Conduct {
+    scene: Scene,
+    /// No shorter wait needs to be looked at.
+    least: Span,
+    starvation: Starvation,
+    delays: LongDelays,
+    bouncing: Bouncing,
+    stalls: Stalls,
+    realtime: Realtime,
+    unfair: Unfair,
+    locks: LockWaits,
+}
+
+impl Conduct {
+    /// Keeps the `keep` longest findings of each kind.
+    pub fn new(limits: Limits, keep: usize) -> Self {
+        let found = || Found::new(keep);
+        Self {
+            scene: Scene::default(),
+            least: limits.delay.unwrap_or(DELAY).min(BOUND),
+            starvation: Starvation { found: found() },
+            delays: LongDelays { found: found(), limit: limits.delay },
+            bouncing: Bouncing { found: found() },
+            stalls: Stalls { found: found() },
+            realtime: Realtime::new(found(), found(), limits.affinity_known),
+            unfair: Unfair::new(found()),
+            locks: LockWaits { found: found() },
+        }
+    }
+
+    /// The longest findings of each kind and how many there were, in the order of [`Kind::ALL`]. What is under way
+    /// counts up to the last thing heard.
+    pub fn findings(&self) -> Vec<(Kind, Vec<Finding>, u64)> {
+        let mut all = self.clone();
+        all.end();
+        let (inverted, misplaced) = all.realtime.found();
+        let found = [
+            (Kind::Starvation, all.starvation.found),
+            (Kind::LongDelay, all.delays.found),
+            (Kind::Bouncing, all.bouncing.found),
+            (Kind::Stall, all.stalls.found),
+            (Kind::PriorityInversion, inverted),
+            (Kind::MisplacedRealtime, misplaced),
+            (Kind::UnfairShare, all.unfair.found),
+            (Kind::LockWait, all.locks.found),
+        ];
+        let told = |(kind, found): (Kind, Found)| {
+            let (findings, count) = found.all();
+            (kind, findings, count)
+        };
+        found.into_iter().map(told).collect()
+    }
+
+    /// Judges what is under way.
+    fn end(&mut self) {
+        let at = self.scene.now;
+        for cpu in (0..self.scene.cpus.len()).map(CpuId) {
+            self.stalls.look(&mut self.scene, at, cpu);
+        }
+        for slot in 0..self.scene.tasks.slots() {
+            let Some(task) = self.scene.tasks.at(slot) else { continue };
+            if task.state == State::Waiting {
+                self.waited(at, slot, None);
+                self.realtime.stops(&mut self.scene, at, slot);
+            }
+            self.bouncing.end(&mut self.scene, slot);
+            self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
+            self.unfair.end(&mut self.scene, slot);
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
+        self.scene.now = at;
+        match what {
+            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
+            What::Wakeup { task, target, waker } => self.wakes(at, cpu, Act::Woken, task, target, waker),
+            What::Fork { child, target, parent } => self.wakes(at, cpu, Act::Forked, child, target, parent),
+            What::Exit { task } => self.exit(at, task),
+            What::Migrate { task, from, to } => self.migrate(at, cpu, task, from, to),
+            What::Placed { task, prev, chosen, by, .. } => self.placed(at, cpu, task, prev, chosen, by),
+            What::Online { target, up } => self.online(at, target, up),
+            What::Priority { task, prio, weight } => self.priority(at, task, prio, weight),
+            What::Awaits { task, mutex, owner } => self.awaits(at, task, mutex, owner),
+            What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
+            _ => {}
+        }
+        if self.unfair.is_due(at) {
+            self.unfair.close(&mut self.scene, at);
+        }
+    }
+
+    fn switch(&mut self, at: Instant, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
+        if prev == next {
+            return;
+        }
+        self.stalls.look(&mut self.scene, at, cpu);
+        let next_slot = self.scene.tasks.slot(next);
+        if let Some(slot) = next_slot {
+            self.comes(at, cpu, slot);
+        }
+        let row = self.scene.cpus.get(cpu);
+        (row.running, row.since) = (next_slot.map(|slot| (next, slot)), at);
+        if let Some(slot) = self.scene.tasks.slot(prev) {
+            self.leaves(at, cpu, slot, why);
+        }
+        self.realtime.switched(&mut self.scene, at, cpu);
+    }
+
+    /// The task in `slot` comes to run.
+    #[inline]
+    fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
+        let Some(task) = self.scene.tasks.at(slot) else { return };
+        match task.state {
+            State::Waiting => {
+                let waited = at.since(task.since);
+                if task.is_urgent() {
+                    self.realtime.stops(&mut self.scene, at, slot);
+                }
+                if waited > self.least {
+                    self.waited(at, slot, Some(cpu));
+                }
+                self.leaves_queue(at, slot);
+            }
+            // A recording lost how it came to be awake.
+            State::Asleep => task.share.breaks(),
+            State::Running => {}
+        }
+        let Some(task) = self.scene.tasks.at(slot) else { return };
+        (task.state, task.since) = (State::Running, at);
+        let moved = task.last_cpu.replace(cpu).is_some_and(|last| last != cpu);
+        if let Some(awaited) = &mut task.awaited {
+            awaited.comes(at);
+        }
+        if moved {
+            self.bouncing.moved(&mut self.scene, at, slot, cpu);
+        }
+    }
+
+    #[inline]
+    fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
+        let Some(task) = self.scene.tasks.at(slot) else { return };
+        if task.state == State::Running {
+            task.ran += at.since(task.since);
+        }
+        let awaited = task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some());
+        if task.state == State::Waiting {
+            self.leaves_queue(at, slot);
+        }
+        let Some(task) = self.scene.tasks.at(slot) else { return };
+        (task.state, task.since) = (State::Asleep, at);
+        if awaited {
+            self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
+        }
+        match why {
+            Why::Preempted | Why::Yielded => self.waits(at, slot, cpu, false),
+            Why::Exited => self.gone(at, slot),
+            Why::Blocked | Why::WasIdle => {
+                self.scene.tasks.at(slot).into_iter().for_each(|task| task.share.breaks());
+            }
+        }
+    }
+
+    /// A wait begins.
+    #[inline]
+    fn waits(&mut self, at: Instant, slot: u32, rq: CpuId, woken: bool) {
+        self.scene.waiting += 1;
+        let (crowd, beside) = (self.scene.waiting, self.scene.runs_on(rq));
+        let Some(task) = self.scene.tasks.at(slot) else { return };
+        (task.state, task.since, task.rq) = (State::Waiting, at, rq);
+        (task.woken, task.crowd, task.beside) = (woken, crowd, beside);
+        let urgent = task.is_urgent();
+        self.enters_queue(at, slot, rq);
+        if urgent {
+            self.realtime.waits(&mut self.scene, at, slot);
+        }
+    }
+
+    #[inline]
+    fn enters_queue(&mut self, at: Instant, slot: u32, rq: CpuId) {
+        let cpu = self.scene.cpus.get(rq);
+        if cpu.queued == 0 {
+            (cpu.queued_since, cpu.first) = (at, slot);
+        }
+        cpu.queued += 1;
+    }
+
+    /// A wait is over: the task is in no queue.
+    #[inline]
+    fn leaves_queue(&mut self, at: Instant, slot: u32) {
+        let Some(task) = self.scene.tasks.at(slot) else { return };
+        let rq = task.rq;
+        self.scene.waiting = self.scene.waiting.saturating_sub(1);
+        self.takes_from(at, rq);
+    }
+
+    #[inline]
+    fn takes_from(&mut self, at: Instant, rq: CpuId) {
+        if self.scene.cpus.get(rq).queued == 1 {
+            self.stalls.look(&mut self.scene, at, rq);
+        }
+        let cpu = self.scene.cpus.get(rq);
+        cpu.queued = cpu.queued.saturating_sub(1);
+    }
+
+    /// A long wait ends, on `cpu` if it did not last until the end.
+    #[cold]
+    fn waited(&mut self, at: Instant, slot: u32, cpu: Option<CpuId>) {
+        if !self.starvation.judge(&mut self.scene, at, slot, cpu.is_none()) {
+            self.delays.judge(&mut self.scene, at, slot, cpu);
+        }
+    }
+
+    fn wakes(&mut self, at: Instant, by: CpuId, act: Act, task: TaskId, to: CpuId, waker: TaskId) {
+        let Some(slot) = self.scene.tasks.slot(task) else { return };
+        let Some(row) = self.scene.tasks.at(slot) else { return };
+        if row.state != State::Asleep {
+            return;
+        }
+        let chosen = row.chosen.take();
+        let from = row.last_cpu.or(chosen.filter(|_| act == Act::Woken).map(|(_, prev)| prev));
+        let chooser = chosen.map(|(chooser, _)| chooser);
+        row.decision = Some(Decision { task, act, at, by, from, to, chooser, waker });
+        self.waits(at, slot, to, true);
+    }
+
+    fn migrate(&mut self, at: Instant, by: CpuId, task: TaskId, from: CpuId, to: CpuId) {
+        let Some(slot) = self.scene.tasks.slot(task) else { return };
+        let Some(row) = self.scene.tasks.at(slot) else { return };
+        row.decision = Some(Decision::migrated(task, at, by, from, to));
+        let rq = std::mem::replace(&mut row.rq, to);
+        if row.state == State::Waiting && rq != to {
+            let urgent = row.is_urgent();
+            self.takes_from(at, rq);
+            self.enters_queue(at, slot, to);
+            if urgent {
+                self.realtime.moved(&mut self.scene, at, slot);
+            }
+        }
+    }
+
+    fn placed(&mut self, at: Instant, by: CpuId, task: TaskId, prev: CpuId, to: CpuId, chooser: Chooser) {
+        let Some(row) = self.scene.tasks.get(task) else { return };
+        match row.state {
+            State::Asleep => row.chosen = Some((chooser, prev)),
+            State::Waiting => {
+                let from = Some(row.rq);
+                let (act, waker) = (Act::Dispatched, TaskId::IDLE);
+                row.decision = Some(Decision { task, act, at, by, from, to, chooser: None, waker });
+            }
+            State::Running => {}
+        }
+    }
+
+    fn priority(&mut self, at: Instant, task: TaskId, prio: i16, weight: u32) {
+        let Some(slot) = self.scene.tasks.slot(task) else { return };
+        let Some(row) = self.scene.tasks.at(slot) else { return };
+        if row.weight != weight || row.prio.is_some_and(|before| (before < 100) != (prio < 100)) {
+            row.share.breaks();
+        }
+        row.weight = weight;
+        if row.prio.replace(prio) != Some(prio) {
+            self.realtime.reprioritised(&mut self.scene, at, slot);
+        }
+    }
+
+    fn awaits(&mut self, at: Instant, task: TaskId, mutex: u32, owner: TaskId) {
+        if let Some(slot) = self.scene.tasks.slot(task) {
+            self.locks.awaits(&mut self.scene, &mut self.realtime, (at, slot), mutex, owner);
+        }
+    }
+
+    fn exit(&mut self, at: Instant, task: TaskId) {
+        let Some(slot) = self.scene.tasks.slot(task) else { return };
+        // One that still runs ends with the switch that follows.
+        match self.scene.tasks.at(slot).map(|row| row.state) {
+            Some(State::Running) | None => {}
+            Some(State::Asleep) => self.gone(at, slot),
+            Some(State::Waiting) => {
+                self.starvation.judge(&mut self.scene, at, slot, false);
+                self.realtime.stops(&mut self.scene, at, slot);
+                self.leaves_queue(at, slot);
+                self.gone(at, slot);
+            }
+        }
+    }
+
+    fn gone(&mut self, at: Instant, slot: u32) {
+        self.bouncing.end(&mut self.scene, slot);
+        self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
+        self.unfair.end(&mut self.scene, slot);
+        if let Some(id) = self.scene.tasks.at(slot).map(|task| task.id) {
+            self.scene.tasks.end(id);
+        }
+    }
+
+    fn online(&mut self, at: Instant, target: CpuId, up: bool) {
+        let cpu = self.scene.cpus.get(target);
+        if cpu.offline == up {
+            cpu.offline = !up;
+            self.scene.online.add(at, if up { 1 } else { -1 });
+            self.realtime.switched(&mut self.scene, at, target);
+        }
+    }
+}
+
+impl Sink for Conduct {
+    fn wants(&self) -> Class {
+        Class::CORE.with(Class::DECISIONS).with(Class::LOCKS)
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            self.event(event);
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.scene.now = at;
+        match meta {
+            Meta::Start { topology, .. } => self.scene.start(at, topology.cpus()),
+            Meta::Task(info) => self.scene.about(info),
+            Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
+        }
+    }
+}

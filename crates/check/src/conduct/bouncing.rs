@@ -1,0 +1,139 @@
+//! Bouncing: a task migrates far more often than its running is worth.
+//!
+//! A task that runs for less than [`MOVE_WORTH`] between two migrations pays for cold caches each time and has hardly used them: the
+//! kernel's balancer takes a task that ran so recently for cache-hot (`sysctl_sched_migration_cost`, half a millisecond). Migrations are judged in blocks of
+//! [`BLOCK`]. A block counts where it took less than [`NEAR`] of time, where the task ran less than that on average between two migrations, and where
+//! at least three of four led back to one of the last four CPUs: back and forth, not a walk across the machine. Blocks that
+//! follow one another are one finding, from [`LEAST_MOVES`] migrations on.
+
+use super::scene::Scene;
+use crate::finding::{Finding, Kind};
+use crate::longest::Found;
+use keel_abi::{CpuId, Instant, Span};
+
+/// How long a task should run for each time that it migrates.
+pub const MOVE_WORTH: Span = Span::from_us(500);
+/// How many migrations are judged together.
+pub const BLOCK: u32 = 16;
+/// They must come within this: a task that seldom runs does no harm.
+pub const NEAR: Span = Span::from_ms(160);
+/// Fewer migrations than this are no finding.
+pub const LEAST_MOVES: u32 = 64;
+
+/// One task's migrations.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounce {
+    /// Blocks that count, in a row.
+    open: Option<Open>,
+    /// The block under way: how many migrations, how many of them back, since when and since how much running.
+    moves: u32,
+    back: u32,
+    since: Instant,
+    ran: Span,
+    /// The last CPUs, the latest first.
+    recent: [CpuId; 4],
+}
+
+/// No CPU.
+const NOWHERE: CpuId = CpuId(u32::MAX);
+
+impl Default for Bounce {
+    fn default() -> Self {
+        let (since, ran) = (Instant::ZERO, Span::ZERO);
+        Self { open: None, moves: 0, back: 0, since, ran, recent: [NOWHERE; 4] }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    start: Instant,
+    end: Instant,
+    ran: Span,
+    moves: u32,
+    cpus: [CpuId; 4],
+}
+
+impl Bounce {
+    /// It runs on `cpu` now, where it did not before: blocks in a row that are over.
+    fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Open> {
+        let known = self.recent.iter().position(|&recent| recent == cpu);
+        self.back += u32::from(known.is_some());
+        self.recent[..=known.unwrap_or(3)].rotate_right(1);
+        self.recent[0] = cpu;
+        self.moves += 1;
+        if self.moves < BLOCK {
+            return None;
+        }
+        let ran_now = ran.saturating_sub(self.ran);
+        let counts = at.since(self.since) < NEAR
+            && ran_now < MOVE_WORTH * u64::from(BLOCK)
+            && self.back * 4 >= BLOCK * 3;
+        let over = match (&mut self.open, counts) {
+            (Some(open), true) => {
+                (open.end, open.ran, open.moves) = (at, open.ran + ran_now, open.moves + BLOCK);
+                open.cpus = self.recent;
+                None
+            }
+            (None, true) => {
+                let (start, cpus) = (self.since, self.recent);
+                self.open = Some(Open { start, end: at, ran: ran_now, moves: BLOCK, cpus });
+                None
+            }
+            (_, false) => self.open.take(),
+        };
+        (self.moves, self.back, self.since, self.ran) = (0, 0, at, ran);
+        over
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Bouncing {
+    pub(super) found: Found,
+}
+
+impl Bouncing {
+    /// The task in `slot` comes to run on another CPU than it last ran on.
+    #[inline]
+    pub(super) fn moved(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: CpuId) {
+        let Some(task) = scene.tasks.at(slot) else { return };
+        if let Some(open) = task.bounce.moved(at, cpu, task.ran) {
+            self.judge(scene, slot, &open);
+        }
+    }
+
+    /// The task goes, or the stream ends.
+    pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
+        if let Some(open) = scene.tasks.at(slot).and_then(|task| task.bounce.open.take()) {
+            self.judge(scene, slot, &open);
+        }
+    }
+
+    fn judge(&mut self, scene: &mut Scene, slot: u32, open: &Open) {
+        let Some(task) = scene.tasks.at(slot).filter(|_| open.moves >= LEAST_MOVES) else { return };
+        let (start, duration) = (open.start, open.end.since(open.start));
+        self.found.add(start, duration, || {
+            let mut cpus: Vec<CpuId> = open.cpus.iter().copied().filter(|&cpu| cpu != NOWHERE).collect();
+            cpus.sort_unstable();
+            cpus.dedup();
+            let on: Vec<String> = cpus.iter().map(CpuId::to_string).collect();
+            let each = Span::from_ns(open.ran.as_ns() / u64::from(open.moves));
+            let text = format!(
+                "task {} migrated {} times within {duration}, at the end among CPUs {}: once for each {each} that it ran",
+                task.called(),
+                open.moves,
+                on.join(", "),
+            );
+            Finding {
+                kind: Kind::Bouncing,
+                start,
+                duration,
+                threshold: MOVE_WORTH,
+                cpus,
+                tasks: vec![task.id],
+                events: vec![start, open.end],
+                decision: task.decision,
+                text,
+            }
+        });
+    }
+}

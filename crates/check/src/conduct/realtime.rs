@@ -1,0 +1,273 @@
+//! Priority inversion and misplaced real-time tasks.
+//!
+//! A real-time task that waits goes before everything less urgent, at once: on its own CPU by preemption, elsewhere by a push or
+//! pull. That takes microseconds; a task that waits so for more than [`URGENT_WAIT`] in all is told. While something that is
+//! known to be less urgent runs on the CPU in whose queue it waits, it is **inverted**; else, while a CPU that it may use idles or runs
+//! something known to be less urgent, it is **misplaced**. It is inverted, too, while it waits for a mutex whose owner is less urgent and does not run
+//! ([`super::lock_wait`] hears of that).
+//!
+//! Who is how urgent must be told ([`keel_trace::What::Priority`]): where a priority is unknown nothing is counted, and where the
+//! stream does not tell which CPUs tasks may use, nobody is called misplaced. An idle CPU of its own is about to run it. At most
+//! [`MOST_URGENT_WAITS`] such waits are followed at once; more are left out.
+
+use super::scene::{Scene, State};
+use crate::finding::{Finding, Kind};
+use crate::longest::Found;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+
+/// How long something less urgent may keep a real-time task waiting.
+pub const URGENT_WAIT: Span = Span::from_ms(1);
+
+/// How many waits of real-time tasks are followed at once.
+pub const MOST_URGENT_WAITS: usize = 16;
+
+/// An idle CPU is less urgent than any task.
+const IDLE: i16 = i16::MAX;
+
+/// What is wrong with a wait, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ill {
+    Not,
+    Inverted { by: TaskId },
+    Misplaced { beside: CpuId, runs: TaskId },
+}
+
+/// How long it was so, since when, and what was so for longest.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    start: Instant,
+    end: Instant,
+    total: Span,
+    longest: (Span, Ill),
+}
+
+impl Sum {
+    const NONE: Self =
+        Self { start: Instant::ZERO, end: Instant::ZERO, total: Span::ZERO, longest: (Span::ZERO, Ill::Not) };
+
+    fn add(&mut self, ill: Ill, from: Instant, until: Instant) {
+        let span = until.since(from);
+        if self.total == Span::ZERO {
+            self.start = from;
+        }
+        (self.end, self.total) = (until, self.total + span);
+        if span > self.longest.0 {
+            self.longest = (span, ill);
+        }
+    }
+}
+
+/// A real-time task that waits.
+#[derive(Clone, Debug)]
+struct Wait {
+    slot: u32,
+    prio: i16,
+    set: u32,
+    rq: CpuId,
+    ill: Ill,
+    since: Instant,
+    inverted: Sum,
+    misplaced: Sum,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Realtime {
+    waits: Vec<Wait>,
+    inverted: Found,
+    misplaced: Found,
+    affinity_known: bool,
+}
+
+impl Realtime {
+    pub(super) fn new(inverted: Found, misplaced: Found, affinity_known: bool) -> Self {
+        Self { waits: Vec::new(), inverted, misplaced, affinity_known }
+    }
+
+    pub(super) fn found(self) -> (Found, Found) {
+        (self.inverted, self.misplaced)
+    }
+
+    /// A real-time task begins to wait.
+    pub(super) fn waits(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        let Some(task) = scene.tasks.at(slot) else { return };
+        let (Some(prio), true) = (task.prio, self.waits.len() < MOST_URGENT_WAITS) else { return };
+        let (set, rq) = (task.set, task.rq);
+        let (inverted, misplaced) = (Sum::NONE, Sum::NONE);
+        self.waits.push(Wait { slot, prio, set, rq, ill: Ill::Not, since: at, inverted, misplaced });
+        self.look(scene, at, self.waits.len() - 1);
+    }
+
+    /// It is in another queue.
+    pub(super) fn moved(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        let Some(nth) = self.waits.iter().position(|wait| wait.slot == slot) else { return };
+        if let Some(task) = scene.tasks.at(slot) {
+            self.waits[nth].rq = task.rq;
+        }
+        self.look(scene, at, nth);
+    }
+
+    /// Something else runs on `cpu`, or it came or went, or its task is of another priority.
+    #[inline]
+    pub(super) fn switched(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
+        if !self.waits.is_empty() {
+            self.changed(scene, at, cpu);
+        }
+    }
+
+    fn changed(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
+        for nth in 0..self.waits.len() {
+            let concerned = match self.waits[nth].ill {
+                Ill::Not => true,
+                Ill::Inverted { .. } => self.waits[nth].rq == cpu,
+                Ill::Misplaced { beside, .. } => self.waits[nth].rq == cpu || beside == cpu,
+            };
+            if concerned {
+                self.look(scene, at, nth);
+            }
+        }
+    }
+
+    /// What is wrong now?
+    fn look(&mut self, scene: &mut Scene, at: Instant, nth: usize) {
+        let wait = &self.waits[nth];
+        let below = |cpu: CpuId, scene: &mut Scene| {
+            runs(scene, cpu).filter(|&(_, prio)| prio > wait.prio).map(|(task, _)| task)
+        };
+        let ill = match (below(wait.rq, scene), wait.ill) {
+            (Some(by), _) if !by.is_idle() => Ill::Inverted { by },
+            // Its own CPU is about to run it.
+            (Some(_), _) => Ill::Not,
+            (None, _) if !self.affinity_known => Ill::Not,
+            (None, Ill::Misplaced { beside, .. }) if below(beside, scene).is_some() => {
+                let runs = scene.runs_on(beside);
+                Ill::Misplaced { beside, runs }
+            }
+            (None, _) => elsewhere(scene, wait.set, wait.prio),
+        };
+        let wait = &mut self.waits[nth];
+        if ill != wait.ill {
+            wait.turn(at, ill);
+        }
+    }
+
+    /// It no longer waits.
+    pub(super) fn stops(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        let Some(nth) = self.waits.iter().position(|wait| wait.slot == slot) else { return };
+        let mut wait = self.waits.swap_remove(nth);
+        wait.turn(at, Ill::Not);
+        for (sum, found) in [(wait.inverted, &mut self.inverted), (wait.misplaced, &mut self.misplaced)] {
+            if sum.total > URGENT_WAIT {
+                found.add(sum.start, sum.total, || tell(scene, slot, &sum));
+            }
+        }
+    }
+
+    /// A task of another priority: it may wait, or run.
+    pub(super) fn reprioritised(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        self.stops(scene, at, slot);
+        let Some(task) = scene.tasks.at(slot) else { return };
+        match task.state {
+            State::Waiting if task.is_urgent() => self.waits(scene, at, slot),
+            State::Running => {
+                if let Some(cpu) = task.last_cpu {
+                    self.switched(scene, at, cpu);
+                }
+            }
+            State::Waiting | State::Asleep => {}
+        }
+    }
+
+    /// The real-time task `waiter` waited for the mutex of `owner`, which is less urgent and did not run for `lost` of it.
+    pub(super) fn owner_did_not_run(
+        &mut self,
+        scene: &mut Scene,
+        waiter: u32,
+        owner: TaskId,
+        (start, end): (Instant, Instant),
+        lost: Span,
+    ) {
+        if lost <= URGENT_WAIT {
+            return;
+        }
+        self.inverted.add(start, lost, || {
+            let (id, name) = scene.tasks.at(waiter).map(|task| (task.id, task.called())).expect("its own wait");
+            let (owner_name, whole) = (scene.called(owner), end.since(start));
+            let owner_row = scene.tasks.peek(owner);
+            Finding {
+                kind: Kind::PriorityInversion,
+                start,
+                duration: lost,
+                threshold: URGENT_WAIT,
+                cpus: owner_row.map(|owner| owner.rq).into_iter().collect(),
+                tasks: vec![id, owner],
+                events: vec![start, end],
+                decision: owner_row.and_then(|owner| owner.decision),
+                text: format!(
+                    "real-time task {name} waited {whole} for a mutex of task {owner_name}, which is less urgent and did not \
+                     run for {lost} of it"
+                ),
+            }
+        });
+    }
+}
+
+impl Wait {
+    fn turn(&mut self, at: Instant, to: Ill) {
+        match self.ill {
+            Ill::Not => {}
+            Ill::Inverted { .. } => self.inverted.add(self.ill, self.since, at),
+            Ill::Misplaced { .. } => self.misplaced.add(self.ill, self.since, at),
+        }
+        (self.ill, self.since) = (to, at);
+    }
+}
+
+/// Who runs on `cpu` and how urgent that is; none where that is not known, or the CPU is not there.
+fn runs(scene: &mut Scene, cpu: CpuId) -> Option<(TaskId, i16)> {
+    let row = scene.cpus.get(cpu);
+    match row.running {
+        _ if row.offline => None,
+        None => Some((TaskId::IDLE, IDLE)),
+        Some((task, slot)) => Some((task, scene.tasks.at(slot)?.prio?)),
+    }
+}
+
+/// The first CPU that the task may use and that has nothing as urgent to do.
+fn elsewhere(scene: &mut Scene, set: u32, prio: i16) -> Ill {
+    let Some(cpus) = scene.sets.get(set).cloned() else { return Ill::Not };
+    let beside = cpus.iter().find_map(|cpu| {
+        let (task, other) = runs(scene, cpu)?;
+        (other > prio).then_some((cpu, task))
+    });
+    beside.map_or(Ill::Not, |(beside, runs)| Ill::Misplaced { beside, runs })
+}
+
+fn tell(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
+    let Sum { start, end, total, longest: (_, ill) } = *sum;
+    let (id, rq, decision) =
+        scene.tasks.at(slot).map(|task| (task.id, task.rq, task.decision)).expect("it waited until now");
+    let who = scene.called(id);
+    let (kind, cpus, other, text) = match ill {
+        Ill::Inverted { by } => {
+            let other = scene.called(by);
+            let text = format!(
+                "real-time task {who} waited on CPU {rq} for {total} while less urgent task {other} ran there"
+            );
+            (Kind::PriorityInversion, vec![rq], by, text)
+        }
+        Ill::Misplaced { beside, runs } => {
+            let other = match runs.is_idle() {
+                true => "idled".to_owned(),
+                false => format!("ran less urgent task {}", scene.called(runs)),
+            };
+            let text = format!(
+                "real-time task {who} waited on CPU {rq} for {total} while CPU {beside}, which it may use, {other}"
+            );
+            (Kind::MisplacedRealtime, vec![rq, beside], runs, text)
+        }
+        Ill::Not => unreachable!("only what was wrong is summed"),
+    };
+    let tasks = [id, other].into_iter().filter(|task| !task.is_idle()).collect();
+    let events = vec![start, end];
+    Finding { kind, start, duration: total, threshold: URGENT_WAIT, cpus, tasks, events, decision, text }
+}

@@ -1,0 +1,223 @@
+//! Who runs, who waits, where and since when, and how each task came there: what the checks of conduct look at.
+
+use super::bouncing::Bounce;
+use super::lock_wait::Awaited;
+use super::unfair::Share;
+use crate::cpus::{Cpus, Integral};
+use crate::finding::called;
+use crate::origin::Decision;
+use crate::table::Tasks;
+use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
+use keel_trace::Chooser;
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Asleep,
+    Waiting,
+    Running,
+}
+
+/// A task.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) id: TaskId,
+    pub(crate) pid: Pid,
+    pub(crate) name: String,
+    /// Which of [`Sets`] it may use.
+    pub(crate) set: u32,
+    /// How many CPUs these are; 0 for all.
+    pub(crate) may_use: u64,
+    /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where nobody told.
+    pub(crate) prio: Option<i16>,
+    /// Its share among its equals; 0 where nobody told.
+    pub(crate) weight: u32,
+    pub(crate) state: State,
+    /// Since when it does that.
+    pub(crate) since: Instant,
+    /// The CPU in whose queue it is.
+    pub(crate) rq: CpuId,
+    /// It waits because it was woken or made, not because it lost its CPU.
+    pub(crate) woken: bool,
+    /// How many waited on the machine when its wait began, itself among them.
+    pub(crate) crowd: u64,
+    /// Who ran on its CPU when its wait began.
+    pub(crate) beside: TaskId,
+    pub(crate) last_cpu: Option<CpuId>,
+    /// Its time on CPUs until it left the last one.
+    pub(crate) ran: Span,
+    /// Who chose the CPU of the wakeup that is to come, and where it had been before.
+    pub(crate) chosen: Option<(Chooser, CpuId)>,
+    pub(crate) decision: Option<Decision>,
+    pub(crate) bounce: Bounce,
+    pub(crate) share: Share,
+    pub(crate) awaited: Option<Awaited>,
+}
+
+impl From<TaskId> for Task {
+    fn from(id: TaskId) -> Self {
+        Self {
+            id,
+            pid: Pid(0),
+            name: String::new(),
+            set: 0,
+            may_use: 0,
+            prio: None,
+            weight: 0,
+            state: State::Asleep,
+            since: Instant::ZERO,
+            rq: CpuId(0),
+            woken: false,
+            crowd: 0,
+            beside: TaskId::IDLE,
+            last_cpu: None,
+            ran: Span::ZERO,
+            chosen: None,
+            decision: None,
+            bounce: Bounce::default(),
+            share: Share::default(),
+            awaited: None,
+        }
+    }
+}
+
+impl Task {
+    /// As a sentence names it.
+    pub(crate) fn called(&self) -> String {
+        called(&self.name, self.pid, self.id)
+    }
+
+    /// Its time on CPUs until `now`.
+    pub(crate) fn ran_until(&self, now: Instant) -> Span {
+        match self.state {
+            State::Running => self.ran + now.since(self.since),
+            State::Asleep | State::Waiting => self.ran,
+        }
+    }
+
+    /// Is it known to be a real-time task?
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.prio.is_some_and(|prio| prio < 100)
+    }
+}
+
+/// A CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpu {
+    /// Who runs there: the task and its slot; none where it idles.
+    pub(crate) running: Option<(TaskId, u32)>,
+    /// Since when.
+    pub(crate) since: Instant,
+    pub(crate) offline: bool,
+    /// How many wait in its queue.
+    pub(crate) queued: u32,
+    /// Since when there was always somebody.
+    pub(crate) queued_since: Instant,
+    /// Who came into the queue when it was empty.
+    pub(crate) first: u32,
+    /// The last stall that was found there.
+    pub(crate) stalled: Option<(Instant, Instant)>,
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Self {
+            running: None,
+            since: Instant::ZERO,
+            offline: false,
+            queued: 0,
+            queued_since: Instant::ZERO,
+            first: 0,
+            stalled: None,
+        }
+    }
+}
+
+/// The sets of CPUs that tasks may use; the first is all CPUs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sets(Vec<CpuSet>);
+
+/// How many sets are told apart; tasks with further ones are taken to be of [`UNKNOWN_SET`].
+const MOST_SETS: usize = 1024;
+
+/// A set that is not known: such tasks are compared with nobody.
+pub(crate) const UNKNOWN_SET: u32 = u32::MAX;
+
+impl Sets {
+    fn of(&mut self, cpus: CpuSet) -> u32 {
+        match self.0.iter().position(|set| *set == cpus) {
+            Some(at) => at as u32,
+            None if self.0.len() < MOST_SETS => {
+                self.0.push(cpus);
+                self.0.len() as u32 - 1
+            }
+            None => UNKNOWN_SET,
+        }
+    }
+
+    /// The set with this number, where it is known.
+    pub(crate) fn get(&self, number: u32) -> Option<&CpuSet> {
+        self.0.get(number as usize)
+    }
+}
+
+/// The machine and its tasks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scene {
+    pub(crate) now: Instant,
+    pub(crate) cpus: Cpus<Cpu>,
+    pub(crate) online: Integral,
+    /// How many tasks wait.
+    pub(crate) waiting: u64,
+    pub(crate) tasks: Tasks<Task>,
+    pub(crate) sets: Sets,
+    machine: CpuSet,
+}
+
+impl Scene {
+    /// A machine of idle CPUs.
+    pub(crate) fn start(&mut self, at: Instant, cpus: u32) {
+        self.now = at;
+        self.cpus.grow(cpus);
+        self.machine = CpuSet::first(cpus);
+        self.sets = Sets(vec![self.machine.clone()]);
+        self.online.add(at, i64::from(cpus));
+    }
+
+    /// What a task is: its name, and the CPUs that it may use (none stands for all).
+    pub(crate) fn about(&mut self, info: &keel_trace::TaskInfo) {
+        let may_use = info.cpus.and(&self.machine);
+        let (count, set) = match may_use.len() as u64 {
+            0 => (0, 0),
+            count => (count, self.sets.of(may_use)),
+        };
+        let Some(task) = self.tasks.get(info.task) else { return };
+        if task.set != set {
+            task.share.breaks();
+        }
+        (task.pid, task.set, task.may_use) = (info.pid, set, count);
+        if task.name != info.name {
+            task.name = crate::finding::kept(&info.name);
+        }
+    }
+
+    /// How many CPUs a task with `may_use` can be on.
+    pub(crate) fn share_of(&self, may_use: u64) -> u64 {
+        let cpus = if may_use == 0 { self.online.level() } else { may_use };
+        cpus.max(1)
+    }
+
+    /// Who runs on `cpu`; [`TaskId::IDLE`] where nobody does.
+    pub(crate) fn runs_on(&mut self, cpu: CpuId) -> TaskId {
+        self.cpus.get(cpu).running.map_or(TaskId::IDLE, |(task, _)| task)
+    }
+
+    /// A task as a sentence names it, by id: it may be gone or nobody.
+    pub(crate) fn called(&mut self, task: TaskId) -> String {
+        match self.tasks.peek(task) {
+            Some(task) => task.called(),
+            None if task.is_idle() => "nobody".to_owned(),
+            None => "a task that is gone".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Stalls: a CPU stays with one task for long while others wait in its queue.
+//!
+//! No slice of a scheduler that we know is longer than [`HOLD`]: the kernel's default for sched_ext is 20 ms, its fair class stays
+//! below that, and the longest of Linux 2.4 and of O(1) are below half a second. A CPU that does not switch for longer while somebody waits
+//! there has lost its tick, runs a task whose slice nobody ends, or is held up beneath the kernel. Told once for the CPU, however
+//! many wait there; what they wait meanwhile is no starvation. A real-time task may run as long as it likes.
+//!
+//! Idle CPUs are [`crate::waste`]'s.
+
+use super::scene::{Cpu, Scene, State};
+use crate::finding::{Finding, Kind};
+use crate::longest::Found;
+use keel_abi::{CpuId, Instant, Span};
+
+/// How long one task may have a CPU while others wait in its queue.
+pub const HOLD: Span = Span::from_ms(500);
+
+#[derive(Clone, Debug)]
+pub(super) struct Stalls {
+    pub(super) found: Found,
+}
+
+impl Stalls {
+    /// `cpu` is about to switch, or nobody will wait there any more.
+    #[inline]
+    pub(super) fn look(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
+        let row = scene.cpus.get(cpu);
+        if row.queued > 0 && row.running.is_some() && at.since(row.since.max(row.queued_since)) > HOLD {
+            self.found(scene, at, cpu);
+        }
+    }
+
+    #[cold]
+    fn found(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
+        let row = scene.cpus.get(cpu);
+        let (start, since, queued, first) =
+            (row.since.max(row.queued_since), row.since, row.queued, row.first);
+        let Some((holder, holder_slot)) = row.running else { return };
+        if scene.tasks.at(holder_slot).is_none_or(|holder| holder.is_urgent()) {
+            return;
+        }
+        let row = scene.cpus.get(cpu);
+        (row.stalled, row.queued_since) = (Some((start, at)), at);
+        let duration = at.since(start);
+        self.found.add(start, duration, || {
+            let first = scene.tasks.at(first).filter(|task| task.state == State::Waiting && task.rq == cpu);
+            let (victim, decision) = match first {
+                Some(task) => (Some((task.id, task.called())), task.decision),
+                None => (None, None),
+            };
+            let who = scene.called(holder);
+            let others = match (&victim, queued) {
+                (Some((_, name)), 1) => format!("task {name} waited"),
+                (Some((_, name)), n) => format!("{n} tasks waited, the first {name},"),
+                (None, 1) => "a task waited".to_owned(),
+                (None, n) => format!("{n} tasks waited"),
+            };
+            Finding {
+                kind: Kind::Stall,
+                start,
+                duration,
+                threshold: HOLD,
+                cpus: vec![cpu],
+                tasks: victim.map(|(id, _)| id).into_iter().chain([holder]).collect(),
+                events: vec![since, start, at],
+                decision,
+                text: format!("CPU {cpu} stayed with task {who} for {duration} while {others} in its queue"),
+            }
+        });
+    }
+}
+
+/// How much of `start..end` the CPU's last stall takes.
+pub(super) fn within(cpu: &Cpu, start: Instant, end: Instant) -> Span {
+    cpu.stalled.map_or(Span::ZERO, |(from, until)| until.min(end).since(from.max(start)))
+}

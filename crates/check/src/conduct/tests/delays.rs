@@ -1,0 +1,100 @@
+use super::*;
+
+const STARVED: Kind = Kind::Starvation;
+const LATE: Kind = Kind::LongDelay;
+
+#[test]
+fn a_wait_beyond_the_bound_is_starvation() {
+    check(
+        2,
+        "0       0 fork A 0
+         0       0 fork B 0
+         0       0 switch - idle A
+         500000  0 migrate B 0 1
+         1500000 0 switch A preempted B
+         1600000 0 switch B blocked A
+         1700000 end",
+        STARVED,
+        &["task task-b (pid 1001) was runnable for 1.50 s without running, on CPU 1"],
+    );
+}
+
+#[test]
+fn one_that_still_waits_is_starved() {
+    check(
+        1,
+        "0 0 fork A 0
+         2000000 end",
+        STARVED,
+        &[
+            "task task-a (pid 1000) has been runnable for 2.00 s without running, on CPU 0, and still waits at \
+             the end",
+        ],
+    );
+}
+
+#[test]
+fn a_fair_round_is_no_starvation() {
+    let lines = "0 0 fork A 0
+         0 0 fork B 0
+         1010000 0 switch - idle A
+         1020000 0 switch A blocked B
+         1030000 end";
+    check(1, lines, STARVED, &[]);
+}
+
+#[test]
+fn the_wait_of_a_stalled_cpu_is_no_starvation_and_no_delay() {
+    let lines = "0       0 fork A 0
+         0       0 switch - idle A
+         100     0 fork B 0
+         200     0 fork C 0
+         1500000 0 switch A preempted B
+         1510000 0 switch B blocked C
+         1600000 end";
+    check(1, lines, STARVED, &[]);
+    check(1, lines, LATE, &[]);
+    let stall = "CPU 0 stayed with task task-a (pid 1000) for 1.50 s while 2 tasks waited, the first task-b (pid 1001), in \
+                 its queue";
+    check(1, lines, Kind::Stall, &[stall]);
+}
+
+#[test]
+fn a_late_wakeup_is_told_with_its_waker_and_who_ran() {
+    let lines = "0      0 fork A 0
+         0      0 switch - idle A
+         0      1 fork B 1
+         0      1 switch - idle B
+         1000   1 switch B blocked -
+         10000  0 wake B 0 A
+         160000 0 switch A blocked B
+         170000 end";
+    let late = "task task-b (pid 1001) was woken by task-a (pid 1000) for CPU 0 and came to run 150.00 ms later, on CPU 0; \
+                CPU 0 ran task-a (pid 1000) then";
+    check(2, lines, LATE, &[late]);
+    let finding = &found(Limits::default(), 2, lines, LATE)[0];
+    assert_eq!((finding.threshold, finding.tasks.len()), (DELAY, 2));
+    assert_eq!(
+        finding.decision.map(|decision| decision.words()).unwrap_or_default(),
+        "woken by CPU 0 and put on CPU 0 at 10.00 ms; it had run last on CPU 1"
+    );
+}
+
+#[test]
+fn a_delay_within_the_limit_or_a_fair_round_is_none() {
+    let lines = |us: u32| format!("0 0 fork A 0\n{us} 0 switch - idle A\n300000 end");
+    check(1, &lines(100_000), LATE, &[]);
+    // One task shares a CPU with itself: a slice more.
+    check(1, &lines(119_999), LATE, &[]);
+    assert_eq!(found(Limits::default(), 1, &lines(120_001), LATE).len(), 1);
+    // Who lost its CPU was not woken.
+    check(1, "0 0 fork A 0\n0 0 switch - idle A\n5 0 switch A preempted -\n200000 end", LATE, &[]);
+}
+
+#[test]
+fn a_limit_that_is_asked_for_is_taken_as_it_is() {
+    let limits = Limits { delay: Some(Span::from_ms(2)), ..Limits::default() };
+    let lines = |us: u32| format!("0 0 fork A 0\n{us} 0 switch - idle A\n300000 end");
+    assert_eq!(found(limits, 1, &lines(2_000), LATE).len(), 0);
+    assert_eq!(found(limits, 1, &lines(2_001), LATE)[0].threshold, Span::from_ms(2));
+}

@@ -1,0 +1,53 @@
+use super::*;
+use std::fmt::Write;
+
+const UNFAIR: Kind = Kind::UnfairShare;
+
+/// A and B on one CPU for `rounds` rounds of `a_ms` and `b_ms`.
+fn rounds(begin: &str, rounds: u32, a_ms: u32, b_ms: u32) -> String {
+    let mut lines = format!("{begin}\n0 0 fork A 0\n0 0 fork B 0\n0 0 switch - idle A\n");
+    let mut at = 0;
+    for _ in 0..rounds {
+        let _ = writeln!(lines, "{} 0 switch A preempted B", at + a_ms * 1000);
+        at += (a_ms + b_ms) * 1000;
+        let _ = writeln!(lines, "{at} 0 switch B preempted A");
+    }
+    lines + &format!("{} end", at + 1)
+}
+
+const EQUAL: &str = "0 0 prio A 120 100\n0 0 prio B 120 100";
+
+#[test]
+fn less_than_half_of_what_its_weight_entitles_to_is_unfair() {
+    let text = "task task-b (pid 1001) wanted a CPU for 1.00 s and had 200.00 ms, where its weight among those who wanted the same \
+                CPUs entitles it to 500.00 ms";
+    check(1, &rounds(EQUAL, 21, 80, 20), UNFAIR, &[text]);
+    check(1, &rounds(EQUAL, 21, 74, 26), UNFAIR, &[]);
+}
+
+#[test]
+fn weights_decide_what_is_fair() {
+    let heavy = "0 0 prio A 116 400\n0 0 prio B 120 100";
+    check(1, &rounds(heavy, 21, 80, 20), UNFAIR, &[]);
+    assert_eq!(found(Limits::default(), 1, &rounds(heavy, 21, 20, 80), UNFAIR).len(), 1);
+}
+
+#[test]
+fn windows_in_a_row_are_one_finding() {
+    let findings = found(Limits::default(), 1, &rounds(EQUAL, 41, 80, 20), UNFAIR);
+    // The first window has the moment before both were there.
+    assert_eq!(findings.iter().map(|f| f.duration).collect::<Vec<_>>(), [Span::from_s(3)]);
+}
+
+#[test]
+fn who_cannot_be_compared_is_not() {
+    let none = |lines: &str| check(2, lines, UNFAIR, &[]);
+    // Weights that nobody told; a real-time task; other CPUs; less than five slices.
+    none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 0", 21, 80, 20));
+    none(&rounds("0 0 prio A 50 100\n0 0 prio B 120 100", 21, 80, 20));
+    none(&rounds(&format!("{EQUAL}\n0 may A 0\n0 may B 0,1"), 21, 80, 20));
+    none(&rounds("0 0 prio A 110 9548\n0 0 prio B 130 1024", 21, 98, 2));
+    // One that sleeps now and then does not want a CPU all the time.
+    let sleeps = "900000 0 switch B blocked A\n900001 0 wake B 0\n1900000 0 switch A blocked B\n2000000 end";
+    none(&rounds(EQUAL, 9, 80, 20).replace("900000 0 switch B preempted A\n900001 end", sleeps));
+}

@@ -1,0 +1,156 @@
+//! Unfair shares: a task gets far less CPU time than its weight entitles it to.
+//!
+//! Looked at in windows of [`WINDOW`], among the tasks that wanted a CPU all the while (ran or waited, never slept), that may use the same
+//! CPUs, that are no real-time tasks, and whose weights are told and did not change. What these had together is divided by weight, nobody being entitled to more than one
+//! CPU. A task with less than half of what it is entitled to is told, where that is at least [`LEAST_SHARE`]: five default slices, so that
+//! no single turn decides. Half, because tasks come in whole numbers: where equals are spread over CPUs as evenly as can be, no CPU is shared
+//! by twice as many as the average, so that nobody gets less. Windows in a row are one finding.
+//!
+//! Never counted where weights are not told: recordings do not, and a task in a cgroup or session of its own has its share from that.
+
+use super::scene::{Scene, State, UNKNOWN_SET};
+use crate::finding::{Finding, Kind};
+use crate::longest::Found;
+use keel_abi::{Instant, Span};
+
+/// Over how long shares are compared.
+pub const WINDOW: Span = Span::from_s(1);
+
+/// Who is entitled to less than this in a window is not looked at.
+pub const LEAST_SHARE: Span = Span::from_ms(100);
+
+/// One task's share.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    /// It did not want a CPU all the time since the window began, or is not known to.
+    broken: bool,
+    /// What it had run when the window began.
+    ran: Span,
+    open: Option<Open>,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { broken: true, ran: Span::ZERO, open: None }
+    }
+}
+
+impl Share {
+    /// It sleeps, or it cannot be compared with what it was before.
+    #[inline]
+    pub(crate) fn breaks(&mut self) {
+        self.broken = true;
+    }
+}
+
+/// Windows in a row in which it had too little.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    start: Instant,
+    end: Instant,
+    ran: Span,
+    due: Span,
+}
+
+/// A task that is compared.
+#[derive(Clone, Copy, Debug)]
+struct Rival {
+    set: u32,
+    slot: u32,
+    weight: u32,
+    ran: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Unfair {
+    pub(super) found: Found,
+    began: Instant,
+    ends: Instant,
+    rivals: Vec<Rival>,
+}
+
+impl Unfair {
+    pub(super) fn new(found: Found) -> Self {
+        Self { found, began: Instant::ZERO, ends: Instant::ZERO + WINDOW, rivals: Vec::new() }
+    }
+
+    /// Is the window over?
+    #[inline]
+    pub(super) fn is_due(&self, at: Instant) -> bool {
+        at >= self.ends
+    }
+
+    /// Compares who wanted a CPU all the time, and begins the next window.
+    #[cold]
+    pub(super) fn close(&mut self, scene: &mut Scene, at: Instant) {
+        let length = at.since(self.began);
+        let mut rivals = std::mem::take(&mut self.rivals);
+        rivals.clear();
+        for slot in 0..scene.tasks.slots() {
+            let Some(task) = scene.tasks.at(slot) else { continue };
+            let ran = task.ran_until(at);
+            let had = ran.saturating_sub(task.share.ran);
+            let broken = std::mem::replace(&mut task.share.broken, task.state == State::Asleep);
+            task.share.ran = ran;
+            let fair =
+                task.prio.is_some_and(|prio| prio >= 100) && task.weight > 0 && task.set != UNKNOWN_SET;
+            if fair && !broken && length < WINDOW * 2 {
+                rivals.push(Rival { set: task.set, slot, weight: task.weight, ran: had });
+            } else {
+                self.end(scene, slot);
+            }
+        }
+        rivals.sort_by_key(|rival| (rival.set, std::cmp::Reverse(rival.weight), rival.slot));
+        for group in rivals.chunk_by(|a, b| a.set == b.set) {
+            self.compare(scene, group, length, at);
+        }
+        (self.rivals, self.began, self.ends) = (rivals, at, at + WINDOW);
+    }
+
+    /// Those of one group, the heaviest first: what one is entitled to beyond one CPU goes to the rest.
+    fn compare(&mut self, scene: &mut Scene, group: &[Rival], length: Span, at: Instant) {
+        let mut left: u64 = group.iter().map(|rival| rival.ran).sum::<Span>().as_ns();
+        let mut weights: u64 = group.iter().map(|rival| u64::from(rival.weight)).sum();
+        for rival in group {
+            let share = u128::from(left) * u128::from(rival.weight) / u128::from(weights.max(1));
+            let due = Span::from_ns(u64::try_from(share).unwrap_or(u64::MAX).min(length.as_ns()));
+            if due == length {
+                left = left.saturating_sub(due.as_ns());
+                weights -= u64::from(rival.weight);
+            }
+            match due >= LEAST_SHARE && rival.ran * 2 < due {
+                true => self.short(scene, rival, due, at),
+                false => self.end(scene, rival.slot),
+            }
+        }
+    }
+
+    fn short(&mut self, scene: &mut Scene, rival: &Rival, due: Span, at: Instant) {
+        let Some(task) = scene.tasks.at(rival.slot) else { return };
+        let (start, none) = (self.began, Span::ZERO);
+        let open = task.share.open.get_or_insert(Open { start, end: at, ran: none, due: none });
+        (open.end, open.ran, open.due) = (at, open.ran + rival.ran, open.due + due);
+    }
+
+    /// The windows in a row are over.
+    pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
+        let Some(task) = scene.tasks.at(slot) else { return };
+        let Some(Open { start, end, ran, due }) = task.share.open.take() else { return };
+        let duration = end.since(start);
+        self.found.add(start, duration, || Finding {
+            kind: Kind::UnfairShare,
+            start,
+            duration,
+            threshold: Span::from_ns(due.as_ns() / 2),
+            cpus: vec![task.rq],
+            tasks: vec![task.id],
+            events: vec![start, end],
+            decision: task.decision,
+            text: format!(
+                "task {} wanted a CPU for {duration} and had {ran}, where its weight among those who wanted the same CPUs entitles \
+                 it to {due}",
+                task.called()
+            ),
+        });
+    }
+}

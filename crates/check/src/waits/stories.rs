@@ -1,0 +1,390 @@
+//! What happened during each of a few waits.
+
+use super::{WaitKey, WaitSums};
+use crate::cpus::Cpus;
+use crate::finding::{called, kept};
+use crate::origin::{Act, Decision};
+use crate::table::Tasks;
+use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
+use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
+
+/// Moves of one wait that are told.
+pub const MOST_MOVES: usize = 8;
+/// Tasks that ran meanwhile, told apart; further ones are summed.
+const MOST_RUNNERS: usize = 32;
+
+/// How a wait began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Began {
+    /// It was woken or made: the decision tells by whom and where.
+    Woken,
+    /// It lost its CPU to another task.
+    Preempted {
+        /// To which; [`TaskId::IDLE`] where nobody came.
+        by: TaskId,
+    },
+    /// It gave its CPU up.
+    Yielded,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// A CPU took it after another task, or after idling.
+    Ran {
+        /// Which CPU.
+        cpu: CpuId,
+        /// Who ran there before.
+        after: TaskId,
+        /// Why that one stopped.
+        why: Why,
+    },
+    /// It was gone before it ran.
+    Gone,
+    /// It has not when the stream ends.
+    Not,
+}
+
+/// One wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    /// Whose, from when and for how long.
+    pub key: WaitKey,
+    /// Its pid.
+    pub pid: Pid,
+    /// As a sentence names it; safe to print.
+    pub task: String,
+    /// How it began.
+    pub began: Began,
+    /// As a sentence names who took its CPU; empty where nobody did.
+    pub by: String,
+    /// As a sentence names who woke or made it; empty for an interrupt.
+    pub waker: String,
+    /// The last decision before or as it began that put it where it waited.
+    pub decision: Option<Decision>,
+    /// The CPU in whose queue it waited first.
+    pub on: CpuId,
+    /// Its moves meanwhile, the first [`MOST_MOVES`].
+    pub moves: Vec<Decision>,
+    /// How many there were.
+    pub moved: u64,
+    /// Who ran on the CPU in whose queue it was, as a sentence names them, and for how long, longest first.
+    pub ran: Vec<(String, Span)>,
+    /// The CPUs that it may use and that idled meanwhile, longest first.
+    pub idled: Vec<(CpuId, Span)>,
+    /// How it ended.
+    pub ended: Ended,
+    /// As a sentence names who ran before it; empty where nobody did.
+    pub after: String,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    pid: Pid,
+    name: String,
+    cpus: CpuSet,
+    last_cpu: Option<CpuId>,
+    rq: CpuId,
+    asleep: bool,
+    chosen: Option<Chooser>,
+    decision: Option<Decision>,
+}
+
+impl From<TaskId> for Row {
+    fn from(_: TaskId) -> Self {
+        Self {
+            pid: Pid(0),
+            name: String::new(),
+            cpus: CpuSet::new(),
+            last_cpu: None,
+            rq: CpuId(0),
+            asleep: true,
+            chosen: None,
+            decision: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Cpu {
+    running: TaskId,
+    since: Instant,
+    idled: Span,
+    offline: bool,
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Self { running: TaskId::IDLE, since: Instant::ZERO, idled: Span::ZERO, offline: false }
+    }
+}
+
+impl Cpu {
+    fn idled_until(&self, at: Instant) -> Span {
+        let idles = self.running.is_idle() && !self.offline;
+        if idles { self.idled + at.since(self.since) } else { self.idled }
+    }
+
+    /// It does something else from now on.
+    fn turn(&mut self, at: Instant, running: TaskId, offline: bool) {
+        self.idled = self.idled_until(at);
+        (self.running, self.since, self.offline) = (running, at, offline);
+    }
+}
+
+/// A wait under way.
+#[derive(Clone, Debug)]
+struct Active {
+    story: Story,
+    rq: CpuId,
+    /// Since when the one that runs there does, or it is in that queue.
+    since: Instant,
+    ran: Vec<(TaskId, Span)>,
+    others: Span,
+    idled: Vec<Span>,
+}
+
+/// Tells what happened during the waits that were found.
+#[derive(Clone, Debug)]
+pub struct WaitStories {
+    now: Instant,
+    /// Those that have not begun.
+    keys: Vec<WaitKey>,
+    cpus: Cpus<Cpu>,
+    tasks: Tasks<Row>,
+    active: Vec<Active>,
+    done: Vec<Story>,
+}
+
+impl WaitStories {
+    /// Of these waits, in the same stream.
+    pub fn of(sums: &WaitSums) -> Self {
+        Self {
+            now: Instant::ZERO,
+            keys: sums.longest.clone(),
+            cpus: Cpus::default(),
+            tasks: Tasks::default(),
+            active: Vec::new(),
+            done: Vec::new(),
+        }
+    }
+
+    /// The stories, longest first.
+    pub fn stories(&mut self) -> Vec<Story> {
+        while let Some(active) = self.active.pop() {
+            self.finish(self.now, active, Ended::Not);
+        }
+        let mut stories = std::mem::take(&mut self.done);
+        stories.sort_by_key(|story| (std::cmp::Reverse(story.key.length), story.key.start));
+        stories
+    }
+
+    fn called(&self, task: TaskId) -> String {
+        match self.tasks.peek(task) {
+            Some(row) => called(&row.name, row.pid, task),
+            None if task.is_idle() => String::new(),
+            None => "a task that is gone".to_owned(),
+        }
+    }
+
+    fn begins(&mut self, at: Instant, task: TaskId, rq: CpuId, began: Began) {
+        if let Some(row) = self.tasks.get(task) {
+            (row.rq, row.asleep) = (rq, false);
+        }
+        let Some(nth) = self.keys.iter().position(|key| (key.task, key.start) == (task, at)) else { return };
+        let key = self.keys.swap_remove(nth);
+        let by = match began {
+            Began::Preempted { by } => self.called(by),
+            Began::Woken | Began::Yielded => String::new(),
+        };
+        let Some(row) = self.tasks.peek(task) else { return };
+        let waker = match (began, row.decision) {
+            (Began::Woken, Some(decision)) => self.called(decision.waker),
+            _ => String::new(),
+        };
+        let story = Story {
+            key,
+            pid: row.pid,
+            task: called(&row.name, row.pid, task),
+            began,
+            by,
+            waker,
+            decision: row.decision,
+            on: rq,
+            moves: Vec::new(),
+            moved: 0,
+            ran: Vec::new(),
+            idled: Vec::new(),
+            ended: Ended::Not,
+            after: String::new(),
+        };
+        let idled = self.cpus.iter().map(|cpu| cpu.idled_until(at)).collect();
+        self.active.push(Active { story, rq, since: at, ran: Vec::new(), others: Span::ZERO, idled });
+    }
+
+    /// Who runs on `cpu` changes: what it ran is counted for those that wait there.
+    fn count(&mut self, at: Instant, cpu: CpuId) {
+        let running = self.cpus.get(cpu).running;
+        for active in self.active.iter_mut().filter(|active| active.rq == cpu) {
+            active.count(at, running);
+        }
+    }
+
+    fn ends(&mut self, at: Instant, task: TaskId, ended: Ended) {
+        if let Some(nth) = self.active.iter().position(|active| active.story.key.task == task) {
+            let active = self.active.swap_remove(nth);
+            self.finish(at, active, ended);
+        }
+    }
+
+    fn finish(&mut self, at: Instant, mut active: Active, ended: Ended) {
+        let running = self.cpus.get(active.rq).running;
+        active.count(at, running);
+        active.ran.sort_by_key(|&(task, span)| (std::cmp::Reverse(span), task));
+        let Active { mut story, ran, others, idled, .. } = active;
+        story.ran = ran.into_iter().map(|(task, span)| (self.called(task), span)).collect();
+        if others > Span::ZERO {
+            story.ran.push(("others".to_owned(), others));
+        }
+        let may = self.tasks.peek(story.key.task).map(|row| row.cpus.clone()).unwrap_or_default();
+        let allowed = |cpu: CpuId| may.is_empty() || may.contains(cpu);
+        let now = self.cpus.iter().map(|cpu| cpu.idled_until(at));
+        let spans = now.zip(idled.into_iter().chain(std::iter::repeat(Span::ZERO)));
+        let spans = spans.enumerate().map(|(cpu, (now, then))| (CpuId(cpu as u32), now.saturating_sub(then)));
+        story.idled = spans.filter(|&(cpu, span)| span > Span::ZERO && allowed(cpu)).collect();
+        story.idled.sort_by_key(|&(cpu, span)| (std::cmp::Reverse(span), cpu));
+        if let Ended::Ran { after, .. } = ended {
+            story.after = self.called(after);
+        }
+        story.ended = ended;
+        self.done.push(story);
+    }
+
+    fn switch(&mut self, at: Instant, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
+        if prev == next {
+            return;
+        }
+        self.count(at, cpu);
+        self.ends(at, next, Ended::Ran { cpu, after: prev, why });
+        let offline = self.cpus.get(cpu).offline;
+        self.cpus.get(cpu).turn(at, next, offline);
+        if let Some(row) = self.tasks.get(next) {
+            (row.last_cpu, row.asleep) = (Some(cpu), false);
+        }
+        match why {
+            Why::Preempted => self.begins(at, prev, cpu, Began::Preempted { by: next }),
+            Why::Yielded => self.begins(at, prev, cpu, Began::Yielded),
+            Why::Exited => drop(self.tasks.end(prev)),
+            Why::Blocked | Why::WasIdle => {
+                self.ends(at, prev, Ended::Gone);
+                self.tasks.get(prev).into_iter().for_each(|row| row.asleep = true);
+            }
+        }
+    }
+
+    fn wakes(&mut self, at: Instant, by: CpuId, act: Act, task: TaskId, to: CpuId, waker: TaskId) {
+        let Some(row) = self.tasks.get(task).filter(|row| row.asleep) else { return };
+        let (from, chooser) = (row.last_cpu, row.chosen.take());
+        row.decision = Some(Decision { task, act, at, by, from, to, chooser, waker });
+        self.begins(at, task, to, Began::Woken);
+    }
+
+    fn moves(&mut self, at: Instant, task: TaskId, to: CpuId, decision: Decision) {
+        let Some(row) = self.tasks.get(task) else { return };
+        row.decision = Some(decision);
+        let from = std::mem::replace(&mut row.rq, to);
+        if self.active.iter().all(|active| active.story.key.task != task) {
+            return;
+        }
+        self.count(at, from);
+        for active in self.active.iter_mut().filter(|active| active.story.key.task == task) {
+            active.rq = to;
+            active.since = at;
+            active.story.moved += 1;
+            if active.story.moves.len() < MOST_MOVES {
+                active.story.moves.push(decision);
+            }
+        }
+    }
+
+    fn placed(&mut self, at: Instant, by: CpuId, task: TaskId, to: CpuId, chooser: Chooser) {
+        let Some(row) = self.tasks.get(task) else { return };
+        if row.asleep {
+            row.chosen = Some(chooser);
+            return;
+        }
+        let (from, waker) = (Some(row.rq), TaskId::IDLE);
+        let decision = Decision { task, act: Act::Dispatched, at, by, from, to, chooser: None, waker };
+        self.moves(at, task, to, decision);
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
+        match what {
+            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
+            What::Wakeup { task, target, waker } => self.wakes(at, cpu, Act::Woken, task, target, waker),
+            What::Fork { child, target, parent } => self.wakes(at, cpu, Act::Forked, child, target, parent),
+            What::Migrate { task, from, to } => {
+                self.moves(at, task, to, Decision::migrated(task, at, cpu, from, to));
+            }
+            What::Placed { task, chosen, by, .. } => self.placed(at, cpu, task, chosen, by),
+            What::Exit { task } => {
+                self.ends(at, task, Ended::Gone);
+                // One that still runs ends with the switch that follows.
+                if self.tasks.peek(task).is_some_and(|row| row.asleep) {
+                    self.tasks.end(task);
+                }
+            }
+            What::Online { target, up } => {
+                let running = self.cpus.get(target).running;
+                self.cpus.get(target).turn(at, running, !up);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Active {
+    /// `running` ran in front of it until now.
+    fn count(&mut self, at: Instant, running: TaskId) {
+        let span = at.since(std::mem::replace(&mut self.since, at));
+        if running.is_idle() || span == Span::ZERO {
+            return;
+        }
+        match self.ran.iter().position(|&(task, _)| task == running) {
+            Some(nth) => self.ran[nth].1 += span,
+            None if self.ran.len() < MOST_RUNNERS => self.ran.push((running, span)),
+            None => self.others += span,
+        }
+    }
+}
+
+impl Sink for WaitStories {
+    fn wants(&self) -> Class {
+        Class::CORE.with(Class::DECISIONS)
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            self.now = event.at;
+            self.event(event);
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.now = at;
+        match meta {
+            Meta::Start { topology, .. } => {
+                self.cpus.grow(topology.cpus());
+                for cpu in topology.iter() {
+                    self.cpus.get(cpu).since = at;
+                }
+            }
+            Meta::Task(info) => {
+                let Some(row) = self.tasks.get(info.task) else { return };
+                (row.pid, row.name, row.cpus) = (info.pid, kept(&info.name), info.cpus.clone());
+            }
+            Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
+        }
+    }
+}

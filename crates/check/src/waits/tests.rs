@@ -1,0 +1,77 @@
+use super::*;
+use crate::origin::Decision;
+use crate::script::play;
+use keel_abi::CpuId;
+
+/// What is said of the longest waits of `wanted`.
+fn stories(cpus: u32, wanted: &str, most: usize, lines: &str) -> (WaitSums, Vec<Story>) {
+    let mut waits = Waits::new(Wanted(wanted.to_owned()), most);
+    play(&mut waits, cpus, lines);
+    let sums = waits.sums();
+    let mut stories = WaitStories::of(&sums);
+    play(&mut stories, cpus, lines);
+    (sums, stories.stories())
+}
+
+const LINES: &str = "0    0 fork A 0
+     0    0 switch - idle A
+     0    1 fork B 1
+     0    1 switch - idle B
+     100  1 switch B blocked -
+     200  0 wake B 0 A
+     500  0 switch A blocked C
+     900  1 migrate B 0 1
+     1000 1 switch - idle B
+     1100 1 switch B preempted A
+     1150 1 switch A blocked B
+     2000 end";
+
+#[test]
+fn a_wait_is_told_event_by_event() {
+    let (sums, stories) = stories(3, "task-b", 1, LINES);
+    assert_eq!((sums.tasks, sums.waits, sums.waited), (1, 3, Span::from_us(850)));
+    assert_eq!(sums.ran, Span::from_us(100 + 100 + 850));
+    let [story] = stories.as_slice() else { panic!("{stories:?}") };
+    assert_eq!((story.key.length, story.began, story.on), (Span::from_us(800), Began::Woken, CpuId(0)));
+    assert_eq!(story.waker, "task-a (pid 1000)");
+    let words = |decision: Option<&Decision>| decision.map(Decision::words).unwrap_or_default();
+    assert_eq!(
+        words(story.decision.as_ref()),
+        "woken by CPU 0 and put on CPU 0 at 200.00 us; it had run last on CPU 1"
+    );
+    assert_eq!(words(story.moves.first()), "pulled from CPU 0 by CPU 1 at 900.00 us");
+    let ran: Vec<_> = story.ran.iter().map(|(name, span)| (name.as_str(), span.as_ns() / 1000)).collect();
+    assert_eq!(ran, [("task-c (pid 1002)", 400), ("task-a (pid 1000)", 300)]);
+    // CPU 1 idled until it came, CPU 2 all the time.
+    assert_eq!(story.idled, [(CpuId(1), Span::from_us(800)), (CpuId(2), Span::from_us(800))]);
+    let ended = Ended::Ran { cpu: CpuId(1), after: TaskId::IDLE, why: Why::WasIdle };
+    assert_eq!((story.ended, story.after.as_str()), (ended, ""));
+}
+
+#[test]
+fn who_lost_its_cpu_is_told_to_whom() {
+    let (_, stories) = stories(3, "1001", 9, LINES);
+    assert_eq!(
+        stories.iter().map(|story| story.key.length.as_ns()).collect::<Vec<_>>(),
+        [800_000, 50_000, 0]
+    );
+    assert_eq!(
+        (stories[1].by.as_str(), stories[1].after.as_str()),
+        ("task-a (pid 1000)", "task-a (pid 1000)")
+    );
+    assert_eq!(stories[1].ran, [("task-a (pid 1000)".to_owned(), Span::from_us(50))]);
+}
+
+#[test]
+fn only_cpus_that_it_may_use_are_told_and_a_wait_may_last() {
+    let (_, stories) =
+        stories(3, "task-b", 9, "0 may B 0,2\n0 0 fork A 0\n0 0 switch - idle A\n10 0 fork B 0\n30 end");
+    assert_eq!(stories[0].idled, [(CpuId(2), Span::from_us(20))]);
+    assert_eq!(stories[0].ended, Ended::Not);
+}
+
+#[test]
+fn nobody_is_meant_by_a_name_that_nobody_has() {
+    let (sums, stories) = stories(3, "task", 9, LINES);
+    assert_eq!((sums, stories), (WaitSums::default(), vec![]));
+}

@@ -1,0 +1,250 @@
+//! Which cores idled, who waited where meanwhile, and how they had come there: sums over all episodes of waste.
+//!
+//! An episode's waste is its CPU's; it is divided among the tasks that the CPU could have run, by how long each was the one. An
+//! episode tells at most [`MOST_NOTED`] tasks apart, the run [`MOST_NAMES`] names and [`MOST_TASKS`] tasks.
+
+use crate::origin::{Act, Decision};
+use crate::place::{Place, Queue};
+use keel_abi::{CpuId, Span, TaskId, Topology};
+use keel_trace::Chooser;
+use std::collections::BTreeSet;
+
+/// Tasks of one episode that are told apart.
+pub const MOST_NOTED: usize = 16;
+/// Names that are told apart; further ones have none.
+pub const MOST_NAMES: usize = 255;
+/// Tasks that are counted.
+pub const MOST_TASKS: usize = 4096;
+
+/// How a waiting task had come to the CPU in whose queue it waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// Woken, on the CPU where it had run last.
+    WokenLastCpu,
+    /// Woken, on another CPU that shares its last one's cache.
+    WokenLastCache,
+    /// Woken, on another CPU of its last one's node.
+    WokenLastNode,
+    /// Woken, on another node than it ran on last.
+    WokenOtherNode,
+    /// Woken, and where it had run last is not known.
+    Woken,
+    /// Made there.
+    Forked,
+    /// Pulled by that CPU.
+    Pulled,
+    /// Pushed there by the CPU where it was.
+    Pushed,
+    /// Moved there by a third CPU.
+    Moved,
+    /// Dispatched there by the scheduler.
+    Dispatched,
+    /// Nothing else was allowed then.
+    Pinned,
+    /// Not told.
+    #[default]
+    Unknown,
+}
+
+impl How {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::WokenLastCpu,
+        Self::WokenLastCache,
+        Self::WokenLastNode,
+        Self::WokenOtherNode,
+        Self::Woken,
+        Self::Forked,
+        Self::Pulled,
+        Self::Pushed,
+        Self::Moved,
+        Self::Dispatched,
+        Self::Pinned,
+        Self::Unknown,
+    ];
+
+    /// Its stable name, as in `--json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WokenLastCpu => "woken_last_cpu",
+            Self::WokenLastCache => "woken_last_cache",
+            Self::WokenLastNode => "woken_last_node",
+            Self::WokenOtherNode => "woken_other_node",
+            Self::Woken => "woken",
+            Self::Forked => "forked",
+            Self::Pulled => "pulled",
+            Self::Pushed => "pushed",
+            Self::Moved => "moved",
+            Self::Dispatched => "dispatched",
+            Self::Pinned => "pinned",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// What a decision was, on this machine.
+    pub(super) fn of(decision: &Decision, topology: Option<&Topology>) -> Self {
+        if decision.chooser == Some(Chooser::OnlyOne) {
+            return Self::Pinned;
+        }
+        match decision.act {
+            Act::Woken => Self::woken(decision, topology),
+            Act::Forked => Self::Forked,
+            Act::Pulled => Self::Pulled,
+            Act::Pushed => Self::Pushed,
+            Act::Moved => Self::Moved,
+            Act::Dispatched => Self::Dispatched,
+        }
+    }
+
+    fn woken(decision: &Decision, topology: Option<&Topology>) -> Self {
+        let (Some(from), Some(topology)) = (decision.from, topology) else { return Self::Woken };
+        if from.0 >= topology.cpus() || decision.to.0 >= topology.cpus() {
+            return Self::Woken;
+        }
+        let (last, now) = (topology.place(from), topology.place(decision.to));
+        match () {
+            () if from == decision.to => Self::WokenLastCpu,
+            () if last.node != now.node => Self::WokenOtherNode,
+            () if last.llc == now.llc => Self::WokenLastCache,
+            () => Self::WokenLastNode,
+        }
+    }
+}
+
+/// A task that an episode's CPU could have run, for how long it was the one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Note {
+    pub(super) task: TaskId,
+    pub(super) name: u8,
+    pub(super) queue: Queue,
+    pub(super) how: How,
+    pub(super) met: Span,
+}
+
+/// Adds what was met to the notes of an episode.
+pub(super) fn note(notes: &mut Vec<Note>, new: Note) {
+    let same = |old: &Note| old.task == new.task && old.how == new.how && old.queue == new.queue;
+    match notes.iter().position(same) {
+        Some(old) => notes[old].met += new.met,
+        None if notes.len() < MOST_NOTED => notes.push(new),
+        // Beyond the bound the last one stands for the rest.
+        None => notes[MOST_NOTED - 1].met += new.met,
+    }
+}
+
+/// Tasks of one name that waited while cores idled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waiters {
+    /// Their name: a stranger's text, empty for what is beyond the first [`MOST_NAMES`].
+    pub name: String,
+    /// How many tasks of the name there were.
+    pub tasks: u64,
+    /// Core time that was wasted while they waited.
+    pub wasted: Span,
+}
+
+/// The sums.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Groups {
+    /// How long each CPU idled while a task waited, ascending; those that did not are left out.
+    pub idle: Vec<(CpuId, Span)>,
+    /// The CPUs in whose queues the tasks waited, and the core time that was wasted meanwhile.
+    pub waited_on: Vec<(CpuId, Span)>,
+    /// The same for tasks in no CPU's queue: the scheduler's own, the global one, or in the program's hands.
+    pub in_queues: Span,
+    /// Who they were, those with the most waste first.
+    pub waiters: Vec<Waiters>,
+    /// How they had come there, the most waste first.
+    pub how: Vec<(How, Span)>,
+    /// More tasks than [`MOST_TASKS`] waited: the rest are not counted.
+    pub more_tasks: bool,
+    /// The machine's shape.
+    pub topology: Option<Topology>,
+}
+
+/// The sums so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    idle: Vec<Span>,
+    waited_on: Vec<Span>,
+    in_queues: Span,
+    names: Vec<Waiters>,
+    rest: Waiters,
+    tasks: BTreeSet<TaskId>,
+    more_tasks: bool,
+    how: [Span; How::ALL.len()],
+    pub(super) topology: Option<Topology>,
+}
+
+/// The number of names beyond [`MOST_NAMES`].
+pub(super) const NO_NAME: u8 = u8::MAX;
+
+impl Tally {
+    /// The number of a name.
+    pub(super) fn name(&mut self, name: &str) -> u8 {
+        match self.names.iter().position(|known| known.name == name) {
+            Some(at) => at as u8,
+            None if self.names.len() < MOST_NAMES => {
+                self.names.push(Waiters { name: name.to_owned(), ..Waiters::default() });
+                self.names.len() as u8 - 1
+            }
+            None => NO_NAME,
+        }
+    }
+
+    /// An episode of `wasted` on `cpu`, during which these waited.
+    pub(super) fn add(&mut self, cpu: CpuId, wasted: Span, notes: &[Note]) {
+        *at(&mut self.idle, cpu) += wasted;
+        let met: u64 = notes.iter().map(|note| note.met.as_ns()).sum();
+        for note in notes {
+            let part = u128::from(wasted.as_ns()) * u128::from(note.met.as_ns()) / u128::from(met.max(1));
+            let part = Span::from_ns(part as u64);
+            match note.queue {
+                Queue::Cpu(cpu) => *at(&mut self.waited_on, cpu) += part,
+                Queue::Global | Queue::User(_) | Queue::Held => self.in_queues += part,
+            }
+            self.how[note.how as usize] += part;
+            let is_new = self.tasks.len() < MOST_TASKS && self.tasks.insert(note.task);
+            self.more_tasks |= !is_new && !self.tasks.contains(&note.task);
+            let waiters = self.names.get_mut(usize::from(note.name)).unwrap_or(&mut self.rest);
+            waiters.tasks += u64::from(is_new);
+            waiters.wasted += part;
+        }
+    }
+
+    /// The sums.
+    pub(super) fn groups(&self) -> Groups {
+        let cpus = |of: &[Span]| {
+            let cpus = of.iter().enumerate().filter(|&(_, &span)| span > Span::ZERO);
+            cpus.map(|(cpu, &span)| (CpuId(cpu as u32), span)).collect()
+        };
+        let all = self.names.iter().chain([&self.rest]);
+        let mut waiters: Vec<Waiters> = all.filter(|one| one.wasted > Span::ZERO).cloned().collect();
+        waiters.sort_by_key(|one| std::cmp::Reverse(one.wasted));
+        let how = How::ALL.into_iter().map(|how| (how, self.how[how as usize]));
+        let mut how: Vec<(How, Span)> = how.filter(|&(_, span)| span > Span::ZERO).collect();
+        how.sort_by_key(|&(_, span)| std::cmp::Reverse(span));
+        Groups {
+            idle: cpus(&self.idle),
+            waited_on: cpus(&self.waited_on),
+            in_queues: self.in_queues,
+            waiters,
+            how,
+            more_tasks: self.more_tasks,
+            topology: self.topology.clone(),
+        }
+    }
+}
+
+fn at(spans: &mut Vec<Span>, cpu: CpuId) -> &mut Span {
+    let cpu = cpu.index().min(keel_abi::cpuset::MAX_CPUS as usize - 1);
+    if spans.len() <= cpu {
+        spans.resize(cpu + 1, Span::ZERO);
+    }
+    &mut spans[cpu]
+}
+
+/// What to note of a task that waits at `place`.
+pub(super) fn noted(task: TaskId, name: u8, place: Place, how: How, met: Span) -> Note {
+    Note { task, name, queue: place.queue, how, met }
+}

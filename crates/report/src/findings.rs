@@ -1,0 +1,80 @@
+//! Findings as a list for people: of each kind the longest, with what had put the task there.
+
+use crate::run::{FindingReport, RunReport};
+use crate::style::{Paint, Style};
+use crate::units::count;
+use keel_abi::Span;
+use keel_check::Kind;
+
+/// How many findings the text lists, or one of each kind where that is more.
+const LISTED: usize = 5;
+
+/// The list, with an empty line before it; empty where nothing was found.
+pub(crate) fn list(run: &RunReport, style: Style) -> String {
+    let listed = choose(&run.findings);
+    if listed.is_empty() {
+        return String::new();
+    }
+    let all: u64 = run.findings_total.values().sum();
+    let of = match all > listed.len() as u64 {
+        true => format!(", the longest of {}", count(all)),
+        false => String::new(),
+    };
+    let mut text = format!("\n{}\n", style.paint(Paint::Bold, &format!("Findings{of}")));
+    for found in listed {
+        text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
+        // The sentence of a wasted core tells it already.
+        if let Some(decision) = found.decision.as_ref().filter(|_| found.kind != Kind::WastedCore.name()) {
+            text += &format!("  it was last {}\n", decision.text);
+        }
+    }
+    text
+}
+
+/// The longest of each kind, then the second of each, up to the bound; told kind by kind.
+fn choose(findings: &[FindingReport]) -> Vec<&FindingReport> {
+    let mut ranked: Vec<(usize, usize)> = Vec::new();
+    let mut nth = 0;
+    for (at, found) in findings.iter().enumerate() {
+        nth = match at.checked_sub(1).map(|before| &findings[before]) {
+            Some(before) if before.kind == found.kind => nth + 1,
+            _ => 0,
+        };
+        ranked.push((nth, at));
+    }
+    let kinds = ranked.iter().filter(|&&(nth, _)| nth == 0).count();
+    ranked.sort_unstable();
+    ranked.truncate(LISTED.max(kinds));
+    ranked.sort_unstable_by_key(|&(_, at)| at);
+    ranked.into_iter().map(|(_, at)| &findings[at]).collect()
+}
+
+/// `3 long delays and 1 stall`: what was found beside wasted cores; empty where nothing was.
+pub(crate) fn others(run: &RunReport) -> String {
+    let named = |kind: Kind| {
+        let n = run.findings_total.get(kind.name()).copied().unwrap_or(0);
+        let (one, many) = words(kind);
+        (n > 0 && kind != Kind::WastedCore)
+            .then(|| format!("{} {}", count(n), if n == 1 { one } else { many }))
+    };
+    let told: Vec<String> = Kind::ALL.into_iter().filter_map(named).collect();
+    match told.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [firsts @ .., last] => format!("{} and {last}", firsts.join(", ")),
+    }
+}
+
+fn words(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::WastedCore => ("wasted core", "wasted cores"),
+        Kind::Starvation => ("starved wait", "starved waits"),
+        Kind::LongDelay => ("late wakeup", "late wakeups"),
+        Kind::Bouncing => ("bouncing task", "bouncing tasks"),
+        Kind::Stall => ("stalled CPU", "stalled CPUs"),
+        Kind::PriorityInversion => ("priority inversion", "priority inversions"),
+        Kind::MisplacedRealtime => ("misplaced real-time task", "misplaced real-time tasks"),
+        Kind::UnfairShare => ("unfair share", "unfair shares"),
+        Kind::LockWait => ("long wait for a lock", "long waits for locks"),
+    }
+}

@@ -1,0 +1,294 @@
+//! The first sentence of a judgement: which cores idled, for how long, who waited where, and how they had come there.
+
+use crate::units::{count, percent};
+use crate::verdict::printable;
+use keel_abi::{CpuId, Span, Topology};
+use keel_check::{Groups, How, Waiters};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is left out of the sentence: CPUs and ways that together make up less than this share.
+const REST: f64 = 0.05;
+/// More runs of CPUs than this are given as a number.
+const RANGES: usize = 4;
+/// How many names are told.
+const NAMES: usize = 2;
+
+/// A CPU that idled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IdleCore {
+    /// Which.
+    pub cpu: u32,
+    /// Its node.
+    pub node: u32,
+    /// For how long, transients apart.
+    pub wasted_ns: u64,
+}
+
+/// Tasks of one name that waited meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitersReport {
+    /// Their name: a stranger's text; empty for those beyond the first 255 names.
+    pub name: String,
+    /// How many tasks of the name there were.
+    pub tasks: u64,
+    /// Core time that was wasted while they waited.
+    pub wasted_ns: u64,
+}
+
+/// Where waste was, and how the waiting tasks had come where they waited.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WastedWhere {
+    /// The sentence; empty where nothing was wasted. Safe to print.
+    pub sentence: String,
+    /// The cores that idled.
+    pub idle: Vec<IdleCore>,
+    /// The CPUs in whose queues tasks waited, and what was wasted meanwhile.
+    pub waited_on: BTreeMap<u32, u64>,
+    /// The same where they were in no CPU's queue.
+    pub in_queues_ns: u64,
+    /// Who they were.
+    pub tasks: Vec<WaitersReport>,
+    /// How they had come there: docs/findings.md lists the ways.
+    pub how: BTreeMap<String, u64>,
+}
+
+impl WastedWhere {
+    /// Of these sums.
+    pub fn new(groups: &Groups) -> Self {
+        let node = |cpu: CpuId| {
+            let place = groups.topology.as_ref().filter(|shape| cpu.0 < shape.cpus());
+            place.map_or(0, |shape| shape.place(cpu).node.0)
+        };
+        let idle =
+            |&(cpu, span): &(CpuId, Span)| IdleCore { cpu: cpu.0, node: node(cpu), wasted_ns: span.as_ns() };
+        let waiters = |one: &Waiters| WaitersReport {
+            name: one.name.clone(),
+            tasks: one.tasks,
+            wasted_ns: one.wasted.as_ns(),
+        };
+        Self {
+            sentence: sentence(groups).unwrap_or_default(),
+            idle: groups.idle.iter().map(idle).collect(),
+            waited_on: groups.waited_on.iter().map(|&(cpu, span)| (cpu.0, span.as_ns())).collect(),
+            in_queues_ns: groups.in_queues.as_ns(),
+            tasks: groups.waiters.iter().map(waiters).collect(),
+            how: groups.how.iter().map(|&(how, span)| (how.name().to_owned(), span.as_ns())).collect(),
+        }
+    }
+}
+
+/// `Cores 8-15 idled for 1.9 s in all while 14 make tasks waited on cores 0-7; they had been woken on their last node
+/// each time.`
+fn sentence(groups: &Groups) -> Option<String> {
+    let wasted = sum(&groups.idle);
+    if wasted == 0 {
+        return None;
+    }
+    let shape = groups.topology.as_ref();
+    let idle = cores(&groups.idle, shape);
+    let seconds = Span::from_ns(wasted);
+    let all: u64 = groups.waiters.iter().map(|one| one.tasks).sum();
+    let first = format!("{} idled for {seconds} in all while {}", capital(&idle), who(groups, all));
+    let (they, had) = if all == 1 { ("it", "its") } else { ("they", "their") };
+    let at = places(groups, shape);
+    Some(format!("{first} waited{at}; {they} had been {}.", ways(&groups.how, had)))
+}
+
+/// `14 make tasks`, `30 tasks (cc1, make and others)`.
+fn who(groups: &Groups, all: u64) -> String {
+    let more = if groups.more_tasks { "more than " } else { "" };
+    let tasks = if all == 1 { "task" } else { "tasks" };
+    let named: Vec<&Waiters> = groups.waiters.iter().filter(|one| !one.name.is_empty()).collect();
+    let names: Vec<String> = named.iter().take(NAMES).map(|one| printable(&one.name)).collect();
+    let n = count(all);
+    match (names.as_slice(), groups.waiters.len()) {
+        ([], _) => format!("{more}{n} {tasks}"),
+        ([name], 1) => format!("{more}{n} {name} {tasks}"),
+        ([a, b], 2) => format!("{more}{n} {tasks} ({a}, {b})"),
+        (names, _) => format!("{more}{n} {tasks} ({} and others)", names.join(", ")),
+    }
+}
+
+/// ` on cores 0-7`, ` in the scheduler's queues`, or both.
+fn places(groups: &Groups, shape: Option<&Topology>) -> String {
+    let on = sum(&groups.waited_on);
+    let queues = groups.in_queues.as_ns();
+    let share = queues as f64 / on.saturating_add(queues).max(1) as f64;
+    match share {
+        share if share < REST => format!(" on {}", cores(&groups.waited_on, shape)),
+        share if share > 1.0 - REST => " in the scheduler's queues".to_owned(),
+        share => {
+            format!(
+                " on {} and ({} of it) in the scheduler's queues",
+                cores(&groups.waited_on, shape),
+                percent(share)
+            )
+        }
+    }
+}
+
+/// The CPUs that make up nearly all of it: `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`.
+fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
+    let all = sum(of);
+    let mut most: Vec<&(CpuId, Span)> = of.iter().collect();
+    most.sort_by_key(|(cpu, span)| (std::cmp::Reverse(*span), *cpu));
+    let mut so_far = 0u64;
+    let mut cpus: Vec<CpuId> = Vec::new();
+    for (cpu, span) in most {
+        if so_far as f64 >= all as f64 * (1.0 - REST) {
+            break;
+        }
+        so_far = so_far.saturating_add(span.as_ns());
+        cpus.push(*cpu);
+    }
+    cpus.sort_unstable();
+    let ranges = ranges(&cpus);
+    let listed = match (cpus.len(), ranges.len()) {
+        (1, _) => format!("core {}", ranges[0]),
+        (n, many) if many > RANGES => format!("{n} cores"),
+        _ => format!("cores {}", ranges.join(", ")),
+    };
+    match shape.and_then(|shape| whole_nodes(&cpus, shape)) {
+        Some(nodes) => format!("{nodes} ({listed})"),
+        None => listed,
+    }
+}
+
+/// `node 1`, `nodes 1-3`, where the CPUs are those nodes, not all of them, and nothing else.
+fn whole_nodes(cpus: &[CpuId], shape: &Topology) -> Option<String> {
+    let mut nodes: Vec<_> =
+        cpus.iter().filter(|cpu| cpu.0 < shape.cpus()).map(|&cpu| shape.place(cpu).node).collect();
+    nodes.dedup();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let in_nodes = shape.iter().filter(|&cpu| nodes.contains(&shape.place(cpu).node)).count();
+    if in_nodes != cpus.len() || nodes.len() == shape.nodes() as usize {
+        return None;
+    }
+    let numbers: Vec<CpuId> = nodes.iter().map(|node| CpuId(node.0)).collect();
+    let ranges = ranges(&numbers);
+    let word = if nodes.len() == 1 { "node" } else { "nodes" };
+    (ranges.len() <= RANGES).then(|| format!("{word} {}", ranges.join(", ")))
+}
+
+/// Ascending numbers as runs: `3`, `8-15`.
+fn ranges(cpus: &[CpuId]) -> Vec<String> {
+    let runs = cpus.chunk_by(|a, b| b.0 == a.0 + 1);
+    runs.map(|run| match run {
+        [one] => one.to_string(),
+        run => format!("{}-{}", run[0], run[run.len() - 1]),
+    })
+    .collect()
+}
+
+/// How they had come there: one way each time, or the ways that matter with their shares.
+fn ways(how: &[(How, Span)], their: &str) -> String {
+    let all = sum(how).max(1) as f64;
+    let share = |span: Span| span.as_ns() as f64 / all;
+    match how {
+        [] => "brought there in a way that is not told".to_owned(),
+        [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{} each time", words(*way, their)),
+        [(way, span), ..] if share(*span) >= 0.5 => {
+            format!("{}, {} of it", words(*way, their), percent(share(*span)))
+        }
+        many => {
+            let told: Vec<String> = many
+                .iter()
+                .take(3)
+                .map(|&(way, span)| format!("{} ({})", words(way, their), percent(share(span))))
+                .collect();
+            told.join(", ")
+        }
+    }
+}
+
+fn words(how: How, their: &str) -> String {
+    match how {
+        How::WokenLastCpu => format!("woken on {their} last CPU"),
+        How::WokenLastCache => format!("woken beside {their} last CPU, on the same cache"),
+        How::WokenLastNode => format!("woken on {their} last node"),
+        How::WokenOtherNode => format!("woken on another node than {their} last"),
+        How::Woken => "woken there".to_owned(),
+        How::Forked => "made there".to_owned(),
+        How::Pulled => "pulled there".to_owned(),
+        How::Pushed => "pushed there".to_owned(),
+        How::Moved => "moved there by a third CPU".to_owned(),
+        How::Dispatched => "dispatched there by the scheduler".to_owned(),
+        How::Pinned => "pinned there".to_owned(),
+        How::Unknown => "brought there in a way that is not told".to_owned(),
+    }
+}
+
+/// All of it, in nanoseconds: a stranger's trace may claim any times.
+fn sum<T>(of: &[(T, Span)]) -> u64 {
+    of.iter().map(|&(_, span)| span).sum::<Span>().as_ns()
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes of 8 cores.
+    fn groups(
+        nodes: u32,
+        idle: &[u32],
+        waited_on: &[u32],
+        names: &[(&str, u64)],
+        how: &[(How, u64)],
+    ) -> Groups {
+        let each = |cpus: &[u32]| cpus.iter().map(|&cpu| (CpuId(cpu), Span::from_ms(200))).collect();
+        let waiter =
+            |&(name, tasks): &(&str, u64)| Waiters { name: name.into(), tasks, wasted: Span::from_ms(1) };
+        Groups {
+            idle: each(idle),
+            waited_on: each(waited_on),
+            waiters: names.iter().map(waiter).collect(),
+            how: how.iter().map(|&(how, ms)| (how, Span::from_ms(ms))).collect(),
+            topology: Some(Topology::regular(nodes, 1, 8, 1)),
+            ..Groups::default()
+        }
+    }
+
+    #[test]
+    fn the_sentence_tells_cores_tasks_and_how_they_came() {
+        let check = |groups: Groups, expected: &str| {
+            assert_eq!(WastedWhere::new(&groups).sentence, expected);
+        };
+        let (low, high): (Vec<u32>, Vec<u32>) = ((0..8).collect(), (8..16).collect());
+        let last_node = [(How::WokenLastNode, 100)];
+        check(Groups::default(), "");
+        check(
+            groups(4, &high, &low, &[("make", 14)], &last_node),
+            "Node 1 (cores 8-15) idled for 1.60 s in all while 14 make tasks waited on node 0 (cores 0-7); they had been \
+             woken on their last node each time.",
+        );
+        check(
+            groups(1, &[3, 5, 6], &[1], &[("a", 1)], &[(How::Forked, 70), (How::Pulled, 30)]),
+            "Cores 3, 5-6 idled for 600.00 ms in all while 1 a task waited on core 1; it had been made there, 70 % of it.",
+        );
+        check(
+            groups(
+                1,
+                &[0, 2, 4, 6, 7],
+                &[1],
+                &[("a", 1), ("b\x1b", 2)],
+                &[(How::Forked, 40), (How::Pulled, 30), (How::Woken, 30)],
+            ),
+            "Cores 0, 2, 4, 6-7 idled for 1.00 s in all while 3 tasks (a, b\\u{1b}) waited on core 1; they had been made there \
+             (40 %), pulled there (30 %), woken there (30 %).",
+        );
+        let mut queued = groups(1, &[0], &[], &[("a", 1), ("b", 2), ("c", 3)], &[]);
+        queued.in_queues = Span::from_ms(200);
+        check(
+            queued,
+            "Core 0 idled for 200.00 ms in all while 6 tasks (a, b and others) waited in the scheduler's queues; they had been \
+             brought there in a way that is not told.",
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! Why a task waited, for people and as `keel check --task NAME --json` prints it. docs/json.md tells the fields.
+
+use crate::run::DecisionReport;
+use crate::style::{Paint, Style};
+use crate::units::count;
+use crate::verdict::printable;
+use keel_abi::Span;
+use keel_check::{Act, Began, Ended, Story, WaitSums};
+use keel_trace::Why;
+use serde::Serialize;
+
+/// How many CPUs and tasks a wait lists for people.
+const LISTED: usize = 4;
+
+/// A task that is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name: a stranger's text.
+    pub name: String,
+}
+
+/// Who ran meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RanReport {
+    /// Name and pid, safe to print; `others` for those beyond the first 32.
+    pub task: String,
+    /// For how long.
+    pub ran_ns: u64,
+}
+
+/// A CPU that idled meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IdledReport {
+    /// Which.
+    pub cpu: u32,
+    /// For how long.
+    pub idle_ns: u64,
+}
+
+/// One wait.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WaitReport {
+    /// Whose: the pid.
+    pub pid: u32,
+    /// When it began.
+    pub start_ns: u64,
+    /// How long it lasted.
+    pub duration_ns: u64,
+    /// `woken`, `forked`, `preempted`, `yielded`.
+    pub began: String,
+    /// Who took its CPU, safe to print; null where nobody did.
+    pub preempted_by: Option<String>,
+    /// Who woke or made it, safe to print; null for an interrupt and where it was neither.
+    pub woken_by: Option<String>,
+    /// The last decision that put it where it waited first; null where nothing told of one.
+    pub decision: Option<DecisionReport>,
+    /// The CPU in whose queue it waited first.
+    pub cpu: u32,
+    /// Its moves meanwhile, the first 8.
+    pub moves: Vec<DecisionReport>,
+    /// How many there were.
+    pub moves_total: u64,
+    /// Who ran on the CPU in whose queue it was, longest first.
+    pub ran: Vec<RanReport>,
+    /// The CPUs that it may use and that idled meanwhile, longest first.
+    pub idled: Vec<IdledReport>,
+    /// `ran`, `gone`, `not` (the stream ended first).
+    pub ended: String,
+    /// The CPU that ran it; null where none did.
+    pub ended_on_cpu: Option<u32>,
+    /// Who ran there before, safe to print; null where it idled.
+    pub after: Option<String>,
+    #[serde(skip)]
+    task: String,
+    #[serde(skip)]
+    why: Option<Why>,
+}
+
+/// All that `--task` tells.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WaitsReport {
+    /// What was asked for.
+    pub task: String,
+    /// Does the recording tell which CPUs tasks may use? Where it does not, all are taken to be allowed.
+    pub affinity_known: bool,
+    /// How many tasks are meant.
+    pub tasks_total: u64,
+    /// The first 20 of them.
+    pub tasks: Vec<Named>,
+    /// How often they waited.
+    pub waits_total: u64,
+    /// For how long in all.
+    pub waited_ns: u64,
+    /// How long they ran.
+    pub ran_ns: u64,
+    /// The longest waits, longest first.
+    pub waits: Vec<WaitReport>,
+}
+
+impl WaitsReport {
+    /// Of what was asked for, and what was found.
+    pub fn new(task: &str, affinity_known: bool, sums: &WaitSums, stories: &[Story]) -> Self {
+        let named = |(pid, name): &(keel_abi::Pid, String)| Named { pid: pid.0, name: name.clone() };
+        Self {
+            task: task.to_owned(),
+            affinity_known,
+            tasks_total: sums.tasks,
+            tasks: sums.named.iter().map(named).collect(),
+            waits_total: sums.waits,
+            waited_ns: sums.waited.as_ns(),
+            ran_ns: sums.ran.as_ns(),
+            waits: stories.iter().map(wait).collect(),
+        }
+    }
+
+    /// For people: the sum first, then the longest waits.
+    pub fn text(&self, style: Style) -> String {
+        let first = self.first();
+        let mut text = format!("{}\n", style.paint(Paint::Bold, &first));
+        for (nth, wait) in self.waits.iter().enumerate() {
+            text += &format!("\n{}. {}\n", nth + 1, wait.text(self.affinity_known));
+        }
+        if self.waits.len() < self.waits_total as usize {
+            let more = count(self.waits_total - self.waits.len() as u64);
+            text += &format!("\n{more} shorter waits are not listed; --top N lists more.\n");
+        }
+        text
+    }
+
+    fn first(&self) -> String {
+        let who = match (self.tasks_total, self.tasks.first()) {
+            (1, Some(one)) => format!("{} (pid {})", printable(&one.name), one.pid),
+            (n, _) => format!("{} tasks named {}", count(n), printable(&self.task)),
+        };
+        let [waited, ran] = [self.waited_ns, self.ran_ns].map(Span::from_ns);
+        let idle = self.waits.iter().filter(|wait| !wait.idled.is_empty()).count();
+        let beside = match (idle, self.waits.len()) {
+            (_, 0) => String::new(),
+            (0, _) => "; no CPU that it may use idled during the longest".to_owned(),
+            (idle, all) => format!("; during {idle} of the {all} longest CPUs idled that it may use"),
+        };
+        let times = if self.waits_total == 1 { "wait" } else { "waits" };
+        format!("{who} waited for {waited} in {} {times} and ran for {ran}{beside}.", count(self.waits_total))
+    }
+}
+
+impl WaitReport {
+    fn text(&self, affinity_known: bool) -> String {
+        let [start, length] = [self.start_ns, self.duration_ns].map(Span::from_ns);
+        let mut lines = vec![format!("{} waited for {length} from {start} on", self.task)];
+        lines.push(self.beginning());
+        lines.push(self.runners());
+        for one in &self.moves {
+            lines.push(one.text.clone());
+        }
+        if self.moves_total > self.moves.len() as u64 {
+            lines.push(format!("moved {} times in all", count(self.moves_total)));
+        }
+        lines.push(self.idle(affinity_known));
+        lines.push(self.end());
+        lines.join("\n   ")
+    }
+
+    fn beginning(&self) -> String {
+        let put = self.decision.as_ref().map(|decision| decision.text.as_str());
+        match (self.began.as_str(), &self.preempted_by, put) {
+            ("preempted", Some(by), put) => {
+                let put = put.map_or(String::new(), |put| format!("; it had been {put}"));
+                format!("lost CPU {} to {by}{put}", self.cpu)
+            }
+            ("preempted", None, _) => format!("lost CPU {}", self.cpu),
+            ("yielded", ..) => format!("gave up CPU {}", self.cpu),
+            (_, _, Some(put)) => match &self.woken_by {
+                Some(waker) => format!("{put}; {waker} did it"),
+                None => put.to_owned(),
+            },
+            (_, _, None) => format!("came to CPU {} in a way that is not told", self.cpu),
+        }
+    }
+
+    fn runners(&self) -> String {
+        let all: Vec<String> = self
+            .ran
+            .iter()
+            .take(LISTED)
+            .map(|one| format!("{} for {}", one.task, Span::from_ns(one.ran_ns)))
+            .collect();
+        let there = match self.moves_total {
+            0 => format!("on CPU {}", self.cpu),
+            _ => format!("on CPU {} and where it was moved", self.cpu),
+        };
+        match (all.is_empty(), self.ran.len().saturating_sub(LISTED)) {
+            (true, _) => format!("nobody ran {there} meanwhile"),
+            (false, 0) => format!("{there} ran {}", all.join(", ")),
+            (false, more) => format!("{there} ran {} and {more} more tasks", all.join(", ")),
+        }
+    }
+
+    fn idle(&self, affinity_known: bool) -> String {
+        let may = if affinity_known { "that it may use" } else { "that it may perhaps use" };
+        if self.idled.is_empty() {
+            return format!("no CPU {may} idled meanwhile");
+        }
+        let listed: Vec<String> = self
+            .idled
+            .iter()
+            .take(LISTED)
+            .map(|one| format!("{} for {}", one.cpu, Span::from_ns(one.idle_ns)))
+            .collect();
+        let more = match self.idled.len().saturating_sub(LISTED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("CPUs {may} and that idled meanwhile: {}{more}", listed.join(", "))
+    }
+
+    fn end(&self) -> String {
+        let Some(cpu) = self.ended_on_cpu else {
+            return match self.ended.as_str() {
+                "gone" => "ended as it was gone before it ran".to_owned(),
+                _ => "has not ended when the stream does".to_owned(),
+            };
+        };
+        match (&self.after, self.why) {
+            (None, _) => format!("ended as CPU {cpu}, which idled, took it"),
+            (Some(after), why) => {
+                let did = match why {
+                    Some(Why::Preempted) => "lost its CPU",
+                    Some(Why::Yielded) => "gave its CPU up",
+                    Some(Why::Exited) => "was gone",
+                    Some(Why::Blocked | Why::WasIdle) | None => "slept",
+                };
+                format!("ended as CPU {cpu} took it when {after} {did}")
+            }
+        }
+    }
+}
+
+fn wait(story: &Story) -> WaitReport {
+    let (ended, ended_on_cpu, why) = match story.ended {
+        Ended::Ran { cpu, why, .. } => ("ran", Some(cpu.0), Some(why)),
+        Ended::Gone => ("gone", None, None),
+        Ended::Not => ("not", None, None),
+    };
+    let began = match (story.began, story.decision.as_ref()) {
+        (Began::Woken, Some(decision)) if decision.act == Act::Forked => "forked",
+        (Began::Woken, _) => "woken",
+        (Began::Preempted { .. }, _) => "preempted",
+        (Began::Yielded, _) => "yielded",
+    };
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let told = |decision: &keel_check::Decision| {
+        DecisionReport::new(decision, &|task| (task == story.key.task).then_some(story.pid.0))
+    };
+    WaitReport {
+        pid: story.pid.0,
+        start_ns: story.key.start.as_ns(),
+        duration_ns: story.key.length.as_ns(),
+        began: began.to_owned(),
+        preempted_by: some(&story.by),
+        woken_by: some(&story.waker),
+        decision: story.decision.as_ref().map(told),
+        cpu: story.on.0,
+        moves: story.moves.iter().map(told).collect(),
+        moves_total: story.moved,
+        ran: story
+            .ran
+            .iter()
+            .map(|(task, span)| RanReport { task: task.clone(), ran_ns: span.as_ns() })
+            .collect(),
+        idled: story
+            .idled
+            .iter()
+            .map(|(cpu, span)| IdledReport { cpu: cpu.0, idle_ns: span.as_ns() })
+            .collect(),
+        ended: ended.to_owned(),
+        ended_on_cpu,
+        after: some(&story.after),
+        task: story.task.clone(),
+        why,
+    }
+}
