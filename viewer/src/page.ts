@@ -103,7 +103,7 @@ export class Page {
     });
     const below = h('div', { class: 'below' }, this.delays.element, figures(this.runs));
     this.help.append(h('h3', {}, 'Keys and gestures'), h('table', {}, ...HELP.map(([key, words]) => h('tr', {}, h('th', {}, key), h('td', {}, words)))), h('button', { onclick: () => this.help.close() }, 'Close'));
-    this.main.append(this.toolbar(), ...sections, below, this.help);
+    this.main.append(this.toolbar(), h('div', { class: 'runs' }, ...sections), below, this.help);
     this.main.classList.toggle('several', this.runs.length > 1);
   }
 

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod messages;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use writer::Perfetto;

@@ -16,8 +16,10 @@ import { cellColour, paint } from './paint';
 import { Rows, rowHeight } from './rows';
 import { taskOnMap } from './task';
 
-/** Pixels at the left, for the rows' names. */
-export const GUTTER = 62;
+/** Pixels at the left, for the names of rows: the same for all pictures of a run, so that their times are one below the other. */
+export function gutter(width: number): number {
+  return width < 560 ? 56 : 132;
+}
 const GAP = 3;
 
 export class HeatMap {
@@ -39,15 +41,19 @@ export class HeatMap {
     this.element = h('div', { class: 'map' }, this.canvas);
     this.rows = new Rows(run.head.cpus, 1, 0);
     gestures(this.canvas, span, {
-      area: () => ({ left: GUTTER, width: this.width() }),
+      area: () => ({ left: this.gutter, width: this.width() }),
       hover: (x, y) => this.hover(x, y),
       leave: () => tip.hide(),
       click: (x, y) => this.click(x, y),
     });
   }
 
+  private get gutter(): number {
+    return gutter(this.element.clientWidth);
+  }
+
   private width(): number {
-    return Math.max(80, this.element.clientWidth - GUTTER);
+    return Math.max(80, this.element.clientWidth - this.gutter);
   }
 
   draw(): void {
@@ -58,7 +64,7 @@ export class HeatMap {
     const device = (pixels: number): number => Math.max(1, Math.round(pixels * this.ratio));
     this.rows = new Rows(run.head.cpus, device(height), device(GAP));
     const total = this.rows.total / this.ratio;
-    const on = sized(this.canvas, GUTTER + width, AXIS + total + 1);
+    const on = sized(this.canvas, this.gutter + width, AXIS + total + 1);
     const colours = new Colours(theme());
     const columns = Math.floor(width * this.ratio);
     this.columns.fill(run, span.from, span.to, columns);
@@ -68,13 +74,13 @@ export class HeatMap {
     paint(this.image, this.columns, this.rows, cellColour(run, this.columns, state.mode, colours), colours);
     const style = getComputedStyle(this.element);
     on.fillStyle = style.getPropertyValue('--edge');
-    on.fillRect(0, 0, GUTTER + width, AXIS + total + 1);
+    on.fillRect(0, 0, this.gutter + width, AXIS + total + 1);
     on.fillStyle = style.getPropertyValue('--paper');
-    on.fillRect(0, 0, GUTTER + width, AXIS);
-    on.fillRect(0, 0, GUTTER, AXIS + total + 1);
-    on.putImageData(this.image, Math.round(GUTTER * this.ratio), Math.round(AXIS * this.ratio));
+    on.fillRect(0, 0, this.gutter + width, AXIS);
+    on.fillRect(0, 0, this.gutter, AXIS + total + 1);
+    on.putImageData(this.image, Math.round(this.gutter * this.ratio), Math.round(AXIS * this.ratio));
     const ink = style.getPropertyValue('--ink');
-    axis(on, span.from, span.to, GUTTER, width, ink);
+    axis(on, span.from, span.to, this.gutter, width, ink);
     this.labels(on, ink, height);
     this.overlays(on, width, height);
     this.canvas.dataset['exact'] = String(this.columns.isExact);
@@ -90,14 +96,16 @@ export class HeatMap {
       const y = this.middle(row);
       if (row % each !== 0 || y - lastY < 10) return;
       on.textAlign = 'right';
-      on.fillText(String(cpu), GUTTER - 5, y);
+      on.fillText(String(cpu), this.gutter - 5, y);
       lastY = y;
     });
     on.textAlign = 'left';
     for (const { id, top, bottom } of this.rows.nodes) {
       const [y0, y1] = [AXIS + top / this.ratio, AXIS + bottom / this.ratio];
-      on.fillRect(30, y0, 2, y1 - y0);
-      if (y1 - y0 >= 9) on.fillText(this.rows.nodes.length > 1 ? `N${id}` : 'CPU', 2, (y0 + y1) / 2);
+      on.fillRect(this.gutter - 32, y0, 2, y1 - y0);
+      const name = this.gutter > 100 ? `node ${id}` : `N${id}`;
+      on.textAlign = 'right';
+      if (y1 - y0 >= 9) on.fillText(this.rows.nodes.length > 1 ? name : 'CPU', this.gutter - 36, (y0 + y1) / 2);
     }
     on.textAlign = 'start';
   }
@@ -108,25 +116,25 @@ export class HeatMap {
 
   private place(width: number, height: number): Place {
     const middle = (row: number): number => this.middle(row);
-    return { left: GUTTER, width, middle, rowHeight: height, dark: theme() === 'dark' };
+    return { left: this.gutter, width, middle, rowHeight: height, dark: theme() === 'dark' };
   }
 
   private overlays(on: CanvasRenderingContext2D, width: number, height: number): void {
     const { run, span, state } = this;
-    const x = (at: number): number => GUTTER + ((at - span.from) / span.length) * width;
+    const x = (at: number): number => this.gutter + ((at - span.from) / span.length) * width;
     const place = this.place(width, height);
     on.save();
     on.beginPath();
-    on.rect(GUTTER, AXIS, width, this.rows.total / this.ratio + 1);
+    on.rect(this.gutter, AXIS, width, this.rows.total / this.ratio + 1);
     on.clip();
     if (state.task?.run === run.number) taskOnMap(on, run, span, state.task.id, place);
     if (state.cpu?.run === run.number) {
       const row = run.rowOf.get(state.cpu.cpu);
-      if (row !== undefined) this.frame(on, GUTTER, this.middle(row) - height / 2, width, height, '#1f3bff');
+      if (row !== undefined) this.frame(on, this.gutter, this.middle(row) - height / 2, width, height, '#1f3bff');
     }
     const mark = state.mark;
     if (mark?.run === run.number) {
-      const [x0, x1] = [Math.max(x(mark.from), GUTTER - 4), Math.min(x(mark.to), GUTTER + width + 4)];
+      const [x0, x1] = [Math.max(x(mark.from), this.gutter - 4), Math.min(x(mark.to), this.gutter + width + 4)];
       for (const cpu of mark.cpus) {
         const row = run.rowOf.get(cpu);
         if (row !== undefined) this.frame(on, x0, this.middle(row) - height / 2, Math.max(x1 - x0, 3), height, '#d6006c');
@@ -147,10 +155,10 @@ export class HeatMap {
   }
 
   private cell(x: number, y: number): { row: number; at: number; time: number } | null {
-    const column = Math.floor((x - GUTTER) * this.ratio);
+    const column = Math.floor((x - this.gutter) * this.ratio);
     const row = this.rows.at(Math.floor((y - AXIS) * this.ratio));
     if (row === undefined || column < 0 || column >= this.columns.width) return null;
-    const time = this.span.from + ((x - GUTTER) / this.width()) * this.span.length;
+    const time = this.span.from + ((x - this.gutter) / this.width()) * this.span.length;
     return { row, at: row * this.columns.width + column, time };
   }
 
@@ -178,7 +186,7 @@ export class HeatMap {
     if (!this.state.lines && this.state.moment?.run !== this.run.number) return [];
     const chosen = this.state.moment?.moment;
     const all = this.state.lines ? momentsIn(this.run, this.span) : chosen ? [chosen] : [];
-    const at = this.span.from + ((x - GUTTER) / this.width()) * this.span.length;
+    const at = this.span.from + ((x - this.gutter) / this.width()) * this.span.length;
     const reach = (6 / this.width()) * this.span.length;
     const near = all.filter((moment) => Math.abs(moment.at - at) < reach);
     return near.slice(0, 3).map((moment) => `${moment.text}`);

@@ -5,7 +5,7 @@ import type { Run } from '../data/run';
 import type { Span } from '../span';
 import { theme } from '../theme';
 import { MEANS } from '../data/tiles';
-import { GUTTER } from './map';
+import { gutter } from './map';
 
 const HEIGHT = 46;
 
@@ -28,7 +28,7 @@ export class Overview {
     this.element = h('div', { class: 'overview', title: 'The whole run. Drag to move, click to go there.' }, this.canvas);
     let drags = false;
     const go = (event: PointerEvent): void => {
-      const at = ((event.offsetX - GUTTER) / this.width()) * span.whole;
+      const at = ((event.offsetX - this.gutter) / this.width()) * span.whole;
       span.set(at - span.length / 2, at + span.length / 2);
     };
     this.canvas.addEventListener('pointerdown', (event) => {
@@ -42,17 +42,21 @@ export class Overview {
     for (const end of ['pointerup', 'pointercancel'] as const) this.canvas.addEventListener(end, () => (drags = false));
   }
 
+  private get gutter(): number {
+    return gutter(this.element.clientWidth);
+  }
+
   private width(): number {
-    return Math.max(80, this.element.clientWidth - GUTTER);
+    return Math.max(80, this.element.clientWidth - this.gutter);
   }
 
   draw(): void {
     const width = this.width();
-    const on = sized(this.canvas, GUTTER + width, HEIGHT);
+    const on = sized(this.canvas, this.gutter + width, HEIGHT);
     const style = getComputedStyle(this.element);
     const colour = (name: string): string => style.getPropertyValue(name);
     on.fillStyle = colour('--paper');
-    on.fillRect(0, 0, GUTTER + width, HEIGHT);
+    on.fillRect(0, 0, this.gutter + width, HEIGHT);
     const cpus = this.run.head.cpus.length;
     const scale = (this.run.head.duration_ns / this.span.whole) * width;
     const sums = (this.sums ??= this.sum());
@@ -61,7 +65,7 @@ export class Overview {
       const each = scale / of.length;
       of.forEach((value, i) => {
         const height = (value / cpus) * (HEIGHT - 4);
-        if (height > 0.2) on.fillRect(GUTTER + i * each, HEIGHT - Math.max(height, 1), Math.max(each, 0.5) + 0.3, Math.max(height, 1));
+        if (height > 0.2) on.fillRect(this.gutter + i * each, HEIGHT - Math.max(height, 1), Math.max(each, 0.5) + 0.3, Math.max(height, 1));
       });
     };
     area(sums.busy, colour('--busy'));
@@ -69,20 +73,22 @@ export class Overview {
     on.fillStyle = colour('--ink');
     on.font = '11px system-ui, sans-serif';
     on.textBaseline = 'middle';
-    on.fillText('busy', 2, 10);
+    on.textAlign = 'right';
+    on.fillText('busy', this.gutter - 6, 12);
     on.fillStyle = colour('--waste-ink');
-    on.fillText('wasted', 2, HEIGHT - 10);
+    on.fillText('wasted', this.gutter - 6, HEIGHT - 10);
+    on.textAlign = 'start';
     this.window(on, width);
   }
 
   private window(on: CanvasRenderingContext2D, width: number): void {
     const { span } = this;
     if (span.isWhole) return;
-    const x0 = GUTTER + (span.from / span.whole) * width;
-    const x1 = GUTTER + (span.to / span.whole) * width;
+    const x0 = this.gutter + (span.from / span.whole) * width;
+    const x1 = this.gutter + (span.to / span.whole) * width;
     on.fillStyle = theme() === 'dark' ? 'rgba(0,0,0,0.6)' : 'rgba(255,255,255,0.65)';
-    on.fillRect(GUTTER, 0, x0 - GUTTER, HEIGHT);
-    on.fillRect(x1, 0, GUTTER + width - x1, HEIGHT);
+    on.fillRect(this.gutter, 0, x0 - this.gutter, HEIGHT);
+    on.fillRect(x1, 0, this.gutter + width - x1, HEIGHT);
     on.strokeStyle = '#1f3bff';
     on.lineWidth = 2;
     on.strokeRect(x0, 1, Math.max(x1 - x0, 2), HEIGHT - 2);

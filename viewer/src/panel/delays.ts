@@ -53,7 +53,7 @@ export class Delays {
     const series = of.map((counts) => longer(counts, at));
     this.plot?.destroy();
     this.plot = null;
-    this.words.textContent = of.map((counts, i) => this.sentence(counts, i)).join(' ');
+    this.words.textContent = `Up: the share of all that took longer than the time to the right. ${of.map((counts, i) => this.sentence(counts, i)).join(' ')}`;
     if (at.length < 2) {
       this.place.replaceChildren('Nothing was measured.');
       return;

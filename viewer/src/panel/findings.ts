@@ -71,10 +71,9 @@ export class Findings {
     const to = from + finding.duration_ns;
     const [id, pid] = [this.run.byPid.get(finding.tasks[0] ?? -1), finding.tasks[0]];
     const task = pid === undefined || id === undefined ? null : { run: this.run.number, id };
-    const starved = finding.kind !== 'wasted_core';
     this.state.change({
       mark: { run: this.run.number, from, to, cpus: finding.cpus },
-      task: starved ? task : null,
+      task,
       cpu: null,
       moment: null,
     });

@@ -1,10 +1,11 @@
 // CPUs by task: a line for each of the tasks that matter, coloured by the node it runs on, underlined where it waits.
 
 import { canvas, h, sized } from '../dom';
+import { after } from '../data/lives';
 import { shown, type Run } from '../data/run';
 import type { TaskFigures } from '../data/head';
 import { MANY } from '../draw/colours';
-import { GUTTER } from '../draw/map';
+import { gutter } from '../draw/map';
 import { life } from '../draw/task';
 import type { Span } from '../span';
 import type { State } from '../state';
@@ -12,7 +13,8 @@ import { theme } from '../theme';
 import { count, time } from '../words';
 
 const ROW = 17;
-const LABEL = 150;
+/** Pixels of the name above a line, where there is no room beside it. */
+const ABOVE = 15;
 const MORE = 16;
 
 type Order = 'wait_ns' | 'cpu_ns' | 'migrations' | 'preemptions';
@@ -30,6 +32,9 @@ export class Tasks {
   private order: Order = 'wait_ns';
   private filter = '';
   private rows = MORE;
+  /** How long each task waited and ran of what is on the screen; whole runs have figures. */
+  private here: Map<number, [number, number]> | null = null;
+  private timer = 0;
   private listed: { id: number; figures: TaskFigures }[] = [];
 
   constructor(
@@ -46,12 +51,17 @@ export class Tasks {
     this.element = h(
       'section',
       { class: 'tasks', 'aria-label': 'Tasks' },
-      h('div', { class: 'bar' }, h('h3', {}, 'Tasks'), order, filter, h('span', { class: 'note' }, 'colour: node it runs on; red below: it waits')),
+      h('div', { class: 'bar' }, h('h3', {}, 'Tasks'), order, filter, h('span', { class: 'note' }, 'of what is on the screen; colour: the node it runs on; red below: it waits')),
       this.canvas,
       this.more,
     );
+    span.listen(() => {
+      // Lines do not change their places while somebody moves.
+      clearTimeout(this.timer);
+      this.timer = window.setTimeout(() => this.changed(() => this.measure()), 150);
+    });
     this.canvas.addEventListener('click', (event) => {
-      const task = this.listed[Math.floor(event.offsetY / ROW)];
+      const task = this.listed[Math.floor(event.offsetY / this.row)];
       if (task) state.change({ task: state.task?.id === task.id ? null : { run: run.number, id: task.id } });
     });
   }
@@ -61,11 +71,42 @@ export class Tasks {
     this.draw();
   }
 
+  private get isNarrow(): boolean {
+    return gutter(this.element.clientWidth) < 100;
+  }
+
+  private get row(): number {
+    return this.isNarrow ? ROW + ABOVE : ROW;
+  }
+
+  private measure(): void {
+    const { run, span } = this;
+    this.here = null;
+    if (span.isWhole) return;
+    this.here = new Map();
+    const ns = run.head.lives.bucket_ns;
+    for (const [id, of] of run.lives) {
+      let [wait, ran] = [0, 0];
+      for (let i = after(of.bucket, Math.floor(span.from / ns) - 1); i < of.bucket.length && of.bucket[i]! * ns < span.to; i++) {
+        wait += of.wait[i]!;
+        ran += of.run[i]!;
+      }
+      if (wait + ran > 0) this.here.set(id, [wait, ran]);
+    }
+  }
+
+  private worth(task: TaskFigures): number {
+    const { order, here, run } = this;
+    if (!here || (order !== 'wait_ns' && order !== 'cpu_ns')) return task[order];
+    return here.get(run.byPid.get(task.pid) ?? -1)?.[order === 'wait_ns' ? 0 : 1] ?? 0;
+  }
+
   private list(): void {
-    const { run, order, filter } = this;
+    const { run, filter } = this;
     const words = filter.toLowerCase();
     const fits = (task: TaskFigures): boolean => words === '' || task.name.toLowerCase().includes(words) || String(task.pid).includes(words);
-    const all = run.tasks.filter(fits).sort((a, b) => b[order] - a[order]);
+    const worth = new Map(run.tasks.map((task) => [task, this.worth(task)]));
+    const all = run.tasks.filter(fits).sort((a, b) => worth.get(b)! - worth.get(a)!);
     this.listed = all.slice(0, this.rows).map((figures) => ({ id: run.byPid.get(figures.pid) ?? -1, figures }));
     this.more.hidden = all.length <= this.rows;
     this.more.textContent = `more of ${count(all.length)} tasks`;
@@ -74,24 +115,23 @@ export class Tasks {
   draw(): void {
     this.list();
     const whole = this.element.clientWidth;
-    const label = Math.min(LABEL, whole * 0.35);
-    // Under the map, time for time, where there is room for that.
-    const left = Math.max(GUTTER, label);
+    const left = gutter(whole);
     const width = Math.max(60, whole - left);
-    const on = sized(this.canvas, whole, Math.max(1, this.listed.length) * ROW);
+    const on = sized(this.canvas, whole, Math.max(1, this.listed.length) * this.row);
     const style = getComputedStyle(this.element);
     on.fillStyle = style.getPropertyValue('--paper');
-    on.fillRect(0, 0, whole, this.listed.length * ROW);
+    on.fillRect(0, 0, whole, this.listed.length * this.row);
     on.font = '12px system-ui, sans-serif';
     on.textBaseline = 'middle';
     this.listed.forEach(({ id, figures }, row) => {
-      const y = row * ROW;
+      const top = row * this.row;
+      const y = this.isNarrow ? top + ABOVE : top;
       if (this.state.task?.run === this.run.number && this.state.task.id === id) {
         on.fillStyle = style.getPropertyValue('--chosen');
-        on.fillRect(0, y, whole, ROW - 1);
+        on.fillRect(0, top, whole, this.row - 1);
       }
       on.fillStyle = style.getPropertyValue('--ink');
-      this.label(on, `${shown(figures.name)} (${figures.pid})`, y + ROW / 2, left - 8);
+      this.label(on, `${shown(figures.name)} (${figures.pid})`, this.isNarrow ? top + ABOVE / 2 : y + ROW / 2, this.isNarrow ? whole : left - 8);
       this.line(on, id, left, width, y, style);
     });
   }

@@ -44,7 +44,7 @@ impl Sample {
         }
         let mut queues = vec![VecDeque::new(); cpus as usize];
         let mut asleep: Vec<Vec<TaskId>> =
-            (0..cpus).map(|cpu| (0..MOST).map(|n| TaskId(cpu * MOST + n)).collect()).collect();
+            (0..cpus).map(|cpu| (0..MOST).rev().map(|n| TaskId(cpu * MOST + n)).collect()).collect();
         let mut random = 1u64;
         let every = (40_000_000 / self.tick_ns).max(1);
         let mut events = Vec::new();
