@@ -51,6 +51,9 @@ export class Page {
   private readonly help = h('dialog', { class: 'help' });
   private readonly delays: Delays;
   private frame = 0;
+  /** The span of which lists were made last, and a timer until they are made anew. */
+  private listed = '';
+  private timer = 0;
 
   constructor(
     private readonly runs: Run[],
@@ -184,6 +187,21 @@ export class Page {
     if (this.frame === 0) this.frame = requestAnimationFrame(() => this.draw());
   }
 
+  /** Lists follow when a movement is over: nobody reads them meanwhile. */
+  private listSoon(): void {
+    const now = `${this.span.from} ${this.span.to}`;
+    const list = (): void => {
+      this.listed = now;
+      for (const { findings, chosen } of this.sections) {
+        findings.draw();
+        chosen.draw();
+      }
+    };
+    clearTimeout(this.timer);
+    if (now === this.listed) list();
+    else this.timer = window.setTimeout(list, 120);
+  }
+
   private draw(): void {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
@@ -192,9 +210,8 @@ export class Page {
       section.overview.draw();
       section.map.draw();
       section.tasks.draw();
-      section.findings.draw();
-      section.chosen.draw();
     }
+    this.listSoon();
     for (const [mode, button] of this.modes) button.setAttribute('aria-pressed', String(mode === state.mode));
     this.lines.setAttribute('aria-pressed', String(state.lines));
     this.legend.replaceChildren(legend(state.mode));

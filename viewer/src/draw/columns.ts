@@ -7,7 +7,9 @@ import { MEANS, type Tile } from '../data/tiles';
 import type { Level } from '../data/head';
 
 /** Single events that are drawn at once, at most. */
-const MOST_EVENTS = 400_000;
+const MOST_EVENTS = 120_000;
+/** Columns that a bucket of the finest level must be wide: until then sums tell as much. */
+const WIDE = 2;
 
 /** Sums by row and column; shares of a column's time are 0 to 1. */
 export class Columns {
@@ -54,7 +56,7 @@ export class Columns {
   private fromEvents(run: Run, from: number, to: number): void {
     const finest = run.head.levels.at(-1);
     this.isExact = false;
-    if (!finest || finest.bucket_ns * this.scale < 0.75) return;
+    if (!finest || finest.bucket_ns * this.scale < WIDE) return;
     const seen = run.head.detail.map((head, at) => ({ ...head, at })).filter((head) => head.from < to && head.to > from);
     if (seen.reduce((sum, head) => sum + head.events, 0) > MOST_EVENTS) return;
     for (const head of seen) {

@@ -44,7 +44,7 @@ fn large(folder: &Path) -> Result<(), Box<dyn Error>> {
     let sample = Sample {
         topology: Topology::regular(8, 1, 8, 1),
         ns: 10_000_000_000,
-        tick_ns: 100_000,
+        tick_ns: 25_000,
         loses_a_node: true,
     };
     let run = data(|sink| sample.play(sink), "ten million events", 1)?;
