@@ -166,6 +166,8 @@ mod tests {
     }
 
     proptest! {
+        // Each case takes 25 MB of cells.
+        #![proptest_config(ProptestConfig::with_cases(8))]
         #[test]
         fn joining_buckets_loses_no_time(spans in prop::collection::vec((0u64..90_000_000, 1u64..3_000_000, 0u32..3), 1..60)) {
             let mut grid = Grid::default();

@@ -16,7 +16,7 @@ export interface Stretch {
 }
 
 /** Single events that are looked through at once, at most. */
-const MOST_EVENTS = 150_000;
+const MOST_EVENTS = 120_000;
 
 /** Its life in the span, by single events where there are not too many and all are there. */
 export function life(run: Run, span: Span, task: number): Stretch[] {
@@ -39,17 +39,19 @@ function coarse(run: Run, span: Span, task: number): Stretch[] {
 }
 
 function exact(run: Run, span: Span, task: number): Stretch[] | null {
-  let events = 0;
-  let covered = span.from;
-  const stretches: Stretch[] = [];
-  for (let at = 0; at < run.head.detail.length; at++) {
-    const head = run.head.detail[at]!;
-    if (head.to <= span.from || head.from >= span.to) continue;
+  // Nothing is unpacked before it is known that all is there.
+  const seen = run.head.detail.map((head, at) => ({ head, at })).filter(({ head }) => head.to > span.from && head.from < span.to);
+  let [events, covered] = [0, span.from];
+  for (const { head } of seen) {
     events += head.events;
     if (head.from > covered || events > MOST_EVENTS) return null;
+    covered = head.to;
+  }
+  if (covered < Math.min(span.to, run.head.duration_ns)) return null;
+  const stretches: Stretch[] = [];
+  for (const { at } of seen) {
     const chunk = run.chunk(at);
     if (!chunk) return null;
-    covered = head.to;
     const of = chunk.tasks.get(task);
     if (!of) continue;
     of.at.forEach((from, i) => {
@@ -59,7 +61,7 @@ function exact(run: Run, span: Span, task: number): Stretch[] | null {
       stretches.push({ from, to, cpu: of.cpu[i]!, run: state === RUNS ? 1 : 0, wait: state === WAITS ? 1 : 0 });
     });
   }
-  return covered >= Math.min(span.to, run.head.duration_ns) ? stretches : null;
+  return stretches;
 }
 
 /** Frames where it ran, open ones where it waited. */

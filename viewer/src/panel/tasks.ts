@@ -146,21 +146,36 @@ export class Tasks {
     const { span, run } = this;
     on.fillStyle = style.getPropertyValue('--lane');
     on.fillRect(left, y + 1, width, ROW - 3);
-    const x = (at: number): number => left + ((Math.max(span.from, Math.min(span.to, at)) - span.from) / span.length) * width;
     const wait = theme() === 'dark' ? '#ff5fa8' : '#d6006c';
+    // Summed by pixel: a task may come and go many times within one.
+    const bins = Math.ceil(width);
+    const [ran, waited, nodes] = [new Float32Array(bins), new Float32Array(bins), new Int32Array(bins)];
+    const x = (at: number): number => ((Math.max(span.from, Math.min(span.to, at)) - span.from) / span.length) * width;
     for (const stretch of life(run, span, id)) {
       const [x0, x1] = [x(stretch.from), x(stretch.to)];
       const row = run.rowOf.get(stretch.cpu);
-      if (stretch.run > 0 && row !== undefined) {
-        const node = run.head.cpus[row]![3];
-        on.fillStyle = MANY[node % MANY.length]!;
-        const height = Math.max(1, (ROW - 6) * Math.min(1, stretch.run));
-        on.fillRect(x0, y + 1 + (ROW - 6 - height), Math.max(0.6, x1 - x0), height);
+      for (let bin = Math.floor(x0); bin < x1; bin++) {
+        const share = Math.min(bin + 1, x1) - Math.max(bin, x0);
+        ran[bin]! += stretch.run * share;
+        waited[bin]! += stretch.wait * share;
+        if (stretch.run > 0 && row !== undefined) nodes[bin] = run.head.cpus[row]![3];
       }
-      if (stretch.wait > 0.01) {
+    }
+    for (let bin = 0; bin < bins; bin++) {
+      // Sixteenths are as fine as one sees.
+      const look = (at: number): number => (Math.ceil(ran[at]! * 15.9) * 32 + Math.ceil(waited[at]! * 15.9)) * 4096 + nodes[at]!;
+      const [from, same] = [bin, look(bin)];
+      while (bin + 1 < bins && look(bin + 1) === same) bin++;
+      const wide = bin + 1 - from;
+      if (ran[from]! > 0.005) {
+        on.fillStyle = MANY[nodes[from]! % MANY.length]!;
+        const height = Math.max(1, (ROW - 6) * Math.min(1, ran[from]!));
+        on.fillRect(left + from, y + 1 + (ROW - 6 - height), wide, height);
+      }
+      if (waited[from]! > 0.01) {
         on.fillStyle = wait;
-        on.globalAlpha = Math.max(0.3, Math.min(1, stretch.wait));
-        on.fillRect(x0, y + ROW - 5, Math.max(0.6, x1 - x0), 3);
+        on.globalAlpha = Math.max(0.3, Math.min(1, waited[from]!));
+        on.fillRect(left + from, y + ROW - 5, wide, 3);
         on.globalAlpha = 1;
       }
     }
