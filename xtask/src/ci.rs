@@ -74,7 +74,11 @@ fn check_viewer(tally: &mut Tally) {
         println!("x: report page: NOT CHECKED: {why}");
         return;
     }
-    tally.check("viewer", "the viewer that keel puts into pages is the one whose source is here", viewer::check_built);
+    tally.check(
+        "viewer",
+        "the viewer that keel puts into pages is the one whose source is here",
+        viewer::check_built,
+    );
     match viewer::no_browser() {
         Some(why) => println!("x: report page: NOT CHECKED: {why}"),
         None => tally.check("report page", "pages show what is in them, in a real browser", viewer::test),

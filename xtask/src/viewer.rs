@@ -89,7 +89,8 @@ pub(crate) fn test() -> Result<(), Failure> {
 
 /// Packages that get into pages; those that build them are no part of keel.
 fn licences() -> Result<(), Failure> {
-    let lock = std::fs::read(root().join("viewer/package-lock.json")).map_err(|e| format!("no lock file: {e}"))?;
+    let lock =
+        std::fs::read(root().join("viewer/package-lock.json")).map_err(|e| format!("no lock file: {e}"))?;
     let lock: Value = serde_json::from_slice(&lock).map_err(|e| format!("the lock file is no JSON: {e}"))?;
     let packages = lock["packages"].as_object().ok_or("the lock file names no packages")?;
     let shipped = packages.iter().filter(|(name, of)| !name.is_empty() && of["dev"] != true);

@@ -26,8 +26,8 @@ fn a_run_and_its_trace_become_pages() {
         let output = keel(args);
         assert_eq!(output.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     };
-    let [t, a, b, c, d, e, f] =
-        [&trace, &page, &again, &pair, &svg, &perfetto, &same].map(|path| path.to_str().expect("a plain path"));
+    let [t, a, b, c, d, e, f] = [&trace, &page, &again, &pair, &svg, &perfetto, &same]
+        .map(|path| path.to_str().expect("a plain path"));
     done(&[&["sim", "fifo", "--trace", t, "--report", a, "--perfetto", e], &SCENE[..]].concat());
     is_page(&page, 1);
     done(&["report", t, "-o", b, "--perfetto", f]);

@@ -112,10 +112,8 @@ impl RunData {
         let ids: Vec<CpuId> = rows.iter().map(|row| CpuId(row[0])).collect();
         let levels = levels(&mut page.sums.grid, page.now, &ids);
         let levels = levels.into_iter().map(|level| chunks.level(level)).collect();
-        let lives = Lives {
-            bucket_ns: page.sums.lives.bucket_ns(),
-            chunk: chunks.raw(&page.sums.lives.pack()),
-        };
+        let lives =
+            Lives { bucket_ns: page.sums.lives.bucket_ns(), chunk: chunks.raw(&page.sums.lives.pack()) };
         let (kept, detail_events) = page.detail.finish(page.now);
         let detail = kept.into_iter().map(|chunk| DetailHead {
             from: chunk.from,

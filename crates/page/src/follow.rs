@@ -204,7 +204,8 @@ impl Follow {
         if waits && !waited {
             (row.waits_since, row.begun) = (at, begun);
         }
-        let wait = (waited && matches!(then, State::Running(_))).then_some((before.waits_since, before.begun));
+        let wait =
+            (waited && matches!(then, State::Running(_))).then_some((before.waits_since, before.begun));
         if before.state != State::Off {
             to.stretch(&Stretch { task, state: before.state, from: before.since, to: at, wait });
         }

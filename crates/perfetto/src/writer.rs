@@ -223,7 +223,9 @@ impl<W: Write> Perfetto<W> {
                 let track = TrackDescriptor { uuid, name, parent_uuid: Some(WASTED) };
                 self.packet(TracePacket { track_descriptor: Some(track), ..TracePacket::default() });
             }
-            for (at, kind, name) in [(from, BEGIN, Some("idle while a task waits".to_owned())), (to, END, None)] {
+            for (at, kind, name) in
+                [(from, BEGIN, Some("idle while a task waits".to_owned())), (to, END, None)]
+            {
                 let event = TrackEvent {
                     r#type: Some(kind),
                     track_uuid: uuid,

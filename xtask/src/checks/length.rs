@@ -22,7 +22,9 @@ pub(super) fn run() -> Result<(), Failure> {
 }
 
 fn is_written(path: &str) -> bool {
-    path == "x" || !path.starts_with("viewer/dist/") && path.rsplit_once('.').is_some_and(|(_, ext)| WRITTEN.contains(&ext))
+    path == "x"
+        || !path.starts_with("viewer/dist/")
+            && path.rsplit_once('.').is_some_and(|(_, ext)| WRITTEN.contains(&ext))
 }
 
 #[cfg(test)]

@@ -49,7 +49,9 @@ struct Outputs {
 
 fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
     if args.perfetto.is_some() && args.traces.len() > 1 {
-        return Err(Failure::input("--perfetto is about one trace").help("use keel report TRACE --perfetto OUT"));
+        return Err(
+            Failure::input("--perfetto is about one trace").help("use keel report TRACE --perfetto OUT")
+        );
     }
     if let Some(path) = args.output.as_deref().filter(|path| page::is_picture(path)) {
         let shown = shown_path(path);

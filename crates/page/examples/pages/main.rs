@@ -57,7 +57,11 @@ fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
     for trace in traces {
         let file = File::open(trace)?;
         let mut told = Ok(None);
-        runs.push(data(|sink| told = Reader::new(file).and_then(|mut r| r.pump_what_is_left(sink)), trace, traces.len())?);
+        runs.push(data(
+            |sink| told = Reader::new(file).and_then(|mut r| r.pump_what_is_left(sink)),
+            trace,
+            traces.len(),
+        )?);
         told?;
     }
     Ok(html("traces", &runs, &mut File::create(folder.join("traces.html"))?)?)

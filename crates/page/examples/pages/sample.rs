@@ -52,7 +52,8 @@ impl Sample {
             let begun = tick * self.tick_ns;
             let gap = (self.tick_ns / u64::from(cpus)).min(900);
             for cpu in self.topology.iter() {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let at = Instant::from_ns(begun + u64::from(cpu.0) * gap);
                 let want = self.wanted(cpu, begun as f64 / self.ns as f64, random >> 33).min(MOST);
                 turn(&mut events, at, cpu, want as usize, &mut queues[cpu.index()], &mut asleep[cpu.index()]);
