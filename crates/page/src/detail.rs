@@ -3,7 +3,7 @@
 //! A chunk begins with how things are, so that it is read without those before it. Chunks are compressed as they fill;
 //! when all together exceed the budget, [`crate::thin`] says which go.
 
-use crate::follow::Follow;
+use crate::follow::{Follow, Now};
 use crate::pack::{deflate, number};
 use crate::thin::{Thin, Worth};
 use keel_abi::TaskId;
@@ -73,7 +73,7 @@ impl Detail {
         // The first chunk begins with the run, others where the last one ended.
         self.from = if self.heard == 0 { 0 } else { at };
         self.last = self.from;
-        let (running, waiting, offline) = follow.now();
+        let Now { running, waiting, offline } = follow.now();
         for (task, offline) in running.iter().zip(offline) {
             let what = match task {
                 None => u64::from(offline),

@@ -82,6 +82,17 @@ struct Cpu {
     offline: bool,
 }
 
+/// How things are at one instant.
+#[derive(Debug)]
+pub(crate) struct Now {
+    /// Who runs on each CPU.
+    pub(crate) running: Vec<Option<TaskId>>,
+    /// Who waits where.
+    pub(crate) waiting: Vec<(TaskId, CpuId)>,
+    /// Is each CPU offline?
+    pub(crate) offline: Vec<bool>,
+}
+
 /// Follows a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
@@ -107,8 +118,8 @@ impl Follow {
         self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.level.tasks)
     }
 
-    /// Each CPU's running task, and all that wait, for who joins midway.
-    pub(crate) fn now(&self) -> (Vec<Option<TaskId>>, Vec<(TaskId, CpuId)>, Vec<bool>) {
+    /// How things are, for who joins midway.
+    pub(crate) fn now(&self) -> Now {
         let mut running = vec![None; self.cpus.len()];
         let mut waiting = Vec::new();
         for (id, task) in self.tasks.iter().enumerate() {
@@ -120,7 +131,7 @@ impl Follow {
                 _ => {}
             }
         }
-        (running, waiting, self.cpus.iter().map(|cpu| cpu.offline).collect())
+        Now { running, waiting, offline: self.cpus.iter().map(|cpu| cpu.offline).collect() }
     }
 
     pub(crate) fn renice(&mut self, task: TaskId, nice: i8, at: u64, to: &mut impl Hear) {

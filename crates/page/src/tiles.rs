@@ -25,6 +25,9 @@ pub(crate) struct Level {
     pub(crate) tiles: Vec<Vec<u8>>,
 }
 
+/// A cell's byte in one plane; the second is how many nanoseconds the cell has.
+type Plane<'a> = &'a dyn Fn(&Cell, u64) -> u8;
+
 /// All levels, the coarsest first; rows are in the order of `cpus`.
 pub(crate) fn levels(grid: &mut Grid, duration: u64, cpus: &[CpuId]) -> Vec<Level> {
     let used = grid.used(duration);
@@ -74,7 +77,7 @@ fn pack(rows: &[&[Cell]], lasts: impl Fn(usize) -> u64) -> Vec<u8> {
     number(&mut bytes, palette.len() as u64);
     palette.keys().for_each(|task| number(&mut bytes, u64::from(task.0)));
     let of = |cell: &Cell| if cell.lead > 0 { palette[&cell.task] } else { NOBODY };
-    let planes: [&dyn Fn(&Cell, u64) -> u8; 8] = [
+    let planes: [Plane<'_>; 8] = [
         &|cell, ns| logarithm(cell.load, ns),
         &|cell, _| u8::try_from(cell.max).unwrap_or(u8::MAX),
         &|cell, ns| share(cell.busy, ns),
