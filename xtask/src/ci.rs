@@ -4,7 +4,7 @@
 
 use crate::tally::Tally;
 use crate::tree::root;
-use crate::{Failure, cargo, checks, vm};
+use crate::{Failure, cargo, checks, viewer, vm};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -38,6 +38,7 @@ pub(crate) fn run() -> ExitCode {
             cargo::run(&args)
         },
     );
+    check_viewer(&mut tally);
     check_real_kernels(&mut tally);
     verdict(&tally)
 }
@@ -64,6 +65,23 @@ fn add_tests(tally: &mut Tally, extra: &[String]) {
 fn add_quick_checks(tally: &mut Tally) {
     for check in checks::ALL {
         tally.check(check.name, check.guards, check.run);
+    }
+}
+
+/// The report page. Where its tools are not there, or their packages cannot be fetched, nothing is learnt, and that is said.
+fn check_viewer(tally: &mut Tally) {
+    if let Some(why) = viewer::missing().or_else(|| viewer::packages().err()) {
+        println!("x: report page: NOT CHECKED: {why}");
+        return;
+    }
+    tally.check(
+        "viewer",
+        "the viewer that keel puts into pages is the one whose source is here",
+        viewer::check_built,
+    );
+    match viewer::no_browser() {
+        Some(why) => println!("x: report page: NOT CHECKED: {why}"),
+        None => tally.check("report page", "pages show what is in them, in a real browser", viewer::test),
     }
 }
 

@@ -1,5 +1,5 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
-//! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`.
+//! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`; the report page's `viewer`.
 //!
 //! Never part of what users run, and no room may depend on it.
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ mod matrix;
 mod tally;
 mod tree;
 mod twin;
+mod viewer;
 mod vm;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
         "matrix" => matrix::run(rest),
         "fuzz" => fuzz::run(rest),
+        "viewer" => viewer::run(),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),
     };
     match done {

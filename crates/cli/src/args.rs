@@ -45,8 +45,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     #[command(hide = true)]
     Replay(Rest),
-    #[command(hide = true)]
-    Report(Rest),
+    /// Make one page to explore of recordings, whoever made them
+    Report(ReportArgs),
     /// Load a scheduler into this machine's kernel, until Ctrl-C
     Run(RunArgs),
     /// Watch this machine for cores that idle while tasks wait
@@ -130,6 +130,20 @@ pub(crate) struct CheckArgs {
     /// And earlier than this
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) until: Option<Span>,
+}
+
+/// `keel report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Recordings as for keel check; of several the page shows one above the other
+    #[arg(value_name = "TRACE", required = true, num_args = 1..=4)]
+    pub(crate) traces: Vec<PathBuf>,
+    /// The page to write, one HTML file that needs no network
+    #[arg(short, long, value_name = "OUT.html", required_unless_present = "perfetto")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write the events for Perfetto's viewer and tools
+    #[arg(long, value_name = "OUT")]
+    pub(crate) perfetto: Option<PathBuf>,
 }
 
 /// `keel record`.
@@ -250,10 +264,11 @@ pub(crate) struct OutputArgs {
     /// Write every event of the run to this file
     #[arg(long, value_name = "OUT")]
     pub(crate) trace: Option<PathBuf>,
-    /// Write a picture of the run to this file
-    #[arg(long, value_name = "OUT.svg")]
+    /// Write a page to explore the run, or a picture of it if the name ends in .svg
+    #[arg(long, value_name = "OUT.html")]
     pub(crate) report: Option<PathBuf>,
-    #[arg(long, hide = true, value_name = "OUT")]
+    /// Write the events for Perfetto's viewer and tools
+    #[arg(long, value_name = "OUT")]
     pub(crate) perfetto: Option<PathBuf>,
     /// Print one JSON object instead of the table; times in nanoseconds
     #[arg(long)]

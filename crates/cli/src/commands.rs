@@ -7,6 +7,7 @@ pub(crate) mod kernels;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod record;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod sim;
 pub(crate) mod vm;

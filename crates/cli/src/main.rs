@@ -18,6 +18,7 @@ mod lab;
 mod log;
 mod output;
 mod outputs;
+mod page;
 mod parse;
 mod progress;
 mod show;
@@ -59,6 +60,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Lab(args) => commands::lab::run(args, lab),
         Command::List(args) => commands::list::run(args, lab),
         Command::Check(args) => commands::check::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Record(args) => commands::record::run(args),
         Command::Run(args) => commands::run::run(args, lab),
         Command::Exec(args) => commands::exec::run(args),

@@ -1,7 +1,6 @@
 //! The files that a run writes besides what it prints: all reserved before it, and all kept, or
 //! none, after it.
 
-use crate::absent;
 use crate::args::OutputArgs;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -13,6 +12,7 @@ use std::path::Path;
 pub(crate) struct Outputs {
     pub(crate) trace: Option<Output>,
     pub(crate) report: Option<Output>,
+    pub(crate) perfetto: Option<Output>,
     pub(crate) log: Option<Log>,
 }
 
@@ -24,17 +24,18 @@ pub(crate) enum Log {
 
 /// Reserves the files; `inputs` must not be among them.
 pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) -> Result<Outputs, Failure> {
-    absent::refuse_outputs(args)?;
     let reserve = |path: &Option<_>| path.as_deref().map(Output::reserve).transpose();
     let log = match log {
         Some(path) if path == Path::new("-") => Some(Log::Stderr),
         Some(path) => Some(Log::File(Output::reserve(path)?)),
         None => None,
     };
-    let outputs = Outputs { trace: reserve(&args.trace)?, report: reserve(&args.report)?, log };
+    let [trace, report, perfetto] = [&args.trace, &args.report, &args.perfetto].map(reserve);
+    let outputs = Outputs { trace: trace?, report: report?, perfetto: perfetto?, log };
     let named = [
         ("--trace", outputs.trace.as_ref()),
         ("--report", outputs.report.as_ref()),
+        ("--perfetto", outputs.perfetto.as_ref()),
         ("--log", outputs.log.as_ref().and_then(Log::file)),
     ];
     let named: Vec<_> =
@@ -77,7 +78,7 @@ impl Outputs {
             Some(Log::File(output)) => Some(output),
             Some(Log::Stderr) | None => None,
         };
-        self.trace.into_iter().chain(self.report).chain(log).try_for_each(Output::keep)
+        self.trace.into_iter().chain(self.report).chain(self.perfetto).chain(log).try_for_each(Output::keep)
     }
 }
 

@@ -144,8 +144,8 @@ fn outputs_are_neither_inputs_nor_each_other() {
     check(&["--report", picture, "--log", picture]);
     check(&["--workload", workload, "--log", workload]);
     check(&["--log", folder.path().to_str().unwrap()]);
-    check(&["--report", "run.html"]);
-    check(&["--perfetto", "run.pftrace"]);
+    check(&["--perfetto", picture, "--trace", picture]);
+    check(&["--workload", workload, "--perfetto", workload]);
 }
 
 #[test]
@@ -170,9 +170,7 @@ fn what_is_not_there_yet_is_refused_by_name() {
         assert_eq!(failure.code, Code::Input);
         assert!(failure.to_string().contains(expected), "{failure}");
     };
-    for name in ["replay", "report"] {
-        check(&[name, "--any", "-x", "--help", "--", "thing"], &format!("keel {name} is not there yet"));
-    }
+    check(&["replay", "--any", "-x", "--help", "--", "thing"], "keel replay is not there yet");
 }
 
 #[test]

@@ -35,6 +35,11 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(metadata.packages.iter().filter_map(fault).collect())
 }
 
+/// Does a licence expression fit?
+pub(crate) fn fits(licence: &str) -> bool {
+    refused(licence).is_none()
+}
+
 /// Why a licence expression does not fit, or `None` where it does.
 fn refused(licence: &str) -> Option<String> {
     // Older crates write `MIT/Apache-2.0`.

@@ -10,6 +10,7 @@ mod walls;
 use crate::Failure;
 use crate::tree::root;
 use cargo_metadata::{Metadata, MetadataCommand};
+pub(crate) use licences::fits;
 
 /// One check.
 pub(crate) struct Check {

@@ -40,9 +40,10 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ("guest", Wall::Only(&["abi"]), "who boots a kernel knows nothing of what is run on it"),
     ("check", JUDGE, "the judge reads events and knows nothing of who made them"),
     ("report", JUDGE, "what is shown comes from events and findings alone"),
+    ("perfetto", JUDGE, "a run is written the same whoever made it"),
     ("experiment", JUDGE, "what counts as reproduced depends on what was measured alone"),
     ("lab", Wall::Never(&["experiment"]), "who makes runs knows nothing of what was published"),
-    ("viewer", JUDGE, "the viewer reads event files only"),
+    ("page", JUDGE, "what is explored comes from events and findings alone"),
 ];
 
 const JUDGE: Wall = Wall::Never(&["object", "vm", "kernel", "lab", "live"]);

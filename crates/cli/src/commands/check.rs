@@ -105,7 +105,7 @@ fn judge(args: &CheckArgs) -> Result<CheckReport, Failure> {
 }
 
 /// Evenkeel's own trace.
-fn own(file: File, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
+pub(crate) fn own(file: File, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
     let wrong = Reader::new(file)?.pump_what_is_left(sink)?;
     let note = |wrong| format!("{wrong}; what comes before is judged, and no checksum vouches for it");
     Ok(Recording { kind: Kind::Own, notes: wrong.map(note).into_iter().collect(), lost: 0 })
@@ -113,10 +113,10 @@ fn own(file: File, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
 
 /// What no check counts: the events themselves, and what the stream is of.
 #[derive(Default)]
-struct Tally {
+pub(crate) struct Tally {
     events: u64,
     lost: u64,
-    facts: RunFacts,
+    pub(crate) facts: RunFacts,
 }
 
 impl Sink for Tally {

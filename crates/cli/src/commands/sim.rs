@@ -5,12 +5,14 @@ use crate::execute::execute;
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
 use crate::outputs::{self, Outputs};
+use crate::page::Drawing;
 use crate::progress::Bar;
 use crate::{inputs, show};
 use keel_lab::RunSpec;
-use keel_report::picture::Caption;
-use keel_report::{Picture, RunReport};
+use keel_perfetto::Perfetto;
+use keel_report::RunReport;
 use keel_trace::{Sink, Writer};
+use std::io::BufWriter;
 
 pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scene = &args.scene;
@@ -30,19 +32,25 @@ fn simulate(lab: &Lab, spec: &RunSpec, mut outputs: Outputs) -> Result<RunReport
     let mut trace = outputs.trace.as_mut().map(|output| Writer::new(output.writer()));
     let mut others: Vec<&mut dyn Sink> = Vec::new();
     others.extend(trace.as_mut().map(|trace| trace as &mut dyn Sink));
-    let mut picture = outputs.report.is_some().then(Picture::new);
-    others.extend(picture.as_mut().map(|picture| picture as &mut dyn Sink));
+    let mut drawing = outputs.report.as_ref().map(|output| Drawing::of(output.path(), 1));
+    others.extend(drawing.as_mut().map(Drawing::sink));
+    let mut perfetto = outputs.perfetto.as_mut().map(|output| Perfetto::new(BufWriter::new(output.writer())));
+    others.extend(perfetto.as_mut().map(|perfetto| perfetto as &mut dyn Sink));
     let bar = Bar::new(spec.duration);
     let (run, log) = execute(lab, spec, others, &bar)?;
     drop(bar);
-    match trace.map(Writer::finish) {
-        // The kernel refused the scheduler before anything happened: there is nothing to keep.
-        _ if run.cpus == 0 => return Ok(run),
-        Some(Err(e)) => return Err(Failure::input(format!("the trace cannot be written: {e}"))),
-        Some(Ok(_)) | None => {}
+    // The kernel refused the scheduler before anything happened: there is nothing to keep.
+    if run.cpus == 0 {
+        return Ok(run);
     }
-    if let (Some(mut picture), Some(output)) = (picture, &mut outputs.report) {
-        output.write(picture.svg(&Caption::of(&run)).as_bytes())?;
+    if let Some(Err(e)) = trace.map(Writer::finish) {
+        return Err(Failure::input(format!("the trace cannot be written: {e}")));
+    }
+    if let Some(Err(e)) = perfetto.map(Perfetto::finish) {
+        return Err(Failure::input(format!("what is for Perfetto cannot be written: {e}")));
+    }
+    if let (Some(drawing), Some(output)) = (drawing, &mut outputs.report) {
+        drawing.write(&run, output)?;
     }
     outputs.write_log(&log)?;
     outputs.keep()?;

@@ -1,0 +1,62 @@
+//! What `--report` writes: a page to explore, or a picture where the name ends in `.svg`.
+
+use crate::failure::Failure;
+use crate::output::Output;
+use keel_page::{Budget, Facts, Page, RunData};
+use keel_report::picture::Caption;
+use keel_report::{Picture, RunReport};
+use keel_trace::Sink;
+use std::ffi::OsStr;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// What listens to the run for `--report`.
+pub(crate) enum Drawing {
+    Page(Box<Page>),
+    Picture(Box<Picture>),
+}
+
+impl Drawing {
+    /// Chosen by the name's end; `runs` share a page.
+    pub(crate) fn of(path: &Path, runs: usize) -> Self {
+        match is_picture(path) {
+            true => Self::Picture(Box::default()),
+            false => Self::Page(Box::new(Page::new(Budget::for_runs(runs)))),
+        }
+    }
+
+    pub(crate) fn sink(&mut self) -> &mut dyn Sink {
+        match self {
+            Self::Page(page) => page.as_mut(),
+            Self::Picture(picture) => picture.as_mut(),
+        }
+    }
+
+    /// Writes it, once the run is over.
+    pub(crate) fn write(self, run: &RunReport, to: &mut Output) -> Result<(), Failure> {
+        match self {
+            Self::Picture(mut picture) => to.write(picture.svg(&Caption::of(run)).as_bytes()),
+            Self::Page(page) => {
+                let data = page.finish(&Facts { report: run, notes: &[], name: named(run) });
+                write(&named(run), &data.into_iter().collect::<Vec<_>>(), to)
+            }
+        }
+    }
+}
+
+/// Is a picture asked for, and not a page?
+pub(crate) fn is_picture(path: &Path) -> bool {
+    path.extension() == Some(OsStr::new("svg"))
+}
+
+/// What a run is called in its page.
+pub(crate) fn named(run: &RunReport) -> String {
+    format!("{}: {}", run.scheduler, run.workload)
+}
+
+/// Writes a page of these runs.
+pub(crate) fn write(title: &str, runs: &[RunData], to: &mut Output) -> Result<(), Failure> {
+    let mut into = BufWriter::new(to.writer());
+    let written = keel_page::html(title, runs, &mut into).and_then(|()| into.flush());
+    written.map_err(|e| Failure::input(format!("the page cannot be written: {e}")))
+}

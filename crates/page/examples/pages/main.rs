@@ -1,0 +1,78 @@
+//! Makes pages without a simulator: `pages FOLDER` writes those that `viewer/tests` look at, `pages FOLDER large` one of ten million
+//! events, and `pages FOLDER TRACE...` one of traces of Evenkeel's own.
+
+mod sample;
+
+use keel_abi::Topology;
+use keel_check::Judge;
+use keel_page::{Budget, Facts, Page, RunData, html};
+use keel_report::{RunFacts, RunReport};
+use keel_trace::{Fanout, Reader, Sink};
+use sample::Sample;
+use std::error::Error;
+use std::fs::File;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, rest @ ..] = &args[..] else { return Err("pages FOLDER [large | TRACE...]".into()) };
+    let folder = Path::new(folder);
+    std::fs::create_dir_all(folder)?;
+    match rest {
+        [] => samples(folder),
+        [word] if word == "large" => large(folder),
+        traces => recorded(folder, traces),
+    }
+}
+
+fn samples(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let sample = |loses_a_node| Sample {
+        topology: Topology::regular(4, 1, 4, 2),
+        ns: 4_000_000_000,
+        tick_ns: 4_000_000,
+        loses_a_node,
+    };
+    let run = |loses, name: &str, runs| data(|sink| sample(loses).play(sink), name, runs);
+    let write = |name: &str, runs: &[RunData]| -> Result<(), Box<dyn Error>> {
+        Ok(html(sample::HOSTILE[1], runs, &mut File::create(folder.join(name))?)?)
+    };
+    write("one.html", &[run(true, "lost", 1)?])?;
+    write("two.html", &[run(true, "lost", 2)?, run(false, "even", 2)?])
+}
+
+fn large(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let sample = Sample {
+        topology: Topology::regular(8, 1, 8, 1),
+        ns: 10_000_000_000,
+        tick_ns: 25_000,
+        loses_a_node: true,
+    };
+    let run = data(|sink| sample.play(sink), "ten million events", 1)?;
+    eprintln!("{} bytes of data", run.size());
+    Ok(html("large", &[run], &mut File::create(folder.join("large.html"))?)?)
+}
+
+fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
+    let mut runs = Vec::new();
+    for trace in traces {
+        let file = File::open(trace)?;
+        let mut told = Ok(None);
+        runs.push(data(
+            |sink| told = Reader::new(file).and_then(|mut r| r.pump_what_is_left(sink)),
+            trace,
+            traces.len(),
+        )?);
+        told?;
+    }
+    Ok(html("traces", &runs, &mut File::create(folder.join("traces.html"))?)?)
+}
+
+/// A run as `play` plays it, judged.
+fn data(play: impl FnOnce(&mut dyn Sink), name: &str, runs: usize) -> Result<RunData, Box<dyn Error>> {
+    let (mut judge, mut page) = (Judge::default(), Page::new(Budget::for_runs(runs)));
+    play(&mut Fanout::new().with(&mut judge).with(&mut page));
+    let facts = RunFacts { scheduler: name.to_owned(), ..RunFacts::default() };
+    let report = RunReport::new(&facts, &judge.judgement());
+    let facts = Facts { report: &report, notes: &[sample::HOSTILE[0].to_owned()], name: name.to_owned() };
+    page.finish(&facts).ok_or_else(|| "there is no stream".into())
+}

@@ -1,0 +1,192 @@
+//! A run as the page holds it: a small head in JSON, and chunks of compressed bytes that the browser unpacks when it shows them.
+
+use crate::pack::deflate;
+use crate::page::Page;
+use crate::tiles::{self, levels};
+use keel_abi::{CpuId, Topology};
+use keel_report::picture::Caption;
+use keel_report::run::TaskReport;
+use keel_report::{RunReport, verdict};
+use serde::Serialize;
+
+/// Tasks whose figures the page has: those that ran or waited longest.
+const TASKS: usize = 4000;
+
+/// What is told of a run beside its events.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// Its judgement.
+    pub report: &'a RunReport,
+    /// What is wrong with the recording, and what it cannot tell.
+    pub notes: &'a [String],
+    /// What the run is called, among others of the page.
+    pub name: String,
+}
+
+/// A run's data.
+#[derive(Debug)]
+pub struct RunData {
+    /// Small, and needed at once.
+    pub(crate) head: Head,
+    /// Compressed.
+    pub(crate) chunks: Vec<Vec<u8>>,
+}
+
+/// What the viewer reads first. docs/report.md tells the fields.
+#[derive(Debug, Serialize)]
+pub(crate) struct Head {
+    version: u32,
+    name: String,
+    title: String,
+    subtitle: String,
+    start_ns: u64,
+    duration_ns: u64,
+    /// CPU, core, cache, node; in the order of the rows.
+    cpus: Vec<[u32; 4]>,
+    report: serde_json::Value,
+    notes: Vec<String>,
+    levels: Vec<LevelHead>,
+    lives: Lives,
+    detail: Vec<DetailHead>,
+    detail_events: u64,
+    episodes: usize,
+    episodes_left_out: u64,
+    moments: usize,
+    moments_heard: u64,
+    names: usize,
+    names_left_out: u64,
+    tasks: usize,
+    delays: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct LevelHead {
+    bucket_ns: u64,
+    buckets: usize,
+    tile: usize,
+    chunks: Vec<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct Lives {
+    bucket_ns: u64,
+    chunk: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct DetailHead {
+    from: u64,
+    to: u64,
+    events: u32,
+    chunk: usize,
+}
+
+#[derive(Default)]
+struct Chunks(Vec<Vec<u8>>);
+
+impl Chunks {
+    fn packed(&mut self, bytes: Vec<u8>) -> usize {
+        self.0.push(bytes);
+        self.0.len() - 1
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> usize {
+        self.packed(deflate(bytes))
+    }
+
+    fn json(&mut self, value: &impl Serialize) -> usize {
+        self.raw(&json(value))
+    }
+
+    fn level(&mut self, level: tiles::Level) -> LevelHead {
+        let tiles::Level { bucket_ns, buckets, tile, tiles } = level;
+        LevelHead { bucket_ns, buckets, tile, chunks: tiles.iter().map(|bytes| self.raw(bytes)).collect() }
+    }
+}
+
+impl RunData {
+    pub(crate) fn new(mut page: Page, facts: &Facts<'_>) -> Option<Self> {
+        let topology = page.topology.take()?;
+        let rows = rows(&topology);
+        let mut chunks = Chunks::default();
+        let ids: Vec<CpuId> = rows.iter().map(|row| CpuId(row[0])).collect();
+        let levels = levels(&mut page.sums.grid, page.now, &ids);
+        let levels = levels.into_iter().map(|level| chunks.level(level)).collect();
+        let lives =
+            Lives { bucket_ns: page.sums.lives.bucket_ns(), chunk: chunks.raw(&page.sums.lives.pack()) };
+        let (kept, detail_events) = page.detail.finish(page.now);
+        let detail = kept.into_iter().map(|chunk| DetailHead {
+            from: chunk.from,
+            to: chunk.to,
+            events: chunk.events,
+            chunk: chunks.packed(chunk.bytes),
+        });
+        let detail = detail.collect();
+        let (episodes_left_out, moments_heard) = (page.episodes.left_out, page.moments.heard);
+        let names_left_out = page.names.left_out;
+        let caption = Caption::of(facts.report);
+        let head = Head {
+            version: 1,
+            name: facts.name.clone(),
+            title: verdict::sentence(facts.report),
+            subtitle: caption.subtitle,
+            start_ns: page.start,
+            duration_ns: page.now,
+            cpus: rows,
+            report: summary(facts.report),
+            notes: facts.notes.to_vec(),
+            levels,
+            lives,
+            detail,
+            detail_events,
+            episodes: chunks.raw(&page.episodes.pack()),
+            episodes_left_out,
+            moments: chunks.json(&page.moments.finish()),
+            moments_heard,
+            names: chunks.json(&page.names.finish()),
+            names_left_out,
+            tasks: chunks.json(&tasks(facts.report)),
+            delays: chunks.json(&page.sums.delays.finish()),
+        };
+        Some(Self { head, chunks: chunks.0 })
+    }
+
+    /// Bytes that it takes in the page.
+    pub fn size(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.len().div_ceil(3) * 4).sum::<usize>() + json(&self.head).len()
+    }
+}
+
+/// JSON; what is serialised here has string keys alone.
+pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("string keys alone")
+}
+
+/// Rows by node, cache and core, as people think of a machine.
+fn rows(topology: &Topology) -> Vec<[u32; 4]> {
+    let place = |cpu: CpuId| {
+        let place = topology.place(cpu);
+        [cpu.0, place.core.0, place.llc.0, place.node.0]
+    };
+    let mut rows: Vec<[u32; 4]> = topology.iter().map(place).collect();
+    rows.sort_by_key(|&[cpu, core, llc, node]| (node, llc, core, cpu));
+    rows
+}
+
+/// The judgement without its tasks, which are many.
+fn summary(report: &RunReport) -> serde_json::Value {
+    let mut value = serde_json::to_value(report).expect("string keys alone");
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("tasks");
+        fields.remove("wall_ns");
+        fields.remove("peak_rss_bytes");
+    }
+    value
+}
+
+fn tasks(report: &RunReport) -> Vec<&TaskReport> {
+    let mut tasks: Vec<&TaskReport> = report.tasks.iter().collect();
+    tasks.sort_by_key(|task| std::cmp::Reverse(task.cpu_ns.saturating_add(task.wait_ns)));
+    tasks.truncate(TASKS);
+    tasks
+}

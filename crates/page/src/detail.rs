@@ -1,0 +1,137 @@
+//! The events themselves, in chunks of time: who switched, woke, moved.
+//!
+//! A chunk begins with how things are, so that it is read without those before it. Chunks are compressed as they fill;
+//! when all together exceed the budget, [`crate::thin`] says which go.
+
+use crate::follow::{Follow, Now};
+use crate::pack::{deflate, number};
+use crate::thin::{Thin, Worth};
+use keel_abi::TaskId;
+use keel_trace::{Event, What, Why};
+
+/// Events of a chunk.
+const EVENTS: u32 = 1 << 14;
+
+/// A chunk of events, compressed.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// Nanoseconds from the run's beginning.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) events: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Records events.
+#[derive(Debug)]
+pub(crate) struct Detail {
+    chunks: Thin<Chunk>,
+    raw: Vec<u8>,
+    from: u64,
+    last: u64,
+    events: u32,
+    worth: u64,
+    heard: u64,
+}
+
+impl Detail {
+    pub(crate) fn new(budget: usize) -> Self {
+        let chunks = Thin::new(budget);
+        Self { chunks, raw: Vec::new(), from: 0, last: 0, events: 0, worth: 0, heard: 0 }
+    }
+
+    /// One more event; `follow` is as it was before it. `idle_and_waiting` time since the last one is what a chunk is worth.
+    pub(crate) fn event(&mut self, event: &Event, at: u64, follow: &Follow) {
+        if !is_kept(&event.what) {
+            return;
+        }
+        // Only between two instants, so that no chunk's beginning is within another.
+        if self.events >= EVENTS && at > self.last {
+            self.close(at);
+        }
+        if self.raw.is_empty() {
+            self.open(at, follow);
+        }
+        let (idle, waiting) = follow.idle_and_waiting();
+        let since = at - self.last;
+        self.worth = self.worth.saturating_add(since.saturating_mul(idle.min(waiting)));
+        self.record(event, since);
+        self.last = at;
+        self.events += 1;
+        self.heard += 1;
+    }
+
+    /// The chunks that are kept, by time, and the number of all events.
+    pub(crate) fn finish(mut self, at: u64) -> (Vec<Chunk>, u64) {
+        if self.events > 0 {
+            self.close(at);
+        }
+        (self.chunks.finish(), self.heard)
+    }
+
+    fn open(&mut self, at: u64, follow: &Follow) {
+        // The first chunk begins with the run, others where the last one ended.
+        self.from = if self.heard == 0 { 0 } else { at };
+        self.last = self.from;
+        let Now { running, waiting, offline } = follow.now();
+        for (task, offline) in running.iter().zip(offline) {
+            let what = match task {
+                None => u64::from(offline),
+                Some(task) => u64::from(task.0) + 2,
+            };
+            number(&mut self.raw, what);
+        }
+        number(&mut self.raw, waiting.len() as u64);
+        for (task, cpu) in waiting {
+            number(&mut self.raw, u64::from(task.0));
+            number(&mut self.raw, u64::from(cpu.0));
+        }
+    }
+
+    fn close(&mut self, at: u64) {
+        let bytes = deflate(&self.raw);
+        let (size, worth) = (bytes.len(), self.worth);
+        let chunk = Chunk { from: self.from, to: at, events: self.events, bytes };
+        self.chunks.add(chunk, Worth { size, worth });
+        self.raw.clear();
+        (self.events, self.worth) = (0, 0);
+    }
+
+    fn record(&mut self, event: &Event, since: u64) {
+        let Event { cpu, what, .. } = *event;
+        let mut put = |kind: u8, numbers: &[u64]| {
+            self.raw.push(kind);
+            number(&mut self.raw, since);
+            number(&mut self.raw, u64::from(cpu.0));
+            numbers.iter().for_each(|&n| number(&mut self.raw, n));
+        };
+        match what {
+            What::Switch { prev, why, next } => put(why as u8, &[task(prev), task(next)]),
+            What::Wakeup { task: who, target, waker } => put(5, &[task(who), target.0.into(), task(waker)]),
+            What::Fork { child, target, parent } => put(6, &[task(child), target.0.into(), task(parent)]),
+            What::Exit { task: who } => put(7, &[task(who)]),
+            What::Migrate { task: who, from, to } => put(8, &[task(who), from.0.into(), to.0.into()]),
+            What::Online { target, up } => put(9 + u8::from(!up), &[target.0.into()]),
+            _ => {}
+        }
+    }
+}
+
+/// A task's id plus 1; 0 is the idle task.
+fn task(id: TaskId) -> u64 {
+    if id.is_idle() { 0 } else { u64::from(id.0) + 1 }
+}
+
+fn is_kept(what: &What) -> bool {
+    // The record's kind is the reason's place.
+    const { assert!(Why::WasIdle as u8 == 0 && Why::Exited as u8 == 4) };
+    matches!(
+        what,
+        What::Switch { .. }
+            | What::Wakeup { .. }
+            | What::Fork { .. }
+            | What::Exit { .. }
+            | What::Migrate { .. }
+            | What::Online { .. }
+    )
+}

@@ -1,0 +1,265 @@
+//! Which task runs or waits where, and how many are runnable on each CPU, as the stream goes.
+//!
+//! A waiting task counts where its runqueue is. Who listens ([`Hear`]) is told of each span of time when it is over.
+
+use keel_abi::scx::load_weight_of_nice;
+use keel_abi::{CpuId, TaskId};
+use keel_trace::{Event, What, Why};
+
+/// What a task does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It sleeps, or is not known.
+    #[default]
+    Off,
+    /// It is runnable in the runqueue of a CPU.
+    Waiting(CpuId),
+    /// It runs.
+    Running(CpuId),
+}
+
+impl State {
+    pub(crate) fn cpu(self) -> Option<CpuId> {
+        match self {
+            Self::Off => None,
+            Self::Waiting(cpu) | Self::Running(cpu) => Some(cpu),
+        }
+    }
+}
+
+/// What a wait began with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// A wakeup or fork.
+    #[default]
+    Woken,
+    /// The CPU was taken from it, or it gave it up.
+    Left,
+}
+
+/// A span of a task's life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    pub(crate) task: TaskId,
+    pub(crate) state: State,
+    /// Nanoseconds from the run's beginning.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Of a wait that ends here: since when it waits, wherever, and what that began with.
+    pub(crate) wait: Option<(u64, Begun)>,
+}
+
+/// Runnable tasks of a CPU, and their weights' sum (1024 is nice 0).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Level {
+    pub(crate) tasks: u64,
+    pub(crate) weight: u64,
+}
+
+/// Whoever listens to spans of time that are over; nanoseconds from the run's beginning.
+pub(crate) trait Hear {
+    /// A task did one thing.
+    fn stretch(&mut self, stretch: &Stretch);
+    /// A CPU had so many runnable tasks.
+    fn level(&mut self, cpu: CpuId, level: Level, from: u64, to: u64);
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    state: State,
+    since: u64,
+    /// When the wait under way began, wherever.
+    waits_since: u64,
+    begun: Begun,
+    nice: i8,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    level: Level,
+    since: u64,
+    running: bool,
+    offline: bool,
+}
+
+/// How things are at one instant.
+#[derive(Debug)]
+pub(crate) struct Now {
+    /// Who runs on each CPU.
+    pub(crate) running: Vec<Option<TaskId>>,
+    /// Who waits where.
+    pub(crate) waiting: Vec<(TaskId, CpuId)>,
+    /// Is each CPU offline?
+    pub(crate) offline: Vec<bool>,
+}
+
+/// Follows a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Follow {
+    tasks: Vec<Task>,
+    cpus: Vec<Cpu>,
+    idle: u64,
+    waiting: u64,
+}
+
+impl Follow {
+    pub(crate) fn start(&mut self, cpus: usize) {
+        self.cpus = vec![Cpu::default(); cpus];
+        self.idle = cpus as u64;
+    }
+
+    /// CPUs that idle and tasks that wait.
+    pub(crate) fn idle_and_waiting(&self) -> (u64, u64) {
+        (self.idle, self.waiting)
+    }
+
+    /// Runnable tasks on a CPU.
+    pub(crate) fn runnable(&self, cpu: CpuId) -> u64 {
+        self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.level.tasks)
+    }
+
+    /// How things are, for who joins midway.
+    pub(crate) fn now(&self) -> Now {
+        let mut running = vec![None; self.cpus.len()];
+        let mut waiting = Vec::new();
+        for (id, task) in self.tasks.iter().enumerate() {
+            match task.state {
+                State::Running(cpu) if cpu.index() < running.len() => {
+                    running[cpu.index()] = Some(TaskId(id as u32));
+                }
+                State::Waiting(cpu) => waiting.push((TaskId(id as u32), cpu)),
+                _ => {}
+            }
+        }
+        Now { running, waiting, offline: self.cpus.iter().map(|cpu| cpu.offline).collect() }
+    }
+
+    pub(crate) fn renice(&mut self, task: TaskId, nice: i8, at: u64, to: &mut impl Hear) {
+        if task.is_idle() {
+            return;
+        }
+        let (before, cpu) = {
+            let row = self.row(task);
+            (std::mem::replace(&mut row.nice, nice), row.state.cpu())
+        };
+        if let Some(cpu) = cpu.filter(|_| before != nice) {
+            self.change(cpu, at, -1, -weight(before), to);
+            self.change(cpu, at, 1, weight(nice), to);
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event, at: u64, to: &mut impl Hear) {
+        match event.what {
+            What::Switch { prev, next, .. } if prev == next => {}
+            What::Switch { prev, why, next } => {
+                let then = match why {
+                    Why::Preempted | Why::Yielded => State::Waiting(event.cpu),
+                    Why::Blocked | Why::Exited | Why::WasIdle => State::Off,
+                };
+                self.becomes(prev, then, Begun::Left, at, to);
+                self.becomes(next, State::Running(event.cpu), Begun::Left, at, to);
+                self.runs(event.cpu, !next.is_idle());
+            }
+            What::Wakeup { task, target, .. } | What::Fork { child: task, target, .. }
+                if self.state(task) == State::Off =>
+            {
+                self.becomes(task, State::Waiting(target), Begun::Woken, at, to);
+            }
+            What::Migrate { task, to: cpu, .. } if self.waits(task) => {
+                self.becomes(task, State::Waiting(cpu), Begun::Left, at, to);
+            }
+            What::Exit { task } if self.waits(task) => self.becomes(task, State::Off, Begun::Left, at, to),
+            What::Online { target, up } => self.online(target, up),
+            _ => {}
+        }
+    }
+
+    /// Tells of all that is under way.
+    pub(crate) fn finish(&mut self, at: u64, to: &mut impl Hear) {
+        for id in 0..self.tasks.len() as u32 {
+            let (task, row) = (TaskId(id), self.tasks[id as usize]);
+            if row.state != State::Off && row.since < at {
+                to.stretch(&Stretch { task, state: row.state, from: row.since, to: at, wait: None });
+                self.tasks[id as usize].since = at;
+            }
+        }
+        for cpu in (0..self.cpus.len() as u32).map(CpuId) {
+            self.change(cpu, at, 0, 0, to);
+        }
+    }
+
+    fn state(&self, task: TaskId) -> State {
+        self.tasks.get(task.index()).map(|row| row.state).unwrap_or_default()
+    }
+
+    fn waits(&self, task: TaskId) -> bool {
+        matches!(self.state(task), State::Waiting(_))
+    }
+
+    fn row(&mut self, task: TaskId) -> &mut Task {
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize(task.index() + 1, Task::default());
+        }
+        &mut self.tasks[task.index()]
+    }
+
+    fn becomes(&mut self, task: TaskId, then: State, begun: Begun, at: u64, to: &mut impl Hear) {
+        if task.is_idle() {
+            return;
+        }
+        let row = self.row(task);
+        let before = *row;
+        row.state = then;
+        row.since = at;
+        let (waited, waits) = (is_waiting(before.state), is_waiting(then));
+        if waits && !waited {
+            (row.waits_since, row.begun) = (at, begun);
+        }
+        let wait =
+            (waited && matches!(then, State::Running(_))).then_some((before.waits_since, before.begun));
+        if before.state != State::Off {
+            to.stretch(&Stretch { task, state: before.state, from: before.since, to: at, wait });
+        }
+        self.waiting = self.waiting + u64::from(waits) - u64::from(waited);
+        if before.state.cpu() != then.cpu() {
+            let heavy = weight(before.nice);
+            before.state.cpu().into_iter().for_each(|cpu| self.change(cpu, at, -1, -heavy, to));
+            then.cpu().into_iter().for_each(|cpu| self.change(cpu, at, 1, heavy, to));
+        }
+    }
+
+    fn change(&mut self, cpu: CpuId, at: u64, tasks: i64, weight: i64, to: &mut impl Hear) {
+        let Some(row) = self.cpus.get_mut(cpu.index()) else { return };
+        let (before, since) = (row.level, row.since);
+        row.level.tasks = before.tasks.saturating_add_signed(tasks);
+        row.level.weight = before.weight.saturating_add_signed(weight);
+        row.since = at;
+        if before.tasks > 0 && since < at {
+            to.level(cpu, before, since, at);
+        }
+    }
+
+    fn runs(&mut self, cpu: CpuId, runs: bool) {
+        let Some(row) = self.cpus.get_mut(cpu.index()) else { return };
+        let idled = !row.running && !row.offline;
+        row.running = runs;
+        let idles = !row.running && !row.offline;
+        self.idle = self.idle + u64::from(idles) - u64::from(idled);
+    }
+
+    fn online(&mut self, cpu: CpuId, up: bool) {
+        let Some(row) = self.cpus.get_mut(cpu.index()) else { return };
+        let idled = !row.running && !row.offline;
+        row.offline = !up;
+        let idles = !row.running && !row.offline;
+        self.idle = self.idle + u64::from(idles) - u64::from(idled);
+    }
+}
+
+fn is_waiting(state: State) -> bool {
+    matches!(state, State::Waiting(_))
+}
+
+fn weight(nice: i8) -> i64 {
+    i64::from(load_weight_of_nice(nice))
+}

@@ -1,0 +1,185 @@
+//! What each CPU did, summed over buckets of time.
+//!
+//! There is a fixed number of buckets; when the run outgrows them, neighbours are joined and every bucket lasts twice as
+//! long. So memory depends on the machine alone, and a stream of any length is heard once.
+
+use crate::follow::{Level, State, Stretch};
+use keel_abi::{CpuId, TaskId};
+
+/// Cells over all CPUs that are kept at most.
+const CELLS: usize = 1 << 19;
+/// Buckets that are kept at most.
+const BUCKETS: usize = 1 << 14;
+/// A bucket's first length is 2 to this power, in nanoseconds.
+const FIRST_SHIFT: u32 = 10;
+
+/// One CPU for one bucket's time; sums in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    /// Runnable tasks, the running one included, times time.
+    pub(crate) load: u64,
+    /// Their weights in units of nice 0, times time.
+    pub(crate) weight: u64,
+    /// Time with a task.
+    pub(crate) busy: u64,
+    /// Time idle while a task waited that may run here.
+    pub(crate) wasted: u64,
+    /// Who ran most of the time, if anybody did so for more than half of it.
+    pub(crate) task: TaskId,
+    /// By how much that one ran for longer than all others together, at least.
+    pub(crate) lead: u64,
+    /// The most tasks that were runnable at once.
+    pub(crate) max: u16,
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self { load: 0, weight: 0, busy: 0, wasted: 0, task: TaskId::IDLE, lead: 0, max: 0 }
+    }
+}
+
+impl Cell {
+    /// Boyer and Moore's vote: who has the majority is left over.
+    fn vote(&mut self, task: TaskId, ns: u64) {
+        if self.task == task {
+            self.lead += ns;
+        } else if ns > self.lead {
+            (self.task, self.lead) = (task, ns - self.lead);
+        } else {
+            self.lead -= ns;
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.load += other.load;
+        self.weight += other.weight;
+        self.busy += other.busy;
+        self.wasted += other.wasted;
+        self.max = self.max.max(other.max);
+        if other.lead > 0 {
+            self.vote(other.task, other.lead);
+        }
+    }
+}
+
+/// All cells.
+#[derive(Debug, Default)]
+pub(crate) struct Grid {
+    shift: u32,
+    buckets: usize,
+    cpus: usize,
+    cells: Vec<Cell>,
+}
+
+impl Grid {
+    pub(crate) fn start(&mut self, cpus: usize) {
+        let most = (CELLS / cpus.max(1)).clamp(64, BUCKETS);
+        self.buckets = 1 << most.ilog2();
+        (self.shift, self.cpus) = (FIRST_SHIFT, cpus);
+        self.cells = vec![Cell::default(); cpus * self.buckets];
+    }
+
+    /// A bucket's length in nanoseconds.
+    pub(crate) fn bucket_ns(&self) -> u64 {
+        1 << self.shift
+    }
+
+    /// The first `used` cells of `cpu`.
+    pub(crate) fn row(&self, cpu: CpuId, used: usize) -> &[Cell] {
+        let from = cpu.index() * self.buckets;
+        &self.cells[from..from + used.min(self.buckets)]
+    }
+
+    /// Buckets that a run of `ns` reaches.
+    pub(crate) fn used(&mut self, ns: u64) -> usize {
+        while ns > (self.buckets as u64) << self.shift {
+            self.coarsen();
+        }
+        ns.div_ceil(self.bucket_ns()) as usize
+    }
+
+    pub(crate) fn stretch(&mut self, stretch: &Stretch) {
+        let State::Running(cpu) = stretch.state else { return };
+        self.spread(cpu, stretch.from, stretch.to, |cell, ns| {
+            cell.busy += ns;
+            cell.vote(stretch.task, ns);
+        });
+    }
+
+    pub(crate) fn level(&mut self, cpu: CpuId, level: Level, from: u64, to: u64) {
+        let max = u16::try_from(level.tasks).unwrap_or(u16::MAX);
+        self.spread(cpu, from, to, |cell, ns| {
+            cell.load = cell.load.saturating_add(ns.saturating_mul(level.tasks));
+            cell.weight = cell.weight.saturating_add(ns.saturating_mul(level.weight) >> 10);
+            cell.max = cell.max.max(max);
+        });
+    }
+
+    /// `cpu` idled while a task waited.
+    pub(crate) fn wasted(&mut self, cpu: CpuId, from: u64, to: u64) {
+        self.spread(cpu, from, to, |cell, ns| cell.wasted += ns);
+    }
+
+    /// Tells `add` of each cell of `from..to` and the nanoseconds in it.
+    fn spread(&mut self, cpu: CpuId, from: u64, to: u64, mut add: impl FnMut(&mut Cell, u64)) {
+        if cpu.index() >= self.cpus || to <= from {
+            return;
+        }
+        while to > (self.buckets as u64) << self.shift {
+            self.coarsen();
+        }
+        let row = cpu.index() * self.buckets;
+        let mut at = from;
+        while at < to {
+            let bucket = at >> self.shift;
+            let until = ((bucket + 1) << self.shift).min(to);
+            add(&mut self.cells[row + bucket as usize], until - at);
+            at = until;
+        }
+    }
+
+    #[cold]
+    fn coarsen(&mut self) {
+        for row in self.cells.chunks_mut(self.buckets) {
+            for at in 0..row.len() {
+                let pair = [2 * at, 2 * at + 1].map(|i| row.get(i).copied().unwrap_or_default());
+                row[at] = pair[0];
+                row[at].add(&pair[1]);
+            }
+        }
+        self.shift += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_majority_is_left_over() {
+        let mut cell = Cell::default();
+        for (task, ns) in [(1, 30), (2, 20), (1, 40), (3, 5)] {
+            cell.vote(TaskId(task), ns);
+        }
+        assert_eq!((cell.task, cell.lead), (TaskId(1), 45));
+    }
+
+    proptest! {
+        // Each case takes 25 MB of cells.
+        #![proptest_config(ProptestConfig::with_cases(8))]
+        #[test]
+        fn joining_buckets_loses_no_time(spans in prop::collection::vec((0u64..90_000_000, 1u64..3_000_000, 0u32..3), 1..60)) {
+            let mut grid = Grid::default();
+            grid.start(4096 / 2);
+            let mut sum = 0;
+            for (from, ns, cpu) in spans {
+                grid.wasted(CpuId(cpu), from, from + ns);
+                sum += ns;
+            }
+            let used = grid.used(100_000_000);
+            let got: u64 = (0..3).flat_map(|cpu| grid.row(CpuId(cpu), used)).map(|cell| cell.wasted).sum();
+            prop_assert_eq!(got, sum);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The document: the viewer's code and style, and the runs' data, in one file that asks no network for anything.
+//!
+//! A policy in its head lets nothing run but the viewer itself, by its hash: should a name ever become markup, it
+//! still does nothing.
+
+use crate::data::{RunData, json};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::io::{self, Write};
+
+const CODE: &str = include_str!("../../../viewer/dist/viewer.js");
+const STYLE: &str = include_str!("../../../viewer/dist/viewer.css");
+/// The SHA-256 of the code in base64, as `viewer/build.ts` wrote it beside it.
+const HASH: &str = include_str!("../../../viewer/dist/viewer.sha256");
+
+/// Writes a page of these runs, of the same or of different machines, one above the other.
+pub fn html(title: &str, runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
+    write!(
+        to,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; \
+         style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <noscript>This page draws a run of a scheduler, for which it needs JavaScript.</noscript>\n<main id=\"page\"></main>\n",
+        HASH.trim(),
+        escaped(title),
+    )?;
+    for (number, run) in runs.iter().enumerate() {
+        let head = String::from_utf8(json(&run.head)).map_err(io::Error::other)?;
+        writeln!(to, "<script type=\"application/json\" id=\"run{number}\">{}</script>", inert(&head))?;
+        for (at, chunk) in run.chunks.iter().enumerate() {
+            let text = STANDARD.encode(chunk);
+            writeln!(to, "<script type=\"text/plain\" id=\"run{number}.{at}\">{text}</script>")?;
+        }
+    }
+    write!(to, "<script type=\"module\">{CODE}</script>\n</body>\n</html>\n")
+}
+
+/// JSON without anything that could end a script element.
+fn inert(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+/// Text as HTML.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_viewer_fits_into_a_script_element() {
+        assert!(!CODE.contains("</script") && !CODE.contains("<!--"));
+        assert!(!STYLE.contains("</style"));
+        assert_eq!(HASH.trim().len(), 44, "a SHA-256 in base64");
+    }
+
+    #[test]
+    fn nothing_ends_a_script_element() {
+        assert_eq!(inert("{\"a\":\"</script><!--\"}"), "{\"a\":\"\\u003c/script>\\u003c!--\"}");
+        assert_eq!(escaped("<a&\">"), "&lt;a&amp;&quot;&gt;");
+    }
+}

@@ -1,0 +1,145 @@
+//! Listens to a run and keeps what the page shows of it.
+
+use crate::data::{Facts, RunData};
+use crate::delays::Measured;
+use crate::detail::Detail;
+use crate::episodes::{Episodes, Fresh};
+use crate::follow::{Follow, Hear, Level, Stretch};
+use crate::grid::Grid;
+use crate::lives::Lives;
+use crate::moments::Moments;
+use crate::names::Names;
+use keel_abi::{CpuId, Instant, Topology};
+use keel_check::WastedCores;
+use keel_trace::{Class, Event, Meta, Sink};
+
+/// How large the data of a run may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes of compressed single events; levels of detail take 1 to 3 MB beside them.
+    pub detail_bytes: usize,
+}
+
+impl Budget {
+    /// For a page of so many runs, which stays below 10 MB.
+    pub fn for_runs(runs: usize) -> Self {
+        Self { detail_bytes: 3_500_000 / runs.max(1) }
+    }
+}
+
+/// What hears of spans.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) grid: Grid,
+    pub(crate) lives: Lives,
+    pub(crate) delays: Measured,
+}
+
+impl Hear for Sums {
+    fn stretch(&mut self, stretch: &Stretch) {
+        self.grid.stretch(stretch);
+        self.lives.stretch(stretch);
+        self.delays.stretch(stretch);
+    }
+
+    fn level(&mut self, cpu: CpuId, level: Level, from: u64, to: u64) {
+        self.grid.level(cpu, level, from, to);
+    }
+}
+
+/// Listens to a run; [`Page::finish`] gives what the page shows.
+#[derive(Debug)]
+pub struct Page {
+    pub(crate) topology: Option<Topology>,
+    pub(crate) start: u64,
+    pub(crate) now: u64,
+    pub(crate) sums: Sums,
+    pub(crate) detail: Detail,
+    pub(crate) episodes: Episodes,
+    pub(crate) moments: Moments,
+    pub(crate) names: Names,
+    follow: Follow,
+    waste: WastedCores<Fresh>,
+}
+
+impl Page {
+    /// Nothing heard yet.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            topology: None,
+            start: 0,
+            now: 0,
+            sums: Sums::default(),
+            detail: Detail::new(budget.detail_bytes),
+            episodes: Episodes::default(),
+            moments: Moments::default(),
+            names: Names::default(),
+            follow: Follow::default(),
+            waste: WastedCores::observed(0, Fresh::default()),
+        }
+    }
+
+    /// All that the page shows of the run, of which `facts` are told beside. Nothing where no stream was heard.
+    pub fn finish(mut self, facts: &Facts<'_>) -> Option<RunData> {
+        self.waste.verdict();
+        self.mark();
+        self.follow.finish(self.now, &mut self.sums);
+        RunData::new(self, facts)
+    }
+
+    /// Nanoseconds from the run's beginning.
+    fn since_start(&self, at: Instant) -> u64 {
+        at.as_ns().saturating_sub(self.start)
+    }
+
+    fn mark(&mut self) {
+        let (start, now) = (self.start, self.now);
+        let since = |at: Instant| at.as_ns().saturating_sub(start).min(now);
+        for (cpu, from, to) in self.waste.observer().0.drain(..) {
+            let (from, to) = (since(from), since(to));
+            if from < to {
+                self.sums.grid.wasted(cpu, from, to);
+                self.episodes.add(cpu, from, to);
+            }
+        }
+    }
+}
+
+impl Sink for Page {
+    fn wants(&self) -> Class {
+        self.waste.wants().with(Class::POLICY)
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            self.now = self.since_start(event.at);
+            self.detail.event(event, self.now, &self.follow);
+            self.follow.event(event, self.now, &mut self.sums);
+        }
+        self.waste.events(events);
+        self.mark();
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        if let (Meta::Start { topology, .. }, None) = (meta, &self.topology) {
+            let cpus = topology.cpus() as usize;
+            self.start = at.as_ns();
+            self.sums.grid.start(cpus);
+            self.follow.start(cpus);
+            self.topology = Some(topology.clone());
+        }
+        self.now = self.since_start(at);
+        match meta {
+            Meta::Task(info) => {
+                let cpus = self.topology.as_ref().map_or(0, Topology::cpus);
+                self.names.about(info, cpus);
+                self.sums.delays.named(info.task.index(), &info.name);
+                self.follow.renice(info.task, info.nice, self.now, &mut self.sums);
+            }
+            Meta::Policy(policy) => self.moments.hear(self.now, policy, &self.follow),
+            _ => {}
+        }
+        self.waste.meta(at, meta);
+        self.mark();
+    }
+}

@@ -1,0 +1,134 @@
+//! The viewer of report pages: is what is kept of it what its source gives, and does it do what it should in a real browser?
+//!
+//! keel holds the built viewer (`viewer/dist`), so that cargo alone builds keel. `./x viewer` builds it anew, and tests it.
+
+use crate::checks::fits;
+use crate::tree::root;
+use crate::{Failure, cargo};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What Vite makes and keel takes.
+const FILES: [&str; 3] = ["viewer.js", "viewer.css", "viewer.sha256"];
+
+/// Vite wants a Node.js of 20.19, 22.12 or newer.
+const NODE: &str = "Node.js 20.19 or newer and npm";
+
+/// `./x viewer`: builds what keel takes, and tests it.
+pub(crate) fn run() -> Result<(), Failure> {
+    if let Some(missing) = missing().or_else(no_browser) {
+        return Err(missing);
+    }
+    packages()?;
+    npx(&["tsc", "--noEmit"], &[])?;
+    npx(&["vite", "build"], &[])?;
+    test()
+}
+
+/// Why nothing can be said here; `None` where something can.
+pub(crate) fn missing() -> Option<String> {
+    let version = Command::new("node").arg("--version").output().ok()?.stdout;
+    let version = String::from_utf8_lossy(&version).trim().trim_start_matches('v').to_owned();
+    let mut numbers = version.split('.').map_while(|n| n.parse::<u32>().ok());
+    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let npm = Command::new("npm").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let enough = is_enough(major, minor) && npm.is_ok_and(|status| status.success());
+    (!enough).then(|| format!("{NODE} are not there"))
+}
+
+fn is_enough(major: u32, minor: u32) -> bool {
+    matches!((major, minor), (20, 19..) | (22, 12..) | (23.., _))
+}
+
+/// Why no page can be looked at.
+pub(crate) fn no_browser() -> Option<String> {
+    (!browser().exists()).then(|| "there is no Chromium; CHROMIUM names one that is elsewhere".to_owned())
+}
+
+fn browser() -> PathBuf {
+    std::env::var_os("CHROMIUM").map_or_else(|| "/usr/bin/chromium".into(), PathBuf::from)
+}
+
+/// The packages of the lock file, if the registry is there.
+pub(crate) fn packages() -> Result<(), Failure> {
+    // The browser is the system's.
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--silent", "--ignore-scripts"]).env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
+    done(npm, "npm ci")
+}
+
+/// Building anew gives the same bytes, and all that gets into pages has a licence that fits.
+pub(crate) fn check_built() -> Result<(), Failure> {
+    licences()?;
+    npx(&["tsc", "--noEmit"], &[])?;
+    let folder = tempfile::tempdir().map_err(|e| format!("there is no folder for a while: {e}"))?;
+    let to = folder.path().to_str().ok_or("the folder's name is no text")?;
+    npx(&["vite", "build", "--logLevel", "error", "--outDir", to, "--emptyOutDir"], &[])?;
+    let differs = |name: &&&str| {
+        let [kept, built] = [root().join("viewer/dist"), folder.path().to_owned()]
+            .map(|folder| std::fs::read(folder.join(name)).ok());
+        built.is_none() || kept != built
+    };
+    match FILES.iter().find(differs) {
+        Some(name) => Err(format!("viewer/dist/{name} is not what viewer/src gives: run ./x viewer")),
+        None => Ok(()),
+    }
+}
+
+/// The page in a real browser.
+pub(crate) fn test() -> Result<(), Failure> {
+    let example = cargo::example("keel-page", "pages")?;
+    let out = root().join("viewer/out");
+    let pages = out.join("pages");
+    let mut make = Command::new(example);
+    make.arg(&pages);
+    done(make, "making pages")?;
+    npx(&["playwright", "test"], &[("PAGES", &pages), ("PAGES_OUT", &out), ("CHROMIUM", &browser())])
+}
+
+/// Packages that get into pages; those that build them are no part of keel.
+fn licences() -> Result<(), Failure> {
+    let lock =
+        std::fs::read(root().join("viewer/package-lock.json")).map_err(|e| format!("no lock file: {e}"))?;
+    let lock: Value = serde_json::from_slice(&lock).map_err(|e| format!("the lock file is no JSON: {e}"))?;
+    let packages = lock["packages"].as_object().ok_or("the lock file names no packages")?;
+    let shipped = packages.iter().filter(|(name, of)| !name.is_empty() && of["dev"] != true);
+    let refused = shipped.filter(|(_, of)| !of["license"].as_str().is_some_and(fits));
+    match refused.map(|(name, of)| format!("{name} is {}", of["license"])).next() {
+        Some(fault) => Err(fault),
+        None => Ok(()),
+    }
+}
+
+fn npx(args: &[&str], environment: &[(&str, &Path)]) -> Result<(), Failure> {
+    let mut npx = Command::new("npx");
+    npx.arg("--no-install").args(args).envs(environment.iter().copied());
+    done(npx, args[0])
+}
+
+fn done(mut command: Command, what: &str) -> Result<(), Failure> {
+    let folder = root().join("viewer");
+    let status = command.current_dir(folder).stdin(Stdio::null()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("{what} failed; its message is above")),
+        Err(e) => Err(format!("{what} cannot be run: {e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_enough;
+
+    #[test]
+    fn old_versions_are_not_enough() {
+        let check = |major, minor, expected| assert_eq!(is_enough(major, minor), expected, "{major}.{minor}");
+        check(18, 20, false);
+        check(20, 18, false);
+        check(20, 19, true);
+        check(21, 7, false);
+        check(22, 12, true);
+        check(24, 0, true);
+    }
+}
