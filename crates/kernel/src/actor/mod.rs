@@ -259,6 +259,11 @@ impl<E: Engine> Sim<E> {
     }
 
     fn exit_task(&mut self, c: CpuId, task: TaskId) -> Then {
+        if self.k.tasks[task].state == State::Exiting {
+            // It has done all that and kept its CPU: it only has to leave.
+            self.k.resched(c, c);
+            return Then::Leave;
+        }
         if let Some(mutex) = self.k.objects.mutexes.held(task) {
             // `exit_pi_state_list()`; this step comes again.
             self.k.task(task).next_step -= 1;

@@ -31,15 +31,16 @@ fn a_real_time_task_runs_at_once_wherever_there_is_something_lesser() {
 #[test]
 fn the_higher_priority_goes_first_and_fifo_tasks_do_not_take_turns() {
     for &scheduler in KEEPING {
-        let scene = under(scheduler).task(hinted(hog("fifo10"), Fifo, 10).instances(2)).task(hog("h"));
+        // The hog first: whoever begins while a hinted task runs has its hint.
+        let scene = under(scheduler).task(hog("h")).task(hinted(hog("fifo10"), Fifo, 10).instances(2));
         let seen = scene.task(fifo("fifo90", 90, [1000, 9000])).millis(1000).run();
         assert!(seen.delay_us("fifo90", 99) < 100, "{scheduler}");
-        assert_eq!(seen.cpu_ms("h"), 0, "{scheduler}");
-        let first = seen.ids("fifo10")[0];
-        let times = seen.judgement.summary.tasks.iter().filter(|t| t.name == "fifo10");
-        for task in times {
-            assert_eq!(task.task == first, task.cpu.as_ns() > 800_000_000, "{scheduler}");
-        }
+        assert!(seen.cpu_ms("h") < 20, "{scheduler}: {}", seen.cpu_ms("h"));
+        // Which of the two is the scheduler's: 2.4 puts who comes before who runs.
+        let tasks = seen.judgement.summary.tasks.iter().filter(|t| t.name == "fifo10");
+        let mut times_ms: Vec<u64> = tasks.map(|task| task.cpu.as_ns() / 1_000_000).collect();
+        times_ms.sort_unstable();
+        assert!(times_ms[0] < 20 && times_ms[1] > 800, "{scheduler}: {times_ms:?}");
     }
 }
 

@@ -49,6 +49,7 @@ impl Sink for Lines {
                 What::Exit { task } => format!("{} is gone", name(task)),
                 What::Migrate { task, from, to } => format!("{} moves from {from} to {to}", name(task)),
                 What::Kick { target, .. } => format!("kick {target}"),
+                What::Priority { task, prio, .. } => format!("{} has priority {prio}", name(task)),
                 What::Online { target, up } => format!("{target} {}", if up { "comes" } else { "goes" }),
                 What::Lost { events } => format!("{events} lost"),
                 other => format!("{other:?}"),

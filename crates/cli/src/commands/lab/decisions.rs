@@ -16,6 +16,7 @@ use crate::lab::Lab;
 use crate::outputs;
 use crate::progress::Bar;
 use crate::show;
+use crate::text::shown_path;
 use keel_abi::Span;
 use keel_check::DecisionCost;
 use keel_lab::machines::Machine;
@@ -81,6 +82,10 @@ pub(super) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
 
 /// The picture's file, which is none of the inputs.
 fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
+    if let Some(path) = args.report.as_ref().filter(|path| path.extension().is_none_or(|end| end != "svg")) {
+        let told = format!("{}: the chart of decisions is an SVG picture", shown_path(path));
+        return Err(Failure::input(told).help("give a name that ends in .svg"));
+    }
     let asked =
         OutputArgs { trace: None, report: args.report.clone(), perfetto: None, json: false, strict: false };
     let inputs: Vec<&str> = args.decisions.iter().chain([&args.machine]).map(String::as_str).collect();
