@@ -6,7 +6,8 @@ export default defineConfig({
   timeout: 30_000,
   workers: 1,
   reporter: 'line',
-  outputDir: process.env['PAGES_OUT'] ?? 'out',
+  // A folder of its own: Playwright empties it first, and the pages lie beside it.
+  outputDir: `${process.env['PAGES_OUT'] ?? 'out'}/failures`,
   use: {
     viewport: { width: 1400, height: 900 },
     launchOptions: { executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: ['--no-sandbox'] },
