@@ -12,7 +12,7 @@ mod corpus;
 mod demo;
 mod fuzz;
 mod live;
-mod matrix;
+mod tables;
 mod tally;
 mod tree;
 mod twin;
@@ -42,7 +42,8 @@ fn main() -> ExitCode {
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
-        "matrix" => matrix::run(rest),
+        "matrix" => tables::MATRIX.renew(rest),
+        "sensitivity" => tables::SENSITIVITY.renew(rest),
         "fuzz" => fuzz::run(rest),
         "viewer" => viewer::run(),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),

@@ -8,7 +8,7 @@ use comfy_table::{Cell, CellAlignment};
 use serde::Serialize;
 
 /// A ratio that moves by less is not listed for people.
-pub(crate) const MOVES: f64 = 0.05;
+const MOVES: f64 = 0.05;
 
 /// One experiment's first claim, with each constant halved and doubled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,6 +17,8 @@ pub struct SensitivityReport {
     pub id: String,
     /// The ratio on the machine as it is.
     pub base: Option<f64>,
+    /// Where the ratio has to lie, both ends included, for the effect to be the published one.
+    pub band: (f64, f64),
     /// The ratio with each constant varied.
     pub constants: Vec<ConstantReport>,
 }
@@ -34,57 +36,81 @@ pub struct ConstantReport {
 
 impl ConstantReport {
     /// The greater of the two moves, as a share of the base.
-    pub(crate) fn moves(&self, base: Option<f64>) -> f64 {
+    fn moves(&self, base: Option<f64>) -> f64 {
         let of = |ratio: Option<f64>| base.zip(ratio).map_or(0.0, |(base, ratio)| (ratio / base - 1.0).abs());
         of(self.halved).max(of(self.doubled))
     }
 }
 
-/// How many pairs of experiment and constant move, and how many do not.
-pub(crate) fn counted(experiments: &[SensitivityReport]) -> (usize, usize) {
-    let varied = |constant: &&ConstantReport| constant.halved.or(constant.doubled).is_some();
-    let of = |experiment: &SensitivityReport| {
-        let moves = |constant: &&ConstantReport| constant.moves(experiment.base) >= MOVES;
-        let moved = experiment.constants.iter().filter(moves).count();
-        (moved, experiment.constants.iter().filter(varied).count() - moved)
-    };
-    experiments.iter().map(of).fold((0, 0), |(a, b), (moved, still)| (a + moved, b + still))
+impl SensitivityReport {
+    /// The constants that move the ratio by [`MOVES`] or more, the most first.
+    pub(crate) fn moving(&self) -> Vec<&ConstantReport> {
+        let moves = |constant: &&ConstantReport| constant.moves(self.base) >= MOVES;
+        let mut moving: Vec<&ConstantReport> = self.constants.iter().filter(moves).collect();
+        moving.sort_by(|a, b| b.moves(self.base).total_cmp(&a.moves(self.base)));
+        moving
+    }
+
+    /// The constants that its machines have.
+    fn varied(&self) -> impl Iterator<Item = &ConstantReport> {
+        self.constants.iter().filter(|constant| constant.halved.or(constant.doubled).is_some())
+    }
+
+    /// Whether a varied ratio is in the band where the base is not, or the reverse.
+    pub(crate) fn crosses(&self, ratio: Option<f64>) -> bool {
+        let holds = |ratio: f64| (self.band.0..=self.band.1).contains(&ratio);
+        self.base.zip(ratio).is_some_and(|(base, ratio)| holds(base) != holds(ratio))
+    }
+}
+
+/// How many pairs of experiment and constant move, how many do not, and how many enter or leave the band; as a sentence.
+pub(crate) fn counted(experiments: &[SensitivityReport]) -> String {
+    let moved: usize = experiments.iter().map(|experiment| experiment.moving().len()).sum();
+    let varied: usize = experiments.iter().map(|experiment| experiment.varied().count()).sum();
+    let crossing = experiments.iter().flat_map(|experiment| {
+        experiment
+            .varied()
+            .filter(|constant| experiment.crosses(constant.halved) || experiment.crosses(constant.doubled))
+    });
+    format!(
+        "{moved} pairs of experiment and constant move by 5 % or more when the constant is halved or doubled, {} do not; {} enter or leave the published band (*).",
+        varied - moved,
+        crossing.count(),
+    )
 }
 
 /// What moves, the most first, and a sentence.
 pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = plain_table(style);
-    let heads = ["as it is", "halved", "", "doubled", ""].map(|head| right(head.to_owned()));
+    let heads = ["band", "as it is", "halved", "", "doubled", ""].map(|head| right(head.to_owned()));
     table.set_header([Cell::new("experiment"), Cell::new("constant")].into_iter().chain(heads));
-    let (moved, still) = counted(experiments);
+    let mut any = false;
     for experiment in experiments {
-        let mut constants: Vec<&ConstantReport> = experiment.constants.iter().collect();
-        constants.sort_by(|a, b| b.moves(experiment.base).total_cmp(&a.moves(experiment.base)));
-        for constant in constants {
-            if constant.moves(experiment.base) < MOVES {
-                continue;
-            }
-            let pair = |ratio: Option<f64>| {
-                let change = experiment.base.zip(ratio).map(|(base, ratio)| (ratio / base - 1.0) * 100.0);
-                let change = change.map_or(String::new(), |percent| format!("{percent:+.0} %"));
-                [right(ratio.map_or("-".to_owned(), figures)), right(change)]
-            };
+        for constant in experiment.moving() {
             let mut row = vec![
                 Cell::new(printable(&experiment.id)),
                 Cell::new(&constant.name),
+                right(format!("{} to {}", figures(experiment.band.0), figures(experiment.band.1))),
                 right(experiment.base.map_or("-".to_owned(), figures)),
             ];
-            row.extend(pair(constant.halved));
-            row.extend(pair(constant.doubled));
+            for ratio in [constant.halved, constant.doubled] {
+                let star = if experiment.crosses(ratio) { "*" } else { "" };
+                row.push(right(ratio.map_or("-".to_owned(), |ratio| figures(ratio) + star)));
+                row.push(right(changed(experiment.base, ratio)));
+            }
             table.add_row(row);
+            any = true;
         }
     }
-    let told = format!(
-        "{moved} pairs of experiment and constant move by 5 % or more when the constant is halved or doubled, {still} do not."
-    );
-    let lines = if moved > 0 { lines_of(&table) + "\n\n" } else { String::new() };
-    format!("{lines}{}\n", style.paint(Paint::Bold, &told))
+    let lines = if any { lines_of(&table) + "\n\n" } else { String::new() };
+    format!("{lines}{}\n", style.paint(Paint::Bold, &counted(experiments)))
+}
+
+/// By how much of the base a ratio differs from it; empty where either is unknown.
+pub(crate) fn changed(base: Option<f64>, ratio: Option<f64>) -> String {
+    let change = base.zip(ratio).map(|(base, ratio)| (ratio / base - 1.0) * 100.0);
+    change.map_or(String::new(), |percent| format!("{percent:+.0} %"))
 }
 
 #[cfg(test)]
@@ -97,6 +123,7 @@ mod tests {
         let experiment = SensitivityReport {
             id: "yield".into(),
             base: Some(4.0),
+            band: (3.0, 5.0),
             constants: vec![
                 constant("insn_ps", Some(4.1), Some(3.9)),
                 constant("llc_ps", Some(3.0), Some(6.0)),

@@ -9,7 +9,7 @@ use crate::lab::Lab;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::show;
-use keel_experiment::{ArmFigures, Experiment, judge};
+use keel_experiment::{ArmFigures, ClaimVerdict, Experiment, judge};
 use keel_lab::RunSpec;
 use keel_lab::machines::Scale;
 use keel_report::sensitivity::ConstantReport;
@@ -108,13 +108,16 @@ fn ratios(
     for (&(at, arm, _), made) in jobs.iter().zip(made) {
         figures[at][cells[at].arms[arm].0].runs.push(made.figures);
     }
-    let ratio = |(cell, arms): (&Cell, &Vec<ArmFigures>)| {
-        let mut first = experiments[cell.experiment].clone();
-        first.claims.truncate(1);
-        first.claims[0].off = None;
-        judge(&first, arms).claims[0].ours
-    };
+    let ratio = |(cell, arms): (&Cell, &Vec<ArmFigures>)| first(&experiments[cell.experiment], arms).ours;
     cells.iter().zip(&figures).map(ratio).collect()
+}
+
+/// The verdict on the first claim alone, no arm having the mechanism off.
+fn first(experiment: &Experiment, arms: &[ArmFigures]) -> ClaimVerdict {
+    let mut experiment = experiment.clone();
+    experiment.claims.truncate(1);
+    experiment.claims[0].off = None;
+    judge(&experiment, arms).claims.remove(0)
 }
 
 fn report(
@@ -136,6 +139,7 @@ fn report(
     SensitivityReport {
         id: experiment.id.clone(),
         base: ratio(None),
+        band: first(experiment, &vec![ArmFigures::default(); experiment.arms.len()]).band,
         constants: constants.iter().map(constant).collect(),
     }
 }
