@@ -7,8 +7,8 @@ use crate::call::iter::Cursors;
 use crate::call::spin::SpinLocks;
 use crate::call::timer::Timers;
 use crate::cgroup::Cgroups;
-use crate::cost::KernelLines;
 use crate::cost::lock::VirtualLock;
+use crate::cost::{Bus, KernelLines};
 use crate::cpu::{Cpu, Irq};
 use crate::cpus::Cpus;
 use crate::domains::Domains;
@@ -76,6 +76,7 @@ pub(crate) struct Kernel {
     pub(crate) idle: IdleMasks,
     pub(crate) fair: Fair,
     pub(crate) lines: KernelLines,
+    pub(crate) bus: Bus,
     pub(crate) scx: Scx,
     pub(crate) workload: Workload,
     pub(crate) objects: Objects,

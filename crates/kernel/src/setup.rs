@@ -5,7 +5,7 @@ use crate::call::iter::Cursors;
 use crate::call::spin::SpinLocks;
 use crate::call::timer::Timers;
 use crate::cgroup::Cgroups;
-use crate::cost::KernelLines;
+use crate::cost::{Bus, KernelLines};
 use crate::cpus::Cpus;
 use crate::domains::Domains;
 use crate::event::EventQueue;
@@ -162,6 +162,7 @@ impl Kernel {
             idle: IdleMasks::new(topology),
             fair: Fair::new(topology.cpus()),
             lines: KernelLines::new(topology, setup.machine.lines),
+            bus: Bus::new(topology, &setup.machine.costs),
             scx: Scx::new(&setup.scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),
             cgroups: Cgroups::default(),

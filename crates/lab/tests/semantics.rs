@@ -7,6 +7,8 @@ mod harness;
 
 #[path = "semantics/actors.rs"]
 mod actors;
+#[path = "semantics/bus.rs"]
+mod bus;
 #[path = "semantics/bypass.rs"]
 mod bypass;
 #[path = "semantics/callbacks_order.rs"]

@@ -4,7 +4,7 @@
 //! where it needs room. A set is gone over from its beginning to its end, so one that does not fit, or that
 //! would have to displace itself, is found in no part: as in a cache that is strictly least recently used.
 
-use crate::cost::Costs;
+use crate::cost::{Bus, Costs};
 use keel_abi::{CpuId, TaskId, Topology};
 use std::collections::VecDeque;
 
@@ -33,14 +33,15 @@ impl Caches {
     }
 
     /// `task` goes over `bytes` on `c`: nanoseconds beyond finding all of it in the nearest cache.
-    pub(crate) fn touch_ns(&mut self, costs: &Costs, c: CpuId, task: TaskId, bytes: u64) -> u64 {
+    pub(crate) fn touch_ns(&mut self, costs: &Costs, bus: &Bus, c: CpuId, task: TaskId, bytes: u64) -> u64 {
         let kb = bytes.div_ceil(1024);
         let l1 = kb - self.l1[c.index()].touch(task, kb);
         let l2 = l1.min(kb - self.l2[c.index()].touch(task, kb));
         let llc = l2.min(kb - self.llc[self.domains[c.index()]].touch(task, kb));
-        [(l1 - l2, costs.l2_kb_ns), (l2 - llc, costs.llc_kb_ns), (llc, costs.memory_kb_ns)]
-            .iter()
-            .fold(0, |ns: u64, &(kb, kb_ns)| ns.saturating_add(kb.saturating_mul(kb_ns)))
+        let from_caches = (l1 - l2)
+            .saturating_mul(costs.l2_kb_ns)
+            .saturating_add((l2 - llc).saturating_mul(costs.llc_kb_ns));
+        from_caches.saturating_add(bus.slowed_ns(c, llc.saturating_mul(costs.memory_kb_ns)))
     }
 }
 
@@ -127,8 +128,9 @@ mod tests {
             memory_kb_ns: 100,
             ..Costs::default()
         };
-        let mut caches = Caches::new(&Topology::regular(1, 1, 2, 1), &costs);
-        let mut touch = |c, task, kb: u64| caches.touch_ns(&costs, CpuId(c), TaskId(task), kb * 1024);
+        let topology = Topology::regular(1, 1, 2, 1);
+        let (mut caches, bus) = (Caches::new(&topology, &costs), Bus::new(&topology, &costs));
+        let mut touch = |c, task, kb: u64| caches.touch_ns(&costs, &bus, CpuId(c), TaskId(task), kb * 1024);
         assert_eq!([touch(0, 1, 16), touch(0, 1, 16)], [1600, 0], "cold, then warm");
         assert_eq!([touch(0, 2, 16), touch(0, 1, 16)], [1600, 16], "in the second level");
         assert_eq!(touch(1, 1, 16), 160, "moved to the other CPU of the LLC");

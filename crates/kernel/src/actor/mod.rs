@@ -211,7 +211,7 @@ impl<E: Engine> Sim<E> {
 
     /// The task goes over its working set: time of its own, in which it waits for memory.
     fn touch(&mut self, c: CpuId, task: TaskId, bytes: u64) -> Then {
-        let ns = self.k.objects.caches.touch_ns(&self.k.machine.costs, c, task, bytes);
+        let ns = self.k.objects.caches.touch_ns(&self.k.machine.costs, &self.k.bus, c, task, bytes);
         if ns == 0 {
             return Then::GoOn;
         }

@@ -7,7 +7,8 @@
 //! memory for these comes from, and what all processes share, is in `stock.rs`.
 
 use super::stock::Stocks;
-use crate::cost::Costs;
+use crate::cost::{Bus, Costs, KernelLines};
+use crate::machine::Machine;
 use keel_abi::CpuId;
 use keel_abi::lines::{Line, Transfers};
 use std::ops::Range;
@@ -63,7 +64,14 @@ struct Page {
 pub(crate) struct On<'a> {
     pub(crate) costs: &'a Costs,
     pub(crate) transfers: &'a Transfers,
+    pub(crate) bus: &'a Bus,
     pub(crate) cpu: CpuId,
+}
+
+impl<'a> On<'a> {
+    pub(crate) fn new(machine: &'a Machine, lines: &'a KernelLines, bus: &'a Bus, cpu: CpuId) -> Self {
+        Self { costs: &machine.costs, transfers: lines.transfers(), bus, cpu }
+    }
 }
 
 impl Memory {
@@ -170,7 +178,7 @@ impl Memory {
         // The new page is one that was freed last, be it by another CPU, which then has its lines.
         let into_away = on.transfers.write_ps(&mut self.pages[entry.page as usize].content, on.cpu) > 0;
         let fetched = u64::from(from_away) + u64::from(into_away);
-        ps += fetched * PAGE_KB * on.costs.memory_kb_ns * 1000;
+        ps += on.bus.slowed_ns(on.cpu, fetched * PAGE_KB * on.costs.memory_kb_ns) * 1000;
         let space = &mut self.spaces[mm.0 as usize];
         space.table[number] = entry;
         ps + on.transfers.write_ps(&mut space.head, on.cpu)

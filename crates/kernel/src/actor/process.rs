@@ -126,7 +126,7 @@ impl Kernel {
     }
 
     fn fork_pages(&mut self, c: CpuId, mm: MmId) -> MmId {
-        let on = On { costs: &self.machine.costs, transfers: self.lines.transfers(), cpu: c };
+        let on = On::new(&self.machine, &self.lines, &self.bus, c);
         let (child, ps) = self.objects.memory.fork(mm, on);
         self.charge_ps(c, ps);
         child
@@ -156,14 +156,14 @@ impl Kernel {
     /// The task gives its address space up.
     fn leave_pages(&mut self, c: CpuId, task: TaskId) {
         let Some(mm) = self.objects.processes.members[task.index()].mm.take() else { return };
-        let on = On { costs: &self.machine.costs, transfers: self.lines.transfers(), cpu: c };
+        let on = On::new(&self.machine, &self.lines, &self.bus, c);
         let ps = self.objects.memory.leave(mm, on);
         self.charge_ps(c, ps);
     }
 
     /// Writes those lines of a `task_struct` for which `line` stands.
     fn touch_task(&mut self, c: CpuId, line: &mut Line) {
-        let on = On { costs: &self.machine.costs, transfers: self.lines.transfers(), cpu: c };
+        let on = On::new(&self.machine, &self.lines, &self.bus, c);
         let ps = lines_of(on.costs.task_bytes, on) * on.transfers.write_ps(line, c);
         self.charge_ps(c, ps);
     }
@@ -173,7 +173,7 @@ impl Kernel {
         let Some(old) = self.objects.processes.members[task.index()].mm.take() else {
             return self.objects.memory.create(0, c);
         };
-        let on = On { costs: &self.machine.costs, transfers: self.lines.transfers(), cpu: c };
+        let on = On::new(&self.machine, &self.lines, &self.bus, c);
         let (mm, ps) = self.objects.memory.replace(old, on);
         self.charge_ps(c, ps);
         mm
@@ -215,7 +215,7 @@ impl<E: Engine> Sim<E> {
         let k = &mut self.k;
         if let Some(mm) = k.objects.processes.members[task.index()].mm {
             let from = std::mem::take(&mut k.tasks[task].written);
-            let on = On { costs: &k.machine.costs, transfers: k.lines.transfers(), cpu: c };
+            let on = On::new(&k.machine, &k.lines, &k.bus, c);
             let (ps, next) = k.objects.memory.write(mm, from..pages, on);
             k.charge_ps(c, ps);
             if next < pages {

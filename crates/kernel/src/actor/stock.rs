@@ -35,7 +35,7 @@ impl Stocks {
     pub(crate) fn begin(&mut self, pages: usize, on: On<'_>) -> u64 {
         let costs = on.costs;
         let stock = self.at(on);
-        let page_ps = costs.page_clear_ns * 1000;
+        let page_ps = on.bus.slowed_ns(on.cpu, costs.page_clear_ns) * 1000;
         let wanted = tables(pages, on);
         let missing = wanted.saturating_sub(stock.tables);
         stock.tables -= wanted - missing;
@@ -82,7 +82,7 @@ fn tables(pages: usize, on: On<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::Costs;
+    use crate::cost::{Bus, Costs};
     use keel_abi::lines::{LineCosts, Transfers};
     use keel_abi::{CpuId, Topology};
 
@@ -96,10 +96,12 @@ mod tests {
             signal_bytes: 3,
             ..Costs::default()
         };
-        let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), LineCosts::default());
+        let topology = Topology::regular(1, 1, 2, 1);
+        let bus = Bus::new(&topology, &costs);
+        let transfers = Transfers::new(topology, LineCosts::default());
         let mut stocks = Stocks::default();
         let mut round = |&(begins, ends): &(u32, u32)| {
-            let on = |cpu| On { costs: &costs, transfers: &transfers, cpu: CpuId(cpu) };
+            let on = |cpu| On { costs: &costs, transfers: &transfers, bus: &bus, cpu: CpuId(cpu) };
             let ps = stocks.begin(100, on(begins));
             stocks.end(100, on(ends));
             ps / 1000

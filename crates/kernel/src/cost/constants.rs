@@ -79,7 +79,7 @@ constants! {
     smt_shared_per_mille: 1..=1000,
     /// Busy CPUs of a node that its memory serves at full speed.
     bus_free_cpus: 0..=4096,
-    /// What memory-bound work loses by each busy CPU beyond those, in thousandths.
+    /// What transfers from memory lose of their speed by each busy CPU beyond those, in thousandths.
     bus_loss_per_mille: 0..=1000,
     /// `fork()` of a process, without its pages and its wakeup.
     fork_process_ns: NS,

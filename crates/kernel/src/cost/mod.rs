@@ -5,10 +5,12 @@
 //! it made move and the time that it waited for locks. Constants are the machine's, the same for
 //! every scheduler.
 
+mod bus;
 mod constants;
 mod kernel_lines;
 pub mod kfunc;
 pub mod lock;
 
+pub(crate) use bus::Bus;
 pub use constants::Costs;
 pub use kernel_lines::KernelLines;

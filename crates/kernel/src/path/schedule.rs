@@ -405,6 +405,9 @@ impl crate::kernel::Kernel {
             self.clear_runnable(next, true);
         }
         self.me().curr = next;
+        if prev.is_idle() != next.is_idle() {
+            self.bus.note(c, prev.is_idle());
+        }
         self.tell_counts(c, prev);
         self.tell(Class::CORE, c, What::Switch { prev, why, next });
         if self.exit.is_none() && !prev.is_idle() && why == Why::Exited {
