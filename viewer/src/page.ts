@@ -96,11 +96,12 @@ export class Page {
     const sections = this.sections.map(({ run, map, overview, findings, tasks, chosen }) => {
       const { head } = run;
       const notes = head.notes.length > 0 ? [h('details', { class: 'notes' }, h('summary', {}, `About the recording (${head.notes.length})`), ...head.notes.map((note) => h('p', {}, note)))] : [];
+      const verdict = head.verdict === '' ? [] : [h('p', { class: 'verdict' }, head.verdict)];
       const pictures = h('div', { class: 'pictures' }, overview.element, map.element, this.detail(run), tasks.element);
       return h(
         'article',
         { class: 'run' },
-        h('header', {}, h('h2', {}, head.title), h('p', { class: 'note' }, this.runs.length > 1 ? `${head.name} · ${head.subtitle}` : head.subtitle), ...notes),
+        h('header', {}, h('h2', {}, head.title), ...verdict, h('p', { class: 'note' }, this.runs.length > 1 ? `${head.name} · ${head.subtitle}` : head.subtitle), ...notes),
         h('div', { class: 'columns' }, pictures, h('div', { class: 'beside' }, findings.element, chosen.element)),
       );
     });

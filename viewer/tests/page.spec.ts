@@ -43,7 +43,9 @@ async function colour(page: Page, x: number, y: number, map = 0): Promise<number
 
 test('shows the run: red where there is a crowd, hatched where cores idle beside it', async ({ page }) => {
   await open(page);
-  await expect(page.locator('h2')).toContainText('were idle while threads waited');
+  await expect(page.locator('h2')).toContainText('idled for');
+  expect(await page.title(), 'the first line').toBe(await page.locator('h2').textContent());
+  await expect(page.locator('.verdict')).toContainText('were idle while threads waited');
   expect(await span(page)).toEqual({ from: 0, to: WHOLE });
   expect(await colour(page, 0.4, 0.1), 'node 0 has 5 to 8 tasks a CPU').toEqual([216, 69, 43]);
   const hatched = await Promise.all([0, 1, 2, 3, 4, 5].map((i) => colour(page, 0.4 + i * 0.0009, 0.35)));
@@ -165,6 +167,8 @@ test('tells what is under the pointer, and chooses by a click', async ({ page })
 test('compares two runs on one clock', async ({ page }) => {
   await open(page, 'two.html');
   await expect(page.locator('.map canvas')).toHaveCount(2);
+  expect(await page.title()).toBe("</script><script>document.title='owned'</script> | even");
+  await expect(page.locator('h2')).toContainText(['idled for', 'idled for']);
   await expect(page.locator('.figures')).toContainText('second / first');
   expect(await colour(page, 0.4, 0.1, 0)).toEqual([216, 69, 43]);
   expect(await colour(page, 0.4, 0.1, 1)).not.toEqual([216, 69, 43]);

@@ -36,8 +36,11 @@ pub struct RunData {
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
     version: u32,
-    name: String,
-    title: String,
+    pub(crate) name: String,
+    /// Which cores idled and why; without any, the verdict.
+    pub(crate) title: String,
+    /// The verdict, where it is not the title.
+    pub(crate) verdict: String,
     subtitle: String,
     start_ns: u64,
     duration_ns: u64,
@@ -125,10 +128,12 @@ impl RunData {
         let (episodes_left_out, moments_heard) = (page.episodes.left_out, page.moments.heard);
         let names_left_out = page.names.left_out;
         let caption = Caption::of(facts.report);
+        let (title, verdict) = verdict::lines(facts.report);
         let head = Head {
             version: 1,
             name: facts.name.clone(),
-            title: verdict::sentence(facts.report),
+            title,
+            verdict,
             subtitle: caption.subtitle,
             start_ns: page.start,
             duration_ns: page.now,

@@ -34,10 +34,10 @@ fn samples(folder: &Path) -> Result<(), Box<dyn Error>> {
     };
     let run = |loses, name: &str, runs| data(|sink| sample(loses).play(sink), name, runs);
     let write = |name: &str, runs: &[RunData]| -> Result<(), Box<dyn Error>> {
-        Ok(html(sample::HOSTILE[1], runs, &mut File::create(folder.join(name))?)?)
+        Ok(html(runs, &mut File::create(folder.join(name))?)?)
     };
     write("one.html", &[run(true, "lost", 1)?])?;
-    write("two.html", &[run(true, "lost", 2)?, run(false, "even", 2)?])
+    write("two.html", &[run(true, sample::HOSTILE[1], 2)?, run(false, "even", 2)?])
 }
 
 fn large(folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -49,7 +49,7 @@ fn large(folder: &Path) -> Result<(), Box<dyn Error>> {
     };
     let run = data(|sink| sample.play(sink), "ten million events", 1)?;
     eprintln!("{} bytes of data", run.size());
-    Ok(html("large", &[run], &mut File::create(folder.join("large.html"))?)?)
+    Ok(html(&[run], &mut File::create(folder.join("large.html"))?)?)
 }
 
 fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
@@ -64,7 +64,7 @@ fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
         )?);
         told?;
     }
-    Ok(html("traces", &runs, &mut File::create(folder.join("traces.html"))?)?)
+    Ok(html(&runs, &mut File::create(folder.join("traces.html"))?)?)
 }
 
 /// A run as `play` plays it, judged.
