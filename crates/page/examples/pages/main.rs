@@ -8,7 +8,6 @@ use keel_check::Judge;
 use keel_page::{Budget, Facts, Page, RunData, html};
 use keel_report::{RunFacts, RunReport};
 use keel_trace::{Fanout, Reader, Sink};
-use sample::Sample;
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
@@ -26,13 +25,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn samples(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let sample = |loses_a_node| Sample {
-        topology: Topology::regular(4, 1, 4, 2),
-        ns: 4_000_000_000,
-        tick_ns: 4_000_000,
-        loses_a_node,
+    let run = |loses, name: &str, runs| {
+        let play = |sink: &mut dyn Sink| {
+            sample::play(Topology::regular(4, 1, 4, 2), 4_000_000_000, 4_000_000, loses, sink);
+        };
+        data(play, name, runs)
     };
-    let run = |loses, name: &str, runs| data(|sink| sample(loses).play(sink), name, runs);
     let write = |name: &str, runs: &[RunData]| -> Result<(), Box<dyn Error>> {
         Ok(html(runs, &mut File::create(folder.join(name))?)?)
     };
@@ -41,13 +39,10 @@ fn samples(folder: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 fn large(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let sample = Sample {
-        topology: Topology::regular(8, 1, 8, 1),
-        ns: 10_000_000_000,
-        tick_ns: 25_000,
-        loses_a_node: true,
+    let play = |sink: &mut dyn Sink| {
+        sample::play(Topology::regular(8, 1, 8, 1), 10_000_000_000, 25_000, true, sink);
     };
-    let run = data(|sink| sample.play(sink), "ten million events", 1)?;
+    let run = data(play, "ten million events", 1)?;
     eprintln!("{} bytes of data", run.size());
     Ok(html(&[run], &mut File::create(folder.join("large.html"))?)?)
 }
