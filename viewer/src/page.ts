@@ -77,6 +77,7 @@ export class Page {
   async begin(): Promise<void> {
     await Promise.all(this.runs.map((run) => run.first()));
     this.build();
+    this.span.follow(location.hash);
     this.draw();
     this.main.dataset['first'] = performance.now().toFixed(0);
     const again = (): void => this.again();
@@ -86,6 +87,7 @@ export class Page {
     new ResizeObserver(again).observe(this.main);
     for (const run of this.runs) run.arrived = again;
     this.keys();
+    window.addEventListener('hashchange', () => this.span.follow(location.hash));
     await Promise.all(this.runs.map((run) => run.rest()));
     this.delays.ready();
     this.draw();

@@ -104,6 +104,17 @@ test('does by keyboard what the mouse does', async ({ page }) => {
   await expect(page.getByRole('dialog')).toBeVisible();
 });
 
+test('opens where a link leads', async ({ page }) => {
+  await open(page, 'one.html#1200-1300.5ms');
+  expect(await span(page)).toEqual({ from: 1.2e9, to: 1.3005e9 });
+  for (const wrong of ['#9000-9100ms', '#5-4ms', '#x', '#1-2']) {
+    await page.evaluate((hash) => void (location.hash = hash), wrong);
+    expect(await span(page), wrong).toEqual({ from: 1.2e9, to: 1.3005e9 });
+  }
+  await page.evaluate(() => void (location.hash = '#0-500ms'));
+  await expect(page.locator('main')).toHaveAttribute('data-to', '500000000');
+});
+
 test('leads from a finding to its place, its task and the decisions of that time', async ({ page }) => {
   await open(page);
   await page.locator('.finding').first().click();
@@ -116,6 +127,7 @@ test('leads from a finding to its place, its task and the decisions of that time
   await expect(page.locator('.finding').nth(1)).toHaveAttribute('aria-current', 'true');
   const decision = page.locator('.moment.worth3').first();
   await expect(decision).toContainText('balanced, moved 0');
+  await expect(page.locator('.side')).toContainText('looked for an idle CPU at one where a task waited, and moved none');
   await decision.click();
   await expect(page.locator('.moment[aria-pressed=true] .group').first()).toContainText('own group of 8 CPUs');
 });

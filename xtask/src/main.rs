@@ -13,6 +13,7 @@ mod demo;
 mod fuzz;
 mod live;
 mod matrix;
+mod pages;
 mod tally;
 mod tree;
 mod twin;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         "corpus" => corpus::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
         "matrix" => matrix::run(rest),
+        "pages" => pages::run(),
         "fuzz" => fuzz::run(rest),
         "viewer" => viewer::run(),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),

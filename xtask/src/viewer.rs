@@ -87,6 +87,16 @@ pub(crate) fn test() -> Result<(), Failure> {
     npx(&["playwright", "test"], &[("PAGES", &pages), ("PAGES_OUT", &out), ("CHROMIUM", &browser())])
 }
 
+/// The small pictures of the pages in `folder`, as its pictures.json wants them.
+pub(crate) fn pictures(folder: &Path) -> Result<(), Failure> {
+    packages()?;
+    let out = root().join("viewer/out");
+    npx(
+        &["playwright", "test", "pictures"],
+        &[("PICTURES", folder), ("PAGES_OUT", &out), ("CHROMIUM", &browser())],
+    )
+}
+
 /// Packages that get into pages; those that build them are no part of keel.
 fn licences() -> Result<(), Failure> {
     let lock =

@@ -10,7 +10,7 @@ use crate::names::Names;
 use keel_abi::{CpuId, Instant, Topology};
 use keel_check::WastedCores;
 use keel_report::follow::{Follow, Hear, Level, Stretch};
-use keel_report::telling::{Standing, Telling};
+use keel_report::telling::Telling;
 use keel_trace::{Class, Event, Meta, Sink};
 
 /// Decisions that are kept at most.
@@ -139,11 +139,7 @@ impl Sink for Page {
                 self.sums.delays.named(info.task.index(), &info.name);
                 self.follow.renice(info.task, info.nice, self.now, &mut self.sums);
             }
-            Meta::Policy(policy) => {
-                let (idle, waiting) = self.follow.idle_and_waiting();
-                let there = policy.chosen.map_or(0, |cpu| self.follow.runnable(cpu));
-                self.moments.hear(self.now, policy, Standing { idle, waiting, there });
-            }
+            Meta::Policy(policy) => self.moments.hear(self.now, policy, self.follow.standing(policy)),
             _ => {}
         }
         self.waste.meta(at, meta);

@@ -2,9 +2,10 @@
 //!
 //! A waiting task counts where its runqueue is. Who listens ([`Hear`]) is told of each span of time when it is over.
 
+use crate::telling::Standing;
 use keel_abi::scx::load_weight_of_nice;
 use keel_abi::{CpuId, TaskId};
-use keel_trace::{Event, What, Why};
+use keel_trace::{Event, Policy, What, Why};
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,6 +124,23 @@ impl Follow {
     /// Runnable tasks on a CPU.
     pub fn runnable(&self, cpu: CpuId) -> u64 {
         self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.level.tasks)
+    }
+
+    /// How things are for this decision.
+    pub fn standing(&self, policy: &Policy) -> Standing {
+        let (idle, waiting) = self.idle_and_waiting();
+        let waits = |cpu: CpuId| {
+            self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.level.tasks.saturating_sub(u64::from(cpu.running)))
+        };
+        let others = policy.considered.iter().filter(|&cpu| cpu != policy.cpu);
+        Standing {
+            idle,
+            waiting,
+            // Who does not say where it looked may have looked anywhere.
+            seen: if policy.considered.is_empty() { waiting } else { others.map(waits).sum() },
+            here: self.runnable(policy.cpu),
+            there: policy.chosen.map_or(0, |cpu| self.runnable(cpu)),
+        }
     }
 
     /// How things are, for who joins midway.

@@ -97,7 +97,7 @@ impl Sink for Picture {
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.heat.meta(at, meta);
         if let Meta::Policy(policy) = meta {
-            self.decisions.hear(self.heat.since_start(at), policy, self.heat.standing(policy.chosen));
+            self.decisions.hear(self.heat.since_start(at), policy, self.heat.standing(policy));
             self.loads.hear(at, policy, &self.heat);
         }
         self.waste.meta(at, meta);

@@ -1,8 +1,8 @@
 //! The most telling decisions of a run, spread over its time, in bounded memory.
 //!
 //! Most telling is one that leaves things as they should not be: a task went to a busy CPU while another idled, or a
-//! balancing moved nothing while a CPU idled and tasks waited. Then others at such moments, then balancings, then
-//! the rest. Of each moment one is kept; moments get longer as the run does.
+//! balancing for an idle CPU looked at others where tasks waited and moved none of them. Then others at such moments, then
+//! balancings, then the rest. Of each moment one is kept; moments get longer as the run does.
 
 use keel_trace::Policy;
 use keel_trace::policy::{Kind, Outcome};
@@ -30,6 +30,10 @@ pub struct Standing {
     pub idle: u64,
     /// Tasks that wait.
     pub waiting: u64,
+    /// Of these, those on other CPUs that were looked at.
+    pub seen: u64,
+    /// Runnable tasks of the CPU that decides, or for which is decided.
+    pub here: u64,
     /// Runnable tasks of the CPU that is chosen, if one is.
     pub there: u64,
 }
@@ -40,8 +44,10 @@ impl Worth {
         let balancing = policy.kind.is_balancing();
         // A task that is put on a busy CPU waits from then on.
         let crowds = matches!(policy.kind, Kind::Wakeup | Kind::Fork) && now.there > 0;
-        let missed =
-            if balancing { now.waiting > 0 && policy.outcome != Some(Outcome::Moved) } else { crowds };
+        // Who is not designated leaves it to another.
+        let left = !matches!(policy.outcome, Some(Outcome::Moved | Outcome::NotDesignated));
+        let for_idle = matches!(policy.kind, Kind::NewIdle | Kind::Nohz) || now.here == 0;
+        let missed = if balancing { for_idle && now.seen > 0 && left } else { crowds };
         match (now.idle > 0, missed, now.waiting > 0) {
             (true, true, _) => Self::Missed,
             (true, false, true) => Self::AtWaste,
@@ -60,6 +66,17 @@ pub struct Kept {
     pub worth: Worth,
     /// The decision.
     pub policy: Policy,
+}
+
+impl Kept {
+    fn telling(&self) -> (Worth, usize) {
+        (self.worth, width(self.worth, &self.policy))
+    }
+}
+
+/// Of decisions that missed nothing the widest look tells most: as far as that nobody saw anything.
+fn width(worth: Worth, policy: &Policy) -> usize {
+    if worth == Worth::Missed { 0 } else { policy.considered.len() }
 }
 
 /// One decision a moment, of at most `MOMENTS`.
@@ -88,7 +105,8 @@ impl<const MOMENTS: usize> Telling<MOMENTS> {
             self.slots.resize(slot + 1, None);
         }
         let worth = Worth::of(policy, now);
-        if self.slots[slot].as_ref().is_none_or(|kept| kept.worth < worth) {
+        let telling = (worth, width(worth, policy));
+        if self.slots[slot].as_ref().is_none_or(|kept| kept.telling() < telling) {
             self.slots[slot] = Some(Kept { at, worth, policy: policy.clone() });
         }
     }
@@ -116,7 +134,7 @@ impl<const MOMENTS: usize> Telling<MOMENTS> {
         while let Some(first) = old.next() {
             let second = old.next().flatten();
             let better = match (&first, &second) {
-                (Some(a), Some(b)) => b.worth > a.worth,
+                (Some(a), Some(b)) => b.telling() > a.telling(),
                 (a, _) => a.is_none(),
             };
             self.slots.push(if better { second } else { first });
@@ -138,9 +156,9 @@ mod tests {
         Policy { pid: Pid(1), chosen, outcome, ..Policy::of(kind, CpuId(0)) }
     }
 
-    /// Idle CPUs, waiting tasks, runnable tasks on the chosen CPU.
-    fn standing(idle: u64, waiting: u64, there: u64) -> Standing {
-        Standing { idle, waiting, there }
+    /// Idle CPUs, waiting tasks, those that were seen, runnable tasks on the chosen CPU.
+    fn standing(idle: u64, waiting: u64, seen: u64, there: u64) -> Standing {
+        Standing { idle, waiting, seen, here: 0, there }
     }
 
     #[test]
@@ -148,13 +166,18 @@ mod tests {
         let check = |now, kind, chosen, outcome, expected| {
             assert_eq!(Worth::of(&policy(kind, chosen, outcome), now), expected, "{kind:?} {outcome:?}");
         };
-        check(standing(3, 1, 0), Kind::Balance, None, Outcome::Balanced, Worth::Missed);
-        check(standing(3, 1, 2), Kind::NewIdle, Some(1), Outcome::Moved, Worth::AtWaste);
-        check(standing(3, 0, 0), Kind::Balance, None, Outcome::Balanced, Worth::Balancing);
-        check(standing(3, 0, 1), Kind::Wakeup, Some(1), Outcome::Chose, Worth::Missed);
-        check(standing(3, 0, 0), Kind::Wakeup, Some(2), Outcome::Chose, Worth::Rest);
-        check(standing(3, 1, 0), Kind::Fork, Some(2), Outcome::Chose, Worth::AtWaste);
-        check(standing(0, 5, 1), Kind::Wakeup, Some(1), Outcome::Chose, Worth::Rest);
+        check(standing(3, 1, 1, 0), Kind::Balance, None, Outcome::Balanced, Worth::Missed);
+        let busy = Standing { here: 1, ..standing(3, 1, 1, 0) };
+        check(busy, Kind::Balance, None, Outcome::Balanced, Worth::AtWaste);
+        check(busy, Kind::NewIdle, None, Outcome::Pinned, Worth::Missed);
+        check(standing(3, 1, 0, 0), Kind::Balance, None, Outcome::Balanced, Worth::AtWaste);
+        check(standing(3, 1, 1, 0), Kind::Balance, None, Outcome::NotDesignated, Worth::AtWaste);
+        check(standing(3, 1, 1, 2), Kind::NewIdle, Some(1), Outcome::Moved, Worth::AtWaste);
+        check(standing(3, 0, 0, 0), Kind::Balance, None, Outcome::Balanced, Worth::Balancing);
+        check(standing(3, 0, 0, 1), Kind::Wakeup, Some(1), Outcome::Chose, Worth::Missed);
+        check(standing(3, 0, 0, 0), Kind::Wakeup, Some(2), Outcome::Chose, Worth::Rest);
+        check(standing(3, 1, 1, 0), Kind::Fork, Some(2), Outcome::Chose, Worth::AtWaste);
+        check(standing(0, 5, 5, 1), Kind::Wakeup, Some(1), Outcome::Chose, Worth::Rest);
     }
 
     #[test]
@@ -163,9 +186,9 @@ mod tests {
         let dull = policy(Kind::Wakeup, Some(2), Outcome::Chose);
         let telling = policy(Kind::Balance, None, Outcome::Balanced);
         for n in 0..200_000u64 {
-            decisions.hear(n * 10_000, &dull, standing(3, 0, 0));
+            decisions.hear(n * 10_000, &dull, standing(3, 0, 0, 0));
             if n == 137_000 {
-                decisions.hear(n * 10_000, &telling, standing(3, 1, 0));
+                decisions.hear(n * 10_000, &telling, standing(3, 1, 1, 0));
             }
         }
         let best = decisions.best_first();

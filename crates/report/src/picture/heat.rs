@@ -4,7 +4,7 @@ use crate::buckets::{self, Buckets};
 use crate::follow::{Follow, Hear, Level};
 use crate::telling::Standing;
 use keel_abi::{CpuId, Instant, Topology};
-use keel_trace::{Event, Meta};
+use keel_trace::{Event, Meta, Policy};
 
 /// Cells over all CPUs that are kept at most: 16 bytes each.
 const CELLS: usize = 1 << 19;
@@ -54,14 +54,14 @@ impl Heat {
         at.as_ns().saturating_sub(self.start)
     }
 
-    /// How things are just now for a decision that chose this CPU: one that has a task is no idle one, be it about to run or not.
-    pub(super) fn standing(&self, chosen: Option<CpuId>) -> Standing {
+    /// How things are just now for this decision: a CPU that has a task is no idle one, be it about to run or not.
+    pub(super) fn standing(&self, policy: &Policy) -> Standing {
         let cpus = self.topology.iter().flat_map(Topology::iter);
         let tasks: Vec<u64> = cpus.map(|cpu| self.follow.runnable(cpu)).collect();
         Standing {
             idle: tasks.iter().filter(|&&tasks| tasks == 0).count() as u64,
             waiting: tasks.iter().map(|tasks| tasks.saturating_sub(1)).sum(),
-            there: chosen.map_or(0, |cpu| self.follow.runnable(cpu)),
+            ..self.follow.standing(policy)
         }
     }
 
