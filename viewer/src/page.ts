@@ -27,6 +27,9 @@ interface Section {
   chosen: Chosen;
 }
 
+/** Pixels for a map's rows on paper. */
+const PAPER = 360;
+
 const HELP: [string, string][] = [
   ['drag, ← →', 'move in time (with Shift: by half a screen)'],
   ['Ctrl and wheel, pinch, + −', 'zoom'],
@@ -65,7 +68,7 @@ export class Page {
     this.delays = new Delays(runs);
     this.sections = runs.map((run) => ({
       run,
-      map: new HeatMap(run, this.span, this.state, () => (window.innerHeight * 0.62) / Math.min(runs.length, 2)),
+      map: new HeatMap(run, this.span, this.state, () => this.room()),
       overview: new Overview(run, this.span),
       findings: new Findings(run, this.span, this.state),
       tasks: new Tasks(run, this.span, this.state),
@@ -182,8 +185,14 @@ export class Page {
 
   private themed(): void {
     this.delays.draw();
-    // Paper does not wait for a frame.
+    // Paper does not wait for a frame, nor until a movement is over.
     this.draw();
+    this.list();
+  }
+
+  /** Pixels for the rows of a map: most of the window, or what lies under a heading on a sheet of paper across. */
+  private room(): number {
+    return theme.isPrinting() ? PAPER : (window.innerHeight * 0.62) / Math.min(this.runs.length, 2);
   }
 
   private again(): void {
@@ -192,17 +201,22 @@ export class Page {
 
   /** Lists follow when a movement is over: nobody reads them meanwhile. */
   private listSoon(): void {
-    const now = `${this.span.from} ${this.span.to}`;
-    const list = (): void => {
-      this.listed = now;
-      for (const { findings, chosen } of this.sections) {
-        findings.draw();
-        chosen.draw();
-      }
-    };
     clearTimeout(this.timer);
-    if (now === this.listed) list();
-    else this.timer = window.setTimeout(list, 120);
+    if (this.listed === this.shown()) this.list();
+    else this.timer = window.setTimeout(() => this.list(), 120);
+  }
+
+  private list(): void {
+    clearTimeout(this.timer);
+    this.listed = this.shown();
+    for (const { findings, chosen } of this.sections) {
+      findings.draw();
+      chosen.draw();
+    }
+  }
+
+  private shown(): string {
+    return `${this.span.from} ${this.span.to}`;
   }
 
   private draw(): void {

@@ -237,6 +237,8 @@ test('is printed in light colours, without its buttons', async ({ browser }) => 
   await page.emulateMedia({ media: 'print' });
   expect(await colour(page, 0.4, 0.1)).toEqual([216, 69, 43]);
   await expect(page.getByRole('button', { name: 'zoom in' })).toBeHidden();
+  expect((await page.locator('.map').boundingBox())!.height, 'it fits on a sheet across').toBeLessThan(480);
+  await expect(page.locator('.moment').first(), 'the lists are there').toBeVisible();
   const pdf = await page.pdf({ format: 'A4', landscape: true });
   expect(pdf.length).toBeGreaterThan(10_000);
   await page.close();
