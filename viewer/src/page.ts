@@ -27,6 +27,9 @@ interface Section {
   chosen: Chosen;
 }
 
+/** Pixels for a map's rows on paper. */
+const PAPER = 360;
+
 const HELP: [string, string][] = [
   ['drag, ← →', 'move in time (with Shift: by half a screen)'],
   ['Ctrl and wheel, pinch, + −', 'zoom'],
@@ -65,7 +68,7 @@ export class Page {
     this.delays = new Delays(runs);
     this.sections = runs.map((run) => ({
       run,
-      map: new HeatMap(run, this.span, this.state, () => (window.innerHeight * 0.62) / Math.min(runs.length, 2)),
+      map: new HeatMap(run, this.span, this.state, () => this.room()),
       overview: new Overview(run, this.span),
       findings: new Findings(run, this.span, this.state),
       tasks: new Tasks(run, this.span, this.state),
@@ -77,6 +80,7 @@ export class Page {
   async begin(): Promise<void> {
     await Promise.all(this.runs.map((run) => run.first()));
     this.build();
+    this.span.follow(location.hash);
     this.draw();
     this.main.dataset['first'] = performance.now().toFixed(0);
     const again = (): void => this.again();
@@ -86,6 +90,7 @@ export class Page {
     new ResizeObserver(again).observe(this.main);
     for (const run of this.runs) run.arrived = again;
     this.keys();
+    window.addEventListener('hashchange', () => this.span.follow(location.hash));
     await Promise.all(this.runs.map((run) => run.rest()));
     this.delays.ready();
     this.draw();
@@ -96,11 +101,12 @@ export class Page {
     const sections = this.sections.map(({ run, map, overview, findings, tasks, chosen }) => {
       const { head } = run;
       const notes = head.notes.length > 0 ? [h('details', { class: 'notes' }, h('summary', {}, `About the recording (${head.notes.length})`), ...head.notes.map((note) => h('p', {}, note)))] : [];
+      const verdict = head.verdict === '' ? [] : [h('p', { class: 'verdict' }, head.verdict)];
       const pictures = h('div', { class: 'pictures' }, overview.element, map.element, this.detail(run), tasks.element);
       return h(
         'article',
         { class: 'run' },
-        h('header', {}, h('h2', {}, head.title), h('p', { class: 'note' }, this.runs.length > 1 ? `${head.name} · ${head.subtitle}` : head.subtitle), ...notes),
+        h('header', {}, h('h2', {}, head.title), ...verdict, h('p', { class: 'note' }, this.runs.length > 1 ? `${head.name} · ${head.subtitle}` : head.subtitle), ...notes),
         h('div', { class: 'columns' }, pictures, h('div', { class: 'beside' }, findings.element, chosen.element)),
       );
     });
@@ -179,8 +185,14 @@ export class Page {
 
   private themed(): void {
     this.delays.draw();
-    // Paper does not wait for a frame.
+    // Paper does not wait for a frame, nor until a movement is over.
     this.draw();
+    this.list();
+  }
+
+  /** Pixels for the rows of a map: most of the window, or what lies under a heading on a sheet of paper across. */
+  private room(): number {
+    return theme.isPrinting() ? PAPER : (window.innerHeight * 0.62) / Math.min(this.runs.length, 2);
   }
 
   private again(): void {
@@ -189,17 +201,22 @@ export class Page {
 
   /** Lists follow when a movement is over: nobody reads them meanwhile. */
   private listSoon(): void {
-    const now = `${this.span.from} ${this.span.to}`;
-    const list = (): void => {
-      this.listed = now;
-      for (const { findings, chosen } of this.sections) {
-        findings.draw();
-        chosen.draw();
-      }
-    };
     clearTimeout(this.timer);
-    if (now === this.listed) list();
-    else this.timer = window.setTimeout(list, 120);
+    if (this.listed === this.shown()) this.list();
+    else this.timer = window.setTimeout(() => this.list(), 120);
+  }
+
+  private list(): void {
+    clearTimeout(this.timer);
+    this.listed = this.shown();
+    for (const { findings, chosen } of this.sections) {
+      findings.draw();
+      chosen.draw();
+    }
+  }
+
+  private shown(): string {
+    return `${this.span.from} ${this.span.to}`;
   }
 
   private draw(): void {

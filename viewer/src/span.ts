@@ -46,6 +46,16 @@ export class Span {
     this.set(from, from + length);
   }
 
+  /** Shows the part that a link names: `#380-440ms`; whether it names one. */
+  follow(hash: string): boolean {
+    const told = /^#(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)ms$/.exec(hash);
+    if (!told) return false;
+    const [from, to] = [Number(told[1]) * 1e6, Number(told[2]) * 1e6];
+    if (!(from < to && from < this.whole)) return false;
+    this.set(from, to);
+    return true;
+  }
+
   /** Shows all. */
   all(): void {
     this.set(0, this.whole);

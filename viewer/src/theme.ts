@@ -12,6 +12,11 @@ export function theme(): Theme {
   return chosen ?? (dark.matches ? 'dark' : 'light');
 }
 
+/** Is the page being put on paper? */
+export function isPrinting(): boolean {
+  return printing;
+}
+
 export function listen(listener: () => void): void {
   listeners.push(listener);
 }

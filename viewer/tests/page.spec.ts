@@ -43,7 +43,9 @@ async function colour(page: Page, x: number, y: number, map = 0): Promise<number
 
 test('shows the run: red where there is a crowd, hatched where cores idle beside it', async ({ page }) => {
   await open(page);
-  await expect(page.locator('h2')).toContainText('were idle while threads waited');
+  await expect(page.locator('h2')).toContainText('idled for');
+  expect(await page.title(), 'the first line').toBe(await page.locator('h2').textContent());
+  await expect(page.locator('.verdict')).toContainText('were idle while threads waited');
   expect(await span(page)).toEqual({ from: 0, to: WHOLE });
   expect(await colour(page, 0.4, 0.1), 'node 0 has 5 to 8 tasks a CPU').toEqual([216, 69, 43]);
   const hatched = await Promise.all([0, 1, 2, 3, 4, 5].map((i) => colour(page, 0.4 + i * 0.0009, 0.35)));
@@ -102,6 +104,17 @@ test('does by keyboard what the mouse does', async ({ page }) => {
   await expect(page.getByRole('dialog')).toBeVisible();
 });
 
+test('opens where a link leads', async ({ page }) => {
+  await open(page, 'one.html#1200-1300.5ms');
+  expect(await span(page)).toEqual({ from: 1.2e9, to: 1.3005e9 });
+  for (const wrong of ['#9000-9100ms', '#5-4ms', '#x', '#1-2']) {
+    await page.evaluate((hash) => void (location.hash = hash), wrong);
+    expect(await span(page), wrong).toEqual({ from: 1.2e9, to: 1.3005e9 });
+  }
+  await page.evaluate(() => void (location.hash = '#0-500ms'));
+  await expect(page.locator('main')).toHaveAttribute('data-to', '500000000');
+});
+
 test('leads from a finding to its place, its task and the decisions of that time', async ({ page }) => {
   await open(page);
   await page.locator('.finding').first().click();
@@ -114,6 +127,7 @@ test('leads from a finding to its place, its task and the decisions of that time
   await expect(page.locator('.finding').nth(1)).toHaveAttribute('aria-current', 'true');
   const decision = page.locator('.moment.worth3').first();
   await expect(decision).toContainText('balanced, moved 0');
+  await expect(page.locator('.side')).toContainText('looked for an idle CPU at one where a task waited, and moved none');
   await decision.click();
   await expect(page.locator('.moment[aria-pressed=true] .group').first()).toContainText('own group of 8 CPUs');
 });
@@ -165,6 +179,8 @@ test('tells what is under the pointer, and chooses by a click', async ({ page })
 test('compares two runs on one clock', async ({ page }) => {
   await open(page, 'two.html');
   await expect(page.locator('.map canvas')).toHaveCount(2);
+  expect(await page.title()).toBe("</script><script>document.title='owned'</script> | even");
+  await expect(page.locator('h2')).toContainText(['idled for', 'idled for']);
   await expect(page.locator('.figures')).toContainText('second / first');
   expect(await colour(page, 0.4, 0.1, 0)).toEqual([216, 69, 43]);
   expect(await colour(page, 0.4, 0.1, 1)).not.toEqual([216, 69, 43]);
@@ -221,6 +237,8 @@ test('is printed in light colours, without its buttons', async ({ browser }) => 
   await page.emulateMedia({ media: 'print' });
   expect(await colour(page, 0.4, 0.1)).toEqual([216, 69, 43]);
   await expect(page.getByRole('button', { name: 'zoom in' })).toBeHidden();
+  expect((await page.locator('.map').boundingBox())!.height, 'it fits on a sheet across').toBeLessThan(480);
+  await expect(page.locator('.moment').first(), 'the lists are there').toBeVisible();
   const pdf = await page.pdf({ format: 'A4', landscape: true });
   expect(pdf.length).toBeGreaterThan(10_000);
   await page.close();

@@ -9,10 +9,10 @@ use std::process::Command;
 /// Wasted Cores paper.
 const SCENE: &str =
     "--workload make:64:640+r+r --machine opteron-6272 --duration 1s --seed 1 --set tell_policy=1";
-/// The bugs that there are, and where the picture goes, from the root.
-const RUNS: [(&str, &str); 2] = [
-    ("group-imbalance+group-construction+overload-on-wakeup+missing-domains", "out/demo-bug.svg"),
-    ("group-construction+overload-on-wakeup+missing-domains", "out/demo-cured.svg"),
+/// The bugs that there are, with and cured of that one.
+const RUNS: [&str; 2] = [
+    "group-imbalance+group-construction+overload-on-wakeup+missing-domains",
+    "group-construction+overload-on-wakeup+missing-domains",
 ];
 
 /// Builds keel, runs both, draws both.
@@ -20,15 +20,21 @@ pub(crate) fn run() -> Result<(), Failure> {
     eprintln!("x: building keel (some minutes the first time)");
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     std::fs::create_dir_all(root().join("out")).map_err(|e| format!("the folder out cannot be made: {e}"))?;
-    for (bugs, picture) in RUNS {
-        keel(&format!("sim cfs --set bug={bugs} {SCENE} --report {picture}"))?;
+    let [with, cured] = ["out/demo-bug.svg", "out/demo-cured.svg"];
+    for args in runs([with, cured]) {
+        keel(&args)?;
         println!();
     }
-    let [(_, with), (_, cured)] = RUNS;
     println!(
         "The pictures are {with}, in which a node idles (hatched) while threads wait elsewhere, and {cured}."
     );
     Ok(())
+}
+
+/// What keel is asked for, the pictures to be drawn there, from the root.
+pub(crate) fn runs(pictures: [&str; 2]) -> [String; 2] {
+    let run = |at: usize| format!("sim cfs --set bug={} {SCENE} --report {}", RUNS[at], pictures[at]);
+    [run(0), run(1)]
 }
 
 /// Runs the keel that was just built, its command shown first so that it can be repeated.

@@ -12,6 +12,7 @@ mod corpus;
 mod demo;
 mod fuzz;
 mod live;
+mod pages;
 mod tables;
 mod tally;
 mod tree;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
         "matrix" => tables::MATRIX.renew(rest),
         "sensitivity" => tables::SENSITIVITY.renew(rest),
+        "pages" => pages::run(),
         "fuzz" => fuzz::run(rest),
         "viewer" => viewer::run(),
         other => Err(format!("there is no command '{other}'; ./x help lists them")),

@@ -87,6 +87,31 @@ pub(crate) fn test() -> Result<(), Failure> {
     npx(&["playwright", "test"], &[("PAGES", &pages), ("PAGES_OUT", &out), ("CHROMIUM", &browser())])
 }
 
+/// The small pictures of the pages in `folder`, as its pictures.json wants them.
+pub(crate) fn pictures(folder: &Path) -> Result<(), Failure> {
+    packages()?;
+    let out = root().join("viewer/out");
+    npx(
+        &["playwright", "test", "pictures"],
+        &[("PICTURES", folder), ("PAGES_OUT", &out), ("CHROMIUM", &browser())],
+    )
+}
+
+/// What the test of a large page measures, which prints it as a line of JSON.
+pub(crate) fn large(page: &Path) -> Result<Value, Failure> {
+    packages()?;
+    let mut npx = Command::new("npx");
+    npx.args(["--no-install", "playwright", "test", "large"]).current_dir(root().join("viewer"));
+    let environment = [("LARGE", page), ("PAGES_OUT", &root().join("viewer/out")), ("CHROMIUM", &browser())];
+    let output = npx.envs(environment).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("playwright cannot be run: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text.lines().find_map(|line| serde_json::from_str(line.get(line.find('{')?..)?).ok()) {
+        Some(told) if output.status.success() => Ok(told),
+        _ => Err(format!("the large page's test failed: {text}")),
+    }
+}
+
 /// Packages that get into pages; those that build them are no part of keel.
 fn licences() -> Result<(), Failure> {
     let lock =

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::text::shown_path;
 use keel_page::{Budget, Facts, Page, RunData};
 use keel_report::picture::Caption;
 use keel_report::{Picture, RunReport};
@@ -38,7 +39,7 @@ impl Drawing {
             Self::Picture(mut picture) => to.write(picture.svg(&Caption::of(run)).as_bytes()),
             Self::Page(page) => {
                 let data = page.finish(&Facts { report: run, notes: &[], name: named(run) });
-                write(&named(run), &data.into_iter().collect::<Vec<_>>(), to)
+                write(&data.into_iter().collect::<Vec<_>>(), to)
             }
         }
     }
@@ -46,7 +47,22 @@ impl Drawing {
 
 /// Is a picture asked for, and not a page?
 pub(crate) fn is_picture(path: &Path) -> bool {
-    path.extension() == Some(OsStr::new("svg"))
+    ends_in(path, "svg")
+}
+
+/// Does the name promise a page? A device or pipe promises nothing, and gets one.
+pub(crate) fn is_page(path: &Path) -> bool {
+    ends_in(path, "html") || std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
+}
+
+/// Refuses a name that promises something else than what the command writes.
+pub(crate) fn refused(option: &str, path: &Path, writes: &str, ends: &str) -> Failure {
+    Failure::input(format!("{option} {}: {writes}", shown_path(path)))
+        .help(format!("name a file that ends in {ends}"))
+}
+
+fn ends_in(path: &Path, end: &str) -> bool {
+    path.extension() == Some(OsStr::new(end))
 }
 
 /// What a run is called in its page.
@@ -55,8 +71,8 @@ pub(crate) fn named(run: &RunReport) -> String {
 }
 
 /// Writes a page of these runs.
-pub(crate) fn write(title: &str, runs: &[RunData], to: &mut Output) -> Result<(), Failure> {
+pub(crate) fn write(runs: &[RunData], to: &mut Output) -> Result<(), Failure> {
     let mut into = BufWriter::new(to.writer());
-    let written = keel_page::html(title, runs, &mut into).and_then(|()| into.flush());
+    let written = keel_page::html(runs, &mut into).and_then(|()| into.flush());
     written.map_err(|e| Failure::input(format!("the page cannot be written: {e}")))
 }

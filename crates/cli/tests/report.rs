@@ -1,5 +1,6 @@
 //! `keel report`, `--report` and `--perfetto`: whole files or none.
 
+use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -41,10 +42,62 @@ fn a_run_and_its_trace_become_pages() {
     assert!(std::fs::read_to_string(&svg).expect("written").contains("</svg>"));
 }
 
+/// What the page's first run says of itself.
+fn head(page: &Path) -> Value {
+    let page = std::fs::read_to_string(page).expect("a page");
+    let head = page.split("id=\"run0\">").nth(1).and_then(|rest| rest.split("</script>").next());
+    serde_json::from_str(head.expect("a head")).expect("JSON")
+}
+
+#[test]
+fn a_page_says_what_the_check_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [trace, page] = ["t.trc", "a.html"].map(|name| folder.path().join(name));
+    let [trace, to] = [&trace, &page].map(|path| path.to_str().expect("a plain path"));
+    let made = ["sim", "cfs", "--set", "bug=group-construction", "--machine", "opteron-6272", "--workload"];
+    let made = [&made[..], &["lu:16:2@nodes=1,2", "--duration", "200ms", "--trace", trace]].concat();
+    assert_eq!(keel(&made).status.code(), Some(0));
+    let recordings = "../readers/recordings";
+    let check = |trace: &str| {
+        let told = keel(&["check", trace, "--json"]).stdout;
+        let told: Value = serde_json::from_slice(&told).expect("JSON");
+        assert_eq!(keel(&["report", trace, "-o", to]).status.code(), Some(0));
+        let head = head(&page);
+        assert_eq!(head["report"]["findings_total"], told["findings_total"], "{trace}");
+        assert_eq!(head["report"]["wasted_core_ns"], told["wasted_core_ns"], "{trace}");
+        let text = String::from_utf8(keel(&["check", trace]).stdout).expect("UTF-8");
+        let first = text.lines().next().expect("a line");
+        let headline = told["wasted_where"]["sentence"].as_str().expect("a text");
+        let title = head["title"].as_str().expect("a text");
+        match headline {
+            "" => assert!(text.trim_end().ends_with(title), "{trace}: {title}"),
+            headline => {
+                assert_eq!((title, first), (headline, headline), "{trace}");
+                let verdict = head["verdict"].as_str().expect("a text");
+                assert!(text.trim_end().ends_with(verdict), "{trace}: {verdict}");
+            }
+        }
+        let document = std::fs::read_to_string(&page).expect("a page");
+        let words = title.split(['&', '<', '>', '"']).next().expect("some");
+        assert!(document.contains(&format!("<title>{words}")), "{trace}");
+        headline.is_empty()
+    };
+    let quiet: Vec<bool> = [trace]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(
+            ["ftrace.txt", "perf.data", "trace.dat", "waste/left-behind.data"]
+                .map(|name| format!("{recordings}/{name}")),
+        )
+        .map(|trace| check(&trace))
+        .collect();
+    assert!(quiet.contains(&false), "some waste");
+}
+
 #[test]
 fn what_cannot_be_reported_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [damaged, page] = ["damaged", "page.html"].map(|name| folder.path().join(name));
+    let [damaged, page] = ["damaged.html", "page.html"].map(|name| folder.path().join(name));
     std::fs::write(&damaged, "no trace of anything").expect("written");
     let [damaged, page] = [&damaged, &page].map(|path| path.to_str().expect("a plain path"));
     let check = |args: &[&str], expected: &str| {
@@ -59,6 +112,14 @@ fn what_cannot_be_reported_leaves_nothing() {
     check(&["report", damaged, "-o", page, "--perfetto", page], "give each a file of its own");
     check(&["report", damaged, damaged, "--perfetto", page], "about one trace");
     check(&["report", damaged, "-o", "x.svg"], "pages to explore, not pictures");
+    for end in ["png", "jpg", "pdf", "htm", "html.gz", "htmlx"] {
+        let name = &page.replace("html", end);
+        check(&["report", damaged, "-o", name], "name a file that ends in .html");
+        check(&["sim", "fifo", "--report", name], "name a file that ends in .html or .svg");
+        check(&["compare", "fifo,fifo", "--report", name], "name a file that ends in .html");
+        check(&["lab", "--report", name], "give a name that ends in .html");
+    }
+    check(&["sim", "fifo", "--report", page.trim_end_matches(".html")], "keel sim writes pages and pictures");
     check(&["report", "no-such-trace", "-o", page], "no such file");
     check(&["report", damaged], "--output");
     check(&["compare", "fifo,fifo", "--report", "x.svg"], "about one run");

@@ -1,5 +1,6 @@
 //! A run as the page holds it: a small head in JSON, and chunks of compressed bytes that the browser unpacks when it shows them.
 
+use crate::moments::Moment;
 use crate::pack::deflate;
 use crate::page::Page;
 use crate::tiles::{self, levels};
@@ -36,8 +37,11 @@ pub struct RunData {
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
     version: u32,
-    name: String,
-    title: String,
+    pub(crate) name: String,
+    /// Which cores idled and why; without any, the verdict.
+    pub(crate) title: String,
+    /// The verdict, where it is not the title.
+    pub(crate) verdict: String,
     subtitle: String,
     start_ns: u64,
     duration_ns: u64,
@@ -122,13 +126,16 @@ impl RunData {
             chunk: chunks.packed(chunk.bytes),
         });
         let detail = detail.collect();
-        let (episodes_left_out, moments_heard) = (page.episodes.left_out, page.moments.heard);
+        let (episodes_left_out, moments_heard) = (page.episodes.left_out, page.moments.heard());
         let names_left_out = page.names.left_out;
+        let moments: Vec<Moment> = page.moments.kept().map(Moment::of).collect();
         let caption = Caption::of(facts.report);
+        let (title, verdict) = verdict::lines(facts.report);
         let head = Head {
             version: 1,
             name: facts.name.clone(),
-            title: verdict::sentence(facts.report),
+            title,
+            verdict,
             subtitle: caption.subtitle,
             start_ns: page.start,
             duration_ns: page.now,
@@ -141,7 +148,7 @@ impl RunData {
             detail_events,
             episodes: chunks.raw(&page.episodes.pack()),
             episodes_left_out,
-            moments: chunks.json(&page.moments.finish()),
+            moments: chunks.json(&moments),
             moments_heard,
             names: chunks.json(&page.names.finish()),
             names_left_out,

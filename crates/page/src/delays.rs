@@ -2,7 +2,7 @@
 //!
 //! Eight buckets for each power of two, from `low` to the next one's.
 
-use crate::follow::{Begun, State, Stretch};
+use keel_report::follow::{Begun, State, Stretch};
 use serde::Serialize;
 
 /// Names with histograms of their own.

@@ -3,10 +3,10 @@
 //! A chunk begins with how things are, so that it is read without those before it. Chunks are compressed as they fill;
 //! when all together exceed the budget, [`crate::thin`] says which go.
 
-use crate::follow::{Follow, Now};
 use crate::pack::{deflate, number};
 use crate::thin::{Thin, Worth};
 use keel_abi::TaskId;
+use keel_report::follow::{Follow, Now};
 use keel_trace::{Event, What, Why};
 
 /// Events of a chunk.

@@ -1,17 +1,13 @@
 //! What each CPU did, summed over buckets of time.
-//!
-//! There is a fixed number of buckets; when the run outgrows them, neighbours are joined and every bucket lasts twice as
-//! long. So memory depends on the machine alone, and a stream of any length is heard once.
 
-use crate::follow::{Level, State, Stretch};
 use keel_abi::{CpuId, TaskId};
+use keel_report::buckets::{self, Buckets};
+use keel_report::follow::{Level, State, Stretch};
 
 /// Cells over all CPUs that are kept at most.
 const CELLS: usize = 1 << 19;
 /// Buckets that are kept at most.
 const BUCKETS: usize = 1 << 14;
-/// A bucket's first length is 2 to this power, in nanoseconds.
-const FIRST_SHIFT: u32 = 10;
 
 /// One CPU for one bucket's time; sums in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +45,10 @@ impl Cell {
             self.lead -= ns;
         }
     }
+}
 
-    pub(crate) fn add(&mut self, other: &Self) {
+impl buckets::Cell for Cell {
+    fn join(&mut self, other: &Self) {
         self.load += other.load;
         self.weight += other.weight;
         self.busy += other.busy;
@@ -64,43 +62,32 @@ impl Cell {
 
 /// All cells.
 #[derive(Debug, Default)]
-pub(crate) struct Grid {
-    shift: u32,
-    buckets: usize,
-    cpus: usize,
-    cells: Vec<Cell>,
-}
+pub(crate) struct Grid(Buckets<Cell>);
 
 impl Grid {
     pub(crate) fn start(&mut self, cpus: usize) {
-        let most = (CELLS / cpus.max(1)).clamp(64, BUCKETS);
-        self.buckets = 1 << most.ilog2();
-        (self.shift, self.cpus) = (FIRST_SHIFT, cpus);
-        self.cells = vec![Cell::default(); cpus * self.buckets];
+        self.0 = Buckets::new(cpus, CELLS, BUCKETS);
     }
 
     /// A bucket's length in nanoseconds.
     pub(crate) fn bucket_ns(&self) -> u64 {
-        1 << self.shift
+        self.0.bucket_ns()
     }
 
     /// The first `used` cells of `cpu`.
     pub(crate) fn row(&self, cpu: CpuId, used: usize) -> &[Cell] {
-        let from = cpu.index() * self.buckets;
-        &self.cells[from..from + used.min(self.buckets)]
+        self.0.row(cpu, used)
     }
 
     /// Buckets that a run of `ns` reaches.
     pub(crate) fn used(&mut self, ns: u64) -> usize {
-        while ns > (self.buckets as u64) << self.shift {
-            self.coarsen();
-        }
+        self.0.reach(ns);
         ns.div_ceil(self.bucket_ns()) as usize
     }
 
     pub(crate) fn stretch(&mut self, stretch: &Stretch) {
         let State::Running(cpu) = stretch.state else { return };
-        self.spread(cpu, stretch.from, stretch.to, |cell, ns| {
+        self.0.spread(cpu, stretch.from, stretch.to, |cell, ns| {
             cell.busy += ns;
             cell.vote(stretch.task, ns);
         });
@@ -108,7 +95,7 @@ impl Grid {
 
     pub(crate) fn level(&mut self, cpu: CpuId, level: Level, from: u64, to: u64) {
         let max = u16::try_from(level.tasks).unwrap_or(u16::MAX);
-        self.spread(cpu, from, to, |cell, ns| {
+        self.0.spread(cpu, from, to, |cell, ns| {
             cell.load = cell.load.saturating_add(ns.saturating_mul(level.tasks));
             cell.weight = cell.weight.saturating_add(ns.saturating_mul(level.weight) >> 10);
             cell.max = cell.max.max(max);
@@ -117,37 +104,7 @@ impl Grid {
 
     /// `cpu` idled while a task waited.
     pub(crate) fn wasted(&mut self, cpu: CpuId, from: u64, to: u64) {
-        self.spread(cpu, from, to, |cell, ns| cell.wasted += ns);
-    }
-
-    /// Tells `add` of each cell of `from..to` and the nanoseconds in it.
-    fn spread(&mut self, cpu: CpuId, from: u64, to: u64, mut add: impl FnMut(&mut Cell, u64)) {
-        if cpu.index() >= self.cpus || to <= from {
-            return;
-        }
-        while to > (self.buckets as u64) << self.shift {
-            self.coarsen();
-        }
-        let row = cpu.index() * self.buckets;
-        let mut at = from;
-        while at < to {
-            let bucket = at >> self.shift;
-            let until = ((bucket + 1) << self.shift).min(to);
-            add(&mut self.cells[row + bucket as usize], until - at);
-            at = until;
-        }
-    }
-
-    #[cold]
-    fn coarsen(&mut self) {
-        for row in self.cells.chunks_mut(self.buckets) {
-            for at in 0..row.len() {
-                let pair = [2 * at, 2 * at + 1].map(|i| row.get(i).copied().unwrap_or_default());
-                row[at] = pair[0];
-                row[at].add(&pair[1]);
-            }
-        }
-        self.shift += 1;
+        self.0.spread(cpu, from, to, |cell, ns| cell.wasted += ns);
     }
 }
 

@@ -3,7 +3,7 @@
 //! A policy in its head lets nothing run but the viewer itself, by its hash: should a name ever become markup, it
 //! still does nothing.
 
-use crate::data::{RunData, json};
+use crate::data::{Head, RunData, json};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{self, Write};
@@ -14,7 +14,14 @@ const STYLE: &str = include_str!("../../../viewer/dist/viewer.css");
 const HASH: &str = include_str!("../../../viewer/dist/viewer.sha256");
 
 /// Writes a page of these runs, of the same or of different machines, one above the other.
-pub fn html(title: &str, runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
+///
+/// Its title is what the run comes to; of several, what they are called. Who has no JavaScript reads what each comes to.
+pub fn html(runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
+    let title = match runs {
+        [run] => run.head.title.clone(),
+        runs => runs.iter().map(|run| run.head.name.as_str()).collect::<Vec<_>>().join(" | "),
+    };
+    let told: String = runs.iter().map(told).collect();
     write!(
         to,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -23,9 +30,10 @@ pub fn html(title: &str, runs: &[RunData], to: &mut dyn Write) -> io::Result<()>
          style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <noscript>This page draws a run of a scheduler, for which it needs JavaScript.</noscript>\n<main id=\"page\"></main>\n",
+         <noscript>This page draws a run of a scheduler, for which it needs JavaScript.{told}</noscript>\n\
+         <main id=\"page\"></main>\n",
         HASH.trim(),
-        escaped(title),
+        escaped(&title),
     )?;
     for (number, run) in runs.iter().enumerate() {
         let head = String::from_utf8(json(&run.head)).map_err(io::Error::other)?;
@@ -36,6 +44,12 @@ pub fn html(title: &str, runs: &[RunData], to: &mut dyn Write) -> io::Result<()>
         }
     }
     write!(to, "<script type=\"module\">{CODE}</script>\n</body>\n</html>\n")
+}
+
+/// What a run comes to, as markup.
+fn told(run: &RunData) -> String {
+    let Head { name, title, verdict, .. } = &run.head;
+    [name, title, verdict].map(|line| format!("<p>{}</p>", escaped(line))).concat()
 }
 
 /// JSON without anything that could end a script element.

@@ -12,7 +12,6 @@ mod data;
 mod delays;
 mod detail;
 mod episodes;
-mod follow;
 mod grid;
 mod html;
 mod lives;

@@ -2,8 +2,8 @@
 //!
 //! When there are too many, neighbours are joined and buckets last twice as long.
 
-use crate::follow::{State, Stretch};
 use crate::pack::{number, share};
+use keel_report::follow::{State, Stretch};
 
 /// Entries over all tasks that are kept at most: 24 bytes each.
 const ENTRIES: usize = 1 << 18;

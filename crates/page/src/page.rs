@@ -4,14 +4,17 @@ use crate::data::{Facts, RunData};
 use crate::delays::Measured;
 use crate::detail::Detail;
 use crate::episodes::{Episodes, Fresh};
-use crate::follow::{Follow, Hear, Level, Stretch};
 use crate::grid::Grid;
 use crate::lives::Lives;
-use crate::moments::Moments;
 use crate::names::Names;
 use keel_abi::{CpuId, Instant, Topology};
 use keel_check::WastedCores;
+use keel_report::follow::{Follow, Hear, Level, Stretch};
+use keel_report::telling::Telling;
 use keel_trace::{Class, Event, Meta, Sink};
+
+/// Decisions that are kept at most.
+const MOMENTS: usize = 4096;
 
 /// How large the data of a run may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +59,7 @@ pub struct Page {
     pub(crate) sums: Sums,
     pub(crate) detail: Detail,
     pub(crate) episodes: Episodes,
-    pub(crate) moments: Moments,
+    pub(crate) moments: Telling<MOMENTS>,
     pub(crate) names: Names,
     follow: Follow,
     waste: WastedCores<Fresh>,
@@ -72,7 +75,7 @@ impl Page {
             sums: Sums::default(),
             detail: Detail::new(budget.detail_bytes),
             episodes: Episodes::default(),
-            moments: Moments::default(),
+            moments: Telling::default(),
             names: Names::default(),
             follow: Follow::default(),
             waste: WastedCores::observed(0, Fresh::default()),
@@ -136,7 +139,7 @@ impl Sink for Page {
                 self.sums.delays.named(info.task.index(), &info.name);
                 self.follow.renice(info.task, info.nice, self.now, &mut self.sums);
             }
-            Meta::Policy(policy) => self.moments.hear(self.now, policy, &self.follow),
+            Meta::Policy(policy) => self.moments.hear(self.now, policy, self.follow.standing(policy)),
             _ => {}
         }
         self.waste.meta(at, meta);

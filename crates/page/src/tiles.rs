@@ -6,6 +6,7 @@
 use crate::grid::{Cell, Grid};
 use crate::pack::{logarithm, number, share};
 use keel_abi::{CpuId, TaskId};
+use keel_report::buckets::Cell as _;
 use std::collections::BTreeMap;
 
 /// A level with at most so many buckets is the last.
@@ -57,7 +58,7 @@ pub(crate) fn levels(grid: &mut Grid, duration: u64, cpus: &[CpuId]) -> Vec<Leve
 fn joined(row: &[Cell], join: usize) -> Vec<Cell> {
     let sum = |cells: &[Cell]| {
         let mut sum = cells[0];
-        cells[1..].iter().for_each(|cell| sum.add(cell));
+        cells[1..].iter().for_each(|cell| sum.join(cell));
         sum
     };
     row.chunks(join).map(sum).collect()

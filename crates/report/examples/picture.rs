@@ -1,11 +1,9 @@
 //! Draws made-up runs, to look at: `picture CPUS NODES SECONDS OUT.svg`.
 
-#[path = "../src/picture/synthetic.rs"]
-mod synthetic;
-
 use keel_abi::Topology;
 use keel_abi::scx::ExitKind;
 use keel_check::Judge;
+use keel_report::made_up::{MadeUp, shared};
 use keel_report::picture::Caption;
 use keel_report::{Picture, RunFacts, RunReport, Style};
 use keel_trace::Fanout;
@@ -17,8 +15,8 @@ fn main() -> std::io::Result<()> {
     let topology = Topology::regular(nodes, 1, cpus / nodes, 1);
     let (mut judge, mut picture) = (Judge::default(), Picture::new());
     let mut sinks = Fanout::new().with(&mut judge).with(&mut picture);
-    let scenario = synthetic::lost_node(&topology);
-    synthetic::play(&mut sinks, &topology, u64::from(seconds) * 1_000_000_000, scenario);
+    let scenario = shared(&topology, true);
+    MadeUp::new(topology, u64::from(seconds) * 1_000_000_000).play(&mut sinks, scenario, |_| None);
     let facts = RunFacts {
         scheduler: "made-up".into(),
         workload: "lost-node".into(),

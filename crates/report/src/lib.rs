@@ -7,13 +7,16 @@
 //! it is and whether it takes colour: [`Style`]).
 #![forbid(unsafe_code)]
 
+pub mod buckets;
 pub mod check;
 pub mod compare;
 pub mod decisions;
 pub mod experiment;
 pub mod features;
+pub mod follow;
 pub mod headline;
 pub mod lab_page;
+pub mod made_up;
 pub mod matrix;
 pub mod picture;
 pub mod policy;
@@ -21,6 +24,7 @@ pub mod run;
 pub mod sensitivity;
 pub mod style;
 pub mod table;
+pub mod telling;
 pub mod verdict;
 pub mod waits;
 pub mod watch;

@@ -11,7 +11,6 @@
 
 mod below;
 mod considered;
-mod decisions;
 mod draw;
 mod heat;
 mod layout;
@@ -21,13 +20,16 @@ mod paths;
 pub use draw::Caption;
 pub(crate) use draw::xml;
 
+use crate::telling::Telling;
 use below::Below;
-use decisions::Decisions;
 use heat::Heat;
 use keel_abi::{CpuId, Instant};
 use keel_check::{Observer, WastedCores};
 use keel_trace::{Class, Event, Meta, Sink};
 use loads::Loads;
+
+/// Decisions that are kept at most.
+const MOMENTS: usize = 1024;
 
 /// Wasted episodes that are not in the picture yet.
 #[derive(Debug, Default)]
@@ -43,7 +45,7 @@ impl Observer for Marks {
 #[derive(Debug)]
 pub struct Picture {
     heat: Heat,
-    decisions: Decisions,
+    decisions: Telling<MOMENTS>,
     loads: Loads,
     waste: WastedCores<Marks>,
 }
@@ -52,7 +54,7 @@ impl Default for Picture {
     fn default() -> Self {
         Self {
             heat: Heat::default(),
-            decisions: Decisions::default(),
+            decisions: Telling::default(),
             loads: Loads::default(),
             waste: WastedCores::observed(0, Marks::default()),
         }
@@ -95,7 +97,7 @@ impl Sink for Picture {
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.heat.meta(at, meta);
         if let Meta::Policy(policy) = meta {
-            self.decisions.hear(at, policy, &self.heat);
+            self.decisions.hear(self.heat.since_start(at), policy, self.heat.standing(policy));
             self.loads.hear(at, policy, &self.heat);
         }
         self.waste.meta(at, meta);
@@ -103,7 +105,5 @@ impl Sink for Picture {
     }
 }
 
-#[cfg(test)]
-mod synthetic;
 #[cfg(test)]
 mod tests;

@@ -55,6 +55,15 @@ pub fn sentence(run: &RunReport) -> String {
     }
 }
 
+/// The first line of a picture or page, and the one below it: which cores idled while who waited, and the verdict; where none
+/// did, the verdict alone.
+pub fn lines(run: &RunReport) -> (String, String) {
+    match run.wasted_where.sentence.as_str() {
+        "" => (sentence(run), String::new()),
+        headline => (headline.to_owned(), sentence(run)),
+    }
+}
+
 fn told(worst: Option<&FindingReport>) -> String {
     worst.map_or("nothing more is known".to_owned(), |worst| format!("worst: {}", worst.text))
 }

@@ -51,7 +51,10 @@ export interface DetailHead {
 export interface Head {
   version: number;
   name: string;
+  /** Which cores idled and why; without any, the verdict. */
   title: string;
+  /** The verdict, where it is not the title. */
+  verdict: string;
   subtitle: string;
   start_ns: number;
   duration_ns: number;

@@ -4,7 +4,6 @@ import { canvas, h, sized } from '../dom';
 import type { Run } from '../data/run';
 import type { Span } from '../span';
 import { theme } from '../theme';
-import { MEANS } from '../data/tiles';
 import { gutter } from './map';
 
 const HEIGHT = 46;
@@ -12,7 +11,6 @@ const HEIGHT = 46;
 interface Sums {
   busy: Float32Array;
   wasted: Float32Array;
-  waiting: Float32Array;
 }
 
 export class Overview {
@@ -60,23 +58,25 @@ export class Overview {
     const cpus = this.run.head.cpus.length;
     const scale = (this.run.head.duration_ns / this.span.whole) * width;
     const sums = (this.sums ??= this.sum());
-    const area = (of: Float32Array, ink: string): void => {
-      on.fillStyle = ink;
-      const each = scale / of.length;
-      of.forEach((value, i) => {
-        const height = (value / cpus) * (HEIGHT - 4);
-        if (height > 0.2) on.fillRect(this.gutter + i * each, HEIGHT - Math.max(height, 1), Math.max(each, 0.5) + 0.3, Math.max(height, 1));
-      });
-    };
-    area(sums.busy, colour('--busy'));
-    area(sums.wasted, colour('--waste'));
+    const inks = ['--busy', '--waste'].map(colour) as [string, string];
+    // Wasted cores lie on the busy ones, so that both are seen, and what is left over them is idle with nobody waiting.
+    const each = scale / sums.busy.length;
+    const wide = Math.max(each, 0.5) + 0.3;
+    sums.busy.forEach((busy, i) => {
+      const [up, wasted] = [busy, sums.wasted[i]!].map((value) => (value / cpus) * (HEIGHT - 4)) as [number, number];
+      const [x, shown] = [this.gutter + i * each, wasted > 0.2 ? Math.max(wasted, 1) : 0];
+      on.fillStyle = inks[0];
+      on.fillRect(x, HEIGHT - up, wide, up);
+      on.fillStyle = inks[1];
+      on.fillRect(x, HEIGHT - up - shown, wide, shown);
+    });
     on.fillStyle = colour('--ink');
     on.font = '11px system-ui, sans-serif';
     on.textBaseline = 'middle';
     on.textAlign = 'right';
-    on.fillText('busy', this.gutter - 6, 12);
+    on.fillText('busy', this.gutter - 6, HEIGHT - 10);
     on.fillStyle = colour('--waste-ink');
-    on.fillText('wasted', this.gutter - 6, HEIGHT - 10);
+    on.fillText('wasted', this.gutter - 6, 12);
     on.textAlign = 'start';
     this.window(on, width);
   }
@@ -98,15 +98,14 @@ export class Overview {
   private sum(): Sums {
     const level = this.run.head.levels[0];
     const buckets = level?.buckets ?? 0;
-    const sums = { busy: new Float32Array(buckets), wasted: new Float32Array(buckets), waiting: new Float32Array(buckets) };
+    const sums = { busy: new Float32Array(buckets), wasted: new Float32Array(buckets) };
     level?.chunks.forEach((chunk, t) => {
       const tile = this.run.tile(chunk);
       if (!tile) return;
-      for (let at = 0; at < tile.load.length; at++) {
+      for (let at = 0; at < tile.busy.length; at++) {
         const bucket = t * level.tile + (at % tile.buckets);
         sums.busy[bucket]! += tile.busy[at]! / 255;
         sums.wasted[bucket]! += tile.wasted[at]! / 255;
-        sums.waiting[bucket]! += Math.max(0, MEANS[tile.load[at]!]! - tile.busy[at]! / 255);
       }
     });
     return sums;

@@ -2,16 +2,29 @@
 
 import { h } from '../dom';
 import type { Run } from '../data/run';
-import type { Finding } from '../data/head';
+import type { Finding, Moment } from '../data/head';
 import { momentsIn } from '../draw/considered';
 import type { Span } from '../span';
 import type { State } from '../state';
-import { count, instant, time } from '../words';
+import { count, instant, numbers, time } from '../words';
 
 const KINDS: Record<string, string> = {
   wasted_core: 'wasted core',
   starvation: 'starvation',
 };
+/** What the decisions of a moment have in common. */
+const MISSED = 'Each put a task on a busy CPU though another idled, or looked for an idle CPU at one where a task waited, and moved none. Those of the finding\u2019s CPU and node come first.';
+/** Kinds of decisions that even out what runs where. */
+const BALANCING = ['balance', 'newidle', 'nohz'];
+
+/** Where no balancing saw what waited, how far any looked: what nobody looks at nobody evens out. */
+function unseen(moments: Moment[]): string {
+  const balancings = moments.filter(({ kind, worth }) => BALANCING.includes(kind) && worth >= 2);
+  if (balancings.length === 0 || balancings.some(({ worth }) => worth === 3)) return '';
+  const widest = Math.max(...balancings.map(({ considered }) => numbers(considered).length));
+  return `No balancing that is kept here looked, for an idle CPU, at one where a task waited; the widest looked at ${count(widest)} CPUs.`;
+}
+
 /** Decisions that are listed. */
 const MOMENTS = 40;
 
@@ -20,6 +33,7 @@ export class Findings {
   private readonly buttons: HTMLButtonElement[] = [];
   private readonly moments: HTMLElement;
   private readonly momentsHead: HTMLElement;
+  private readonly momentsNote = h('p', { class: 'note' });
   private at = -1;
 
   constructor(
@@ -38,7 +52,7 @@ export class Findings {
     const words = all === 0 ? 'Nothing found: no core idled while a thread waited.' : `Findings (${findings.length === all ? count(all) : `the longest of ${count(all)}`})`;
     this.moments = h('ul', { class: 'moments' });
     this.momentsHead = h('h3', {}, 'Decisions');
-    this.element = h('aside', { class: 'side', 'aria-label': 'Findings and decisions' }, h('h3', {}, words), list, this.momentsHead, this.moments);
+    this.element = h('aside', { class: 'side', 'aria-label': 'Findings and decisions' }, h('h3', {}, words), list, this.momentsHead, this.momentsNote, this.moments);
   }
 
   private button(finding: Finding, at: number): HTMLButtonElement {
@@ -82,24 +96,34 @@ export class Findings {
     this.buttons.forEach((button, i) => button.setAttribute('aria-current', String(i === at)));
   }
 
+  /** How far who decided is from the finding that is looked at: its CPU, its node, elsewhere. */
+  private far(moment: Moment): number {
+    const { run, state } = this;
+    if (state.mark?.run !== run.number) return 0;
+    const node = (cpu: number): number | undefined => run.head.cpus[run.rowOf.get(cpu) ?? -1]?.[3];
+    if (state.mark.cpus.includes(moment.cpu)) return 0;
+    return state.mark.cpus.some((cpu) => node(cpu) === node(moment.cpu)) ? 1 : 2;
+  }
+
   /** Lists the decisions of what is on the screen. */
   draw(): void {
     const { run, span, state } = this;
     if (run.head.moments_heard === 0) {
-      this.momentsHead.hidden = this.moments.hidden = true;
+      this.momentsHead.hidden = this.momentsNote.hidden = this.moments.hidden = true;
       return;
     }
     const seen = momentsIn(run, span).filter((moment) => moment.kind !== 'domains');
     const missed = seen.filter((moment) => moment.worth === 3).length;
     this.momentsHead.textContent =
       missed > 0 ? `Decisions here that left a core idle beside waiting tasks (${count(missed)} kept)` : `Decisions here (${count(seen.length)} kept)`;
-    const listed = seen.slice(0, MOMENTS);
+    this.momentsNote.textContent = missed > 0 ? `${MISSED} ${unseen(seen)}` : unseen(seen);
+    const listed = seen.sort((a, b) => b.worth - a.worth || this.far(a) - this.far(b) || a.at - b.at).slice(0, MOMENTS);
     this.moments.replaceChildren(
       ...listed.map((moment) => {
         const chosen = state.moment?.moment === moment;
         const toggle = (): void => state.change({ moment: chosen ? null : { run: run.number, moment } });
         const lines = chosen ? moment.groups.map((line) => h('span', { class: 'group' }, line)) : [];
-        const words = `${instant(moment.at, span.length / 100)} ${moment.text}`;
+        const words = `${instant(moment.at, span.length / 5000)} ${moment.text}`;
         return h('li', {}, h('button', { class: `moment worth${moment.worth}`, 'aria-pressed': String(chosen), onclick: toggle }, words, ...lines));
       }),
     );

@@ -2,8 +2,9 @@
 
 use crate::Failure;
 
-const USAGE: &str = "./x bench [--seconds N] [--runs N] [--cpus 4|8|64] [--no-instructions] [--queue] [--json], or \
-     ./x bench --recordings [--events N] [--runs N] [--no-instructions] [--json], or ./x bench --lab [--json]";
+const USAGE: &str = "./x bench [--seconds N] [--runs N] [--cpus 4|8|64] [--no-instructions] [--queue] [--json], \
+     ./x bench --recordings [--events N] [--runs N] [--no-instructions] [--json], ./x bench --page [--runs N] [--no-instructions] [--json], \
+     or ./x bench --lab [--json]";
 
 /// Events of a recording, and the most of them.
 const EVENTS: u32 = 10_000_000;
@@ -24,6 +25,8 @@ pub(super) struct Args {
     pub(super) queue: bool,
     /// Measure all published experiments together, and nothing else.
     pub(super) lab: bool,
+    /// Measure a report page of ten million events, and nothing else.
+    pub(super) page: bool,
     /// One JSON object instead of tables.
     pub(super) json: bool,
     /// Instead: how fast recordings of so many events are read.
@@ -39,6 +42,7 @@ impl Args {
             instructions: true,
             queue: false,
             lab: false,
+            page: false,
             json: false,
             recordings: None,
         };
@@ -56,6 +60,7 @@ impl Args {
                 "--no-instructions" => args.instructions = false,
                 "--queue" => args.queue = true,
                 "--lab" => args.lab = true,
+                "--page" => args.page = true,
                 "--json" => args.json = true,
                 "--recordings" => args.recordings = Some(EVENTS),
                 "--events" => events = Some(number(MOST_EVENTS)?),
@@ -118,6 +123,7 @@ mod tests {
             instructions: false,
             queue: false,
             lab: false,
+            page: false,
             json: true,
             recordings: None,
         };

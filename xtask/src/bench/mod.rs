@@ -1,6 +1,7 @@
 //! `./x bench`: how fast `fifo` is simulated on three machines with run-and-sleep mixes, in how
 //! much memory, and where the instructions go; then what a machine of 1,024 CPUs and 100,000 tasks
-//! cost. docs/bench.md tells how to read it. With `--recordings` instead how fast recordings are read.
+//! cost. docs/bench.md tells how to read it. With `--recordings` instead how fast recordings are read, with
+//! `--page` what a report page of ten million events takes.
 //!
 //! Figures for people; never a test that fails by time.
 
@@ -9,9 +10,11 @@ mod callgrind;
 mod driver;
 mod lab;
 mod large;
+mod page;
 mod profile;
 mod recordings;
 mod table;
+mod watched;
 
 use crate::{Failure, cargo};
 use args::Args;
@@ -58,6 +61,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if args.lab {
         let lab = lab::measure()?;
         println!("{}", if args.json { lab.json().to_string() } else { lab.text() });
+        return Ok(());
+    }
+    if args.page {
+        let page = page::measure(args.runs, counts(&args))?;
+        println!("{}", if args.json { page.json().to_string() } else { page.text() });
         return Ok(());
     }
     if let Some(events) = args.recordings {

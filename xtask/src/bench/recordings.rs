@@ -1,17 +1,16 @@
 //! `./x bench --recordings`: how fast `keel check` reads and judges recordings of every kind, in how much memory.
 //!
 //! The same events are written as a file of each kind, by the readers' own tests, which also see to it that such
-//! files are read right. The kernel tells how much user time a process took while it is a zombie; its peak of memory
-//! is looked at while it runs.
+//! files are read right.
 
 use super::callgrind;
 use super::profile::Counts;
+use super::watched::watched;
 use crate::tree::root;
 use crate::{Failure, cargo};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 /// The files, as the readers' tests call them, and what they are.
 const FILES: [(&str, &str); 4] =
@@ -23,10 +22,6 @@ const GOAL_MIB: f64 = 256.0;
 const COUNTED: [u64; 2] = [50_000, 250_000];
 /// Bytes on the disk for each event, of all four files together, rounded up.
 const BYTES_AN_EVENT: u64 = 320;
-/// How often a process's memory is looked at.
-const LOOK: Duration = Duration::from_millis(5);
-/// The kernel's ticks a second, by which it tells user time (`USER_HZ`).
-const TICKS_S: f64 = 100.0;
 
 /// What reading one kind of file took.
 struct Row {
@@ -66,7 +61,7 @@ pub(super) fn run(events: u64, runs: u32, count: bool, as_json: bool) -> Result<
     Ok(())
 }
 
-fn out() -> Result<std::path::PathBuf, Failure> {
+pub(super) fn out() -> Result<std::path::PathBuf, Failure> {
     let out = root().join("out");
     std::fs::create_dir_all(&out).map_err(|e| format!("out/ cannot be made: {e}"))?;
     Ok(out)
@@ -138,35 +133,6 @@ impl Check {
     }
 }
 
-/// User time and the peak of memory, of a child that is not waited for until it has ended.
-fn watched(child: &Child) -> Result<(f64, u64), Failure> {
-    let of = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", child.id()));
-    let mut peak_kib = 0;
-    loop {
-        let stat = of("stat").map_err(|e| format!("/proc tells nothing of keel: {e}"))?;
-        let (is_over, user_s) = ended(&stat).ok_or("/proc/PID/stat has other words than known")?;
-        if is_over {
-            return Ok((user_s, peak_kib));
-        }
-        peak_kib = peak_kib.max(of("status").ok().as_deref().and_then(peak).unwrap_or(0));
-        std::thread::sleep(LOOK);
-    }
-}
-
-/// Whether a process has ended, and its user time in seconds, from its `stat`.
-fn ended(stat: &str) -> Option<(bool, f64)> {
-    // Its name, in brackets, may hold anything.
-    let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: u32 = words.get(11)?.parse().ok()?;
-    Some((*words.first()? == "Z", f64::from(ticks) / TICKS_S))
-}
-
-/// The peak of memory in KiB, from a process's `status`.
-fn peak(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 /// Instructions of the host that one more event costs.
 fn instructions(keel: &Path, short: &Path, long: &Path) -> Result<f64, Failure> {
     let count = |file: &Path, events: u64| {
@@ -217,25 +183,6 @@ fn json(rows: &[Row]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_the_kernel_tells_of_a_process_is_read() {
-        let stat =
-            |state| format!("12 (keel) (1)) {state} 1 12 12 0 -1 4194304 500 0 0 0 215 31 0 0 20 0 1 0");
-        assert_eq!(ended(&stat("R")), Some((false, 2.15)));
-        assert_eq!(ended(&stat("Z")), Some((true, 2.15)));
-        assert_eq!(ended("12 keel"), None);
-        assert_eq!(peak("Name:\tkeel\nVmPeak:\t 9000 kB\nVmHWM:\t    4321 kB\n"), Some(4321));
-        assert_eq!(peak("Name:\tkeel\nState:\tZ (zombie)\n"), None);
-    }
-
-    #[test]
-    fn a_child_is_watched_until_it_ends() {
-        let mut child = Command::new("sh").args(["-c", "exit 0"]).spawn().expect("sh runs");
-        let (user_s, _) = watched(&child).expect("it ends");
-        assert!(user_s < 60.0, "{user_s}");
-        assert!(child.wait().expect("it was not waited for").success());
-    }
 
     #[test]
     fn a_line_a_kind() {

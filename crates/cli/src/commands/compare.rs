@@ -35,7 +35,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     let made = results.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
     let (runs, pages): (Vec<RunReport>, Vec<Option<RunData>>) = made.into_iter().unzip();
     if let Some(output) = &mut outputs.report {
-        page::write(&args.schedulers.join(", "), &pages.into_iter().flatten().collect::<Vec<_>>(), output)?;
+        page::write(&pages.into_iter().flatten().collect::<Vec<_>>(), output)?;
     }
     outputs.keep()?;
     show::many(&runs, args.outputs.json)?;
@@ -79,6 +79,9 @@ fn refuse(args: &CompareArgs) -> Result<(), Failure> {
         _ if trace.is_some() => Err(about_one("--trace", "OUT")),
         _ if perfetto.is_some() => Err(about_one("--perfetto", "OUT")),
         Some(path) if page::is_picture(path) => Err(about_one("--report", "OUT.svg")),
+        Some(path) if !page::is_page(path) => {
+            Err(page::refused("--report", path, "keel compare writes pages", ".html"))
+        }
         Some(_) if args.schedulers.len() > MOST_IN_PAGE => {
             Err(Failure::input(format!("--report: a page shows up to {MOST_IN_PAGE} schedulers"))
                 .help("compare fewer at a time"))

@@ -7,7 +7,7 @@ use crate::inputs::reason;
 use crate::output::Output;
 use crate::page;
 use crate::text::shown_path;
-use keel_check::Judge;
+use keel_check::{Figures, Judge, Limits};
 use keel_page::{Budget, Facts, Page, RunData};
 use keel_perfetto::Perfetto;
 use keel_readers::Kind;
@@ -34,8 +34,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Code, Failure> {
         runs.extend(page.and_then(|page| data(page, path, &read)));
     }
     if let Some(output) = &mut outputs.page {
-        let names: Vec<String> = args.traces.iter().map(|path| file_name(path)).collect();
-        page::write(&names.join(", "), &runs, output)?;
+        page::write(&runs, output)?;
     }
     outputs.page.into_iter().chain(outputs.perfetto).try_for_each(Output::keep)?;
     Ok(Code::Done)
@@ -57,6 +56,9 @@ fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
         let shown = shown_path(path);
         return Err(Failure::input(format!("-o {shown}: keel report makes pages to explore, not pictures"))
             .help("name a file that ends in .html; keel sim --report OUT.svg draws pictures"));
+    }
+    if let Some(path) = args.output.as_deref().filter(|path| !page::is_page(path)) {
+        return Err(page::refused("-o", path, "keel report writes pages", ".html"));
     }
     let reserve = |path: &Option<_>| path.as_deref().map(Output::reserve).transpose();
     let outputs = Outputs { page: reserve(&args.output)?, perfetto: reserve(&args.perfetto)? };
@@ -88,12 +90,14 @@ struct Read {
 fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
     let told = |why: String| Failure::input(format!("{}: {why}", shown_path(path)));
     let mut file = File::open(path).map_err(|e| told(reason(&e)))?;
-    let (mut judge, mut tally) = (Judge::default(), Tally::default());
+    let kind = keel_readers::kind(&mut file).map_err(|e| told(e.to_string()))?;
+    // As keel check judges it.
+    let limits = Limits { affinity_known: kind == Kind::Own, ..Limits::default() };
+    let (mut judge, mut tally) = (Judge::with(Figures::new(), limits), Tally::default());
     let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let kind = keel_readers::kind(&mut file).map_err(|e| told(e.to_string()))?;
     let recording = match kind {
         Kind::Own => own(file, &mut sinks).map_err(|e| told(e.to_string()))?,
         _ => keel_readers::read(file, &mut sinks).map_err(|e| told(e.to_string()))?,

@@ -1,11 +1,11 @@
 //! `keel sim`: one scheduler, one run, one judgement.
 
-use crate::args::SimArgs;
+use crate::args::{OutputArgs, SimArgs};
 use crate::execute::execute;
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
 use crate::outputs::{self, Outputs};
-use crate::page::Drawing;
+use crate::page::{self, Drawing};
 use crate::progress::Bar;
 use crate::{inputs, show};
 use keel_lab::RunSpec;
@@ -16,6 +16,7 @@ use std::io::BufWriter;
 
 pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scene = &args.scene;
+    refuse(&args.outputs)?;
     let scheduler = inputs::scheduler_by(lab, &args.scheduler, args.host.as_deref())?;
     let specs = inputs::specs_of(lab, vec![scheduler], scene)?;
     let mut inputs = inputs::workload_files(&scene.workload)?;
@@ -24,6 +25,16 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let run = simulate(lab, &specs[0], outputs)?;
     show::one(&run, args.outputs.json)?;
     Ok(show::code(&run, args.outputs.strict))
+}
+
+/// A page or a picture is what `--report` writes.
+fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
+    match &outputs.report {
+        Some(path) if !page::is_page(path) && !page::is_picture(path) => {
+            Err(page::refused("--report", path, "keel sim writes pages and pictures", ".html or .svg"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs, and keeps the files once all are complete. A scheduler that fails leaves them too: they

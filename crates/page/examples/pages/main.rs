@@ -1,5 +1,5 @@
 //! Makes pages without a simulator: `pages FOLDER` writes those that `viewer/tests` look at, `pages FOLDER large` one of ten million
-//! events, and `pages FOLDER TRACE...` one of traces of Evenkeel's own.
+//! events, `pages FOLDER trace MS` that run's first milliseconds as a trace, and `pages FOLDER TRACE...` one of traces of Evenkeel's own.
 
 mod sample;
 
@@ -7,49 +7,56 @@ use keel_abi::Topology;
 use keel_check::Judge;
 use keel_page::{Budget, Facts, Page, RunData, html};
 use keel_report::{RunFacts, RunReport};
-use keel_trace::{Fanout, Reader, Sink};
-use sample::Sample;
+use keel_trace::{Fanout, Reader, Sink, Writer};
 use std::error::Error;
 use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, rest @ ..] = &args[..] else { return Err("pages FOLDER [large | TRACE...]".into()) };
+    let [folder, rest @ ..] = &args[..] else {
+        return Err("pages FOLDER [large | trace MS | TRACE...]".into());
+    };
     let folder = Path::new(folder);
     std::fs::create_dir_all(folder)?;
     match rest {
         [] => samples(folder),
         [word] if word == "large" => large(folder),
+        [word, ms] if word == "trace" => trace(folder, ms.parse()?),
         traces => recorded(folder, traces),
     }
 }
 
 fn samples(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let sample = |loses_a_node| Sample {
-        topology: Topology::regular(4, 1, 4, 2),
-        ns: 4_000_000_000,
-        tick_ns: 4_000_000,
-        loses_a_node,
+    let run = |loses, name: &str, runs| {
+        let play = |sink: &mut dyn Sink| {
+            sample::play(Topology::regular(4, 1, 4, 2), 4_000_000_000, 4_000_000, loses, sink);
+        };
+        data(play, name, runs)
     };
-    let run = |loses, name: &str, runs| data(|sink| sample(loses).play(sink), name, runs);
     let write = |name: &str, runs: &[RunData]| -> Result<(), Box<dyn Error>> {
-        Ok(html(sample::HOSTILE[1], runs, &mut File::create(folder.join(name))?)?)
+        Ok(html(runs, &mut File::create(folder.join(name))?)?)
     };
     write("one.html", &[run(true, "lost", 1)?])?;
-    write("two.html", &[run(true, "lost", 2)?, run(false, "even", 2)?])
+    write("two.html", &[run(true, sample::HOSTILE[1], 2)?, run(false, "even", 2)?])
+}
+
+/// A run of 64 CPUs that makes a million events a second.
+fn busy(ms: u64, sink: &mut dyn Sink) {
+    sample::play(Topology::regular(8, 1, 8, 1), ms * 1_000_000, 25_000, true, sink);
 }
 
 fn large(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let sample = Sample {
-        topology: Topology::regular(8, 1, 8, 1),
-        ns: 10_000_000_000,
-        tick_ns: 25_000,
-        loses_a_node: true,
-    };
-    let run = data(|sink| sample.play(sink), "ten million events", 1)?;
+    let run = data(|sink| busy(10_000, sink), "ten million events", 1)?;
     eprintln!("{} bytes of data", run.size());
-    Ok(html("large", &[run], &mut File::create(folder.join("large.html"))?)?)
+    Ok(html(&[run], &mut File::create(folder.join("large.html"))?)?)
+}
+
+fn trace(folder: &Path, ms: u64) -> Result<(), Box<dyn Error>> {
+    let mut writer = Writer::new(BufWriter::new(File::create(folder.join(format!("{ms}.trc")))?));
+    busy(ms, &mut writer);
+    Ok(writer.finish().map(drop)?)
 }
 
 fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
@@ -64,7 +71,7 @@ fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
         )?);
         told?;
     }
-    Ok(html("traces", &runs, &mut File::create(folder.join("traces.html"))?)?)
+    Ok(html(&runs, &mut File::create(folder.join("traces.html"))?)?)
 }
 
 /// A run as `play` plays it, judged.

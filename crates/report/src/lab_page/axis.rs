@@ -8,7 +8,7 @@ use crate::experiment::ClaimReport;
 use crate::units::figures;
 use std::fmt::Write;
 
-const WIDTH: f64 = 400.0;
+const WIDTH: f64 = 416.0;
 const LEFT: f64 = 104.0;
 const RIGHT: f64 = 336.0;
 const TOP: f64 = 8.0;

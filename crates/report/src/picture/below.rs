@@ -1,12 +1,13 @@
 //! What is drawn under each strip of the heat map: which CPUs were looked at, and the loads that were told. Nothing
 //! where the scheduler tells nothing.
 
+use super::MOMENTS;
 use super::considered::Considered;
-use super::decisions::Decisions;
 use super::draw::frame;
 use super::heat::Heat;
 use super::layout::{LEFT, Layout};
 use super::loads::{Drawn, Loads};
+use crate::telling::Telling;
 use std::fmt::Write;
 
 /// Pixels between a strip and the one below it.
@@ -19,7 +20,7 @@ pub(super) struct Below {
 }
 
 impl Below {
-    pub(super) fn new(decisions: &Decisions, loads: &Loads, heat: &Heat, layout: &Layout) -> Self {
+    pub(super) fn new(decisions: &Telling<MOMENTS>, loads: &Loads, heat: &Heat, layout: &Layout) -> Self {
         let considered = Some(Considered::new(decisions, layout)).filter(|considered| !considered.is_empty());
         Self { considered, loads: Drawn::new(loads, heat, layout) }
     }

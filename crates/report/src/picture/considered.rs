@@ -2,10 +2,11 @@
 //! each, a thin line from the deciding CPU (a black dot) to all of them, a red ring around the CPU chosen. What
 //! was decided is told where the mouse is.
 
-use super::decisions::{Decisions, Kept, Worth};
+use super::MOMENTS;
 use super::draw::xml;
 use super::layout::{Layout, WIDTH};
 use crate::policy::{group_lines, sentence};
+use crate::telling::{Kept, Telling, Worth};
 use crate::units::count;
 use keel_abi::CpuId;
 use std::collections::BTreeMap;
@@ -26,9 +27,9 @@ pub(super) struct Considered {
 
 impl Considered {
     /// The most telling ones, as many as there is room for.
-    pub(super) fn new(decisions: &Decisions, layout: &Layout) -> Self {
+    pub(super) fn new(decisions: &Telling<MOMENTS>, layout: &Layout) -> Self {
         let tops: BTreeMap<CpuId, u32> = layout.tops.iter().copied().collect();
-        let mut drawn = Self { heard: decisions.heard, ..Self::default() };
+        let mut drawn = Self { heard: decisions.heard(), ..Self::default() };
         let mut bytes = 0;
         for kept in decisions.best_first() {
             let mark = mark(kept, layout, &tops);

@@ -30,9 +30,12 @@ impl Caption {
     pub fn of(run: &RunReport) -> Self {
         let [scheduler, workload, machine] =
             [&run.scheduler, &run.workload, &run.machine].map(|name| printable(name));
-        let subtitle =
-            format!("scheduler {scheduler} · workload {workload} · machine {machine} · seed {}", run.seed);
-        Self { title: sentence(run), subtitle }
+        // A recording tells neither.
+        let made = match machine.as_str() {
+            "" => String::new(),
+            machine => format!(" · machine {machine} · seed {}", run.seed),
+        };
+        Self { title: sentence(run), subtitle: format!("scheduler {scheduler} · workload {workload}{made}") }
     }
 }
 

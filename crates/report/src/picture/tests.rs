@@ -1,12 +1,12 @@
-use super::synthetic::{lost_node, play};
 use super::*;
+use crate::made_up::{MadeUp, shared};
 use keel_abi::{CpuSet, Pid, Topology};
 use keel_trace::Policy;
 use keel_trace::policy::{Group, Kind, Outcome};
 
 fn drawn(topology: &Topology, seconds: u64, wanted: impl Fn(CpuId, f64, u64) -> u32, title: &str) -> String {
     let mut picture = Picture::new();
-    play(&mut picture, topology, seconds * 1_000_000_000, wanted);
+    MadeUp::new(topology.clone(), seconds * 1_000_000_000).play(&mut picture, wanted, |_| None);
     picture.svg(&Caption { title: title.to_owned(), subtitle: "made-up".to_owned() })
 }
 
@@ -29,7 +29,7 @@ fn a_long_run_takes_no_more_room_than_a_short_one() {
 #[test]
 fn a_lost_node_is_hatched_and_its_neighbour_red() {
     let topology = Topology::regular(4, 1, 4, 1);
-    let svg = drawn(&topology, 4, lost_node(&topology), "t");
+    let svg = drawn(&topology, 4, shared(&topology, true), "t");
     assert!(svg.contains("url(#dense)\" d=\"m"));
     assert!(svg.contains("stroke=\"#e8281e\" d=\"m"));
     let even = drawn(&topology, 4, |_, _, _| 1, "t");

@@ -14,6 +14,7 @@ use crate::failure::{Code, Failure};
 use crate::inputs;
 use crate::lab::Lab;
 use crate::outputs;
+use crate::page::is_picture;
 use crate::progress::Bar;
 use crate::show;
 use crate::text::shown_path;
@@ -82,7 +83,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
 
 /// The picture's file, which is none of the inputs.
 fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
-    if let Some(path) = args.report.as_ref().filter(|path| path.extension().is_none_or(|end| end != "svg")) {
+    if let Some(path) = args.report.as_ref().filter(|path| !is_picture(path)) {
         let told = format!("{}: the chart of decisions is an SVG picture", shown_path(path));
         return Err(Failure::input(told).help("give a name that ends in .svg"));
     }

@@ -5,6 +5,7 @@ use crate::experiments;
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::output::Output;
+use crate::page::is_page;
 use crate::text::{shown, shown_path};
 use keel_abi::Span;
 use keel_experiment::Experiment;
@@ -18,7 +19,7 @@ const DRAWN: Span = Span::from_ms(500);
 /// The page's file, where one was asked for.
 pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     let Some(path) = &args.report else { return Ok(None) };
-    if path.extension().is_none_or(|end| end != "html") {
+    if !is_page(path) {
         let told = format!("{}: the lab's report is a page", shown_path(path));
         return Err(
             Failure::input(told).help("give a name that ends in .html; pictures (.svg) are of --decisions")

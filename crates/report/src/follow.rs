@@ -2,13 +2,14 @@
 //!
 //! A waiting task counts where its runqueue is. Who listens ([`Hear`]) is told of each span of time when it is over.
 
+use crate::telling::Standing;
 use keel_abi::scx::load_weight_of_nice;
 use keel_abi::{CpuId, TaskId};
-use keel_trace::{Event, What, Why};
+use keel_trace::{Event, Policy, What, Why};
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
     /// It sleeps, or is not known.
     #[default]
     Off,
@@ -19,7 +20,8 @@ pub(crate) enum State {
 }
 
 impl State {
-    pub(crate) fn cpu(self) -> Option<CpuId> {
+    /// The CPU on which it runs or in whose runqueue it waits.
+    pub fn cpu(self) -> Option<CpuId> {
         match self {
             Self::Off => None,
             Self::Waiting(cpu) | Self::Running(cpu) => Some(cpu),
@@ -29,7 +31,7 @@ impl State {
 
 /// What a wait began with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Begun {
+pub enum Begun {
     /// A wakeup or fork.
     #[default]
     Woken,
@@ -39,27 +41,32 @@ pub(crate) enum Begun {
 
 /// A span of a task's life.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch {
-    pub(crate) task: TaskId,
-    pub(crate) state: State,
+pub struct Stretch {
+    /// Whose.
+    pub task: TaskId,
+    /// What it did.
+    pub state: State,
     /// Nanoseconds from the run's beginning.
-    pub(crate) from: u64,
-    pub(crate) to: u64,
+    pub from: u64,
+    /// The same, at its end.
+    pub to: u64,
     /// Of a wait that ends here: since when it waits, wherever, and what that began with.
-    pub(crate) wait: Option<(u64, Begun)>,
+    pub wait: Option<(u64, Begun)>,
 }
 
 /// Runnable tasks of a CPU, and their weights' sum (1024 is nice 0).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Level {
-    pub(crate) tasks: u64,
-    pub(crate) weight: u64,
+pub struct Level {
+    /// How many.
+    pub tasks: u64,
+    /// The weights' sum.
+    pub weight: u64,
 }
 
 /// Whoever listens to spans of time that are over; nanoseconds from the run's beginning.
-pub(crate) trait Hear {
+pub trait Hear {
     /// A task did one thing.
-    fn stretch(&mut self, stretch: &Stretch);
+    fn stretch(&mut self, _stretch: &Stretch) {}
     /// A CPU had so many runnable tasks.
     fn level(&mut self, cpu: CpuId, level: Level, from: u64, to: u64);
 }
@@ -84,18 +91,18 @@ struct Cpu {
 
 /// How things are at one instant.
 #[derive(Debug)]
-pub(crate) struct Now {
+pub struct Now {
     /// Who runs on each CPU.
-    pub(crate) running: Vec<Option<TaskId>>,
+    pub running: Vec<Option<TaskId>>,
     /// Who waits where.
-    pub(crate) waiting: Vec<(TaskId, CpuId)>,
+    pub waiting: Vec<(TaskId, CpuId)>,
     /// Is each CPU offline?
-    pub(crate) offline: Vec<bool>,
+    pub offline: Vec<bool>,
 }
 
 /// Follows a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Follow {
+pub struct Follow {
     tasks: Vec<Task>,
     cpus: Vec<Cpu>,
     idle: u64,
@@ -103,23 +110,41 @@ pub(crate) struct Follow {
 }
 
 impl Follow {
-    pub(crate) fn start(&mut self, cpus: usize) {
+    /// A machine of so many CPUs, all idle.
+    pub fn start(&mut self, cpus: usize) {
         self.cpus = vec![Cpu::default(); cpus];
         self.idle = cpus as u64;
     }
 
     /// CPUs that idle and tasks that wait.
-    pub(crate) fn idle_and_waiting(&self) -> (u64, u64) {
+    pub fn idle_and_waiting(&self) -> (u64, u64) {
         (self.idle, self.waiting)
     }
 
     /// Runnable tasks on a CPU.
-    pub(crate) fn runnable(&self, cpu: CpuId) -> u64 {
+    pub fn runnable(&self, cpu: CpuId) -> u64 {
         self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.level.tasks)
     }
 
+    /// How things are for this decision.
+    pub fn standing(&self, policy: &Policy) -> Standing {
+        let (idle, waiting) = self.idle_and_waiting();
+        let waits = |cpu: CpuId| {
+            self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.level.tasks.saturating_sub(u64::from(cpu.running)))
+        };
+        let others = policy.considered.iter().filter(|&cpu| cpu != policy.cpu);
+        Standing {
+            idle,
+            waiting,
+            // Who does not say where it looked may have looked anywhere.
+            seen: if policy.considered.is_empty() { waiting } else { others.map(waits).sum() },
+            here: self.runnable(policy.cpu),
+            there: policy.chosen.map_or(0, |cpu| self.runnable(cpu)),
+        }
+    }
+
     /// How things are, for who joins midway.
-    pub(crate) fn now(&self) -> Now {
+    pub fn now(&self) -> Now {
         let mut running = vec![None; self.cpus.len()];
         let mut waiting = Vec::new();
         for (id, task) in self.tasks.iter().enumerate() {
@@ -134,7 +159,8 @@ impl Follow {
         Now { running, waiting, offline: self.cpus.iter().map(|cpu| cpu.offline).collect() }
     }
 
-    pub(crate) fn renice(&mut self, task: TaskId, nice: i8, at: u64, to: &mut impl Hear) {
+    /// A task has another nice value from `at` on.
+    pub fn renice(&mut self, task: TaskId, nice: i8, at: u64, to: &mut impl Hear) {
         if task.is_idle() {
             return;
         }
@@ -148,7 +174,8 @@ impl Follow {
         }
     }
 
-    pub(crate) fn event(&mut self, event: &Event, at: u64, to: &mut impl Hear) {
+    /// One event, `at` nanoseconds from the run's beginning.
+    pub fn event(&mut self, event: &Event, at: u64, to: &mut impl Hear) {
         match event.what {
             What::Switch { prev, next, .. } if prev == next => {}
             What::Switch { prev, why, next } => {
@@ -175,7 +202,7 @@ impl Follow {
     }
 
     /// Tells of all that is under way.
-    pub(crate) fn finish(&mut self, at: u64, to: &mut impl Hear) {
+    pub fn finish(&mut self, at: u64, to: &mut impl Hear) {
         for id in 0..self.tasks.len() as u32 {
             let (task, row) = (TaskId(id), self.tasks[id as usize]);
             if row.state != State::Off && row.since < at {

@@ -1,0 +1,206 @@
+//! `./x pages`: each of the Wasted Cores paper's four bugs as a page, with it and cured beside each other, and the same of a real
+//! kernel's recordings, into out/pages; their small pictures and the table of figures in docs/wasted-cores.md, made anew.
+//!
+//! keel's own commands make all of it. The pictures are Chromium's, so they differ by a pixel here and there with its fonts.
+
+use crate::tree::root;
+use crate::{Failure, cargo, demo, viewer};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// All bugs of `cfs`, as the paper's kernel had them.
+const BUGS: [&str; 4] = ["group-imbalance", "group-construction", "overload-on-wakeup", "missing-domains"];
+
+/// A bug's experiment of `keel lab`, and the milliseconds in which it is best seen; all of the second by default.
+struct Scene {
+    bug: &'static str,
+    workload: &'static str,
+    ms: Option<[u32; 2]>,
+}
+
+const SCENES: [Scene; 4] = [
+    Scene { bug: BUGS[0], workload: "make:64:640+r+r", ms: None },
+    Scene { bug: BUGS[1], workload: "lu:16:10@nodes=1,2", ms: None },
+    Scene { bug: BUGS[2], workload: "tpch:18", ms: Some([505, 530]) },
+    Scene { bug: BUGS[3], workload: "lu:64:10@after_ms=160+hotplug:8", ms: None },
+];
+const MACHINE: &str = "opteron-6272";
+
+/// What Linux 7.2 was seen to do under our schedulers (`./x live --bugs`), with the bug and without.
+const RECORDED: [&str; 3] = ["group-construction", "missing-domains", "left-behind"];
+const RECORDINGS: &str = "crates/readers/recordings/waste";
+
+const FOLDER: &str = "out/pages";
+const PICTURES: &str = "docs/pages";
+const DOCUMENT: &str = "docs/wasted-cores.md";
+const BEGIN: &str = "<!-- ./x pages -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// Makes all of it.
+pub(crate) fn run() -> Result<(), Failure> {
+    cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    for folder in [FOLDER, PICTURES] {
+        std::fs::create_dir_all(root().join(folder)).map_err(|e| format!("{folder}: {e}"))?;
+    }
+    let mut pictures = Vec::new();
+    for scene in &SCENES {
+        pictures.push(simulated(scene)?);
+    }
+    for name in RECORDED {
+        let page = format!("real-{name}.html");
+        let [with, cured] = ["", "-cured"].map(|end| format!("{RECORDINGS}/{name}{end}.trc"));
+        keel(&["report", &with, &cured, "-o", &format!("{FOLDER}/{page}")])?;
+        pictures.push(picture(&page, None));
+    }
+    let list = root().join(FOLDER).join("pictures.json");
+    std::fs::write(&list, Value::from(pictures).to_string()).map_err(|e| format!("{FOLDER}: {e}"))?;
+    for args in demo::runs(["docs/demo.svg", "docs/demo-cured.svg"]) {
+        keel(&args.split(' ').collect::<Vec<_>>())?;
+    }
+    renew(&table()?)?;
+    match viewer::missing().or_else(viewer::no_browser) {
+        Some(missing) => println!("The pictures of {PICTURES} stay as they are: {missing}."),
+        None => viewer::pictures(&root().join(FOLDER))?,
+    }
+    println!("The pages are in {FOLDER}.");
+    Ok(())
+}
+
+/// A second with all bugs and one cured of this one, with what the balancers told, in one page.
+fn simulated(scene: &Scene) -> Result<Value, Failure> {
+    let Scene { bug, workload, ms } = scene;
+    let [with, cured] = ["", "-cured"].map(|end| format!("{FOLDER}/{bug}{end}.trc"));
+    for (bugs, trace) in [(BUGS.join("+"), &with), (others(bug), &cured)] {
+        let told = ["--set", "tell_policy=1", "--duration", "1s", "--trace", trace];
+        keel(
+            &[
+                &[
+                    "sim",
+                    "cfs",
+                    "--machine",
+                    MACHINE,
+                    "--workload",
+                    workload,
+                    "--set",
+                    &format!("bug={bugs}"),
+                ],
+                &told[..],
+            ]
+            .concat(),
+        )?;
+    }
+    let page = format!("{bug}.html");
+    keel(&["report", &with, &cured, "-o", &format!("{FOLDER}/{page}")])?;
+    Ok(picture(&page, *ms))
+}
+
+/// What is drawn of a page, and where to: viewer/tests/pictures.spec.ts reads it.
+fn picture(page: &str, ms: Option<[u32; 2]>) -> Value {
+    let name = page.trim_end_matches(".html");
+    let to = ["", "-cured"].map(|end| root().join(PICTURES).join(format!("{name}{end}.png")));
+    json!({ "page": page, "ms": ms, "to": to.map(|path| path.display().to_string()) })
+}
+
+/// All bugs but one.
+fn others(bug: &str) -> String {
+    BUGS.into_iter().filter(|other| *other != bug).collect::<Vec<_>>().join("+")
+}
+
+/// What five seconds waste under no bug, this one, all, and all others: a line for each experiment.
+fn table() -> Result<String, Failure> {
+    let mut text = "| work | without bugs | with the bug | with all four | with the other three |\n\
+                    | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    for Scene { bug, workload, .. } in &SCENES {
+        let settings = ["0".to_owned(), (*bug).to_owned(), BUGS.join("+"), others(bug)];
+        let cells = settings.iter().map(|bugs| wasted(workload, bugs)).collect::<Result<Vec<_>, _>>()?;
+        text += &format!("| {bug}: `{workload}` | {} |\n", cells.join(" | "));
+    }
+    Ok(text)
+}
+
+/// Core time that five seconds waste, and the longest of it.
+fn wasted(workload: &str, bugs: &str) -> Result<String, Failure> {
+    let bugs = format!("bug={bugs}");
+    let args = [
+        "sim",
+        "cfs",
+        "--machine",
+        MACHINE,
+        "--workload",
+        workload,
+        "--duration",
+        "5s",
+        "--json",
+        "--set",
+        &bugs,
+    ];
+    let output = command(&args)?.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
+    let told: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|e| format!("keel {} told no JSON: {e}", args.join(" ")))?;
+    cell(&told).ok_or_else(|| format!("keel {} does not tell what was wasted", args.join(" ")))
+}
+
+fn cell(told: &Value) -> Option<String> {
+    let wasted = told["wasted_core_ns"].as_f64()? / 1e9;
+    let of = |finding: &Value| (finding["kind"] == "wasted_core").then(|| finding["duration_ns"].as_f64())?;
+    let longest = told["findings"].as_array()?.iter().filter_map(of).fold(0.0, f64::max) / 1e6;
+    let share = told["wasted_share"].as_f64()? * 100.0;
+    Some(format!("{wasted:.2} core-s ({share:.1} %), longest {longest:.0} ms"))
+}
+
+/// Puts the table into its place.
+fn renew(table: &str) -> Result<(), Failure> {
+    let path = root().join(DOCUMENT);
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{DOCUMENT}: {e}"))?;
+    let text =
+        placed(&text, table).ok_or_else(|| format!("{DOCUMENT} has no place for the table: {BEGIN}"))?;
+    std::fs::write(&path, text).map_err(|e| format!("{DOCUMENT}: {e}"))
+}
+
+fn placed(text: &str, table: &str) -> Option<String> {
+    let (before, rest) = text.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}{table}{END}{after}"))
+}
+
+/// Runs keel from the root, silently.
+fn keel(args: &[&str]) -> Result<(), Failure> {
+    println!("$ keel {}", args.join(" "));
+    let status = command(args)?.stdout(Stdio::null()).status();
+    match status.map_err(|e| format!("keel cannot be run: {e}"))?.success() {
+        true => Ok(()),
+        false => Err("keel failed; its message is above".to_owned()),
+    }
+}
+
+fn command(args: &[&str]) -> Result<Command, Failure> {
+    let keel: &Path = &cargo::built("keel")?;
+    let mut command = Command::new(keel);
+    command.args(args).current_dir(root()).stdin(Stdio::null());
+    Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_has_its_place() {
+        let text = std::fs::read_to_string(root().join(DOCUMENT)).expect("the document is there");
+        let renewed = placed(&text, "| new |\n").expect("a place");
+        assert!(renewed.contains(&format!("{BEGIN}| new |\n{END}")));
+        assert_eq!(placed("no place", "x"), None);
+    }
+
+    #[test]
+    fn what_was_wasted_is_a_cell() {
+        let finding = |kind: &str, ns: u64| json!({ "kind": kind, "duration_ns": ns });
+        let findings = [finding("wasted_core", 60_400_000), finding("starvation", 9_000_000_000)];
+        let told = json!({ "wasted_core_ns": 712_000_000, "wasted_share": 0.0021, "findings": findings });
+        assert_eq!(cell(&told).as_deref(), Some("0.71 core-s (0.2 %), longest 60 ms"));
+        assert_eq!(cell(&json!({})), None);
+    }
+}
