@@ -13,32 +13,23 @@ left_behind() {
 }
 
 turn() {
-    at=$out/$1
-    rm -f "$at".*
-    dmesg --clear
-    echo "$1" > "$out/turn"
+    begin "$1"
     bug=${1%-cured}
     case $1 in
-        left-behind) run="ule --set posted=1" ;;
-        left-behind-cured) run=ule ;;
-        *-cured) run=cfs ;;
-        *) run="cfs --set bug=$bug" ;;
+        left-behind) attach ule --set posted=1 ;;
+        left-behind-cured) attach ule ;;
+        *-cured) attach cfs ;;
+        *) attach cfs --set bug="$bug" ;;
     esac
-    scheduler=${run%% *}
-    $keel run $run > "$at.said" 2>&1 &
-    run=$!
-    until_who "enabled $scheduler"
     fact attached "$(who)"
-    $(echo "$bug" | tr - _)
+    provoke "$bug"
     sleep 2
     $keel record -o "$at.trace" --duration "${seconds}s" > "$at.record" 2>&1
     fact record-code $?
     fact afterwards "$(who)"
     kill $hogs
-    kill -INT $run
-    wait $run
+    detach
     fact code $?
-    until_who "disabled -"
     fact detached "$(who)"
     $keel check "$at.trace" > "$at.check" 2>&1
     $keel check "$at.trace" --json > "$at.json" 2>&1

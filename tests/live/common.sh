@@ -27,6 +27,35 @@ until_said() {
     return 1
 }
 
+# A turn begins: what it writes begins with $at.
+begin() {
+    at=$out/$1
+    rm -rf "$at".*
+    dmesg --clear
+    echo "$1" > "$out/turn"
+}
+
+# Has keel run a scheduler with these settings, until it is in charge; its pid in $run.
+attach() {
+    $keel run "$@" > "$at.said" 2>&1 &
+    run=$!
+    until_who "enabled $1"
+}
+
+# Ctrl-C for it; gives its exit code once the kernel schedules by itself.
+detach() {
+    kill -INT $run
+    wait $run
+    code=$?
+    until_who "disabled -"
+    return $code
+}
+
+# What provokes a turn's waste: a function of the turn's name.
+provoke() {
+    $(echo "$1" | tr - _)
+}
+
 # Keeps a fact of this turn, whose files begin with $at.
 fact() {
     echo "$*" >> "$at.facts"

@@ -36,13 +36,8 @@ mix() {
 }
 
 turn() {
-    at=$out/$1
-    rm -f "$at".*
-    dmesg --clear
-    echo "$1" > "$out/turn"
-    $keel run "$1" > "$at.said" 2>&1 &
-    run=$!
-    until_who "enabled $1"
+    begin "$1"
+    attach "$1"
     fact attached "$(who)"
     end=$(($(now) + seconds))
     begun=$(now)
@@ -55,10 +50,8 @@ turn() {
     wait $loads
     fact loaded $(($(now) - begun))
     fact afterwards "$(who)"
-    kill -INT $run
-    wait $run
+    detach
     fact code $?
-    until_who "disabled -"
     fact detached "$(who)"
     settle
 }

@@ -13,10 +13,7 @@ for server in /sys/kernel/debug/sched/*_server/cpu*; do
 done
 
 for turn; do
-    at=$out/$turn
-    rm -f "$at".*
-    dmesg --clear
-    echo "$turn" > "$out/turn"
+    begin "$turn"
     inherits=0
     case $turn in pi-*) inherits=1 ;; esac
     "$(dirname "$out")/rt_migrate" 8 4 "$ms" $inherits > "$at.said" 2>&1

@@ -63,18 +63,15 @@ watch() {
 }
 
 turn() {
-    at=$out/$1
-    rm -rf "$at".*
-    dmesg --clear
-    echo "$1" > "$out/turn"
+    begin "$1"
     name=${1%-cured}
     run=
     case $name in
     group-construction | missing-domains)
-        [ "$name" = "$1" ] && setting="--set bug=$name" || setting=
-        $keel run cfs $setting > "$at.said" 2>&1 &
-        run=$!
-        until_who "enabled cfs"
+        case $1 in
+        *-cured) attach cfs ;;
+        *) attach cfs --set bug="$name" ;;
+        esac
         ;;
     esac
     fact scheduler "$(who)"
@@ -82,11 +79,11 @@ turn() {
     # Waste is provoked while it watches.
     partition | group-construction | missing-domains)
         watch
-        $(echo "$name" | tr - _)
+        provoke "$name"
         ;;
     # What the kernel or the scheduler needs to come to rest is no waste of theirs.
     *)
-        $(echo "$name" | tr - _)
+        provoke "$name"
         sleep 3
         watch
         ;;
@@ -103,11 +100,7 @@ turn() {
     fact code $?
     fact words "$(head -n 1 "$at.words")"
     kill $hogs
-    if [ "$run" ]; then
-        kill -INT $run
-        wait $run
-        until_who "disabled -"
-    fi
+    [ "$run" ] && detach
     fact detached "$(who)"
     first=$(ls "$at.kept" | head -n 1)
     if [ "$first" ]; then

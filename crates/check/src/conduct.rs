@@ -20,8 +20,8 @@ pub use stall::HOLD;
 pub use starvation::BOUND;
 pub use unfair::{LEAST_SHARE, WINDOW};
 
-use crate::finding::{Finding, Kind};
-use crate::longest::Found;
+use crate::finding::Kind;
+use crate::longest::{Found, OfKind};
 use crate::origin::{Act, Decision};
 use bouncing::Bouncing;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -83,7 +83,7 @@ impl Conduct {
 
     /// The longest findings of each kind and how many there were, in the order of [`Kind::ALL`]. What is under way
     /// counts up to the last thing heard.
-    pub fn findings(&self) -> Vec<(Kind, Vec<Finding>, u64)> {
+    pub fn findings(&self) -> Vec<OfKind> {
         let mut all = self.clone();
         all.end();
         let (inverted, misplaced) = all.realtime.found();
@@ -97,11 +97,7 @@ impl Conduct {
             (Kind::UnfairShare, all.unfair.found),
             (Kind::LockWait, all.locks.found),
         ];
-        let told = |(kind, found): (Kind, Found)| {
-            let (findings, count) = found.all();
-            (kind, findings, count)
-        };
-        found.into_iter().map(told).collect()
+        found.into_iter().map(|(kind, found)| found.all(kind)).collect()
     }
 
     /// Judges what is under way.
@@ -183,8 +179,8 @@ impl Conduct {
         let Some(task) = self.scene.tasks.at(slot) else { return };
         (task.state, task.since) = (State::Running, at);
         let moved = task.last_cpu.replace(cpu).is_some_and(|last| last != cpu);
-        if let Some(awaited) = &mut task.awaited {
-            awaited.comes(at);
+        if task.awaited.is_some() {
+            self.locks.comes(&mut self.scene, at, slot);
         }
         if moved {
             self.bouncing.moved(&mut self.scene, at, slot, cpu);
@@ -244,6 +240,7 @@ impl Conduct {
     fn leaves_queue(&mut self, at: Instant, slot: u32) {
         let Some(task) = self.scene.tasks.at(slot) else { return };
         let rq = task.rq;
+        task.waited += at.since(task.since);
         self.scene.waiting = self.scene.waiting.saturating_sub(1);
         self.takes_from(at, rq);
     }

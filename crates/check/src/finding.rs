@@ -60,11 +60,33 @@ impl Kind {
     }
 }
 
+/// Whose doing a finding is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Blame {
+    /// The scheduler's or the kernel's: it is what checks look for.
+    #[default]
+    Scheduler,
+    /// The program's own: no scheduler could have done better. It is told, and counts for nothing.
+    Program,
+}
+
+impl Blame {
+    /// Its stable name, as in `--json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scheduler => "scheduler",
+            Self::Program => "program",
+        }
+    }
+}
+
 /// One thing that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What kind of thing.
     pub kind: Kind,
+    /// Whose doing it is.
+    pub blame: Blame,
     /// When it began.
     pub start: Instant,
     /// How long it lasted.

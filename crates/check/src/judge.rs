@@ -29,6 +29,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// How many there were of each kind, kept or not.
     pub found: Vec<(Kind, u64)>,
+    /// How many of these are a program's own doing, which no scheduler is to blame for.
+    pub of_programs: u64,
 }
 
 impl Default for Judge {
@@ -53,11 +55,13 @@ impl Judge {
         let waste = self.waste.verdict();
         let mut findings = waste.findings.clone();
         let mut found = vec![(Kind::WastedCore, waste.episodes)];
-        for (kind, kept, count) in self.conduct.findings() {
-            findings.extend(kept);
-            found.push((kind, count));
+        let mut of_programs = 0;
+        for of_kind in self.conduct.findings() {
+            findings.extend(of_kind.findings);
+            found.push((of_kind.kind, of_kind.count));
+            of_programs += of_kind.of_programs;
         }
-        Judgement { summary: self.figures.summary(), waste, findings, found }
+        Judgement { summary: self.figures.summary(), waste, findings, found, of_programs }
     }
 }
 

@@ -16,7 +16,7 @@ mod groups;
 mod task;
 
 use crate::cpus::{Cpus, Integral};
-use crate::finding::{Finding, Kind, called, kept};
+use crate::finding::{Blame, Finding, Kind, called, kept};
 use crate::matching::Matching;
 use crate::origin::{Act, Decision};
 use crate::place::{By, Place, Queue, local_cpu};
@@ -400,6 +400,7 @@ fn finding(past: &Past) -> Finding {
     let tasks = past.seen.iter().map(|(seen, _)| seen.task).collect();
     Finding {
         kind: Kind::WastedCore,
+        blame: Blame::Scheduler,
         start: past.start,
         duration: length,
         threshold: SHORT,

@@ -69,15 +69,17 @@ impl Failure {
     pub(crate) fn from_live(name: Option<&str>, error: &LiveError) -> Self {
         let text = crate::text::shown_lines(&error.to_string());
         let message = name.map_or(text.clone(), |name| format!("{}: {text}", crate::text::shown(name)));
-        let failure = match error.class() {
-            Class::Input => Self::input(message),
-            Class::Scheduler => Self::scheduler(message),
-            Class::Unsupported => Self::unsupported(message),
+        Self::of_class(error.class(), message, error.help())
+    }
+
+    /// What a kernel refuses, of such a class, with what to do about it.
+    pub(crate) fn of_class(class: Class, message: String, help: Option<&str>) -> Self {
+        let code = match class {
+            Class::Input => Code::Input,
+            Class::Scheduler => Code::Scheduler,
+            Class::Unsupported => Code::Unsupported,
         };
-        match error.help() {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
+        Self { code, message, help: help.map(str::to_owned) }
     }
 
     /// What a run could not begin for. A bug is told with the command that shows it.

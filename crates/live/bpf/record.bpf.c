@@ -6,9 +6,9 @@
  * watches as little as can be, and is woken when a quarter of a ring has filled.
  *
  * Tasks are told apart by the address of their task_struct, which is the task's own until after
- * its last switch; pids change hands earlier. What is known of a task (its pid, name, nice value
- * and CPUs) is told when it is first seen, and again whenever a switch away from it, a wakeup or
- * an exec finds it changed.
+ * its last switch; pids change hands earlier. What is known of a task (its pid, name, nice value,
+ * priority, policy and CPUs) is told when it is first seen, and again whenever a switch away from
+ * it, a wakeup or an exec finds it changed. A switch tells the priority of who comes, too.
  *
  * crates/live/src/record/raw.rs reads these records.
  */
@@ -84,6 +84,8 @@ struct known {
 	u64 waker;
 	u32 pid;
 	s32 static_prio;
+	s32 prio;
+	u32 policy;
 	u32 waker_cpu;
 	u8 told;
 	u8 woken;
@@ -171,6 +173,8 @@ static __always_inline void remember(struct known *known, struct told *told, u64
 	known->cpus = cpus;
 	known->pid = told->pid;
 	known->static_prio = told->static_prio;
+	known->prio = told->prio;
+	known->policy = told->policy;
 	known->told = 1;
 }
 
@@ -186,7 +190,8 @@ static __always_inline void tell(struct task_struct *p, struct known *known, u32
 		return;
 	cpus = describe(p, told, bytes);
 	if (known->told && known->name[0] == told->name[0] && known->name[1] == told->name[1] &&
-	    known->cpus == cpus && known->pid == told->pid && known->static_prio == told->static_prio)
+	    known->cpus == cpus && known->pid == told->pid && known->static_prio == told->static_prio &&
+	    known->prio == told->prio && known->policy == told->policy)
 		return;
 	told->head.kind = TOLD;
 	told->head.detail = known->told ? 0 : TELLS_FIRST_TIME;
@@ -228,7 +233,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		else if (!state)
 			why = known && known->yields ? YIELDED : PREEMPTED;
 	}
-	emit(SWITCH, why, bpf_get_smp_processor_id(), id_of(prev), id_of(next), 0, 0);
+	emit(SWITCH, why, bpf_get_smp_processor_id(), id_of(prev), id_of(next), 0, next->prio);
 	return 0;
 }
 
@@ -277,6 +282,22 @@ int BPF_PROG(on_migrate, struct task_struct *p, int to)
 	/* One that sleeps, or wakes just now, is on no runqueue. */
 	if (p->on_rq)
 		emit(MIGRATE, 0, bpf_get_smp_processor_id(), (u64)p, 0, p->thread_info.cpu, to);
+	return 0;
+}
+
+/* Who waits for a mutex hands its priority to who has it (rt_mutex_setprio()), and takes it back. */
+SEC("?tp_btf/sched_pi_setprio")
+int BPF_PROG(on_inherit, struct task_struct *p, struct task_struct *from)
+{
+	struct known *known = known_of(p);
+	int prio = p->normal_prio;
+
+	if (from && from->prio < prio)
+		prio = from->prio;
+	if (!known || !known->told || known->prio == prio)
+		return 0;
+	known->prio = prio;
+	emit(PRIORITY, 0, bpf_get_smp_processor_id(), (u64)p, 0, 0, prio);
 	return 0;
 }
 

@@ -24,6 +24,7 @@ struct cfs_rq {
 struct sched_entity {
 	unsigned char sched_delayed;
 	struct cfs_rq *cfs_rq;
+	struct sched_entity *parent;
 };
 
 struct cpumask {
@@ -36,7 +37,10 @@ struct task_struct {
 	/* Newer kernels have narrower ones, and libbpf narrows unsigned reads alone. */
 	unsigned int on_cpu;
 	unsigned int on_rq;
+	int prio;
 	int static_prio;
+	int normal_prio;
+	unsigned int policy;
 	int pid;
 	char comm[16];
 	struct cpumask cpus_mask;
@@ -78,6 +82,7 @@ enum {
 	KICK = 8,
 	STOPPED = 9,
 	IDLE = 10,
+	PRIORITY = 11,
 };
 
 /* In a snapshot: what a task is doing. */
@@ -105,11 +110,24 @@ struct told {
 	struct head head;
 	u32 pid;
 	s32 static_prio;
+	s32 prio;
+	/* Its policy, and IN_A_GROUP. */
+	u32 policy;
 	u64 name[2];
 	u64 cpus[MAX_WORDS];
 };
 
 #define TOLD_HEAD (sizeof(struct told) - MAX_WORDS * sizeof(u64))
+
+/* Its share of CPU time depends on a group: a cgroup's or a session's. */
+#define IN_A_GROUP (1U << 31)
+
+static __always_inline u32 policy_of(struct task_struct *p)
+{
+	bool groups = bpf_core_field_exists(p->se.parent) && p->se.parent;
+
+	return p->policy | (groups ? IN_A_GROUP : 0);
+}
 
 /* Writes down what `p` is; `bytes` of its CPUs. */
 static __always_inline void write_down(struct task_struct *p, struct told *told, struct cpumask *cpus, u32 bytes)
@@ -120,6 +138,8 @@ static __always_inline void write_down(struct task_struct *p, struct told *told,
 	told->head.cpu = p->thread_info.cpu;
 	told->pid = p->pid;
 	told->static_prio = p->static_prio;
+	told->prio = p->prio;
+	told->policy = policy_of(p);
 	bpf_probe_read_kernel(told->name, sizeof(told->name), &p->comm);
 	bpf_probe_read_kernel(told->cpus, bytes, cpus);
 }

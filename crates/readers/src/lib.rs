@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod apart;
 mod error;
 mod formats;
 mod going;
@@ -35,11 +36,16 @@ mod tests;
 pub use error::ReadError;
 pub use kind::Kind;
 
-use keel_trace::Sink;
+use keel_trace::story::Counts;
+use keel_trace::{Sink, relayed};
+use kept::Kept;
 use line::Line;
-use source::Source;
+use source::{Damage, Facts, Source};
 use std::io::{Read, Seek, SeekFrom};
 use survey::Survey;
+
+/// A file from this length on is read on threads of its own: what they cost is nothing beside it.
+const LARGE: u64 = 1 << 20;
 
 /// What was read of a recording, beside its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,33 +73,97 @@ pub fn kind(file: &mut (impl Read + Seek)) -> Result<Kind, ReadError> {
     Kind::of(&first).ok_or(ReadError::Foreign)
 }
 
-/// Reads a recording of another tool, and hands its stream to `sink`.
+/// Reads a recording of another tool, and hands its stream to `sink`. A large one is read on other threads than the one that
+/// `sink` hears it on; what it hears is the same.
 ///
 /// # Errors
 /// Where nothing of it can be judged: then `sink` has heard nothing. Where the host fails while the file is read the
 /// second time, `sink` has heard a part of the stream.
-pub fn read<F: Read + Seek>(mut file: F, sink: &mut dyn Sink) -> Result<Recording, ReadError> {
+pub fn read<F: Read + Seek + Send>(mut file: F, sink: &mut dyn Sink) -> Result<Recording, ReadError> {
+    let is_large = file.seek(SeekFrom::End(0))? >= LARGE;
+    read_in(if is_large { Way::Threads } else { Way::One }, file, sink)
+}
+
+/// On how many threads a recording is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// All on the caller's.
+    One,
+    /// What the file holds on another, each time that it is gone through.
+    Threads,
+}
+
+fn read_in<F: Read + Seek + Send>(
+    way: Way,
+    mut file: F,
+    sink: &mut dyn Sink,
+) -> Result<Recording, ReadError> {
     let kind = kind(&mut file)?;
-    let mut source = open(kind, &mut file)?;
-    let (survey, kept) = Survey::of(&mut *source)?;
-    let (facts, damage) = (source.facts(), source.damage().clone());
-    drop(source);
+    let First { survey, kept, facts, damage } = match way {
+        Way::One => First::here(kind, &mut file)?,
+        Way::Threads => First::apart(kind, &mut file)?,
+    };
     if survey.switches == 0 {
         return Err(ReadError::NoSwitches(notes::without_switches(&survey)));
     }
-    let counts = match kept {
-        Some(kept) => {
-            let mut again = kept.again(survey.has_wakeups);
-            tell::tell(|| Ok(again.next()), &facts, &survey, sink)?
-        }
-        None => {
-            let mut source = open(kind, &mut file)?;
-            let mut line = Line::new(&mut *source, survey.has_wakeups);
-            tell::tell(|| line.next(), &facts, &survey, sink)?
-        }
+    let again = |sink: &mut dyn Sink| second(kind, &mut file, kept, &facts, &survey, sink);
+    let counts = match way {
+        Way::One => again(sink)?,
+        Way::Threads => relayed(sink, again)?,
     };
     let notes = notes::notes(&facts, &damage, &survey, &counts);
     Ok(Recording { kind, notes, lost: survey.lost.saturating_add(facts.lost) })
+}
+
+/// What going through a recording the first time gives.
+struct First {
+    survey: Survey,
+    kept: Option<Kept>,
+    facts: Facts,
+    damage: Damage,
+}
+
+impl First {
+    fn here<F: Read + Seek>(kind: Kind, file: &mut F) -> Result<Self, ReadError> {
+        let mut source = open(kind, file)?;
+        let (survey, kept) = Survey::of(&mut *source)?;
+        Ok(Self { survey, kept, facts: source.facts(), damage: source.damage().clone() })
+    }
+
+    /// The same, the records read on a thread of their own.
+    fn apart<F: Read + Seek + Send>(kind: Kind, file: &mut F) -> Result<Self, ReadError> {
+        let read = |to: &mut apart::Sender| -> Result<(Facts, Damage), ReadError> {
+            let mut source = open(kind, file)?;
+            to.all(&mut *source)?;
+            Ok((source.facts(), source.damage().clone()))
+        };
+        let (read, surveyed) = apart::read(read, |records| Survey::of(records));
+        // An error of the file is an end for who only hears its records.
+        let ((facts, damage), (survey, kept)) = (read?, surveyed?);
+        Ok(Self { survey, kept, facts, damage })
+    }
+}
+
+/// Goes through a recording the second time, by what was kept of it where that is all.
+fn second<F: Read + Seek>(
+    kind: Kind,
+    file: &mut F,
+    kept: Option<Kept>,
+    facts: &Facts,
+    survey: &Survey,
+    sink: &mut dyn Sink,
+) -> Result<Counts, ReadError> {
+    match kept {
+        Some(kept) => {
+            let mut again = kept.again(survey.has_wakeups);
+            tell::tell(|| Ok(again.next()), facts, survey, sink)
+        }
+        None => {
+            let mut source = open(kind, file)?;
+            let mut line = Line::new(&mut *source, survey.has_wakeups);
+            tell::tell(|| line.next(), facts, survey, sink)
+        }
+    }
 }
 
 /// The file from its beginning.

@@ -10,7 +10,7 @@
 
 use crate::ReadError;
 use crate::seen::{PID_LIMIT, Seen, SeenWhat, Who};
-use crate::source::Source;
+use crate::source::Records;
 use keel_abi::Span;
 use keel_abi::cpuset::MAX_CPUS;
 use rustc_hash::FxHashMap;
@@ -51,7 +51,7 @@ struct Waking {
 
 /// Records on their way.
 pub(crate) struct Line<'a> {
-    source: &'a mut dyn Source,
+    source: &'a mut dyn Records,
     queue: VecDeque<Seen>,
     /// The number of the queue's first record.
     first: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// The records of a source, of which it is known or not whether it has `sched_wakeup`.
-    pub(crate) fn new(source: &'a mut dyn Source, has_wakeups: bool) -> Self {
+    pub(crate) fn new(source: &'a mut dyn Records, has_wakeups: bool) -> Self {
         Self {
             source,
             has_wakeups,

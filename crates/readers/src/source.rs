@@ -5,16 +5,19 @@ use crate::seen::Seen;
 use crate::topology::Parts;
 use keel_abi::Topology;
 
-/// A recording that is read from its beginning to its end.
-pub(crate) trait Source {
-    /// What the file tells of itself, as far as it was read.
-    fn facts(&self) -> Facts;
-
+/// Records, from the first to the last.
+pub(crate) trait Records {
     /// The next record; `None` at the end, or where the file can be read no further.
     ///
     /// # Errors
     /// Where nothing of the file can be judged, or the host cannot read it.
     fn next(&mut self) -> Result<Option<Seen>, ReadError>;
+}
+
+/// A recording that is read from its beginning to its end.
+pub(crate) trait Source: Records {
+    /// What the file tells of itself, as far as it was read.
+    fn facts(&self) -> Facts;
 
     /// What was wrong with the file so far.
     fn damage(&self) -> &Damage;

@@ -10,7 +10,7 @@ use crate::going::Going;
 use crate::kept::{Keeping, Kept};
 use crate::line::{Clock, Line, whole};
 use crate::seen::{Name, PID_LIMIT, Seen, SeenWhat, Who};
-use crate::source::Source;
+use crate::source::Records;
 use keel_abi::{CpuId, CpuSet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,7 @@ pub(crate) struct Cpu {
 
 impl Survey {
     /// Reads `source` to its end. Gives its records, too, where they are not too many.
-    pub(crate) fn of(source: &mut dyn Source) -> Result<(Self, Option<Kept>), ReadError> {
+    pub(crate) fn of(source: &mut dyn Records) -> Result<(Self, Option<Kept>), ReadError> {
         let mut survey = Self { begins: u64::MAX, ..Self::default() };
         let (mut known, mut going) = (Known::default(), Going::default());
         let (mut line, mut keeping) = (Line::new(source, false), Keeping::new());

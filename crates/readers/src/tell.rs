@@ -20,6 +20,9 @@ const NICE_0: i32 = 120;
 /// The priorities of tasks that have a nice value.
 const NICES: std::ops::Range<i32> = 100..140;
 
+/// Tasks of which it is remembered what was told last: those that share a place forget each other's.
+const PLACES: usize = 1 << 10;
+
 /// The longest text of the machine or the command, in characters.
 const LONGEST: usize = 300;
 
@@ -35,6 +38,8 @@ struct Known {
 struct Teller<'a> {
     story: Story,
     known: FxHashMap<u32, Known>,
+    /// Of whom there is nothing to tell as long as nothing changes: mostly nothing does.
+    settled: Vec<Who>,
     sink: &'a mut dyn Sink,
     /// CPUs of which nothing is known yet, and whether they are heard of later.
     unknown: BTreeMap<u32, bool>,
@@ -57,6 +62,7 @@ pub(crate) fn tell(
     let mut teller = Teller {
         story: Story::new(survey.begins, cpus),
         known: FxHashMap::default(),
+        settled: vec![Who::default(); PLACES],
         sink,
         unknown: BTreeMap::new(),
         records: 0,
@@ -132,9 +138,12 @@ impl Teller<'_> {
                 self.about(prev);
                 self.about(next);
                 let why = if prev.pid == 0 { Why::WasIdle } else { why };
-                self.raw(seen, RawWhat::Switch { cpu, prev: key(prev.pid), why, next: key(next.pid) });
+                self.raw(
+                    seen,
+                    RawWhat::Switch { cpu, prev: key(prev.pid), why, next: key(next.pid), prio: None },
+                );
                 if why == Why::Exited {
-                    self.known.remove(&prev.pid);
+                    self.forget(prev.pid);
                 }
                 let woken = self.wakers.remove(&prev.pid);
                 if self.going.next_if_eq(&&self.records).is_some()
@@ -163,7 +172,7 @@ impl Teller<'_> {
                 self.kick(seen, to);
             }
             SeenWhat::Forked { child } => {
-                self.known.remove(&child.pid);
+                self.forget(child.pid);
                 self.story.retire(key(child.pid));
                 self.about(child);
             }
@@ -202,10 +211,21 @@ impl Teller<'_> {
     }
 
     /// Tells what a task is, where that is new.
+    #[inline]
     fn about(&mut self, who: Who) {
-        if who.pid == 0 {
-            return;
+        if who.pid != 0 && self.settled[who.pid as usize % PLACES] != who {
+            self.about_another(who);
+            self.settled[who.pid as usize % PLACES] = who;
         }
+    }
+
+    /// Who has this pid from now on is another.
+    fn forget(&mut self, pid: u32) {
+        self.known.remove(&pid);
+        self.settled[pid as usize % PLACES] = Who::default();
+    }
+
+    fn about_another(&mut self, who: Who) {
         let old = self.known.get(&who.pid).copied();
         let nice = who.prio.filter(|prio| NICES.contains(prio)).map(|prio| (prio - NICE_0) as i8);
         let name = if who.name.is_empty() { old.map(|old| old.name) } else { Some(who.name) };
@@ -228,7 +248,10 @@ impl Teller<'_> {
         let name = now.name;
         let name = name.text();
         let cpus = own_cpu::of(&name).into_iter().collect::<CpuSet>();
-        let told = Told { task: key(pid), pid: Pid(pid), name, nice: now.nice, cpus, first, doing: None };
+        // Its weight would depend on its cgroup, of which nobody tells.
+        let (prio, weight, doing) = (None, 0, None);
+        let told =
+            Told { task: key(pid), pid: Pid(pid), name, nice: now.nice, prio, weight, cpus, first, doing };
         self.story.told(&told, self.sink);
     }
 

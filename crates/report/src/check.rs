@@ -49,6 +49,8 @@ pub struct CheckReport {
     pub findings: Vec<FindingReport>,
     /// Findings of each kind, listed or not.
     pub findings_total: BTreeMap<String, u64>,
+    /// How many of these are a program's own doing.
+    pub findings_of_programs: u64,
     /// Events in the trace.
     pub events: u64,
     /// Events that the recording had no room for.
@@ -98,6 +100,7 @@ impl CheckReport {
             affinity_known: true,
             findings: run.findings.clone(),
             findings_total: run.findings_total.clone(),
+            findings_of_programs: run.findings_of_programs,
             events,
             lost_events,
             duration_ns: run.duration_ns,
@@ -127,7 +130,7 @@ impl CheckReport {
         Self { format: format.to_owned(), notes, affinity_known, ..self }
     }
 
-    /// Did a check find something?
+    /// Did a check find something that is not a program's own doing?
     pub fn found_something(&self) -> bool {
         self.run.found_something()
     }

@@ -4,7 +4,7 @@ use crate::run::{FindingReport, RunReport};
 use crate::style::{Paint, Style};
 use crate::units::count;
 use keel_abi::Span;
-use keel_check::Kind;
+use keel_check::{Blame, Kind};
 
 /// How many findings the text lists, or one of each kind where that is more.
 const LISTED: usize = 5;
@@ -23,6 +23,9 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
     let mut text = format!("\n{}\n", style.paint(Paint::Bold, &format!("Findings{of}")));
     for found in listed {
         text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
+        if found.blame == Blame::Program.name() {
+            text += "  it is the program's own doing: nobody had to wait for a CPU meanwhile for long\n";
+        }
         // The sentence of a wasted core tells it already.
         if let Some(decision) = found.decision.as_ref().filter(|_| found.kind != Kind::WastedCore.name()) {
             text += &format!("  it was last {}\n", decision.text);

@@ -153,6 +153,8 @@ impl DecisionReport {
 pub struct FindingReport {
     /// Its kind, as docs/findings.md has them.
     pub kind: String,
+    /// Whose doing it is: `scheduler`, or `program` for what no scheduler is to blame for.
+    pub blame: String,
     /// When it began.
     pub start_ns: u64,
     /// How long it lasted.
@@ -252,6 +254,8 @@ pub struct RunReport {
     pub findings: Vec<FindingReport>,
     /// Findings of each kind, listed or not.
     pub findings_total: BTreeMap<String, u64>,
+    /// How many of these are a program's own doing.
+    pub findings_of_programs: u64,
     /// How the scheduler ended.
     pub exit: Exit,
 }
@@ -299,6 +303,7 @@ impl RunReport {
             tasks_left_out: sums.others.1,
             findings: judgement.findings.iter().map(|found| finding(found, sums)).collect(),
             findings_total: judgement.found.iter().map(|&(kind, n)| (kind.name().to_owned(), n)).collect(),
+            findings_of_programs: judgement.of_programs,
             exit: exit(facts.exit, &facts.message),
         }
     }
@@ -308,9 +313,9 @@ impl RunReport {
         self.exit.failed
     }
 
-    /// Did a check find something?
+    /// Did a check find something that is not a program's own doing?
     pub fn found_something(&self) -> bool {
-        self.findings_total.values().any(|&n| n > 0)
+        self.findings_total.values().sum::<u64>() > self.findings_of_programs
     }
 
     pub(crate) fn duration(&self) -> Span {
@@ -342,6 +347,7 @@ fn finding(found: &Finding, sums: &Summary) -> FindingReport {
         |task: TaskId| sums.tasks.binary_search_by_key(&task, |t| t.task).map(|at| sums.tasks[at].pid.0).ok();
     FindingReport {
         kind: found.kind.name().to_owned(),
+        blame: found.blame.name().to_owned(),
         start_ns: found.start.as_ns(),
         duration_ns: found.duration.as_ns(),
         threshold_ns: found.threshold.as_ns(),

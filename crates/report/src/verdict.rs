@@ -25,6 +25,9 @@ pub fn sentence(run: &RunReport) -> String {
     let starved = run.findings_total.get("starvation").copied().unwrap_or(0);
     let starved_alone = run.findings_total.iter().all(|(kind, &n)| kind == "starvation" || n == 0);
     match (run.wasted_core_ns, starved) {
+        (0, _) if !run.found_something() && !others.is_empty() => {
+            format!("No core idled while a thread waited; {others} of programs' own doing.")
+        }
         (0, _) if !starved_alone => format!(
             "No core idled while a thread waited, but there {} {others}; {}.",
             if others.starts_with("1 ") && !others.contains(" and ") { "was" } else { "were" },

@@ -36,6 +36,20 @@ struct Task {
     doing: Doing,
     /// How urgent it is, where that was told.
     prio: Option<i16>,
+    /// Its share among its equals; 0 where nobody told.
+    weight: u32,
+}
+
+impl Task {
+    /// Nothing but its number is known.
+    fn new(pid: Pid) -> Self {
+        Self { id: None, pid, told: None, doing: Doing::Asleep, prio: None, weight: 0 }
+    }
+
+    /// The event that tells how urgent it is, where that is known.
+    fn priority(&self) -> Option<What> {
+        Some(What::Priority { task: self.id?, prio: self.prio?, weight: self.weight })
+    }
 }
 
 /// What was made of the records.
@@ -93,13 +107,17 @@ impl Story {
             self.lost(raw.writer, raw.lost);
         }
         match &raw.what {
-            RawWhat::Switch { cpu, prev, why, next } => self.switch(*cpu, *prev, *why, *next, sink),
+            RawWhat::Switch { cpu, prev, why, next, prio } => {
+                self.switch(*cpu, *prev, *why, *next, sink);
+                prio.iter().for_each(|&prio| self.priority(*next, prio));
+            }
             RawWhat::Wakeup { cpu, task, target, waker } => self.wakeup(*cpu, *task, *target, *waker, sink),
             RawWhat::Fork { cpu, child, target, parent } => self.fork(*cpu, *child, *target, *parent, sink),
             RawWhat::Migrate { cpu, task, from, to } => self.migrate(*cpu, *task, *from, *to, sink),
             RawWhat::Kick { cpu, target } => self.kick(*cpu, *target),
             RawWhat::Online { cpu, target, up } => self.online(*cpu, *target, *up),
             RawWhat::Stopped { target } => self.stopped(*target, sink),
+            RawWhat::Priority { task, prio } => self.priority(*task, *prio),
             RawWhat::Told(told) => self.told(told, sink),
             RawWhat::Decision(policy) => self.decided(policy, sink),
         }
@@ -133,21 +151,32 @@ impl Story {
         if known.is_some_and(|old| told.first && old.pid != told.pid && old.pid != Pid(0)) {
             self.retire(told.task);
         }
-        let new = || Task { id: None, pid: told.pid, told: None, doing: Doing::Asleep, prio: None };
-        let task = self.tasks.entry(told.task).or_insert_with(new);
+        let task = self.tasks.entry(told.task).or_insert_with(|| Task::new(told.pid));
         task.pid = told.pid;
         match task.id {
             Some(id) => self.introduce(id, told, sink),
             None => task.told = Some(Box::new(told.clone())),
         }
+        if let Some(prio) = told.prio {
+            self.ranks(told.task, prio, Some(told.weight));
+        }
     }
 
-    /// How urgent a task that was told of is, as the kernel's `p->prio`. Its weight would depend on its cgroup, of which nobody tells.
+    /// How urgent a task that was told of is, as the kernel's `p->prio`.
     pub fn priority(&mut self, key: Key, prio: i16) {
+        self.ranks(key, prio, None);
+    }
+
+    /// The same, and what its weight is where that is told, too.
+    fn ranks(&mut self, key: Key, prio: i16, weight: Option<u32>) {
         let Some(task) = self.tasks.get_mut(&key) else { return };
-        let is_new = task.prio.replace(prio) != Some(prio);
-        if let Some(id) = task.id.filter(|_| is_new) {
-            self.emit(CpuId(0), What::Priority { task: id, prio, weight: 0 });
+        let weight = weight.unwrap_or(task.weight);
+        if (task.prio, task.weight) == (Some(prio), weight) {
+            return;
+        }
+        (task.prio, task.weight) = (Some(prio), weight);
+        if let Some(what) = task.priority() {
+            self.emit(CpuId(0), what);
         }
     }
 
@@ -342,8 +371,7 @@ impl Story {
         if key.is_idle() {
             return TaskId::IDLE;
         }
-        let new = || Task { id: None, pid: Pid(0), told: None, doing: Doing::Asleep, prio: None };
-        let task = self.tasks.entry(key).or_insert_with(new);
+        let task = self.tasks.entry(key).or_insert_with(|| Task::new(Pid(0)));
         if let Some(id) = task.id {
             return id;
         }
@@ -351,10 +379,10 @@ impl Story {
         self.counts.tasks += 1;
         task.id = Some(id);
         let told = task.told.take().unwrap_or_else(|| Box::new(Told::unknown(key)));
-        let prio = task.prio;
+        let priority = task.priority();
         self.introduce(id, &told, sink);
-        if let Some(prio) = prio {
-            self.emit(CpuId(0), What::Priority { task: id, prio, weight: 0 });
+        if let Some(what) = priority {
+            self.emit(CpuId(0), what);
         }
         id
     }

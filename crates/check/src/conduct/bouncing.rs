@@ -7,7 +7,7 @@
 //! follow one another are one finding, from [`LEAST_MOVES`] migrations on.
 
 use super::scene::Scene;
-use crate::finding::{Finding, Kind};
+use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span};
 
@@ -125,6 +125,7 @@ impl Bouncing {
             );
             Finding {
                 kind: Kind::Bouncing,
+                blame: Blame::Scheduler,
                 start,
                 duration,
                 threshold: MOVE_WORTH,

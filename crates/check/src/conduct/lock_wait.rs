@@ -1,13 +1,14 @@
 //! Waiting for locks, as far as the stream tells of them: simulated kernels do.
 //!
 //! Two kinds. A task that waits for a mutex of its program is told with the mutex's owner ([`keel_trace::What::Awaits`]); it is a finding from [`LOCK_WAIT`],
-//! a default slice, on: whoever holds a lock for longer has slept or lost its CPU with it. Who is woken and finds the mutex taken again waits on. A CPU
-//! that waits for a lock of the kernel or of the scheduler ([`keel_trace::What::LockWait`]) does nothing else meanwhile; from [`CONTENDED`] on
-//! that is a finding. Who held that lock is not told.
+//! a default slice, on: whoever holds a lock for longer has slept, computed, or lost its CPU with it. Who is woken and finds the mutex taken again waits on.
+//! Such a wait is the program's own doing ([`Blame::Program`]), unless the owner when it began, or who waits, was runnable and did not run for more than
+//! [`LOCK_WAIT`] of it. A CPU that waits for a lock of the kernel or of the scheduler ([`keel_trace::What::LockWait`]) does nothing else meanwhile; from
+//! [`CONTENDED`] on that is a finding. Who held that lock is not told.
 
 use super::realtime::Realtime;
 use super::scene::Scene;
-use crate::finding::{Finding, Kind};
+use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Lock;
@@ -28,13 +29,27 @@ pub(crate) struct Awaited {
     owner: TaskId,
     /// The owner was known to be less urgent.
     inverted: bool,
-    owner_ran: Span,
+    /// How long it had been in queues when this began.
+    waited: Span,
+    /// What the owner had had by then.
+    owner_before: Had,
+    /// And when the task ran again; none where the owner is gone.
+    owner_after: Option<Had>,
 }
 
-impl Awaited {
-    /// The task comes to run.
-    pub(crate) fn comes(&mut self, at: Instant) {
-        self.got = Some(at);
+/// What a task has had so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Had {
+    /// On CPUs.
+    ran: Span,
+    /// In queues.
+    waited: Span,
+}
+
+impl Had {
+    fn of(scene: &Scene, task: TaskId, now: Instant) -> Option<Self> {
+        let task = scene.tasks.peek(task)?;
+        Some(Self { ran: task.ran_until(now), waited: task.waited_until(now) })
     }
 }
 
@@ -60,13 +75,26 @@ impl LockWaits {
         }
         let prio = task.prio.filter(|_| task.is_urgent());
         self.settle(scene, realtime, at, slot);
-        let (owner_prio, owner_ran) = match scene.tasks.peek(owner) {
-            Some(owner) => (owner.prio, owner.ran_until(at)),
-            None => (None, Span::ZERO),
-        };
+        let owner_prio = scene.tasks.peek(owner).and_then(|owner| owner.prio);
+        let owner_before = Had::of(scene, owner, at).unwrap_or_default();
         let inverted = prio.zip(owner_prio).is_some_and(|(prio, owner)| owner > prio);
         if let Some(task) = scene.tasks.at(slot) {
-            task.awaited = Some(Awaited { mutex, since: at, got: None, owner, inverted, owner_ran });
+            let (since, got, waited) = (at, None, task.waited_until(at));
+            task.awaited =
+                Some(Awaited { mutex, since, got, owner, inverted, waited, owner_before, owner_after: None });
+        }
+    }
+
+    /// The task in `slot` comes to run, perhaps with what it waited for.
+    pub(super) fn comes(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        let Some(owner) =
+            scene.tasks.at(slot).and_then(|task| task.awaited.as_ref()).map(|awaited| awaited.owner)
+        else {
+            return;
+        };
+        let owner_after = Had::of(scene, owner, at);
+        if let Some(awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.as_mut()) {
+            (awaited.got, awaited.owner_after) = (Some(at), owner_after);
         }
     }
 
@@ -75,13 +103,23 @@ impl LockWaits {
         let Some(awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else { return };
         let (start, end) = (awaited.since, awaited.got.unwrap_or(now));
         let waited = end.since(start);
-        let owner_ran = scene.tasks.peek(awaited.owner).map(|owner| owner.ran_until(end));
-        let lost = owner_ran.map(|ran| waited.saturating_sub(ran.saturating_sub(awaited.owner_ran)));
+        let (before, after) = (
+            awaited.owner_before,
+            match awaited.got {
+                Some(_) => awaited.owner_after,
+                None => Had::of(scene, awaited.owner, now),
+            },
+        );
+        let lost = after.map(|after| waited.saturating_sub(after.ran.saturating_sub(before.ran)));
         if let Some(lost) = lost.filter(|_| awaited.inverted) {
             realtime.owner_did_not_run(scene, slot, awaited.owner, (start, end), lost);
         }
         if waited > LOCK_WAIT {
-            self.found.add(start, waited, || tell(scene, slot, &awaited, end, lost));
+            let owner_kept = after.map_or(Span::ZERO, |after| after.waited.saturating_sub(before.waited));
+            let own = scene.tasks.at(slot).map_or(Span::ZERO, |task| task.waited_until(end));
+            let kept = owner_kept.max(own.saturating_sub(awaited.waited));
+            let whose = if kept > LOCK_WAIT { Blame::Scheduler } else { Blame::Program };
+            self.found.add_of(whose, start, waited, || tell(scene, slot, &awaited, end, lost));
         }
     }
 
@@ -99,6 +137,7 @@ impl LockWaits {
             };
             Finding {
                 kind: Kind::LockWait,
+                blame: Blame::Scheduler,
                 start,
                 duration: waited,
                 threshold: CONTENDED,
@@ -122,6 +161,7 @@ fn tell(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant, lost: Opt
         lost.map_or(String::new(), |lost| format!(", which ran for {} of that", waited.saturating_sub(lost)));
     Finding {
         kind: Kind::LockWait,
+        blame: Blame::default(),
         start,
         duration: waited,
         threshold: LOCK_WAIT,

@@ -7,7 +7,7 @@
 use super::scene::Scene;
 use super::stall;
 use super::starvation::fair_round;
-use crate::finding::{Finding, Kind};
+use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
@@ -63,6 +63,7 @@ fn tell(scene: &mut Scene, at: Instant, slot: u32, cpu: Option<CpuId>, threshold
     });
     Finding {
         kind: Kind::LongDelay,
+        blame: Blame::Scheduler,
         start,
         duration,
         threshold,

@@ -11,7 +11,7 @@
 //! [`MOST_URGENT_WAITS`] such waits are followed at once; more are left out.
 
 use super::scene::{Scene, State};
-use crate::finding::{Finding, Kind};
+use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
@@ -195,6 +195,7 @@ impl Realtime {
             let owner_row = scene.tasks.peek(owner);
             Finding {
                 kind: Kind::PriorityInversion,
+                blame: Blame::Scheduler,
                 start,
                 duration: lost,
                 threshold: URGENT_WAIT,
@@ -268,6 +269,17 @@ fn tell(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
         Ill::Not => unreachable!("only what was wrong is summed"),
     };
     let tasks = [id, other].into_iter().filter(|task| !task.is_idle()).collect();
-    let events = vec![start, end];
-    Finding { kind, start, duration: total, threshold: URGENT_WAIT, cpus, tasks, events, decision, text }
+    let (events, blame) = (vec![start, end], Blame::Scheduler);
+    Finding {
+        kind,
+        blame,
+        start,
+        duration: total,
+        threshold: URGENT_WAIT,
+        cpus,
+        tasks,
+        events,
+        decision,
+        text,
+    }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Task {
     pub(crate) last_cpu: Option<CpuId>,
     /// Its time on CPUs until it left the last one.
     pub(crate) ran: Span,
+    /// Its time in queues until it left the last one.
+    pub(crate) waited: Span,
     /// Who chose the CPU of the wakeup that is to come, and where it had been before.
     pub(crate) chosen: Option<(Chooser, CpuId)>,
     pub(crate) decision: Option<Decision>,
@@ -72,6 +74,7 @@ impl From<TaskId> for Task {
             beside: TaskId::IDLE,
             last_cpu: None,
             ran: Span::ZERO,
+            waited: Span::ZERO,
             chosen: None,
             decision: None,
             bounce: Bounce::default(),
@@ -92,6 +95,14 @@ impl Task {
         match self.state {
             State::Running => self.ran + now.since(self.since),
             State::Asleep | State::Waiting => self.ran,
+        }
+    }
+
+    /// Its time in queues until `now`.
+    pub(crate) fn waited_until(&self, now: Instant) -> Span {
+        match self.state {
+            State::Waiting => self.waited + now.since(self.since),
+            State::Asleep | State::Running => self.waited,
         }
     }
 

@@ -8,7 +8,7 @@
 //! Idle CPUs are [`crate::waste`]'s.
 
 use super::scene::{Cpu, Scene, State};
-use crate::finding::{Finding, Kind};
+use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span};
 
@@ -57,6 +57,7 @@ impl Stalls {
             };
             Finding {
                 kind: Kind::Stall,
+                blame: Blame::Scheduler,
                 start,
                 duration,
                 threshold: HOLD,

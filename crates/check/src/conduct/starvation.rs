@@ -10,7 +10,7 @@
 
 use super::scene::Scene;
 use super::stall;
-use crate::finding::{Finding, Kind};
+use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::scx::SLICE_DFL_NS;
 use keel_abi::{CpuId, Instant, Span};
@@ -63,6 +63,7 @@ fn tell(scene: &mut Scene, at: Instant, slot: u32, rq: CpuId, threshold: Span, s
     let text = format!("task {who} {was} runnable for {duration} without running, on CPU {rq}{end}");
     Finding {
         kind: Kind::Starvation,
+        blame: Blame::Scheduler,
         start,
         duration,
         threshold,

@@ -1,6 +1,7 @@
 //! Each kind by small streams: found where its rule is broken, and not where it is kept.
 
 use super::*;
+use crate::finding::{Blame, Finding};
 use crate::script::play;
 
 /// The findings of a kind, by their sentences.
@@ -8,9 +9,11 @@ fn found(limits: Limits, cpus: u32, lines: &str, kind: Kind) -> Vec<Finding> {
     let mut conduct = Conduct::new(limits, 3);
     play(&mut conduct, cpus, lines);
     let all = conduct.findings();
-    let (_, findings, count) = all.into_iter().find(|(each, ..)| *each == kind).expect("every kind is there");
-    assert!(count >= findings.len() as u64);
-    findings
+    let found = all.into_iter().find(|found| found.kind == kind).expect("every kind is there");
+    assert!(found.count >= found.findings.len() as u64);
+    let programs = found.findings.iter().filter(|finding| finding.blame == Blame::Program).count() as u64;
+    assert!(found.of_programs >= programs);
+    found.findings
 }
 
 fn check(cpus: u32, lines: &str, kind: Kind, expected: &[&str]) {

@@ -9,7 +9,7 @@
 //! Never counted where weights are not told: recordings do not, and a task in a cgroup or session of its own has its share from that.
 
 use super::scene::{Scene, State, UNKNOWN_SET};
-use crate::finding::{Finding, Kind};
+use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{Instant, Span};
 
@@ -139,6 +139,7 @@ impl Unfair {
         let duration = end.since(start);
         self.found.add(start, duration, || Finding {
             kind: Kind::UnfairShare,
+            blame: Blame::Scheduler,
             start,
             duration,
             threshold: Span::from_ns(due.as_ns() / 2),

@@ -10,6 +10,8 @@ fn waiting(tasks: &[(&str, u32, &str)]) -> Vec<Told> {
         pid: Pid(n as u32 + 10),
         name: name.to_owned(),
         nice: 0,
+        prio: None,
+        weight: 0,
         cpus: may.parse().unwrap(),
         first: true,
         doing: Some(Doing::Waiting(CpuId(cpu))),

@@ -9,11 +9,14 @@ use keel_abi::{Instant, Span};
 use keel_check::{Figures, Judge, Limits, WaitStories, Waits, Wanted};
 use keel_readers::{Kind, Recording};
 use keel_report::{CheckReport, RunFacts, RunReport, WaitsReport};
-use keel_trace::{Class, Cut, Event, Fanout, Meta, Reader, Sink, TraceError, What};
+use keel_trace::{Class, Cut, Event, Fanout, Meta, Reader, Sink, TraceError, What, relayed};
 use std::fs::File;
 use std::io::Seek;
 use std::ops::Range;
 use std::path::Path;
+
+/// Shorter traces are read before a thread has begun.
+const LARGE: u64 = 1 << 20;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Code, Failure> {
     if let Some(task) = &args.task {
@@ -104,9 +107,14 @@ fn judge(args: &CheckArgs) -> Result<CheckReport, Failure> {
     Ok(CheckReport::new(run, tally.events, tally.lost.max(lost)).of(kind.name(), notes, kind == Kind::Own))
 }
 
-/// Evenkeel's own trace.
+/// Evenkeel's own trace; a large one is read on a thread of its own.
 pub(crate) fn own(file: File, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
-    let wrong = Reader::new(file)?.pump_what_is_left(sink)?;
+    let is_large = file.metadata().is_ok_and(|file| file.len() >= LARGE);
+    let mut reader = Reader::new(file)?;
+    let wrong = match is_large {
+        true => relayed(sink, |sink| reader.pump_what_is_left(sink))?,
+        false => reader.pump_what_is_left(sink)?,
+    };
     let note = |wrong| format!("{wrong}; what comes before is judged, and no checksum vouches for it");
     Ok(Recording { kind: Kind::Own, notes: wrong.map(note).into_iter().collect(), lost: 0 })
 }

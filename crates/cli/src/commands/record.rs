@@ -107,16 +107,7 @@ fn summary(recorded: &Recorded) -> String {
 }
 
 fn failure(error: RecordError) -> Failure {
-    let message = shown(&error.to_string());
-    let failure = match error.class() {
-        keel_live::Class::Input => Failure::input(message),
-        keel_live::Class::Scheduler => Failure::scheduler(message),
-        keel_live::Class::Unsupported => Failure::unsupported(message),
-    };
-    match error.help() {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    Failure::of_class(error.class(), shown(&error.to_string()), error.help())
 }
 
 #[cfg(test)]

@@ -263,14 +263,5 @@ fn ns(time: Duration) -> u64 {
 }
 
 fn failure(error: WatchError) -> Failure {
-    let message = shown_lines(&error.to_string());
-    let failure = match error.class() {
-        keel_live::Class::Input => Failure::input(message),
-        keel_live::Class::Scheduler => Failure::scheduler(message),
-        keel_live::Class::Unsupported => Failure::unsupported(message),
-    };
-    match error.help() {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    Failure::of_class(error.class(), shown_lines(&error.to_string()), error.help())
 }

@@ -26,6 +26,9 @@ const YIELD_PROGRAMS: [&str; 2] = ["on_yield", "after_yield"];
 /// The program that hears of idle CPUs that are told of work, and a function that kernels with that tracepoint have.
 const KICK_PROGRAM: &str = "on_kick";
 const KICK: &str = "__probestub_sched_set_need_resched_tp";
+/// The program that hears of inherited priorities, and a function that kernels with that tracepoint have.
+const INHERIT_PROGRAM: &str = "on_inherit";
+const INHERIT: &str = "__probestub_sched_pi_setprio";
 /// What tells who runs and who waits where.
 const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
@@ -175,12 +178,14 @@ struct Optional {
     extent: Extent,
     yields: bool,
     kicks: bool,
+    inherits: bool,
 }
 
 impl Optional {
     fn has(self, program: &str) -> bool {
         match program {
             KICK_PROGRAM => self.kicks,
+            INHERIT_PROGRAM => self.inherits,
             _ if YIELD_PROGRAMS.contains(&program) => self.yields,
             _ if self.extent == Extent::Core => CORE_PROGRAMS.contains(&program),
             _ => true,
@@ -193,7 +198,8 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<Object, 
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let has = |name: &str| types.functions().any(|function| function.name == name);
     let is_all = extent == Extent::All;
-    let all = Optional { extent, yields: is_all && has(YIELD), kicks: is_all && has(KICK) };
+    let [yields, kicks, inherits] = [YIELD, KICK, INHERIT].map(|name| is_all && has(name));
+    let all = Optional { extent, yields, kicks, inherits };
     let attempt = |optional| {
         let (object, said) = words::listen(|| {
             let open = open(cpus, sizes, optional).map_err(|e| e.to_string())?;
@@ -202,7 +208,8 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<Object, 
         object.map_err(|error| words::refusal(&said, &error).to_string())
     };
     // That a function has a type does not mean that it can be watched.
-    let attempts = [all, Optional { yields: false, ..all }, Optional { yields: false, kicks: false, ..all }];
+    let none = Optional { yields: false, kicks: false, inherits: false, ..all };
+    let attempts = [all, Optional { yields: false, ..all }, none];
     let mut refused = String::new();
     for optional in attempts {
         match attempt(optional) {

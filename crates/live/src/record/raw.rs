@@ -1,5 +1,6 @@
 //! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c): bytes to words that have types.
 
+use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Pid};
 use keel_trace::Why;
 use keel_trace::story::{Doing, Key, Raw, RawWhat, Told};
@@ -13,11 +14,14 @@ const TOLD: u8 = 6;
 const SNAPSHOT: u8 = 7;
 const KICK: u8 = 8;
 const STOPPED: u8 = 9;
+const PRIORITY: u8 = 11;
 
 /// Bytes of `struct told` before its CPUs.
-const TOLD_HEAD: usize = 48;
+const TOLD_HEAD: usize = 56;
 /// `DEFAULT_PRIO`: the static priority of nice 0.
 const NICE_0: i32 = 120;
+/// `SCHED_NORMAL`, `SCHED_BATCH` and `SCHED_EXT`, of a task in no group: its nice value is its weight.
+const BY_NICE: [u32; 3] = [0, 3, 7];
 
 /// Bytes of a snapshot's record on a machine whose CPUs fill `words` words.
 pub(super) fn snapshot_bytes(words: u32) -> usize {
@@ -33,13 +37,17 @@ pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
     let from = || Some(CpuId(fields.u32(32)?));
     let to = || Some(CpuId(fields.u32(36)?));
     let what = match fields.u8(22)? {
-        SWITCH => RawWhat::Switch { cpu, prev: task, why: why(detail)?, next: other()? },
+        SWITCH => {
+            let (prev, why, next) = (task, why(detail)?, other()?);
+            RawWhat::Switch { cpu, prev, why, next, prio: prio(fields.u32(36)?) }
+        }
         WAKEUP => RawWhat::Wakeup { cpu, task, target: to()?, waker: other()? },
         FORK => RawWhat::Fork { cpu, child: task, target: to()?, parent: other()? },
         MIGRATE => RawWhat::Migrate { cpu, task, from: from()?, to: to()? },
         HOTPLUG => RawWhat::Online { cpu, target: to()?, up: detail != 0 },
         KICK => RawWhat::Kick { cpu, target: to()? },
         STOPPED => RawWhat::Stopped { target: to()? },
+        PRIORITY => RawWhat::Priority { task, prio: prio(fields.u32(36)?)? },
         TOLD => RawWhat::Told(Box::new(fields.told(task, detail != 0, None)?)),
         SNAPSHOT => {
             let doing = match detail {
@@ -52,6 +60,11 @@ pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
         _ => return None,
     };
     Some(Raw { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
+}
+
+/// The kernel's `p->prio`; none where it cannot be.
+fn prio(word: u32) -> Option<i16> {
+    i16::try_from(word.cast_signed()).ok().filter(|prio| (-1..140).contains(prio))
 }
 
 fn why(detail: u8) -> Option<Why> {
@@ -84,16 +97,19 @@ impl Fields<'_> {
     }
 
     fn told(&self, task: Key, first: bool, doing: Option<Doing>) -> Option<Told> {
-        let name = self.bytes::<16>(32)?;
+        let name = self.bytes::<16>(40)?;
         let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
         let words: Vec<u64> =
             self.0.get(TOLD_HEAD..)?.chunks_exact(8).map_while(|word| Fields(word).u64(0)).collect();
         let nice = self.u32(28)?.cast_signed().saturating_sub(NICE_0).clamp(-20, 19);
+        let (nice, policy) = (nice as i8, self.u32(36)?);
         Some(Told {
             task,
             pid: Pid(self.u32(24)?),
             name: String::from_utf8_lossy(&name[..end]).into_owned(),
-            nice: nice as i8,
+            nice,
+            prio: prio(self.u32(32)?),
+            weight: if BY_NICE.contains(&policy) { weight_of_nice(nice) } else { 0 },
             cpus: CpuSet::from_words(&words),
             first,
             doing,
@@ -131,7 +147,7 @@ mod tests {
             }
         };
         let (cpu, task, other, from, to) = (CpuId(2), Key(88), Key(99), CpuId(4), CpuId(5));
-        let switch = |why| Some(RawWhat::Switch { cpu, prev: task, why, next: other });
+        let switch = |why| Some(RawWhat::Switch { cpu, prev: task, why, next: other, prio: Some(5) });
         check(&event(SWITCH, 0), switch(Why::WasIdle));
         check(&event(SWITCH, 1), switch(Why::Preempted));
         check(&event(SWITCH, 2), switch(Why::Yielded));
@@ -146,6 +162,7 @@ mod tests {
         check(&event(KICK, 0), Some(RawWhat::Kick { cpu, target: to }));
         check(&event(STOPPED, 0), Some(RawWhat::Stopped { target: to }));
         check(&event(10, 0), None);
+        check(&event(PRIORITY, 0), Some(RawWhat::Priority { task, prio: 5 }));
         check(&event(SWITCH, 0)[..31], None);
         check(&[], None);
     }
@@ -153,7 +170,8 @@ mod tests {
     #[test]
     fn what_a_task_is_is_read() {
         let rest = |prio: i32| {
-            let mut rest = [33u32.to_ne_bytes(), prio.to_ne_bytes()].concat();
+            let words = [33, prio.cast_unsigned(), 49, 0];
+            let mut rest = words.map(u32::to_ne_bytes).concat();
             rest.extend(b"kworker/0:1\0old\0");
             rest.extend([0b101u64.to_ne_bytes(), 1u64.to_ne_bytes()].concat());
             rest
@@ -166,11 +184,24 @@ mod tests {
         let told = told_of(115, TOLD, 1);
         assert_eq!((told.task, told.pid, told.name.as_str()), (Key(88), Pid(33), "kworker/0:1"));
         assert_eq!((told.nice, told.first, told.doing), (-5, true, None));
+        assert_eq!((told.prio, told.weight), (Some(49), weight_of_nice(-5)));
         assert_eq!(told.cpus.iter().collect::<Vec<_>>(), [CpuId(0), CpuId(2), CpuId(64)]);
         assert!(!told_of(120, TOLD, 0).first);
         assert_eq!(told_of(139, SNAPSHOT, 0).doing, Some(Doing::Asleep));
         assert_eq!(told_of(-7, SNAPSHOT, 1).doing, Some(Doing::Waiting(CpuId(2))));
         assert_eq!(told_of(9999, SNAPSHOT, 2).doing, Some(Doing::Running(CpuId(2))));
+        // A real-time policy, one in a group, a priority that cannot be.
+        let (mut other, base) = (record(88, 0, 2, TOLD, 0, &rest(120)), 24);
+        for (prio, policy, expected) in
+            [(49, 1, (Some(49), 0)), (120, 1 << 31, (Some(120), 0)), (777, 3, (None, 100))]
+        {
+            other[base + 8..base + 12].copy_from_slice(&i32::to_ne_bytes(prio));
+            other[base + 12..base + 16].copy_from_slice(&u32::to_ne_bytes(policy));
+            match read(CpuId(9), &other).map(|raw| raw.what) {
+                Some(RawWhat::Told(told)) => assert_eq!((told.prio, told.weight), expected),
+                other => panic!("{other:?}"),
+            }
+        }
         assert_eq!(snapshot_bytes(2), record(0, 0, 0, 0, 0, &rest(0)).len());
     }
 

@@ -1,20 +1,13 @@
 use super::*;
 use crate::seen::Name;
-use crate::source::{Damage, Facts};
 use keel_trace::Why;
 
 /// Records from a list.
-struct Given(std::vec::IntoIter<Seen>, Damage);
+struct Given(std::vec::IntoIter<Seen>);
 
-impl Source for Given {
-    fn facts(&self) -> Facts {
-        Facts::default()
-    }
+impl Records for Given {
     fn next(&mut self) -> Result<Option<Seen>, ReadError> {
         Ok(self.0.next())
-    }
-    fn damage(&self) -> &Damage {
-        &self.1
     }
 }
 
@@ -31,7 +24,7 @@ fn line(records: Vec<Seen>) -> (Vec<Seen>, Clock, u64) {
 }
 
 fn line_of(records: Vec<Seen>, has_wakeups: bool) -> (Vec<Seen>, Clock, u64) {
-    let mut source = Given(records.into_iter(), Damage::default());
+    let mut source = Given(records.into_iter());
     let mut line = Line::new(&mut source, has_wakeups);
     let mut all = Vec::new();
     while let Some(seen) = line.next().expect("a list can be read") {

@@ -14,7 +14,7 @@ mod stream;
 use crate::ReadError;
 use crate::formats::{Decoder, Headers, u32_at, u64_at};
 use crate::seen::{Name, Seen, SeenWhat, Who};
-use crate::source::{Damage, Facts, Source};
+use crate::source::{Damage, Facts, Records, Source};
 use layout::Layout;
 use sample::{Formats, Trailer};
 use sort::Rounds;
@@ -135,13 +135,7 @@ impl Told {
     }
 }
 
-impl<R: Read + Seek> Source for Perf<R> {
-    fn facts(&self) -> Facts {
-        let mut facts = self.told.facts.clone();
-        facts::shape(&mut facts);
-        facts
-    }
-
+impl<R: Read + Seek> Records for Perf<R> {
     fn next(&mut self) -> Result<Option<Seen>, ReadError> {
         loop {
             if let Some(seen) = self.told.rounds.next() {
@@ -158,6 +152,14 @@ impl<R: Read + Seek> Source for Perf<R> {
                 }
             }
         }
+    }
+}
+
+impl<R: Read + Seek> Source for Perf<R> {
+    fn facts(&self) -> Facts {
+        let mut facts = self.told.facts.clone();
+        facts::shape(&mut facts);
+        facts
     }
 
     fn damage(&self) -> &Damage {

@@ -2,8 +2,8 @@
 
 use super::{any_dat, any_perf};
 use crate::make::{TextShape, any_records, perf, text, tracedat};
-use crate::{ReadError, read};
-use keel_check::Judge;
+use crate::{ReadError, Recording, Way, read_in};
+use keel_check::{Judge, Judgement};
 use proptest::prelude::*;
 use std::io::Cursor;
 
@@ -53,16 +53,26 @@ fn damaged(mut bytes: Vec<u8>, damage: &Damage) -> Vec<u8> {
     bytes
 }
 
-/// Reads it; whatever is said is one sentence that can be shown.
+/// Reads it; whatever is said is one sentence that can be shown, and the same on however many threads.
 fn ends(bytes: &[u8]) {
-    let mut judge = Judge::default();
-    match read(Cursor::new(bytes), &mut judge) {
-        Ok(recording) => {
-            assert!(judge.judgement().waste.share <= 1.0);
+    let read = judged(Way::One, bytes);
+    assert_eq!(judged(Way::Threads, bytes), read);
+    match read {
+        Ok((recording, judgement)) => {
+            assert!(judgement.waste.share <= 1.0);
             recording.notes.iter().for_each(|note| one_sentence(note));
         }
+        Err(error) => one_sentence(&error),
+    }
+}
+
+/// What is read and judged, or why nothing is.
+fn judged(way: Way, bytes: &[u8]) -> Result<(Recording, Judgement), String> {
+    let mut judge = Judge::default();
+    match read_in(way, Cursor::new(bytes), &mut judge) {
+        Ok(recording) => Ok((recording, judge.judgement())),
         Err(ReadError::Io(error)) => panic!("memory can be read: {error}"),
-        Err(error) => one_sentence(&error.to_string()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a file to the stream, and to what is said of it.
 
 use crate::make::{TextShape, text};
-use crate::{ReadError, read};
+use crate::{ReadError, Way, read, read_in};
 use keel_abi::{Instant, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, What, Why};
 use std::fmt::Write;
@@ -83,10 +83,16 @@ impl Sink for Lines {
     }
 }
 
-/// The stream of a text, and what is said of it.
+/// The stream of a text, and what is said of it: the same on however many threads.
 pub(super) fn told(bytes: &[u8]) -> String {
+    let told = told_in(Way::One, bytes);
+    assert_eq!(told_in(Way::Threads, bytes), told);
+    told
+}
+
+fn told_in(way: Way, bytes: &[u8]) -> String {
     let mut lines = Lines::default();
-    match read(Cursor::new(bytes), &mut lines) {
+    match read_in(way, Cursor::new(bytes), &mut lines) {
         Ok(recording) => {
             lines.text += "\n";
             recording.notes.iter().for_each(|note| lines.text += &format!("{note}\n"));

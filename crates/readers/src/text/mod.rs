@@ -12,7 +12,7 @@ mod tests;
 use crate::ReadError;
 use crate::ahead::Ahead;
 use crate::seen::{Seen, SeenWhat};
-use crate::source::{Damage, Facts, Source};
+use crate::source::{Damage, Facts, Records, Source};
 use head::Head;
 use keel_abi::cpuset::MAX_CPUS;
 use std::collections::BTreeMap;
@@ -134,11 +134,7 @@ fn told(line: &[u8]) -> Option<(Head, Result<SeenWhat, &'static str>)> {
     Some((head, body::read(event, &line[from..])))
 }
 
-impl<R: Read> Source for Text<R> {
-    fn facts(&self) -> Facts {
-        self.facts.clone()
-    }
-
+impl<R: Read> Records for Text<R> {
     fn next(&mut self) -> Result<Option<Seen>, ReadError> {
         if let Some(seen) = self.pending.take() {
             return Ok(Some(seen));
@@ -166,6 +162,12 @@ impl<R: Read> Source for Text<R> {
         let Some((cpu, lost)) = self.lost.pop_first() else { return Ok(None) };
         let at = self.last_at;
         Ok(Some(Seen { at, cpu, lost, current: None, interrupt: false, what: SeenWhat::Other }))
+    }
+}
+
+impl<R: Read> Source for Text<R> {
+    fn facts(&self) -> Facts {
+        self.facts.clone()
     }
 
     fn damage(&self) -> &Damage {

@@ -12,7 +12,7 @@ mod page;
 use crate::ReadError;
 use crate::formats::Decoder;
 use crate::seen::{Seen, SeenWhat};
-use crate::source::{Damage, Facts, Source};
+use crate::source::{Damage, Facts, Records, Source};
 use cpu::{Cpu, Entry};
 use layout::Layout;
 use std::cmp::Reverse;
@@ -101,11 +101,7 @@ impl<R: Read + Seek> TraceDat<R> {
     }
 }
 
-impl<R: Read + Seek> Source for TraceDat<R> {
-    fn facts(&self) -> Facts {
-        self.facts.clone()
-    }
-
+impl<R: Read + Seek> Records for TraceDat<R> {
     fn next(&mut self) -> Result<Option<Seen>, ReadError> {
         if let Some(seen) = self.pending.take() {
             return Ok(Some(seen));
@@ -119,6 +115,12 @@ impl<R: Read + Seek> Source for TraceDat<R> {
             return Ok(Some(Seen { lost: 0, current: None, what: SeenWhat::BeginsHere, ..seen }));
         }
         Ok(Some(seen))
+    }
+}
+
+impl<R: Read + Seek> Source for TraceDat<R> {
+    fn facts(&self) -> Facts {
+        self.facts.clone()
     }
 
     fn damage(&self) -> &Damage {

@@ -1,9 +1,9 @@
-use crate::run::{RunFacts, RunReport};
+use crate::run::{FindingReport, RunFacts, RunReport};
 use crate::style::Style;
 use crate::{compare, table, verdict};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
-use keel_check::{Costs, Delay, Finding, Judgement, Kind, NameFigures, Summary, TaskFigures, Verdict};
+use keel_check::{Blame, Costs, Delay, Finding, Judgement, Kind, NameFigures, Summary, TaskFigures, Verdict};
 
 /// Facts of a run by `scheduler`.
 fn facts(scheduler: &str, seed: u64) -> RunFacts {
@@ -71,12 +71,13 @@ fn judgement(scale: f64) -> Judgement {
         others: (TaskFigures::default(), 0),
     };
     let found = vec![(Kind::WastedCore, 0), (Kind::Starvation, 0)];
-    Judgement { summary, waste: Verdict::default(), findings: vec![], found }
+    Judgement { summary, waste: Verdict::default(), findings: vec![], found, of_programs: 0 }
 }
 
 fn wasteful(scale: f64) -> Judgement {
     let finding = |kind, text: &str, task| Finding {
         kind,
+        blame: Blame::Scheduler,
         start: Instant::from_ns(2_100_000_000),
         duration: Span::from_ms(1900),
         threshold: Span::from_us(10),
@@ -160,7 +161,13 @@ fn verdicts_say_it_in_one_sentence() {
     let mut starving = good();
     starving.findings = bad().findings.split_off(1);
     starving.findings_total = [("starvation".to_owned(), 1)].into();
-    let all = [good(), bad(), starving, stalled()].map(|run| verdict::sentence(&run)).join("\n");
+    let mut locked = good();
+    locked.findings =
+        vec![FindingReport { kind: "lock_wait".into(), blame: "program".into(), ..bad().findings.remove(0) }];
+    (locked.findings_total, locked.findings_of_programs) = ([("lock_wait".to_owned(), 3)].into(), 3);
+    assert!(!locked.found_something());
+    assert!(table::run(&locked, Style::PLAIN).contains("it is the program's own doing"));
+    let all = [good(), bad(), starving, stalled(), locked].map(|run| verdict::sentence(&run)).join("\n");
     insta::assert_snapshot!("verdicts", all);
 }
 

@@ -39,6 +39,7 @@ impl Before {
                 RawWhat::Online { .. }
                 | RawWhat::Kick { .. }
                 | RawWhat::Stopped { .. }
+                | RawWhat::Priority { .. }
                 | RawWhat::Decision(_) => {}
             }
         }

@@ -47,6 +47,8 @@ pub enum RawWhat {
         why: Why,
         /// Who runs now.
         next: Key,
+        /// How urgent it is, as the kernel's `p->prio`, where that is told here.
+        prio: Option<i16>,
     },
     /// `sched_wakeup`, with who did `sched_waking` where.
     Wakeup {
@@ -102,6 +104,13 @@ pub enum RawWhat {
         /// Which.
         target: CpuId,
     },
+    /// `sched_pi_setprio`: a task inherits a priority, or has its own again.
+    Priority {
+        /// Who.
+        task: Key,
+        /// As the kernel's `p->prio`.
+        prio: i16,
+    },
     /// What a task is.
     Told(Box<Told>),
     /// What the scheduler tells of a decision.
@@ -130,6 +139,10 @@ pub struct Told {
     pub name: String,
     /// Its nice value.
     pub nice: i8,
+    /// How urgent it is, as the kernel's `p->prio`; none where a recording does not tell.
+    pub prio: Option<i16>,
+    /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a group.
+    pub weight: u32,
     /// The CPUs that it may use; none where a recording does not tell.
     pub cpus: CpuSet,
     /// Nothing was told of it before.
@@ -142,6 +155,7 @@ impl Told {
     /// A task of which nothing is known.
     pub fn unknown(task: Key) -> Self {
         let name = "unknown".to_owned();
-        Self { task, pid: Pid(0), name, nice: 0, cpus: CpuSet::new(), first: true, doing: None }
+        let cpus = CpuSet::new();
+        Self { task, pid: Pid(0), name, nice: 0, prio: None, weight: 0, cpus, first: true, doing: None }
     }
 }

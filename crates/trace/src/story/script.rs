@@ -33,8 +33,16 @@ fn record(line: &str) -> Raw {
     let (at, here) = (number(words[0]), cpu(words[1]));
     let what = match words[2..] {
         ["switch", prev, how, next] => {
-            RawWhat::Switch { cpu: here, prev: key(prev), why: why(how), next: key(next) }
+            RawWhat::Switch { cpu: here, prev: key(prev), why: why(how), next: key(next), prio: None }
         }
+        ["switch", prev, how, next, prio] => RawWhat::Switch {
+            cpu: here,
+            prev: key(prev),
+            why: why(how),
+            next: key(next),
+            prio: Some(number(prio)),
+        },
+        ["inherits", task, prio] => RawWhat::Priority { task: key(task), prio: number(prio) },
         ["wakeup", task, target, waker] => {
             RawWhat::Wakeup { cpu: here, task: key(task), target: cpu(target), waker: key(waker) }
         }
@@ -50,6 +58,10 @@ fn record(line: &str) -> Raw {
         ["online", target, up] => RawWhat::Online { cpu: here, target: cpu(target), up: up == "up" },
         ["told", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, false, None))),
         ["first", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, true, None))),
+        ["ranks", task, pid, name, prio, weight] => {
+            let told = told(task, pid, name, false, None);
+            RawWhat::Told(Box::new(Told { prio: Some(number(prio)), weight: number(weight), ..told }))
+        }
         _ => panic!("{line} is no record"),
     };
     Raw { at, writer: here, lost, what }
@@ -62,7 +74,8 @@ fn decision(by: CpuId, chosen: CpuId) -> Policy {
 
 fn told(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doing>) -> Told {
     let (pid, name) = (Pid(number(pid)), name.to_owned());
-    Told { task: key(task), pid, name, nice: 0, cpus: CpuSet::first(4096), first, doing }
+    let cpus = CpuSet::first(4096);
+    Told { task: key(task), pid, name, nice: 0, prio: None, weight: 0, cpus, first, doing }
 }
 
 /// Lines such as `A 17 name running 2`.
@@ -118,6 +131,7 @@ impl Lines {
             What::Kick { target, .. } => format!("kick {target}"),
             What::Online { target, up } => format!("online {target} {}", if up { "up" } else { "down" }),
             What::Lost { events } => format!("lost {events}"),
+            What::Priority { task, prio, weight } => format!("{} ranks {prio} {weight}", name(task)),
             other => format!("{other:?}"),
         }
     }

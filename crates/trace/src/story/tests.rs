@@ -52,6 +52,36 @@ fn a_tasks_life_is_told() {
 }
 
 #[test]
+fn how_urgent_a_task_is_is_told_when_it_is_known_and_when_it_changes() {
+    check(
+        "110 0 ranks A 1 A 120 100
+         111 0 ranks A 1 A 120 100
+         120 0 switch - idle A 120
+         130 0 switch A blocked B 49
+         140 1 inherits B 10
+         150 0 switch B blocked -
+         160 1 switch - idle B 10
+         170 1 ranks A 1 A 49 0
+         180 1 ranks D 4 D 98 0
+         190 1 fork D 1 -",
+        "10 task 0 1 A on 2 CPUs
+         10 0 A ranks 120 100
+         11 task 0 1 A on 2 CPUs
+         20 0 switch - idle A
+         30 0 switch A blocked B
+         30 0 B ranks 49 0
+         40 0 B ranks 10 0
+         50 0 switch B blocked -
+         60 1 switch - idle B
+         70 task 0 1 A on 2 CPUs
+         70 0 A ranks 49 0
+         90 task 3 4 D on 2 CPUs
+         90 0 D ranks 98 0
+         90 1 fork D 1 -",
+    );
+}
+
+#[test]
 fn decisions_keep_their_place() {
     check(
         "110 0 wakeup A 1 -
@@ -194,7 +224,7 @@ fn any_record() -> impl Strategy<Value = Raw> {
     let why = prop::sample::select(vec![Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited]);
     let switch = (cpu(), key(), why, key()).prop_map(|(cpu, prev, why, next)| {
         let why = if prev.is_idle() { Why::WasIdle } else { why };
-        RawWhat::Switch { cpu, prev, why, next }
+        RawWhat::Switch { cpu, prev, why, next, prio: None }
     });
     let what = prop_oneof![
         4 => switch,

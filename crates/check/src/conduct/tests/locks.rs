@@ -44,3 +44,54 @@ fn a_cpu_that_spins_for_long_is_told() {
     );
     check(2, "5000 1 spins 0 1000\n6000 end", LOCKED, &[]);
 }
+
+/// B waits for A's mutex while A waits for its CPU, behind C, from `out_us` until `back_us`.
+fn owner_waits(out_us: u32, back_us: u32) -> String {
+    format!(
+        "0   0 fork A 0
+         0   0 switch - idle A
+         0   0 fork C 0
+         0   1 fork B 1
+         0   1 switch - idle B
+         10  1 awaits B 3 A
+         10  1 switch B blocked -
+         {out_us} 0 switch A preempted C
+         {back_us} 0 switch C preempted A
+         60000 0 wake B 1 A
+         60000 1 switch - idle B
+         90000 0 switch A preempted C
+         95000 1 switch B blocked -
+         100000 end"
+    )
+}
+
+#[test]
+fn what_a_program_does_to_itself_is_no_schedulers_doing() {
+    let check = |lines: &str, whose: Blame| {
+        let found = found(Limits::default(), 2, lines, LOCKED);
+        assert_eq!(found.iter().map(|finding| finding.blame).collect::<Vec<_>>(), [whose], "{lines}");
+    };
+    // The owner computed with it; it was kept from its CPU for a slice, and for more.
+    check(&waits(30_010), Blame::Program);
+    check(&owner_waits(20_000, 40_000), Blame::Program);
+    check(&owner_waits(20_000, 40_001), Blame::Scheduler);
+    // What becomes of the owner after B has run is none of its wait.
+    check(&owner_waits(20_000, 39_999), Blame::Program);
+    // Who waits was woken in time, and came to run late.
+    let late = waits(30_010).replace("30010 1 switch - idle B", "55000 1 switch - idle B");
+    check(&late, Blame::Scheduler);
+    // A CPU that spins.
+    check("5000 1 spins 0 1001\n6000 end", Blame::Scheduler);
+}
+
+#[test]
+fn what_programs_do_to_themselves_is_counted_apart() {
+    let mut conduct = Conduct::new(Limits::default(), 3);
+    play(&mut conduct, 2, &waits(30_010));
+    let counts: Vec<(u64, u64)> =
+        conduct.findings().iter().map(|found| (found.count, found.of_programs)).collect();
+    assert_eq!(
+        (counts.iter().map(|(all, _)| all).sum::<u64>(), counts.iter().map(|(_, own)| own).sum()),
+        (1, 1)
+    );
+}

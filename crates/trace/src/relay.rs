@@ -1,0 +1,179 @@
+//! A stream that is made on a thread of its own while it is heard on another, in the same order.
+//!
+//! Reading a recording and judging it take about as long as each other: so they go on side by side. What is made goes
+//! through a short queue, so that memory stays bounded; whoever is quicker waits.
+
+use crate::{Class, Event, Meta, Sink};
+use keel_abi::Instant;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Events that are handed over at once.
+const BATCH: usize = 8192;
+/// Batches on their way.
+const QUEUE: usize = 4;
+
+/// A part of a stream on its way.
+enum Part {
+    Events(Vec<Event>),
+    Meta(Instant, Box<Meta>),
+}
+
+/// Has `make` tell its stream on a thread of its own; `sink` hears it here, as if `make` had told it. Gives what `make` gives.
+pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) -> T + Send) -> T {
+    let wants = sink.wants();
+    let (to, from) = sync_channel(QUEUE);
+    let (back, empty) = sync_channel(QUEUE + 2);
+    thread::scope(|scope| {
+        let making = scope.spawn(move || {
+            let mut relay = Relay { wants, to, empty, batch: Vec::with_capacity(BATCH) };
+            let made = make(&mut relay);
+            relay.flush();
+            made
+        });
+        hear(sink, from, &back);
+        making.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// Hands on what comes, and gives the emptied batches back. Where `sink` panics nobody hears any more, and the maker does not wait.
+fn hear(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
+    for part in from {
+        match part {
+            Part::Events(mut events) => {
+                sink.events(&events);
+                events.clear();
+                // Where nobody needs it any more it is freed.
+                let _ = back.try_send(events);
+            }
+            Part::Meta(at, meta) => sink.meta(at, &meta),
+        }
+    }
+}
+
+/// The maker's end.
+struct Relay {
+    wants: Class,
+    to: SyncSender<Part>,
+    empty: Receiver<Vec<Event>>,
+    batch: Vec<Event>,
+}
+
+impl Relay {
+    fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+        let batch = std::mem::replace(&mut self.batch, next);
+        self.send(Part::Events(batch));
+    }
+
+    fn send(&self, part: Part) {
+        // Whoever hears is gone where it panicked: then nobody wants the rest, and the panic goes on when this ends.
+        let _ = self.to.send(part);
+    }
+}
+
+impl Sink for Relay {
+    fn wants(&self) -> Class {
+        self.wants
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.batch.extend_from_slice(events);
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.flush();
+        self.send(Part::Meta(at, Box::new(meta.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::What;
+    use keel_abi::CpuId;
+    use proptest::prelude::*;
+
+    /// Writes down what it hears, one thing at a time.
+    #[derive(Default, PartialEq, Debug)]
+    struct Heard(Vec<(Instant, Result<Event, Meta>)>);
+
+    impl Sink for Heard {
+        fn wants(&self) -> Class {
+            Class::CORE
+        }
+
+        fn events(&mut self, events: &[Event]) {
+            self.0.extend(events.iter().map(|event| (event.at, Ok(*event))));
+        }
+
+        fn meta(&mut self, at: Instant, meta: &Meta) {
+            self.0.push((at, Err(meta.clone())));
+        }
+    }
+
+    /// So many events, and an end, again and again.
+    fn tell(sink: &mut dyn Sink, parts: &[usize]) -> usize {
+        assert_eq!(sink.wants(), Class::CORE);
+        let mut at = Instant::ZERO;
+        for &events in parts {
+            let event = |n: usize| Event {
+                at: Instant::from_ns(n as u64),
+                cpu: CpuId(0),
+                what: What::Lost { events: n as u32 },
+            };
+            sink.events(&(0..events).map(event).collect::<Vec<_>>());
+            at = Instant::from_ns(events as u64);
+            sink.meta(at, &Meta::End);
+        }
+        sink.events(&[Event { at, cpu: CpuId(1), what: What::Bypass { on: true } }]);
+        parts.len()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_told_is_heard_in_order(parts in prop::collection::vec(0..3 * BATCH, 0..12)) {
+            let (mut here, mut there) = (Heard::default(), Heard::default());
+            tell(&mut here, &parts);
+            prop_assert_eq!(relayed(&mut there, |sink| tell(sink, &parts)), parts.len());
+            prop_assert!(here == there);
+        }
+    }
+
+    /// Panics at the first thing that it hears.
+    struct Breaks;
+
+    impl Sink for Breaks {
+        fn wants(&self) -> Class {
+            Class::CORE
+        }
+
+        fn events(&mut self, _: &[Event]) {
+            panic!("it breaks");
+        }
+
+        fn meta(&mut self, _: Instant, _: &Meta) {}
+    }
+
+    #[test]
+    #[should_panic(expected = "it breaks")]
+    fn a_panic_of_who_hears_goes_on() {
+        relayed(&mut Breaks, |sink| tell(sink, &[BATCH; 20]));
+    }
+
+    #[test]
+    #[should_panic(expected = "no more")]
+    fn a_panic_of_who_tells_goes_on() {
+        relayed(&mut Heard::default(), |sink| {
+            tell(sink, &[5]);
+            panic!("no more");
+        });
+    }
+}
