@@ -49,9 +49,21 @@ fn head(page: &Path) -> Value {
     serde_json::from_str(head.expect("a head")).expect("JSON")
 }
 
+/// A real-time task waits beside a CPU that runs an ordinary one; that it may use that CPU is not told.
+const BESIDE: &str = "# tracer: nop
+#
+          <idle>-0       [000] d..2.    41.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=11 next_prio=10
+          <idle>-0       [001] d..2.    41.000000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=c next_pid=13 next_prio=120
+               a-11      [000] d..2.    41.001000: sched_wakeup: comm=b pid=12 prio=10 target_cpu=000
+               a-11      [000] d..2.    41.009000: sched_switch: prev_comm=a prev_pid=11 prev_prio=10 prev_state=S ==> next_comm=b next_pid=12 next_prio=10
+               b-12      [000] d..2.    41.010000: sched_switch: prev_comm=b prev_pid=12 prev_prio=10 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
 #[test]
 fn a_page_says_what_the_check_says() {
     let folder = tempfile::tempdir().expect("a folder");
+    let beside = folder.path().join("beside.txt");
+    std::fs::write(&beside, BESIDE).expect("written");
     let [trace, page] = ["t.trc", "a.html"].map(|name| folder.path().join(name));
     let [trace, to] = [&trace, &page].map(|path| path.to_str().expect("a plain path"));
     let made = ["sim", "cfs", "--set", "bug=group-construction", "--machine", "opteron-6272", "--workload"];
@@ -82,7 +94,7 @@ fn a_page_says_what_the_check_says() {
         assert!(document.contains(&format!("<title>{words}")), "{trace}");
         headline.is_empty()
     };
-    let quiet: Vec<bool> = [trace]
+    let quiet: Vec<bool> = [trace, beside.to_str().expect("a plain path")]
         .map(str::to_owned)
         .into_iter()
         .chain(
