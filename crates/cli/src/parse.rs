@@ -20,8 +20,8 @@ pub(crate) fn duration(text: &str) -> Result<Span, String> {
     };
     let ns = scaled(number, unit_ns).ok_or("write a number and a unit, as in 10s or 1.5ms")?;
     match ns {
-        0 => Err("a run takes at least 1ns".into()),
-        ns if ns > LONGEST_S * 1_000_000_000 => Err("the longest run is a year (525600m)".into()),
+        0 => Err("it must be longer than nothing: 1ns is the least".into()),
+        ns if ns > LONGEST_S * 1_000_000_000 => Err("a year is the most (525600m)".into()),
         ns => Ok(Span::from_ns(ns as u64)),
     }
 }

@@ -1,7 +1,7 @@
 //! `keel check`: a trace says again what its run said.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn keel(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_keel")).args(args).env_remove("RUST_LOG").output().expect("keel runs")
@@ -157,6 +157,23 @@ fn recordings_by_other_tools_are_judged_by_their_content() {
     check("report.txt", "text", 10, "");
     check("script.txt", "text", 10, "");
     check("ftrace.txt", "text", 10, "");
+}
+
+#[test]
+fn what_is_no_file_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |path: &str, expected: &str| {
+        let mut keel = Command::new(env!("CARGO_BIN_EXE_keel"));
+        let output = keel.args(["check", path]).stdin(Stdio::piped()).output().expect("keel runs");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{path}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.starts_with(&format!("keel: {path}: {expected}")), "{told}");
+    };
+    check(folder.path().to_str().unwrap(), "it is a folder, not a recording\n");
+    check(
+        "/dev/stdin",
+        "it is a pipe, and recordings are gone through twice\nhelp: write it into a file first",
+    );
 }
 
 #[test]

@@ -14,6 +14,16 @@ use std::collections::BTreeMap;
 
 /// How many names the text lists.
 const NAMES: usize = 15;
+/// What it tells of each, and how wide a terminal must be for that: a narrow one gets what matters most.
+const COLUMNS: [(&str, u16); 7] = [
+    ("tasks", 48),
+    ("on CPU", 0),
+    ("share", 78),
+    ("waited", 0),
+    ("switches", 60),
+    ("delay p50", 78),
+    ("p99", 68),
+];
 
 /// Tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -202,8 +212,12 @@ fn names(report: &CheckReport, style: Style) -> String {
         true => format!("name ({NAMES} of {})", report.names.len()),
         false => "name".to_owned(),
     };
-    let heads = ["tasks", "on CPU", "share", "waited", "switches", "delay p50", "p99"];
-    table.set_header([Cell::new(title)].into_iter().chain(heads.map(str::to_owned).map(right)));
+    let fits = |nth: usize| COLUMNS[nth].1 <= style.width;
+    let chosen = |cells: [String; 7]| {
+        cells.into_iter().enumerate().filter(move |&(nth, _)| fits(nth)).map(|(_, cell)| cell)
+    };
+    let heads = COLUMNS.map(|(head, _)| head.to_owned());
+    table.set_header([Cell::new(title)].into_iter().chain(chosen(heads).map(right)));
     let machine_ns = (report.duration_ns as f64 * f64::from(report.cpus)).max(1.0);
     for name in report.names.iter().take(NAMES) {
         let delay = |of: fn(SpreadReport) -> u64| {
@@ -218,7 +232,37 @@ fn names(report: &CheckReport, style: Style) -> String {
             delay(|spread| spread.p50),
             delay(|spread| spread.p99),
         ];
-        table.add_row([Cell::new(printable(&name.name))].into_iter().chain(cells.map(right)));
+        table.add_row([Cell::new(printable(&name.name))].into_iter().chain(chosen(cells).map(right)));
     }
     lines_of(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::RunFacts;
+    use keel_abi::Pid;
+    use keel_check::{Judgement, Summary, TaskFigures};
+
+    #[test]
+    fn a_narrow_terminal_gets_what_matters_most() {
+        let task = TaskFigures { pid: Pid(7), name: "sixteen letters!".into(), ..TaskFigures::default() };
+        let summary =
+            Summary { duration: Span::from_s(10), cpus: 4, tasks: vec![task; 400], ..Summary::default() };
+        let judgement = Judgement { summary, ..Judgement::default() };
+        let report = CheckReport::new(RunReport::new(&RunFacts::default(), &judgement), 1, 0);
+        let heads = |width| {
+            let table = names(&report, Style { width, colour: false });
+            let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(widest <= usize::from(width), "{width}:\n{table}");
+            let (_, heads) =
+                table.lines().next().and_then(|line| line.split_once("tasks")).unwrap_or_default();
+            heads.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(heads(100), "on CPU share waited switches delay p50 p99");
+        assert_eq!(heads(72), "on CPU waited switches p99");
+        assert_eq!(heads(60), "on CPU waited switches");
+        assert_eq!(heads(50), "on CPU waited");
+        assert_eq!(heads(40), "");
+    }
 }

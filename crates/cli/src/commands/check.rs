@@ -13,6 +13,7 @@ use keel_trace::{Class, Cut, Event, Fanout, Meta, Reader, Sink, TraceError, What
 use std::fs::File;
 use std::io::Seek;
 use std::ops::Range;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Shorter traces are read before a thread has begun.
@@ -67,7 +68,17 @@ fn told(path: &Path) -> impl Fn(String) -> Failure {
     move |why| Failure::input(format!("{}: {why}", shown_path(path)))
 }
 
+/// A recording, and of what kind it is.
 fn open(path: &Path) -> Result<(File, Kind), Failure> {
+    let is = std::fs::metadata(path).map_err(|e| told(path)(reason(&e)))?.file_type();
+    if is.is_dir() {
+        return Err(told(path)("it is a folder, not a recording".to_owned()));
+    }
+    // Nobody waits for one to be opened.
+    if is.is_fifo() || is.is_socket() {
+        return Err(told(path)("it is a pipe, and recordings are gone through twice".to_owned())
+            .help("write it into a file first, and name that"));
+    }
     let mut file = File::open(path).map_err(|e| told(path)(reason(&e)))?;
     let kind = keel_readers::kind(&mut file).map_err(|e| told(path)(e.to_string()))?;
     Ok((file, kind))

@@ -5,7 +5,7 @@ use crate::bell::Bell;
 use crate::failure::{Code, Failure};
 use crate::inputs::reason;
 use crate::output::Output;
-use crate::text::shown;
+use crate::text::{shown, shown_lines};
 use keel_live::Host;
 use keel_live::record::{RecordError, Recorded, Recorder};
 use keel_trace::Writer;
@@ -107,7 +107,7 @@ fn summary(recorded: &Recorded) -> String {
 }
 
 fn failure(error: RecordError) -> Failure {
-    Failure::of_class(error.class(), shown(&error.to_string()), error.help())
+    Failure::of_class(error.class(), shown_lines(&error.to_string()), error.help())
 }
 
 #[cfg(test)]

@@ -86,6 +86,7 @@ fn a_delay_within_the_limit_or_a_fair_round_is_none() {
     check(1, &lines(100_000), LATE, &[]);
     // One task shares a CPU with itself: a slice more.
     check(1, &lines(119_999), LATE, &[]);
+    check(1, &lines(120_000), LATE, &[]);
     assert_eq!(found(Limits::default(), 1, &lines(120_001), LATE).len(), 1);
     // Who lost its CPU was not woken.
     check(1, "0 0 fork A 0\n0 0 switch - idle A\n5 0 switch A preempted -\n200000 end", LATE, &[]);
@@ -97,4 +98,33 @@ fn a_limit_that_is_asked_for_is_taken_as_it_is() {
     let lines = |us: u32| format!("0 0 fork A 0\n{us} 0 switch - idle A\n300000 end");
     assert_eq!(found(limits, 1, &lines(2_000), LATE).len(), 0);
     assert_eq!(found(limits, 1, &lines(2_001), LATE)[0].threshold, Span::from_ms(2));
+}
+
+#[test]
+fn who_lost_its_cpu_starves_like_who_woke() {
+    let lines = "0 0 fork A 0
+         0 0 switch - idle A
+         5 0 switch A preempted -
+         1030000 0 switch - idle A
+         1040000 end";
+    check(1, lines, STARVED, &["task task-a (pid 1000) was runnable for 1.03 s without running, on CPU 0"]);
+}
+
+#[test]
+fn a_delay_is_not_told_where_its_cpu_stalled_meanwhile() {
+    let lines = |wake_us: u32| {
+        format!(
+            "0      0 fork A 0
+             0      0 switch - idle A
+             0      1 fork B 1
+             0      1 switch - idle B
+             10     1 switch B blocked -
+             {wake_us} 0 wake B 0
+             700000 0 switch A blocked B
+             800000 end"
+        )
+    };
+    check(2, &lines(100_000), LATE, &[]);
+    // Not long enough for a stall.
+    assert_eq!(found(Limits::default(), 2, &lines(300_000), LATE).len(), 1);
 }

@@ -95,3 +95,18 @@ fn the_owner_of_a_mutex_that_does_not_run_inverts() {
     check(1, &lines(120), INVERTED, &[text]);
     check(1, &lines(50), INVERTED, &[]);
 }
+
+#[test]
+fn one_whose_own_cpu_idles_is_about_to_run_there() {
+    let goes = format!("1500 0 switch A blocked -\n{LATER}")
+        .replace("4000 0 switch A preempted B", "4000 0 switch - idle B");
+    check(2, &scene(10, 120, &goes), MISPLACED, &[]);
+    check(
+        2,
+        &scene(10, 120, &goes.replace("1500", "3500")),
+        MISPLACED,
+        &[
+            "real-time task task-b (pid 1001) waited on CPU 0 for 2.50 ms while CPU 1, which it may use, ran less urgent task task-c (pid 1002)",
+        ],
+    );
+}

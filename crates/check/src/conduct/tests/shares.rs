@@ -44,10 +44,31 @@ fn who_cannot_be_compared_is_not() {
     let none = |lines: &str| check(2, lines, UNFAIR, &[]);
     // Weights that nobody told; a real-time task; other CPUs; less than five slices.
     none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 0", 21, 80, 20));
+    // Of one of them alone nobody told: with whom to share is unknown.
+    none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 100", 21, 80, 20));
     none(&rounds("0 0 prio A 50 100\n0 0 prio B 120 100", 21, 80, 20));
     none(&rounds(&format!("{EQUAL}\n0 may A 0\n0 may B 0,1"), 21, 80, 20));
     none(&rounds("0 0 prio A 110 9548\n0 0 prio B 130 1024", 21, 98, 2));
     // One that sleeps now and then does not want a CPU all the time.
     let sleeps = "900000 0 switch B blocked A\n900001 0 wake B 0\n1900000 0 switch A blocked B\n2000000 end";
     none(&rounds(EQUAL, 9, 80, 20).replace("900000 0 switch B preempted A\n900001 end", sleeps));
+}
+
+#[test]
+fn who_sleeps_in_every_window_is_entitled_to_nothing() {
+    let mut lines = format!("{EQUAL}\n0 0 fork A 0\n0 0 switch - idle A\n");
+    for at in (0..3_200_000).step_by(100_000) {
+        let _ = writeln!(lines, "{} 0 wake B 0\n{} 0 switch A preempted B", at + 79_999, at + 80_000);
+        let _ = writeln!(lines, "{} 0 switch B blocked A", at + 99_000);
+    }
+    check(1, &(lines + "3300000 end"), UNFAIR, &[]);
+}
+
+#[test]
+fn nobody_is_entitled_to_more_than_one_cpu() {
+    let mut lines = "0 0 prio A 100 8668\n0 0 prio B 120 100\n0 0 prio C 120 100\n".to_owned();
+    for (task, cpu) in ["A", "B", "C"].into_iter().zip(0..) {
+        let _ = writeln!(lines, "0 {cpu} fork {task} {cpu}\n0 {cpu} switch - idle {task}");
+    }
+    check(3, &(lines + "1000000 0 kick 0\n2000000 0 kick 0\n3000000 end"), UNFAIR, &[]);
 }

@@ -40,3 +40,16 @@ fn a_real_time_task_may_hold_its_cpu_and_idle_cpus_are_no_stall() {
     check(1, &format!("{begin}800000 end"), Kind::Stall, &[]);
     check(1, "0 0 fork A 0\n900000 end", Kind::Stall, &[]);
 }
+
+#[test]
+fn a_cpu_that_switches_does_not_stall_however_long_somebody_waits() {
+    let lines = "0 0 fork A 0
+         0 0 switch - idle A
+         0 0 fork B 0
+         0 0 fork C 0
+         300000 0 switch A preempted B
+         600000 0 switch B preempted A
+         900000 0 switch A preempted C
+         1000000 end";
+    check(1, lines, Kind::Stall, &[]);
+}
