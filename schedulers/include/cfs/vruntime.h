@@ -65,7 +65,24 @@ static __always_inline void raise_min_alone(struct runqueue *rq, u64 now)
 		raise_min(rq, running_vruntime(rq, now));
 }
 
-/* update_curr(): who runs here has run since. */
+/* The lesser of that of who runs here and of the first who waits. */
+static __noinline u64 least_of(u32 cpu, u64 vruntime)
+{
+	struct task_struct *p;
+	u64 least = vruntime;
+
+	for_each_queued(it, p, dsq_of(cpu), 0) {
+		if (vtime_before(p->scx.dsq_vtime, least))
+			least = p->scx.dsq_vtime;
+		break;
+	}
+	return least;
+}
+
+/*
+ * update_curr(): who runs here has run since, and the runqueue's clock goes on with it. If it stood still while others wait, who
+ * is moved on again and again would never come nearer to its turn.
+ */
 static __always_inline void charge(u32 cpu, u32 number, struct task_struct *p, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -79,8 +96,7 @@ static __always_inline void charge(u32 cpu, u32 number, struct task_struct *p, u
 	rq->curr_vruntime = vruntime;
 	rq->curr_at = now;
 	rq->curr_weight = s->tally.weight;
-	if (rq->nr_running <= 1)
-		raise_min(rq, vruntime);
+	raise_min(rq, rq->nr_running <= 1 ? vruntime : least_of(cpu, vruntime));
 }
 
 /* A vruntime that refers to one runqueue's minimum, for another's. */

@@ -22,6 +22,16 @@ fn shares_are_as_weights() {
     seen.assert_nobody_starves();
 }
 
+/// Balancing takes the lightest from CPU to CPU, more often than the others run for as long as it is ahead of them.
+#[test]
+fn who_is_moved_again_and_again_comes_to_its_turn() {
+    let hogs = hog("h").instances(4).after_ms(50);
+    let scene = under("cfs").cpus(4).ticks_per_s(250).set("autogroup", 0);
+    let seen = scene.task(hog("kind").nice(19)).task(hogs).millis(12_000).run();
+    // 15 of 1039 parts of a CPU, beside the 50 ms that it had one alone.
+    assert!(seen.cpu_ms("kind") > 50 + 120, "{} ms", seen.cpu_ms("kind"));
+}
+
 #[test]
 fn hogs_share_alike_on_any_number_of_cpus() {
     // All start at once, so that some choose the same CPU; on 64 CPUs busy ones balance every 2 s.

@@ -106,6 +106,11 @@ impl Scene {
         self
     }
 
+    pub(crate) fn ticks_per_s(mut self, hz: u32) -> Self {
+        self.machine.hz = hz;
+        self
+    }
+
     pub(crate) fn millis(mut self, ms: u64) -> Self {
         self.duration = Span::from_ms(ms);
         self
