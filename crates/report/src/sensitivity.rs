@@ -37,7 +37,7 @@ pub struct ConstantReport {
 impl ConstantReport {
     /// The greater of the two moves, as a share of the base.
     fn moves(&self, base: Option<f64>) -> f64 {
-        let of = |ratio: Option<f64>| base.zip(ratio).map_or(0.0, |(base, ratio)| (ratio / base - 1.0).abs());
+        let of = |ratio: Option<f64>| change(base, ratio).map_or(0.0, f64::abs);
         of(self.halved).max(of(self.doubled))
     }
 }
@@ -107,10 +107,14 @@ pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     format!("{lines}{}\n", style.paint(Paint::Bold, &counted(experiments)))
 }
 
-/// By how much of the base a ratio differs from it; empty where either is unknown.
+/// By what share of the base a ratio differs from it; `None` where either is unknown, and of a base of nothing.
+fn change(base: Option<f64>, ratio: Option<f64>) -> Option<f64> {
+    base.filter(|&base| base != 0.0).zip(ratio).map(|(base, ratio)| ratio / base - 1.0)
+}
+
+/// The same in words; empty where there is none.
 pub(crate) fn changed(base: Option<f64>, ratio: Option<f64>) -> String {
-    let change = base.zip(ratio).map(|(base, ratio)| (ratio / base - 1.0) * 100.0);
-    change.map_or(String::new(), |percent| format!("{percent:+.0} %"))
+    change(base, ratio).map_or(String::new(), |change| format!("{:+.0} %", change * 100.0))
 }
 
 #[cfg(test)]
@@ -131,6 +135,13 @@ mod tests {
                 constant("ipi_ns", None, None),
             ],
         };
-        insta::assert_snapshot!(table(&[experiment], Style::PLAIN));
+        // Of nothing there is no share.
+        let nothing = SensitivityReport {
+            id: "none".into(),
+            base: Some(0.0),
+            band: (0.1, 0.9),
+            constants: vec![constant("ipi_ns", Some(0.0), Some(0.003))],
+        };
+        insta::assert_snapshot!(table(&[experiment, nothing], Style::PLAIN));
     }
 }

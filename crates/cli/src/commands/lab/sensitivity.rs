@@ -65,7 +65,8 @@ fn cells(lab: &Lab, experiments: &[Experiment], constants: &[&'static str]) -> V
     for (at, experiment) in experiments.iter().enumerate() {
         let claim = &experiment.claims[0];
         let arms = experiments::arms(lab, experiment).into_iter().enumerate();
-        let arms: Vec<_> = arms.filter(|(arm, _)| *arm == claim.of || Some(*arm) == claim.to).collect();
+        let arms: Vec<_> =
+            arms.filter(|(arm, _)| [Some(claim.of), claim.to, claim.less].contains(&Some(*arm))).collect();
         cells.push(Cell { experiment: at, varied: None, arms: arms.clone() });
         for &name in constants {
             for scale in [Scale::Halved, Scale::Doubled] {
