@@ -10,6 +10,7 @@ mod checks;
 mod ci;
 mod corpus;
 mod demo;
+mod document;
 mod fuzz;
 mod live;
 mod pages;

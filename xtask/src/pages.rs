@@ -4,7 +4,7 @@
 //! keel's own commands make all of it. The pictures are Chromium's, so they differ by a pixel here and there with its fonts.
 
 use crate::tree::root;
-use crate::{Failure, cargo, demo, viewer};
+use crate::{Failure, cargo, demo, document, viewer};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -34,8 +34,6 @@ const RECORDINGS: &str = "crates/readers/recordings/waste";
 const FOLDER: &str = "out/pages";
 const PICTURES: &str = "docs/pages";
 const DOCUMENT: &str = "docs/wasted-cores.md";
-const BEGIN: &str = "<!-- ./x pages -->\n";
-const END: &str = "<!-- end -->\n";
 
 /// Makes all of it.
 pub(crate) fn run() -> Result<(), Failure> {
@@ -58,7 +56,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     for args in demo::runs(["docs/demo.svg", "docs/demo-cured.svg"]) {
         keel(&args.split(' ').collect::<Vec<_>>())?;
     }
-    renew(&table()?)?;
+    document::renew(DOCUMENT, "pages", &table()?)?;
     match viewer::missing().or_else(viewer::no_browser) {
         Some(missing) => println!("The pictures of {PICTURES} stay as they are: {missing}."),
         None => viewer::pictures(&root().join(FOLDER))?,
@@ -73,26 +71,16 @@ fn simulated(scene: &Scene) -> Result<Value, Failure> {
     let [with, cured] = ["", "-cured"].map(|end| format!("{FOLDER}/{bug}{end}.trc"));
     for (bugs, trace) in [(BUGS.join("+"), &with), (others(bug), &cured)] {
         let told = ["--set", "tell_policy=1", "--duration", "1s", "--trace", trace];
-        keel(
-            &[
-                &[
-                    "sim",
-                    "cfs",
-                    "--machine",
-                    MACHINE,
-                    "--workload",
-                    workload,
-                    "--set",
-                    &format!("bug={bugs}"),
-                ],
-                &told[..],
-            ]
-            .concat(),
-        )?;
+        keel(&[&of_cfs(workload, &format!("bug={bugs}")), &told[..]].concat())?;
     }
     let page = format!("{bug}.html");
     keel(&["report", &with, &cured, "-o", &format!("{FOLDER}/{page}")])?;
     Ok(picture(&page, *ms))
+}
+
+/// How keel is asked to run `cfs` with such a setting of its bugs.
+fn of_cfs<'a>(workload: &'a str, bugs: &'a str) -> [&'a str; 8] {
+    ["sim", "cfs", "--machine", MACHINE, "--workload", workload, "--set", bugs]
 }
 
 /// What is drawn of a page, and where to: viewer/tests/pictures.spec.ts reads it.
@@ -123,19 +111,7 @@ fn table() -> Result<String, Failure> {
 /// Core time that five seconds waste, and the longest of it.
 fn wasted(workload: &str, bugs: &str) -> Result<String, Failure> {
     let bugs = format!("bug={bugs}");
-    let args = [
-        "sim",
-        "cfs",
-        "--machine",
-        MACHINE,
-        "--workload",
-        workload,
-        "--duration",
-        "5s",
-        "--json",
-        "--set",
-        &bugs,
-    ];
+    let args = [&of_cfs(workload, &bugs), &["--duration", "5s", "--json"][..]].concat();
     let output = command(&args)?.stderr(Stdio::inherit()).output();
     let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
     let told: Value = serde_json::from_slice(&output.stdout)
@@ -149,21 +125,6 @@ fn cell(told: &Value) -> Option<String> {
     let longest = told["findings"].as_array()?.iter().filter_map(of).fold(0.0, f64::max) / 1e6;
     let share = told["wasted_share"].as_f64()? * 100.0;
     Some(format!("{wasted:.2} core-s ({share:.1} %), longest {longest:.0} ms"))
-}
-
-/// Puts the table into its place.
-fn renew(table: &str) -> Result<(), Failure> {
-    let path = root().join(DOCUMENT);
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{DOCUMENT}: {e}"))?;
-    let text =
-        placed(&text, table).ok_or_else(|| format!("{DOCUMENT} has no place for the table: {BEGIN}"))?;
-    std::fs::write(&path, text).map_err(|e| format!("{DOCUMENT}: {e}"))
-}
-
-fn placed(text: &str, table: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}{table}{END}{after}"))
 }
 
 /// Runs keel from the root, silently.
@@ -186,14 +147,6 @@ fn command(args: &[&str]) -> Result<Command, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_document_has_its_place() {
-        let text = std::fs::read_to_string(root().join(DOCUMENT)).expect("the document is there");
-        let renewed = placed(&text, "| new |\n").expect("a place");
-        assert!(renewed.contains(&format!("{BEGIN}| new |\n{END}")));
-        assert_eq!(placed("no place", "x"), None);
-    }
 
     #[test]
     fn what_was_wasted_is_a_cell() {

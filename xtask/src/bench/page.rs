@@ -4,12 +4,11 @@
 use super::callgrind;
 use super::profile::Counts;
 use super::recordings::out;
-use super::watched::watched;
+use super::watched::{Took, took};
 use crate::{Failure, cargo, viewer};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 /// The run that is shown: ten million events of 64 CPUs.
 const MS: u64 = 10_000;
@@ -48,14 +47,14 @@ pub(super) fn measure(runs: u32, count: bool) -> Result<Page, Failure> {
     let trace = written(folder.path(), MS)?;
     let page = folder.path().join("large.html");
     let made = (0..runs).map(|_| make(&keel, &trace, &page)).collect::<Result<Vec<_>, _>>()?;
-    let of = |of: fn(&(f64, f64, u64)) -> f64| made.iter().map(of).fold(f64::INFINITY, f64::min);
+    let of = |of: fn(&Took) -> f64| made.iter().map(of).fold(f64::INFINITY, f64::min);
     let bytes = std::fs::metadata(&page).map_err(|e| format!("{}: {e}", page.display()))?.len();
     Ok(Page {
         events: events(&keel, &trace)?,
         bytes,
-        wall_s: of(|made| made.0),
-        user_s: of(|made| made.1),
-        peak_kib: made.iter().map(|made| made.2).max().unwrap_or(0),
+        wall_s: of(|made| made.wall_s),
+        user_s: of(|made| made.user_s),
+        peak_kib: made.iter().map(|made| made.peak_kib).max().unwrap_or(0),
         insns: if count { Some(instructions(&keel, folder.path())?) } else { None },
         browser: looked_at(&page)?,
     })
@@ -71,23 +70,9 @@ fn written(folder: &Path, ms: u64) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Wall and user time in seconds, and the peak of memory in KiB.
-fn make(keel: &Path, trace: &Path, page: &Path) -> Result<(f64, f64, u64), Failure> {
-    let begun = Instant::now();
-    let mut child = Command::new(keel)
-        .arg("report")
-        .arg(trace)
-        .arg("-o")
-        .arg(page)
-        .stdin(Stdio::null())
-        .spawn()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
-    let (user_s, peak_kib) = watched(&child)?;
-    let wall_s = begun.elapsed().as_secs_f64();
-    match child.wait().map_err(|e| format!("keel cannot be waited for: {e}"))?.success() {
-        true => Ok((wall_s, user_s, peak_kib)),
-        false => Err("keel report failed; its message is above".to_owned()),
-    }
+/// Has keel make the page.
+fn make(keel: &Path, trace: &Path, page: &Path) -> Result<Took, Failure> {
+    took(Command::new(keel).arg("report").arg(trace).arg("-o").arg(page).stdin(Stdio::null()))
 }
 
 fn events(keel: &Path, trace: &Path) -> Result<f64, Failure> {

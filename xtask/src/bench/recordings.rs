@@ -5,13 +5,12 @@
 
 use super::callgrind;
 use super::profile::Counts;
-use super::watched::watched;
+use super::watched::{Took, took};
 use crate::tree::root;
 use crate::{Failure, cargo};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 /// The files, as the readers' tests call them, and what they are.
 const FILES: [(&str, &str); 4] =
@@ -97,13 +96,13 @@ fn row(keel: &Path, file: &Path, kind: &'static str, runs: u32, insns: Option<f6
         rates.sort_by(f64::total_cmp);
         [rates[0], rates[rates.len() / 2], rates[rates.len() - 1]]
     };
-    let peak_kib = runs.iter().map(|run| run.peak_kib).max().unwrap_or(0);
+    let peak_kib = runs.iter().map(|run| run.took.peak_kib).max().unwrap_or(0);
     Ok(Row {
         kind,
         events: runs.first().map_or(0.0, |run| run.events),
         bytes,
-        mev_s: rates(|run| run.user_s),
-        wall_mev_s: rates(|run| run.wall_s),
+        mev_s: rates(|run| run.took.user_s),
+        wall_mev_s: rates(|run| run.took.wall_s),
         peak_mib: peak_kib as f64 / 1024.0,
         insns,
     })
@@ -112,9 +111,7 @@ fn row(keel: &Path, file: &Path, kind: &'static str, runs: u32, insns: Option<f6
 /// One `keel check`.
 struct Check {
     events: f64,
-    user_s: f64,
-    wall_s: f64,
-    peak_kib: u64,
+    took: Took,
 }
 
 impl Check {
@@ -122,24 +119,12 @@ impl Check {
         // What it says goes to a file: nobody reads a pipe until it has ended.
         let told = file.with_extension("json");
         let to = std::fs::File::create(&told).map_err(|e| format!("{}: {e}", told.display()))?;
-        let begun = Instant::now();
-        let mut child = Command::new(keel)
-            .args(["check", "--json"])
-            .arg(file)
-            .stdout(to)
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|e| format!("keel cannot be run: {e}"))?;
-        let (user_s, peak_kib) = watched(&child)?;
-        let wall_s = begun.elapsed().as_secs_f64();
-        let status = child.wait().map_err(|e| format!("keel cannot be waited for: {e}"))?;
-        if !status.success() {
-            return Err(format!("keel check {} failed: {status}", file.display()));
-        }
+        let mut command = Command::new(keel);
+        let took = took(command.args(["check", "--json"]).arg(file).stdout(to).stderr(Stdio::null()))?;
         let told = std::fs::read(&told).map_err(|e| format!("{}: {e}", told.display()))?;
         let told: Value = serde_json::from_slice(&told).map_err(|e| format!("keel check --json: {e}"))?;
         let events = told["events"].as_f64().ok_or("keel check --json tells no events")?;
-        Ok(Self { events, user_s, wall_s, peak_kib })
+        Ok(Self { events, took })
     }
 }
 

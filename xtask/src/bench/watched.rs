@@ -2,16 +2,39 @@
 //! while it runs.
 
 use crate::Failure;
-use std::process::Child;
-use std::time::Duration;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 /// How often a process's memory is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// The kernel's ticks a second, by which it tells user time (`USER_HZ`).
 const TICKS_S: f64 = 100.0;
 
+/// What a command took.
+pub(super) struct Took {
+    /// Seconds of the host.
+    pub(super) wall_s: f64,
+    /// Seconds of user CPU time, of all threads.
+    pub(super) user_s: f64,
+    /// The peak of memory.
+    pub(super) peak_kib: u64,
+}
+
+/// Runs keel to its end, and watches it.
+pub(super) fn took(keel: &mut Command) -> Result<Took, Failure> {
+    let begun = Instant::now();
+    let mut child = keel.spawn().map_err(|e| format!("keel cannot be run: {e}"))?;
+    let (user_s, peak_kib) = watched(&child)?;
+    let wall_s = begun.elapsed().as_secs_f64();
+    let status = child.wait().map_err(|e| format!("keel cannot be waited for: {e}"))?;
+    match status.success() {
+        true => Ok(Took { wall_s, user_s, peak_kib }),
+        false => Err(format!("{keel:?} failed: {status}")),
+    }
+}
+
 /// User time and the peak of memory, of a child that is not waited for until it has ended.
-pub(super) fn watched(child: &Child) -> Result<(f64, u64), Failure> {
+fn watched(child: &Child) -> Result<(f64, u64), Failure> {
     let of = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", child.id()));
     let mut peak_kib = 0;
     loop {
@@ -42,7 +65,6 @@ fn peak(status: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     #[test]
     fn what_the_kernel_tells_of_a_process_is_read() {
