@@ -10,7 +10,7 @@
  * what it has left and its nice value's ticks anew. Whoever wakes goes to its last CPU if that
  * idles, else to the CPU that has idled longest, else it preempts where it outweighs the running
  * task most. A child halves its parent's counter, and what it leaves goes back. sched_yield() makes a task
- * weigh nothing, once. Hinted real-time tasks weigh 1000 and their priority.
+ * weigh -1, once: less than those without time left, so that it alone is no reason to make counters anew. Hinted real-time tasks weigh 1000 and their priority.
  *
  * Source. kernel/sched.c of Linux 2.4 (HZ 100): schedule(), goodness(), reschedule_idle(),
  * sys_sched_yield(), update_process_times(), do_fork(), release_task(). The lock is taken as often as there:

@@ -192,6 +192,35 @@ test('compares two runs on one clock', async ({ page }) => {
   expect((await span(page)).from).toBeGreaterThan(0);
 });
 
+test('says of delays what the table of figures says', async ({ page }) => {
+  await open(page);
+  const rows = await page.locator('.figures tr').evaluateAll((all) => all.map((row) => [row.querySelector('th')!.textContent, row.querySelector('td')!.textContent]));
+  // The table leaves out what is 0.
+  const figure = (row: string): string => rows.find(([name]) => name === row)?.[1] ?? '0';
+  expect(rows.flat()).toContain('longest');
+  const note = (await page.locator('.delays .note').textContent())!;
+  const [, p50, p99, max] = /half took up to (.*), 99 % up to (.*), the longest (.*)\.$/.exec(note)!;
+  for (const [said, row] of [[p50, 'wakeup delay, p50'], [p99, 'p99'], [max, 'longest']]) expect(said, row).toMatch(new RegExp(`^${figure(row!)}`));
+});
+
+test('draws delays in steps: flat where nothing was measured', async ({ page }) => {
+  await open(page);
+  const tops = await page.locator('.delays canvas').evaluate((canvas) => {
+    const of = canvas as HTMLCanvasElement;
+    const { data } = of.getContext('2d')!.getImageData(0, 0, of.width, of.height);
+    // The line is the only thing with a colour.
+    const coloured = (x: number, y: number): boolean => {
+      const [r, g, b, a] = data.slice(4 * (y * of.width + x), 4 * (y * of.width + x) + 4) as unknown as [number, number, number, number];
+      return a > 200 && Math.max(r, g, b) - Math.min(r, g, b) > 60;
+    };
+    const rows = [...Array(of.height).keys()];
+    return [...Array(of.width).keys()].map((x) => rows.find((y) => coloured(x, y)) ?? -1).filter((y) => y >= 0);
+  });
+  expect(tops.length, 'columns that the line crosses').toBeGreaterThan(100);
+  const changes = tops.filter((y, i) => i > 0 && y !== tops[i - 1]).length;
+  expect(changes, 'columns in which it falls').toBeLessThan(tops.length / 4);
+});
+
 test('shows hostile names as text, and does nothing of what they say', async ({ page }) => {
   await open(page);
   expect(await page.title()).not.toBe('owned');

@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn the_documents_have_their_places() {
         for (document, command) in [
-            ("docs/experiments.md", "matrix"),
+            ("docs/experiments-matrix.md", "matrix"),
             ("docs/sensitivity.md", "sensitivity"),
             ("docs/wasted-cores.md", "pages"),
         ] {

@@ -275,6 +275,19 @@ pub struct CallSite<'a, W> {
     pub usage: Usage,
     /// The call was suspended before and is made once more.
     pub again: bool,
+    /// Which call of the object's this is: [`Engine::place`] tells where it stands.
+    pub number: u32,
+}
+
+/// Where a call stands in an object's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallPlace {
+    /// The program's or subprogram's name.
+    pub program: String,
+    /// The instruction's index within it.
+    pub insn: u32,
+    /// `file:line: text` where the object has line information.
+    pub source: Option<String>,
 }
 
 /// The host's answer to a call.
@@ -380,6 +393,9 @@ pub trait Engine {
 
     /// The world between callbacks.
     fn world(&mut self) -> &mut Self::World;
+
+    /// Where the call with this number ([`CallSite::number`]) stands.
+    fn place(&self, number: u32) -> Option<CallPlace>;
 
     /// Runs `entry` on `cpu` with a struct_ops context of `args` (64-bit words that R1 points
     /// to), until it ends or is suspended. May be called while an outer activation of the same

@@ -18,6 +18,8 @@ pub mod iter;
 pub mod lines;
 pub mod rbtree;
 pub mod scx;
+mod span_text;
+pub mod stop;
 pub mod task;
 pub mod time;
 pub mod timeline;
@@ -25,5 +27,7 @@ pub mod topology;
 
 pub use cpuset::CpuSet;
 pub use ids::{CoreId, CpuId, DsqId, LlcId, NodeId, Pid, TaskId};
+pub use span_text::SpanError;
+pub use stop::Stop;
 pub use time::{Instant, Span};
 pub use topology::Topology;

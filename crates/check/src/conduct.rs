@@ -22,31 +22,26 @@ pub use unfair::{LEAST_SHARE, WINDOW};
 
 use crate::finding::Kind;
 use crate::longest::{Found, OfKind};
-use crate::origin::{Act, Decision};
+use crate::origin::Act;
+use crate::place::{Course, Queue};
 use bouncing::Bouncing;
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
 use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
 use lock_wait::LockWaits;
 use long_delay::LongDelays;
 use realtime::Realtime;
-use scene::{Scene, State};
+use scene::{Scene, Spot, State, Woken};
 use stall::Stalls;
 use starvation::Starvation;
 use unfair::Unfair;
 
 /// What may be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Wakeup-to-run delays longer than this are found, whatever else runs; by default [`DELAY`] and what sharing adds.
     pub delay: Option<Span>,
-    /// Does the stream tell which CPUs tasks may use? Where it does not, nobody is called misplaced.
-    pub affinity_known: bool,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { delay: None, affinity_known: true }
-    }
+    /// Where the stream does not tell which CPUs tasks may use or when they are throttled, take them to be free of both.
+    pub assume_unrestricted: bool,
 }
 
 /// Listens to a run and finds tasks that fare badly.
@@ -75,7 +70,7 @@ impl Conduct {
             delays: LongDelays { found: found(), limit: limits.delay },
             bouncing: Bouncing { found: found() },
             stalls: Stalls { found: found() },
-            realtime: Realtime::new(found(), found(), limits.affinity_known),
+            realtime: Realtime::new(found(), found()),
             unfair: Unfair::new(found()),
             locks: LockWaits { found: found() },
         }
@@ -129,7 +124,15 @@ impl Conduct {
             What::Exit { task } => self.exit(at, task),
             What::Migrate { task, from, to } => self.migrate(at, cpu, task, from, to),
             What::Placed { task, prev, chosen, by, .. } => self.placed(at, cpu, task, prev, chosen, by),
+            What::Queued { task, dsq, .. } => self.queued(at, cpu, task, dsq),
+            What::Held { task } => self.enters(at, cpu, task, |_| Queue::Held),
+            What::Unqueued { task, .. } => self.unqueued(task),
             What::Online { target, up } => self.online(at, target, up),
+            What::Throttled { task, on } => self.throttled(at, task, on),
+            What::Reserved { target, on } => {
+                self.scene.cpus.get(target).reserved = on;
+                self.realtime.switched(&mut self.scene, at, target);
+            }
             What::Priority { task, prio, weight } => self.priority(at, task, prio, weight),
             What::Awaits { task, mutex, owner } => self.awaits(at, task, mutex, owner),
             What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
@@ -174,12 +177,15 @@ impl Conduct {
             }
             // A recording lost how it came to be awake.
             State::Asleep => task.share.breaks(),
-            State::Running => {}
+            State::Throttled | State::Running => {}
         }
         let Some(task) = self.scene.tasks.at(slot) else { return };
-        (task.state, task.since) = (State::Running, at);
-        let moved = task.last_cpu.replace(cpu).is_some_and(|last| last != cpu);
-        if task.awaited.is_some() {
+        (task.state, task.since, task.throttled) = (State::Running, at, false);
+        let moved = task.origin.last_cpu.is_some_and(|last| last != cpu);
+        task.origin.runs(cpu);
+        let awaits = task.awaited.is_some();
+        self.scene.weigh(slot);
+        if awaits {
             self.locks.comes(&mut self.scene, at, slot);
         }
         if moved {
@@ -199,11 +205,15 @@ impl Conduct {
         }
         let Some(task) = self.scene.tasks.at(slot) else { return };
         (task.state, task.since) = (State::Asleep, at);
+        self.scene.weigh(slot);
         if awaited {
             self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
         }
         match why {
-            Why::Preempted | Why::Yielded => self.waits(at, slot, cpu, false),
+            Why::Preempted | Why::Yielded => {
+                self.scene.tasks.at(slot).into_iter().for_each(|task| task.origin.leaves(at, cpu, why));
+                self.waits(at, slot, cpu, None);
+            }
             Why::Exited => self.gone(at, slot),
             Why::Blocked | Why::WasIdle => {
                 self.scene.tasks.at(slot).into_iter().for_each(|task| task.share.breaks());
@@ -213,13 +223,25 @@ impl Conduct {
 
     /// A wait begins.
     #[inline]
-    fn waits(&mut self, at: Instant, slot: u32, rq: CpuId, woken: bool) {
+    fn waits(&mut self, at: Instant, slot: u32, rq: CpuId, woken: Option<Woken>) {
+        let Some(task) = self.scene.tasks.at(slot) else { return };
+        if task.throttled {
+            (task.state, task.since, task.rq) = (State::Throttled, at, rq);
+            task.share.breaks();
+            return self.scene.weigh(slot);
+        }
         self.scene.waiting += 1;
         let (crowd, beside) = (self.scene.waiting, self.scene.runs_on(rq));
         let Some(task) = self.scene.tasks.at(slot) else { return };
         (task.state, task.since, task.rq) = (State::Waiting, at, rq);
-        (task.woken, task.crowd, task.beside) = (woken, crowd, beside);
-        let urgent = task.is_urgent();
+        (task.woken, task.crowd) = (woken, crowd);
+        task.course = Course::begin(at, Spot { here: task.origin.here, rq, beside });
+        let (urgent, weighs) = (task.is_urgent(), task.heft() > 0);
+        if weighs {
+            self.scene.weigh(slot);
+            let load = self.scene.load(slot);
+            self.scene.tasks.at(slot).into_iter().for_each(|task| task.load = load);
+        }
         self.enters_queue(at, slot, rq);
         if urgent {
             self.realtime.waits(&mut self.scene, at, slot);
@@ -262,45 +284,98 @@ impl Conduct {
         }
     }
 
+    /// A wait ends where the task is throttled, and another begins when it no longer is.
+    fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
+        let Some(slot) = self.scene.tasks.slot(task) else { return };
+        let Some(row) = self.scene.tasks.at(slot) else { return };
+        row.throttled = on;
+        let rq = row.rq;
+        match (row.state, on) {
+            (State::Waiting, true) => {
+                self.starvation.judge(&mut self.scene, at, slot, false);
+                self.realtime.stops(&mut self.scene, at, slot);
+                self.leaves_queue(at, slot);
+                self.waits(at, slot, rq, None);
+            }
+            (State::Throttled, false) => self.waits(at, slot, rq, None),
+            _ => {}
+        }
+    }
+
     fn wakes(&mut self, at: Instant, by: CpuId, act: Act, task: TaskId, to: CpuId, waker: TaskId) {
         let Some(slot) = self.scene.tasks.slot(task) else { return };
         let Some(row) = self.scene.tasks.at(slot) else { return };
         if row.state != State::Asleep {
             return;
         }
-        let chosen = row.chosen.take();
-        let from = row.last_cpu.or(chosen.filter(|_| act == Act::Woken).map(|(_, prev)| prev));
-        let chooser = chosen.map(|(chooser, _)| chooser);
-        row.decision = Some(Decision { task, act, at, by, from, to, chooser, waker });
-        self.waits(at, slot, to, true);
+        row.origin.wakes(act, at, by, to, waker);
+        let woken = Woken { by: row.origin.decision().map(|_| (act, waker)), to };
+        self.waits(at, slot, to, Some(woken));
     }
 
     fn migrate(&mut self, at: Instant, by: CpuId, task: TaskId, from: CpuId, to: CpuId) {
         let Some(slot) = self.scene.tasks.slot(task) else { return };
         let Some(row) = self.scene.tasks.at(slot) else { return };
-        row.decision = Some(Decision::migrated(task, at, by, from, to));
+        row.origin.migrates(at, by, from, to);
         let rq = std::mem::replace(&mut row.rq, to);
-        if row.state == State::Waiting && rq != to {
-            let urgent = row.is_urgent();
+        if row.state != State::Waiting {
+            return;
+        }
+        self.turns(at, slot);
+        if rq != to {
             self.takes_from(at, rq);
             self.enters_queue(at, slot, to);
-            if urgent {
-                self.realtime.moved(&mut self.scene, at, slot);
-            }
+            self.scene.weigh(slot);
+        }
+        if self.scene.tasks.at(slot).is_some_and(|row| row.is_urgent()) {
+            self.realtime.moved(&mut self.scene, at, slot);
         }
     }
 
     fn placed(&mut self, at: Instant, by: CpuId, task: TaskId, prev: CpuId, to: CpuId, chooser: Chooser) {
-        let Some(row) = self.scene.tasks.get(task) else { return };
+        let Some(slot) = self.scene.tasks.slot(task) else { return };
+        let Some(row) = self.scene.tasks.at(slot) else { return };
         match row.state {
-            State::Asleep => row.chosen = Some((chooser, prev)),
+            State::Asleep => row.origin.chosen(chooser, prev),
             State::Waiting => {
-                let from = Some(row.rq);
-                let (act, waker) = (Act::Dispatched, TaskId::IDLE);
-                row.decision = Some(Decision { task, act, at, by, from, to, chooser: None, waker });
+                row.origin.dispatched(at, by, row.rq, to);
+                self.turns(at, slot);
             }
-            State::Running => {}
+            State::Running | State::Throttled => {}
         }
+    }
+
+    fn queued(&mut self, at: Instant, by: CpuId, task: TaskId, dsq: DsqId) {
+        self.enters(at, by, task, |rq| Queue::from_dsq(dsq, rq));
+    }
+
+    /// It enters a queue; one that runs leaves its CPU just then, and waits there.
+    #[inline]
+    fn enters(&mut self, at: Instant, by: CpuId, task: TaskId, queue: impl Fn(CpuId) -> Queue) {
+        let Some(slot) = self.scene.tasks.slot(task) else { return };
+        let Some(row) = self.scene.tasks.at(slot) else { return };
+        match row.state {
+            State::Waiting => {
+                row.origin.enters(at, by, row.rq, queue(row.rq));
+                self.turns(at, slot);
+            }
+            State::Throttled => row.origin.enters(at, by, row.rq, queue(row.rq)),
+            State::Running => row.origin.will_be_in(Some(queue(by))),
+            State::Asleep => {}
+        }
+    }
+
+    fn unqueued(&mut self, task: TaskId) {
+        let Some(row) = self.scene.tasks.get(task).filter(|row| row.state == State::Running) else { return };
+        row.origin.will_be_in(None);
+    }
+
+    /// The task in `slot` goes on waiting elsewhere, or by another decision.
+    fn turns(&mut self, at: Instant, slot: u32) {
+        let Some(rq) = self.scene.tasks.at(slot).map(|row| row.rq) else { return };
+        let beside = self.scene.runs_on(rq);
+        let Some(row) = self.scene.tasks.at(slot) else { return };
+        row.course.change(at, Spot { here: row.origin.here, rq, beside });
     }
 
     fn priority(&mut self, at: Instant, task: TaskId, prio: i16, weight: u32) {
@@ -310,7 +385,9 @@ impl Conduct {
             row.share.breaks();
         }
         row.weight = weight;
-        if row.prio.replace(prio) != Some(prio) {
+        let is_new = row.prio.replace(prio) != Some(prio);
+        self.scene.weigh(slot);
+        if is_new {
             self.realtime.reprioritised(&mut self.scene, at, slot);
         }
     }
@@ -326,7 +403,7 @@ impl Conduct {
         // One that still runs ends with the switch that follows.
         match self.scene.tasks.at(slot).map(|row| row.state) {
             Some(State::Running) | None => {}
-            Some(State::Asleep) => self.gone(at, slot),
+            Some(State::Asleep | State::Throttled) => self.gone(at, slot),
             Some(State::Waiting) => {
                 self.starvation.judge(&mut self.scene, at, slot, false);
                 self.realtime.stops(&mut self.scene, at, slot);
@@ -340,6 +417,10 @@ impl Conduct {
         self.bouncing.end(&mut self.scene, slot);
         self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
         self.unfair.end(&mut self.scene, slot);
+        if let Some(task) = self.scene.tasks.at(slot) {
+            task.state = State::Asleep;
+            self.scene.weigh(slot);
+        }
         if let Some(id) = self.scene.tasks.at(slot).map(|task| task.id) {
             self.scene.tasks.end(id);
         }
@@ -357,7 +438,7 @@ impl Conduct {
 
 impl Sink for Conduct {
     fn wants(&self) -> Class {
-        Class::CORE.with(Class::DECISIONS).with(Class::LOCKS)
+        Class::CORE.with(Class::DECISIONS).with(Class::QUEUES).with(Class::LOCKS)
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -371,6 +452,8 @@ impl Sink for Conduct {
         match meta {
             Meta::Start { topology, .. } => self.scene.start(at, topology.cpus()),
             Meta::Task(info) => self.scene.about(info),
+            Meta::Unknown(unknown) => self.realtime.unknown = *unknown,
+            Meta::Clock { .. } | Meta::Queue { .. } => {}
             Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }

@@ -176,21 +176,25 @@ impl Figures {
                 row.sums.preemptions += 1;
                 self.sums.preemptions += 1;
             }
-            row.state = State::after(why, at);
+            row.turns(at, State::after(why, at));
             if why == Why::Exited {
                 self.end(at, prev);
             }
         }
         if let Some(row) = self.tasks.get(next) {
-            if let State::Waiting { since, woken } = row.state {
-                let waited = at.since(since);
+            let ends = match row.state {
+                State::Waiting { since, woken } => Some((at.since(since), woken)),
+                State::Throttled { waited, woken } => Some((waited, woken)),
+                State::Asleep | State::Running => None,
+            };
+            if let Some((waited, woken)) = ends {
                 row.sums.wait += waited;
                 if woken {
                     self.delays.record(waited);
                     row.name.into_iter().for_each(|name| self.names.waited(name, waited));
                 }
             }
-            row.state = State::Running;
+            (row.state, row.throttled) = (State::Running, false);
             row.sums.first_run.get_or_insert(at);
             let moved = row.last_cpu.is_some_and(|last| last != cpu);
             row.sums.migrations += u64::from(moved);
@@ -203,7 +207,14 @@ impl Figures {
     #[cold]
     fn lost(&mut self, at: Instant, task: TaskId, why: Why) {
         if let Some(row) = self.tasks.get(task) {
-            row.state = State::after(why, at);
+            row.turns(at, State::after(why, at));
+        }
+    }
+
+    fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
+        if let Some(row) = self.tasks.get(task) {
+            row.throttled = on;
+            row.state = row.state.throttled(at, on);
         }
     }
 
@@ -212,7 +223,7 @@ impl Figures {
         if let Some(row) = self.tasks.get(task)
             && row.state == State::Asleep
         {
-            row.state = State::Waiting { since: at, woken: true };
+            row.turns(at, State::Waiting { since: at, woken: true });
         }
     }
 
@@ -269,6 +280,7 @@ impl Figures {
             }
             What::LockWait { waited, .. } => self.sums.costs.lock_wait += waited,
             What::Online { target, up } => self.online(at, target, up),
+            What::Throttled { task, on } => self.throttled(at, task, on),
             _ => {}
         }
     }
@@ -312,7 +324,8 @@ impl Sink for Figures {
         match meta {
             Meta::Start { topology, unit, .. } => self.started(at, topology.cpus(), unit),
             Meta::Task(info) => self.about(info),
-            Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
+            Meta::Clock { .. } | Meta::Queue { .. } => {}
+            Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::origin::Decision;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
+use keel_trace::Unknown;
 use std::fmt::Write;
 
 /// The kind of a finding.
@@ -58,6 +59,16 @@ impl Kind {
             Self::LockWait => "lock_wait",
         }
     }
+
+    /// Could a finding of this kind be none, if what a recording cannot tell were known? A task that looks as if it waited may
+    /// be throttled, and a CPU beside it one that it may not use.
+    pub const fn rests_on(self, unknown: Unknown) -> bool {
+        match self {
+            Self::WastedCore => unknown.affinity || unknown.throttling,
+            Self::Starvation | Self::LongDelay | Self::Stall | Self::UnfairShare => unknown.throttling,
+            Self::Bouncing | Self::PriorityInversion | Self::MisplacedRealtime | Self::LockWait => false,
+        }
+    }
 }
 
 /// Whose doing a finding is.
@@ -99,7 +110,7 @@ pub struct Finding {
     pub tasks: Vec<TaskId>,
     /// When the events happened that show it, in order.
     pub events: Vec<Instant>,
-    /// The last decision before it ended that put the first task where it was; none where the stream told of none.
+    /// The decision that had put the first task where it was meanwhile, for most of the time; none where the stream told of none.
     pub decision: Option<Decision>,
     /// One sentence for people, without a full stop. Safe to print.
     pub text: String,
@@ -146,7 +157,8 @@ pub(crate) fn kept(name: &str) -> String {
 /// A task as a sentence names it: `worker-3 (pid 1007)`.
 pub(crate) fn called(name: &str, pid: Pid, task: TaskId) -> String {
     match name {
-        "" => format!("number {task}"),
+        "" if pid == Pid(0) => format!("number {task}"),
+        "" => format!("without a name (pid {pid})"),
         name => format!("{} (pid {pid})", escape(name)),
     }
 }

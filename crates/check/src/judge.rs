@@ -3,9 +3,10 @@
 use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind};
+use crate::longest::Sums;
 use crate::waste::{Verdict, WastedCores};
-use keel_abi::Instant;
-use keel_trace::{Class, Event, Meta, Sink};
+use keel_abi::{Instant, Span};
+use keel_trace::{Class, Event, Meta, Sink, Unknown};
 
 /// How many findings of each kind are kept.
 pub const KEPT: usize = 20;
@@ -16,6 +17,8 @@ pub struct Judge {
     figures: Figures,
     waste: WastedCores,
     conduct: Conduct,
+    limits: Limits,
+    unknown: Unknown,
 }
 
 /// All that the checks have to say about a run.
@@ -31,6 +34,12 @@ pub struct Judgement {
     pub found: Vec<(Kind, u64)>,
     /// How many of these are a program's own doing, which no scheduler is to blame for.
     pub of_programs: u64,
+    /// The others of each kind, summed, in the order of [`Kind::ALL`].
+    pub sums: Vec<(Kind, Sums)>,
+    /// What the stream cannot tell.
+    pub unknown: Unknown,
+    /// The kinds that rest on that, unless a limit asked for them all the same.
+    pub unsure: Vec<Kind>,
 }
 
 impl Default for Judge {
@@ -47,7 +56,8 @@ impl Judge {
 
     /// The same, within these limits.
     pub fn with(figures: Figures, limits: Limits) -> Self {
-        Self { figures, waste: WastedCores::new(KEPT), conduct: Conduct::new(limits, KEPT) }
+        let (waste, conduct) = (WastedCores::new(KEPT), Conduct::new(limits, KEPT));
+        Self { figures, waste, conduct, limits, unknown: Unknown::default() }
     }
 
     /// The judgement. Call it once, at the end.
@@ -55,13 +65,26 @@ impl Judge {
         let waste = self.waste.verdict();
         let mut findings = waste.findings.clone();
         let mut found = vec![(Kind::WastedCore, waste.episodes)];
+        let longest = waste.findings.first().map_or(Span::ZERO, |worst| worst.duration);
+        let wasted = Sums { count: waste.episodes, total: waste.wasted, longest };
+        let mut sums = vec![(Kind::WastedCore, wasted)];
         let mut of_programs = 0;
         for of_kind in self.conduct.findings() {
             findings.extend(of_kind.findings);
             found.push((of_kind.kind, of_kind.count));
             of_programs += of_kind.of_programs;
+            sums.push((of_kind.kind, of_kind.sums));
         }
-        Judgement { summary: self.figures.summary(), waste, findings, found, of_programs }
+        let (unknown, unsure) = (self.unknown, self.unsure());
+        let summary = self.figures.summary();
+        Judgement { summary, waste, findings, found, of_programs, sums, unknown, unsure }
+    }
+
+    fn unsure(&self) -> Vec<Kind> {
+        let is_asked = |kind: Kind| {
+            self.limits.assume_unrestricted || (kind == Kind::LongDelay && self.limits.delay.is_some())
+        };
+        Kind::ALL.into_iter().filter(|kind| kind.rests_on(self.unknown) && !is_asked(*kind)).collect()
     }
 }
 
@@ -80,5 +103,8 @@ impl Sink for Judge {
         self.figures.meta(at, meta);
         self.waste.meta(at, meta);
         self.conduct.meta(at, meta);
+        if let Meta::Unknown(unknown) = meta {
+            self.unknown = *unknown;
+        }
     }
 }

@@ -14,6 +14,27 @@ pub struct OfKind {
     pub count: u64,
     /// How many of these are a program's own doing ([`Blame::Program`]).
     pub of_programs: u64,
+    /// The others, summed.
+    pub sums: Sums,
+}
+
+/// All findings of one kind that are not a program's own doing, kept or not: what a budget is held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// How many there were.
+    pub count: u64,
+    /// How long they lasted in all; of wasted cores the core time that was wasted.
+    pub total: Span,
+    /// The longest one.
+    pub longest: Span,
+}
+
+impl Sums {
+    fn add(&mut self, duration: Span) {
+        self.count += 1;
+        self.total += duration;
+        self.longest = self.longest.max(duration);
+    }
 }
 
 /// Longest first; of equals the earlier.
@@ -23,12 +44,13 @@ pub(crate) struct Found {
     kept: Vec<Finding>,
     count: u64,
     of_programs: u64,
+    sums: Sums,
 }
 
 impl Found {
     /// Keeps the `most` longest.
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, kept: Vec::new(), count: 0, of_programs: 0 }
+        Self { most, kept: Vec::new(), count: 0, of_programs: 0, sums: Sums::default() }
     }
 
     /// One more, told in full only where it is kept.
@@ -45,7 +67,10 @@ impl Found {
         tell: impl FnOnce() -> Finding,
     ) {
         self.count += 1;
-        self.of_programs += u64::from(whose == Blame::Program);
+        match whose {
+            Blame::Scheduler => self.sums.add(duration),
+            Blame::Program => self.of_programs += 1,
+        }
         let place = self.kept.partition_point(|f| (f.duration, start) >= (duration, f.start));
         if place < self.most {
             self.kept.insert(place, Finding { blame: whose, ..tell() });
@@ -55,6 +80,7 @@ impl Found {
 
     /// Those kept, and how many there were in all.
     pub(crate) fn all(self, kind: Kind) -> OfKind {
-        OfKind { kind, findings: self.kept, count: self.count, of_programs: self.of_programs }
+        let Self { kept, count, of_programs, sums, .. } = self;
+        OfKind { kind, findings: kept, count, of_programs, sums }
     }
 }

@@ -100,6 +100,12 @@ impl Matching {
         self.partner.get(cpu.index()).is_some_and(Option::is_some)
     }
 
+    /// The idle CPU that is the waiting task's in `slot`, if any.
+    #[inline]
+    pub(crate) fn paired(&self, slot: u32) -> Option<CpuId> {
+        self.tasks.get(slot as usize)?.cpu
+    }
+
     /// Does `cpu` idle while some task waits that it could run, its own or one that another idle CPU could run as well?
     pub(crate) fn could_run(&self, cpu: CpuId) -> bool {
         let at = cpu.index();

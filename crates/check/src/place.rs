@@ -1,5 +1,6 @@
 //! Where a task waits and who put it there, kept as data and told in words only when asked.
 
+use crate::origin::{Act, Decision};
 use keel_abi::scx::dsq;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 use keel_trace::{Chooser, Why};
@@ -17,24 +18,14 @@ pub(crate) enum Queue {
     Held,
 }
 
-/// What brought it there, as far as the stream told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
-    /// Its CPU was chosen.
-    Chosen(Chooser),
-    /// It was moved there from another CPU.
-    Moved(CpuId),
-    /// It lost or gave up its CPU.
-    Left(Why),
-    /// It woke or was made there.
-    Woke,
-}
-
-/// A task's place.
+/// Where a task waits, and why there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Here {
     pub(crate) queue: Queue,
-    pub(crate) by: By,
+    /// It waits because it lost or gave up its CPU, and nobody has moved it since.
+    pub(crate) left: Option<Why>,
+    /// The decision in force; none where nothing told of one.
+    pub(crate) decision: Option<Decision>,
 }
 
 impl Queue {
@@ -47,7 +38,7 @@ impl Queue {
         }
     }
 
-    fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         match self {
             Self::Cpu(cpu) => format!("in the queue of CPU {cpu}"),
             Self::Global => "in the global queue".to_owned(),
@@ -62,58 +53,76 @@ pub(crate) fn local_cpu(id: DsqId) -> Option<CpuId> {
     (id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON).then_some(CpuId((id.0 & dsq::LOCAL_CPU_MASK) as u32))
 }
 
-impl Place {
-    /// As a clause: `in the queue of CPU 2, where select_cpu had put it`.
-    pub(crate) fn words(self) -> String {
-        format!("{}{}", self.queue.words(), self.by_words())
+impl Here {
+    /// Nothing was told yet.
+    pub(crate) const UNKNOWN: Self = Self { queue: Queue::Cpu(CpuId(0)), left: None, decision: None };
+
+    /// As a clause: `in the queue of CPU 2, where select_cpu had put it`. `waker` is who woke or made it, as a sentence names it.
+    pub(crate) fn words(&self, waker: Option<&str>) -> String {
+        format!("{}{}", self.queue.words(), self.why(waker))
     }
 
-    fn by_words(self) -> String {
-        match (self.queue, self.by) {
-            (Queue::Cpu(_), By::Chosen(chooser)) => match chooser {
-                Chooser::SelectCpu => ", where select_cpu had put it".to_owned(),
-                Chooser::Default => ", where the kernel's default choice had put it".to_owned(),
-                Chooser::Fallback => {
-                    ", where the kernel had put it because the chosen CPU was not allowed".to_owned()
+    fn why(&self, waker: Option<&str>) -> String {
+        match (self.left, self.queue, &self.decision) {
+            (Some(Why::Preempted), ..) => " after it had been preempted".to_owned(),
+            (Some(Why::Yielded), ..) => " after it had yielded".to_owned(),
+            (None, Queue::Cpu(_), Some(decision)) => match (decision.act, decision.from) {
+                (Act::Pulled | Act::Pushed | Act::Moved, Some(from)) => {
+                    format!(", where it had been moved from CPU {from}")
                 }
-                Chooser::OnlyOne => ", the only one allowed then".to_owned(),
-                Chooser::Dispatch => ", where the scheduler had dispatched it".to_owned(),
+                (Act::Dispatched, _) => ", where the scheduler had dispatched it".to_owned(),
+                _ => put(decision, waker),
             },
-            (Queue::Cpu(_), By::Moved(from)) => format!(", where it had been moved from CPU {from}"),
-            (_, By::Left(Why::Preempted)) => " after it had been preempted".to_owned(),
-            (_, By::Left(Why::Yielded)) => " after it had yielded".to_owned(),
-            (_, By::Woke | By::Left(_) | By::Chosen(_) | By::Moved(_)) => String::new(),
+            _ => String::new(),
         }
     }
 }
 
-/// The places of one wait: the one at hand, and the one where it waited longest.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
-    /// Where it is.
-    pub(crate) now: Place,
-    since: Instant,
-    longest: Option<(Span, Place)>,
+/// Who had put it there as it was woken or made.
+fn put(decision: &Decision, waker: Option<&str>) -> String {
+    let did = if decision.act == Act::Forked { ("made", "made") } else { ("woke", "woken") };
+    let when = waker.map_or(String::new(), |waker| format!(" when {waker} {} it", did.0));
+    match (decision.chooser, waker) {
+        (Some(Chooser::SelectCpu), _) => format!(", where select_cpu had put it{when}"),
+        (Some(Chooser::Default), _) => format!(", where the kernel's default choice had put it{when}"),
+        (Some(Chooser::Fallback), _) => {
+            format!(", where the kernel had put it because the chosen CPU was not allowed{when}")
+        }
+        (Some(Chooser::OnlyOne), None) => ", the only one allowed then".to_owned(),
+        (Some(Chooser::OnlyOne), Some(_)) => format!(", the only one allowed{when}"),
+        (Some(Chooser::Dispatch), _) => format!(", where the scheduler had dispatched it{when}"),
+        (None, Some(waker)) => format!(", where {waker} had {} it", did.1),
+        (None, None) => String::new(),
+    }
 }
 
-impl Places {
+/// The course of a wait: how it is now, and how it was for longest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course<T> {
+    now: T,
+    since: Instant,
+    longest: Option<(Span, T)>,
+}
+
+impl<T: Copy> Course<T> {
     /// A wait begins.
-    pub(crate) fn begin(at: Instant, place: Place) -> Self {
-        Self { now: place, since: at, longest: None }
+    pub(crate) fn begin(at: Instant, now: T) -> Self {
+        Self { now, since: at, longest: None }
     }
 
-    /// It waits elsewhere from now on.
-    pub(crate) fn change(&mut self, at: Instant, place: Place) {
+    /// It goes on in another way from now on.
+    pub(crate) fn change(&mut self, at: Instant, to: T) {
         self.longest = Some(self.longest_until(at));
-        (self.now, self.since) = (place, at);
+        (self.now, self.since) = (to, at);
     }
 
-    /// Where it waited longest, until `now`: the place to name when asked why it waited.
-    pub(crate) fn main(&self, now: Instant) -> Place {
-        self.longest_until(now).1
+    /// How it is.
+    pub(crate) fn now(&self) -> T {
+        self.now
     }
 
-    fn longest_until(&self, now: Instant) -> (Span, Place) {
+    /// How it was for longest until `now`, and for how long; of equals the last.
+    pub(crate) fn longest_until(&self, now: Instant) -> (Span, T) {
         let here = (now.since(self.since), self.now);
         self.longest.filter(|longest| longest.0 > here.0).unwrap_or(here)
     }

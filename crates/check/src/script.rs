@@ -4,7 +4,7 @@
 
 use keel_abi::scx::dsq;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId, Topology};
-use keel_trace::{Chooser, Event, Lock, Meta, Sink, TaskInfo, What, Why};
+use keel_trace::{Chooser, Event, Lock, Meta, Sink, TaskInfo, Unknown, What, Why};
 
 /// Plays `lines` on a machine with `cpus` CPUs into `sink`; the last line's time ends the stream.
 pub(crate) fn play(sink: &mut impl Sink, cpus: u32, lines: &str) {
@@ -23,6 +23,7 @@ pub(crate) fn play(sink: &mut impl Sink, cpus: u32, lines: &str) {
         let at = Instant::ZERO + Span::from_us(words[0].parse().expect("microseconds"));
         match words[1..] {
             ["end"] => sink.meta(at, &Meta::End),
+            ["unknown", what] => sink.meta(at, &Meta::Unknown(unknown(what))),
             ["may", who, list] => sink.meta(at, &about(task(who).0, list.parse().expect("a CPU list"))),
             [cpu, ref words @ ..] => sink.events(&[Event { at, cpu: self::cpu(cpu), what: what(words) }]),
             [] => panic!("{line}: no event"),
@@ -39,6 +40,10 @@ fn about(id: u32, cpus: CpuSet) -> Meta {
         nice: 0,
         cpus,
     })
+}
+
+fn unknown(what: &str) -> Unknown {
+    Unknown { affinity: what == "affinity", throttling: what == "throttling" }
 }
 
 fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(word: &str) -> T {
@@ -76,6 +81,9 @@ fn what(words: &[&str]) -> What {
         }
         ["wake", who, target] => What::Wakeup { task: task(who), target: cpu(target), waker },
         ["fork", who, target] => What::Fork { child: task(who), target: cpu(target), parent: waker },
+        ["made", who, target, parent] => {
+            What::Fork { child: task(who), target: cpu(target), parent: task(parent) }
+        }
         ["exit", who] => What::Exit { task: task(who) },
         ["migrate", who, from, to] => What::Migrate { task: task(who), from: cpu(from), to: cpu(to) },
         ["placed", who, chosen, by] => {
@@ -83,6 +91,7 @@ fn what(words: &[&str]) -> What {
             What::Placed { task: task(who), prev: cpu(chosen), chosen: cpu(chosen), by, idle: false }
         }
         ["queued", who, dsq] => What::Queued { task: task(who), dsq: queue(dsq), len: 1 },
+        ["unqueued", who] => What::Unqueued { task: task(who), dsq: dsq::GLOBAL, len: 0 },
         ["held", who] => What::Held { task: task(who) },
         ["prio", who, prio] => What::Priority { task: task(who), prio: number(prio), weight: 0 },
         ["prio", who, prio, weight] => {
@@ -97,6 +106,8 @@ fn what(words: &[&str]) -> What {
         ["kick", target] => What::Kick { target: cpu(target), flags: 0 },
         ["count", who, units] => What::Count { task: task(who), units: units.parse().expect("units") },
         ["off", target] => What::Online { target: cpu(target), up: false },
+        ["throttled", who, on] => What::Throttled { task: task(who), on: on == "on" },
+        ["reserved", target, on] => What::Reserved { target: cpu(target), on: on == "on" },
         ["on", target] => What::Online { target: cpu(target), up: true },
         _ => panic!("{words:?} is no event"),
     }

@@ -12,7 +12,7 @@ pub use stories::{Began, Ended, MOST_MOVES, Story, WaitStories};
 use crate::finding::kept;
 use crate::table::Tasks;
 use keel_abi::{Instant, Pid, Span, TaskId};
-use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What, Why};
 
 /// Which tasks are meant: those with this name, or the one with this pid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct WaitSums {
     pub ran: Span,
     /// The longest waits, longest first.
     pub longest: Vec<WaitKey>,
+    /// What the stream cannot tell.
+    pub unknown: Unknown,
 }
 
 /// How many of the tasks that are meant are named.
@@ -60,6 +62,7 @@ pub const MOST_NAMED: usize = 20;
 enum State {
     Asleep,
     Waiting(Instant),
+    Throttled,
     Running(Instant),
 }
 
@@ -68,11 +71,13 @@ struct Row {
     task: TaskId,
     meant: bool,
     state: State,
+    /// The kernel keeps it off every CPU, runnable or not.
+    throttled: bool,
 }
 
 impl From<TaskId> for Row {
     fn from(task: TaskId) -> Self {
-        Self { task, meant: false, state: State::Asleep }
+        Self { task, meant: false, state: State::Asleep, throttled: false }
     }
 }
 
@@ -112,7 +117,7 @@ impl Waits {
             return;
         }
         match before {
-            State::Asleep => {}
+            State::Asleep | State::Throttled => {}
             State::Running(since) => self.sums.ran += at.since(since),
             State::Waiting(start) => {
                 let length = at.since(start);
@@ -132,6 +137,23 @@ impl Waits {
         }
     }
 
+    /// It is runnable from now on.
+    fn waits(&mut self, at: Instant, task: TaskId) {
+        let throttled = self.tasks.get(task).is_some_and(|row| row.throttled);
+        self.turn(at, task, if throttled { State::Throttled } else { State::Waiting(at) });
+    }
+
+    /// A wait ends where the task is throttled, and another begins when it no longer is.
+    fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
+        let Some(row) = self.tasks.get(task) else { return };
+        row.throttled = on;
+        match (row.state, on) {
+            (State::Waiting(_), true) => self.turn(at, task, State::Throttled),
+            (State::Throttled, false) => self.turn(at, task, State::Waiting(at)),
+            _ => {}
+        }
+    }
+
     fn is(&mut self, task: TaskId, wanted: impl Fn(State) -> bool) -> bool {
         self.tasks.get(task).is_some_and(|row| wanted(row.state))
     }
@@ -146,9 +168,10 @@ impl Waits {
         match event.what {
             What::Switch { prev, next, .. } if prev == next => {}
             What::Switch { prev, why, next } => {
+                self.tasks.get(next).into_iter().for_each(|row| row.throttled = false);
                 self.turn(at, next, State::Running(at));
                 match why {
-                    Why::Preempted | Why::Yielded => self.turn(at, prev, State::Waiting(at)),
+                    Why::Preempted | Why::Yielded => self.waits(at, prev),
                     Why::Exited => self.gone(at, prev),
                     Why::Blocked | Why::WasIdle => self.turn(at, prev, State::Asleep),
                 }
@@ -156,8 +179,9 @@ impl Waits {
             What::Wakeup { task, .. } | What::Fork { child: task, .. }
                 if self.is(task, |state| state == State::Asleep) =>
             {
-                self.turn(at, task, State::Waiting(at));
+                self.waits(at, task);
             }
+            What::Throttled { task, on } => self.throttled(at, task, on),
             What::Exit { task } if !self.is(task, |state| matches!(state, State::Running(_))) => {
                 self.gone(at, task);
             }
@@ -180,6 +204,9 @@ impl Sink for Waits {
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.now = at;
+        if let Meta::Unknown(unknown) = meta {
+            self.sums.unknown = *unknown;
+        }
         let Meta::Task(info) = meta else { return };
         let meant = self.wanted.is(info);
         let Some(row) = self.tasks.get(info.task) else { return };

@@ -7,9 +7,14 @@
 //! **Episodes.** The matching says which CPUs are wasted; an episode is as long as one CPU stays
 //! so, whoever the waiting tasks are. Each nanosecond of waste belongs to exactly one episode.
 //!
+//! **Blame.** Each nanosecond belongs to the place where the task waited just then, and to the decision that had put it there.
+//! A decision that moves it in the middle of its wait divides the time; the one that ends the wait is to blame for none of it.
+//!
 //! **Transients.** Some waste is how any scheduler works: a CPU that has been told of its work needs a
 //! moment to begin. The part of an episode within [`PENDING`] of a kick to its CPU, or of an insert into its local
 //! queue, is transient; so is an episode of which less than [`SHORT`] remains. The rest is waste.
+//!
+//! **What is none.** A throttled task does not wait for a CPU, and a CPU that idles on purpose could not run one.
 
 mod episode;
 mod groups;
@@ -18,15 +23,15 @@ mod task;
 use crate::cpus::{Cpus, Integral};
 use crate::finding::{Blame, Finding, Kind, called, kept};
 use crate::matching::Matching;
-use crate::origin::{Act, Decision};
-use crate::place::{By, Place, Queue, local_cpu};
+use crate::origin::Act;
+use crate::place::{Queue, local_cpu};
 use crate::table::Tasks;
-use episode::{Longest, Open, Past, Pending};
-pub use groups::{Groups, How, MOST_NAMES, MOST_NOTED, MOST_TASKS, Waiters};
+use episode::{Left, Longest, Open, Past, Pending, Seen};
+pub use groups::{Groups, How, MOST_NAMES, MOST_NOTED, MOST_TASKS, Waiters, Wakers};
 use groups::{Tally, note};
 use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
-use keel_trace::{Class, Event, Meta, Sink, What, Why};
-use task::{Row, State};
+use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
+use task::{Row, State, Waker};
 
 /// An episode of less than this, pending parts apart, is a transient.
 pub const SHORT: Span = Span::from_us(10);
@@ -34,6 +39,9 @@ pub const SHORT: Span = Span::from_us(10);
 /// For how long a kick or an insert excuses its CPU: longer than an interrupt and the slowest
 /// exit from idle, shorter than a tick.
 pub const PENDING: Span = Span::from_us(200);
+
+/// A place that took this share of a wait is told as all of it.
+const NEARLY_ALL: f64 = 0.95;
 
 /// Hears every episode when it ends; pictures are made of this.
 pub trait Observer {
@@ -69,8 +77,17 @@ pub struct Verdict {
 struct Cpu {
     running: Option<TaskId>,
     offline: bool,
+    /// It idles on purpose while it idles.
+    reserved: bool,
     pending: Pending,
     open: Option<Open>,
+}
+
+impl Cpu {
+    /// Does it idle, and could it run a task?
+    fn could_run(&self) -> bool {
+        self.running.is_none() && !self.offline && !self.reserved
+    }
 }
 
 /// Listens to a run and finds wasted cores.
@@ -140,7 +157,7 @@ impl<O: Observer> WastedCores<O> {
             transient: self.transient,
             share,
             episodes: self.episodes,
-            findings: self.longest.iter().map(finding).collect(),
+            findings: self.longest.iter().map(|past| finding(past, &self.tally)).collect(),
             lower_bound: self.matching.left_out(),
             groups: self.tally.groups(),
         }
@@ -154,11 +171,14 @@ impl<O: Observer> WastedCores<O> {
             What::Fork { child, target, parent } => self.wake(at, cpu, Act::Forked, child, target, parent),
             What::Exit { task } => self.exit(task),
             What::Migrate { task, from, to } => self.migrate(at, cpu, task, from, to),
-            What::Placed { task, chosen, by, .. } => self.placed(at, cpu, task, chosen, by),
-            What::Queued { task, dsq, .. } => self.queued(at, task, dsq),
-            What::Held { task } => self.held(at, task),
+            What::Placed { task, prev, chosen, by, .. } => self.placed(at, cpu, task, (prev, chosen), by),
+            What::Queued { task, dsq, .. } => self.queued(at, cpu, task, dsq),
+            What::Held { task } => self.held(at, cpu, task),
+            What::Unqueued { task, .. } => self.unqueued(task),
             What::Kick { target, .. } => self.pending(at, target),
             What::Online { target, up } => self.online(at, target, up),
+            What::Throttled { task, on } => self.throttled(at, task, on),
+            What::Reserved { target, on } => self.reserved(target, on),
             _ => return,
         }
         if self.matching.changed() {
@@ -171,11 +191,10 @@ impl<O: Observer> WastedCores<O> {
         if prev == next {
             return;
         }
-        let was_idle = row.running.is_none() && !row.offline;
+        let was_idle = row.could_run();
         row.running = (!next.is_idle()).then_some(next);
-        let is_idle = row.running.is_none() && !row.offline;
-        self.leaves_queue(next, State::Running);
-        self.tasks.get(next).into_iter().for_each(|row| row.last_cpu = Some(cpu));
+        let is_idle = row.could_run();
+        self.runs(at, cpu, next);
         match (was_idle, is_idle) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => {
@@ -186,11 +205,23 @@ impl<O: Observer> WastedCores<O> {
         }
         match why {
             Why::Preempted | Why::Yielded => {
-                self.wait(at, prev, cpu, Place { queue: Queue::Cpu(cpu), by: By::Left(why) });
+                self.tasks.get(prev).into_iter().for_each(|row| row.origin.leaves(at, cpu, why));
+                self.wait(prev, cpu);
             }
             Why::Exited => self.gone(prev),
             Why::Blocked | Why::WasIdle => self.leaves_queue(prev, State::Asleep),
         }
+    }
+
+    #[inline]
+    fn runs(&mut self, at: Instant, cpu: CpuId, task: TaskId) {
+        let Some(slot) = self.tasks.slot(task) else { return };
+        // Where it came from counts until now.
+        self.part(at, slot);
+        self.matching.unwait(slot);
+        let Some(row) = self.tasks.at(slot) else { return };
+        (row.state, row.throttled) = (State::Running, false);
+        row.origin.runs(cpu);
     }
 
     #[inline]
@@ -209,24 +240,47 @@ impl<O: Observer> WastedCores<O> {
     }
 
     fn wake(&mut self, at: Instant, cpu: CpuId, act: Act, task: TaskId, target: CpuId, waker: TaskId) {
-        let Some(row) = self.tasks.get(task) else { return };
-        match row.state {
-            State::Asleep => {
-                let (from, chooser) = (row.last_cpu, row.chosen);
-                let decision = Decision { task, act, at, by: cpu, from, to: target, chooser, waker };
-                row.decided(decision, How::of(&decision, self.tally.topology.as_ref()));
-                let by = row.chosen.take().map_or(By::Woke, By::Chosen);
-                self.wait(at, task, target, Place { queue: Queue::Cpu(target), by });
-            }
-            State::Waiting | State::Running => {}
+        let by = self.tasks.peek(waker).map(|row| Waker { task: waker, pid: row.pid, name: row.name_number });
+        let Some(row) = self.tasks.get(task).filter(|row| row.state == State::Asleep) else { return };
+        row.origin.wakes(act, at, cpu, target, waker);
+        row.waker = by;
+        self.wait(task, target);
+    }
+
+    fn wait(&mut self, task: TaskId, rq: CpuId) {
+        let Some(slot) = self.tasks.slot(task) else { return };
+        let Some(row) = self.tasks.at(slot) else { return };
+        (row.state, row.rq) = (State::Waiting, rq);
+        if !row.throttled {
+            self.matching.wait(slot, row.class, rq);
         }
     }
 
-    fn wait(&mut self, at: Instant, task: TaskId, rq: CpuId, place: Place) {
+    /// A throttled task waits in its queue, but for no CPU.
+    fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
         let Some(slot) = self.tasks.slot(task) else { return };
         let Some(row) = self.tasks.at(slot) else { return };
-        row.begin(at, rq, place);
-        self.matching.wait(slot, row.class, rq);
+        if std::mem::replace(&mut row.throttled, on) == on || row.state != State::Waiting {
+            return;
+        }
+        if on {
+            self.part(at, slot);
+            self.matching.unwait(slot);
+        } else {
+            self.matching.wait(slot, row.class, row.rq);
+        }
+    }
+
+    /// A CPU that idles on purpose counts as busy.
+    fn reserved(&mut self, cpu: CpuId, on: bool) {
+        let row = self.cpus.get(cpu);
+        let was_idle = row.could_run();
+        row.reserved = on;
+        match (was_idle, row.could_run()) {
+            (true, false) => self.matching.busy(cpu),
+            (false, true) => self.matching.idle(cpu),
+            _ => {}
+        }
     }
 
     fn exit(&mut self, task: TaskId) {
@@ -237,39 +291,52 @@ impl<O: Observer> WastedCores<O> {
     }
 
     fn migrate(&mut self, at: Instant, cpu: CpuId, task: TaskId, from: CpuId, to: CpuId) {
-        let Some(row) = self.tasks.get(task) else { return };
-        let decision = Decision::migrated(task, at, cpu, from, to);
-        row.decided(decision, How::of(&decision, None));
+        let Some(slot) = self.tasks.slot(task) else { return };
+        self.part(at, slot);
+        let Some(row) = self.tasks.at(slot) else { return };
+        row.origin.migrates(at, cpu, from, to);
         row.rq = to;
-        row.change(at, Place { queue: Queue::Cpu(to), by: By::Moved(from) });
     }
 
-    fn placed(&mut self, at: Instant, cpu: CpuId, task: TaskId, chosen: CpuId, by: keel_trace::Chooser) {
-        let Some(row) = self.tasks.get(task) else { return };
+    fn placed(&mut self, at: Instant, cpu: CpuId, task: TaskId, (prev, chosen): (CpuId, CpuId), by: Chooser) {
+        let Some(slot) = self.tasks.slot(task) else { return };
+        self.part(at, slot);
+        let Some(row) = self.tasks.at(slot) else { return };
         match row.state {
-            State::Asleep => row.chosen = Some(by),
-            State::Waiting => {
-                let (act, from, waker) = (Act::Dispatched, Some(row.rq), TaskId::IDLE);
-                let decision = Decision { task, act, at, by: cpu, from, to: chosen, chooser: None, waker };
-                row.decided(decision, How::Dispatched);
-                row.change(at, Place { queue: Queue::Cpu(chosen), by: By::Chosen(by) });
-            }
+            State::Asleep => row.origin.chosen(by, prev),
+            State::Waiting => row.origin.dispatched(at, cpu, row.rq, chosen),
             State::Running => {}
         }
     }
 
-    fn queued(&mut self, at: Instant, task: TaskId, dsq: DsqId) {
+    fn queued(&mut self, at: Instant, cpu: CpuId, task: TaskId, dsq: DsqId) {
         if let Some(cpu) = local_cpu(dsq) {
             self.pending(at, cpu);
         }
-        let Some(row) = self.tasks.get(task) else { return };
-        let queue = Queue::from_dsq(dsq, row.rq);
-        row.queue(at, queue);
+        self.enters(at, cpu, task, |rq| Queue::from_dsq(dsq, rq));
     }
 
-    fn held(&mut self, at: Instant, task: TaskId) {
+    fn held(&mut self, at: Instant, cpu: CpuId, task: TaskId) {
+        self.enters(at, cpu, task, |_| Queue::Held);
+    }
+
+    /// It enters a queue; one that runs leaves its CPU just then, and waits there.
+    fn enters(&mut self, at: Instant, cpu: CpuId, task: TaskId, queue: impl Fn(CpuId) -> Queue) {
+        let Some(slot) = self.tasks.slot(task) else { return };
+        self.part(at, slot);
+        let Some(row) = self.tasks.at(slot) else { return };
+        match row.state {
+            State::Waiting => row.origin.enters(at, cpu, row.rq, queue(row.rq)),
+            State::Running => row.origin.will_be_in(Some(queue(cpu))),
+            State::Asleep => {}
+        }
+    }
+
+    fn unqueued(&mut self, task: TaskId) {
         let Some(row) = self.tasks.get(task) else { return };
-        row.queue(at, Queue::Held);
+        if row.state == State::Running {
+            row.origin.will_be_in(None);
+        }
     }
 
     fn pending(&mut self, at: Instant, cpu: CpuId) {
@@ -285,7 +352,7 @@ impl<O: Observer> WastedCores<O> {
             return;
         }
         row.offline = !up;
-        let idle = row.running.is_none();
+        let idle = row.running.is_none() && !row.reserved;
         self.online.add(at, if up { 1 } else { -1 });
         match (idle, up) {
             (true, true) => self.matching.idle(cpu),
@@ -315,18 +382,38 @@ impl<O: Observer> WastedCores<O> {
             row.pending.begin();
             Open::new(at)
         });
-        self.leave(at, &mut open);
+        self.leave(at, cpu, &mut open);
         open.meet(at, slot);
         self.cpus.get(cpu).open = Some(open);
     }
 
+    /// What the task in `slot` waits for now is another's decision from now on: if it is a witness, its time so far is divided off.
+    #[inline]
+    fn part(&mut self, at: Instant, slot: u32) {
+        let Some(cpu) = self.matching.paired(slot) else { return };
+        let Some(mut open) = self.cpus.get(cpu).open.take() else { return };
+        if open.witness() == Some(slot) {
+            self.part_of(at, cpu, &mut open, slot);
+        }
+        self.cpus.get(cpu).open = Some(open);
+    }
+
+    fn part_of(&mut self, at: Instant, cpu: CpuId, open: &mut Open, slot: u32) {
+        let excused = self.cpus.get(cpu).pending.within(open.start, at);
+        let Some(row) = self.tasks.at(slot) else { return };
+        let wasted = open.part(at, row.origin.here, row.waker(), excused);
+        if wasted > Span::ZERO {
+            note(&mut open.notes, row.note(wasted, self.tally.topology.as_ref()));
+        }
+    }
+
     /// The witness at hand goes; it is remembered if it was there the longest.
-    fn leave(&mut self, at: Instant, open: &mut Open) {
-        let Some((slot, met, is_longest)) = open.leaves(at) else { return };
-        let Some(row) = self.tasks.at(slot).filter(|_| met > Span::ZERO) else { return };
-        note(&mut open.notes, row.note(met));
-        if is_longest {
-            open.remember(row.seen(at));
+    fn leave(&mut self, at: Instant, cpu: CpuId, open: &mut Open) {
+        let Some(slot) = open.witness() else { return };
+        self.part_of(at, cpu, open, slot);
+        let Some(Left { part: (part, here, waker), met }) = open.leaves(at) else { return };
+        if let Some(row) = self.tasks.at(slot) {
+            open.remember(row.seen(here, waker, part, met));
         }
     }
 
@@ -343,7 +430,7 @@ impl<O: Observer> WastedCores<O> {
         self.wasted += left;
         self.episodes += 1;
         self.observer.wasted(cpu, open.start, at);
-        self.leave(at, &mut open);
+        self.leave(at, cpu, &mut open);
         self.tally.add(cpu, left, &open.notes);
         if self.longest.takes(length, open.start) {
             self.longest.keep(Past { cpu, start: open.start, length, seen: open.into_seen() });
@@ -363,7 +450,7 @@ impl<O: Observer> WastedCores<O> {
             return;
         }
         row.class = class;
-        if row.state == State::Waiting {
+        if row.state == State::Waiting && !row.throttled {
             let rq = row.rq;
             self.matching.unwait(slot);
             self.matching.wait(slot, class, rq);
@@ -379,21 +466,23 @@ impl<O: Observer> WastedCores<O> {
     }
 }
 
-fn finding(past: &Past) -> Finding {
+fn finding(past: &Past, tally: &Tally) -> Finding {
     let (cpu, length) = (past.cpu, past.length);
     let text = match &past.seen {
         None => format!("CPU {cpu} idled for {length} while tasks waited"),
         Some((seen, 1)) => {
-            let who = called(&seen.name, seen.pid, seen.task);
-            format!("CPU {cpu} idled for {length} while task {who} waited {}", seen.place.words())
+            let (who, place) = (called(&seen.name, seen.pid, seen.task), place(seen, tally));
+            let part = if is_all(seen) { String::new() } else { format!(", for {} of it", seen.part) };
+            format!("CPU {cpu} idled for {length} while task {who} waited{part} {place}")
         }
         // The tasks may be few that take turns, so their number would say little.
         Some((seen, _)) => {
-            let who = called(&seen.name, seen.pid, seen.task);
-            let (met, place) = (seen.met, seen.place.words());
+            let (who, place) = (called(&seen.name, seen.pid, seen.task), place(seen, tally));
+            let part = if is_all(seen) { String::new() } else { format!(", {} of it", seen.part) };
             format!(
                 "CPU {cpu} idled for {length} while there was always a task waiting; \
-                 the longest, {who}, for {met} {place}"
+                 the longest, {who}, for {}{part} {place}",
+                seen.met
             )
         }
     };
@@ -407,9 +496,20 @@ fn finding(past: &Past) -> Finding {
         cpus: vec![cpu],
         tasks,
         events: vec![past.start, past.start + length],
-        decision: past.seen.as_ref().and_then(|(seen, _)| seen.decision),
+        decision: past.seen.as_ref().and_then(|(seen, _)| seen.here.decision),
         text,
     }
+}
+
+/// Was it there for nearly all the time?
+fn is_all(seen: &Seen) -> bool {
+    seen.part.as_ns() as f64 >= seen.met.as_ns() as f64 * NEARLY_ALL
+}
+
+/// Where it waited and who had put it there.
+fn place(seen: &Seen, tally: &Tally) -> String {
+    let waker = seen.waker.map(|waker| called(tally.name_of(waker.name), waker.pid, waker.task));
+    seen.here.words(waker.as_deref())
 }
 
 impl<O: Observer> Sink for WastedCores<O> {
@@ -432,7 +532,8 @@ impl<O: Observer> Sink for WastedCores<O> {
                 self.started(at, topology.cpus());
             }
             Meta::Task(info) => self.about(at, info),
-            Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
+            Meta::Clock { .. } | Meta::Queue { .. } => {}
+            Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The command line as clap reads it.
 
+use crate::gate_args::{BaselineArgs, StrictArgs};
+use crate::moment::{Moment, moment};
 use crate::parse;
 use crate::vm_args::VmArgs;
 use crate::watch_args::WatchArgs;
@@ -14,11 +16,12 @@ pub(crate) const DEFAULT_SEED: u64 = 1;
 const EXIT_CODES: &str = "\
 Exit codes:
   0   done
-  1   --strict, and a check found something
-  2   bad input or usage; nothing is written
+  1   --strict, and a budget is exceeded; --baseline, and a figure regressed
+  2   bad input or usage, or a file cannot be written
   3   the scheduler failed: its error, a stall, an exit
   4   the object or workload needs something that is not supported
-  70  a bug of ours";
+  70  a bug of ours
+  130 stopped by Ctrl-C (by SIGTERM 143, by SIGHUP 129): what is printed and written is of a part";
 
 /// A lab for Linux CPU schedulers: runs a compiled sched_ext scheduler on any machine that you
 /// can describe, repeatably, and shows every core that idled while a thread waited.
@@ -59,6 +62,14 @@ pub(crate) enum Command {
     Vm(VmArgs),
 }
 
+impl Command {
+    /// Does it print a result of which a part is worth something, too? Those about the running kernel have ways of their
+    /// own to be ended.
+    pub(crate) const fn has_a_verdict(&self) -> bool {
+        matches!(self, Self::Sim(_) | Self::Compare(_) | Self::Lab(_) | Self::Check(_) | Self::Report(_))
+    }
+}
+
 /// Whatever follows a command that is not there yet.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
@@ -70,7 +81,7 @@ pub(crate) struct Rest {
 /// `keel sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// A built-in name, a .bpf.o, or a binary that carries one in .bpf.objs
+    /// A built-in name, a .bpf.o, or a binary that carries one in .bpf.objs; settings may follow: my.bpf.o:kick=1
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
     /// The host recipe; NAME.keel.toml beside NAME.bpf.o by default
@@ -83,6 +94,10 @@ pub(crate) struct SimArgs {
     pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) outputs: OutputArgs,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    #[command(flatten)]
+    pub(crate) baseline: BaselineArgs,
 }
 
 /// `keel run`.
@@ -105,31 +120,33 @@ pub(crate) struct RunArgs {
 /// `keel check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Of keel record or keel sim --trace; or perf.data, trace.dat, or the text of ftrace, trace-cmd report or perf script. Its
-    /// content tells which, not its name
+    /// Of keel record or keel sim --trace; or perf.data, trace.dat, or the text of ftrace, trace-cmd report or perf script; as it is,
+    /// or compressed by gzip or zstd. Its content tells which, not its name. A pipe, or - for standard input, will do
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Print one JSON object instead of the table; times in nanoseconds
     #[arg(long)]
     pub(crate) json: bool,
-    /// Exit with 1 when a check found something
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    /// With --strict count findings, too, that are none if tasks are pinned or throttled and the recording does not say so
     #[arg(long)]
-    pub(crate) strict: bool,
+    pub(crate) assume_unrestricted: bool,
     /// Wakeups from which a task came to run later than this are findings, whatever else ran: 20ms
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) delay: Option<Span>,
     /// Tell instead why the tasks with this name, or the one with this pid, waited: their longest waits, event by event
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["strict", "delay"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["strict", "allow", "budgets", "assume_unrestricted", "delay"])]
     pub(crate) task: Option<String>,
     /// How many of these waits
     #[arg(long, value_name = "N", default_value_t = 10, requires = "task", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) top: u32,
-    /// Judge what happened later than this after the trace's beginning: 2s, 500ms
-    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
-    pub(crate) from: Option<Span>,
+    /// Judge what happened later than this after the trace's beginning: 2s, 500ms; or the recorder's own time, 7654.19s
+    #[arg(long, value_name = "TIME", value_parser = moment, allow_negative_numbers = true)]
+    pub(crate) from: Option<Moment>,
     /// And earlier than this
-    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
-    pub(crate) until: Option<Span>,
+    #[arg(long, value_name = "TIME", value_parser = moment, allow_negative_numbers = true)]
+    pub(crate) until: Option<Moment>,
 }
 
 /// `keel report`.
@@ -180,13 +197,18 @@ pub(crate) struct ExecArgs {
 /// `keel compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Schedulers, with commas between them; the first is what the others are compared with
+    /// Schedulers, with commas between them; the first is what the others are compared with. Behind a scheduler stand the
+    /// settings of it alone: my.bpf.o:kick=1:slice_ns=5000000
     #[arg(value_name = "SCHED,SCHED,...", value_delimiter = ',', required = true)]
     pub(crate) schedulers: Vec<String>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
     #[command(flatten)]
     pub(crate) outputs: OutputArgs,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    #[command(flatten)]
+    pub(crate) baseline: BaselineArgs,
     /// Runs of each scheduler, with seeds counted up from --seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
@@ -273,9 +295,6 @@ pub(crate) struct OutputArgs {
     /// Print one JSON object instead of the table; times in nanoseconds
     #[arg(long)]
     pub(crate) json: bool,
-    /// Exit with 1 when a check found something
-    #[arg(long)]
-    pub(crate) strict: bool,
 }
 
 /// `keel list`.

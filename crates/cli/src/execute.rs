@@ -2,15 +2,17 @@
 
 use crate::failure::Failure;
 use crate::host;
+use crate::interrupt;
 use crate::lab::Lab;
 use crate::progress::Bar;
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Judge};
 use keel_lab::{Log, Outcome, Progress, RunSpec};
-use keel_report::{RunFacts, RunReport};
+use keel_report::{Partial, QueueNames, RunFacts, RunReport};
 use keel_trace::{Fanout, Sink};
 
-/// Runs a spec, with `others` listening beside the judge; the second is what the scheduler printed.
+/// Runs a spec, or as much of it as there is time for before a signal, with `others` listening beside the judge; the second
+/// is what the scheduler printed.
 pub(crate) fn execute(
     lab: &Lab,
     spec: &RunSpec,
@@ -18,9 +20,9 @@ pub(crate) fn execute(
     bar: &Bar,
 ) -> Result<(RunReport, Log), Failure> {
     tracing::info!(scheduler = spec.scheduler.name, seed = spec.seed, "run begins");
-    let mut judge = Judge::default();
+    let (mut judge, mut queues) = (Judge::default(), QueueNames::default());
     let begun = std::time::Instant::now();
-    let mut sinks = Fanout::new().with(&mut judge);
+    let mut sinks = Fanout::new().with(&mut judge).with(&mut queues);
     for other in others {
         sinks = sinks.with(&mut *other);
     }
@@ -28,10 +30,13 @@ pub(crate) fn execute(
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
     let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
-    let report = RunReport::new(&facts(spec, outcome, wall_ns), &judge.judgement());
+    let partial = interrupt::by()
+        .filter(|_| outcome.stopped)
+        .map(|by| Partial::new(by, outcome.end, Some(spec.duration)));
+    let report = RunReport::new(&facts(spec, outcome, wall_ns, queues), &judge.judgement());
     let bypass_ns = counted.bypass.as_ns();
     let (bad_accesses, restarts) = (counted.bad_accesses, counted.restarts);
-    Ok((RunReport { bad_accesses, bypass_ns, restarts, ..report }, log))
+    Ok((RunReport { partial, bad_accesses, bypass_ns, restarts, ..report }, log))
 }
 
 fn simulate(lab: &Lab, spec: &RunSpec, mut sinks: Fanout<'_>, bar: &Bar) -> Result<Outcome, Failure> {
@@ -41,10 +46,11 @@ fn simulate(lab: &Lab, spec: &RunSpec, mut sinks: Fanout<'_>, bar: &Bar) -> Resu
         bar.advance(now.saturating_sub(reached));
         reached = now;
     };
-    (lab.run)(spec, &mut sinks, &mut progress).map_err(Failure::from_lab)
+    let _work = interrupt::work();
+    (lab.run)(spec, &mut sinks, &mut progress, &interrupt::stop()).map_err(Failure::from_lab)
 }
 
-fn facts(spec: &RunSpec, outcome: Outcome, wall_ns: u64) -> RunFacts {
+fn facts(spec: &RunSpec, outcome: Outcome, wall_ns: u64, queues: QueueNames) -> RunFacts {
     let taken = outcome.overhead;
     RunFacts {
         scheduler: spec.scheduler.name.clone(),
@@ -55,6 +61,8 @@ fn facts(spec: &RunSpec, outcome: Outcome, wall_ns: u64) -> RunFacts {
         peak_rss_bytes: host::peak_rss_bytes().unwrap_or(0),
         exit: outcome.exit,
         message: outcome.message,
+        place: outcome.place,
+        queues,
         costs: Some(Costs {
             callback: taken.callback,
             lock_wait: taken.lock_wait,

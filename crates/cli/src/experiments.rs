@@ -1,10 +1,10 @@
 //! Experiments: those that were asked for, what their arms run, and one run of them.
 
 use crate::failure::{Code, Failure};
-use crate::inputs;
 use crate::lab::Lab;
 use crate::progress::Bar;
 use crate::text::shown;
+use crate::{inputs, interrupt};
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Measure, Measured, WastedCores, Window};
 use keel_experiment::{Experiment, RunFigures, Taken, Until};
@@ -57,19 +57,23 @@ pub(crate) struct Made {
     pub(crate) code: Code,
 }
 
-/// Makes one run of an arm. Whatever goes wrong is in its result.
+/// Makes one run of an arm; nothing of one that a signal stops or forestalls. Whatever goes wrong is in its result.
 pub(crate) fn make(
     lab: &Lab,
     experiment: &Experiment,
     arm: &Result<RunSpec, Failure>,
     seed: u64,
     bar: &Bar,
-) -> Made {
+) -> Option<Made> {
+    if interrupt::stop().is_asked() {
+        return None;
+    }
     let (reached, taken) = (Cell::new(Span::ZERO), Cell::new(Taken::default()));
+    let stopped = Cell::new(false);
     let result = arm.clone().and_then(|spec| {
         let spec = RunSpec { seed, ..spec };
         // A bug in one run must not take the others with it; the hook has told it.
-        let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, bar, &reached, &taken));
+        let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, bar, &reached, &taken, &stopped));
         std::panic::catch_unwind(run).unwrap_or_else(|_| {
             Err(Failure::from_lab(keel_lab::LabError::Bug("the run broke off".to_owned())))
         })
@@ -77,7 +81,7 @@ pub(crate) fn make(
     bar.advance(experiment.until.longest().saturating_sub(reached.get()));
     let code = result.as_ref().map_or_else(|failure| failure.code, |_| Code::Done);
     let result = result.map_err(|failure| failure.sentence().to_owned());
-    Made { figures: RunFigures { seed, costs: taken.get(), result }, code }
+    (!stopped.get()).then(|| Made { figures: RunFigures { seed, costs: taken.get(), result }, code })
 }
 
 fn measure(
@@ -87,6 +91,7 @@ fn measure(
     bar: &Bar,
     reached: &Cell<Span>,
     taken: &Cell<Taken>,
+    stopped: &Cell<bool>,
 ) -> Result<Measured, Failure> {
     let mut window = Window::after(experiment.warm_up);
     let mut waste = experiment.measures(Measure::Wasted).then(|| WastedCores::new(0));
@@ -103,8 +108,9 @@ fn measure(
     if let Some(waste) = &mut waste {
         sinks = sinks.with(waste);
     }
-    let outcome = run(spec, &mut sinks, &mut progress).map_err(Failure::from_lab)?;
+    let outcome = run(spec, &mut sinks, &mut progress, &interrupt::stop()).map_err(Failure::from_lab)?;
     drop(sinks);
+    stopped.set(outcome.stopped);
     taken.set(taken_by(spec, &outcome));
     if outcome.exit.is_failure() {
         return Err(Failure::scheduler(failed(&outcome)));

@@ -9,9 +9,9 @@ use std::fmt;
 pub(crate) enum Code {
     /// Done.
     Done = 0,
-    /// `--strict`, and a check found something.
+    /// `--strict`, and a budget is exceeded; `--baseline`, and a figure regressed.
     Found = 1,
-    /// Bad input or usage; nothing was written.
+    /// Bad input or usage, or a file that could not be written.
     Input = 2,
     /// The scheduler failed.
     Scheduler = 3,
@@ -19,6 +19,12 @@ pub(crate) enum Code {
     Unsupported = 4,
     /// A bug of ours.
     Bug = 70,
+    /// SIGHUP: what was printed and written is of a part.
+    HungUp = 129,
+    /// The same by Ctrl-C.
+    Interrupted = 130,
+    /// The same by SIGTERM.
+    Terminated = 143,
 }
 
 /// Why `keel` could not do what it was asked to.
@@ -41,6 +47,17 @@ impl Failure {
     /// A scheduler that failed.
     pub(crate) fn scheduler(message: impl Into<String>) -> Self {
         Self { code: Code::Scheduler, message: message.into(), help: None }
+    }
+
+    /// Work that a signal ended before it gave anything.
+    pub(crate) fn stopped(code: Code, message: String) -> Self {
+        Self { code, message, help: None }
+    }
+
+    /// Both, in one sentence, with the first one's exit code.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let message = format!("{}; and {}", self.message, other.message);
+        Self { message, help: self.help.or(other.help), ..self }
     }
 
     /// The same, with what to do about it.

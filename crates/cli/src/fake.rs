@@ -4,7 +4,7 @@
 use crate::lab::{Lab, REAL};
 use keel_abi::scx::ExitKind;
 use keel_abi::task::Workload;
-use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
+use keel_abi::{CpuId, CpuSet, Instant, Pid, Stop, TaskId};
 use keel_lab::{Counters, LabError, Log, LogLine, Machine, Outcome, Overhead, Progress, RunSpec};
 use keel_trace::{Event, Meta, Sink, TaskInfo, What, Why};
 
@@ -44,7 +44,12 @@ fn read_workload(name: &str, text: &str, _: &Machine) -> Result<(Workload, Vec<S
     }
 }
 
-fn run(spec: &RunSpec, sink: &mut dyn Sink, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LabError> {
+fn run(
+    spec: &RunSpec,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+    _: &Stop,
+) -> Result<Outcome, LabError> {
     let name = spec.scheduler.name.trim_end_matches(|c: char| c == '#' || c.is_ascii_digit());
     match name {
         "unsupported" => return Err(LabError::Unsupported("kfunc scx_bpf_nothing is not supported".into())),
@@ -72,7 +77,7 @@ fn tell(spec: &RunSpec, sink: &mut dyn Sink, late: bool) {
             topology: spec.machine.topology.clone(),
             scheduler: spec.scheduler.name.clone(),
             workload: spec.workload.name.clone(),
-            unit: "loops".into(),
+            unit: spec.workload.unit.clone(),
         },
     );
     let info = TaskInfo { task, pid: Pid(1), name: "worker".into(), nice: 0, cpus: CpuSet::first(1) };
@@ -90,7 +95,9 @@ fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
         code: 0,
         exit,
         message: message.into(),
+        place: None,
         end: Instant::ZERO + spec.duration,
+        stopped: false,
         counters: Counters::default(),
         overhead: Overhead::default(),
         printed: printed(),

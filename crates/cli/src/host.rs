@@ -1,6 +1,8 @@
 //! What the host says of this process and its terminal.
 
+use rustix::process::{Resource, getrlimit};
 use std::io::IsTerminal;
+use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 
 /// A terminal that a stream goes to.
@@ -28,6 +30,25 @@ impl Terminal {
         let (columns, rows) = size.map_or((80, 24), |(width, height)| (width.0, height.0));
         Some(Self { columns, rows, colour: cursor && set("NO_COLOR").is_none(), cursor })
     }
+}
+
+/// A run reserves no more address space than this, in bytes: simulated memory, the tables beside it, and an arena.
+const RUN_BYTES: u64 = 24 << 30;
+
+/// Runs side by side where so many are asked for: no more than make sense on this host, nor than its limit on address space
+/// (`ulimit -v`) lets by. `None` is one for each CPU.
+pub(crate) fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
+    let asked = asked.map(|asked| asked.min(most_jobs()));
+    let Some(limit) = getrlimit(Resource::As).current else { return asked };
+    let fit = usize::try_from(limit / RUN_BYTES).unwrap_or(usize::MAX);
+    let fit = NonZeroUsize::new(fit).unwrap_or(NonZeroUsize::MIN);
+    Some(asked.or(std::thread::available_parallelism().ok()).map_or(fit, |jobs| jobs.min(fit)))
+}
+
+/// Threads beyond these gain nothing, and each run has memory of its own.
+pub(crate) fn most_jobs() -> NonZeroUsize {
+    let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new((4 * cpus).max(64)).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The most memory that this process has had, in bytes; `None` where the host does not tell.

@@ -1,6 +1,7 @@
 //! From arguments to what a run is made of: built-in names, numbers, files.
 
 use crate::args::SceneArgs;
+use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::text::shown;
@@ -12,7 +13,6 @@ use keel_lab::workloads::Setting;
 use keel_lab::{Engine, LabError, Machine, RunSpec, SchedulerSource};
 use keel_recipe::Recipe;
 use std::io::{Read, Write};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Most bytes of a scheduler, which may be a whole user-space program.
@@ -22,25 +22,26 @@ const MAX_TEXT: u64 = 64 << 20;
 /// How long a run is that neither the arguments nor the workload bound.
 const DEFAULT_DURATION: Span = Span::from_s(10);
 
-/// What each scheduler is to run: the specs differ in the scheduler alone.
-pub(crate) fn specs(lab: &Lab, schedulers: &[String], scene: &SceneArgs) -> Result<Vec<RunSpec>, Failure> {
-    let schedulers: Vec<SchedulerSource> =
-        schedulers.iter().map(|given| scheduler(lab, given)).collect::<Result<_, _>>()?;
-    specs_of(lab, schedulers, scene)
-}
-
-/// The same, of schedulers that have been read.
-pub(crate) fn specs_of(
+/// What each scheduler is to run, with the recipe of this file or the one beside it: the specs differ in the scheduler and
+/// its own settings alone.
+pub(crate) fn specs(
     lab: &Lab,
-    schedulers: Vec<SchedulerSource>,
+    schedulers: &[Asked<'_>],
+    recipe: Option<&Path>,
     scene: &SceneArgs,
 ) -> Result<Vec<RunSpec>, Failure> {
+    let named = |asked: &Asked<'_>| {
+        let source = scheduler_by(lab, asked.scheduler, recipe)?;
+        Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
+    };
+    let sources: Vec<SchedulerSource> = schedulers.iter().map(named).collect::<Result<_, _>>()?;
     let machine = machine(lab, &scene.machine)?;
     let workload = workload(lab, &scene.workload, &machine)?;
     let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
-    let spec = |scheduler| RunSpec {
+    let spec = |(scheduler, asked): (_, &Asked<'_>)| RunSpec {
         scheduler,
-        settings: scene.settings.clone(),
+        // The last one counts: a scheduler's own.
+        settings: scene.settings.iter().chain(&asked.settings).cloned().collect(),
         workload: workload.clone(),
         machine: machine.clone(),
         duration,
@@ -48,7 +49,7 @@ pub(crate) fn specs_of(
         engine: scene.engine.into(),
         checked: scene.checked,
     };
-    Ok(schedulers.into_iter().map(spec).collect())
+    Ok(sources.into_iter().zip(schedulers).map(spec).collect())
 }
 
 /// What an arm of an experiment runs, for so long.
@@ -183,17 +184,16 @@ pub(crate) fn text(kind: &str, list: &str, given: &str) -> Result<String, Failur
     })
 }
 
-/// A file's bytes, at most `limit` of them.
+/// The text of a file that is given for itself: none of this kind is built in.
+pub(crate) fn document(kind: &str, given: &str) -> Result<String, Failure> {
+    text(kind, "", given)
+}
+
+/// A file's bytes, at most `limit` of them. `list` names what is built in of this kind; nothing where it is empty.
 fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(given);
-    let read = opened.and_then(|file| {
-        let kind = file.metadata()?.file_type();
-        if kind.is_char_device() || kind.is_block_device() {
-            return Err(std::io::Error::other("it is a device"));
-        }
-        file.take(limit + 1).read_to_end(&mut bytes)
-    });
+    let opened = crate::pipe::open(Path::new(given));
+    let read = opened.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
     let looks_like_name = !given.contains(['/', '.']);
     match read {
         Ok(_) if bytes.len() as u64 > limit => Err(Failure::input(format!(
@@ -202,7 +202,7 @@ fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Fail
             limit >> 20
         ))),
         Ok(_) => Ok(bytes),
-        Err(e) if looks_like_name && e.kind() == std::io::ErrorKind::NotFound => {
+        Err(e) if looks_like_name && !list.is_empty() && e.kind() == std::io::ErrorKind::NotFound => {
             Err(Failure::input(format!("no {kind} is called '{}', and there is no such file", shown(given)))
                 .help(format!("keel list {list} names what is built in")))
         }

@@ -1,6 +1,7 @@
 //! The joining room as this one uses it: a table of functions, so that tests can make runs
 //! without any scheduler.
 
+use keel_abi::Stop;
 use keel_abi::feature::Feature;
 use keel_abi::task::Workload;
 use keel_experiment::Experiment;
@@ -14,8 +15,9 @@ pub(crate) type Names = Vec<(String, String)>;
 /// A workload, and remarks on what was ignored in its file.
 pub(crate) type ReadWorkload = fn(&str, &str, &Machine) -> Result<(Workload, Vec<String>), LabError>;
 
-/// Makes one run.
-pub(crate) type Run = fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress)) -> Result<Outcome, LabError>;
+/// Makes one run, until it is asked to stop.
+pub(crate) type Run =
+    fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress), &Stop) -> Result<Outcome, LabError>;
 
 /// What `keel` asks of the joining room.
 pub(crate) struct Lab {
@@ -52,8 +54,8 @@ pub(crate) const REAL: Lab = Lab {
         let (workload, remarks) = keel_lab::workloads::read(name, text, machine)?;
         Ok((workload, remarks.iter().map(ToString::to_string).collect()))
     },
-    run: keel_lab::run::run,
-    run_to_end: keel_lab::run::run_to_end,
+    run: keel_lab::run_or_stop,
+    run_to_end: keel_lab::run_to_end_or_stop,
     features: keel_lab::features,
     experiments: keel_experiment::built_in::all,
     constants: keel_lab::machines::constants,

@@ -6,21 +6,28 @@
 
 mod absent;
 mod args;
+mod asked;
 mod bell;
 mod bug;
 mod commands;
 mod execute;
 mod experiments;
 mod failure;
+mod gate;
+mod gate_args;
 mod host;
 mod inputs;
+mod interrupt;
 mod lab;
 mod log;
+mod moment;
 mod output;
 mod outputs;
 mod page;
 mod parse;
+mod pipe;
 mod progress;
+mod recording;
 mod show;
 mod text;
 mod vm_args;
@@ -41,6 +48,9 @@ fn main() -> ExitCode {
     bug::install_hook();
     let cli = Cli::parse();
     log_as_asked();
+    if cli.command.has_a_verdict() {
+        interrupt::listen();
+    }
     let code = match std::panic::catch_unwind(|| run(&cli, &lab::REAL)) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => {

@@ -3,10 +3,29 @@
 use crate::failure::Failure;
 use crate::inputs::reason;
 use crate::text::shown_path;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
+
+/// The files that are being written and have no name of their own yet.
+static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn parts() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    PARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all half-written files, for a process that ends without unwinding. No other is begun afterwards.
+pub(crate) fn abandon() {
+    let parts = parts();
+    for part in &*parts {
+        // One that is gone already has got its name.
+        let _ = std::fs::remove_file(part);
+    }
+    std::mem::forget(parts);
+}
 
 /// A file to be: it appears under its name when [`Output::keep`] is called, and not before.
 pub(crate) struct Output {
@@ -16,7 +35,7 @@ pub(crate) struct Output {
 
 enum To {
     /// Written beside its place, then renamed.
-    Beside(NamedTempFile),
+    Beside(Part),
     /// A pipe or a device, which must not be replaced by a file.
     Straight(File),
 }
@@ -24,8 +43,7 @@ enum To {
 impl Output {
     /// Makes sure that the file can be written, before any work is done for it.
     pub(crate) fn reserve(path: &Path) -> Result<Self, Failure> {
-        let cannot =
-            |e: io::Error| Failure::input(format!("{} cannot be written: {}", shown_path(path), reason(&e)));
+        let cannot = |e: io::Error| cannot(path, &e);
         // Through a link, so that the link stays and what it leads to is replaced.
         let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let to = match std::fs::metadata(&place) {
@@ -46,7 +64,7 @@ impl Output {
     /// What the bytes go to.
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
         match &mut self.to {
-            To::Beside(file) => file.as_file_mut(),
+            To::Beside(part) => part.file.as_file_mut(),
             To::Straight(file) => file,
         }
     }
@@ -54,22 +72,44 @@ impl Output {
     /// Writes all of it.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = self.writer().write_all(bytes);
-        written.map_err(|e| {
-            Failure::input(format!("{} cannot be written: {}", shown_path(&self.path), reason(&e)))
-        })
+        written.map_err(|e| self.failed(&e))
+    }
+
+    /// Why it has not become a file.
+    pub(crate) fn failed(&self, error: &io::Error) -> Failure {
+        cannot(&self.path, error)
     }
 
     /// The file is complete: it gets its name.
     pub(crate) fn keep(self) -> Result<(), Failure> {
-        let To::Beside(file) = self.to else { return Ok(()) };
-        file.persist(&self.path).map(drop).map_err(|e| {
-            Failure::input(format!("{} cannot be written: {}", shown_path(&self.path), reason(&e.error)))
-        })
+        let To::Beside(Part { file, registered }) = self.to else { return Ok(()) };
+        let kept = file.persist(&self.path).map(drop).map_err(|e| cannot(&self.path, &e.error));
+        drop(registered);
+        kept
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Failure {
+    Failure::input(format!("{} cannot be written: {}", shown_path(path), reason(error)))
+}
+
+/// A file that gets its name when it is complete. The fields are dropped in this order: the file goes first.
+struct Part {
+    file: NamedTempFile,
+    registered: Registered,
+}
+
+/// Where a part lies, for as long as it does.
+struct Registered(PathBuf);
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        parts().remove(&self.0);
     }
 }
 
 /// A file in the same folder, with the rights that any new file gets.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
+fn beside(path: &Path) -> io::Result<Part> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -82,7 +122,12 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
         // The umask takes from these what the user wants taken.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    // Held over both, so that a signal finds no file that is not registered.
+    let mut parts = parts();
+    let file = builder.tempfile_in(std::path::absolute(folder)?)?;
+    parts.insert(file.path().to_owned());
+    let registered = Registered(file.path().to_owned());
+    Ok(Part { file, registered })
 }
 
 /// Prints to stdout. A reader that went away (`keel list | head`) has had all that it wanted.

@@ -1,11 +1,10 @@
-//! The files that a run writes besides what it prints: all reserved before it, and all kept, or
-//! none, after it.
+//! The files that a run writes besides what it prints: all reserved before it, and each kept after it that is complete.
 
 use crate::args::OutputArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::text::shown_path;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The files that were asked for.
@@ -62,7 +61,13 @@ impl Outputs {
     /// Writes what the scheduler printed, where somebody asked for it.
     pub(crate) fn write_log(&mut self, log: &keel_lab::Log) -> Result<(), Failure> {
         match &mut self.log {
-            Some(Log::File(output)) => output.write(crate::log::text(log).as_bytes()),
+            Some(Log::File(output)) => {
+                let written = output.write(crate::log::text(log).as_bytes());
+                if written.is_err() {
+                    self.log = None;
+                }
+                written
+            }
             Some(Log::Stderr) => {
                 // Where stderr is gone there is nobody left to tell.
                 let _ = std::io::stderr().write_all(crate::log::text(log).as_bytes());
@@ -72,13 +77,33 @@ impl Outputs {
         }
     }
 
-    /// Every file is complete.
+    /// Gives their names to the files that are complete. What went wrong is told of all together.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let log = match self.log {
             Some(Log::File(output)) => Some(output),
             Some(Log::Stderr) | None => None,
         };
-        self.trace.into_iter().chain(self.report).chain(self.perfetto).chain(log).try_for_each(Output::keep)
+        let outputs = self.trace.into_iter().chain(self.report).chain(self.perfetto).chain(log);
+        outputs.map(Output::keep).fold(Ok(()), both)
+    }
+}
+
+/// Of one file and another, each told.
+pub(crate) fn both(one: Result<(), Failure>, other: Result<(), Failure>) -> Result<(), Failure> {
+    match (one, other) {
+        (Err(one), Err(other)) => Err(one.and(other)),
+        (one, other) => one.and(other),
+    }
+}
+
+/// Has a file been written? Where it has not, the part is removed.
+pub(crate) fn checked(output: &mut Option<Output>, written: io::Result<()>) -> Result<(), Failure> {
+    match (written, output.take()) {
+        (Err(e), Some(failed)) => Err(failed.failed(&e)),
+        (_, there) => {
+            *output = there;
+            Ok(())
+        }
     }
 }
 

@@ -74,5 +74,6 @@ pub(crate) fn named(run: &RunReport) -> String {
 pub(crate) fn write(runs: &[RunData], to: &mut Output) -> Result<(), Failure> {
     let mut into = BufWriter::new(to.writer());
     let written = keel_page::html(runs, &mut into).and_then(|()| into.flush());
-    written.map_err(|e| Failure::input(format!("the page cannot be written: {e}")))
+    drop(into);
+    written.map_err(|e| to.failed(&e))
 }

@@ -1,39 +1,10 @@
 //! Values of arguments: durations, settings, numbers of CPUs.
 
-use keel_abi::Span;
-
-/// The longest run, in seconds: a year.
-const LONGEST_S: u128 = 365 * 24 * 3600;
+use keel_abi::{Span, SpanError};
 
 /// A duration such as `10s`, `1.5ms`, `250us`, `2m`; more than none, at most a year.
 pub(crate) fn duration(text: &str) -> Result<Span, String> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit_ns: u128 = match unit {
-        "ns" => 1,
-        "us" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "" => return Err("it needs a unit: ns, us, ms, s or m, as in 10s".into()),
-        _ => return Err("the unit must be ns, us, ms, s or m".into()),
-    };
-    let ns = scaled(number, unit_ns).ok_or("write a number and a unit, as in 10s or 1.5ms")?;
-    match ns {
-        0 => Err("it must be longer than nothing: 1ns is the least".into()),
-        ns if ns > LONGEST_S * 1_000_000_000 => Err("a year is the most (525600m)".into()),
-        ns => Ok(Span::from_ns(ns as u64)),
-    }
-}
-
-/// A decimal number times a unit, rounded down; `None` where it is no number.
-fn scaled(number: &str, unit: u128) -> Option<u128> {
-    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-    let digits = |text: &str| {
-        let good = !text.is_empty() && text.len() <= 18 && text.bytes().all(|b| b.is_ascii_digit());
-        good.then(|| text.parse::<u128>().ok()).flatten()
-    };
-    Some(digits(whole)? * unit + digits(part)? * unit / 10u128.pow(part.len() as u32))
+    text.parse().map_err(|wrong: SpanError| wrong.to_string())
 }
 
 /// `NAME=VALUE`.

@@ -1,6 +1,7 @@
 //! Whole commands over the fake joining room: exit codes and files.
 
 use crate::args::Cli;
+use crate::asked::Asked;
 use crate::failure::{Code, Failure};
 use crate::fake::FAKE;
 use clap::Parser;
@@ -25,6 +26,12 @@ fn each_ending_has_its_exit_code() {
     check("good", &["--strict"], Code::Done);
     check("wasteful", &[], Code::Done);
     check("wasteful", &["--strict", "--json"], Code::Found);
+    check("wasteful", &["--allow", "wasted_core=any"], Code::Found);
+    check("wasteful", &["--allow", "wasted_core=any", "--allow", "starvation=1"], Code::Done);
+    check("wasteful", &["--allow", "wasted_core=7%,5s-each", "--allow", "starvation=5s"], Code::Done);
+    check("wasteful", &["--allow", "wasted_core=6%", "--allow", "starvation=any"], Code::Found);
+    check("good", &["--budgets", "Cargo.toml"], Code::Input);
+    check("good", &["--baseline", "Cargo.toml"], Code::Input);
     check("fails", &["--strict"], Code::Scheduler);
     check("refused", &[], Code::Scheduler);
     check("unsupported", &[], Code::Unsupported);
@@ -50,7 +57,7 @@ fn joined_workloads_are_told_by_part() {
     check("mix+", "'mix+': part 2 of the joined workloads is empty; write A+B");
     check(
         "mix+hogs:0+x",
-        "part 2 of the workload, 'hogs:0': 'hogs:0': write hogs:TASKS[:NICE], as in hogs:1000",
+        "part 2 of the workload, 'hogs:0': 'hogs:0': write hogs:TASKS[:NICE], as in hogs:1000; TASKS is 1 to 1,000,000, NICE -20 to 19",
     );
     check(
         "mix+nobody",
@@ -98,6 +105,45 @@ fn a_comparison_ends_as_its_worst_run() {
     check(&["compare", "good,,good"], Code::Input);
     check(&["compare", "good", "--trace", "x"], Code::Input);
     check(&["compare", "good", "--report", "x.svg"], Code::Input);
+}
+
+#[test]
+fn a_scheduler_may_have_settings_of_its_own() {
+    let specs = |schedulers: &[&str], set: &[&str]| {
+        let sets = set.iter().flat_map(|set| ["--set", set]);
+        let args: Vec<&str> = ["keel", "sim", "good"].into_iter().chain(sets).collect();
+        let crate::args::Command::Sim(args) = Cli::try_parse_from(args).unwrap().command else {
+            unreachable!("it is keel sim")
+        };
+        let asked: Vec<_> = schedulers.iter().map(|given| Asked::read(&FAKE, given).unwrap()).collect();
+        let specs = crate::inputs::specs(&FAKE, &asked, None, &args.scene).unwrap();
+        let told = |(name, value): &(String, String)| format!("{name}={value}");
+        let settings =
+            |spec: &keel_lab::RunSpec| spec.settings.iter().map(told).collect::<Vec<_>>().join(" ");
+        specs.iter().map(|spec| (spec.scheduler.name.clone(), settings(spec))).collect::<Vec<_>>()
+    };
+    let check = |schedulers: &[&str], set: &[&str], expected: &[(&str, &str)]| {
+        let expected: Vec<_> = expected.iter().map(|&(n, s)| (n.to_owned(), s.to_owned())).collect();
+        assert_eq!(specs(schedulers, set), expected);
+    };
+    check(
+        &["good", "good:kick=1", "good:kick=0:x=2"],
+        &["y=3"],
+        &[("good", "y=3"), ("good:kick=1", "y=3 kick=1"), ("good:kick=0:x=2", "y=3 kick=0 x=2")],
+    );
+    // The scheduler's own comes last, and counts.
+    check(&["good:y=4"], &["y=3"], &[("good:y=4", "y=3 y=4")]);
+    assert_eq!(code(&["compare", "good:kick=1,good:kick=0", "--runs", "1"]), Code::Done);
+    assert_eq!(code(&["sim", "good:kick=1"]), Code::Done);
+    assert_eq!(code(&["sim", "good:kick"]), Code::Input);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd:name=1.bpf.o");
+    std::fs::write(&path, "object").unwrap();
+    let given = format!("{}:kick=1,{0}", path.display());
+    assert_eq!(code(&["compare", &given, "--runs", "1"]), Code::Done);
+    let overwritten =
+        code(&["sim", &format!("{}:kick=1", path.display()), "--trace", path.to_str().unwrap()]);
+    assert_eq!(overwritten, Code::Input, "the object is an input");
 }
 
 #[test]

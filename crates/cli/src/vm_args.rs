@@ -18,6 +18,9 @@ pub(crate) struct VmArgs {
     /// CPUs
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) cpus: u32,
+    /// CPUs that share a core, as hardware threads do
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) threads: u32,
     /// NUMA nodes, which share CPUs and memory evenly
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) numa: u32,

@@ -82,7 +82,7 @@ pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
 
 /// Which arm it was is told by the column.
 fn told(why: String) -> String {
-    why.strip_prefix(", ").map_or(why.clone(), str::to_owned)
+    why.strip_prefix(", ").unwrap_or(&why).trim_start().to_owned()
 }
 
 fn wasted_cores(arm: &ArmFigures) -> Option<f64> {

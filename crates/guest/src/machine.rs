@@ -8,6 +8,8 @@ use crate::links::Links;
 pub struct Machine {
     /// CPUs, shared evenly among the nodes in order.
     pub cpus: u32,
+    /// CPUs that share a core.
+    pub threads: u32,
     /// NUMA nodes, each a socket of its own.
     pub nodes: u32,
     /// Which of them are neighbours; all of them unless told.
@@ -46,13 +48,16 @@ impl Machine {
     /// # Errors
     /// [`GuestError::Input`].
     pub fn check(&self) -> Result<(), GuestError> {
-        let Self { cpus, nodes, memory_mib, ref links, .. } = *self;
+        let Self { cpus, threads, nodes, memory_mib, ref links, .. } = *self;
         let fault = match () {
             () if !(1..=MOST_CPUS).contains(&cpus) => {
                 format!("a guest has 1 to {MOST_CPUS} CPUs, not {cpus}")
             }
             () if !(1..=cpus).contains(&nodes) => {
                 format!("a guest of {cpus} CPUs has 1 to {cpus} NUMA nodes, not {nodes}")
+            }
+            () if threads != 1 && (threads == 0 || !cpus.is_multiple_of(nodes * threads)) => {
+                format!("{cpus} CPUs on {nodes} nodes make no cores of {threads} threads each")
             }
             () if !(LEAST_MIB..=MOST_MIB).contains(&memory_mib) => {
                 format!("a guest has {LEAST_MIB}M to {}G of memory, not {memory_mib}M", MOST_MIB >> 10)
@@ -86,11 +91,14 @@ impl Machine {
             (None, Accel::Threads) => add("-accel", "tcg,thread=multi".into()),
         }
         if self.icount_shift.is_some() || accel != Accel::Kvm {
-            add("-cpu", EMULATED_CPU.into());
+            // The vendor that it is otherwise has no threads.
+            let vendor = if self.threads > 1 { ",vendor=GenuineIntel" } else { "" };
+            add("-cpu", format!("{EMULATED_CPU}{vendor}"));
         }
         // CPUs of one socket share a cache, and Linux wants no cache across nodes.
         let sockets = if self.cpus.is_multiple_of(self.nodes) { self.nodes } else { self.cpus };
-        add("-smp", format!("{},sockets={sockets},cores={},threads=1", self.cpus, self.cpus / sockets));
+        let (threads, cores) = (self.threads, self.cpus / sockets / self.threads);
+        add("-smp", format!("{},sockets={sockets},cores={cores},threads={threads}", self.cpus));
         add("-m", format!("{}M", self.memory_mib));
         if self.nodes > 1 {
             for node in 0..self.nodes {
@@ -115,7 +123,7 @@ mod tests {
     use super::*;
 
     fn machine(cpus: u32, nodes: u32, memory_mib: u32) -> Machine {
-        Machine { cpus, nodes, links: Links::default(), memory_mib, icount_shift: None }
+        Machine { cpus, threads: 1, nodes, links: Links::default(), memory_mib, icount_shift: None }
     }
 
     #[test]

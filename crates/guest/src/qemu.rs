@@ -102,8 +102,14 @@ mod tests {
 
     #[test]
     fn guests_are_booted_in_these_words() {
-        let machine =
-            Machine { cpus: 2, nodes: 1, links: Links::default(), memory_mib: 512, icount_shift: Some(3) };
+        let machine = Machine {
+            cpus: 2,
+            threads: 1,
+            nodes: 1,
+            links: Links::default(),
+            memory_mib: 512,
+            icount_shift: Some(3),
+        };
         let qemu = Qemu { program: PROGRAM.into(), major: 7 };
         let boot = Boot { vmlinuz: Path::new("k"), initramfs: Path::new("i"), append: "a b" };
         let command = qemu.command(&machine, Accel::OneThread, boot);

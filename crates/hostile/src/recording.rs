@@ -14,7 +14,7 @@ pub(crate) fn run(input: &[u8]) {
     recording.notes.iter().for_each(|note| plain(note));
     let facts = RunFacts { scheduler: "s".into(), workload: "w".into(), ..RunFacts::default() };
     let report = CheckReport::new(RunReport::new(&facts, &judge.judgement()), 1, recording.lost);
-    let report = report.of(recording.kind.name(), recording.notes, false);
+    let report = report.of(recording.kind.name(), recording.notes, &recording.doubts);
     let shown = report.text(Style { width: 80, colour: false });
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "a control character: {shown:?}");
     serde_json::to_string(&report).expect("reports have string keys alone");

@@ -129,6 +129,7 @@ impl Kernel {
             reply: None,
             spin: None,
             place: Place::Op,
+            call: 0,
         };
     }
 

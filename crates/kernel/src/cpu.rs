@@ -65,6 +65,16 @@ pub(crate) struct Callback {
     pub(crate) spin: Option<Ea>,
     /// Who stands behind it.
     pub(crate) place: Place,
+    /// The number of the call that it makes or made last.
+    pub(crate) call: u32,
+}
+
+/// Who called the kernel: a callback, and where in the object's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) op: Op,
+    pub(crate) place: Place,
+    pub(crate) call: u32,
 }
 
 /// What calls a program.
@@ -76,6 +86,17 @@ pub(crate) enum Place {
     Timer,
     /// The scheduler's user-space half, for a `SEC("syscall")` program.
     Syscall,
+}
+
+impl Caller {
+    /// As a message names it: `ops.enqueue()`.
+    pub(crate) fn words(self) -> String {
+        match self.place {
+            Place::Op => format!("ops.{}()", self.op.name()),
+            Place::Timer => "a timer".to_owned(),
+            Place::Syscall => "a syscall program".to_owned(),
+        }
+    }
 }
 
 impl Callback {
@@ -90,7 +111,13 @@ impl Callback {
         reply: None,
         spin: None,
         place: Place::Op,
+        call: 0,
     };
+
+    /// Who makes the call under way.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller { op: self.op, place: self.place, call: self.call }
+    }
 }
 
 /// Who may be dispatched directly from this callback (`direct_dispatch_task`).
@@ -112,6 +139,8 @@ pub(crate) struct Buffered {
     pub(crate) stay: Option<u64>,
     pub(crate) dsq: DsqId,
     pub(crate) enq_flags: u64,
+    /// Who asked for it.
+    pub(crate) by: Caller,
 }
 
 /// The state of one `ops.dispatch` call (`struct scx_dsp_ctx`).
@@ -160,6 +189,8 @@ pub(crate) struct Cpu {
     pub(crate) stack: Stack,
     /// The callback in progress, if any; the innermost.
     pub(crate) callback: Callback,
+    /// The last direct dispatch that was decided on here: of whom, and by whom.
+    pub(crate) direct_by: Option<(TaskId, Caller)>,
     /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
     /// What the last callback returned.
@@ -243,6 +274,7 @@ impl Cpu {
             parked: false,
             stack: Stack::new(),
             callback: Callback::NONE,
+            direct_by: None,
             outer: Vec::with_capacity(2),
             returned: 0,
             inbox: VecDeque::new(),

@@ -9,7 +9,7 @@ use crate::call::timer::Timers;
 use crate::cgroup::Cgroups;
 use crate::cost::lock::VirtualLock;
 use crate::cost::{Bus, KernelLines};
-use crate::cpu::{Cpu, Irq};
+use crate::cpu::{Caller, Cpu, Irq};
 use crate::cpus::Cpus;
 use crate::domains::Domains;
 use crate::event::EventQueue;
@@ -92,6 +92,8 @@ pub(crate) struct Kernel {
     pub(crate) out: Out,
     pub(crate) counters: Counters,
     pub(crate) exit: Option<Exit>,
+    /// Who called the kernel when that came about, if anybody did.
+    pub(crate) blamed: Option<Caller>,
     /// Tasks of the workload that wait to be made until the scheduler is enabled.
     pub(crate) waiting_starts: Vec<u32>,
     /// What the scheduler's user-space half runs.
@@ -318,6 +320,12 @@ impl Kernel {
         if self.exit.is_none() {
             self.exit = Some(Exit { kind, code, message, cpu: c, at: self.now });
         }
+    }
+
+    /// Who brought the end about, if that is known: the first who is named.
+    #[cold]
+    pub(crate) fn blame(&mut self, caller: Option<Caller>) {
+        self.blamed = self.blamed.or(caller);
     }
 
     /// A runtime error (`scx_error()`).

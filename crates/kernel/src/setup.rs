@@ -26,7 +26,7 @@ use crate::task::Tasks;
 use keel_abi::bpf::{Ea, Entry, MapId, World};
 use keel_abi::scx::{self, Op, ops_flags};
 use keel_abi::task::Workload;
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::{CpuId, DsqId, Instant, Span};
 use keel_trace::{Class, Meta};
 
 /// Numbers of the queue's timers: sleeping tasks have their own ids, the others are above.
@@ -86,6 +86,8 @@ pub struct Scheduler {
     /// Its ring buffer `policy_events` ([`keel_trace::policy`]), where it has one: what it tells there becomes
     /// [`Meta::Policy`].
     pub decisions: Option<MapId>,
+    /// What its own queues are called.
+    pub queues: Vec<(DsqId, String)>,
     /// The object's types that it makes by their BTF number (`bpf_obj_new`): number, and bytes.
     pub local_types: Vec<(u32, u32)>,
 }
@@ -173,6 +175,7 @@ impl Kernel {
             out: Out::new(wants),
             counters: Counters::default(),
             exit: None,
+            blamed: None,
             waiting_starts: Vec::new(),
             programs: setup.programs,
             failed_program: None,
@@ -208,7 +211,7 @@ impl Kernel {
             return Err(SetupError::NoRoomForCgroups(kernel.workload.cgroups.len()));
         }
         kernel.mirror_idle_tasks(world);
-        kernel.tell_start(&setup.scheduler.name);
+        kernel.tell_start(&setup.scheduler.name, &setup.scheduler.queues);
         for c in kernel.machine.topology.iter() {
             kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
         }
@@ -217,7 +220,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    fn tell_start(&mut self, scheduler: &str) {
+    fn tell_start(&mut self, scheduler: &str, queues: &[(DsqId, String)]) {
         let meta = Meta::Start {
             topology: self.machine.topology.clone(),
             scheduler: scheduler.to_owned(),
@@ -225,6 +228,9 @@ impl Kernel {
             unit: self.workload.unit.clone(),
         };
         self.out.tell_meta(Instant::ZERO, meta);
+        for (id, name) in queues {
+            self.out.tell_meta(Instant::ZERO, Meta::Queue { id: *id, name: name.clone() });
+        }
     }
 
     /// Instances start on the CPUs in turn, each CPU's a little after one another.

@@ -15,9 +15,9 @@ use crate::kernel::{Counters, Kernel};
 use crate::log::Log;
 use crate::path::Step;
 use crate::setup::{ProgramFailure, Setup, SetupError};
-use keel_abi::bpf::Engine;
+use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, Instant, TaskId};
+use keel_abi::{CpuId, Instant, Stop, TaskId};
 use keel_trace::{Class, Meta, Sink};
 
 /// Where a run stands.
@@ -71,6 +71,7 @@ pub struct Sim<E: Engine> {
     pub(crate) vm: E,
     /// Who accompanies the scheduler, by number.
     pub(crate) companions: Vec<Beside<E::World>>,
+    stop: Stop,
 }
 
 impl<E: Engine> Sim<E> {
@@ -89,7 +90,7 @@ impl<E: Engine> Sim<E> {
     ) -> Result<Self, SetupError> {
         add_specs(&mut setup, &companions);
         let k = Kernel::boot(vm.world(), setup, wants)?;
-        let mut sim = Self { k, vm, companions };
+        let mut sim = Self { k, vm, companions, stop: Stop::default() };
         sim.make_first_task();
         sim.make_companions();
         sim.run_programs_once().map_err(SetupError::Program)?;
@@ -97,11 +98,21 @@ impl<E: Engine> Sim<E> {
         Ok(sim)
     }
 
-    /// Goes on until virtual time reaches `until`, telling `sink` what happens.
+    /// From now on [`Sim::run_until`] ends early when `stop` is asked for.
+    pub fn stop_when_asked(&mut self, stop: Stop) {
+        self.stop = stop;
+    }
+
+    /// Goes on until virtual time reaches `until`, telling `sink` what happens. Where it is asked to stop, it goes on
+    /// to the next instant at which something is due: no CPU has gone beyond that.
     #[inline(never)]
-    pub fn run_until(&mut self, until: Instant, sink: &mut dyn Sink) -> State {
+    pub fn run_until(&mut self, mut until: Instant, sink: &mut dyn Sink) -> State {
         self.k.queue.set_horizon(until);
         while self.k.queue.next_due() <= until {
+            if self.stop.is_asked() {
+                until = self.k.queue.next_due();
+                self.k.queue.set_horizon(until);
+            }
             let (at, source) = self.k.queue.pop().expect("the queue was not empty");
             match source {
                 crate::event::Source::Timer(timer) => {
@@ -148,6 +159,15 @@ impl<E: Engine> Sim<E> {
     /// How the scheduler ended, if it has.
     pub fn exit(&self) -> Option<&Exit> {
         self.k.exit.as_ref()
+    }
+
+    /// Which callback's call ended the scheduler, and where it stands in the object: `ops.enqueue(), my_enqueue insn 12
+    /// (my.bpf.c:40: scx_bpf_dsq_insert(p, 5, 0, 0);)`. Nothing where no call did.
+    pub fn exit_place(&self) -> Option<String> {
+        let caller = self.k.exit.as_ref().and(self.k.blamed)?;
+        let CallPlace { program, insn, source } = self.vm.place(caller.call)?;
+        let source = source.map_or(String::new(), |source| format!(" ({source})"));
+        Some(format!("{}, {program} insn {insn}{source}", caller.words()))
     }
 
     /// The program of the scheduler's user-space half that failed, if any has: the run is over.
@@ -351,7 +371,7 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.me();
         cpu.in_user = true;
         let at = cpu.tick_at.min(cpu.work_done_at);
-        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.is_over() {
+        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.is_over() && !self.stop.is_asked() {
             return Some(at);
         }
         self.k.queue.set_cpu(c, at);

@@ -5,11 +5,16 @@ use rayon::prelude::*;
 use std::num::NonZeroUsize;
 
 /// Runs every spec `runs` times by `one`, with seeds counted up from the spec's own, and gives the
-/// results in the order of the specs, then of the seeds, however many threads there are.
+/// results in the order of the specs, then of the seeds, however many threads (`jobs`, as for [`each`]) there are.
 ///
 /// `one` makes its sink, calls [`run`](crate::run()) and keeps what it wants of both; it runs on any
 /// thread.
-pub fn compare<T: Send>(specs: &[RunSpec], runs: u32, one: impl Fn(&RunSpec) -> T + Sync) -> Vec<Vec<T>> {
+pub fn compare<T: Send>(
+    specs: &[RunSpec],
+    runs: u32,
+    jobs: Option<NonZeroUsize>,
+    one: impl Fn(&RunSpec) -> T + Sync,
+) -> Vec<Vec<T>> {
     let one = &one;
     let seeded = |spec: &RunSpec| {
         (0..runs)
@@ -17,7 +22,7 @@ pub fn compare<T: Send>(specs: &[RunSpec], runs: u32, one: impl Fn(&RunSpec) -> 
             .collect::<Vec<_>>()
     };
     let all: Vec<RunSpec> = specs.iter().flat_map(seeded).collect();
-    let mut results: Vec<T> = each(&all, None, one);
+    let mut results: Vec<T> = each(&all, jobs, one);
     let mut grouped = Vec::with_capacity(specs.len());
     for _ in specs {
         let rest = results.split_off(runs as usize);
@@ -26,15 +31,16 @@ pub fn compare<T: Send>(specs: &[RunSpec], runs: u32, one: impl Fn(&RunSpec) -> 
     grouped
 }
 
-/// Does `one` to every item on `jobs` threads of the host (as many as it has by default), and gives
-/// the results in the items' order.
+/// Does `one` to every item on `jobs` threads of the host (as many as it has CPUs by default, and never more than there are
+/// items), and gives the results in the items' order.
 pub fn each<I: Sync, T: Send>(
     items: &[I],
     jobs: Option<NonZeroUsize>,
     one: impl Fn(&I) -> T + Sync,
 ) -> Vec<T> {
     let all = || items.par_iter().with_max_len(1).map(&one).collect();
-    let pool = jobs.map(|jobs| rayon::ThreadPoolBuilder::new().num_threads(jobs.get()).build());
+    let pool = jobs
+        .map(|jobs| rayon::ThreadPoolBuilder::new().num_threads(jobs.get().min(items.len()).max(1)).build());
     match pool {
         Some(Ok(pool)) => pool.install(all),
         // A host that gives no more threads has some already.
@@ -76,10 +82,10 @@ mod tests {
             }
             (spec.scheduler.name.clone(), spec.seed)
         };
-        let results = compare(&[spec("a"), spec("b")], 2, one);
+        let results = compare(&[spec("a"), spec("b")], 2, None, one);
         let expected = |name: &str| vec![(name.to_owned(), u64::MAX), (name.to_owned(), 0)];
         assert_eq!(results, [expected("a"), expected("b")]);
-        assert_eq!(compare(&[], 3, one), Vec::<Vec<_>>::new());
+        assert_eq!(compare(&[], 3, None, one), Vec::<Vec<_>>::new());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::error::LabError;
 use crate::features;
 use crate::recipe;
 use crate::spec::{Engine, RunSpec};
+use keel_abi::DsqId;
 use keel_abi::bpf::{Ea, Entry, FuncId, MapId, World};
 use keel_abi::lines::Transfers;
 use keel_abi::scx::Op;
@@ -86,6 +87,7 @@ pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabErr
         hotplug_seq: ops.integer("hotplug_seq"),
         hints: hints(object),
         decisions: decisions(object),
+        queues: object.queues.iter().map(|(id, name)| (DsqId(*id), name.clone())).collect(),
         local_types: object.local_types.clone(),
     })
 }

@@ -50,8 +50,13 @@ pub struct Outcome {
     pub code: i64,
     /// The kernel's own words about it; empty where there is nothing to say.
     pub message: String,
+    /// Which callback's call ended it, and where that stands in the object, if a call did:
+    /// `ops.enqueue(), my_enqueue insn 12 (my.bpf.c:40: ...)`. A stranger's text.
+    pub place: Option<String>,
     /// When the run ended.
     pub end: Instant,
+    /// Was it asked to stop, and ended before its time?
+    pub stopped: bool,
     /// What it counted.
     pub counters: Counters,
     /// What the scheduler took.

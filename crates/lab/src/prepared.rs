@@ -6,9 +6,11 @@ use crate::outcome::Outcome;
 use crate::run::{self, Attached};
 use crate::spec::RunSpec;
 use crate::{load, recipe, variables};
+use keel_abi::Stop;
 use keel_kernel::{Scheduler, Sim};
 use keel_object::{Btf, Object};
 use keel_recipe::Action;
+
 use keel_trace::Sink;
 use keel_vm::{Code, Vm};
 use std::cell::Cell;
@@ -82,7 +84,7 @@ impl Prepared {
             Attached::Refused(outcome) => return Ok((outcome, Vec::new())),
         };
         let again = &mut |sim: &mut Sim<Vm>| run::attach_again(spec, &self.actions, &self.object, sim);
-        run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), again, &mut |_| {})?;
+        run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &Stop::default(), again, &mut |_| {})?;
         sim.finish(sink);
         match sim.failed_program() {
             Some(failure) => Err(run::program_failed(spec, failure)),

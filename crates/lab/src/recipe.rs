@@ -34,6 +34,7 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
         match action {
             Action::Set { variable, value } => set(object, variable, value)
                 .map_err(|e| LabError::BadInput(format!("{name}: the recipe's set.{variable}: {e}")))?,
+            Action::NameQueue { id, name } => name_queue(object, *id, name),
             Action::Choose { scheduler } => choose(name, object, scheduler)?,
             Action::AddFlags(bits) => add_flags(name, object, *bits)?,
             Action::SetMember { member, value } => member_of(name, object, member, *value)?,
@@ -55,6 +56,12 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
         }
     }
     Ok(())
+}
+
+/// A recipe's name of a queue goes before the object's own.
+fn name_queue(object: &mut Object, id: u64, name: &str) {
+    object.queues.retain(|(other, _)| *other != id);
+    object.queues.push((id, name.to_owned()));
 }
 
 /// Tells the object who accompanies it.

@@ -9,7 +9,7 @@ use crate::recipe;
 use crate::spec::RunSpec;
 use crate::variables::{self, Value};
 use keel_abi::scx::ExitKind;
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::{CpuId, Instant, Span, Stop};
 use keel_kernel::{Exit, ProgramFailure, Scheduler, Setup, SetupError, Sim, State};
 use keel_object::Object;
 use keel_recipe::Action;
@@ -36,7 +36,17 @@ pub fn run(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    run_and_read(spec, sink, progress).map(|(outcome, _)| outcome)
+    run_or_stop(spec, sink, progress, &Stop::default())
+}
+
+/// As [`run`], but where `stop` is asked for the run ends at the virtual instant that it has reached.
+pub fn run_or_stop(
+    spec: &RunSpec,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+    stop: &Stop,
+) -> Result<Outcome, LabError> {
+    make(spec, sink, &Cell::new(false), progress, stop).map(|(outcome, _)| outcome)
 }
 
 /// As [`run`], but the run is over as soon as the workload's last task is gone, or a little later.
@@ -45,10 +55,20 @@ pub fn run_to_end(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
+    run_to_end_or_stop(spec, sink, progress, &Stop::default())
+}
+
+/// As [`run_to_end`], but where `stop` is asked for the run ends at the virtual instant that it has reached.
+pub fn run_to_end_or_stop(
+    spec: &RunSpec,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+    stop: &Stop,
+) -> Result<Outcome, LabError> {
     let gone = Cell::new(false);
     let mut living = Living::new(&spec.workload, &gone);
     let mut both = Fanout::new().with(sink).with(&mut living);
-    make(spec, &mut both, &gone, progress).map(|(outcome, _)| outcome)
+    make(spec, &mut both, &gone, progress, stop).map(|(outcome, _)| outcome)
 }
 
 /// As [`run`], and gives the scheduler's global variables as it left them; none where the kernel
@@ -58,7 +78,7 @@ pub fn run_and_read(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Outcome, Vec<Value>), LabError> {
-    make(spec, sink, &Cell::new(false), progress)
+    make(spec, sink, &Cell::new(false), progress, &Stop::default())
 }
 
 /// A run before its first event, or what came of it where the kernel refused the scheduler.
@@ -134,19 +154,30 @@ fn make(
     sink: &mut dyn Sink,
     gone: &Cell<bool>,
     progress: &mut dyn FnMut(Progress),
+    stop: &Stop,
 ) -> Result<(Outcome, Vec<Value>), LabError> {
     let (mut sim, object, actions) = match begin(spec, sink.wants())? {
         Begun::Running(sim, object, actions) => (*sim, object, actions),
         Begun::Refused(outcome) => return Ok((outcome, Vec::new())),
     };
+    sim.stop_when_asked(stop.clone());
     let again = &mut |sim: &mut Sim<Vm>| attach_again(spec, &actions, &object, sim);
-    go_on(&mut sim, spec.duration, sink, gone, again, progress)?;
+    let ended = go_on(&mut sim, spec.duration, sink, gone, stop, again, progress)?;
     sim.finish(sink);
     if let Some(failure) = sim.failed_program() {
         return Err(program_failed(spec, failure));
     }
     let variables = variables::read(&object, sim.engine().world_ref());
-    Ok((outcome(&mut sim), variables))
+    Ok((Outcome { stopped: ended == Ended::Stopped, ..outcome(&mut sim) }, variables))
+}
+
+/// Why a run went no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It came to its own end.
+    Itself,
+    /// It was asked to stop before that.
+    Stopped,
 }
 
 pub(crate) fn go_on(
@@ -154,9 +185,10 @@ pub(crate) fn go_on(
     duration: Span,
     sink: &mut dyn Sink,
     gone: &Cell<bool>,
+    stop: &Stop,
     again: &mut dyn FnMut(&mut Sim<Vm>) -> Result<(), LabError>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(), LabError> {
+) -> Result<Ended, LabError> {
     let part = Span::from_ns((duration.as_ns() / TELLS).max(1));
     let end = Instant::ZERO + duration;
     let mut until = Instant::ZERO;
@@ -174,8 +206,11 @@ pub(crate) fn go_on(
         if gone.get() {
             break;
         }
+        if stop.is_asked() && sim.now() < end {
+            return Ok(Ended::Stopped);
+        }
     }
-    Ok(())
+    Ok(Ended::Itself)
 }
 
 /// The scheduler's user-space half begins anew: the object as it was read, with a world of its own.
@@ -209,7 +244,9 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
         exit: exit.kind,
         code: exit.code,
         message: exit.message,
+        place: sim.exit_place(),
         end,
+        stopped: false,
         counters: Counters {
             switches: counted.switches,
             wakeups: counted.wakeups,
@@ -237,7 +274,9 @@ fn refused(why: String) -> Outcome {
         exit: ExitKind::Error,
         code: 0,
         message: why,
+        place: None,
         end: Instant::ZERO,
+        stopped: false,
         counters: Counters::default(),
         overhead: Overhead::default(),
         printed: keel_kernel::Log::default(),

@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::run;
 use crate::spec::RunSpec;
 use keel_abi::bpf::MapId;
-use keel_abi::{Instant, Span};
+use keel_abi::{Instant, Span, Stop};
 use keel_object::{Object, Variable};
 use keel_trace::Sink;
 use keel_vm::memory::VmWorld;
@@ -32,15 +32,16 @@ pub trait Listener: Sink {
 }
 
 /// As [`run`](crate::run()), for at most the spec's duration: up to `from`, and then in steps, until the sink has heard
-/// enough.
+/// enough, or `stop` is asked for.
 pub fn run_until_enough(
     spec: &RunSpec,
     from: Instant,
     step: Span,
     sink: &mut dyn Listener,
+    stop: &Stop,
 ) -> Result<Outcome, LabError> {
     let begun = run::begin(spec, sink.wants())?;
-    in_steps(spec, begun, from, step, &mut Heard(sink))
+    in_steps(spec, begun, from, step, &mut Heard(sink), stop)
 }
 
 /// Does the scheduler have a global variable of this name?
@@ -49,13 +50,15 @@ pub fn declares(spec: &RunSpec, name: &str) -> Result<bool, LabError> {
     Ok(object.variables.iter().any(|variable| variable.name == name))
 }
 
-/// As [`run`](crate::run()), for at most the spec's duration. After `from` the counter is told every `step`.
+/// As [`run`](crate::run()), for at most the spec's duration. After `from` the counter is told every `step`. Where `stop` is asked for
+/// the run ends at the virtual instant that it has reached.
 pub fn run_counted(
     spec: &RunSpec,
     counter: &str,
     from: Instant,
     step: Span,
     sink: &mut dyn Counted,
+    stop: &Stop,
 ) -> Result<Outcome, LabError> {
     let begun = run::begin(spec, sink.wants())?;
     let variable = match &begun {
@@ -64,7 +67,7 @@ pub fn run_counted(
     };
     let variable = variable.ok_or_else(|| LabError::BadInput(format!("no counter is called '{counter}'")))?;
     let counts = vec![0; spec.machine.topology.cpus() as usize];
-    in_steps(spec, begun, from, step, &mut Reader { sink, variable, counts })
+    in_steps(spec, begun, from, step, &mut Reader { sink, variable, counts }, stop)
 }
 
 /// What is done at the end of a step.
@@ -109,14 +112,17 @@ fn in_steps(
     from: Instant,
     step: Span,
     steps: &mut dyn Steps,
+    stop: &Stop,
 ) -> Result<Outcome, LabError> {
     assert!(step > Span::ZERO, "a run goes on in steps");
     let (mut sim, object, actions) = match begun {
         run::Begun::Running(sim, object, actions) => (*sim, object, actions),
         run::Begun::Refused(outcome) => return Ok(outcome),
     };
+    sim.stop_when_asked(stop.clone());
     let end = Instant::ZERO + spec.duration;
     let mut until = from.min(end);
+    let mut stopped;
     loop {
         let mut state = sim.run_until(until, steps.sink());
         while state == keel_kernel::State::Detached {
@@ -125,7 +131,9 @@ fn in_steps(
         }
         let over =
             state == keel_kernel::State::Ended && (sim.exit().is_some() || sim.failed_program().is_some());
-        if !steps.goes_on(sim.engine().world_ref()) || over || until >= end {
+        let goes_on = steps.goes_on(sim.engine().world_ref());
+        stopped = stop.is_asked() && sim.now() < end && !over;
+        if !goes_on || over || stopped || until >= end {
             break;
         }
         until = (until + step).min(end);
@@ -134,7 +142,7 @@ fn in_steps(
     if let Some(failure) = sim.failed_program() {
         return Err(run::program_failed(spec, failure));
     }
-    Ok(run::outcome(&mut sim))
+    Ok(Outcome { stopped, ..run::outcome(&mut sim) })
 }
 
 fn find<'o>(object: &'o Object, name: &str) -> Option<&'o Variable> {

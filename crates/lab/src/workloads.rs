@@ -22,9 +22,12 @@ const ABOUT: &[(&str, &str)] = &[
 pub fn list() -> Vec<(String, String)> {
     let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
     let files = keel_workload::built_in_names().map(|name| (name.to_owned(), about(name).to_owned()));
-    let generators = keel_workload::generators().map(|(form, example, about)| match form == example {
-        true => (form.to_owned(), about.to_owned()),
-        false => (form.to_owned(), format!("{about}; as in {example}")),
+    let generators = keel_workload::generators().map(|generator| {
+        let keel_workload::Generator { form, example, about, .. } = generator;
+        let example = (form != example).then(|| format!("as in {example}"));
+        let limits = Some(generator.limits()).filter(|limits| !limits.is_empty());
+        let line = [Some(about.to_owned()), example, limits].into_iter().flatten().collect::<Vec<_>>();
+        (form.to_owned(), line.join("; "))
     });
     files.chain(generators).collect()
 }
@@ -72,7 +75,10 @@ pub fn join(name: &str, parts: Vec<Workload>) -> Result<Workload, LabError> {
 /// The workload that an rt-app JSON describes, for a machine whose CPUs its affinities must be
 /// among; `name` is the file's, for messages. With it come notes on what was ignored.
 pub fn read(name: &str, text: &str, machine: &Machine) -> Result<(Workload, Vec<Warning>), LabError> {
-    keel_workload::parse(name, text, &machine.topology).map_err(|e| LabError::BadInput(e.to_string()))
+    keel_workload::parse(name, text, &machine.topology).map_err(|e| match e.unsupported {
+        true => LabError::Unsupported(e.to_string()),
+        false => LabError::BadInput(e.to_string()),
+    })
 }
 
 #[cfg(test)]

@@ -182,7 +182,7 @@ fn a_bad_setting_is_refused_by_name() {
         "ten",
         "--set slice_ns=ten: variable slice_ns takes an integer, decimal or hexadecimal, or true or false, not \"ten\"",
     );
-    check("fifo", "256", "--set fifo=256: variable fifo takes 0 to 255, not 256");
+    check("fifo", "256", "--set fifo=256: variable fifo takes true, false, 1 or 0, not \"256\"");
     check("exit_record", "1", "--set exit_record=1: variable exit_record is no integer, boolean or enum");
 }
 

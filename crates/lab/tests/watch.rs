@@ -6,7 +6,7 @@ mod common;
 
 use common::{fifo, source, spec};
 use keel_abi::scx::{ExitKind, Op};
-use keel_abi::{Instant, Span};
+use keel_abi::{Instant, Span, Stop};
 use keel_check::CountedCalls;
 use keel_lab::watch::{Counted, declares, run_counted};
 use keel_lab::{LabError, Outcome, RunSpec, machines, schedulers, workloads};
@@ -56,7 +56,7 @@ fn check(scheduler: &str, counter: &str, rounds: std::ops::RangeInclusive<u64>) 
     let from = Instant::ZERO + Span::from_ms(500);
     let calls = CountedCalls::of(Op::Dispatch, from);
     let mut ear = Ear { calls, first: None, last: 0, readings: 0 };
-    let outcome = run_counted(&spec, counter, from, Span::from_us(20), &mut ear).unwrap();
+    let outcome = run_counted(&spec, counter, from, Span::from_us(20), &mut ear, &Stop::default()).unwrap();
     assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
     assert_eq!(ear.readings, 1 + 1_500_000 / 20);
     let rose = ear.last - ear.first.unwrap();
@@ -90,7 +90,9 @@ fn looking_changes_no_decision() {
     let spec = hogs("o1");
     let calls = || CountedCalls::of(Op::Dispatch, Instant::ZERO);
     let mut ear = Ear { calls: calls(), first: None, last: 0, readings: 0 };
-    let watched = run_counted(&spec, "array_switches", Instant::ZERO, Span::from_us(20), &mut ear).unwrap();
+    let watched =
+        run_counted(&spec, "array_switches", Instant::ZERO, Span::from_us(20), &mut ear, &Stop::default())
+            .unwrap();
     let run = keel_lab::run(&spec, &mut calls(), &mut |_| {}).unwrap();
     // A callback is interrupted where a reading falls into it, so waits for locks are told apart otherwise.
     let told = |outcome: &Outcome| {
@@ -105,6 +107,7 @@ fn a_scheduler_without_the_counter_is_told() {
     assert!(!declares(&spec, "array_switches").unwrap());
     let mut ear =
         Ear { calls: CountedCalls::of(Op::Dispatch, Instant::ZERO), first: None, last: 0, readings: 0 };
-    let refused = run_counted(&spec, "array_switches", Instant::ZERO, Span::from_ms(1), &mut ear);
+    let refused =
+        run_counted(&spec, "array_switches", Instant::ZERO, Span::from_ms(1), &mut ear, &Stop::default());
     assert_eq!(refused, Err(LabError::BadInput("no counter is called 'array_switches'".to_owned())));
 }

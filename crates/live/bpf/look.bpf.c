@@ -11,16 +11,6 @@
  */
 #include "records.h"
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct rq {
-	unsigned int nr_running;
-	u64 nr_switches;
-	struct task_struct *curr;
-	struct task_struct *idle;
-	int online;
-};
-#pragma clang attribute pop
-
 extern const struct rq runqueues __ksym;
 
 /* Room for the kernel's iterators, which are its own affair. */
@@ -121,11 +111,13 @@ static __always_inline void tell_idle(void)
 	bpf_iter_num_destroy(&it);
 }
 
-/* Is its group out of CPU time for now? Newer kernels know that of each task, older ones of its queue. */
+/* Is it, or its group, out of CPU time for now? Newer kernels know that of each task, older ones of its queue. */
 static __always_inline bool is_throttled(struct task_struct *p)
 {
 	struct cfs_rq *queue;
 
+	if (is_out_of_budget(p))
+		return 1;
 	if (bpf_core_field_exists(p->throttled))
 		return p->throttled;
 	if (!bpf_core_field_exists(p->se.cfs_rq))
@@ -164,6 +156,10 @@ static __always_inline void tell_waiting(struct look *seen)
 	bpf_rcu_read_unlock();
 }
 
+/*
+ * Runs: in keel, with interrupts on and no lock; inside RCU while it goes through the tasks.
+ * Reaches itself: no. Nobody but keel calls it.
+ */
 SEC("syscall")
 int look(struct look *seen)
 {

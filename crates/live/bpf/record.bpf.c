@@ -11,14 +11,16 @@
  * it, a wakeup or an exec finds it changed. A switch tells the priority of who comes, too.
  *
  * crates/live/src/record/raw.rs reads these records.
+ *
+ * Beside each program stands where the kernel calls it ('runs'), and whether what it does can call it again ('reaches
+ * itself'). None runs in NMI. Each is entered once on a CPU at a time: the kernel skips it when it interrupts itself. But
+ * that guard ends before the program's RCU section does, and the end of that section may, on its own CPU, ask for a
+ * reschedule, queue irq_work, raise RCU's softirq, and for the latter, with interrupts on, wake ksoftirqd. So no program
+ * listens to any of these but the last, which comes with interrupts off and so once. docs/recording.md has all as a table.
  */
-#include "records.h"
-
-/* x86's count of what the CPU is in the midst of; other machines keep it elsewhere. */
-extern int __preempt_count __ksym __weak;
-
-#define SERVING_SOFTIRQ 0x00000100
-#define IN_HARDIRQ_OR_NMI 0x00ff0000
+#include "ring.h"
+#include "kicks.h"
+#include "throttled.h"
 
 /* Why a task left its CPU; in the order of keel_trace::Why. */
 enum {
@@ -29,192 +31,10 @@ enum {
 	EXITED = 4,
 };
 
-struct event {
-	struct head head;
-	u64 other;
-	u32 from;
-	u32 to;
-};
-
-const volatile struct {
-	/* How many 64-bit words hold the machine's CPUs. */
-	u32 words;
-	/* The reader is woken whenever two to this power more bytes wait for it in one ring. */
-	u32 portion_log2;
-} sizes = { 1, 10 };
-
-struct ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__array(values, struct ring);
-} rings SEC(".maps");
-
-/* Records that found no room and were not spoken of yet. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} lost SEC(".maps");
-
-/* Rooms to write a `struct told` in, one for each context that may interrupt another. */
-enum {
-	BY_EVENT = 0,
-	BY_EXEC = 1,
-	BY_SNAPSHOT = 2,
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 3);
-	__type(key, u32);
-	__type(value, struct told);
-} rooms SEC(".maps");
-
-/* What was told of a task, and who wakes it just now. */
-struct known {
-	u64 name[2];
-	u64 cpus;
-	u64 waker;
-	u32 pid;
-	s32 static_prio;
-	s32 prio;
-	u32 policy;
-	u32 waker_cpu;
-	u8 told;
-	u8 woken;
-	u8 yields;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct known);
-} tasks SEC(".maps");
-
-static __always_inline struct known *known_of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
-/* A task's address; 0 for an idle task. */
-static __always_inline u64 id_of(struct task_struct *p)
-{
-	return p->pid ? (u64)p : 0;
-}
-
-static __always_inline void *ring_here(void)
-{
-	u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&rings, &cpu);
-}
-
-/* Whether the `bytes` that are handed in now fill another portion. */
-static __always_inline u64 wake_flags(void *ring, u32 bytes)
-{
-	u64 waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
-
-	return (waiting + bytes) >> sizes.portion_log2 > waiting >> sizes.portion_log2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-}
-
-static __always_inline void emit(u8 kind, u8 detail, u32 cpu, u64 task, u64 other, u32 from, u32 to)
-{
-	u32 zero = 0;
-	u64 *missed = bpf_map_lookup_elem(&lost, &zero);
-	void *ring = ring_here();
-	struct event *event;
-	u64 flags;
-
-	if (!missed || !ring)
-		return;
-	flags = wake_flags(ring, sizeof(*event));
-	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
-	if (!event) {
-		(*missed)++;
-		return;
-	}
-	event->head.at = bpf_ktime_get_ns();
-	event->head.task = task;
-	event->head.lost = *missed;
-	event->head.cpu = cpu;
-	event->head.kind = kind;
-	event->head.detail = detail;
-	event->other = other;
-	event->from = from;
-	event->to = to;
-	*missed = 0;
-	bpf_ringbuf_submit(event, flags);
-}
-
-/* Writes down what `p` is; gives a number that stands for its CPUs. */
-static __always_inline u64 describe(struct task_struct *p, struct told *told, u32 bytes)
-{
-	u64 sum = 0;
-	u32 i;
-
-	write_down(p, told, &p->cpus_mask, bytes);
-	for (i = 0; i < MAX_WORDS && i < sizes.words; i++)
-		sum = (sum ^ told->cpus[i]) * 0x9e3779b97f4a7c15ULL;
-	return sum;
-}
-
-static __always_inline void remember(struct known *known, struct told *told, u64 cpus)
-{
-	known->name[0] = told->name[0];
-	known->name[1] = told->name[1];
-	known->cpus = cpus;
-	known->pid = told->pid;
-	known->static_prio = told->static_prio;
-	known->prio = told->prio;
-	known->policy = told->policy;
-	known->told = 1;
-}
-
-/* Tells what `p` is, unless it was told so already. */
-static __always_inline void tell(struct task_struct *p, struct known *known, u32 room)
-{
-	struct told *told = bpf_map_lookup_elem(&rooms, &room);
-	u32 bytes = sizes.words * sizeof(u64);
-	void *ring;
-	u64 cpus;
-
-	if (!known || !told || bytes > sizeof(told->cpus))
-		return;
-	cpus = describe(p, told, bytes);
-	if (known->told && known->name[0] == told->name[0] && known->name[1] == told->name[1] &&
-	    known->cpus == cpus && known->pid == told->pid && known->static_prio == told->static_prio &&
-	    known->prio == told->prio && known->policy == told->policy)
-		return;
-	told->head.kind = TOLD;
-	told->head.detail = known->told ? 0 : TELLS_FIRST_TIME;
-	ring = ring_here();
-	/* What finds no room is told another time. */
-	if (ring && !bpf_ringbuf_output(ring, told, TOLD_HEAD + bytes, wake_flags(ring, TOLD_HEAD + bytes)))
-		remember(known, told, cpus);
-}
-
-/* Who acts here: no task where an interrupt does. */
-static __always_inline u64 actor(void)
-{
-	struct task_struct *me = bpf_get_current_task_btf();
-
-	if (&__preempt_count) {
-		int *count = bpf_this_cpu_ptr(&__preempt_count);
-
-		if (*count & (SERVING_SOFTIRQ | IN_HARDIRQ_OR_NMI))
-			return 0;
-	}
-	return id_of(me);
-}
-
+/*
+ * Runs: in __schedule(), under the runqueue's lock with interrupts off.
+ * Reaches itself: no. It asks for no switch but the one after this one.
+ */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
@@ -225,7 +45,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		why = WAS_IDLE;
 	} else {
 		known = known_of(prev);
-		tell(prev, known, BY_EVENT);
+		tell(prev, known, prev->cpus_ptr, BY_EVENT);
+		if (is_out_of_quota(prev) || is_out_of_budget(prev))
+			tell_throttled(prev, 1);
 		if (preempt)
 			why = PREEMPTED;
 		else if (state & TASK_DEAD)
@@ -237,7 +59,13 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return 0;
 }
 
-/* Here the waker acts; the task becomes runnable a little later, perhaps on another CPU. */
+/*
+ * Here the waker acts; the task becomes runnable a little later, perhaps on another CPU.
+ *
+ * Runs: wherever somebody is woken: under the task's lock with interrupts off, or with preemption off where a task wakes
+ * itself.
+ * Reaches itself: once at most. Where a task wakes itself, the program's end may wake ksoftirqd, with interrupts off.
+ */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *p)
 {
@@ -251,6 +79,10 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	return 0;
 }
 
+/*
+ * Runs: as on_waking, mostly under the runqueue's lock, too; or in the interrupt by which the task's CPU takes it over.
+ * Reaches itself: once at most, as on_waking.
+ */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(on_wakeup, struct task_struct *p)
 {
@@ -258,34 +90,54 @@ int BPF_PROG(on_wakeup, struct task_struct *p)
 	u32 cpu = bpf_get_smp_processor_id();
 	u64 waker = 0;
 
-	tell(p, known, BY_EVENT);
+	tell(p, known, p->cpus_ptr, BY_EVENT);
 	if (known && known->woken) {
 		cpu = known->waker_cpu;
 		waker = known->waker;
 		known->woken = 0;
 	}
 	emit(WAKEUP, 0, cpu, (u64)p, waker, 0, p->thread_info.cpu);
+	/* Past its deadline and before its next period. */
+	if (is_out_of_budget(p))
+		tell_throttled(p, 1);
+	else
+		tell_own_kick(p->thread_info.cpu);
 	return 0;
 }
 
+/*
+ * Runs: in the parent, under the runqueue's lock with interrupts off.
+ * Reaches itself: no. It forks nobody.
+ */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_fork, struct task_struct *p)
 {
-	tell(p, known_of(p), BY_EVENT);
+	tell(p, known_of(p), p->cpus_ptr, BY_EVENT);
 	emit(FORK, 0, bpf_get_smp_processor_id(), (u64)p, actor(), 0, p->thread_info.cpu);
 	return 0;
 }
 
+/*
+ * Runs: in set_task_cpu(), under the lock of the task or of a runqueue, with interrupts off.
+ * Reaches itself: no. It moves nobody.
+ */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(on_migrate, struct task_struct *p, int to)
 {
 	/* One that sleeps, or wakes just now, is on no runqueue. */
-	if (p->on_rq)
+	if (p->on_rq) {
 		emit(MIGRATE, 0, bpf_get_smp_processor_id(), (u64)p, 0, p->thread_info.cpu, to);
+		tell_own_kick(to);
+	}
 	return 0;
 }
 
-/* Who waits for a mutex hands its priority to who has it (rt_mutex_setprio()), and takes it back. */
+/*
+ * Who waits for a mutex hands its priority to who has it (rt_mutex_setprio()), and takes it back.
+ *
+ * Runs: under the runqueue's lock with interrupts off.
+ * Reaches itself: no. It takes no mutex.
+ */
 SEC("?tp_btf/sched_pi_setprio")
 int BPF_PROG(on_inherit, struct task_struct *p, struct task_struct *from)
 {
@@ -301,13 +153,22 @@ int BPF_PROG(on_inherit, struct task_struct *p, struct task_struct *from)
 	return 0;
 }
 
+/*
+ * Runs: in the task, in its system call, with interrupts on.
+ * Reaches itself: no. It executes nothing. Another task's may come in between on this CPU; that one is skipped, and told at
+ * its next switch: so the room is one's own.
+ */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *p)
 {
-	tell(p, known_of(p), BY_EXEC);
+	tell(p, known_of(p), p->cpus_ptr, BY_EXEC);
 	return 0;
 }
 
+/*
+ * Runs: in the task that takes a CPU up or down, in cpuhp/N, or in the stopper with interrupts off.
+ * Reaches itself: no. It takes no CPU up or down. Nor does on_stop.
+ */
 SEC("tp_btf/cpuhp_enter")
 int BPF_PROG(on_hotplug, unsigned int cpu, int target, int step)
 {
@@ -328,16 +189,12 @@ int BPF_PROG(on_stop, unsigned int cpu, int state, int step)
 	return 0;
 }
 
-/* An idle CPU is told that there is work; of busy ones their switches tell. */
-SEC("?tp_btf/sched_set_need_resched_tp")
-int BPF_PROG(on_kick, struct task_struct *current, int cpu)
-{
-	if (!current->pid)
-		emit(KICK, 0, bpf_get_smp_processor_id(), 0, 0, 0, cpu);
-	return 0;
-}
-
-/* A task that switches away in here gives the CPU up of its own will. */
+/*
+ * A task that switches away in here gives the CPU up of its own will.
+ *
+ * Runs: in the task, before it takes the runqueue's lock and, after_yield, after it ran again, with interrupts on.
+ * Reaches itself: no. It yields nothing.
+ */
 SEC("?fentry")
 int BPF_PROG(on_yield)
 {
@@ -358,7 +215,12 @@ int BPF_PROG(after_yield)
 	return 0;
 }
 
-/* Every task, and what it does: the state from which the records go on. */
+/*
+ * Every task, and what it does: the state from which the records go on.
+ *
+ * Runs: in keel, as it reads the list, with interrupts on and no lock; a task's RCU section at a time.
+ * Reaches itself: no. Nobody but keel reads it.
+ */
 SEC("iter/task")
 int snapshot(struct bpf_iter__task *ctx)
 {
@@ -372,13 +234,13 @@ int snapshot(struct bpf_iter__task *ctx)
 		return 0;
 	if ((p->__state & TASK_DEAD) && !p->on_cpu)
 		return 0;
-	cpus = describe(p, told, bytes);
+	cpus = describe(p, told, p->cpus_ptr, bytes);
 	told->head.kind = SNAPSHOT;
 	told->head.detail = ASLEEP;
 	if (p->on_cpu)
 		told->head.detail = RUNNING;
 	else if (waits(p))
-		told->head.detail = WAITING;
+		told->head.detail = is_out_of_quota(p) || is_out_of_budget(p) ? KEPT_OFF : WAITING;
 	if (bpf_seq_write(ctx->meta->seq, told, TOLD_HEAD + bytes))
 		return 0;
 	known = known_of(p);

@@ -17,14 +17,39 @@ struct thread_info {
 	u32 cpu;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct task_group;
+
 struct cfs_rq {
+	struct task_group *tg;
 	int throttle_count;
+	/* Throttled tasks, linked by their throttle_node. */
+	struct list_head throttled_limbo_list;
+};
+
+struct rq {
+	int cpu;
+	int online;
+	unsigned int nr_running;
+	unsigned int ttwu_pending;
+	u64 nr_switches;
+	struct task_struct *curr;
+	struct task_struct *idle;
+	struct cfs_rq cfs;
 };
 
 struct sched_entity {
 	unsigned char sched_delayed;
 	struct cfs_rq *cfs_rq;
 	struct sched_entity *parent;
+};
+
+struct sched_dl_entity {
+	unsigned int dl_throttled : 1;
+	unsigned int dl_server : 1;
 };
 
 struct cpumask {
@@ -48,7 +73,9 @@ struct task_struct {
 	int nr_cpus_allowed;
 	unsigned short migration_disabled;
 	unsigned char throttled;
+	struct list_head throttle_node;
 	struct sched_entity se;
+	struct sched_dl_entity dl;
 };
 
 struct seq_file;
@@ -83,6 +110,7 @@ enum {
 	STOPPED = 9,
 	IDLE = 10,
 	PRIORITY = 11,
+	THROTTLED = 12,
 };
 
 /* In a snapshot: what a task is doing. */
@@ -90,6 +118,8 @@ enum {
 	ASLEEP = 0,
 	WAITING = 1,
 	RUNNING = 2,
+	/* It waits, but not for a CPU: it is throttled. */
+	KEPT_OFF = 3,
 };
 
 #define TELLS_FIRST_TIME 1
@@ -127,6 +157,20 @@ static __always_inline u32 policy_of(struct task_struct *p)
 	bool groups = bpf_core_field_exists(p->se.parent) && p->se.parent;
 
 	return p->policy | (groups ? IN_A_GROUP : 0);
+}
+
+/* Newer kernels keep a task off every CPU while its group's `cpu.max` is used up; older ones do that to whole queues. */
+static __always_inline bool is_out_of_quota(struct task_struct *p)
+{
+	return bpf_core_field_exists(p->throttled) && p->throttled;
+}
+
+/* Is its deadline budget used up? */
+static __always_inline bool is_out_of_budget(struct task_struct *p)
+{
+	struct sched_dl_entity *budget = &p->dl;
+
+	return p->prio < 0 && BPF_CORE_READ_BITFIELD(budget, dl_throttled);
 }
 
 /* Writes down what `p` is; `bytes` of its CPUs. */

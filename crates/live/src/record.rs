@@ -17,9 +17,9 @@ use crate::host::Host;
 use crate::machine;
 use crate::ready;
 use decisions::Decisions;
-use keel_abi::{CpuSet, Span, Topology};
-use keel_trace::story::{self, Merge, Story};
-use keel_trace::{Meta, Sink};
+use keel_abi::{CpuId, CpuSet, Span, Topology};
+use keel_trace::story::{self, Key, Merge, Raw, RawWhat, Story};
+use keel_trace::{Meta, Sink, Unknown};
 use kernel::{Extent, Kernel};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
@@ -108,10 +108,16 @@ impl Recorder {
         let offline: CpuSet = topology.iter().filter(|&cpu| !online.contains(cpu)).collect();
         kernel.attach()?;
         let start = now();
+        let clock = Meta::Clock { ns: start };
         let (merge, story) = (Merge::default(), Story::new(start, cpus));
         let mut recorder = Self { kernel, decisions: None, merge, story, start };
         let start = Meta::Start { topology: topology.clone(), scheduler, workload, unit: String::new() };
         recorder.story.say(&start, sink);
+        let unknown = recorder.kernel.unknown();
+        if unknown != Unknown::default() {
+            recorder.story.say(&Meta::Unknown(unknown), sink);
+        }
+        recorder.story.say(&clock, sink);
         recorder.open(&offline, sink)?;
         Ok(recorder)
     }
@@ -176,8 +182,9 @@ impl Recorder {
         let seen = now();
         while self.kernel.drain(&mut self.merge)?.is_some_and(|at| at < seen) {}
         self.hear(seen);
-        let records = self.merge.release(seen);
-        story::open(&mut self.story, self.start, &snapshot, &records, offline, sink);
+        let mut records = self.merge.release(seen);
+        throttled_since(self.start, &snapshot.throttled, &mut records);
+        story::open(&mut self.story, self.start, &snapshot.tasks, &records, offline, sink);
         let from = records.partition_point(|raw| raw.at < self.start);
         records[from..].iter().for_each(|raw| self.story.take(raw, sink));
         self.story.flush(sink);
@@ -195,6 +202,24 @@ impl Recorder {
         self.merge.release(until).iter().for_each(|raw| self.story.take(raw, sink));
         self.story.flush(sink);
     }
+}
+
+/// Who is throttled in the snapshot, and of whom no record since `start` tells that it began later, was so from `start` on.
+fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
+    let began_later = |task: Key| {
+        let mut told = records.iter().filter(|raw| raw.at >= start).map(|raw| &raw.what);
+        told.any(|what| matches!(what, RawWhat::Throttled { task: other, .. } if *other == task))
+    };
+    let from = records.partition_point(|raw| raw.at < start);
+    let cpu = CpuId(0);
+    let already = throttled.iter().filter(|&&task| !began_later(task)).map(|&task| Raw {
+        at: start,
+        writer: cpu,
+        lost: 0,
+        what: RawWhat::Throttled { cpu, task, on: true },
+    });
+    let already: Vec<Raw> = already.collect();
+    records.splice(from..from, already);
 }
 
 /// Does the kernel tell its types, and has this process the rights?
@@ -245,6 +270,29 @@ mod tests {
         check(Some(1), 4, rustix::param::page_size() as u32);
         check(Some(5 << 20), 4, 8 << 20);
         check(Some(u32::MAX), 4, 1 << 30);
+    }
+
+    #[test]
+    fn who_is_throttled_at_the_snapshot_was_so_from_the_start_unless_told_otherwise() {
+        let told = |at, task, on| {
+            let what = RawWhat::Throttled { cpu: CpuId(0), task: Key(task), on };
+            Raw { at, writer: CpuId(0), lost: 0, what }
+        };
+        let check = |throttled: &[u64], records: &[Raw], expected: &[Raw]| {
+            let throttled: Vec<Key> = throttled.iter().copied().map(Key).collect();
+            let mut records = records.to_vec();
+            throttled_since(100, &throttled, &mut records);
+            assert_eq!(records, expected);
+        };
+        check(&[], &[told(90, 1, true)], &[told(90, 1, true)]);
+        check(&[1], &[], &[told(100, 1, true)]);
+        // Attaching took a while: what came before the start does not count.
+        check(
+            &[1],
+            &[told(90, 1, false), told(120, 2, true)],
+            &[told(90, 1, false), told(100, 1, true), told(120, 2, true)],
+        );
+        check(&[1], &[told(110, 1, true)], &[told(110, 1, true)]);
     }
 
     #[test]

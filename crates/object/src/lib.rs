@@ -21,6 +21,7 @@ mod maps;
 pub mod model;
 mod options;
 mod outline;
+mod queues;
 mod refer;
 mod relo;
 mod set;

@@ -60,6 +60,7 @@ pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object,
     };
     refer::resolve(&parts, &mut object)?;
     object.local_types = local_types(&btf, &object);
+    object.queues = crate::queues::names(&btf);
     for function in &object.functions {
         code::check(&function.name, &function.insns)?;
     }

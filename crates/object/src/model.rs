@@ -191,6 +191,8 @@ pub struct Variable {
     pub len: u32,
     /// Is it a signed integer? `None` where it is no integer, boolean or enum.
     pub signed: Option<bool>,
+    /// Is it a boolean, which holds 0 or 1 alone?
+    pub boolean: bool,
     /// What an array of integers, booleans or enums holds; `None` of all other variables.
     pub elements: Option<Elements>,
     /// The words of an enum, with their values; of no other variable.
@@ -215,6 +217,8 @@ pub struct Elements {
     pub size: u32,
     /// Are they signed?
     pub signed: bool,
+    /// Are they booleans, which hold 0 or 1 alone?
+    pub boolean: bool,
 }
 
 /// A compiled BPF object, relocated against one kernel's BTF.
@@ -236,6 +240,8 @@ pub struct Object {
     pub ksyms: Vec<Ksym>,
     /// Every global variable that has a name in BTF.
     pub variables: Vec<Variable>,
+    /// What it calls its dispatch queues, by number.
+    pub queues: Vec<(u64, String)>,
     /// Where the object makes objects of its own types (`bpf_obj_new`): each of its structures, by number in its
     /// BTF, and its bytes.
     pub local_types: Vec<(u32, u32)>,

@@ -38,7 +38,16 @@ pub enum SetError {
         /// What was given.
         value: String,
     },
-    /// The value is none of the enum's words, and no number.
+    /// The value isn't a boolean's. Programs test its lowest bit or the whole byte, as the compiler
+    /// likes, so that 2 would mean both.
+    #[error("variable {name} takes true, false, 1 or 0, not {value:?}")]
+    NotBoolean {
+        /// The variable.
+        name: String,
+        /// What was given.
+        value: String,
+    },
+    /// The value is none of the enum's, by name or by number.
     #[error("variable {name} takes {words}, not {value:?}")]
     NotAWord {
         /// The variable.
@@ -72,8 +81,8 @@ impl Object {
         self.variables.iter().find(|variable| variable.name == name)
     }
 
-    /// Sets a global variable's first value: decimal, hexadecimal, negative, `true` or `false`; of an enum also by
-    /// the names of its values, of which flags are joined by `+`.
+    /// Sets a global variable's first value: decimal, hexadecimal, negative, `true` or `false`. A boolean takes 0 and 1
+    /// alone. An enum takes its values, by number or by name; flags are joined by `+`.
     ///
     /// # Errors
     /// [`SetError`], and nothing is changed.
@@ -84,7 +93,8 @@ impl Object {
         let not_integer = || SetError::NotInteger(name.to_owned());
         let signed = variable.signed.ok_or_else(not_integer)?;
         let number = number_of(variable, value)?;
-        let bytes = encode(name, Elements { size: variable.size, signed }, number, value)?;
+        let kind = Elements { size: variable.size, signed, boolean: variable.boolean };
+        let bytes = encode(name, kind, number, value)?;
         let (map, start) = (variable.map, variable.offset);
         if self.write(map, start, &bytes) { Ok(()) } else { Err(not_integer()) }
     }
@@ -164,6 +174,9 @@ impl Object {
 
 /// A number in the bytes of an integer; `value` is how it was written.
 fn encode(name: &str, integer: Elements, number: i128, value: &str) -> Result<Vec<u8>, SetError> {
+    if integer.boolean && !(0..=1).contains(&number) {
+        return Err(SetError::NotBoolean { name: name.to_owned(), value: value.to_owned() });
+    }
     let bits = integer.size * 8;
     let (low, high) = match integer.signed {
         true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
@@ -183,18 +196,24 @@ fn distance(a: &str, b: &str) -> Option<usize> {
 }
 
 fn number_of(variable: &Variable, value: &str) -> Result<i128, SetError> {
-    if let Some(number) = parse(value) {
-        return Ok(number);
-    }
     let (name, given) = (variable.name.clone(), value.to_owned());
-    if variable.words.is_empty() {
-        return Err(SetError::NotANumber { name, value: given });
-    }
     let words = &variable.words;
-    let Some(found) = words::value(words, value) else {
-        return Err(SetError::NotAWord { name, value: given, words: words::listed(words) });
+    if words.is_empty() {
+        let wrong = || match variable.boolean {
+            true => SetError::NotBoolean { name, value: given },
+            false => SetError::NotANumber { name, value: given },
+        };
+        return parse(value).ok_or_else(wrong);
+    }
+    let of_enum = |value: u64| match variable.signed {
+        Some(true) => i128::from(value as i64),
+        _ => i128::from(value),
     };
-    Ok(if variable.signed == Some(true) { (found as i64).into() } else { found.into() })
+    let found = match parse(value) {
+        Some(number) => words::takes(words, number, of_enum).then_some(number),
+        None => words::value(words, value).map(of_enum),
+    };
+    found.ok_or_else(|| SetError::NotAWord { name, value: given, words: words::listed(words) })
 }
 
 fn parse(value: &str) -> Option<i128> {

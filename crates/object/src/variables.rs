@@ -66,6 +66,7 @@ fn variable(btf: &Btf, name: &str, ty: TypeId, place: (u32, u64), maps: &[MapDef
         size,
         len: array_len(btf, ty),
         signed: signed(btf, ty, size),
+        boolean: is_boolean(btf, ty),
         elements: elements(btf, ty),
         words: Vec::new(),
     })
@@ -82,7 +83,12 @@ fn array_len(btf: &Btf, ty: TypeId) -> u32 {
 fn elements(btf: &Btf, ty: TypeId) -> Option<Elements> {
     let Kind::Array(array) = btf.kind(btf.skip_modifiers(ty)) else { return None };
     let size = btf.size_of(array.element)?;
-    Some(Elements { size, signed: signed(btf, array.element, size)? })
+    let boolean = is_boolean(btf, array.element);
+    Some(Elements { size, signed: signed(btf, array.element, size)?, boolean })
+}
+
+fn is_boolean(btf: &Btf, ty: TypeId) -> bool {
+    matches!(btf.kind(btf.skip_modifiers(ty)), Kind::Int(int) if int.boolean)
 }
 
 fn signed(btf: &Btf, ty: TypeId, size: u32) -> Option<bool> {

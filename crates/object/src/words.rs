@@ -56,6 +56,15 @@ pub(crate) fn value(words: &[Word], text: &str) -> Option<u64> {
     text.split('+').map(one).try_fold(0, |all, value| Some(all | value?))
 }
 
+/// Is this number one of the enum's values, or, of flags, made of their bits alone? `number_of` makes
+/// numbers of values, which are signed where the enum is. 0 is no flag, and always taken: the object
+/// starts with it where it says nothing.
+pub(crate) fn takes(words: &[Word], number: i128, number_of: impl Fn(u64) -> i128) -> bool {
+    let named = || words.iter().any(|word| number_of(word.value) == number);
+    let bits = words.iter().fold(0, |bits, word| bits | number_of(word.value));
+    number == 0 || named() || are_flags(words) && number & !bits == 0
+}
+
 /// The words, for a message.
 pub(crate) fn listed(words: &[Word]) -> String {
     let shown: Vec<&str> = words.iter().take(SHOWN).map(|word| word.word.as_str()).collect();

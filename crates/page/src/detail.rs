@@ -1,4 +1,4 @@
-//! The events themselves, in chunks of time: who switched, woke, moved.
+//! The events themselves, in chunks of time: who switched, woke, moved, was throttled.
 //!
 //! A chunk begins with how things are, so that it is read without those before it. Chunks are compressed as they fill;
 //! when all together exceed the budget, [`crate::thin`] says which go.
@@ -42,7 +42,7 @@ impl Detail {
 
     /// One more event; `follow` is as it was before it. `idle_and_waiting` time since the last one is what a chunk is worth.
     pub(crate) fn event(&mut self, event: &Event, at: u64, follow: &Follow) {
-        if !is_kept(&event.what) {
+        if !is_kept(&event.what, follow) {
             return;
         }
         // Only between two instants, so that no chunk's beginning is within another.
@@ -55,7 +55,7 @@ impl Detail {
         let (idle, waiting) = follow.idle_and_waiting();
         let since = at - self.last;
         self.worth = self.worth.saturating_add(since.saturating_mul(idle.min(waiting)));
-        self.record(event, since);
+        self.record(event, since, follow);
         self.last = at;
         self.events += 1;
         self.heard += 1;
@@ -97,7 +97,7 @@ impl Detail {
         (self.events, self.worth) = (0, 0);
     }
 
-    fn record(&mut self, event: &Event, since: u64) {
+    fn record(&mut self, event: &Event, since: u64, follow: &Follow) {
         let Event { cpu, what, .. } = *event;
         let mut put = |kind: u8, numbers: &[u64]| {
             self.raw.push(kind);
@@ -106,10 +106,25 @@ impl Detail {
             numbers.iter().for_each(|&n| number(&mut self.raw, n));
         };
         match what {
-            What::Switch { prev, why, next } => put(why as u8, &[task(prev), task(next)]),
+            What::Switch { prev, why, next } => {
+                put(why as u8, &[task(prev), task(next)]);
+                if matches!(why, Why::Preempted | Why::Yielded) && follow.is_throttled(prev) {
+                    self.raw.push(7);
+                    [0, u64::from(cpu.0), task(prev)].into_iter().for_each(|n| number(&mut self.raw, n));
+                }
+            }
             What::Wakeup { task: who, target, waker } => put(5, &[task(who), target.0.into(), task(waker)]),
-            What::Fork { child, target, parent } => put(6, &[task(child), target.0.into(), task(parent)]),
-            What::Exit { task: who } => put(7, &[task(who)]),
+            What::Fork { child, target, parent } => {
+                // One that waited already was made by nobody that is known.
+                let parent = if parent == child { TaskId::IDLE } else { parent };
+                put(6, &[task(child), target.0.into(), task(parent)])
+            }
+            // Who is throttled waits no longer, and then again.
+            What::Exit { task: who } | What::Throttled { task: who, on: true } => put(7, &[task(who)]),
+            What::Throttled { task: who, on: false } => {
+                let target = follow.held(who).unwrap_or(cpu);
+                put(5, &[task(who), target.0.into(), 0]);
+            }
             What::Migrate { task: who, from, to } => put(8, &[task(who), from.0.into(), to.0.into()]),
             What::Online { target, up } => put(9 + u8::from(!up), &[target.0.into()]),
             _ => {}
@@ -122,16 +137,14 @@ fn task(id: TaskId) -> u64 {
     if id.is_idle() { 0 } else { u64::from(id.0) + 1 }
 }
 
-fn is_kept(what: &What) -> bool {
+fn is_kept(what: &What, follow: &Follow) -> bool {
     // The record's kind is the reason's place.
     const { assert!(Why::WasIdle as u8 == 0 && Why::Exited as u8 == 4) };
-    matches!(
-        what,
-        What::Switch { .. }
-            | What::Wakeup { .. }
-            | What::Fork { .. }
-            | What::Exit { .. }
-            | What::Migrate { .. }
-            | What::Online { .. }
-    )
+    match *what {
+        What::Switch { .. } | What::Exit { .. } | What::Migrate { .. } | What::Online { .. } => true,
+        What::Wakeup { task, .. } | What::Fork { child: task, .. } => !follow.is_throttled(task),
+        What::Throttled { task, on: true } => follow.waits(task),
+        What::Throttled { task, on: false } => follow.held(task).is_some(),
+        _ => false,
+    }
 }

@@ -195,7 +195,7 @@ impl<W: Write> Perfetto<W> {
             }
             What::Fork { child, target, parent } => {
                 told.sched_wakeup_new = self.wake(child, target);
-                by = parent;
+                by = if parent == child { running } else { parent };
             }
             What::Migrate { task, from, to } => {
                 let Who { pid, prio, name } = self.who(task, from);

@@ -1,5 +1,6 @@
 //! Why nothing of a file could be judged: one sentence each.
 
+use keel_abi::Span;
 use std::io;
 
 /// Why a recording could not be read.
@@ -30,6 +31,19 @@ pub enum ReadError {
     /// No `sched_switch` in it.
     #[error("it holds no sched_switch event, so that nobody can tell who ran: {0}")]
     NoSwitches(String),
+    /// Its records are in no order of time.
+    #[error(
+        "time runs backwards at {backwards} of its {records} records, by {furthest} at most: nothing of it can be judged; write it \
+         anew in the order of time"
+    )]
+    NoOrder {
+        /// How many records were earlier than the one before them.
+        backwards: u64,
+        /// How many there are.
+        records: u64,
+        /// The furthest that one was.
+        furthest: Span,
+    },
     /// The host cannot read it.
     #[error("it could not be read: {0}")]
     Io(#[from] io::Error),

@@ -2,8 +2,8 @@
 
 use crate::text;
 
-/// As much of a file as is looked at.
-pub(crate) const LOOK: usize = 64 * 1024;
+/// So many bytes of a file are looked at to tell its kind.
+pub const LOOK: usize = 64 * 1024;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,7 @@ mod kind;
 mod line;
 mod notes;
 mod own_cpu;
+mod packed;
 mod perf;
 mod seen;
 mod source;
@@ -34,7 +35,8 @@ mod make;
 mod tests;
 
 pub use error::ReadError;
-pub use kind::Kind;
+pub use kind::{Kind, LOOK};
+pub use packed::{Packing, UnpackError};
 
 use keel_trace::story::Counts;
 use keel_trace::{Sink, relayed};
@@ -44,8 +46,8 @@ use source::{Damage, Facts, Source};
 use std::io::{Read, Seek, SeekFrom};
 use survey::Survey;
 
-/// A file from this length on is read on threads of its own: what they cost is nothing beside it.
-const LARGE: u64 = 1 << 20;
+/// A file of so many bytes or more is read on threads of its own: what they cost is nothing beside it.
+pub const LARGE: u64 = 1 << 20;
 
 /// What was read of a recording, beside its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct Recording {
     pub kind: Kind,
     /// What was wrong with it, and what it cannot tell: a sentence each. They hold no stranger's text.
     pub notes: Vec<String>,
+    /// Which of these say that a part of it is missing or makes no sense, so that what was not found may be there all the same.
+    pub doubts: Vec<String>,
     /// Events of which the file says that they were lost, wherever; those whose place is known are in the stream, too.
     pub lost: u64,
 }
@@ -106,13 +110,18 @@ fn read_in<F: Read + Seek + Send>(
     if survey.switches == 0 {
         return Err(ReadError::NoSwitches(notes::without_switches(&survey)));
     }
+    if survey.has_no_order() {
+        let (backwards, furthest) = (survey.clock.backwards, survey.clock.furthest);
+        return Err(ReadError::NoOrder { backwards, records: survey.records, furthest });
+    }
     let again = |sink: &mut dyn Sink| second(kind, &mut file, kept, &facts, &survey, sink);
     let counts = match way {
         Way::One => again(sink)?,
         Way::Threads => relayed(sink, again)?,
     };
-    let notes = notes::notes(&facts, &damage, &survey, &counts);
-    Ok(Recording { kind, notes, lost: survey.lost.saturating_add(facts.lost) })
+    let (doubts, limits) = notes::notes(&facts, &damage, &survey, &counts);
+    let notes = doubts.iter().chain(&limits).cloned().collect();
+    Ok(Recording { kind, notes, doubts, lost: survey.lost.saturating_add(facts.lost) })
 }
 
 /// What going through a recording the first time gives.

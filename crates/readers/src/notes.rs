@@ -8,32 +8,37 @@ use keel_trace::story::Counts;
 /// Beyond this share of switches that nobody saw, the recording is one of some tasks alone.
 const UNSEEN_SHARE: f64 = 0.02;
 
-/// All that is to be said.
-pub(crate) fn notes(facts: &Facts, damage: &Damage, survey: &Survey, counts: &Counts) -> Vec<String> {
-    let mut notes = Vec::new();
+/// What is missing or makes no sense, and then what a recording of this kind cannot tell.
+pub(crate) fn notes(
+    facts: &Facts,
+    damage: &Damage,
+    survey: &Survey,
+    counts: &Counts,
+) -> (Vec<String>, Vec<String>) {
+    let (mut notes, mut limits) = (Vec::new(), Vec::new());
     of_damage(damage, survey, &mut notes);
     of_time(survey, &mut notes);
     of_cpus(facts, survey, &mut notes);
-    of_hotplug(survey, &mut notes);
+    of_hotplug(survey, &mut limits);
     if survey.lost > 0 || facts.lost > 0 {
         let lost = survey.lost.saturating_add(facts.lost);
         notes.push(format!("{} lost while it was recorded: all figures are estimates", were(lost, "event")));
     }
     if survey.wakeups == 0 {
-        notes.push(
+        limits.push(
             "it holds no wakeups: how long tasks waited is known only where they had been preempted, and wasted cores \
              are a lower bound"
                 .to_owned(),
         );
     } else if counts.unwoken > 0 {
         let times = times(counts.unwoken);
-        notes.push(format!(
+        limits.push(format!(
             "{times} a task ran that nobody had seen waking: how long it had waited is unknown"
         ));
     }
     if counts.made_up > 0 {
         let made_up = were(counts.made_up, "switch");
-        notes.push(format!(
+        limits.push(format!(
             "{made_up} not recorded and made up, so that tasks are where later events find them"
         ));
         if counts.made_up as f64 > survey.switches as f64 * UNSEEN_SHARE && survey.lost == 0 {
@@ -44,11 +49,11 @@ pub(crate) fn notes(facts: &Facts, damage: &Damage, survey: &Survey, counts: &Co
             );
         }
     }
-    notes.push(
-        "it does not tell which CPUs tasks may use: wasted cores are told as far as affinity is known"
+    limits.push(
+        "it does not tell which CPUs tasks may use or when they are throttled: pinned and throttled tasks look like waste"
             .to_owned(),
     );
-    notes
+    (notes, limits)
 }
 
 /// Why there is nothing to judge.

@@ -1,7 +1,8 @@
 //! The first time through a recording: how the machine was when it began, and what the recording holds at all.
 //!
 //! A recording tells what changes. So who ran on a CPU at the beginning is told by its first switch, be it seconds later,
-//! or by any other record where there is none; and a task that is switched in before anybody woke it had been waiting since the beginning. A CPU
+//! or by any other record where there is none. A task that is switched in before anybody woke it had been waiting since the beginning, or
+//! its wakeup is missing: it is taken to have waited only where its CPU never idled before, and for no longer than [`LONGEST_WAIT_NS`]. A CPU
 //! without any record is unknown, and so is what a CPU did before its buffer begins, where older records were
 //! overwritten. Where a recording has no wakeups, or lost some, who is switched in may have slept a moment before.
 
@@ -11,8 +12,15 @@ use crate::kept::{Keeping, Kept};
 use crate::line::{Clock, Line, whole};
 use crate::seen::{Name, PID_LIMIT, Seen, SeenWhat, Who};
 use crate::source::Records;
-use keel_abi::{CpuId, CpuSet};
+use keel_abi::{CpuId, CpuSet, Span};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Whom nobody woke before it ran has waited for so long at most: a longer wait would be a finding, of which nobody saw the beginning.
+const LONGEST_WAIT_NS: u64 = 1_000_000_000;
+/// Time may run backwards by this, as clocks of several CPUs make it.
+const JITTER: Span = Span::from_ms(1);
+/// Tasks of which this is remembered.
+const MOST_UNWOKEN: usize = 1 << 20;
 
 /// What a recording holds.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +36,10 @@ pub(crate) struct Survey {
     pub(crate) going: Vec<u64>,
     /// Tasks that waited when the recording began, and where.
     pub(crate) waiting: BTreeMap<u32, (u32, Who)>,
+    /// When each CPU that idled first did.
+    idled: BTreeMap<u32, u64>,
+    /// Tasks that nobody had woken when they first showed, where, and when.
+    unwoken: Vec<(u64, u32, Who)>,
     /// CPUs that came or went, by their thread that sees to it.
     pub(crate) changed: CpuSet,
     /// It tells when CPUs come and go.
@@ -79,6 +91,7 @@ impl Survey {
             }
         }
         (survey.clock, survey.impossible) = (line.clock(), line.impossible());
+        survey.settle();
         survey.has_wakeups = line.wakeups() > 0;
         survey.going = if survey.has_wakeups { Vec::new() } else { going.found() };
         Ok((survey, keeping.kept()))
@@ -100,8 +113,19 @@ impl Survey {
             SeenWhat::Switch { prev, next, .. } => {
                 self.switches += 1;
                 known.insert(prev.pid);
-                if known.insert(next.pid) && next.pid != 0 && self.lost == 0 {
-                    self.waiting.insert(next.pid, (seen.cpu, next));
+                if prev.pid == 0 {
+                    // It idled before, if nobody knows since when.
+                    self.idled.entry(seen.cpu).or_insert(0);
+                }
+                if next.pid == 0 {
+                    self.idled.entry(seen.cpu).or_insert(seen.at);
+                }
+                if known.insert(next.pid)
+                    && next.pid != 0
+                    && self.lost == 0
+                    && self.unwoken.len() < MOST_UNWOKEN
+                {
+                    self.unwoken.push((seen.at, seen.cpu, next));
                 }
                 self.name(prev);
                 // The thread that brings a CPU up or down, and does nothing else.
@@ -109,8 +133,10 @@ impl Survey {
                     self.changed.insert(CpuId(seen.cpu));
                 }
             }
-            SeenWhat::Migrate { task, from, .. } if known.insert(task.pid) && self.lost == 0 => {
-                self.waiting.insert(task.pid, (from, task));
+            SeenWhat::Migrate { task, from, .. }
+                if known.insert(task.pid) && self.lost == 0 && self.unwoken.len() < MOST_UNWOKEN =>
+            {
+                self.unwoken.push((seen.at, from, task));
             }
             SeenWhat::Woken { task, .. } => {
                 self.wakeups += 1;
@@ -122,6 +148,23 @@ impl Survey {
             }
             _ => {}
         }
+    }
+
+    /// Who waited since the beginning, of those that nobody had woken: no CPU idles while a task waits in its queue, and no task
+    /// waits for so long.
+    fn settle(&mut self) {
+        let idled = std::mem::take(&mut self.idled);
+        for (at, cpu, who) in std::mem::take(&mut self.unwoken) {
+            let has_idled = idled.get(&cpu).is_some_and(|&idled| idled < at);
+            if !has_idled && at.saturating_sub(self.begins) <= LONGEST_WAIT_NS {
+                self.waiting.insert(who.pid, (cpu, who));
+            }
+        }
+    }
+
+    /// Are its records in no order of time, so that nothing can be made of them? Clocks of CPUs differ by less, and damage is rarer.
+    pub(crate) fn has_no_order(&self) -> bool {
+        self.clock.furthest > JITTER && self.clock.backwards > (self.records / 20).max(1)
     }
 
     /// How a CPU began, as far as its records have told.

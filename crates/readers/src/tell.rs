@@ -10,7 +10,7 @@ use crate::source::Facts;
 use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet, Pid, Topology};
 use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, Told};
-use keel_trace::{Meta, Sink, Why};
+use keel_trace::{Meta, Sink, Unknown, Why};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -77,6 +77,9 @@ pub(crate) fn tell(
     let command = facts.command.as_ref().map(|command| command.chars().take(LONGEST).collect());
     let workload = command.unwrap_or_else(|| "all that ran".to_owned());
     teller.say(&Meta::Start { topology, scheduler, workload, unit: String::new() });
+    // No event of the kernel's tells either.
+    teller.say(&Meta::Unknown(Unknown { affinity: true, throttling: true }));
+    teller.say(&Meta::Clock { ns: survey.begins });
     teller.open(facts, survey, cpus);
     while let Some(seen) = records()? {
         teller.take(&seen);
@@ -228,8 +231,8 @@ impl Teller<'_> {
     fn about_another(&mut self, who: Who) {
         let old = self.known.get(&who.pid).copied();
         let nice = who.prio.filter(|prio| NICES.contains(prio)).map(|prio| (prio - NICE_0) as i8);
-        let name = if who.name.is_empty() { old.map(|old| old.name) } else { Some(who.name) };
-        let Some(name) = name else { return };
+        // A name may be empty, or not be told: its pid is known all the same.
+        let name = old.filter(|_| who.name.is_empty()).map_or(who.name, |old| old.name);
         let prio = who.prio.or(old.and_then(|old| old.prio));
         let now = Known { name, nice: nice.or(old.map(|old| old.nice)).unwrap_or(0), prio };
         if old == Some(now) {

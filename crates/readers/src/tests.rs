@@ -1,5 +1,6 @@
 //! Every format: what is written is read, and what is damaged is read as far as it goes.
 
+mod blame;
 mod damage;
 mod large;
 mod recordings;

@@ -29,6 +29,13 @@ pub enum Action {
         /// The variable.
         scheduler: String,
     },
+    /// Call a dispatch queue by this name wherever it is told of.
+    NameQueue {
+        /// The queue's number.
+        id: u64,
+        /// Its name.
+        name: String,
+    },
     /// Add these bits to `.flags` of the `struct sched_ext_ops`.
     AddFlags(u64),
     /// Set an integer member of the `struct sched_ext_ops`.

@@ -22,6 +22,8 @@ struct File {
     #[serde(default)]
     set: std::collections::BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
+    queues: std::collections::BTreeMap<Spanned<String>, Spanned<toml::Value>>,
+    #[serde(default)]
     ops: Ops,
     #[serde(default)]
     map: Vec<Spanned<Map>>,
@@ -106,6 +108,7 @@ impl Recipe {
         let chosen = self.file.ops.variable.iter().cloned();
         plan.actions.extend(chosen.map(|scheduler| Action::Choose { scheduler }));
         plan.variables(&self.file)?;
+        plan.queues(&self.file)?;
         plan.members(&self.file.ops)?;
         plan.sizes(&self.file.map)?;
         for map in &self.file.map {
@@ -138,6 +141,16 @@ impl Plan<'_> {
             let variable = name.get_ref().clone();
             let value = self.value(value, &format!("set.{variable}"))?;
             self.actions.push(Action::Set { variable, value });
+        }
+        Ok(())
+    }
+
+    /// Names of the scheduler's own queues, whose numbers leave the highest bit to the kernel's.
+    fn queues(&mut self, file: &File) -> Result<(), RecipeError> {
+        for (name, id) in &file.queues {
+            let name = name.get_ref().clone();
+            let id = self.number(id, &format!("queues.{name}"), 0, i64::MAX as u64)? as u64;
+            self.actions.push(Action::NameQueue { id, name });
         }
         Ok(())
     }

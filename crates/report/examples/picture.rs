@@ -26,6 +26,8 @@ fn main() -> std::io::Result<()> {
         peak_rss_bytes: 0,
         exit: ExitKind::None,
         message: String::new(),
+        place: None,
+        queues: keel_report::QueueNames::default(),
         costs: None,
     };
     let run = RunReport::new(&facts, &judge.judgement());

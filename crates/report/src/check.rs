@@ -1,14 +1,17 @@
 //! A trace's judgement, for people and as `keel check --json` prints it. docs/recording.md tells the fields.
 
 use crate::findings;
+use crate::gate;
 use crate::headline::WastedWhere;
-use crate::run::{FindingReport, RunReport, SpreadReport, TaskReport};
+use crate::partial::Partial;
+use crate::run::{FindingReport, RunReport, SpreadReport, SumsReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
 use crate::units::{core_seconds, count, percent};
 use crate::verdict::{first, painted, printable};
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
+use keel_gate::{Facts, Ruling};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -49,18 +52,25 @@ pub struct NameSums {
 /// A trace's judgement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckReport {
+    /// What was not read; nothing where the whole was judged: then the JSON has none of these fields.
+    #[serde(flatten)]
+    pub partial: Option<Partial>,
     /// What kind of recording it is: `keel`, `perf.data`, `trace.dat`, `text`.
     pub format: String,
     /// What was wrong with the recording, and what it cannot tell: a sentence each.
     pub notes: Vec<String>,
     /// Does it tell which CPUs tasks may use? Where it does not, a pinned task's wait may look like waste.
     pub affinity_known: bool,
+    /// Does it tell when tasks are throttled? Where it does not, a throttled task looks as if it waited.
+    pub throttling_known: bool,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
     /// Findings of each kind, listed or not.
     pub findings_total: BTreeMap<String, u64>,
     /// How many of these are a program's own doing.
     pub findings_of_programs: u64,
+    /// How many rest on what the recording does not tell; `--strict` does not count them.
+    pub findings_unsure: u64,
     /// Events in the trace.
     pub events: u64,
     /// Events that the recording had no room for.
@@ -97,20 +107,43 @@ pub struct CheckReport {
     pub names: Vec<NameSums>,
     /// The tasks, by their order of appearance.
     pub tasks: Vec<TaskReport>,
+    /// All findings of each kind but programs' own doing, summed.
+    pub findings_sums: BTreeMap<String, SumsReport>,
+    /// Time that CPUs were online, summed over them.
+    pub online_ns: u64,
+    /// Which budgets held; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict: Option<Ruling>,
+    /// What the recorder's own clock said at time 0, from which all times count; null in simulated runs.
+    pub clock_start_ns: Option<u64>,
     #[serde(skip)]
     run: RunReport,
+}
+
+/// From where times count, as a clause: `times count from 7654.190123 in the recording`.
+pub fn counted_from(clock_ns: u64) -> String {
+    let (seconds, us) = (clock_ns / 1_000_000_000, clock_ns % 1_000_000_000 / 1_000);
+    format!("times count from {seconds}.{us:06} in the recording")
+}
+
+/// The same as a line of its own.
+pub(crate) fn counted_from_line(clock_ns: u64) -> String {
+    format!("T{}.\n", &counted_from(clock_ns)[1..])
 }
 
 impl CheckReport {
     /// Of a judged stream of so many events, beside which so many were lost.
     pub fn new(run: RunReport, events: u64, lost_events: u64) -> Self {
         Self {
+            partial: run.partial,
             format: "keel".to_owned(),
             notes: Vec::new(),
-            affinity_known: true,
+            affinity_known: !run.unknown.affinity,
+            throttling_known: !run.unknown.throttling,
             findings: run.findings.clone(),
             findings_total: run.findings_total.clone(),
             findings_of_programs: run.findings_of_programs,
+            findings_unsure: run.findings_unsure,
             events,
             lost_events,
             duration_ns: run.duration_ns,
@@ -129,20 +162,30 @@ impl CheckReport {
             busy_share: run.busy_share,
             names: by_name(&run),
             tasks: run.tasks.clone(),
+            findings_sums: run.findings_sums.clone(),
+            online_ns: run.online_ns,
+            strict: None,
+            clock_start_ns: None,
             run,
         }
     }
 
-    /// The same, of a recording of this kind, of which this is to be said, and which tells affinities or does not.
+    /// The same, of a recording whose recorder's clock said this at time 0.
     #[must_use]
-    pub fn of(mut self, format: &str, notes: Vec<String>, affinity_known: bool) -> Self {
-        self.run.affinity_unknown = !affinity_known;
-        Self { format: format.to_owned(), notes, affinity_known, ..self }
+    pub fn counted_from(self, clock_start_ns: Option<u64>) -> Self {
+        Self { clock_start_ns, ..self }
     }
 
-    /// Did a check find something that is not a program's own doing?
-    pub fn found_something(&self) -> bool {
-        self.run.found_something()
+    /// The same, of a recording of this kind, of which this is to be said; `doubts` are those notes that say that a part is missing.
+    #[must_use]
+    pub fn of(mut self, format: &str, notes: Vec<String>, doubts: &[String]) -> Self {
+        self.run.doubt = doubt(doubts, self.lost_events);
+        Self { format: format.to_owned(), notes, ..self }
+    }
+
+    /// What budgets are held against.
+    pub fn facts(&self) -> Facts {
+        self.run.facts()
     }
 
     /// Did the scheduler fail within the trace?
@@ -161,6 +204,9 @@ impl CheckReport {
             count(self.events),
             percent(self.busy_share),
         );
+        if let Some(clock_ns) = self.clock_start_ns {
+            text += &counted_from_line(clock_ns);
+        }
         text += &format!("\n{}\n", names(self, style));
         text += &findings::list(&self.run, style);
         if self.wasted_transient_ns > 0 {
@@ -177,8 +223,15 @@ impl CheckReport {
         for note in &self.notes {
             text += &format!("- {}.\n", printable(note));
         }
-        text + "\n" + &painted(&self.run, style) + "\n"
+        text += &format!("\n{}\n", painted(&self.run, style));
+        text + &self.strict.as_ref().map_or_else(String::new, |ruling| gate::budgets(ruling, style))
     }
+}
+
+/// Why a recording is not whole, if it is not: the first of its reader's doubts, or that so many events were lost.
+pub fn doubt(doubts: &[String], lost_events: u64) -> Option<String> {
+    let lost = || (lost_events > 0).then(|| format!("{} events were lost", count(lost_events)));
+    doubts.first().cloned().or_else(lost)
 }
 
 /// Tasks by name, those with the most CPU time first.

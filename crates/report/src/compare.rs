@@ -4,6 +4,9 @@
 //! A spread is half the distance from the least to the most. A ratio's spread is taken over pairs
 //! of runs (the first run of each, the second of each, ...: they share their seeds), so that what a
 //! seed does to both is not in it.
+//!
+//! Runs that are alike to the last figure, whatever their seeds, have no spread: nothing in them depends on the seed, and that is
+//! said instead of a spread of 0.
 
 use crate::run::RunReport;
 use crate::style::{Paint, Style};
@@ -43,10 +46,57 @@ const FIGURES: [Figure; 11] = [
     ("scheduler, core-seconds", Unit::CoreSeconds, |r| r.overhead.callback_ns as f64 / 1e9),
 ];
 
+/// The runs of one scheduler, with a seed each.
+struct Group<'a> {
+    runs: &'a [RunReport],
+    /// Several runs, alike in all that was judged: nothing in them depends on the seed.
+    alike: bool,
+}
+
+impl<'a> Group<'a> {
+    fn all(runs: &'a [RunReport]) -> impl Iterator<Item = Self> {
+        let groups = runs.chunk_by(|a, b| a.scheduler == b.scheduler);
+        groups.map(|runs| Self { runs, alike: are_alike(runs) })
+    }
+
+    fn name(&self) -> &'a str {
+        &self.runs[0].scheduler
+    }
+
+    /// A figure of each run.
+    fn each(&self, figure: fn(&RunReport) -> f64) -> Vec<f64> {
+        self.runs.iter().map(figure).collect()
+    }
+
+    /// The same, or of one run where all are alike.
+    fn values(&self, figure: fn(&RunReport) -> f64) -> Vec<f64> {
+        let mut values = self.each(figure);
+        values.truncate(if self.alike { 1 } else { values.len() });
+        values
+    }
+}
+
+/// Do several runs differ in nothing that was judged but their seeds?
+fn are_alike(runs: &[RunReport]) -> bool {
+    let judged = |run: &RunReport| RunReport { seed: 0, wall_ns: 0, peak_rss_bytes: 0, ..run.clone() };
+    match runs {
+        [first, others @ ..] if !others.is_empty() => {
+            let first = judged(first);
+            others.iter().all(|other| judged(other) == first)
+        }
+        _ => false,
+    }
+}
+
+/// The schedulers of which several runs were made, with different seeds, that are all alike.
+pub fn seedless(runs: &[RunReport]) -> Vec<&str> {
+    Group::all(runs).filter(|group| group.alike).map(|group| group.name()).collect()
+}
+
 /// The comparison: runs of one scheduler follow one another; the first scheduler is what the others
-/// are measured by. Then a verdict for each scheduler's first bad run, or its first.
+/// are measured by. Then what no seed changes, and a verdict for each scheduler's first bad run, or its first.
 pub fn table(runs: &[RunReport], style: Style) -> String {
-    let groups: Vec<&[RunReport]> = runs.chunk_by(|a, b| a.scheduler == b.scheduler).collect();
+    let groups: Vec<Group<'_>> = Group::all(runs).collect();
     let Some((first, others)) = groups.split_first() else { return String::new() };
     let fit = (usize::from(style.width.saturating_sub(NAMES + VALUE)) / usize::from(VALUE + RATIO)).max(1);
     let mut parts: Vec<String> = Vec::new();
@@ -54,37 +104,50 @@ pub fn table(runs: &[RunReport], style: Style) -> String {
         parts.push(part(first, &[], style));
     }
     parts.extend(others.chunks(fit).map(|some| part(first, some, style)));
-    let verdicts = groups.iter().map(|group| {
-        let bad = |wanted: fn(&RunReport) -> bool| group.iter().find(|run| wanted(run));
-        let run = bad(RunReport::failed).or(bad(RunReport::found_something)).unwrap_or(&group[0]);
-        let name = style.paint(Paint::Bold, &printable(&run.scheduler));
-        let seed = if group.len() > 1 { format!(", seed {}", run.seed) } else { String::new() };
-        format!("{name}{seed}: {}\n", painted(run, style))
+    let verdicts = groups.iter().map(|group| verdict(group, style));
+    let notes = groups.iter().filter(|group| group.alike).map(|group| {
+        let (name, count) = (printable(group.name()), group.runs.len());
+        format!("{name}: its {count} runs are identical; nothing in them depends on the seed\n")
     });
-    parts.join("\n\n") + "\n\n" + &verdicts.collect::<String>()
+    parts.join("\n\n") + "\n\n" + &notes.chain(verdicts).collect::<String>()
 }
 
-fn part(first: &[RunReport], others: &[&[RunReport]], style: Style) -> String {
-    let mut table = plain_table(style);
-    let head = |group: &[RunReport]| {
-        let runs = if group.len() > 1 { format!(" ({} runs)", group.len()) } else { String::new() };
-        Cell::new(printable(&group[0].scheduler) + &runs).set_alignment(CellAlignment::Right)
+fn verdict(group: &Group<'_>, style: Style) -> String {
+    let bad = |wanted: fn(&RunReport) -> bool| group.runs.iter().find(|run| wanted(run));
+    let run = bad(RunReport::failed).or(bad(RunReport::found_something)).unwrap_or(&group.runs[0]);
+    let name = style.paint(Paint::Bold, &printable(group.name()));
+    let seed = match group.runs.len() > 1 && !group.alike {
+        true => format!(", seed {}", run.seed),
+        false => String::new(),
     };
-    let than = printable(&first[0].scheduler);
+    format!("{name}{seed}: {}\n", painted(run, style))
+}
+
+fn part(first: &Group<'_>, others: &[Group<'_>], style: Style) -> String {
+    let mut table = plain_table(style);
+    let head = |group: &Group<'_>| {
+        let count = group.runs.len();
+        let runs = if count > 1 { format!(" ({count} runs)") } else { String::new() };
+        Cell::new(printable(group.name()) + &runs).set_alignment(CellAlignment::Right)
+    };
+    let than = printable(first.name());
     let heads = others.iter().flat_map(|group| [head(group), cell(format!("x {than}"))]);
     table.set_header([Cell::new(""), head(first)].into_iter().chain(heads));
     for (name, unit, figure) in FIGURES {
-        let base: Vec<f64> = first.iter().map(figure).collect();
+        let base = first.values(figure);
         let mut row = vec![Cell::new(name), cell(shown(unit, &base))];
         for group in others {
-            let values: Vec<f64> = group.iter().map(figure).collect();
-            row.extend([shown(unit, &values), ratio(&values, &base)].map(cell));
+            let ratio = match first.alike && group.alike {
+                true => ratio(&group.values(figure), &base),
+                false => ratio(&group.each(figure), &first.each(figure)),
+            };
+            row.extend([shown(unit, &group.values(figure)), ratio].map(cell));
         }
         table.add_row(row);
     }
-    let failed = |group: &[RunReport]| match group.iter().filter(|run| run.failed()).count() {
+    let failed = |group: &Group<'_>| match group.runs.iter().filter(|run| run.failed()).count() {
         0 => "none".to_owned(),
-        n => format!("{n} of {}", group.len()),
+        n => format!("{n} of {}", group.runs.len()),
     };
     let mut last = vec![Cell::new("failed runs"), cell(failed(first))];
     last.extend(others.iter().flat_map(|group| [cell(failed(group)), Cell::new("")]));

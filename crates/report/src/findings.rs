@@ -28,7 +28,7 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
         }
         // The sentence of a wasted core tells it already.
         if let Some(decision) = found.decision.as_ref().filter(|_| found.kind != Kind::WastedCore.name()) {
-            text += &format!("  it was last {}\n", decision.text);
+            text += &format!("  it had been {}\n", decision.text);
         }
     }
     text

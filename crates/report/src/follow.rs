@@ -1,6 +1,6 @@
 //! Which task runs or waits where, and how many are runnable on each CPU, as the stream goes.
 //!
-//! A waiting task counts where its runqueue is. Who listens ([`Hear`]) is told of each span of time when it is over.
+//! A waiting task counts where its runqueue is; a throttled one counts nowhere. Who listens ([`Hear`]) is told of each span of time when it is over.
 
 use crate::telling::Standing;
 use keel_abi::scx::load_weight_of_nice;
@@ -79,6 +79,10 @@ struct Task {
     waits_since: u64,
     begun: Begun,
     nice: i8,
+    /// The kernel keeps it off every CPU.
+    throttled: bool,
+    /// It would wait there if it were not.
+    held: Option<CpuId>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,6 +91,14 @@ struct Cpu {
     since: u64,
     running: bool,
     offline: bool,
+    /// It idles on purpose while it idles.
+    reserved: bool,
+}
+
+impl Cpu {
+    fn could_run(&self) -> bool {
+        !self.running && !self.offline && !self.reserved
+    }
 }
 
 /// How things are at one instant.
@@ -192,11 +204,17 @@ impl Follow {
             {
                 self.becomes(task, State::Waiting(target), Begun::Woken, at, to);
             }
+            What::Migrate { task, to: cpu, .. } if self.held(task).is_some() => {
+                self.row(task).held = Some(cpu);
+            }
             What::Migrate { task, to: cpu, .. } if self.waits(task) => {
                 self.becomes(task, State::Waiting(cpu), Begun::Left, at, to);
             }
             What::Exit { task } if self.waits(task) => self.becomes(task, State::Off, Begun::Left, at, to),
-            What::Online { target, up } => self.online(target, up),
+            What::Exit { task } if self.held(task).is_some() => self.row(task).held = None,
+            What::Throttled { task, on } => self.throttle(task, on, at, to),
+            What::Reserved { target, on } => self.turn(target, |cpu| cpu.reserved = on),
+            What::Online { target, up } => self.turn(target, |cpu| cpu.offline = !up),
             _ => {}
         }
     }
@@ -219,7 +237,31 @@ impl Follow {
         self.tasks.get(task.index()).map(|row| row.state).unwrap_or_default()
     }
 
-    fn waits(&self, task: TaskId) -> bool {
+    /// The CPU for which a task would wait if it were not throttled.
+    pub fn held(&self, task: TaskId) -> Option<CpuId> {
+        self.tasks.get(task.index()).and_then(|row| row.held)
+    }
+
+    /// Is the task throttled, runnable or not?
+    pub fn is_throttled(&self, task: TaskId) -> bool {
+        self.tasks.get(task.index()).is_some_and(|row| row.throttled)
+    }
+
+    fn throttle(&mut self, task: TaskId, on: bool, at: u64, to: &mut impl Hear) {
+        if task.is_idle() {
+            return;
+        }
+        let row = self.row(task);
+        row.throttled = on;
+        match (row.state, row.held.take()) {
+            (State::Waiting(cpu), _) if on => self.becomes(task, State::Waiting(cpu), Begun::Left, at, to),
+            (_, Some(cpu)) => self.becomes(task, State::Waiting(cpu), Begun::Left, at, to),
+            _ => {}
+        }
+    }
+
+    /// Does the task wait for a CPU?
+    pub fn waits(&self, task: TaskId) -> bool {
         matches!(self.state(task), State::Waiting(_))
     }
 
@@ -236,6 +278,15 @@ impl Follow {
         }
         let row = self.row(task);
         let before = *row;
+        row.throttled &= !matches!(then, State::Running(_));
+        row.held = None;
+        let then = match then {
+            State::Waiting(cpu) if row.throttled => {
+                row.held = Some(cpu);
+                State::Off
+            }
+            then => then,
+        };
         row.state = then;
         row.since = at;
         let (waited, waits) = (is_waiting(before.state), is_waiting(then));
@@ -267,19 +318,15 @@ impl Follow {
     }
 
     fn runs(&mut self, cpu: CpuId, runs: bool) {
-        let Some(row) = self.cpus.get_mut(cpu.index()) else { return };
-        let idled = !row.running && !row.offline;
-        row.running = runs;
-        let idles = !row.running && !row.offline;
-        self.idle = self.idle + u64::from(idles) - u64::from(idled);
+        self.turn(cpu, |cpu| cpu.running = runs);
     }
 
-    fn online(&mut self, cpu: CpuId, up: bool) {
+    /// Something changes on a CPU that may make it idle or end that.
+    fn turn(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
         let Some(row) = self.cpus.get_mut(cpu.index()) else { return };
-        let idled = !row.running && !row.offline;
-        row.offline = !up;
-        let idles = !row.running && !row.offline;
-        self.idle = self.idle + u64::from(idles) - u64::from(idled);
+        let idled = row.could_run();
+        change(row);
+        self.idle = self.idle + u64::from(row.could_run()) - u64::from(idled);
     }
 }
 
@@ -289,4 +336,52 @@ fn is_waiting(state: State) -> bool {
 
 fn weight(nice: i8) -> i64 {
     i64::from(load_weight_of_nice(nice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_abi::Instant;
+
+    /// What each span of a waiting task was.
+    #[derive(Default)]
+    struct Ear(Vec<(u32, u64, u64)>);
+
+    impl Hear for Ear {
+        fn stretch(&mut self, stretch: &Stretch) {
+            if let State::Waiting(cpu) = stretch.state {
+                self.0.push((cpu.0, stretch.from, stretch.to));
+            }
+        }
+
+        fn level(&mut self, _: CpuId, _: Level, _: u64, _: u64) {}
+    }
+
+    #[test]
+    fn a_throttled_task_does_not_wait() {
+        let (a, b, cpu) = (TaskId(0), TaskId(1), CpuId(0));
+        let (mut follow, mut ear) = (Follow::default(), Ear::default());
+        follow.start(2);
+        let mut hear = |at: u64, what: What| {
+            follow.event(&Event { at: Instant::from_ns(at), cpu, what }, at, &mut ear);
+            (follow.idle_and_waiting(), follow.held(b), follow.runnable(cpu))
+        };
+        let switch = |prev, why, next| What::Switch { prev, why, next };
+        hear(0, switch(TaskId::IDLE, Why::WasIdle, a));
+        assert_eq!(hear(10, What::Wakeup { task: b, target: cpu, waker: a }), ((1, 1), None, 2));
+        assert_eq!(hear(20, What::Throttled { task: b, on: true }), ((1, 0), Some(cpu), 1));
+        assert_eq!(hear(25, What::Migrate { task: b, from: cpu, to: CpuId(1) }), ((1, 0), Some(CpuId(1)), 1));
+        assert_eq!(hear(30, What::Throttled { task: b, on: false }), ((1, 1), None, 1));
+        hear(35, What::Migrate { task: b, from: CpuId(1), to: cpu });
+        assert_eq!(hear(40, switch(a, Why::Blocked, b)), ((1, 0), None, 1));
+        // While it runs, and it leaves its CPU; being switched to ends it.
+        hear(50, What::Throttled { task: b, on: true });
+        assert_eq!(hear(60, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 0), Some(cpu), 0));
+        assert_eq!(hear(70, switch(TaskId::IDLE, Why::WasIdle, b)), ((1, 0), None, 1));
+        assert_eq!(hear(80, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 1), None, 1));
+        assert_eq!(hear(85, What::Reserved { target: CpuId(1), on: true }), ((1, 1), None, 1));
+        assert_eq!(hear(86, What::Reserved { target: CpuId(1), on: false }), ((2, 1), None, 1));
+        assert_eq!(hear(90, What::Exit { task: b }), ((2, 0), None, 0));
+        assert_eq!(ear.0, [(0, 10, 20), (1, 30, 35), (0, 35, 40), (0, 80, 90)]);
+    }
 }

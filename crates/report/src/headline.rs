@@ -1,9 +1,9 @@
-//! The first sentence of a judgement: which cores idled, for how long, who waited where, and how they had come there.
+//! What stands first in a judgement: which cores idled, for how long and who waited where; and which decision had brought them there.
 
-use crate::units::{count, percent};
+use crate::units::{core_seconds, count, percent};
 use crate::verdict::printable;
 use keel_abi::{CpuId, Span, Topology};
-use keel_check::{Groups, How, Waiters};
+use keel_check::{Groups, How, Waiters, Wakers};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -36,10 +36,19 @@ pub struct WaitersReport {
     pub wasted_ns: u64,
 }
 
+/// Who had woken or made tasks that waited meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WakersReport {
+    /// Their name: a stranger's text; empty for those beyond the first 255 names.
+    pub name: String,
+    /// Core time that was wasted while those waited that they had woken or made.
+    pub wasted_ns: u64,
+}
+
 /// Where waste was, and how the waiting tasks had come where they waited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WastedWhere {
-    /// The sentence; empty where nothing was wasted. Safe to print.
+    /// Two sentences; empty where nothing was wasted. Safe to print.
     pub sentence: String,
     /// The cores that idled.
     pub idle: Vec<IdleCore>,
@@ -51,6 +60,8 @@ pub struct WastedWhere {
     pub tasks: Vec<WaitersReport>,
     /// How they had come there: docs/findings.md lists the ways.
     pub how: BTreeMap<String, u64>,
+    /// Who had woken or made them, where that was how they had come there.
+    pub wakers: Vec<WakersReport>,
 }
 
 impl WastedWhere {
@@ -67,6 +78,7 @@ impl WastedWhere {
             tasks: one.tasks,
             wasted_ns: one.wasted.as_ns(),
         };
+        let waker = |one: &Wakers| WakersReport { name: one.name.clone(), wasted_ns: one.wasted.as_ns() };
         Self {
             sentence: sentence(groups).unwrap_or_default(),
             idle: groups.idle.iter().map(idle).collect(),
@@ -74,25 +86,61 @@ impl WastedWhere {
             in_queues_ns: groups.in_queues.as_ns(),
             tasks: groups.waiters.iter().map(waiters).collect(),
             how: groups.how.iter().map(|&(how, span)| (how.name().to_owned(), span.as_ns())).collect(),
+            wakers: groups.wakers.iter().map(waker).collect(),
         }
     }
 }
 
-/// `Cores 8-15 idled for 1.9 s in all while 14 make tasks waited on cores 0-7; they had been woken on their last node
-/// each time.`
+/// `8 of 32 CPUs (node 1, cores 8-15) idled for 1.90 core-seconds while 14 make tasks waited on node 0 (cores 0-7). They had been woken
+/// on their last node by make each time.`
 fn sentence(groups: &Groups) -> Option<String> {
-    let wasted = sum(&groups.idle);
-    if wasted == 0 {
+    if sum(&groups.idle) == 0 {
         return None;
     }
     let shape = groups.topology.as_ref();
-    let idle = cores(&groups.idle, shape);
-    let seconds = Span::from_ns(wasted);
     let all: u64 = groups.waiters.iter().map(|one| one.tasks).sum();
-    let first = format!("{} idled for {seconds} in all while {}", capital(&idle), who(groups, all));
-    let (they, had) = if all == 1 { ("it", "its") } else { ("they", "their") };
-    let at = places(groups, shape);
-    Some(format!("{first} waited{at}; {they} had been {}.", ways(&groups.how, had)))
+    let (idle, at) = (idled(groups, shape), places(groups, shape));
+    let (they, had) = if all == 1 { ("It", "its") } else { ("They", "their") };
+    let each = if all == 1 { "" } else { " each time" };
+    let how = ways(&groups.how, had, &by(groups), each);
+    Some(format!("{idle} while {} waited{at}. {they} had been {how}.", who(groups, all)))
+}
+
+/// `Core 3 idled for 50.40 ms`, `8 of 64 CPUs (cores 8-15) idled for 60.00 core-seconds`.
+fn idled(groups: &Groups, shape: Option<&Topology>) -> String {
+    let (many, most) = (groups.idle.len(), most_of(&groups.idle));
+    if let [core] = most.as_slice() {
+        let own = groups.idle.iter().find(|(cpu, _)| cpu == core).map_or(Span::ZERO, |&(_, span)| span);
+        return format!("Core {core} idled for {own}");
+    }
+    let wasted = core_seconds(sum(&groups.idle));
+    let cpus = match shape.map(|shape| shape.cpus() as usize) {
+        Some(all) if all == most.len() => return format!("All {all} CPUs idled for {wasted}"),
+        Some(all) if all == many => format!("All {many} CPUs"),
+        Some(all) => format!("{many} of {all} CPUs"),
+        None => format!("{many} CPUs"),
+    };
+    let mostly = if most.len() < many { "mostly " } else { "" };
+    let which = match (whole_nodes(&most, shape), listed(&most)) {
+        (Some(nodes), Some(cores)) => format!(" ({mostly}{nodes}, {cores})"),
+        (Some(listed), None) | (None, Some(listed)) => format!(" ({mostly}{listed})"),
+        (None, None) if most.len() < many => format!(" (mostly {} of them)", most.len()),
+        (None, None) => String::new(),
+    };
+    format!("{cpus}{which} idled for {wasted}")
+}
+
+/// ` by make`, where that is who had woken or made nearly all of them, or most.
+fn by(groups: &Groups) -> String {
+    let all: Span = groups.how.iter().filter(|(how, _)| is_by_waker(*how)).map(|&(_, span)| span).sum();
+    match groups.wakers.first() {
+        Some(most) if !most.name.is_empty() && most.wasted.as_ns() as f64 >= all.as_ns() as f64 * 0.5 => {
+            let share = most.wasted.as_ns() as f64 / all.as_ns().max(1) as f64;
+            let mostly = if share >= 1.0 - REST { "" } else { ", mostly" };
+            format!("{mostly} by {}", printable(&most.name))
+        }
+        _ => String::new(),
+    }
 }
 
 /// `14 make tasks`, `30 tasks (cc1, make and others)`.
@@ -128,8 +176,18 @@ fn places(groups: &Groups, shape: Option<&Topology>) -> String {
     }
 }
 
-/// The CPUs that make up nearly all of it: `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`.
+/// `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`: the CPUs that make up nearly all of it.
 fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
+    let most = most_of(of);
+    let listed = listed(&most).unwrap_or_else(|| format!("{} cores", most.len()));
+    match whole_nodes(&most, shape) {
+        Some(nodes) => format!("{nodes} ({listed})"),
+        None => listed,
+    }
+}
+
+/// The CPUs that make up nearly all of it, ascending.
+fn most_of(of: &[(CpuId, Span)]) -> Vec<CpuId> {
     let all = sum(of);
     let mut most: Vec<&(CpuId, Span)> = of.iter().collect();
     most.sort_by_key(|(cpu, span)| (std::cmp::Reverse(*span), *cpu));
@@ -143,23 +201,24 @@ fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
         cpus.push(*cpu);
     }
     cpus.sort_unstable();
-    let ranges = ranges(&cpus);
-    let listed = match (cpus.len(), ranges.len()) {
-        (1, _) => format!("core {}", ranges[0]),
-        (n, many) if many > RANGES => format!("{n} cores"),
-        _ => format!("cores {}", ranges.join(", ")),
-    };
-    match shape.and_then(|shape| whole_nodes(&cpus, shape)) {
-        Some(nodes) => format!("{nodes} ({listed})"),
-        None => listed,
+    cpus
+}
+
+/// `core 3`, `cores 3, 8-15`; none where they are too scattered.
+fn listed(cpus: &[CpuId]) -> Option<String> {
+    let ranges = ranges(cpus);
+    match (cpus.len(), ranges.len()) {
+        (1, _) => Some(format!("core {}", ranges[0])),
+        (_, many) if many > RANGES => None,
+        _ => Some(format!("cores {}", ranges.join(", "))),
     }
 }
 
 /// `node 1`, `nodes 1-3`, where the CPUs are those nodes, not all of them, and nothing else.
-fn whole_nodes(cpus: &[CpuId], shape: &Topology) -> Option<String> {
+fn whole_nodes(cpus: &[CpuId], shape: Option<&Topology>) -> Option<String> {
+    let shape = shape?;
     let mut nodes: Vec<_> =
         cpus.iter().filter(|cpu| cpu.0 < shape.cpus()).map(|&cpu| shape.place(cpu).node).collect();
-    nodes.dedup();
     nodes.sort_unstable();
     nodes.dedup();
     let in_nodes = shape.iter().filter(|&cpu| nodes.contains(&shape.place(cpu).node)).count();
@@ -182,15 +241,16 @@ fn ranges(cpus: &[CpuId]) -> Vec<String> {
     .collect()
 }
 
-/// How they had come there: one way each time, or the ways that matter with their shares.
-fn ways(how: &[(How, Span)], their: &str) -> String {
+/// How they had come there: one way, or the ways that matter with their shares.
+fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     let all = sum(how).max(1) as f64;
     let share = |span: Span| span.as_ns() as f64 / all;
+    let told = |way: How| format!("{}{}", words(way, their), if is_by_waker(way) { by } else { "" });
     match how {
         [] => "brought there in a way that is not told".to_owned(),
-        [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{} each time", words(*way, their)),
+        [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{}{each}", told(*way)),
         [(way, span), ..] if share(*span) >= 0.5 => {
-            format!("{}, {} of it", words(*way, their), percent(share(*span)))
+            format!("{} ({} of it)", told(*way), percent(share(*span)))
         }
         many => {
             let told: Vec<String> = many
@@ -201,6 +261,11 @@ fn ways(how: &[(How, Span)], their: &str) -> String {
             told.join(", ")
         }
     }
+}
+
+/// Does somebody who wakes or makes the task bring it there so?
+fn is_by_waker(how: How) -> bool {
+    !matches!(how, How::Pulled | How::Pushed | How::Moved | How::Dispatched | How::Queued | How::Unknown)
 }
 
 fn words(how: How, their: &str) -> String {
@@ -215,6 +280,7 @@ fn words(how: How, their: &str) -> String {
         How::Pushed => "pushed there".to_owned(),
         How::Moved => "moved there by a third CPU".to_owned(),
         How::Dispatched => "dispatched there by the scheduler".to_owned(),
+        How::Queued => "queued there by the scheduler".to_owned(),
         How::Pinned => "pinned there".to_owned(),
         How::Unknown => "brought there in a way that is not told".to_owned(),
     }
@@ -223,11 +289,6 @@ fn words(how: How, their: &str) -> String {
 /// All of it, in nanoseconds: a stranger's trace may claim any times.
 fn sum<T>(of: &[(T, Span)]) -> u64 {
     of.iter().map(|&(_, span)| span).sum::<Span>().as_ns()
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]
@@ -265,12 +326,13 @@ mod tests {
         check(Groups::default(), "");
         check(
             groups(4, &high, &low, &[("make", 14)], &last_node),
-            "Node 1 (cores 8-15) idled for 1.60 s in all while 14 make tasks waited on node 0 (cores 0-7); they had been \
-             woken on their last node each time.",
+            "8 of 32 CPUs (node 1, cores 8-15) idled for 1.60 core-seconds while 14 make tasks waited on node 0 (cores 0-7). \
+             They had been woken on their last node each time.",
         );
         check(
             groups(1, &[3, 5, 6], &[1], &[("a", 1)], &[(How::Forked, 70), (How::Pulled, 30)]),
-            "Cores 3, 5-6 idled for 600.00 ms in all while 1 a task waited on core 1; it had been made there, 70 % of it.",
+            "3 of 8 CPUs (cores 3, 5-6) idled for 0.600 core-seconds while 1 a task waited on core 1. It had been made there \
+             (70 % of it).",
         );
         check(
             groups(
@@ -280,15 +342,48 @@ mod tests {
                 &[("a", 1), ("b\x1b", 2)],
                 &[(How::Forked, 40), (How::Pulled, 30), (How::Woken, 30)],
             ),
-            "Cores 0, 2, 4, 6-7 idled for 1.00 s in all while 3 tasks (a, b\\u{1b}) waited on core 1; they had been made there \
-             (40 %), pulled there (30 %), woken there (30 %).",
+            "5 of 8 CPUs (cores 0, 2, 4, 6-7) idled for 1.00 core-seconds while 3 tasks (a, b\\u{1b}) waited on core 1. They had \
+             been made there (40 %), pulled there (30 %), woken there (30 %).",
         );
         let mut queued = groups(1, &[0], &[], &[("a", 1), ("b", 2), ("c", 3)], &[]);
         queued.in_queues = Span::from_ms(200);
         check(
             queued,
-            "Core 0 idled for 200.00 ms in all while 6 tasks (a, b and others) waited in the scheduler's queues; they had been \
-             brought there in a way that is not told.",
+            "Core 0 idled for 200.00 ms while 6 tasks (a, b and others) waited in the scheduler's queues. They had been brought \
+             there in a way that is not told.",
+        );
+        let woken_by = |wakers: &[(&str, u64)]| Groups {
+            wakers: wakers
+                .iter()
+                .map(|&(name, ms)| Wakers { name: name.into(), wasted: Span::from_ms(ms) })
+                .collect(),
+            ..groups(1, &[3], &[0], &[("victim", 1)], &[(How::WokenLastCpu, 200)])
+        };
+        let idled = "Core 3 idled for 200.00 ms while 1 victim task waited on core 0. It had been woken on its last CPU";
+        check(woken_by(&[("waker", 195), ("b", 5)]), &format!("{idled} by waker."));
+        check(woken_by(&[("waker", 120), ("b", 50)]), &format!("{idled}, mostly by waker."));
+        check(woken_by(&[("waker", 80), ("b", 50)]), &format!("{idled}."));
+        let mut one = groups(1, &[3], &[0], &[("a", 1)], &[(How::Forked, 1)]);
+        one.idle.push((CpuId(5), Span::from_ms(5)));
+        check(one, "Core 3 idled for 200.00 ms while 1 a task waited on core 0. It had been made there.");
+        let mut scattered = groups(2, &[0, 2, 4, 6, 8, 10], &[1], &[("a", 1)], &[(How::Forked, 1)]);
+        scattered.idle.push((CpuId(12), Span::from_us(1)));
+        check(
+            scattered,
+            "7 of 16 CPUs (mostly 6 of them) idled for 1.20 core-seconds while 1 a task waited on core 1. It had been made there.",
+        );
+        let whole: Vec<u32> = (0..8).collect();
+        check(
+            groups(1, &whole, &[1], &[("a", 2)], &[(How::Pulled, 1)]),
+            "All 8 CPUs idled for 1.60 core-seconds while 2 a tasks waited on core 1. They had been pulled there each time.",
+        );
+        let all: Vec<u32> = (0..7).collect();
+        let mut few = groups(1, &all, &[1], &[("a", 2)], &[(How::Forked, 1)]);
+        few.idle.push((CpuId(7), Span::from_us(1)));
+        check(
+            few,
+            "All 8 CPUs (mostly cores 0-6) idled for 1.40 core-seconds while 2 a tasks waited on core 1. They had been made there \
+             each time.",
         );
     }
 }

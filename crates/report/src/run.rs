@@ -1,10 +1,16 @@
 //! One run as `--json` prints it. Field names are stable; docs/json.md tells each.
 
+use crate::caveat;
 use crate::headline::WastedWhere;
+use crate::partial::Partial;
+use crate::queues::QueueNames;
 use keel_abi::scx::ExitKind;
 use keel_abi::{Span, TaskId};
-use keel_check::{Costs, Decision, Finding, Judgement, NameFigures, Spread, Summary, TaskFigures};
-use keel_trace::Chooser;
+use keel_check::{
+    Costs, Decision, Finding, Judgement, Kind, NameFigures, Spread, Summary, Sums, TaskFigures,
+};
+use keel_gate::{Facts, Regression, Ruling};
+use keel_trace::{Chooser, Unknown};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -27,6 +33,10 @@ pub struct RunFacts {
     pub exit: ExitKind,
     /// The kernel's words beside the reason; may be empty.
     pub message: String,
+    /// Which callback's call ended it, and where that stands in the object; a stranger's text.
+    pub place: Option<String>,
+    /// What its queues are called.
+    pub queues: QueueNames,
     /// What the scheduler took; where absent, what the stream told of it.
     pub costs: Option<Costs>,
 }
@@ -106,7 +116,7 @@ pub struct NameReport {
 pub struct DecisionReport {
     /// The pid of the task; null where it is not known.
     pub task: Option<u32>,
-    /// `woken`, `forked`, `pulled`, `pushed`, `moved`, `dispatched`.
+    /// `woken`, `forked`, `pulled`, `pushed`, `moved`, `dispatched`, `queued`.
     pub act: String,
     /// When.
     pub at_ns: u64,
@@ -167,10 +177,27 @@ pub struct FindingReport {
     pub tasks: Vec<u32>,
     /// When the events happened that show it.
     pub events_ns: Vec<u64>,
-    /// The last decision that put the first task where it was; null where nothing told of one.
+    /// The decision that had put the first task where it was meanwhile, for most of the time; null where nothing told of one.
     pub decision: Option<DecisionReport>,
     /// One sentence, safe to print.
     pub text: String,
+}
+
+/// All findings of one kind, those that are a program's own doing left out: what budgets are held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SumsReport {
+    /// How many.
+    pub count: u64,
+    /// How long in all; of wasted cores the core time that was wasted.
+    pub total_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+}
+
+impl From<Sums> for SumsReport {
+    fn from(Sums { count, total, longest }: Sums) -> Self {
+        Self { count, total_ns: total.as_ns(), longest_ns: longest.as_ns() }
+    }
 }
 
 /// How the scheduler ended.
@@ -178,8 +205,11 @@ pub struct FindingReport {
 pub struct Exit {
     /// `none`, `done`, `unreg`, `unreg_bpf`, `unreg_kern`, `error`, `error_bpf`, `error_stall`.
     pub kind: String,
-    /// The kernel's words.
+    /// The kernel's words, with the names of queues.
     pub reason: String,
+    /// Which callback's call ended it, and where that stands in the object; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     #[serde(skip)]
     failed: bool,
 }
@@ -187,6 +217,9 @@ pub struct Exit {
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
+    /// What was cut off; nothing of a whole run, whose JSON has none of these fields.
+    #[serde(flatten)]
+    pub partial: Option<Partial>,
     /// The scheduler's name.
     pub scheduler: String,
     /// The workload's name.
@@ -241,9 +274,15 @@ pub struct RunReport {
     pub wasted_lower_bound: bool,
     /// Which cores were wasted, who waited where, and how they had come there.
     pub wasted_where: WastedWhere,
-    /// Nobody told which CPUs tasks may use, so that waste may be none.
+    /// What the stream cannot tell, so that some findings may be none.
     #[serde(skip)]
-    pub affinity_unknown: bool,
+    pub unknown: Unknown,
+    /// How many findings rest on that, and are not counted.
+    #[serde(skip)]
+    pub findings_unsure: u64,
+    /// What is missing or makes no sense in the recording, a sentence without a full stop: what was not found may be there.
+    #[serde(skip)]
+    pub doubt: Option<String>,
     /// What the scheduler took.
     pub overhead: Overhead,
     /// The tasks, by their order of appearance.
@@ -256,8 +295,25 @@ pub struct RunReport {
     pub findings_total: BTreeMap<String, u64>,
     /// How many of these are a program's own doing.
     pub findings_of_programs: u64,
+    /// The others of each kind, summed.
+    pub findings_sums: BTreeMap<String, SumsReport>,
+    /// Time that CPUs were online, summed over them.
+    pub online_ns: u64,
     /// How the scheduler ended.
     pub exit: Exit,
+    /// Which budgets held; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict: Option<Ruling>,
+    /// The figures beside those of a baseline; absent where nobody asked, and for runs of `keel compare`, which has them once
+    /// for each scheduler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Regression>,
+    /// `findings_sums`, by kind.
+    #[serde(skip)]
+    pub found: BTreeMap<Kind, Sums>,
+    /// The kinds that rest on what the stream cannot tell, and are not counted.
+    #[serde(skip)]
+    pub unsure: Vec<Kind>,
 }
 
 impl RunReport {
@@ -266,6 +322,7 @@ impl RunReport {
         let (sums, waste) = (&judgement.summary, &judgement.waste);
         let costs = facts.costs.unwrap_or(sums.costs);
         Self {
+            partial: None,
             scheduler: facts.scheduler.clone(),
             workload: facts.workload.clone(),
             machine: facts.machine.clone(),
@@ -292,8 +349,10 @@ impl RunReport {
             wasted_share: waste.share,
             wasted_transient_ns: waste.transient.as_ns(),
             wasted_lower_bound: waste.lower_bound,
-            wasted_where: WastedWhere::new(&waste.groups),
-            affinity_unknown: false,
+            wasted_where: wasted_where(judgement),
+            unknown: judgement.unknown,
+            doubt: None,
+            findings_unsure: unsure(judgement),
             overhead: Overhead {
                 callback_ns: costs.callback.as_ns(),
                 lock_wait_ns: costs.lock_wait.as_ns(),
@@ -301,10 +360,20 @@ impl RunReport {
             },
             tasks: sums.tasks.iter().map(task).collect(),
             tasks_left_out: sums.others.1,
-            findings: judgement.findings.iter().map(|found| finding(found, sums)).collect(),
+            findings: judgement.findings.iter().map(|found| finding(found, sums, &facts.queues)).collect(),
             findings_total: judgement.found.iter().map(|&(kind, n)| (kind.name().to_owned(), n)).collect(),
             findings_of_programs: judgement.of_programs,
-            exit: exit(facts.exit, &facts.message),
+            findings_sums: judgement
+                .sums
+                .iter()
+                .map(|&(kind, sums)| (kind.name().to_owned(), sums.into()))
+                .collect(),
+            online_ns: sums.machine_time.as_ns(),
+            found: judgement.sums.iter().copied().collect(),
+            unsure: judgement.unsure.clone(),
+            strict: None,
+            baseline: None,
+            exit: exit(facts.exit, &facts.queues.put_into(&facts.message), facts.place.clone()),
         }
     }
 
@@ -313,14 +382,41 @@ impl RunReport {
         self.exit.failed
     }
 
-    /// Did a check find something that is not a program's own doing?
+    /// Did a check find something that is not a program's own doing, and that rests on nothing unknown?
     pub fn found_something(&self) -> bool {
-        self.findings_total.values().sum::<u64>() > self.findings_of_programs
+        self.findings_total.values().sum::<u64>() > self.findings_of_programs + self.findings_unsure
+    }
+
+    /// Did one find something that may be none?
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.findings_unsure > 0
+    }
+
+    /// What budgets are held against.
+    pub fn facts(&self) -> Facts {
+        Facts {
+            found: self.found.clone(),
+            unsure: self.unsure.iter().copied().collect(),
+            bad_accesses: self.bad_accesses,
+            machine_time: Span::from_ns(self.online_ns),
+            wakeups: self.wakeups.saturating_add(self.forks),
+            tasks: (self.tasks.len() as u64).saturating_add(self.tasks_left_out),
+        }
     }
 
     pub(crate) fn duration(&self) -> Span {
         Span::from_ns(self.duration_ns)
     }
+}
+
+fn wasted_where(judgement: &Judgement) -> WastedWhere {
+    let told = WastedWhere::new(&judgement.waste.groups);
+    WastedWhere { sentence: caveat::before(judgement.unknown, told.sentence), ..told }
+}
+
+fn unsure(judgement: &Judgement) -> u64 {
+    let found = judgement.found.iter().filter(|(kind, _)| judgement.unsure.contains(kind));
+    found.map(|&(_, count)| count).sum()
 }
 
 fn name(of: &NameFigures) -> NameReport {
@@ -342,7 +438,7 @@ fn task(of: &TaskFigures) -> TaskReport {
     }
 }
 
-fn finding(found: &Finding, sums: &Summary) -> FindingReport {
+fn finding(found: &Finding, sums: &Summary, queues: &QueueNames) -> FindingReport {
     let pid =
         |task: TaskId| sums.tasks.binary_search_by_key(&task, |t| t.task).map(|at| sums.tasks[at].pid.0).ok();
     FindingReport {
@@ -355,11 +451,11 @@ fn finding(found: &Finding, sums: &Summary) -> FindingReport {
         decision: found.decision.as_ref().map(|decision| DecisionReport::new(decision, &pid)),
         cpus: found.cpus.iter().map(|cpu| cpu.0).collect(),
         tasks: found.tasks.iter().filter_map(|&task| pid(task)).collect(),
-        text: found.text.clone(),
+        text: queues.put_into(&found.text),
     }
 }
 
-fn exit(kind: ExitKind, message: &str) -> Exit {
+fn exit(kind: ExitKind, message: &str, place: Option<String>) -> Exit {
     let name = match kind {
         ExitKind::None => "none",
         ExitKind::Done => "done",
@@ -375,5 +471,5 @@ fn exit(kind: ExitKind, message: &str) -> Exit {
         ("", message) => message.to_owned(),
         (reason, message) => format!("{reason} ({message})"),
     };
-    Exit { kind: name.to_owned(), reason, failed: kind.is_failure() }
+    Exit { kind: name.to_owned(), reason, place, failed: kind.is_failure() }
 }

@@ -1,6 +1,7 @@
 //! One run as text: the figures, the tasks that had most, what was found, and the verdict.
 
 use crate::findings;
+use crate::gate;
 use crate::run::{NameReport, RunReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::units::{core_seconds, count, figures, percent};
@@ -16,7 +17,7 @@ const NAMES: usize = 8;
 /// Narrower terminals get fewer columns about tasks.
 const WIDE: u16 = 80;
 
-/// The whole text, ending in the verdict.
+/// The whole text, ending in the verdict, and in whether the run passed where that is asked.
 pub fn run(run: &RunReport, style: Style) -> String {
     let mut text = format!("{}{}\n\n{}\n", first(run, style), heading(run, style), figures_of(run, style));
     if run.names.len() > 1 {
@@ -33,7 +34,9 @@ pub fn run(run: &RunReport, style: Style) -> String {
             "\nThe scheduler reached {times} where nothing is; keel sim --checked names the first place.\n"
         );
     }
-    text + "\n" + &painted(run, style) + "\n"
+    text += &format!("\n{}\n", painted(run, style));
+    text += &run.strict.as_ref().map_or_else(String::new, |ruling| gate::budgets(ruling, style));
+    text + &run.baseline.as_ref().map_or_else(String::new, |found| gate::regression(found, style))
 }
 
 /// An empty table in our fashion.

@@ -38,14 +38,32 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Core time as `12.3 core-seconds`.
+/// Core time as `12.3 core-seconds`: times of several CPUs, summed.
 pub(crate) fn core_seconds(ns: u64) -> String {
-    format!("{} core-seconds", figures(ns as f64 / 1e9))
+    let seconds = ns as f64 / 1e9;
+    match ns {
+        0 | 500_000.. => format!("{} core-seconds", figures(seconds)),
+        // Three figures, down to the nanosecond.
+        ns => format!("{seconds:.0$} core-seconds", (11 - ns.ilog10() as usize).min(9)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn core_time_is_in_seconds() {
+        let check =
+            |ns: u64, expected: &str| assert_eq!(core_seconds(ns), format!("{expected} core-seconds"));
+        check(0, "0");
+        check(60_000_000_000, "60.0");
+        check(600_000_000, "0.600");
+        check(50_401_000, "0.050");
+        check(440_000, "0.000440");
+        check(6_000, "0.00000600");
+        check(7, "0.000000007");
+    }
 
     #[test]
     fn numbers_read_well() {

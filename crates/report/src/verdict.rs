@@ -1,31 +1,68 @@
 //! The run in one plain sentence.
 
+use crate::caveat;
 use crate::findings::others;
 use crate::run::{FindingReport, RunReport};
 use crate::style::{Paint, Style};
 use crate::units::{core_seconds, count, percent};
 use keel_check::escape;
 
-/// The verdict: a failure before waste, waste before anything else.
+/// Behind findings that may be none.
+const UNCOUNTED: &str = " --strict counts what rests on this only with --assume-unrestricted.";
+
+/// The verdict: a failure before waste, waste before anything else; and what the stream cannot tell before what rests on it.
+/// That it is about a part comes first of all.
 pub fn sentence(run: &RunReport) -> String {
+    match &run.partial {
+        Some(partial) => format!("{}: {}", partial.words(), whole(run)),
+        None => whole(run),
+    }
+}
+
+fn whole(run: &RunReport) -> String {
+    match doubt(run) {
+        Some(doubt) => format!("{doubt} As far as it tells, {}", caveat::within(&known(run))),
+        None => known(run),
+    }
+}
+
+/// What is missing or makes no sense, which a scheduler's failure makes up for.
+fn doubt(run: &RunReport) -> Option<String> {
+    let doubt = run.doubt.as_ref().filter(|_| !run.failed())?;
+    Some(format!("This recording is not whole: {}.", printable(doubt)))
+}
+
+fn known(run: &RunReport) -> String {
+    match run.is_unsure() && !run.failed() {
+        true => format!("{}{}", caveat::before(run.unknown, claim(run)), UNCOUNTED),
+        false if run.wasted_core_ns > 0 && !run.failed() => caveat::before(run.unknown, claim(run)),
+        false => claim(run),
+    }
+}
+
+fn claim(run: &RunReport) -> String {
     if run.failed() {
         // The kernel's words may hold a task's name, and are longer than one.
         let reason: String = run.exit.reason.chars().take(400).collect();
         let reason = printable(&reason);
+        let place = run.exit.place.as_deref().map_or(String::new(), |place| {
+            let place: String = place.chars().take(400).collect();
+            format!(", in {}", printable(&place))
+        });
         let restart = match run.exit.kind.as_str() {
             "unreg_kern" => {
                 " The kernel asks for it to be loaded again, which keel run does; a simulated run ends unless its recipe has restart_ms."
             }
             _ => "",
         };
-        return format!("The scheduler failed after {}: {reason}.{restart}", run.duration());
+        return format!("The scheduler failed after {}: {reason}{place}.{restart}", run.duration());
     }
     let worst = |kind: &str| run.findings.iter().find(|f| f.kind == kind);
     let others = others(run);
     let starved = run.findings_total.get("starvation").copied().unwrap_or(0);
     let starved_alone = run.findings_total.iter().all(|(kind, &n)| kind == "starvation" || n == 0);
     match (run.wasted_core_ns, starved) {
-        (0, _) if !run.found_something() && !others.is_empty() => {
+        (0, _) if !run.found_something() && !run.is_unsure() && !others.is_empty() => {
             format!("No core idled while a thread waited; {others} of programs' own doing.")
         }
         (0, _) if !starved_alone => format!(
@@ -44,11 +81,10 @@ pub fn sentence(run: &RunReport) -> String {
             told(worst("starvation"))
         ),
         (wasted, _) => format!(
-            "{}{} ({} of the machine) were idle while threads waited{}; {}.{}",
+            "{}{} ({} of the machine) were idle while threads waited; {}.{}",
             if run.wasted_lower_bound { "At least " } else { "" },
             core_seconds(wasted),
             percent(run.wasted_share),
-            if run.affinity_unknown { ", as far as their affinity is known" } else { "" },
             told(worst("wasted_core")),
             match others.as_str() {
                 "" => String::new(),
@@ -61,10 +97,19 @@ pub fn sentence(run: &RunReport) -> String {
 /// The first line of a picture or page, and the one below it: which cores idled while who waited, and the verdict; where none
 /// did, the verdict alone.
 pub fn lines(run: &RunReport) -> (String, String) {
-    match run.wasted_where.sentence.as_str() {
+    match headline(run).as_str() {
         "" => (sentence(run), String::new()),
-        headline => (headline.to_owned(), sentence(run)),
+        headline => match &run.partial {
+            Some(partial) => (format!("{}: {headline}", partial.words()), sentence(run)),
+            None => (headline.to_owned(), sentence(run)),
+        },
     }
+}
+
+/// What is missing, and which cores idled; empty where nothing is to be said of either.
+fn headline(run: &RunReport) -> String {
+    let told = doubt(run).into_iter().chain([run.wasted_where.sentence.clone()]);
+    told.filter(|sentence| !sentence.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn told(worst: Option<&FindingReport>) -> String {
@@ -77,9 +122,18 @@ pub(crate) fn printable(text: &str) -> String {
     chars.chunks(32).map(|chunk| escape(&chunk.iter().collect::<String>())).collect()
 }
 
-/// What stands first: which cores idled and why, where one did; with an empty line after it.
+/// What stands first: that the result is partial, where it is; what is missing; which cores idled and why, where one did;
+/// each with an empty line after it.
 pub(crate) fn first(run: &RunReport, style: Style) -> String {
-    match run.wasted_where.sentence.as_str() {
+    let partial = run.partial.map_or(String::new(), |partial| {
+        let told = format!("{}; all figures are of this part.", partial.words());
+        style.paint(Paint::Doubtful, &told) + "\n\n"
+    });
+    partial + &painted_headline(run, style)
+}
+
+fn painted_headline(run: &RunReport, style: Style) -> String {
+    match headline(run).as_str() {
         "" => String::new(),
         sentence => format!("{}\n\n", style.paint(Paint::Doubtful, sentence)),
     }
@@ -89,7 +143,7 @@ pub(crate) fn first(run: &RunReport, style: Style) -> String {
 pub fn painted(run: &RunReport, style: Style) -> String {
     let paint = match () {
         () if run.failed() => Paint::Bad,
-        () if run.found_something() => Paint::Doubtful,
+        () if run.found_something() || run.is_unsure() || run.doubt.is_some() => Paint::Doubtful,
         () => Paint::Good,
     };
     style.paint(paint, &sentence(run))

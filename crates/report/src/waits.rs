@@ -1,5 +1,6 @@
-//! Why a task waited, for people and as `keel check --task NAME --json` prints it. docs/json.md tells the fields.
+//! Why a task waited, for people and as `keel check --task NAME --json` prints it. docs/json-recordings.md lists the fields.
 
+use crate::check::counted_from_line;
 use crate::run::DecisionReport;
 use crate::style::{Paint, Style};
 use crate::units::count;
@@ -85,6 +86,8 @@ pub struct WaitsReport {
     pub task: String,
     /// Does the recording tell which CPUs tasks may use? Where it does not, all are taken to be allowed.
     pub affinity_known: bool,
+    /// Does it tell when tasks are throttled? Where it does not, that counts as waiting.
+    pub throttling_known: bool,
     /// How many tasks are meant.
     pub tasks_total: u64,
     /// The first 20 of them.
@@ -97,28 +100,41 @@ pub struct WaitsReport {
     pub ran_ns: u64,
     /// The longest waits, longest first.
     pub waits: Vec<WaitReport>,
+    /// What the recorder's own clock said at time 0, from which all times count; null in simulated runs.
+    pub clock_start_ns: Option<u64>,
 }
 
 impl WaitsReport {
     /// Of what was asked for, and what was found.
-    pub fn new(task: &str, affinity_known: bool, sums: &WaitSums, stories: &[Story]) -> Self {
+    pub fn new(task: &str, sums: &WaitSums, stories: &[Story]) -> Self {
         let named = |(pid, name): &(keel_abi::Pid, String)| Named { pid: pid.0, name: name.clone() };
         Self {
             task: task.to_owned(),
-            affinity_known,
+            affinity_known: !sums.unknown.affinity,
+            throttling_known: !sums.unknown.throttling,
             tasks_total: sums.tasks,
             tasks: sums.named.iter().map(named).collect(),
             waits_total: sums.waits,
             waited_ns: sums.waited.as_ns(),
             ran_ns: sums.ran.as_ns(),
             waits: stories.iter().map(wait).collect(),
+            clock_start_ns: None,
         }
+    }
+
+    /// The same, of a recording whose recorder's clock said this at time 0.
+    #[must_use]
+    pub fn counted_from(self, clock_start_ns: Option<u64>) -> Self {
+        Self { clock_start_ns, ..self }
     }
 
     /// For people: the sum first, then the longest waits.
     pub fn text(&self, style: Style) -> String {
         let first = self.first();
         let mut text = format!("{}\n", style.paint(Paint::Bold, &first));
+        if let Some(clock_ns) = self.clock_start_ns {
+            text += &counted_from_line(clock_ns);
+        }
         for (nth, wait) in self.waits.iter().enumerate() {
             text += &format!("\n{}. {}\n", nth + 1, wait.text(self.affinity_known));
         }
@@ -172,6 +188,10 @@ impl WaitReport {
             }
             ("preempted", None, _) => format!("lost CPU {}", self.cpu),
             ("yielded", ..) => format!("gave up CPU {}", self.cpu),
+            ("unthrottled", _, Some(put)) => {
+                format!("was no longer throttled, on CPU {}; it had been {put}", self.cpu)
+            }
+            ("unthrottled", _, None) => format!("was no longer throttled, on CPU {}", self.cpu),
             (_, _, Some(put)) => match &self.woken_by {
                 Some(waker) => format!("{put}; {waker} did it"),
                 None => put.to_owned(),
@@ -219,6 +239,7 @@ impl WaitReport {
     fn end(&self) -> String {
         let Some(cpu) = self.ended_on_cpu else {
             return match self.ended.as_str() {
+                "throttled" => "ended as it was throttled".to_owned(),
                 "gone" => "ended as it was gone before it ran".to_owned(),
                 _ => "has not ended when the stream does".to_owned(),
             };
@@ -242,6 +263,7 @@ fn wait(story: &Story) -> WaitReport {
     let (ended, ended_on_cpu, why) = match story.ended {
         Ended::Ran { cpu, why, .. } => ("ran", Some(cpu.0), Some(why)),
         Ended::Gone => ("gone", None, None),
+        Ended::Throttled => ("throttled", None, None),
         Ended::Not => ("not", None, None),
     };
     let began = match (story.began, story.decision.as_ref()) {
@@ -249,6 +271,7 @@ fn wait(story: &Story) -> WaitReport {
         (Began::Woken, _) => "woken",
         (Began::Preempted { .. }, _) => "preempted",
         (Began::Yielded, _) => "yielded",
+        (Began::Unthrottled, _) => "unthrottled",
     };
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let told = |decision: &keel_check::Decision| {

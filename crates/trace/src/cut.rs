@@ -4,7 +4,7 @@
 //! come just then, who waits and in which queue. Instants stay those of the whole.
 
 use crate::{Class, Event, Meta, Sink, TaskInfo, What, Why};
-use keel_abi::{CpuId, Instant, TaskId};
+use keel_abi::{CpuId, DsqId, Instant, TaskId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -20,6 +20,12 @@ pub struct Cut<'a> {
     offline: BTreeSet<CpuId>,
     /// The last event that told how urgent a task is.
     priorities: BTreeMap<TaskId, What>,
+    unknown: Option<Meta>,
+    clock: Option<Meta>,
+    /// The names of queues.
+    queues: BTreeMap<DsqId, Meta>,
+    throttled: BTreeSet<TaskId>,
+    reserved: BTreeSet<CpuId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,6 +56,11 @@ impl<'a> Cut<'a> {
             waiting: BTreeMap::new(),
             offline: BTreeSet::new(),
             priorities: BTreeMap::new(),
+            unknown: None,
+            clock: None,
+            queues: BTreeMap::new(),
+            throttled: BTreeSet::new(),
+            reserved: BTreeSet::new(),
         }
     }
 
@@ -73,7 +84,9 @@ impl<'a> Cut<'a> {
     fn open(&mut self) {
         let at = self.range.start;
         let tasks = std::mem::take(&mut self.tasks).into_values().map(Meta::Task);
-        for meta in self.start.take().into_iter().chain(tasks) {
+        let queues = std::mem::take(&mut self.queues).into_values();
+        let told = self.start.take().into_iter().chain(self.unknown.take()).chain(self.clock.take());
+        for meta in told.chain(queues).chain(tasks) {
             self.sink.meta(at, &meta);
         }
         let offline = self.offline.iter().map(|&cpu| (cpu, What::Online { target: cpu, up: false }));
@@ -82,15 +95,19 @@ impl<'a> Cut<'a> {
             .iter()
             .map(|(&cpu, &next)| (cpu, What::Switch { prev: TaskId::IDLE, why: Why::WasIdle, next }));
         let waiting = self.waiting.iter().flat_map(|(&child, &Waits { cpu, queue })| {
-            let came = What::Fork { child, target: cpu, parent: TaskId::IDLE };
+            let came = What::Fork { child, target: cpu, parent: child };
             [Some(came), queue].into_iter().flatten().map(move |what| (cpu, what))
         });
         let priorities = self.priorities.values().map(|&what| (CpuId(0), what));
+        let throttled = self.throttled.iter().map(|&task| (CpuId(0), What::Throttled { task, on: true }));
+        let reserved = self.reserved.iter().map(|&cpu| (cpu, What::Reserved { target: cpu, on: true }));
         let wants = self.sink.wants();
         let events = offline
             .chain(priorities)
             .chain(running)
             .chain(waiting)
+            .chain(throttled)
+            .chain(reserved)
             .filter(|(_, what)| wants.has(what.class()));
         let events: Vec<Event> = events.map(|(cpu, what)| Event { at, cpu, what }).collect();
         self.sink.events(&events);
@@ -105,6 +122,7 @@ impl<'a> Cut<'a> {
                     self.waiting.insert(prev, waits(event.cpu));
                 }
                 self.waiting.remove(&next);
+                self.throttled.remove(&next);
                 match next {
                     TaskId::IDLE => self.running.remove(&event.cpu),
                     next => self.running.insert(event.cpu, next),
@@ -119,9 +137,14 @@ impl<'a> Cut<'a> {
             What::Exit { task } => {
                 self.tasks.remove(&task);
                 self.priorities.remove(&task);
+                self.throttled.remove(&task);
             }
             What::Online { target, up: true } => drop(self.offline.remove(&target)),
             What::Online { target, up: false } => drop(self.offline.insert(target)),
+            What::Throttled { task, on: true } => drop(self.throttled.insert(task)),
+            What::Throttled { task, on: false } => drop(self.throttled.remove(&task)),
+            What::Reserved { target, on: true } => drop(self.reserved.insert(target)),
+            What::Reserved { target, on: false } => drop(self.reserved.remove(&target)),
             What::Queued { task, .. } | What::Held { task } => self.queue(task, Some(event.what)),
             What::Unqueued { task, .. } => self.queue(task, None),
             What::Priority { task, .. } => drop(self.priorities.insert(task, event.what)),
@@ -173,6 +196,9 @@ impl Sink for Cut<'_> {
             }
             (Stage::Within, _) if self.sink.wants().has(meta.class()) => self.sink.meta(at, meta),
             (Stage::Before, Meta::Start { .. }) => self.start = Some(meta.clone()),
+            (Stage::Before, Meta::Unknown(_)) => self.unknown = Some(meta.clone()),
+            (Stage::Before, Meta::Clock { .. }) => self.clock = Some(meta.clone()),
+            (Stage::Before, Meta::Queue { id, .. }) => drop(self.queues.insert(*id, meta.clone())),
             (Stage::Before, Meta::Task(info)) => drop(self.tasks.insert(info.task, info.clone())),
             (Stage::Before | Stage::Within | Stage::After, _) => {}
         }

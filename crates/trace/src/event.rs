@@ -75,7 +75,8 @@ pub enum What {
         child: TaskId,
         /// The CPU whose runqueue it joins.
         target: CpuId,
-        /// Its parent; [`TaskId::IDLE`] for one that the run starts with.
+        /// Its parent; [`TaskId::IDLE`] for one that the run starts with. The child itself where it is not new, but waited already when the
+        /// stream begins, and how it had come there is not told.
         parent: TaskId,
     },
     /// The task is gone.
@@ -182,6 +183,23 @@ pub enum What {
         /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a group.
         weight: u32,
     },
+    /// The kernel begins or ceases to keep a task off every CPU though it wants to run: its group's `cpu.max` or its
+    /// deadline budget is used up. From `on` to `!on` it does not wait for a CPU. A running task may be throttled; it then
+    /// leaves its CPU as preempted. Being switched to ends it, too.
+    Throttled {
+        /// Who.
+        task: TaskId,
+        /// It begins.
+        on: bool,
+    },
+    /// A CPU begins or ceases to idle on purpose, when it could run no waiting task: core scheduling forces it idle, it is
+    /// isolated from load balancing, or the kernel injects idleness.
+    Reserved {
+        /// Which.
+        target: CpuId,
+        /// It begins.
+        on: bool,
+    },
     /// A task begins to wait for a mutex of its program, or goes on because another was quicker.
     Awaits {
         /// Who.
@@ -211,6 +229,8 @@ impl What {
             | Self::Online { .. }
             | Self::Bypass { .. }
             | Self::Priority { .. }
+            | Self::Throttled { .. }
+            | Self::Reserved { .. }
             | Self::Lost { .. } => Class::CORE,
             Self::Placed { .. } | Self::Kick { .. } => Class::DECISIONS,
             Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::QUEUES,
@@ -247,6 +267,15 @@ pub struct TaskInfo {
     pub cpus: CpuSet,
 }
 
+/// What a recording cannot tell, so that a verdict can say it first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// Which CPUs tasks may use: [`TaskInfo::cpus`] is only a guess.
+    pub affinity: bool,
+    /// When tasks are throttled: [`What::Throttled`] is missing.
+    pub throttling: bool,
+}
+
 /// What is told once, or changes rarely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meta {
@@ -263,6 +292,20 @@ pub enum Meta {
     },
     /// A task appears, or its name, nice value or CPUs change.
     Task(TaskInfo),
+    /// What the stream cannot tell. It comes right after the start; a stream without it tells everything.
+    Unknown(Unknown),
+    /// What the recorder's own clock said at instant 0, in nanoseconds. It comes right after the start; simulated runs have none.
+    Clock {
+        /// The clock's time.
+        ns: u64,
+    },
+    /// What people call a queue of the scheduler's. It comes before the queue is used.
+    Queue {
+        /// The queue.
+        id: DsqId,
+        /// Its name. Hostile text: escape it wherever it is shown.
+        name: String,
+    },
     /// The scheduler ended.
     SchedulerExit {
         /// How.
@@ -281,7 +324,13 @@ impl Meta {
     pub const fn class(&self) -> Class {
         match self {
             Self::Policy(_) => Class::POLICY,
-            Self::Start { .. } | Self::Task(_) | Self::SchedulerExit { .. } | Self::End => Class::NONE,
+            Self::Start { .. }
+            | Self::Task(_)
+            | Self::Unknown(_)
+            | Self::Clock { .. }
+            | Self::Queue { .. }
+            | Self::SchedulerExit { .. }
+            | Self::End => Class::NONE,
         }
     }
 }
@@ -293,7 +342,7 @@ pub struct Class(pub u16);
 impl Class {
     /// None: nothing listens.
     pub const NONE: Self = Self(0);
-    /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, lost: what every judge needs.
+    /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, throttled, reserved, lost: what every judge needs.
     pub const CORE: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);

@@ -5,8 +5,8 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-/// What is written. Older ones are read as well: 2 has no priorities and mutexes, 1 no decisions either.
-pub(crate) const VERSION: u8 = 3;
+/// What is written. Older ones are read as well: 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
+pub(crate) const VERSION: u8 = 4;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
 
@@ -53,7 +53,25 @@ pub(crate) mod kind {
     pub(crate) const POLICY: u8 = 28;
     pub(crate) const PRIORITY: u8 = 29;
     pub(crate) const AWAITS: u8 = 30;
+    /// Its second byte is one of [`super::more`].
+    pub(crate) const MORE: u8 = 31;
 }
+
+/// Second bytes of a record of kind [`kind::MORE`].
+pub(crate) mod more {
+    pub(crate) const THROTTLED: u8 = 0;
+    pub(crate) const UNTHROTTLED: u8 = 1;
+    pub(crate) const RESERVED: u8 = 2;
+    pub(crate) const UNRESERVED: u8 = 3;
+    pub(crate) const UNKNOWN: u8 = 4;
+    pub(crate) const CLOCK: u8 = 5;
+    pub(crate) const QUEUE: u8 = 6;
+}
+
+/// In a record of [`more::UNKNOWN`]: which CPUs tasks may use is unknown.
+pub(crate) const NO_AFFINITY: u8 = 1;
+/// In a record of [`more::UNKNOWN`]: throttling is unknown.
+pub(crate) const NO_THROTTLING: u8 = 2;
 
 pub(crate) const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];
 

@@ -8,11 +8,11 @@
 mod policy;
 
 use crate::format::{
-    CHOOSERS, EXITS, KIND, MAGIC, MAX_NODES, Memory, OLDEST, SAME_CPU, SAME_PREV, SAME_TIME, VERSION, WHYS,
-    kind, unzigzag,
+    CHOOSERS, EXITS, KIND, MAGIC, MAX_NODES, Memory, NO_AFFINITY, NO_THROTTLING, OLDEST, SAME_CPU, SAME_PREV,
+    SAME_TIME, VERSION, WHYS, kind, more, unzigzag,
 };
 use crate::input::Input;
-use crate::{Event, Lock, Meta, Sink, TaskInfo, TraceError, What};
+use crate::{Event, Lock, Meta, Sink, TaskInfo, TraceError, Unknown, What};
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::scx::Op;
 use keel_abi::topology::Place;
@@ -145,6 +145,7 @@ impl<R: Read> Reader<R> {
         }
         let item = match kind {
             kind::START..=kind::END | kind::POLICY => Item::Meta(at, self.meta(kind)?),
+            kind::MORE => self.more(at)?,
             _ => {
                 let what = self.what(kind, first & SAME_PREV != 0)?;
                 Item::Event(Event { at, cpu: self.memory.cpu, what })
@@ -226,6 +227,35 @@ impl<R: Read> Reader<R> {
             kind::LOST => What::Lost { events: self.number32()? },
             _ => return Err(self.input.damaged("a record is of no known kind")),
         })
+    }
+
+    /// A record whose second byte tells what it is.
+    fn more(&mut self, at: Instant) -> Result<Item, TraceError> {
+        let which = self.input.byte()?;
+        let what = match which {
+            more::THROTTLED | more::UNTHROTTLED => {
+                What::Throttled { task: self.task()?, on: which == more::THROTTLED }
+            }
+            more::RESERVED | more::UNRESERVED => {
+                What::Reserved { target: self.target()?, on: which == more::RESERVED }
+            }
+            more::UNKNOWN => return Ok(Item::Meta(at, Meta::Unknown(self.unknown()?))),
+            more::CLOCK => return Ok(Item::Meta(at, Meta::Clock { ns: self.input.number()? })),
+            more::QUEUE => {
+                let id = DsqId(self.input.number()?);
+                return Ok(Item::Meta(at, Meta::Queue { id, name: self.input.text()? }));
+            }
+            _ => return Err(self.input.damaged("a record is of no known kind")),
+        };
+        Ok(Item::Event(Event { at, cpu: self.memory.cpu, what }))
+    }
+
+    fn unknown(&mut self) -> Result<Unknown, TraceError> {
+        let bits = self.input.byte()?;
+        if bits & !(NO_AFFINITY | NO_THROTTLING) != 0 {
+            return Err(self.input.damaged("what the recording cannot tell is not known"));
+        }
+        Ok(Unknown { affinity: bits & NO_AFFINITY != 0, throttling: bits & NO_THROTTLING != 0 })
     }
 
     fn prio(&mut self) -> Result<i16, TraceError> {

@@ -38,12 +38,14 @@ struct Task {
     prio: Option<i16>,
     /// Its share among its equals; 0 where nobody told.
     weight: u32,
+    /// The kernel keeps it off every CPU.
+    throttled: bool,
 }
 
 impl Task {
     /// Nothing but its number is known.
     fn new(pid: Pid) -> Self {
-        Self { id: None, pid, told: None, doing: Doing::Asleep, prio: None, weight: 0 }
+        Self { id: None, pid, told: None, doing: Doing::Asleep, prio: None, weight: 0, throttled: false }
     }
 
     /// The event that tells how urgent it is, where that is known.
@@ -75,6 +77,8 @@ pub struct Story {
     now: u64,
     /// Who runs on each CPU.
     cpus: Vec<Key>,
+    /// CPUs that idle on purpose.
+    reserved: CpuSet,
     all: CpuSet,
     tasks: FxHashMap<Key, Task>,
     batch: Vec<Event>,
@@ -88,6 +92,7 @@ impl Story {
             start,
             now: start,
             cpus: vec![Key::IDLE; cpus as usize],
+            reserved: CpuSet::new(),
             all: CpuSet::first(cpus),
             tasks: FxHashMap::default(),
             batch: Vec::new(),
@@ -118,6 +123,8 @@ impl Story {
             RawWhat::Online { cpu, target, up } => self.online(*cpu, *target, *up),
             RawWhat::Stopped { target } => self.stopped(*target, sink),
             RawWhat::Priority { task, prio } => self.priority(*task, *prio),
+            RawWhat::Throttled { cpu, task, on } => self.throttled(*cpu, *task, *on, sink),
+            RawWhat::Reserved { cpu, target, on } => self.reserved(*cpu, *target, *on),
             RawWhat::Told(told) => self.told(told, sink),
             RawWhat::Decision(policy) => self.decided(policy, sink),
         }
@@ -142,6 +149,30 @@ impl Story {
         if self.has(target) {
             self.emit(cpu, What::Online { target, up });
         }
+    }
+
+    /// The kernel keeps a task off every CPU from now on, or no longer.
+    pub fn throttled(&mut self, cpu: CpuId, task: Key, on: bool, sink: &mut dyn Sink) {
+        let was = self.tasks.get(&task).is_some_and(|task| task.throttled);
+        if was == on || task.is_idle() {
+            return;
+        }
+        let id = self.id(task, sink);
+        self.emit(cpu, What::Throttled { task: id, on });
+        self.tasks.entry(task).and_modify(|task| task.throttled = on);
+    }
+
+    /// A CPU idles on purpose from now on, or no longer.
+    pub fn reserved(&mut self, cpu: CpuId, target: CpuId, on: bool) {
+        if !self.has(target) || self.reserved.contains(target) == on {
+            return;
+        }
+        if on {
+            self.reserved.insert(target);
+        } else {
+            self.reserved.remove(target);
+        }
+        self.emit(cpu, What::Reserved { target, on });
     }
 
     /// What a task is, the first time or again.
@@ -198,7 +229,8 @@ impl Story {
 
     /// A task that waits when the recording begins.
     pub fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
-        self.fork(cpu, task, cpu, Key::IDLE, sink);
+        // Who brought it there is not known: as if it had made itself.
+        self.fork(cpu, task, cpu, task, sink);
     }
 
     fn decided(&mut self, policy: &Policy, sink: &mut dyn Sink) {
@@ -267,7 +299,7 @@ impl Story {
             self.emit(cpu, What::Exit { task: left });
         }
         self.emit(cpu, What::Switch { prev: left, why, next: comes });
-        self.set(next, Doing::Running(cpu));
+        self.runs(next, cpu);
         self.cpus[cpu.index()] = next;
         match why {
             Why::Exited => drop(self.tasks.remove(&prev)),
@@ -292,7 +324,7 @@ impl Story {
         let (left, comes) = (self.id(prev, sink), self.id(next, sink));
         self.emit(cpu, What::Switch { prev: left, why, next: comes });
         self.set(prev, Doing::Asleep);
-        self.set(next, Doing::Running(cpu));
+        self.runs(next, cpu);
     }
 
     fn wakeup(&mut self, cpu: CpuId, task: Key, target: CpuId, waker: Key, sink: &mut dyn Sink) {
@@ -352,6 +384,13 @@ impl Story {
             self.counts.made_up += 1;
             self.emit(cpu, What::Switch { prev: task, why: Why::Exited, next: TaskId::IDLE });
             self.cpus[cpu.index()] = Key::IDLE;
+        }
+    }
+
+    /// Being switched to ends a throttling, too.
+    fn runs(&mut self, task: Key, cpu: CpuId) {
+        if let Some(task) = self.tasks.get_mut(&task) {
+            (task.doing, task.throttled) = (Doing::Running(cpu), false);
         }
     }
 

@@ -6,8 +6,8 @@
 mod policy;
 
 use crate::format::{
-    CHOOSERS, EXITS, MAGIC, MAX_TEXT, Memory, SAME_CPU, SAME_PREV, SAME_TIME, VERSION, WHYS, index_in, kind,
-    zigzag,
+    CHOOSERS, EXITS, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING, SAME_CPU, SAME_PREV, SAME_TIME,
+    VERSION, WHYS, index_in, kind, more, zigzag,
 };
 use crate::{Class, Event, Lock, Meta, Sink, TaskInfo, What, WriteError};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId, Topology};
@@ -209,11 +209,24 @@ impl<W: Write> Writer<W> {
                 self.number(u64::from(mutex));
                 self.task(owner);
             }
+            What::Throttled { task, on } => {
+                self.more(at, cpu, if on { more::THROTTLED } else { more::UNTHROTTLED });
+                self.task(task);
+            }
+            What::Reserved { target, on } => {
+                self.more(at, cpu, if on { more::RESERVED } else { more::UNRESERVED });
+                self.target(target);
+            }
             What::Lost { events } => {
                 self.begin(at, cpu, kind::LOST);
                 self.number(u64::from(events));
             }
         }
+    }
+
+    fn more(&mut self, at: Instant, cpu: CpuId, which: u8) {
+        self.begin(at, cpu, kind::MORE);
+        self.byte(which);
     }
 
     #[inline]
@@ -287,6 +300,20 @@ impl<W: Write> Writer<W> {
                 self.text(name);
                 self.number(zigzag(i64::from(*nice)));
                 self.cpu_set(cpus);
+            }
+            Meta::Unknown(unknown) => {
+                self.more(at, cpu, more::UNKNOWN);
+                let affinity = if unknown.affinity { NO_AFFINITY } else { 0 };
+                self.byte(affinity | if unknown.throttling { NO_THROTTLING } else { 0 });
+            }
+            Meta::Clock { ns } => {
+                self.more(at, cpu, more::CLOCK);
+                self.number(*ns);
+            }
+            Meta::Queue { id, name } => {
+                self.more(at, cpu, more::QUEUE);
+                self.number(id.0);
+                self.text(name);
             }
             Meta::SchedulerExit { kind: exit, message } => {
                 self.begin(at, cpu, kind::SCHEDULER_EXIT);

@@ -121,7 +121,8 @@ unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) ->
         let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
         let func = *(*context).callees.add((*context).site as usize);
         let usage = Usage { insns: (*context).insns, stall_ps: (*context).stall_ps };
-        let site = CallSite { world, cpu: (*context).cpu, usage, again: (*context).again };
+        let (cpu, again, number) = ((*context).cpu, (*context).again, (*context).site);
+        let site = CallSite { world, cpu, usage, again, number };
         match host.call(site, func, *args) {
             Reply::Value(value) => {
                 (*context).value = value;

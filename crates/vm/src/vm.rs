@@ -9,7 +9,7 @@ use crate::fiber::{Fiber, Signal};
 use crate::memory::{BASE, VmWorld, WorldConfig, WorldError};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
-use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
+use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
 use keel_abi::lines::{Transfers, holder_bit};
 use keel_object::model::Object;
 use std::ptr;
@@ -335,6 +335,10 @@ impl Engine for Vm {
 
     fn world(&mut self) -> &mut VmWorld {
         &mut self.world
+    }
+
+    fn place(&self, number: u32) -> Option<CallPlace> {
+        self.code.place(number)
     }
 
     #[inline]

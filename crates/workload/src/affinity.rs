@@ -1,9 +1,10 @@
 //! Where a task may run: rt-app's `cpus`, and `nodes` of ours. Both need the machine.
 
 use crate::compile::Compiler;
-use crate::error::WorkloadError;
-use crate::json::Field;
+use crate::error::{WorkloadError, shown};
+use crate::json::{Field, no_such};
 use crate::place::Place;
+use keel_abi::cpuset::BadCpuList;
 use keel_abi::{CpuId, CpuSet};
 use std::collections::BTreeSet;
 
@@ -13,6 +14,19 @@ impl Compiler<'_> {
         let numbers = self.numbers(at, field.value, self.topology.cpus() - 1, "CPU")?;
         self.not_empty(at, &numbers)?;
         Ok(numbers.into_iter().map(CpuId).collect())
+    }
+
+    /// The CPUs of a field of ours: a list of numbers like rt-app's, or text such as `"1-3,8"`, as machine files have it.
+    pub(crate) fn cpu_list(&self, at: &Place<'_>, field: &Field<'_>) -> Result<CpuSet, WorkloadError> {
+        let Some(text) = field.value.as_string_lit() else { return self.cpus(at, field) };
+        let cpus: CpuSet = text.value.parse().map_err(|e: BadCpuList| {
+            self.error(at, format!("'{}' is no list of CPUs; write \"1-3,8\" or [1, 2, 3, 8]", shown(&e.0)))
+        })?;
+        if let Some(cpu) = cpus.iter().find(|cpu| cpu.0 >= self.topology.cpus()) {
+            return Err(self.error(at, no_such("CPU", cpu.0, self.topology.cpus())));
+        }
+        self.not_empty(at, &cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>())?;
+        Ok(cpus)
     }
 
     /// The CPUs of the nodes that a `nodes` field lists.

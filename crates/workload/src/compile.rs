@@ -112,7 +112,13 @@ impl<'a> Compiler<'a> {
             line: self.source.line(at.start),
             field: at.to_string(),
             problem: problem.into(),
+            unsupported: false,
         }
+    }
+
+    /// The refusal of something that rt-app has and this crate does not model.
+    pub(crate) fn unsupported(&self, at: &Place<'_>, problem: impl Into<String>) -> WorkloadError {
+        WorkloadError { unsupported: true, ..self.error(at, problem) }
     }
 
     /// Remarks on a place.

@@ -14,6 +14,8 @@ pub struct WorkloadError {
     pub field: String,
     /// What is wrong, and what to do.
     pub problem: String,
+    /// Is the file right, and asks for something of rt-app's that is not modelled?
+    pub unsupported: bool,
 }
 
 /// Something in a workload file that has no effect, or not quite the effect it has in rt-app.

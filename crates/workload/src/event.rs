@@ -50,12 +50,11 @@ impl<'a> Compiler<'a> {
             Event::Yield => steps.push(Step::Yield),
             Event::Fork => steps.push(self.fork(at, field)?),
             Event::Mem => {
-                return Err(self.error(at, "mem is not modelled; use run for the time that it takes"));
+                return Err(self.unsupported(at, "mem is not modelled; use run for the time that it takes"));
             }
             Event::IoRun => {
-                return Err(
-                    self.error(at, "iorun is not modelled; use run and sleep for the time that it takes")
-                );
+                return Err(self
+                    .unsupported(at, "iorun is not modelled; use run and sleep for the time that it takes"));
             }
         }
         match steps.len() > MAX_STEPS_PER_TASK {

@@ -3,6 +3,7 @@
 //! A name is a word with numbers after it, each behind a colon. A word without numbers may be a file's name.
 
 use crate::compile::MAX_INSTANCES;
+use crate::limits::{Limit, NICE, limit, said};
 use crate::mix::mix;
 use crate::programs::{program, programs};
 use keel_abi::task::{Amount, Step, TaskSpec, Workload};
@@ -17,36 +18,80 @@ const MAX_LOAD: u32 = 10_000;
 /// The latest that a CPU may come back: after a day.
 const MOST_MS: u64 = 86_400_000;
 
-/// How a generator is asked for, an example, and one line on it.
-type Entry = (&'static str, &'static str, &'static str);
+/// A way to ask for a workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Generator {
+    /// How it is asked for: `hogs:TASKS[:NICE]`.
+    pub form: &'static str,
+    /// One way to ask for it.
+    pub example: &'static str,
+    /// One line on it.
+    pub about: &'static str,
+    /// What its numbers may be.
+    pub(crate) limits: &'static [Limit],
+    /// What else holds of them.
+    pub(crate) beside: &'static str,
+}
 
-const FIT: Entry = ("mix", "mix", "four threads a CPU that run and sleep, 90 % of any machine");
-const MIX: Entry =
-    ("mix:TASKS:LOAD[:JITTER]", "mix:1000:80:40", "run and sleep by turns; LOAD and JITTER are in percent");
-const HOGS: Entry = ("hogs:TASKS[:NICE]", "hogs:1000", "so many threads that only compute");
-const HOTPLUG: Entry = (
-    "hotplug:CPU[:OFF_MS:ON_MS]",
-    "hotplug:3",
-    "a CPU goes offline and comes back, to be joined with others: lu:64@after_ms=200+hotplug:8",
-);
+impl Generator {
+    /// What its numbers may be, as a clause; empty where it takes none.
+    pub fn limits(&self) -> String {
+        said(self.limits, self.beside)
+    }
+
+    /// How to ask for it, to who asked for `name`.
+    pub(crate) fn refusal(&self, name: &str) -> String {
+        let limits = self.limits();
+        let limits = if limits.is_empty() { limits } else { format!("; {limits}") };
+        format!("'{name}': write {}, as in {}{limits}", self.form, self.example)
+    }
+}
+
+const TASKS: Limit = limit("TASKS", 1, MAX_INSTANCES as i64);
+const FIT: Generator = Generator {
+    form: "mix",
+    example: "mix",
+    about: "four threads a CPU that run and sleep, 90 % of any machine",
+    limits: &[],
+    beside: "",
+};
+const MIX: Generator = Generator {
+    form: "mix:TASKS:LOAD[:JITTER]",
+    example: "mix:1000:80:40",
+    about: "run and sleep by turns; LOAD and JITTER are in percent",
+    limits: &[TASKS, limit("LOAD", 1, MAX_LOAD as i64), limit("JITTER", 0, 100)],
+    beside: "",
+};
+const HOGS: Generator = Generator {
+    form: "hogs:TASKS[:NICE]",
+    example: "hogs:1000",
+    about: "so many threads that only compute",
+    limits: &[TASKS, NICE],
+    beside: "",
+};
+const HOTPLUG: Generator = Generator {
+    form: "hotplug:CPU[:OFF_MS:ON_MS]",
+    example: "hotplug:3",
+    about: "a CPU goes offline and comes back, to be joined with others: lu:64@after_ms=200+hotplug:8",
+    limits: &[],
+    beside: "CPU is any of the machine's but 0, OFF_MS less than ON_MS, ON_MS at most 86,400,000",
+};
 /// When a CPU goes and comes where nothing is said.
 const HOTPLUG_MS: (u64, u64) = (10, 100);
 
-/// Each generator: how it is asked for, an example, and one line on it.
-pub fn generators() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+/// Each generator.
+pub fn generators() -> impl Iterator<Item = Generator> {
     [FIT, MIX, HOGS, HOTPLUG].into_iter().chain(programs())
 }
 
 /// The workload that a generator's name asks for, on a machine with so many CPUs; `None` where it is no
 /// generator's name. The error is how to ask for it.
 pub fn generated(name: &str, cpus: u32) -> Option<Result<Workload, String>> {
-    if name == FIT.0 {
+    if name == FIT.form {
         let (tasks, load, jitter) = FITTING;
         return Some(Ok(mix(tasks * cpus, cpus, load, jitter)));
     }
-    let made = |entry: Entry, made: Option<Workload>| {
-        made.ok_or_else(|| format!("'{name}': write {}, as in {}", entry.0, entry.1))
-    };
+    let made = |generator: Generator, made: Option<Workload>| made.ok_or_else(|| generator.refusal(name));
     if let Some(numbers) = name.strip_prefix("mix:") {
         return Some(made(MIX, mix_of(numbers, cpus)));
     }
@@ -122,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_example_is_made_and_wrong_numbers_are_told() {
-        for (form, example, about) in generators() {
+        for Generator { form, example, about, .. } in generators() {
             let made = generated(example, 4).unwrap_or_else(|| panic!("{example}")).unwrap();
             assert!(!made.unit.is_empty() && !about.is_empty(), "{form}");
         }
@@ -133,8 +178,14 @@ mod tests {
         check("mix-64", None);
         check("mix:16:125", Some(""));
         check("hogs:3:19", Some(""));
-        check("hogs:0", Some("'hogs:0': write hogs:TASKS[:NICE], as in hogs:1000"));
-        check("mix:16", Some("'mix:16': write mix:TASKS:LOAD[:JITTER], as in mix:1000:80:40"));
+        check(
+            "hogs:0",
+            Some(
+                "'hogs:0': write hogs:TASKS[:NICE], as in hogs:1000; TASKS is 1 to 1,000,000, NICE -20 to 19",
+            ),
+        );
+        let mix = "write mix:TASKS:LOAD[:JITTER], as in mix:1000:80:40; TASKS is 1 to 1,000,000, LOAD 1 to 10,000, JITTER 0 to 100";
+        check("mix:16", Some(&format!("'mix:16': {mix}")));
         for bad in [
             "mix:",
             "mix:0:80",
@@ -156,6 +207,42 @@ mod tests {
             "hotplug:1:5:99999999999",
         ] {
             assert!(generated(bad, 4).is_some_and(|made| made.is_err()), "{bad}");
+        }
+    }
+
+    /// The name with all its numbers: the least of each, but of the one at `at`, which is `number`.
+    fn with_number(generator: &Generator, at: usize, number: i64) -> String {
+        let word = generator.form.split([':', '[']).next().unwrap_or_default();
+        let numbers = generator.limits.iter().enumerate();
+        let numbers = numbers.map(|(n, limit)| if n == at { number } else { limit.least });
+        numbers.fold(word.to_owned(), |name, number| format!("{name}:{number}"))
+    }
+
+    #[test]
+    fn what_is_said_of_numbers_is_what_is_accepted() {
+        for generator in generators() {
+            for (at, limit) in generator.limits.iter().enumerate() {
+                assert!(generator.form.contains(limit.name), "{}: {}", generator.form, limit.name);
+                let accepted = |number| {
+                    generated(&with_number(&generator, at, number), 4).is_some_and(|made| made.is_ok())
+                };
+                let seen = [limit.least - 1, limit.least, limit.most, limit.most + 1].map(accepted);
+                assert_eq!(seen, [false, true, true, false], "{}: {}", generator.form, limit.name);
+            }
+            let takes_numbers = generator.form.contains(':');
+            assert_eq!(takes_numbers, !generator.limits().is_empty(), "{}", generator.form);
+        }
+        let latest =
+            |on_ms: u64| generated(&format!("hotplug:1:5:{on_ms}"), 4).is_some_and(|made| made.is_ok());
+        assert_eq!([latest(86_400_000), latest(86_400_001)], [true, false]);
+    }
+
+    #[test]
+    fn the_documentation_says_the_same() {
+        let docs = include_str!("../../../docs/generators.md");
+        for generator in generators().filter(|generator| !generator.limits().is_empty()) {
+            let row = format!("| `{}` | {} |", generator.form, generator.limits());
+            assert!(docs.contains(&row), "docs/generators.md lacks this line:\n{row}");
         }
     }
 

@@ -7,6 +7,7 @@ use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use keel_abi::Span;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 /// One field of an object.
@@ -140,16 +141,15 @@ impl Compiler<'_> {
             let here = at.at(element.start());
             let number = self.integer(&here, element, 0..=i64::from(u32::MAX), what)?;
             let number = u32::try_from(number).ok().filter(|&n| n <= highest);
-            number.ok_or_else(|| {
-                let plural = if highest == 0 { "" } else { "s" };
-                let problem = format!(
-                    "there is no {what} {} on this machine of {} {what}{plural} (numbered from 0)",
-                    described(element),
-                    u64::from(highest) + 1
-                );
-                self.error(&here, problem)
-            })
+            number.ok_or_else(|| self.error(&here, no_such(what, described(element), u64::from(highest) + 1)))
         };
         array.elements.iter().map(number).collect()
     }
+}
+
+/// A CPU or node that the machine does not have; `count` is how many it has.
+pub(crate) fn no_such(what: &str, number: impl Display, count: impl Into<u64>) -> String {
+    let count = count.into();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("there is no {what} {number} on this machine of {count} {what}{plural} (numbered from 0)")
 }

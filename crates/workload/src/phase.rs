@@ -105,7 +105,7 @@ impl<'a> Compiler<'a> {
             }
             Setting::Legacy => {
                 let problem = "belongs to the grammar of old rt-app versions; describe the task by events";
-                return Err(self.error(at, problem));
+                return Err(self.unsupported(at, problem));
             }
             Setting::Idle(note) => self.warn(at, note),
             Setting::Instance | Setting::Delay | Setting::Phases if !is_task => {

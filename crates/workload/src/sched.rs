@@ -55,7 +55,7 @@ impl Compiler<'_> {
             }
             "SCHED_FIFO" => Ok(Policy::Fifo),
             "SCHED_RR" => Ok(Policy::RoundRobin),
-            "SCHED_DEADLINE" => Err(self.error(at, "SCHED_DEADLINE is not modelled; use SCHED_FIFO")),
+            "SCHED_DEADLINE" => Err(self.unsupported(at, "SCHED_DEADLINE is not modelled; use SCHED_FIFO")),
             name => {
                 let problem = format!(
                     "there is no policy {}; use SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_EXT, SCHED_FIFO or SCHED_RR",

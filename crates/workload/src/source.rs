@@ -70,6 +70,7 @@ impl<'a> Source<'a> {
             line: self.line(offset),
             field: String::new(),
             problem,
+            unsupported: false,
         };
         let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
             let range = error.range();

@@ -86,7 +86,7 @@ impl<'a> Compiler<'a> {
                 let unknown = || self.error(at, format!("there is no task \"{}\"", shown(name)));
                 entry.spec = Some(spec.ok_or_else(unknown)?);
             }
-            "cpus" => entry.cpus = Some(self.cpus(at, word)?),
+            "cpus" => entry.cpus = Some(self.cpu_list(at, word)?),
             "nice" => {
                 let nice = self.integer(at, word.value, -20..=19, "nice value")?;
                 entry.nice = i8::try_from(nice).ok();
@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
 
     /// CPUs that come or go: never the first.
     fn hotplugged(&self, at: &Place<'_>, word: &Field<'_>) -> Result<CpuSet, WorkloadError> {
-        let cpus = self.cpus(at, word)?;
+        let cpus = self.cpu_list(at, word)?;
         match cpus.contains(CpuId(0)) {
             true => Err(self.error(at, "CPU 0 stays online, as on x86; leave it out")),
             false => Ok(cpus),
@@ -146,8 +146,32 @@ impl<'a> Compiler<'a> {
                     "{} is no policy that an entry may set; there are SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT",
                     shown(name)
                 );
-                return Err(self.error(at, problem));
+                return Err(match name {
+                    "SCHED_FIFO" | "SCHED_RR" | "SCHED_DEADLINE" => self.unsupported(at, problem),
+                    _ => self.error(at, problem),
+                });
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keel_abi::Topology;
+
+    #[test]
+    fn cpus_are_a_list_of_numbers_or_text() {
+        let timeline = |cpus: &str| {
+            let entries = format!(
+                r#"{{ "at": 1, "offline": {cpus} }}, {{ "at": 2, "online": {cpus} }},
+                   {{ "at": 3, "task": "a", "cpus": {cpus} }}"#
+            );
+            let tasks = r#""tasks": { "a": { "run": 1 } }"#;
+            let text = format!(r#"{{ {tasks}, "evenkeel": {{ "timeline": [{entries}] }} }}"#);
+            crate::parse("w.json", &text, &Topology::flat(8)).expect("the file is right").0.timeline
+        };
+        let listed = timeline("[1, 2, 3, 7]");
+        assert_eq!(listed.len(), 3);
+        assert_eq!(timeline("\"1-3,7\""), listed);
     }
 }

@@ -25,9 +25,39 @@ fn the_error_names_file_line_and_field() {
     let text = "{ \"tasks\": { \"a\": {\n \"run\": 1,\n \"policy\": \"SCHED_DEADLINE\" } } }";
     let error = parse("dir/w.json", text, &Topology::flat(1)).expect_err("DEADLINE is refused");
     let problem = "SCHED_DEADLINE is not modelled; use SCHED_FIFO".to_owned();
+    let field = "tasks.a.policy".to_owned();
     let expected =
-        WorkloadError { file: "dir/w.json".to_owned(), line: 3, field: "tasks.a.policy".to_owned(), problem };
+        WorkloadError { file: "dir/w.json".to_owned(), line: 3, field, problem, unsupported: true };
     assert_eq!(error, expected);
+}
+
+#[test]
+fn what_is_unsupported_is_told_from_what_is_wrong() {
+    let check = |file: &str, unsupported: bool| {
+        let error = parse("w.json", file, &Topology::flat(2)).expect_err("it is refused");
+        assert_eq!(error.unsupported, unsupported, "{file}: {error}");
+    };
+    let of_task = |body: &str, unsupported| {
+        check(&format!(r#"{{ "tasks": {{ "a": {{ "run": 1, {body} }} }} }}"#), unsupported);
+    };
+    of_task(r#""mem": 1000"#, true);
+    of_task(r#""mem7": 1000"#, true);
+    of_task(r#""iorun": 1000"#, true);
+    of_task(r#""policy": "SCHED_DEADLINE""#, true);
+    of_task(r#""phases": { "p": { "run": 1, "policy": "SCHED_DEADLINE" } }"#, true);
+    of_task(r#""exec": 5000"#, true);
+    of_task(r#""policy": "SCHED_DEADLNE""#, false);
+    of_task(r#""cpus": [7]"#, false);
+    let of_timeline = |policy: &str, unsupported| {
+        let entry = format!(r#"{{ "at": 1, "task": "a", "policy": "{policy}" }}"#);
+        let tasks = r#""tasks": { "a": { "run": 1 } }"#;
+        check(&format!(r#"{{ {tasks}, "evenkeel": {{ "timeline": [{entry}] }} }}"#), unsupported);
+    };
+    of_timeline("SCHED_FIFO", true);
+    of_timeline("SCHED_DEADLINE", true);
+    of_timeline("SCHED_SLOW", false);
+    check(r#"{ "tasks": { "a": { "run": 1 } }, "global": { "default_policy": "SCHED_DEADLINE" } }"#, true);
+    check("{", false);
 }
 
 #[test]
@@ -232,6 +262,16 @@ fn timelines_are_checked() {
         ".offline: there is no CPU 8 on this machine of 8 CPUs (numbered from 0)",
     );
     check(r#"{ "at": 1, "online": [0, 1] }"#, ".online: CPU 0 stays online, as on x86; leave it out");
+    check(
+        r#"{ "at": 1, "offline": "1-8" }"#,
+        ".offline: there is no CPU 8 on this machine of 8 CPUs (numbered from 0)",
+    );
+    check(
+        r#"{ "at": 1, "online": "3-1" }"#,
+        ".online: '3-1' is no list of CPUs; write \"1-3,8\" or [1, 2, 3, 8]",
+    );
+    check(r#"{ "at": 1, "offline": "0-1" }"#, ".offline: CPU 0 stays online, as on x86; leave it out");
+    check(r#"{ "at": 1, "offline": "" }"#, ".offline: the list is empty; leave it out to allow every CPU");
     check(r#"{ "at": 1, "offline": [] }"#, ".offline: the list is empty; leave it out to allow every CPU");
     let nothing = ": does not say what happens; give \"offline\" or \"online\" with CPUs, or a \"task\" with \
                    one of \"cpus\", \"nice\" and \"policy\"";

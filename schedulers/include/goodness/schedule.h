@@ -33,11 +33,8 @@ static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 	s32 i;
 
 	if (prev != NOBODY) {
-		struct slot *s = slot_at(prev);
-
 		best.number = prev;
-		best.weight = goodness(s, cpu, mm);
-		s->weightless = false;
+		best.weight = goodness(slot_at(prev), cpu, mm);
 	}
 	for_range(i, 0, SLOTS) {
 		struct slot *s = slot_at(number);
@@ -81,6 +78,13 @@ static __always_inline void end_squeeze(void)
 			scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
 }
 
+/* A yield counts for one choice. */
+static __always_inline void end_yield(u32 prev)
+{
+	if (prev != NOBODY)
+		slot_at(prev)->weightless = false;
+}
+
 /* schedule(): whom `cpu` runs now. */
 static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone)
 {
@@ -93,6 +97,7 @@ static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone)
 	if (best.weight == 0) {
 		if (squeeze && time_left_elsewhere(cpu)) {
 			here->curr = NOBODY;
+			end_yield(prev);
 			bpf_spin_unlock(&runqueue_lock.lock);
 			return NOBODY;
 		}
@@ -106,6 +111,8 @@ static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone)
 	}
 	if (best.number != NOBODY && best.number != prev)
 		slot_at(best.number)->runs_on = cpu + 1;
+	/* Not sooner: the second look, after the counters, is at the same yield (__schedule_tail()). */
+	end_yield(prev);
 	here->curr = best.number;
 	bpf_spin_unlock(&runqueue_lock.lock);
 	return best.number;

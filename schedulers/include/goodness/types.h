@@ -32,7 +32,7 @@ struct slot {
 	s8 nice;
 	/* It may use all CPUs. */
 	bool everywhere;
-	/* It weighs nothing, once. */
+	/* It has yielded, and weighs YIELDING_WEIGHT until the CPU has chosen. */
 	bool weightless;
 	/* It has a CPU: the one before this number; it stays in its list, but no other CPU may take it. */
 	u16 runs_on;
@@ -56,10 +56,11 @@ struct slot {
 #define PROC_CHANGE_PENALTY 15
 #define MAX_COUNTER 20
 #define REALTIME_WEIGHT 1000
-/* What a task weighs that yields; a change of the kernel's says otherwise. */
-#ifndef YIELDING_WEIGHT
-#define YIELDING_WEIGHT 0
-#endif
+/*
+ * What a task weighs that yields: less than one whose counter is used up, more than nobody. It goes on where nobody else
+ * may run, and never makes counters be made anew.
+ */
+#define YIELDING_WEIGHT -1
 /* Less than any weight: nobody. */
 #define NO_WEIGHT (-1000)
 

@@ -6,9 +6,6 @@
 #ifndef MQ_QUEUES_H
 #define MQ_QUEUES_H
 
-/* Who yields alone goes on: less than nothing, so that no counter is made anew for it. */
-#define YIELDING_WEIGHT -1
-
 #include "../goodness/tasks.h"
 
 /* Off-switches for experiments: all CPUs share one list; nobody is taken from another CPU's list. */

@@ -104,9 +104,15 @@ export interface Moment {
   groups: string[];
 }
 
+/** Of each bucket that is not empty the longest that it holds, and how many it holds; and what to say of all. */
+export interface Histogram {
+  longest: [number, number][];
+  spread: Spread;
+}
+
 export interface Delays {
   name: string;
-  woken: [number, number][];
-  again: [number, number][];
-  ran: [number, number][];
+  woken: Histogram;
+  again: Histogram;
+  ran: Histogram;
 }

@@ -1,11 +1,11 @@
 // How long tasks waited and ran: the share of all that took longer than each time, both axes logarithmic, so that the rare long ones
-// are seen.
+// are seen. The line goes down in steps, each where something was measured: between two steps nothing lies.
 
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { h } from '../dom';
 import { shown, type Run } from '../data/run';
-import type { Delays as Measured } from '../data/head';
+import type { Delays as Measured, Histogram } from '../data/head';
 import { count, time } from '../words';
 import { MANY } from '../draw/colours';
 
@@ -41,19 +41,19 @@ export class Delays {
 
   /** The names are known. */
   ready(): void {
-    const names = new Set(this.runs.flatMap((run) => run.delays.filter((of) => of.woken.length > 0).map((of) => of.name)));
+    const names = new Set(this.runs.flatMap((run) => run.delays.filter((of) => of.woken.longest.length > 0).map((of) => of.name)));
     this.names.replaceChildren(...[...names].map((name) => h('option', { value: name }, name === '' ? 'all tasks' : shown(name))));
     this.draw();
   }
 
   draw(): void {
     const { runs, what } = this;
-    const of = runs.map((run) => run.delays.find((delays: Measured) => delays.name === this.name)?.[what] ?? []);
-    const at = [...new Set(of.flatMap((counts) => counts.map(([ns]) => Math.max(ns, 1))))].sort((a, b) => a - b);
-    const series = of.map((counts) => longer(counts, at));
+    const of = runs.map((run) => run.delays.find((delays: Measured) => delays.name === this.name)?.[what] ?? NOTHING);
+    const at = times(of);
+    const series = of.map(({ longest }) => longer(longest, at));
     this.plot?.destroy();
     this.plot = null;
-    this.words.textContent = `Up: the share of all that took longer than the time to the right. ${of.map((counts, i) => this.sentence(counts, i)).join(' ')}`;
+    this.words.textContent = `Up: the share of all that took longer than the time to the right. ${of.map((histogram, i) => this.sentence(histogram, i)).join(' ')}`;
     if (at.length < 2) {
       this.place.replaceChildren('Nothing was measured.');
       return;
@@ -78,6 +78,8 @@ export class Delays {
           label: run.head.name,
           stroke: MANY[(i * 5) % MANY.length]!,
           width: 2,
+          paths: steps,
+          points: { show: false },
           value: (_: uPlot, share: number | null) => (share === null ? '' : `${(share * 100).toPrecision(3)} %`),
         })),
       ],
@@ -85,25 +87,43 @@ export class Delays {
     this.plot = new uPlot(options, [at, ...series], this.place);
   }
 
-  private sentence(counts: [number, number][], run: number): string {
-    const all = counts.reduce((sum, [, n]) => sum + n, 0);
+  private sentence({ longest, spread }: Histogram, run: number): string {
+    const all = measured(longest);
     if (all === 0) return '';
-    const at = (q: number): string => {
-      let seen = 0;
-      return time(counts.find(([, n]) => (seen += n) >= q * all)?.[0] ?? 0);
-    };
     const whose = this.runs.length > 1 ? `${this.runs[run]!.head.name}: ` : '';
-    return `${whose}${count(all)} measured: half took up to ${at(0.5)}, 99 % up to ${at(0.99)}, the longest ${time(counts.at(-1)![0])} or a little more.`;
+    return `${whose}${count(all)} measured: half took up to ${time(spread.p50)}, 99 % up to ${time(spread.p99)}, the longest ${time(spread.max)}.`;
   }
 }
 
-/** The share of all that took longer than each of `at`. */
-function longer(counts: [number, number][], at: number[]): (number | null)[] {
-  const all = counts.reduce((sum, [, n]) => sum + n, 0);
+const NOTHING: Histogram = { longest: [], spread: { p50: 0, p99: 0, max: 0 } };
+
+/** From each time to the next the share stays, and then falls. */
+const steps = uPlot.paths.stepped!({ align: 1 });
+
+function measured(longest: [number, number][]): number {
+  return longest.reduce((sum, [, n]) => sum + n, 0);
+}
+
+/** A logarithmic axis has no 0. */
+function drawn(ns: number): number {
+  return Math.max(ns, 1);
+}
+
+/** Where any of the lines falls, after a beginning where none has. */
+function times(of: Histogram[]): number[] {
+  const falls = [...new Set(of.flatMap(({ longest }) => longest.map(([ns]) => drawn(ns))))].sort((a, b) => a - b);
+  return falls.length > 0 ? [falls[0]! * 0.8, ...falls] : [];
+}
+
+/** The share of all that took longer than each of `at`; the line ends at the longest, before it falls to nothing. */
+function longer(longest: [number, number][], at: number[]): (number | null)[] {
+  const all = measured(longest);
   let left = all;
   let next = 0;
   return at.map((ns) => {
-    while (next < counts.length && Math.max(counts[next]![0], 1) < ns) left -= counts[next++]![1];
-    return left > 0 && all > 0 ? left / all : null;
+    const before = left;
+    while (next < longest.length && drawn(longest[next]![0]) <= ns) left -= longest[next++]![1];
+    if (left > 0) return left / all;
+    return before > 0 ? before / all : null;
   });
 }

@@ -1,6 +1,7 @@
 //! The quick checks: what the code's shape, licences and texts must never become.
 
 mod banned;
+mod docs;
 mod hosts;
 mod length;
 mod licences;
@@ -48,6 +49,11 @@ pub(crate) const ALL: &[Check] = &[
         name: "paths and hosts",
         guards: "a checkout that works, and reads the same, on any machine",
         run: hosts::run,
+    },
+    Check {
+        name: "documents",
+        guards: "pages that read well: wrapped lines, plain words, links that lead somewhere",
+        run: docs::run,
     },
     Check { name: "file lengths", guards: "files that can be read in one sitting", run: length::run },
 ];

@@ -39,6 +39,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ("recipe", Wall::Only(&["abi"]), "real and simulated kernels read the same recipe"),
     ("guest", Wall::Only(&["abi"]), "who boots a kernel knows nothing of what is run on it"),
     ("check", JUDGE, "the judge reads events and knows nothing of who made them"),
+    ("gate", Wall::Only(&["abi", "check", "trace"]), "whether a run passes depends on its judgement alone"),
     ("report", JUDGE, "what is shown comes from events and findings alone"),
     ("perfetto", JUDGE, "a run is written the same whoever made it"),
     ("experiment", JUDGE, "what counts as reproduced depends on what was measured alone"),

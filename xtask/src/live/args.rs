@@ -1,12 +1,15 @@
 //! The arguments of `./x live`.
 
 use crate::{Failure, vm};
+use std::path::PathBuf;
 
 pub(super) const HELP: &str = "\
 usage: ./x live [--load | --failures] [--quick] [--kernel V]... [--scheduler S]... [--seconds N]
        ./x live --rt-migrate [--kernel V]... [--runs N]
        ./x live --bugs [--kernel V]... [--seconds N]
        ./x live --watch [--kernel V]... [--seconds N]
+       ./x live --scenes [--scene NAME]... [--kernel V]... [--seconds N]
+       ./x live --harm [--kernel V]... [--minutes N] [--seconds N] [--recorder KEEL]
 
 Boots real kernels under QEMU with 8 CPUs on 2 nodes. On each, keel run attaches each scheduler, which then has hackbench,
 stress-ng and an rt-app mix to schedule; it must stay in charge without a word of complaint from the kernel, and
@@ -20,6 +23,13 @@ What guests write is left in out/live, with the table.
   --bugs         instead: cfs with bugs of the Wasted Cores paper and cured of them on 8 CPUs of 4 nodes in a ring, each
                  recorded for some seconds [default: 10] and checked, which must find the waste
   --watch        instead: keel watch, for some seconds [default: 10] each, while cores are wasted and while they are not
+  --scenes       instead: scenes whose truth is known (tests/live/scenes.tsv) on 4 CPUs, each recorded for some seconds
+                 [default: 2] by keel, perf and trace-cmd, and judged
+  --scene NAME   this scene; may be repeated [default: all]
+  --harm         instead: keel record and keel watch on 4 CPUs while the kernel is bothered with mounts, forks, hotplug, cgroups,
+                 real-time and deadline tasks, perf and trace-cmd, for some minutes [default: 15] in turns of some
+                 seconds [default: 40]; the kernel must not complain of anything, and the recordings must be whole
+  --recorder KEEL  with --harm or --scenes: this keel records and boots the guests, and none is built
   --runs N       of these threads, with plain locks and with inheritance each [default: 3]
   --quick        Linux 7.2 alone, 10 seconds of load, and no failures that need a kernel of their own
   --kernel V     this kernel, as keel vm has it; may be repeated [default: 6.18, 7.0 and 7.2]
@@ -35,6 +45,14 @@ pub(super) struct Args {
     pub(super) rt_migrate: bool,
     pub(super) bugs: bool,
     pub(super) watch: bool,
+    pub(super) scenes_only: bool,
+    /// All where none is named.
+    pub(super) scenes: Vec<String>,
+    pub(super) harm: bool,
+    /// How long each kernel is bothered.
+    pub(super) minutes: u32,
+    /// Another keel than the one that is built.
+    pub(super) recorder: Option<PathBuf>,
     pub(super) quick: bool,
     pub(super) kernels: Vec<String>,
     pub(super) schedulers: Vec<String>,
@@ -52,6 +70,11 @@ impl Args {
             rt_migrate: false,
             bugs: false,
             watch: false,
+            scenes_only: false,
+            scenes: Vec::new(),
+            harm: false,
+            minutes: 15,
+            recorder: None,
             quick: false,
             kernels: Vec::new(),
             schedulers: Vec::new(),
@@ -67,6 +90,17 @@ impl Args {
                 "--rt-migrate" => parsed.rt_migrate = true,
                 "--bugs" => parsed.bugs = true,
                 "--watch" => parsed.watch = true,
+                "--scenes" => parsed.scenes_only = true,
+                "--scene" => {
+                    parsed
+                        .scenes
+                        .push(args.next().ok_or("--scene needs a name of tests/live/scenes.tsv")?.into());
+                }
+                "--harm" => parsed.harm = true,
+                "--minutes" => parsed.minutes = number("--minutes", args.next(), 1440)?,
+                "--recorder" => {
+                    parsed.recorder = Some(args.next().ok_or("--recorder needs a keel's path")?.into());
+                }
                 "--quick" => parsed.quick = true,
                 "--kernel" => {
                     parsed.kernels.push(args.next().ok_or("--kernel needs a version, as in 7.2")?.into());
@@ -89,6 +123,23 @@ impl Args {
         if parsed.watch && (parsed.bugs || parsed.rt_migrate || !parsed.load || !parsed.failures) {
             return Err("--watch takes neither --load nor --failures nor --rt-migrate nor --bugs".to_owned());
         }
+        let others = parsed.harm
+            || parsed.watch
+            || parsed.bugs
+            || parsed.rt_migrate
+            || !parsed.load
+            || !parsed.failures;
+        if parsed.scenes_only && others {
+            return Err("--scenes goes with --scene, --kernel, --seconds and --recorder alone".to_owned());
+        }
+        if parsed.harm
+            && (parsed.watch || parsed.bugs || parsed.rt_migrate || !parsed.load || !parsed.failures)
+        {
+            return Err("--harm excludes --load, --failures, --rt-migrate, --bugs and --watch".to_owned());
+        }
+        if parsed.recorder.is_some() && !parsed.harm && !parsed.scenes_only {
+            return Err("--recorder goes with --harm or --scenes alone".to_owned());
+        }
         if parsed.kernels.is_empty() {
             let all = if parsed.quick || parsed.rt_migrate { &["7.2"] } else { vm::KERNELS };
             parsed.kernels = all.iter().map(|&kernel| kernel.to_owned()).collect();
@@ -97,7 +148,12 @@ impl Args {
             parsed.schedulers = known.to_vec();
         }
         if parsed.seconds == 0 {
-            parsed.seconds = if parsed.quick || parsed.bugs || parsed.watch { 10 } else { 60 };
+            parsed.seconds = match () {
+                () if parsed.scenes_only => 2,
+                () if parsed.quick || parsed.bugs || parsed.watch => 10,
+                () if parsed.harm => 40,
+                () => 60,
+            };
         }
         Ok(Some(parsed))
     }
@@ -144,6 +200,15 @@ mod tests {
         let watch = parse("--watch --seconds 5").unwrap().unwrap();
         assert_eq!((watch.watch, watch.kernels.len(), watch.seconds), (true, 3, 5));
         assert!(parse("--watch --bugs").unwrap_err().contains("neither"));
+        let scenes = parse("--scenes --scene pinned --kernel 7.2").unwrap().unwrap();
+        assert_eq!((scenes.scenes_only, scenes.scenes, scenes.seconds), (true, vec!["pinned".into()], 2));
+        assert!(parse("--scenes --watch").unwrap_err().contains("alone"));
+        let harm = parse("--harm --minutes 60 --recorder old/keel").unwrap().unwrap();
+        assert_eq!((harm.harm, harm.minutes, harm.seconds, harm.kernels.len()), (true, 60, 40, 3));
+        assert_eq!(harm.recorder, Some("old/keel".into()));
+        assert!(parse("--harm --watch").unwrap_err().contains("excludes"));
+        assert!(parse("--recorder keel").unwrap_err().contains("--harm or --scenes"));
+        assert!(parse("--minutes 0").unwrap_err().contains("1 to 1440"));
         assert!(parse("--bugs --load").unwrap_err().contains("neither"));
         assert!(parse("--runs 0").unwrap_err().contains("1 to 100"));
         assert!(parse("--scheduler cfs").unwrap_err().contains("fifo, o1"));

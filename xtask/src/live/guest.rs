@@ -32,6 +32,11 @@ const BOOT: Duration = Duration::from_secs(120);
 impl Script<'_> {
     /// Takes the turns, all in one guest; where it ends at one of them, the rest in another. Gives what was seen at each.
     pub(crate) fn run(&self, turns: &[String]) -> Result<Vec<Seen>, Failure> {
+        self.run_with(&cargo::built("keel")?, turns)
+    }
+
+    /// The same with another keel, which boots the guests, too.
+    pub(crate) fn run_with(&self, keel: &Path, turns: &[String]) -> Result<Vec<Seen>, Failure> {
         let out = &self.out;
         let folder = root().join(out);
         // What an earlier run left is nothing that is seen now.
@@ -39,7 +44,7 @@ impl Script<'_> {
         std::fs::create_dir_all(&folder).map_err(|e| format!("{out}: {e}"))?;
         let (mut seen, mut left) = (Vec::new(), turns);
         while let Some((first, _)) = left.split_first() {
-            let words = self.boot(left)?;
+            let words = self.boot(keel, left)?;
             let done = left.iter().map(|turn| Seen::read(&folder, turn)).take_while(|seen| seen.is_done());
             let before = seen.len();
             seen.extend(done);
@@ -56,15 +61,14 @@ impl Script<'_> {
     }
 
     /// One guest; gives its last words.
-    fn boot(&self, turns: &[String]) -> Result<String, Failure> {
-        let keel = cargo::built("keel")?;
+    fn boot(&self, keel: &Path, turns: &[String]) -> Result<String, Failure> {
         let limit = BOOT + self.turn * turns.len() as u32;
-        let output = Command::new(&keel)
+        let output = Command::new(keel)
             .args(["vm", "--kernel", self.kernel])
             .args(self.guest)
             .args(["--timeout", &format!("{}s", limit.as_secs())])
             .args(["--", "sh", self.script])
-            .args([keel.as_path(), Path::new(&self.out)])
+            .args([keel, Path::new(&self.out)])
             .args(self.first.iter().chain(turns))
             .current_dir(root())
             .output()

@@ -1,6 +1,7 @@
 //! `./x live`: every scheduler of ours in charge of real kernels, under load for a minute; and what `keel run` says
 //! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one; and
-//! bugs of a scheduler, recorded on a real kernel and found; and `keel watch`, which finds waste as it happens.
+//! bugs of a scheduler, recorded on a real kernel and found; and `keel watch`, which finds waste as it happens; and
+//! both while a kernel is bothered with all that it has; and scenes whose truth is known, recorded by keel and other tools.
 //!
 //! Scripts in `tests/live` run inside guests and write down what they see; here it is judged.
 
@@ -8,9 +9,11 @@ mod args;
 mod bugs;
 mod failures;
 pub(crate) mod guest;
+mod harm;
 pub(crate) mod kernel_log;
 mod load;
 mod rt_migrate;
+mod scenes;
 pub(crate) mod seen;
 mod table;
 mod watch;
@@ -46,12 +49,20 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         print!("{}", args::HELP);
         return Ok(());
     };
-    cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    if args.recorder.is_none() {
+        cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    }
+    if args.harm {
+        return verdict(&harm::run(&args)?);
+    }
     if args.rt_migrate {
         return verdict(&rt_migrate::run(&args)?);
     }
     if args.bugs {
         return verdict(&bugs::run(&args)?);
+    }
+    if args.scenes_only {
+        return verdict(&scenes::run(&args)?);
     }
     if args.watch {
         return verdict(&watch::run(&args)?);

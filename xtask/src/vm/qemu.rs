@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const MACHINE: Machine =
-    Machine { cpus: 8, nodes: 1, links: Links::ALL, memory_mib: 1024, icount_shift: Some(3) };
+    Machine { cpus: 8, threads: 1, nodes: 1, links: Links::ALL, memory_mib: 1024, icount_shift: Some(3) };
 
 /// Boots the kernel with this file system and returns what came over the serial line until the
 /// guest ended, or was silent for `limit` and was ended. It is added to `out/vm-NAME.log` too.

@@ -132,7 +132,7 @@ impl Bouncing {
                 cpus,
                 tasks: vec![task.id],
                 events: vec![start, open.end],
-                decision: task.decision,
+                decision: task.decision(),
                 text,
             }
         });

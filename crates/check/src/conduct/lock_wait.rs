@@ -155,7 +155,7 @@ fn tell(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant, lost: Opt
     let (start, mutex) = (awaited.since, awaited.mutex);
     let waited = end.since(start);
     let (id, name, decision) =
-        scene.tasks.at(slot).map(|task| (task.id, task.called(), task.decision)).expect("its own wait");
+        scene.tasks.at(slot).map(|task| (task.id, task.called(), task.decision())).expect("its own wait");
     let owner = scene.called(awaited.owner);
     let ran =
         lost.map_or(String::new(), |lost| format!(", which ran for {} of that", waited.saturating_sub(lost)));

@@ -4,11 +4,13 @@
 //! longer; so each task that shares a CPU adds a default slice, as with [`super::starvation`], which tells what is longer still. A
 //! limit that was asked for is taken as it is.
 
-use super::scene::Scene;
+use super::scene::{Scene, Spot, Woken};
 use super::stall;
 use super::starvation::fair_round;
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
+use crate::origin::Act;
+use crate::place::Queue;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
 /// The default limit, before what sharing adds.
@@ -23,54 +25,96 @@ pub(super) struct LongDelays {
 impl LongDelays {
     /// The wait of the task in `slot` ends on `cpu`, or has not ended: was it a wakeup's, and too long?
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: Option<CpuId>) {
-        let Some(task) = scene.tasks.at(slot).filter(|task| task.woken) else { return };
-        let (start, rq) = (task.since, task.rq);
-        let waited = at.since(start);
+        let Some(task) = scene.tasks.at(slot) else { return };
+        let (start, waited) = (task.since, at.since(task.since));
+        let (Some(woken), (part, spot)) = (task.woken, task.course.longest_until(at)) else { return };
         let limit = self.limit.unwrap_or_else(|| DELAY + fair_round(scene, slot));
-        let stalled = stall::within(scene.cpus.get(rq), start, at);
+        let stalled = stall::within(scene.cpus.get(spot.rq), start, at);
         if waited > limit && waited.saturating_sub(stalled) > limit {
-            self.found.add(start, waited, || tell(scene, at, slot, cpu, limit));
+            let wait = Wait { slot, start, at, cpu, woken, part, spot };
+            self.found.add(start, waited, || wait.tell(scene, limit));
         }
     }
 }
 
-fn tell(scene: &mut Scene, at: Instant, slot: u32, cpu: Option<CpuId>, threshold: Span) -> Finding {
-    let task = scene.tasks.at(slot).expect("it was looked at just now");
-    let (who, id, start, rq, beside) = (task.called(), task.id, task.since, task.rq, task.beside);
-    let decision = task.decision;
-    let (put, waker) = decision.map_or((rq, TaskId::IDLE), |decision| (decision.to, decision.waker));
-    let duration = at.since(start);
-    let by = match waker.is_idle() {
-        true => String::new(),
-        false => format!(" by {}", scene.called(waker)),
-    };
-    let ran = match cpu {
-        Some(cpu) => format!("came to run {duration} later, on CPU {cpu}"),
-        None => format!("has not run for the {duration} until the end"),
-    };
-    let beside_words = match beside.is_idle() {
-        true => format!("CPU {put} idled then"),
-        false => format!("CPU {put} ran {} then", scene.called(beside)),
-    };
-    let mut cpus = vec![put];
-    cpus.extend(cpu.filter(|&cpu| cpu != put));
-    let mut tasks = vec![id];
-    let others = [beside, waker].into_iter().filter(|task| !task.is_idle());
-    others.for_each(|other| {
-        if !tasks.contains(&other) {
-            tasks.push(other);
+/// A wait that was too long.
+struct Wait {
+    slot: u32,
+    start: Instant,
+    at: Instant,
+    /// Where it ended; none where it did not.
+    cpu: Option<CpuId>,
+    woken: Woken,
+    /// Where the task was for longest, and for how long.
+    part: Span,
+    spot: Spot,
+}
+
+impl Wait {
+    fn tell(&self, scene: &mut Scene, threshold: Span) -> Finding {
+        let task = scene.tasks.at(self.slot).expect("it was looked at just now");
+        let (who, id) = (task.called(), task.id);
+        let duration = self.at.since(self.start);
+        let ran = match self.cpu {
+            Some(cpu) => format!("came to run {duration} later, on CPU {cpu}"),
+            None => format!("has not run for the {duration} until the end"),
+        };
+        let (begin, waker) = (self.begin(scene), self.waker());
+        let mut cpus = vec![self.spot.rq];
+        cpus.extend(self.cpu.filter(|&cpu| cpu != self.spot.rq));
+        let mut tasks = vec![id];
+        let others = [self.spot.beside, waker].into_iter().filter(|task| !task.is_idle());
+        others.for_each(|other| {
+            if !tasks.contains(&other) {
+                tasks.push(other);
+            }
+        });
+        Finding {
+            kind: Kind::LongDelay,
+            blame: Blame::Scheduler,
+            start: self.start,
+            duration,
+            threshold,
+            cpus,
+            tasks,
+            events: vec![self.start, self.at],
+            decision: self.spot.here.decision,
+            text: format!("task {who} {begin} and {ran}; {}", self.place(scene)),
         }
-    });
-    Finding {
-        kind: Kind::LongDelay,
-        blame: Blame::Scheduler,
-        start,
-        duration,
-        threshold,
-        cpus,
-        tasks,
-        events: vec![start, at],
-        decision,
-        text: format!("task {who} was woken{by} for CPU {put} and {ran}; {beside_words}"),
+    }
+
+    fn waker(&self) -> TaskId {
+        self.woken.by.map_or(TaskId::IDLE, |(_, waker)| waker)
+    }
+
+    /// `was woken by make (pid 7) for CPU 2`.
+    fn begin(&self, scene: &mut Scene) -> String {
+        let to = self.woken.to;
+        let Some((act, waker)) = self.woken.by else {
+            return format!("waited on CPU {to} when the recording began");
+        };
+        let by = match waker.is_idle() {
+            true => String::new(),
+            false => format!(" by {}", scene.called(waker)),
+        };
+        let was = if act == Act::Forked { "made" } else { "woken" };
+        format!("was {was}{by} for CPU {to}")
+    }
+
+    /// Where it waited for longest, and who ran there when it came.
+    fn place(&self, scene: &mut Scene) -> String {
+        let Spot { here, rq, beside } = self.spot;
+        let ran = match beside.is_idle() {
+            true => format!("CPU {rq} idled then"),
+            false => format!("CPU {rq} ran {} then", scene.called(beside)),
+        };
+        match here.queue {
+            Queue::Cpu(_) if rq == self.woken.to => ran,
+            Queue::Cpu(_) => {
+                let place = here.words(None);
+                format!("it waited longest, for {}, {place}; {ran}", self.part)
+            }
+            queue => format!("it waited {}; {ran}", queue.words()),
+        }
     }
 }

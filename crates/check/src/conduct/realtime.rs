@@ -7,13 +7,15 @@
 //! ([`super::lock_wait`] hears of that).
 //!
 //! Who is how urgent must be told ([`keel_trace::What::Priority`]): where a priority is unknown nothing is counted, and where the
-//! stream does not tell which CPUs tasks may use, nobody is called misplaced. An idle CPU of its own is about to run it. At most
+//! stream does not tell which CPUs tasks may use, nobody is called misplaced. Where it does not tell throttling, waits of deadline
+//! tasks are not looked at: their budget may be used up. An idle CPU of its own is about to run it. At most
 //! [`MOST_URGENT_WAITS`] such waits are followed at once; more are left out.
 
-use super::scene::{Scene, State};
+use super::scene::{Scene, Spot, State};
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::Unknown;
 
 /// How long something less urgent may keep a real-time task waiting.
 pub const URGENT_WAIT: Span = Span::from_ms(1);
@@ -38,21 +40,25 @@ struct Sum {
     start: Instant,
     end: Instant,
     total: Span,
-    longest: (Span, Ill),
+    longest: (Span, Ill, Option<Spot>),
 }
 
 impl Sum {
-    const NONE: Self =
-        Self { start: Instant::ZERO, end: Instant::ZERO, total: Span::ZERO, longest: (Span::ZERO, Ill::Not) };
+    const NONE: Self = Self {
+        start: Instant::ZERO,
+        end: Instant::ZERO,
+        total: Span::ZERO,
+        longest: (Span::ZERO, Ill::Not, None),
+    };
 
-    fn add(&mut self, ill: Ill, from: Instant, until: Instant) {
+    fn add(&mut self, ill: Ill, spot: Spot, from: Instant, until: Instant) {
         let span = until.since(from);
         if self.total == Span::ZERO {
             self.start = from;
         }
         (self.end, self.total) = (until, self.total + span);
         if span > self.longest.0 {
-            self.longest = (span, ill);
+            self.longest = (span, ill, Some(spot));
         }
     }
 }
@@ -63,7 +69,8 @@ struct Wait {
     slot: u32,
     prio: i16,
     set: u32,
-    rq: CpuId,
+    /// Where it waits, and by which decision.
+    spot: Spot,
     ill: Ill,
     since: Instant,
     inverted: Sum,
@@ -75,12 +82,13 @@ pub(super) struct Realtime {
     waits: Vec<Wait>,
     inverted: Found,
     misplaced: Found,
-    affinity_known: bool,
+    /// What the stream cannot tell.
+    pub(super) unknown: Unknown,
 }
 
 impl Realtime {
-    pub(super) fn new(inverted: Found, misplaced: Found, affinity_known: bool) -> Self {
-        Self { waits: Vec::new(), inverted, misplaced, affinity_known }
+    pub(super) fn new(inverted: Found, misplaced: Found) -> Self {
+        Self { waits: Vec::new(), inverted, misplaced, unknown: Unknown::default() }
     }
 
     pub(super) fn found(self) -> (Found, Found) {
@@ -91,9 +99,13 @@ impl Realtime {
     pub(super) fn waits(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(task) = scene.tasks.at(slot) else { return };
         let (Some(prio), true) = (task.prio, self.waits.len() < MOST_URGENT_WAITS) else { return };
-        let (set, rq) = (task.set, task.rq);
+        // Its budget may be used up.
+        if prio < 0 && self.unknown.throttling {
+            return;
+        }
+        let (set, spot) = (task.set, task.course.now());
         let (inverted, misplaced) = (Sum::NONE, Sum::NONE);
-        self.waits.push(Wait { slot, prio, set, rq, ill: Ill::Not, since: at, inverted, misplaced });
+        self.waits.push(Wait { slot, prio, set, spot, ill: Ill::Not, since: at, inverted, misplaced });
         self.look(scene, at, self.waits.len() - 1);
     }
 
@@ -101,7 +113,10 @@ impl Realtime {
     pub(super) fn moved(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(nth) = self.waits.iter().position(|wait| wait.slot == slot) else { return };
         if let Some(task) = scene.tasks.at(slot) {
-            self.waits[nth].rq = task.rq;
+            // What was wrong until now was so at its old place.
+            let wait = &mut self.waits[nth];
+            wait.turn(at, wait.ill);
+            wait.spot = task.course.now();
         }
         self.look(scene, at, nth);
     }
@@ -118,8 +133,8 @@ impl Realtime {
         for nth in 0..self.waits.len() {
             let concerned = match self.waits[nth].ill {
                 Ill::Not => true,
-                Ill::Inverted { .. } => self.waits[nth].rq == cpu,
-                Ill::Misplaced { beside, .. } => self.waits[nth].rq == cpu || beside == cpu,
+                Ill::Inverted { .. } => self.waits[nth].spot.rq == cpu,
+                Ill::Misplaced { beside, .. } => self.waits[nth].spot.rq == cpu || beside == cpu,
             };
             if concerned {
                 self.look(scene, at, nth);
@@ -133,11 +148,11 @@ impl Realtime {
         let below = |cpu: CpuId, scene: &mut Scene| {
             runs(scene, cpu).filter(|&(_, prio)| prio > wait.prio).map(|(task, _)| task)
         };
-        let ill = match (below(wait.rq, scene), wait.ill) {
+        let ill = match (below(wait.spot.rq, scene), wait.ill) {
             (Some(by), _) if !by.is_idle() => Ill::Inverted { by },
             // Its own CPU is about to run it.
             (Some(_), _) => Ill::Not,
-            (None, _) if !self.affinity_known => Ill::Not,
+            (None, _) if self.unknown.affinity => Ill::Not,
             (None, Ill::Misplaced { beside, .. }) if below(beside, scene).is_some() => {
                 let runs = scene.runs_on(beside);
                 Ill::Misplaced { beside, runs }
@@ -169,11 +184,11 @@ impl Realtime {
         match task.state {
             State::Waiting if task.is_urgent() => self.waits(scene, at, slot),
             State::Running => {
-                if let Some(cpu) = task.last_cpu {
+                if let Some(cpu) = task.origin.last_cpu {
                     self.switched(scene, at, cpu);
                 }
             }
-            State::Waiting | State::Asleep => {}
+            State::Waiting | State::Throttled | State::Asleep => {}
         }
     }
 
@@ -202,7 +217,7 @@ impl Realtime {
                 cpus: owner_row.map(|owner| owner.rq).into_iter().collect(),
                 tasks: vec![id, owner],
                 events: vec![start, end],
-                decision: owner_row.and_then(|owner| owner.decision),
+                decision: owner_row.and_then(|owner| owner.decision()),
                 text: format!(
                     "real-time task {name} waited {whole} for a mutex of task {owner_name}, which is less urgent and did not \
                      run for {lost} of it"
@@ -216,8 +231,8 @@ impl Wait {
     fn turn(&mut self, at: Instant, to: Ill) {
         match self.ill {
             Ill::Not => {}
-            Ill::Inverted { .. } => self.inverted.add(self.ill, self.since, at),
-            Ill::Misplaced { .. } => self.misplaced.add(self.ill, self.since, at),
+            Ill::Inverted { .. } => self.inverted.add(self.ill, self.spot, self.since, at),
+            Ill::Misplaced { .. } => self.misplaced.add(self.ill, self.spot, self.since, at),
         }
         (self.ill, self.since) = (to, at);
     }
@@ -228,6 +243,7 @@ fn runs(scene: &mut Scene, cpu: CpuId) -> Option<(TaskId, i16)> {
     let row = scene.cpus.get(cpu);
     match row.running {
         _ if row.offline => None,
+        None if row.reserved => None,
         None => Some((TaskId::IDLE, IDLE)),
         Some((task, slot)) => Some((task, scene.tasks.at(slot)?.prio?)),
     }
@@ -244,9 +260,11 @@ fn elsewhere(scene: &mut Scene, set: u32, prio: i16) -> Ill {
 }
 
 fn tell(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
-    let Sum { start, end, total, longest: (_, ill) } = *sum;
-    let (id, rq, decision) =
-        scene.tasks.at(slot).map(|task| (task.id, task.rq, task.decision)).expect("it waited until now");
+    let Sum { start, end, total, longest: (_, ill, spot) } = *sum;
+    let (id, now) =
+        scene.tasks.at(slot).map(|task| (task.id, task.course.now())).expect("it waited until now");
+    let spot = spot.unwrap_or(now);
+    let (rq, decision) = (spot.rq, spot.here.decision);
     let who = scene.called(id);
     let (kind, cpus, other, text) = match ill {
         Ill::Inverted { by } => {

@@ -5,17 +5,43 @@ use super::lock_wait::Awaited;
 use super::unfair::Share;
 use crate::cpus::{Cpus, Integral};
 use crate::finding::called;
-use crate::origin::Decision;
+use crate::origin::{Act, Decision, Origin};
+use crate::place::{Course, Here};
 use crate::table::Tasks;
+use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
-use keel_trace::Chooser;
 
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Asleep,
     Waiting,
+    /// Runnable, but kept off every CPU.
+    Throttled,
     Running,
+}
+
+/// What a wait began with, where that was a wakeup or fork.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Woken {
+    /// The decision; none where the task waited already when the stream began.
+    pub(crate) by: Option<(Act, TaskId)>,
+    pub(crate) to: CpuId,
+}
+
+/// Where a task waits, and beside whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    pub(crate) here: Here,
+    /// The CPU on whose runqueue it is.
+    pub(crate) rq: CpuId,
+    /// Who ran there when it came.
+    pub(crate) beside: TaskId,
+}
+
+impl Spot {
+    /// Nobody was seen to wait.
+    const NOWHERE: Self = Self { here: Here::UNKNOWN, rq: CpuId(0), beside: TaskId::IDLE };
 }
 
 /// A task.
@@ -33,24 +59,28 @@ pub(crate) struct Task {
     /// Its share among its equals; 0 where nobody told.
     pub(crate) weight: u32,
     pub(crate) state: State,
+    /// The kernel keeps it off every CPU, runnable or not.
+    pub(crate) throttled: bool,
     /// Since when it does that.
     pub(crate) since: Instant,
     /// The CPU in whose queue it is.
     pub(crate) rq: CpuId,
-    /// It waits because it was woken or made, not because it lost its CPU.
-    pub(crate) woken: bool,
+    /// It waits because it was woken or made; none where it lost its CPU.
+    pub(crate) woken: Option<Woken>,
     /// How many waited on the machine when its wait began, itself among them.
     pub(crate) crowd: u64,
-    /// Who ran on its CPU when its wait began.
-    pub(crate) beside: TaskId,
-    pub(crate) last_cpu: Option<CpuId>,
+    /// What weighed on its CPUs when its wait began ([`Scene::load`]).
+    pub(crate) load: u64,
+    /// Where it waits, and where it waited before.
+    pub(crate) course: Course<Spot>,
     /// Its time on CPUs until it left the last one.
     pub(crate) ran: Span,
     /// Its time in queues until it left the last one.
     pub(crate) waited: Span,
-    /// Who chose the CPU of the wakeup that is to come, and where it had been before.
-    pub(crate) chosen: Option<(Chooser, CpuId)>,
-    pub(crate) decision: Option<Decision>,
+    /// How it came where it is.
+    pub(crate) origin: Origin,
+    /// The CPU on which its weight is counted, and how much of it.
+    pub(crate) weighs: (CpuId, u32),
     pub(crate) bounce: Bounce,
     pub(crate) share: Share,
     pub(crate) awaited: Option<Awaited>,
@@ -67,16 +97,17 @@ impl From<TaskId> for Task {
             prio: None,
             weight: 0,
             state: State::Asleep,
+            throttled: false,
             since: Instant::ZERO,
             rq: CpuId(0),
-            woken: false,
+            woken: None,
             crowd: 0,
-            beside: TaskId::IDLE,
-            last_cpu: None,
+            load: 0,
+            course: Course::begin(Instant::ZERO, Spot::NOWHERE),
             ran: Span::ZERO,
             waited: Span::ZERO,
-            chosen: None,
-            decision: None,
+            origin: Origin::new(id),
+            weighs: (CpuId(0), 0),
             bounce: Bounce::default(),
             share: Share::default(),
             awaited: None,
@@ -94,7 +125,7 @@ impl Task {
     pub(crate) fn ran_until(&self, now: Instant) -> Span {
         match self.state {
             State::Running => self.ran + now.since(self.since),
-            State::Asleep | State::Waiting => self.ran,
+            State::Asleep | State::Waiting | State::Throttled => self.ran,
         }
     }
 
@@ -102,7 +133,20 @@ impl Task {
     pub(crate) fn waited_until(&self, now: Instant) -> Span {
         match self.state {
             State::Waiting => self.waited + now.since(self.since),
-            State::Asleep | State::Running => self.waited,
+            State::Asleep | State::Throttled | State::Running => self.waited,
+        }
+    }
+
+    /// The last decision about it.
+    pub(crate) fn decision(&self) -> Option<Decision> {
+        self.origin.decision()
+    }
+
+    /// Its weight, or where that is not told the one that its nice value stands for; 0 where neither is.
+    pub(crate) fn heft(&self) -> u32 {
+        match (self.weight, self.prio) {
+            (0, Some(prio @ 100..140)) => weight_of_nice((prio - 120) as i8),
+            (weight, _) => weight,
         }
     }
 
@@ -120,8 +164,12 @@ pub(crate) struct Cpu {
     /// Since when.
     pub(crate) since: Instant,
     pub(crate) offline: bool,
+    /// It idles on purpose while it idles.
+    pub(crate) reserved: bool,
     /// How many wait in its queue.
     pub(crate) queued: u32,
+    /// The weights of those that wait or run there, summed, where they are told.
+    pub(crate) weight: u64,
     /// Since when there was always somebody.
     pub(crate) queued_since: Instant,
     /// Who came into the queue when it was empty.
@@ -136,7 +184,9 @@ impl Default for Cpu {
             running: None,
             since: Instant::ZERO,
             offline: false,
+            reserved: false,
             queued: 0,
+            weight: 0,
             queued_since: Instant::ZERO,
             first: 0,
             stalled: None,
@@ -180,6 +230,8 @@ pub(crate) struct Scene {
     pub(crate) online: Integral,
     /// How many tasks wait.
     pub(crate) waiting: u64,
+    /// The weights of those that wait or run, summed, where they are told.
+    pub(crate) weight: u64,
     pub(crate) tasks: Tasks<Task>,
     pub(crate) sets: Sets,
     machine: CpuSet,
@@ -216,6 +268,41 @@ impl Scene {
     pub(crate) fn share_of(&self, may_use: u64) -> u64 {
         let cpus = if may_use == 0 { self.online.level() } else { may_use };
         cpus.max(1)
+    }
+
+    /// What weighs on a CPU that the task in `slot` may use, on average.
+    pub(crate) fn load(&mut self, slot: u32) -> u64 {
+        let Some((may_use, set)) = self.tasks.at(slot).map(|task| (task.may_use, task.set)) else { return 0 };
+        match self.sets.get(set).filter(|_| may_use > 0) {
+            None => self.weight / self.share_of(0),
+            Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / may_use,
+        }
+    }
+
+    /// Counts the weight of the task in `slot` where it waits or runs.
+    #[inline]
+    pub(crate) fn weigh(&mut self, slot: u32) {
+        let Some(task) = self.tasks.at(slot) else { return };
+        let cpu = match task.state {
+            State::Running => task.origin.last_cpu.unwrap_or(task.rq),
+            State::Asleep | State::Waiting | State::Throttled => task.rq,
+        };
+        let weight = match task.state {
+            State::Waiting | State::Running => task.heft(),
+            State::Asleep | State::Throttled => 0,
+        };
+        let before = std::mem::replace(&mut task.weighs, (cpu, weight));
+        if before != (cpu, weight) {
+            self.weighs(before, (cpu, weight));
+        }
+    }
+
+    fn weighs(&mut self, before: (CpuId, u32), now: (CpuId, u32)) {
+        let row = self.cpus.get(before.0);
+        row.weight = row.weight.saturating_sub(before.1.into());
+        let row = self.cpus.get(now.0);
+        row.weight = row.weight.saturating_add(now.1.into());
+        self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.1.into());
     }
 
     /// Who runs on `cpu`; [`TaskId::IDLE`] where nobody does.

@@ -45,7 +45,7 @@ impl Stalls {
         self.found.add(start, duration, || {
             let first = scene.tasks.at(first).filter(|task| task.state == State::Waiting && task.rq == cpu);
             let (victim, decision) = match first {
-                Some(task) => (Some((task.id, task.called())), task.decision),
+                Some(task) => (Some((task.id, task.called())), task.decision()),
                 None => (None, None),
             };
             let who = scene.called(holder);

@@ -6,24 +6,35 @@
 //! adds a default slice (20 ms) to the bound: 150 runnable tasks a CPU may wait 4 s. The tasks are counted when the wait
 //! begins and when it ends, over the CPUs that the starved task may use, whichever is more.
 //!
+//! Where weights or nice values are told, a fair round of a light task is longer: while it has one slice, each heavier one has as many as it weighs more.
+//! To a scheduler a task of
+//! nice 19 weighs a hundredth of one of nice 0: it waits for a hundred slices, and nobody has done wrong.
+//!
 //! Time in which its CPU stalled ([`super::stall`]) is the stall's, and told there.
 
-use super::scene::Scene;
+use super::scene::{Scene, Spot};
 use super::stall;
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
+use crate::place::Queue;
 use keel_abi::scx::SLICE_DFL_NS;
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::{Instant, Span};
 
 /// The default bound on a wait, before what sharing adds.
 pub const BOUND: Span = Span::from_s(1);
 
-/// What a fair round takes for the task in `slot` that waits: a slice for each task that shares a CPU with it.
+/// What a fair round takes for the task in `slot` that waits: a slice for each task that shares a CPU with it, or for each time its own weight that
+/// weighs on that CPU beside it.
 pub(super) fn fair_round(scene: &mut Scene, slot: u32) -> Span {
-    let Some((crowd, may_use)) = scene.tasks.at(slot).map(|task| (task.crowd, task.may_use)) else {
-        return Span::ZERO;
+    let Some(task) = scene.tasks.at(slot) else { return Span::ZERO };
+    let (crowd, may_use, weight, load) = (task.crowd, task.may_use, task.heft(), task.load);
+    let by_number = crowd.max(scene.waiting) / scene.share_of(may_use);
+    // It waits for the others' slices, not for its own.
+    let by_weight = match weight {
+        0 => 0,
+        weight => (load.max(scene.load(slot)) / u64::from(weight)).saturating_sub(1),
     };
-    Span::from_ns(SLICE_DFL_NS) * (crowd.max(scene.waiting) / scene.share_of(may_use))
+    Span::from_ns(SLICE_DFL_NS) * by_number.max(by_weight)
 }
 
 #[derive(Clone, Debug)]
@@ -35,42 +46,46 @@ impl Starvation {
     /// The wait of the task in `slot` ends, or is looked at because the stream ends: was it too long?
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, still: bool) -> bool {
         let Some(task) = scene.tasks.at(slot) else { return false };
-        let (since, rq) = (task.since, task.rq);
-        let waited = at.since(since);
+        let waited = at.since(task.since);
         if waited <= BOUND {
             return false;
         }
+        let (since, spot) = (task.since, task.course.longest_until(at).1);
         let bound = BOUND + fair_round(scene, slot);
         if waited <= bound {
             return false;
         }
-        if waited.saturating_sub(stall::within(scene.cpus.get(rq), since, at)) <= bound {
+        if waited.saturating_sub(stall::within(scene.cpus.get(spot.rq), since, at)) <= bound {
             return true;
         }
-        self.found.add(since, waited, || tell(scene, at, slot, rq, bound, still));
+        self.found.add(since, waited, || tell(scene, at, slot, &spot, bound, still));
         true
     }
 }
 
-fn tell(scene: &mut Scene, at: Instant, slot: u32, rq: CpuId, threshold: Span, still: bool) -> Finding {
-    let (who, start, id, decision) = scene
+fn tell(scene: &mut Scene, at: Instant, slot: u32, spot: &Spot, threshold: Span, still: bool) -> Finding {
+    let (who, start, id) = scene
         .tasks
         .at(slot)
-        .map(|task| (task.called(), task.since, task.id, task.decision))
+        .map(|task| (task.called(), task.since, task.id))
         .expect("it was looked at just now");
     let duration = at.since(start);
     let (was, end) = if still { ("has been", ", and still waits at the end") } else { ("was", "") };
-    let text = format!("task {who} {was} runnable for {duration} without running, on CPU {rq}{end}");
+    let place = match spot.here.queue {
+        Queue::Cpu(_) => format!("on CPU {}", spot.rq),
+        queue => queue.words(),
+    };
+    let text = format!("task {who} {was} runnable for {duration} without running, {place}{end}");
     Finding {
         kind: Kind::Starvation,
         blame: Blame::Scheduler,
         start,
         duration,
         threshold,
-        cpus: vec![rq],
+        cpus: vec![spot.rq],
         tasks: vec![id],
         events: vec![start, at],
-        decision,
+        decision: spot.here.decision,
         text,
     }
 }

@@ -30,3 +30,4 @@ mod locks;
 mod realtime;
 mod shares;
 mod stalls;
+mod throttled;

@@ -11,7 +11,8 @@
 use super::scene::{Scene, State, UNKNOWN_SET};
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
-use keel_abi::{Instant, Span};
+use crate::origin::Decision;
+use keel_abi::{CpuId, Instant, Span};
 
 /// Over how long shares are compared.
 pub const WINDOW: Span = Span::from_s(1);
@@ -50,6 +51,9 @@ struct Open {
     end: Instant,
     ran: Span,
     due: Span,
+    /// Where it was in the last of them, and by which decision.
+    rq: CpuId,
+    decision: Option<Decision>,
 }
 
 /// A task that is compared.
@@ -90,7 +94,10 @@ impl Unfair {
             let Some(task) = scene.tasks.at(slot) else { continue };
             let ran = task.ran_until(at);
             let had = ran.saturating_sub(task.share.ran);
-            let broken = std::mem::replace(&mut task.share.broken, task.state == State::Asleep);
+            let broken = std::mem::replace(
+                &mut task.share.broken,
+                matches!(task.state, State::Asleep | State::Throttled),
+            );
             task.share.ran = ran;
             let fair =
                 task.prio.is_some_and(|prio| prio >= 100) && task.weight > 0 && task.set != UNKNOWN_SET;
@@ -128,14 +135,16 @@ impl Unfair {
     fn short(&mut self, scene: &mut Scene, rival: &Rival, due: Span, at: Instant) {
         let Some(task) = scene.tasks.at(rival.slot) else { return };
         let (start, none) = (self.began, Span::ZERO);
-        let open = task.share.open.get_or_insert(Open { start, end: at, ran: none, due: none });
-        (open.end, open.ran, open.due) = (at, open.ran + rival.ran, open.due + due);
+        let (rq, decision) = (task.rq, task.decision());
+        let new = Open { start, end: at, ran: none, due: none, rq, decision };
+        let open = task.share.open.get_or_insert(new);
+        *open = Open { end: at, ran: open.ran + rival.ran, due: open.due + due, rq, decision, ..*open };
     }
 
     /// The windows in a row are over.
     pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
         let Some(task) = scene.tasks.at(slot) else { return };
-        let Some(Open { start, end, ran, due }) = task.share.open.take() else { return };
+        let Some(Open { start, end, ran, due, rq, decision }) = task.share.open.take() else { return };
         let duration = end.since(start);
         self.found.add(start, duration, || Finding {
             kind: Kind::UnfairShare,
@@ -143,10 +152,10 @@ impl Unfair {
             start,
             duration,
             threshold: Span::from_ns(due.as_ns() / 2),
-            cpus: vec![task.rq],
+            cpus: vec![rq],
             tasks: vec![task.id],
             events: vec![start, end],
-            decision: task.decision,
+            decision,
             text: format!(
                 "task {} wanted a CPU for {duration} and had {ran}, where its weight among those who wanted the same CPUs entitles \
                  it to {due}",

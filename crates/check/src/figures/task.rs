@@ -65,6 +65,13 @@ pub(super) enum State {
         /// By a wakeup or fork, so that its delay counts.
         woken: bool,
     },
+    /// Runnable, but kept off every CPU.
+    Throttled {
+        /// For how long it had waited before.
+        waited: Span,
+        /// That wait was a wakeup's or fork's.
+        woken: bool,
+    },
     /// On a CPU.
     Running,
 }
@@ -77,6 +84,17 @@ impl State {
             Why::WasIdle | Why::Blocked | Why::Exited => Self::Asleep,
         }
     }
+
+    /// The same of a task that is throttled from `at` on, or no longer: such time is no part of a wait.
+    pub(super) fn throttled(self, at: Instant, on: bool) -> Self {
+        match (self, on) {
+            (Self::Waiting { since, woken }, true) => Self::Throttled { waited: at.since(since), woken },
+            (Self::Throttled { waited, woken }, false) => {
+                Self::Waiting { since: Instant::ZERO + at.since(Instant::ZERO).saturating_sub(waited), woken }
+            }
+            (same, _) => same,
+        }
+    }
 }
 
 /// A living task.
@@ -86,6 +104,8 @@ pub(super) struct Row {
     /// cache miss a step.
     by_cpu: Vec<u64>,
     pub(super) state: State,
+    /// The kernel keeps it off every CPU.
+    pub(super) throttled: bool,
     pub(super) last_cpu: Option<CpuId>,
     pub(super) name: Option<NameId>,
     pub(super) sums: TaskFigures,
@@ -94,11 +114,17 @@ pub(super) struct Row {
 impl From<TaskId> for Row {
     fn from(task: TaskId) -> Self {
         let sums = TaskFigures { task, ..TaskFigures::default() };
-        Self { by_cpu: Vec::new(), state: State::Asleep, last_cpu: None, name: None, sums }
+        Self { by_cpu: Vec::new(), state: State::Asleep, throttled: false, last_cpu: None, name: None, sums }
     }
 }
 
 impl Row {
+    /// It does this from `at` on, throttled or not.
+    #[inline]
+    pub(super) fn turns(&mut self, at: Instant, state: State) {
+        self.state = if self.throttled { state.throttled(at, true) } else { state };
+    }
+
     /// Adds time on a CPU.
     #[inline]
     pub(super) fn ran(&mut self, cpu: CpuId, span: Span) {
@@ -122,8 +148,10 @@ impl Row {
         let mut sums = self.sums.clone();
         let ran = self.by_cpu.iter().enumerate().filter(|&(_, &ns)| ns > 0);
         sums.cpus = ran.map(|(cpu, &ns)| (CpuId(cpu as u32), Span::from_ns(ns))).collect();
-        if let State::Waiting { since, .. } = self.state {
-            sums.wait += now.since(since);
+        match self.state {
+            State::Waiting { since, .. } => sums.wait += now.since(since),
+            State::Throttled { waited, .. } => sums.wait += waited,
+            State::Asleep | State::Running => {}
         }
         sums
     }

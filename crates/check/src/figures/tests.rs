@@ -104,3 +104,24 @@ fn a_new_name_begins_a_sum_of_its_own() {
     assert_eq!((a.tasks, a.woken, a.wakeup_delay.max), (1, 2, us(7)));
     assert!(s.names.iter().filter(|name| name.name != "task-a").all(|name| name.woken == 0));
 }
+
+#[test]
+fn what_a_task_is_throttled_is_no_part_of_its_wait() {
+    let s = summary(
+        1,
+        "0    0 fork A 0
+         0    0 switch - idle A
+         100  0 wake B 0
+         300  0 throttled B on
+         900  0 throttled B off
+         1000 0 switch A preempted B
+         1100 0 throttled B on
+         1200 0 switch B preempted A
+         1300 0 throttled C on
+         1350 0 wake C 0
+         1400 0 throttled B off
+         1500 end",
+    );
+    assert_eq!((s.tasks[1].wait, s.tasks[2].wait), (us(200 + 100 + 100), us(0)));
+    assert_eq!(s.wakeup_delay.max, us(300));
+}

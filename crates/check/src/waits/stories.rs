@@ -3,7 +3,8 @@
 use super::{WaitKey, WaitSums};
 use crate::cpus::Cpus;
 use crate::finding::{called, kept};
-use crate::origin::{Act, Decision};
+use crate::origin::{Act, Decision, Origin};
+use crate::place::Queue;
 use crate::table::Tasks;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
@@ -25,6 +26,8 @@ pub enum Began {
     },
     /// It gave its CPU up.
     Yielded,
+    /// It was throttled before.
+    Unthrottled,
 }
 
 /// How a wait ended.
@@ -41,6 +44,8 @@ pub enum Ended {
     },
     /// It was gone before it ran.
     Gone,
+    /// The kernel keeps it off every CPU from then on.
+    Throttled,
     /// It has not when the stream ends.
     Not,
 }
@@ -83,24 +88,22 @@ struct Row {
     pid: Pid,
     name: String,
     cpus: CpuSet,
-    last_cpu: Option<CpuId>,
     rq: CpuId,
     asleep: bool,
-    chosen: Option<Chooser>,
-    decision: Option<Decision>,
+    runs: bool,
+    origin: Origin,
 }
 
 impl From<TaskId> for Row {
-    fn from(_: TaskId) -> Self {
+    fn from(task: TaskId) -> Self {
         Self {
             pid: Pid(0),
             name: String::new(),
             cpus: CpuSet::new(),
-            last_cpu: None,
             rq: CpuId(0),
             asleep: true,
-            chosen: None,
-            decision: None,
+            runs: false,
+            origin: Origin::new(task),
         }
     }
 }
@@ -111,17 +114,25 @@ struct Cpu {
     since: Instant,
     idled: Span,
     offline: bool,
+    /// It idles on purpose while it idles.
+    reserved: bool,
 }
 
 impl Default for Cpu {
     fn default() -> Self {
-        Self { running: TaskId::IDLE, since: Instant::ZERO, idled: Span::ZERO, offline: false }
+        Self {
+            running: TaskId::IDLE,
+            since: Instant::ZERO,
+            idled: Span::ZERO,
+            offline: false,
+            reserved: false,
+        }
     }
 }
 
 impl Cpu {
     fn idled_until(&self, at: Instant) -> Span {
-        let idles = self.running.is_idle() && !self.offline;
+        let idles = self.running.is_idle() && !self.offline && !self.reserved;
         if idles { self.idled + at.since(self.since) } else { self.idled }
     }
 
@@ -129,6 +140,11 @@ impl Cpu {
     fn turn(&mut self, at: Instant, running: TaskId, offline: bool) {
         self.idled = self.idled_until(at);
         (self.running, self.since, self.offline) = (running, at, offline);
+    }
+
+    fn reserve(&mut self, at: Instant, on: bool) {
+        self.idled = self.idled_until(at);
+        (self.since, self.reserved) = (at, on);
     }
 }
 
@@ -189,16 +205,16 @@ impl WaitStories {
 
     fn begins(&mut self, at: Instant, task: TaskId, rq: CpuId, began: Began) {
         if let Some(row) = self.tasks.get(task) {
-            (row.rq, row.asleep) = (rq, false);
+            (row.rq, row.asleep, row.runs) = (rq, false, false);
         }
         let Some(nth) = self.keys.iter().position(|key| (key.task, key.start) == (task, at)) else { return };
         let key = self.keys.swap_remove(nth);
         let by = match began {
             Began::Preempted { by } => self.called(by),
-            Began::Woken | Began::Yielded => String::new(),
+            Began::Woken | Began::Yielded | Began::Unthrottled => String::new(),
         };
         let Some(row) = self.tasks.peek(task) else { return };
-        let waker = match (began, row.decision) {
+        let waker = match (began, row.origin.decision()) {
             (Began::Woken, Some(decision)) => self.called(decision.waker),
             _ => String::new(),
         };
@@ -209,7 +225,7 @@ impl WaitStories {
             began,
             by,
             waker,
-            decision: row.decision,
+            decision: row.origin.decision(),
             on: rq,
             moves: Vec::new(),
             moved: 0,
@@ -269,7 +285,13 @@ impl WaitStories {
         let offline = self.cpus.get(cpu).offline;
         self.cpus.get(cpu).turn(at, next, offline);
         if let Some(row) = self.tasks.get(next) {
-            (row.last_cpu, row.asleep) = (Some(cpu), false);
+            (row.runs, row.asleep) = (true, false);
+            row.origin.runs(cpu);
+        }
+        if matches!(why, Why::Preempted | Why::Yielded)
+            && let Some(row) = self.tasks.get(prev)
+        {
+            row.origin.leaves(at, cpu, why);
         }
         match why {
             Why::Preempted => self.begins(at, prev, cpu, Began::Preempted { by: next }),
@@ -277,21 +299,27 @@ impl WaitStories {
             Why::Exited => drop(self.tasks.end(prev)),
             Why::Blocked | Why::WasIdle => {
                 self.ends(at, prev, Ended::Gone);
-                self.tasks.get(prev).into_iter().for_each(|row| row.asleep = true);
+                self.tasks.get(prev).into_iter().for_each(|row| (row.asleep, row.runs) = (true, false));
             }
+        }
+    }
+
+    fn unthrottled(&mut self, at: Instant, task: TaskId) {
+        if let Some(rq) = self.tasks.get(task).filter(|row| !row.asleep).map(|row| row.rq) {
+            self.begins(at, task, rq, Began::Unthrottled);
         }
     }
 
     fn wakes(&mut self, at: Instant, by: CpuId, act: Act, task: TaskId, to: CpuId, waker: TaskId) {
         let Some(row) = self.tasks.get(task).filter(|row| row.asleep) else { return };
-        let (from, chooser) = (row.last_cpu, row.chosen.take());
-        row.decision = Some(Decision { task, act, at, by, from, to, chooser, waker });
+        row.origin.wakes(act, at, by, to, waker);
         self.begins(at, task, to, Began::Woken);
     }
 
-    fn moves(&mut self, at: Instant, task: TaskId, to: CpuId, decision: Decision) {
+    /// It goes on waiting on the runqueue of `to`, by the decision that is in force now; where that is none, nothing has changed.
+    fn moves(&mut self, at: Instant, task: TaskId, to: CpuId, before: Option<Decision>) {
         let Some(row) = self.tasks.get(task) else { return };
-        row.decision = Some(decision);
+        let decision = row.origin.decision().filter(|now| Some(*now) != before);
         let from = std::mem::replace(&mut row.rq, to);
         if self.active.iter().all(|active| active.story.key.task != task) {
             return;
@@ -300,22 +328,49 @@ impl WaitStories {
         for active in self.active.iter_mut().filter(|active| active.story.key.task == task) {
             active.rq = to;
             active.since = at;
-            active.story.moved += 1;
+            active.story.moved += u64::from(decision.is_some());
             if active.story.moves.len() < MOST_MOVES {
-                active.story.moves.push(decision);
+                active.story.moves.extend(decision);
             }
         }
     }
 
-    fn placed(&mut self, at: Instant, by: CpuId, task: TaskId, to: CpuId, chooser: Chooser) {
+    fn migrates(&mut self, at: Instant, by: CpuId, task: TaskId, from: CpuId, to: CpuId) {
+        let Some(row) = self.tasks.get(task) else { return };
+        let before = row.origin.decision();
+        row.origin.migrates(at, by, from, to);
+        self.moves(at, task, to, before);
+    }
+
+    fn placed(&mut self, at: Instant, by: CpuId, task: TaskId, (prev, to): (CpuId, CpuId), chooser: Chooser) {
         let Some(row) = self.tasks.get(task) else { return };
         if row.asleep {
-            row.chosen = Some(chooser);
+            return row.origin.chosen(chooser, prev);
+        }
+        if row.runs {
             return;
         }
-        let (from, waker) = (Some(row.rq), TaskId::IDLE);
-        let decision = Decision { task, act: Act::Dispatched, at, by, from, to, chooser: None, waker };
-        self.moves(at, task, to, decision);
+        let before = row.origin.decision();
+        row.origin.dispatched(at, by, row.rq, to);
+        self.moves(at, task, to, before);
+    }
+
+    /// It enters a queue; one that runs leaves its CPU just then, and waits there.
+    fn enters(&mut self, at: Instant, by: CpuId, task: TaskId, queue: impl Fn(CpuId) -> Queue) {
+        let Some(row) = self.tasks.get(task).filter(|row| !row.asleep) else { return };
+        if row.runs {
+            return row.origin.will_be_in(Some(queue(by)));
+        }
+        let (before, rq) = (row.origin.decision(), row.rq);
+        row.origin.enters(at, by, rq, queue(rq));
+        if row.origin.decision() != before {
+            self.moves(at, task, rq, before);
+        }
+    }
+
+    fn unqueued(&mut self, task: TaskId) {
+        let Some(row) = self.tasks.get(task).filter(|row| row.runs) else { return };
+        row.origin.will_be_in(None);
     }
 
     fn event(&mut self, event: &Event) {
@@ -325,9 +380,12 @@ impl WaitStories {
             What::Wakeup { task, target, waker } => self.wakes(at, cpu, Act::Woken, task, target, waker),
             What::Fork { child, target, parent } => self.wakes(at, cpu, Act::Forked, child, target, parent),
             What::Migrate { task, from, to } => {
-                self.moves(at, task, to, Decision::migrated(task, at, cpu, from, to));
+                self.migrates(at, cpu, task, from, to);
             }
-            What::Placed { task, chosen, by, .. } => self.placed(at, cpu, task, chosen, by),
+            What::Placed { task, prev, chosen, by, .. } => self.placed(at, cpu, task, (prev, chosen), by),
+            What::Queued { task, dsq, .. } => self.enters(at, cpu, task, |rq| Queue::from_dsq(dsq, rq)),
+            What::Held { task } => self.enters(at, cpu, task, |_| Queue::Held),
+            What::Unqueued { task, .. } => self.unqueued(task),
             What::Exit { task } => {
                 self.ends(at, task, Ended::Gone);
                 // One that still runs ends with the switch that follows.
@@ -335,6 +393,9 @@ impl WaitStories {
                     self.tasks.end(task);
                 }
             }
+            What::Throttled { task, on: true } => self.ends(at, task, Ended::Throttled),
+            What::Throttled { task, on: false } => self.unthrottled(at, task),
+            What::Reserved { target, on } => self.cpus.get(target).reserve(at, on),
             What::Online { target, up } => {
                 let running = self.cpus.get(target).running;
                 self.cpus.get(target).turn(at, running, !up);
@@ -361,7 +422,7 @@ impl Active {
 
 impl Sink for WaitStories {
     fn wants(&self) -> Class {
-        Class::CORE.with(Class::DECISIONS)
+        Class::CORE.with(Class::DECISIONS).with(Class::QUEUES)
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -384,7 +445,8 @@ impl Sink for WaitStories {
                 let Some(row) = self.tasks.get(info.task) else { return };
                 (row.pid, row.name, row.cpus) = (info.pid, kept(&info.name), info.cpus.clone());
             }
-            Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
+            Meta::Clock { .. } | Meta::Queue { .. } => {}
+            Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }
 }

@@ -75,3 +75,42 @@ fn nobody_is_meant_by_a_name_that_nobody_has() {
     let (sums, stories) = stories(3, "task", 9, LINES);
     assert_eq!((sums, stories), (WaitSums::default(), vec![]));
 }
+
+#[test]
+fn a_wait_ends_when_the_task_is_throttled_and_another_begins_later() {
+    let lines = "0    0 fork A 0
+         0    0 switch - idle A
+         100  0 wake B 0 A
+         300  0 throttled B on
+         900  0 throttled B off
+         1000 0 switch A preempted B
+         1100 0 throttled B on
+         1200 0 switch B preempted A
+         1300 0 throttled B off
+         1350 0 throttled C on
+         1400 0 wake C 0
+         1500 end";
+    let (sums, stories) = stories(2, "task-b", 9, lines);
+    assert_eq!((sums.waits, sums.waited, sums.ran), (3, Span::from_us(500), Span::from_us(200)));
+    let waits: Vec<_> =
+        stories.iter().map(|story| (story.key.start.as_ns() / 1000, story.began, story.ended)).collect();
+    let ran = Ended::Ran { cpu: CpuId(0), after: TaskId(0), why: Why::Preempted };
+    assert_eq!(
+        waits,
+        [
+            (100, Began::Woken, Ended::Throttled),
+            (1300, Began::Unthrottled, Ended::Not),
+            (900, Began::Unthrottled, ran),
+        ]
+    );
+    let (sums, _) = self::stories(2, "task-c", 9, lines);
+    assert_eq!((sums.waits, sums.waited), (0, Span::ZERO));
+}
+
+#[test]
+fn a_cpu_that_idles_on_purpose_does_not_idle_meanwhile() {
+    let lines =
+        "0 0 fork A 0\n0 0 switch - idle A\n10 0 fork B 0\n15 0 reserved 1 on\n25 0 reserved 1 off\n30 end";
+    let (_, stories) = stories(2, "task-b", 9, lines);
+    assert_eq!(stories[0].idled, [(CpuId(1), Span::from_us(10))]);
+}

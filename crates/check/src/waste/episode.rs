@@ -1,8 +1,8 @@
 //! Episodes of waste on one CPU: under way, and the longest past ones.
 
 use super::groups::Note;
-use crate::origin::Decision;
-use crate::place::Place;
+use super::task::Waker;
+use crate::place::Here;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 
 /// When a CPU had been told of work and could not yet have begun.
@@ -41,19 +41,34 @@ pub(super) struct Seen {
     pub(super) task: TaskId,
     pub(super) pid: Pid,
     pub(super) name: String,
-    pub(super) place: Place,
+    /// Where it was for most of the time, and by which decision.
+    pub(super) here: Here,
+    /// Who had woken or made it, if that was the decision.
+    pub(super) waker: Option<Waker>,
+    /// For how long it was there meanwhile.
+    pub(super) part: Span,
     /// How long it was the one that the CPU could have run.
     pub(super) met: Span,
-    /// What had brought it there.
-    pub(super) decision: Option<Decision>,
+}
+
+/// The task that a CPU could run, and for how long it was so by each decision.
+#[derive(Clone, Copy, Debug)]
+struct Witness {
+    slot: u32,
+    since: Instant,
+    /// Since when the decision in force is so.
+    part_since: Instant,
+    /// The longest part that is over.
+    longest: Option<(Span, Here, Option<Waker>)>,
 }
 
 /// An episode under way.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
     pub(super) start: Instant,
-    /// The task that the CPU could run, and since when.
-    witness: Option<(u32, Instant)>,
+    witness: Option<Witness>,
+    /// What was excused of it until the last part ended.
+    excused: Span,
     longest: Span,
     seen: Option<Box<Seen>>,
     tasks: u64,
@@ -61,29 +76,55 @@ pub(super) struct Open {
     pub(super) notes: Vec<Note>,
 }
 
+/// A witness that goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// Where it was for longest, by which decision and for how long.
+    pub(super) part: (Span, Here, Option<Waker>),
+    /// How long it was the witness.
+    pub(super) met: Span,
+}
+
 impl Open {
     pub(super) fn new(start: Instant) -> Self {
-        Self { start, witness: None, longest: Span::ZERO, seen: None, tasks: 0, notes: Vec::new() }
+        let (witness, seen, notes) = (None, None, Vec::new());
+        Self { start, witness, excused: Span::ZERO, longest: Span::ZERO, seen, tasks: 0, notes }
     }
 
     /// The task in `slot` is the one that the CPU could run.
     pub(super) fn meet(&mut self, at: Instant, slot: u32) {
-        self.witness = Some((slot, at));
+        self.witness = Some(Witness { slot, since: at, part_since: at, longest: None });
     }
 
-    /// The task at hand goes: its slot, how long it stayed, and whether that was longer than those before.
-    pub(super) fn leaves(&mut self, at: Instant) -> Option<(u32, Span, bool)> {
-        let (slot, since) = self.witness.take()?;
-        let met = at.since(since);
+    /// The slot of the task that the CPU could run.
+    pub(super) fn witness(&self) -> Option<u32> {
+        self.witness.map(|witness| witness.slot)
+    }
+
+    /// Until now the task at hand was `here`; `excused` is that of the episode so far. What was wasted meanwhile.
+    pub(super) fn part(&mut self, at: Instant, here: Here, waker: Option<Waker>, excused: Span) -> Span {
+        let Some(witness) = &mut self.witness else { return Span::ZERO };
+        let part = at.since(std::mem::replace(&mut witness.part_since, at));
+        if part > witness.longest.map_or(Span::ZERO, |longest| longest.0) {
+            witness.longest = Some((part, here, waker));
+        }
+        let excused = excused.saturating_sub(std::mem::replace(&mut self.excused, excused));
+        part.saturating_sub(excused)
+    }
+
+    /// The task at hand goes, its last part told: what to remember of it, if it stayed longer than those before.
+    pub(super) fn leaves(&mut self, at: Instant) -> Option<Left> {
+        let witness = self.witness.take()?;
+        let met = at.since(witness.since);
         self.tasks += u64::from(met > Span::ZERO);
-        let is_longest = met > self.longest;
-        self.longest = self.longest.max(met);
-        Some((slot, met, is_longest))
+        let part = witness.longest.filter(|_| met > self.longest)?;
+        self.longest = met;
+        Some(Left { part, met })
     }
 
     /// Keeps what is to be said of the task that stayed longest.
     pub(super) fn remember(&mut self, seen: Seen) {
-        self.seen = Some(Box::new(Seen { met: self.longest, ..seen }));
+        self.seen = Some(Box::new(seen));
     }
 
     /// The task that stayed longest, and how many there were.

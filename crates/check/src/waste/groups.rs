@@ -1,10 +1,10 @@
 //! Which cores idled, who waited where meanwhile, and how they had come there: sums over all episodes of waste.
 //!
-//! An episode's waste is its CPU's; it is divided among the tasks that the CPU could have run, by how long each was the one. An
-//! episode tells at most [`MOST_NOTED`] tasks apart, the run [`MOST_NAMES`] names and [`MOST_TASKS`] tasks.
+//! An episode's waste is its CPU's; each moment of it is the task's that the CPU could have run then, at the place and by the
+//! decision in force then. An episode tells at most [`MOST_NOTED`] tasks apart, the run [`MOST_NAMES`] names and [`MOST_TASKS`] tasks.
 
 use crate::origin::{Act, Decision};
-use crate::place::{Place, Queue};
+use crate::place::Queue;
 use keel_abi::{CpuId, Span, TaskId, Topology};
 use keel_trace::Chooser;
 use std::collections::BTreeSet;
@@ -39,6 +39,8 @@ pub enum How {
     Moved,
     /// Dispatched there by the scheduler.
     Dispatched,
+    /// Taken into a queue of the scheduler's own after it had lost its CPU.
+    Queued,
     /// Nothing else was allowed then.
     Pinned,
     /// Not told.
@@ -48,7 +50,7 @@ pub enum How {
 
 impl How {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::WokenLastCpu,
         Self::WokenLastCache,
         Self::WokenLastNode,
@@ -59,6 +61,7 @@ impl How {
         Self::Pushed,
         Self::Moved,
         Self::Dispatched,
+        Self::Queued,
         Self::Pinned,
         Self::Unknown,
     ];
@@ -76,6 +79,7 @@ impl How {
             Self::Pushed => Act::Pushed.name(),
             Self::Moved => Act::Moved.name(),
             Self::Dispatched => Act::Dispatched.name(),
+            Self::Queued => Act::Queued.name(),
             Self::Pinned => "pinned",
             Self::Unknown => "unknown",
         }
@@ -93,6 +97,7 @@ impl How {
             Act::Pushed => Self::Pushed,
             Act::Moved => Self::Moved,
             Act::Dispatched => Self::Dispatched,
+            Act::Queued => Self::Queued,
         }
     }
 
@@ -111,24 +116,27 @@ impl How {
     }
 }
 
-/// A task that an episode's CPU could have run, for how long it was the one.
+/// A task that an episode's CPU could have run, where, by which decision, and what was wasted meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     pub(super) task: TaskId,
     pub(super) name: u8,
     pub(super) queue: Queue,
     pub(super) how: How,
-    pub(super) met: Span,
+    /// The number of the name of who woke or made it; none for an interrupt, and where that was not the decision.
+    pub(super) waker: Option<u8>,
+    pub(super) wasted: Span,
 }
 
-/// Adds what was met to the notes of an episode.
+/// Adds what was wasted to the notes of an episode.
 pub(super) fn note(notes: &mut Vec<Note>, new: Note) {
-    let same = |old: &Note| old.task == new.task && old.how == new.how && old.queue == new.queue;
+    let same =
+        |old: &Note| (old.task, old.how, old.queue, old.waker) == (new.task, new.how, new.queue, new.waker);
     match notes.iter().position(same) {
-        Some(old) => notes[old].met += new.met,
+        Some(old) => notes[old].wasted += new.wasted,
         None if notes.len() < MOST_NOTED => notes.push(new),
         // Beyond the bound the last one stands for the rest.
-        None => notes[MOST_NOTED - 1].met += new.met,
+        None => notes[MOST_NOTED - 1].wasted += new.wasted,
     }
 }
 
@@ -140,6 +148,15 @@ pub struct Waiters {
     /// How many tasks of the name there were.
     pub tasks: u64,
     /// Core time that was wasted while they waited.
+    pub wasted: Span,
+}
+
+/// Who had woken or made tasks that waited while cores idled, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wakers {
+    /// Their name: a stranger's text, empty for what is beyond the first [`MOST_NAMES`].
+    pub name: String,
+    /// Core time that was wasted while those waited that they had woken or made.
     pub wasted: Span,
 }
 
@@ -156,6 +173,8 @@ pub struct Groups {
     pub waiters: Vec<Waiters>,
     /// How they had come there, the most waste first.
     pub how: Vec<(How, Span)>,
+    /// Who had woken or made them, the most waste first; interrupts are left out.
+    pub wakers: Vec<Wakers>,
     /// More tasks than [`MOST_TASKS`] waited: the rest are not counted.
     pub more_tasks: bool,
     /// The machine's shape.
@@ -170,6 +189,8 @@ pub(super) struct Tally {
     in_queues: Span,
     names: Vec<Waiters>,
     rest: Waiters,
+    /// By the number of the name; those beyond are the last.
+    wakers: Vec<Span>,
     tasks: BTreeSet<TaskId>,
     more_tasks: bool,
     how: [Span; How::ALL.len()],
@@ -192,18 +213,24 @@ impl Tally {
         }
     }
 
+    /// The name with this number; empty beyond the last.
+    pub(super) fn name_of(&self, number: u8) -> &str {
+        self.names.get(usize::from(number)).map_or("", |known| &known.name)
+    }
+
     /// An episode of `wasted` on `cpu`, during which these waited.
     pub(super) fn add(&mut self, cpu: CpuId, wasted: Span, notes: &[Note]) {
         *at(&mut self.idle, cpu) += wasted;
-        let met: u64 = notes.iter().map(|note| note.met.as_ns()).sum();
-        for note in notes {
-            let part = u128::from(wasted.as_ns()) * u128::from(note.met.as_ns()) / u128::from(met.max(1));
-            let part = Span::from_ns(part as u64);
+        for note in notes.iter().filter(|note| note.wasted > Span::ZERO) {
+            let part = note.wasted;
             match note.queue {
                 Queue::Cpu(cpu) => *at(&mut self.waited_on, cpu) += part,
                 Queue::Global | Queue::User(_) | Queue::Held => self.in_queues += part,
             }
             self.how[note.how as usize] += part;
+            if let Some(waker) = note.waker {
+                *at(&mut self.wakers, CpuId(waker.into())) += part;
+            }
             let is_new = self.tasks.len() < MOST_TASKS && self.tasks.insert(note.task);
             self.more_tasks |= !is_new && !self.tasks.contains(&note.task);
             let waiters = self.names.get_mut(usize::from(note.name)).unwrap_or(&mut self.rest);
@@ -224,12 +251,20 @@ impl Tally {
         let how = How::ALL.into_iter().map(|how| (how, self.how[how as usize]));
         let mut how: Vec<(How, Span)> = how.filter(|&(_, span)| span > Span::ZERO).collect();
         how.sort_by_key(|&(_, span)| std::cmp::Reverse(span));
+        let wakers = self.wakers.iter().enumerate().filter(|&(_, &span)| span > Span::ZERO);
+        let named = |(number, &wasted): (usize, &Span)| Wakers {
+            name: self.name_of(number as u8).to_owned(),
+            wasted,
+        };
+        let mut wakers: Vec<Wakers> = wakers.map(named).collect();
+        wakers.sort_by_key(|one| std::cmp::Reverse(one.wasted));
         Groups {
             idle: cpus(&self.idle),
             waited_on: cpus(&self.waited_on),
             in_queues: self.in_queues,
             waiters,
             how,
+            wakers,
             more_tasks: self.more_tasks,
             topology: self.topology.clone(),
         }
@@ -242,9 +277,4 @@ fn at(spans: &mut Vec<Span>, cpu: CpuId) -> &mut Span {
         spans.resize(cpu + 1, Span::ZERO);
     }
     &mut spans[cpu]
-}
-
-/// What to note of a task that waits at `place`.
-pub(super) fn noted(task: TaskId, name: u8, place: Place, how: How, met: Span) -> Note {
-    Note { task, name, queue: place.queue, how, met }
 }

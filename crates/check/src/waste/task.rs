@@ -1,18 +1,26 @@
 //! What the check knows of one task.
 
 use super::episode::Seen;
-use super::groups::{How, NO_NAME, Note, noted};
+use super::groups::{How, NO_NAME, Note};
 use crate::matching;
-use crate::origin::Decision;
-use crate::place::{By, Place, Places, Queue};
-use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
-use keel_trace::Chooser;
+use crate::origin::{Act, Origin};
+use crate::place::Here;
+use keel_abi::{CpuId, Pid, Span, TaskId, Topology};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Asleep,
     Waiting,
     Running,
+}
+
+/// Who woke or made a task, as it was called then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waker {
+    pub(super) task: TaskId,
+    pub(super) pid: Pid,
+    /// Its name's number.
+    pub(super) name: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -23,21 +31,18 @@ pub(super) struct Row {
     pub(super) state: State,
     pub(super) class: matching::Class,
     pub(super) rq: CpuId,
-    /// Who chose its CPU for the wakeup that is to come.
-    pub(super) chosen: Option<Chooser>,
-    /// Where it ran last.
-    pub(super) last_cpu: Option<CpuId>,
-    /// What brought it where it is, and what that was on this machine.
-    pub(super) decision: Option<Decision>,
-    pub(super) how: How,
+    /// The kernel keeps it off every CPU.
+    pub(super) throttled: bool,
+    /// Where it waits, and by which decision.
+    pub(super) origin: Origin,
+    /// Who woke or made it last; none for an interrupt.
+    pub(super) waker: Option<Waker>,
     /// Its name's number.
     pub(super) name_number: u8,
-    places: Places,
 }
 
 impl From<TaskId> for Row {
     fn from(task: TaskId) -> Self {
-        let place = Place { queue: Queue::Cpu(CpuId(0)), by: By::Woke };
         Self {
             task,
             pid: Pid(0),
@@ -45,61 +50,30 @@ impl From<TaskId> for Row {
             state: State::Asleep,
             class: matching::Class::default(),
             rq: CpuId(0),
-            chosen: None,
-            last_cpu: None,
-            decision: None,
-            how: How::Unknown,
+            throttled: false,
+            origin: Origin::new(task),
+            waker: None,
             name_number: NO_NAME,
-            places: Places::begin(Instant::ZERO, place),
         }
     }
 }
 
 impl Row {
-    /// A wait begins.
-    pub(super) fn begin(&mut self, at: Instant, rq: CpuId, place: Place) {
-        (self.state, self.rq) = (State::Waiting, rq);
-        self.places = Places::begin(at, place);
+    /// Who brought it where it is, if that was a wakeup or fork.
+    pub(super) fn waker(&self) -> Option<Waker> {
+        let act = self.origin.decision()?.act;
+        self.waker.filter(|_| matches!(act, Act::Woken | Act::Forked))
     }
 
-    /// It is put elsewhere while it waits.
-    pub(super) fn change(&mut self, at: Instant, place: Place) {
-        if self.state == State::Waiting {
-            self.places.change(at, place);
-        }
+    /// What to remember of it as a witness that was so for `part` of the `met` that it was there.
+    pub(super) fn seen(&self, here: Here, waker: Option<Waker>, part: Span, met: Span) -> Seen {
+        Seen { task: self.task, pid: self.pid, name: self.name.clone(), here, waker, part, met }
     }
 
-    /// It enters a queue while it waits. Its CPU's own queue adds nothing to what is known; another
-    /// CPU's tells of a dispatch.
-    pub(super) fn queue(&mut self, at: Instant, queue: Queue) {
-        let now = self.places.now;
-        let by = match queue {
-            queue if queue == now.queue => return,
-            Queue::Cpu(_) => By::Chosen(Chooser::Dispatch),
-            _ => now.by,
-        };
-        self.change(at, Place { queue, by });
-    }
-
-    /// What to remember of it as a witness.
-    pub(super) fn seen(&self, now: Instant) -> Seen {
-        Seen {
-            task: self.task,
-            pid: self.pid,
-            name: self.name.clone(),
-            place: self.places.main(now),
-            met: Span::ZERO,
-            decision: self.decision,
-        }
-    }
-
-    /// It is put where it is by this.
-    pub(super) fn decided(&mut self, decision: Decision, how: How) {
-        (self.decision, self.how) = (Some(decision), how);
-    }
-
-    /// What to note of it as a witness for so long.
-    pub(super) fn note(&self, met: Span) -> Note {
-        noted(self.task, self.name_number, self.places.now, self.how, met)
+    /// What to note of it as a witness during so much waste.
+    pub(super) fn note(&self, wasted: Span, topology: Option<&Topology>) -> Note {
+        let how = self.origin.decision().map_or(How::Unknown, |decision| How::of(&decision, topology));
+        let waker = self.waker().map(|waker| waker.name);
+        Note { task: self.task, name: self.name_number, queue: self.origin.here.queue, how, waker, wasted }
     }
 }

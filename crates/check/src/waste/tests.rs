@@ -161,6 +161,61 @@ fn offline_cpus_are_not_wasted() {
     );
 }
 
+/// A runs on CPU 0 of two; what B does follows, until 1 ms.
+fn check_b(lines: &str, wasted_us: u64, texts: &[&str]) {
+    check(2, &format!("0 0 fork A 0\n0 0 switch - idle A\n{lines}\n1000 end"), (wasted_us, 0), texts);
+}
+
+#[test]
+fn a_throttled_task_waits_for_no_cpu() {
+    // While it runs, and it leaves its CPU.
+    check_b(
+        "100 1 switch - idle B
+         200 1 throttled B on
+         210 1 switch B preempted -
+         900 1 throttled B off
+         900 1 switch - idle B",
+        0,
+        &[],
+    );
+    // While it waits; what it waits before and after counts.
+    check_b(
+        "100 0 wake B 0
+         300 0 throttled B on
+         500 0 migrate B 0 1
+         800 0 throttled B off
+         900 1 switch - idle B",
+        300,
+        &[
+            "CPU 1 idled for 200.00 us while task task-b (pid 1001) waited in the queue of CPU 0",
+            "CPU 1 idled for 100.00 us while task task-b (pid 1001) waited in the queue of CPU 1, \
+             where it had been moved from CPU 0",
+        ],
+    );
+    // While it sleeps; being switched to ends it.
+    check_b(
+        "100 0 throttled B on
+         200 0 wake B 0
+         600 1 switch - idle B
+         700 1 switch B preempted -",
+        300,
+        &["CPU 1 idled for 300.00 us while task task-b (pid 1001) waited in the queue of CPU 1 \
+           after it had been preempted"],
+    );
+    // Its CPUs may change meanwhile.
+    check_b("100 0 throttled B on\n200 0 wake B 0\n300 may B 1\n400 may B 0-1", 0, &[]);
+}
+
+#[test]
+fn a_cpu_that_idles_on_purpose_is_not_wasted() {
+    let waits = "CPU 1 idled for 100.00 us while task task-b (pid 1001) waited in the queue of CPU 0";
+    check_b("100 0 wake B 0\n200 1 reserved 1 on", 100, &[waits]);
+    check_b("100 1 reserved 1 on\n150 0 wake B 0\n900 1 reserved 1 off", 100, &[waits]);
+    // It still is when it idles again, or comes back.
+    check_b("50 1 reserved 1 on\n60 1 switch - idle C\n70 1 switch C blocked -\n80 0 wake B 0", 0, &[]);
+    check_b("50 1 reserved 1 on\n60 0 off 1\n70 0 on 1\n80 0 wake B 0", 0, &[]);
+}
+
 #[test]
 fn only_the_longest_are_kept_and_all_are_counted() {
     let mut lines = String::new();
@@ -181,4 +236,108 @@ fn a_stream_without_its_start_is_no_reason_to_panic() {
     let what = What::Wakeup { task: TaskId(3), target: CpuId(u32::MAX), waker: TaskId::IDLE };
     waste.events(&[Event { at: Instant::ZERO, cpu: CpuId(9999), what }]);
     assert_eq!(waste.verdict(), Verdict::default());
+}
+
+/// B, woken on CPU 0 beside A, waits while CPU 1 idles, and what happens meanwhile.
+fn meanwhile(lines: &str) -> String {
+    format!("0 0 fork A 0\n0 0 switch - idle A\n1000 0 wake B 0 A\n{lines}\n9000 1 switch - idle B\n9100 end")
+}
+
+#[test]
+fn who_ends_a_wait_has_not_put_the_task_where_it_was() {
+    let check = |lines: &str, (wasted, transient): (u64, u64), expected: &str| {
+        let text = format!("CPU 1 idled for 8.00 ms while task task-b (pid 1001) waited{expected}");
+        check(2, &meanwhile(lines), (wasted, transient), &[&text]);
+    };
+    let woken = " in the queue of CPU 0, where task-a (pid 1000) had woken it";
+    let pulled = "9000 1 migrate B 0 1";
+    check(pulled, (8000, 0), woken);
+    check("8900 1 migrate B 0 1", (8000, 0), woken);
+    check("9000 1 placed B 1 default\n9000 1 migrate B 0 1\n9000 1 queued B local:1", (8000, 0), woken);
+    let own = " in the scheduler's queue 0x7";
+    check("1000 0 queued B user:7\n9000 1 migrate B 0 1\n9000 1 queued B local:1", (8000, 0), own);
+    // A part of the wait each: the longest is told, with its share.
+    check(
+        "4000 0 queued B user:7\n9000 1 migrate B 0 1",
+        (8000, 0),
+        ", for 5.00 ms of it in the scheduler's queue 0x7",
+    );
+    check(
+        "6000 0 held B",
+        (8000, 0),
+        ", for 5.00 ms of it in the queue of CPU 0, where task-a (pid 1000) had woken it",
+    );
+}
+
+#[test]
+fn a_preempted_task_waits_where_the_scheduler_took_it_before() {
+    let lines = "0 0 fork A 0
+         0    0 switch - idle A
+         500  0 wake B 0
+         1000 0 queued A user:7
+         1000 0 switch A preempted B
+         9000 1 migrate A 0 1
+         9000 1 queued A local:1
+         9000 1 switch - idle A
+         9100 end";
+    check(
+        2,
+        lines,
+        (8500, 0),
+        &[
+            "CPU 1 idled for 8.50 ms while there was always a task waiting; the longest, task-a (pid 1000), for 8.00 ms \
+           in the scheduler's queue 0x7 after it had been preempted",
+        ],
+    );
+    let decision = verdict(2, lines).findings[0].decision.expect("it is told");
+    assert_eq!(decision.words(), "queued by the scheduler on CPU 0 at 1.00 ms");
+    // It may be picked again at once: then it is in that queue no more.
+    let again = lines.replace("1000 0 queued A user:7", "900 0 queued A user:7\n950 0 unqueued A");
+    let text = &verdict(2, &again).findings[0].text;
+    assert!(text.contains("in the queue of CPU 0 after it had been preempted"), "{text}");
+}
+
+#[test]
+fn each_moment_is_its_own_decisions() {
+    let verdict = verdict(3, &meanwhile("3000 2 migrate B 0 2\n4000 0 held B\n9000 1 migrate B 2 1"));
+    let us = |span: Span| span.as_ns() / 1000;
+    let Groups { waited_on, in_queues, how, wakers, .. } = &verdict.groups;
+    assert_eq!(
+        waited_on.iter().map(|&(cpu, span)| (cpu.0, us(span))).collect::<Vec<_>>(),
+        [(0, 2000), (2, 1000)]
+    );
+    assert_eq!(us(*in_queues), 5000);
+    let how: Vec<_> = how.iter().map(|&(how, span)| (how, us(span))).collect();
+    assert_eq!(how, [(How::Queued, 5000), (How::Woken, 2000), (How::Pulled, 1000)]);
+    assert_eq!((wakers[0].name.as_str(), us(wakers[0].wasted)), ("task-a", 2000));
+}
+
+#[test]
+fn what_is_excused_is_taken_off_where_it_was() {
+    // The kick at 8.9 ms excuses what is left, which is all CPU 1's.
+    let verdict = verdict(2, &meanwhile("8900 1 migrate B 0 1\n8900 1 kick 1"));
+    assert_eq!((verdict.wasted, verdict.transient), (Span::from_us(7900), Span::from_us(100)));
+    assert_eq!(verdict.groups.waited_on, [(CpuId(0), Span::from_us(7900))]);
+}
+
+#[test]
+fn of_a_task_that_waited_before_the_stream_nothing_is_known() {
+    let lines = "0 0 fork A 0\n0 0 switch - idle A\n0 0 made B 0 B\n5000 1 switch - idle B\n5100 end";
+    let verdict = verdict(2, lines);
+    assert_eq!(verdict.findings[0].decision, None);
+    assert_eq!(verdict.groups.how, [(How::Unknown, Span::from_us(5000))]);
+}
+
+#[test]
+fn where_it_came_unseen_the_last_decision_has_not_put_it() {
+    // Woken on CPU 0, it ran on CPU 1, and waits there.
+    let lines = "0 0 fork A 0
+         0    0 switch - idle A
+         0    0 wake B 0 A
+         10   1 switch - idle B
+         1000 1 wake C 1
+         1000 1 switch B preempted C
+         6000 2 switch - idle B
+         6100 end";
+    assert_eq!(verdict(3, lines).findings[0].decision, None);
 }

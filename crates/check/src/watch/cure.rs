@@ -23,6 +23,8 @@ pub enum Cure {
     Hotplug,
     /// No task that waits may run there any more.
     Affinity,
+    /// The last one that waited was throttled.
+    Throttled,
     /// It was over before anybody watched.
     Unseen,
 }
@@ -39,6 +41,7 @@ impl Cure {
             Self::Exit => "exit",
             Self::Hotplug => "hotplug",
             Self::Affinity => "affinity",
+            Self::Throttled => "throttled",
             Self::Unseen => "unseen",
         }
     }
@@ -68,6 +71,8 @@ impl Came {
             What::Switch { why: Why::Blocked, .. } => Cure::Sleep,
             What::Switch { why: Why::Exited, .. } | What::Exit { .. } => Cure::Exit,
             What::Online { .. } => Cure::Hotplug,
+            What::Throttled { .. } => Cure::Throttled,
+            What::Reserved { .. } => Cure::Affinity,
             _ => Cure::Turn,
         }
     }

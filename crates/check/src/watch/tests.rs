@@ -113,6 +113,8 @@ fn whatever_ends_it_is_told() {
     check("500 0 switch A exited B", 500, Cure::Exit);
     check("500 3 off 3", 500, Cure::Hotplug);
     check("500 may B 0-2", 500, Cure::Affinity);
+    check("500 3 reserved 3 on", 500, Cure::Affinity);
+    check("500 0 throttled B on", 500, Cure::Throttled);
     check("500 0 exit B", 500, Cure::Exit);
     // It would go on, but there was a gap.
     check("500 0 exit B\n501 0 fork C 0", 500, Cure::Exit);

@@ -2,52 +2,64 @@
 
 use crate::args::CheckArgs;
 use crate::failure::{Code, Failure};
-use crate::inputs::reason;
+use crate::gate::Gate;
+use crate::interrupt;
+use crate::moment::{Extent, Moment};
+use crate::recording::{Heard, Source, told};
 use crate::show;
-use crate::text::shown_path;
-use keel_abi::{Instant, Span};
+use keel_abi::Instant;
 use keel_check::{Figures, Judge, Limits, WaitStories, Waits, Wanted};
-use keel_readers::{Kind, Recording};
+use keel_readers::Recording;
 use keel_report::{CheckReport, RunFacts, RunReport, WaitsReport};
-use keel_trace::{Class, Cut, Event, Fanout, Meta, Reader, Sink, TraceError, What, relayed};
-use std::fs::File;
-use std::io::Seek;
+use keel_trace::{Class, Cut, Event, Fanout, Meta, Sink, What};
 use std::ops::Range;
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
-
-/// Shorter traces are read before a thread has begun.
-const LARGE: u64 = 1 << 20;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Code, Failure> {
     if let Some(task) = &args.task {
         return waits(args, task);
     }
-    let report = judge(args)?;
+    let gate = Gate::strict(&args.strict)?;
+    let mut report = judge(args)?;
+    if !report.failed() {
+        report.strict = gate.rule(&report.facts());
+    }
     show::check(&report, args.json)?;
-    Ok(match (report.failed(), args.strict && report.found_something()) {
-        (true, _) => Code::Scheduler,
-        (false, true) => Code::Found,
-        (false, false) => Code::Done,
-    })
+    let passed = report.strict.as_ref().is_none_or(|ruling| ruling.passed);
+    Ok(interrupt::code(report.partial.is_some(), show::code_of(report.failed(), passed)))
 }
 
-/// The part of the trace that is asked for.
-fn range(args: &CheckArgs) -> Result<Range<Instant>, Failure> {
-    let from = args.from.unwrap_or(Span::ZERO);
-    let until = args.until.unwrap_or(Span::from_ns(u64::MAX));
+/// The part of the trace that is asked for. Where there is a question, the trace is gone through for its length and its
+/// recorder's clock.
+fn range(args: &CheckArgs, source: &Source) -> Result<Range<Instant>, Failure> {
+    let (start, end) = (Instant::ZERO, Instant::from_ns(u64::MAX));
+    if args.from.is_none() && args.until.is_none() {
+        return Ok(start..end);
+    }
+    let mut extent = Extent::default();
+    whole(source.read(&mut extent)?)?;
+    let within = |name: &str, moment: Option<Moment>, otherwise| match moment {
+        Some(moment) => moment.within(extent).map_err(|why| told(&args.trace)(format!("--{name}: {why}"))),
+        None => Ok(otherwise),
+    };
+    let (from, until) = (within("from", args.from, start)?, within("until", args.until, end)?);
     match from < until {
-        true => Ok(Instant::ZERO + from..Instant::ZERO + until),
-        false => Err(Failure::input(format!("--until {until} is not later than --from {from}"))),
+        true => Ok(from..until),
+        false => {
+            let [from, until] = [from, until].map(|at| at.since(start));
+            Err(Failure::input(format!("--until {until} is not later than --from {from}")))
+        }
     }
 }
 
 /// Why the task waited: one walk finds its longest waits, another tells what happened during them.
 fn waits(args: &CheckArgs, task: &str) -> Result<Code, Failure> {
     let path = &args.trace;
-    let (mut file, kind) = open(path)?;
+    let source = Source::open(path)?;
+    let range = range(args, &source)?;
     let mut longest = Waits::new(Wanted(task.to_owned()), args.top as usize);
-    read(path, &mut file, kind, range(args)?, &mut longest)?;
+    let mut tally = Tally::default();
+    let mut sinks = Fanout::new().with(&mut longest).with(&mut tally);
+    whole(read(args, &source, range.clone(), &mut sinks)?)?;
     let sums = longest.sums();
     if sums.tasks == 0 {
         return Err(told(path)(format!(
@@ -55,87 +67,66 @@ fn waits(args: &CheckArgs, task: &str) -> Result<Code, Failure> {
             keel_check::escape(task)
         )));
     }
-    file.rewind().map_err(|e| told(path)(reason(&e)))?;
     let mut stories = WaitStories::of(&sums);
-    read(path, &mut file, kind, range(args)?, &mut stories)?;
-    let report = WaitsReport::new(task, kind == Kind::Own, &sums, &stories.stories());
+    whole(read(args, &source, range, &mut stories)?)?;
+    let report = WaitsReport::new(task, &sums, &stories.stories()).counted_from(tally.clock_ns);
     show::waits(&report, args.json)?;
     Ok(Code::Done)
 }
 
-/// What is wrong with the file, as people are told.
-fn told(path: &Path) -> impl Fn(String) -> Failure {
-    move |why| Failure::input(format!("{}: {why}", shown_path(path)))
+/// The longest waits of a part are not those of the whole.
+fn whole(heard: Heard) -> Result<(), Failure> {
+    match interrupt::by() {
+        Some(by) if heard.partial.is_some() => Err(interrupt::nothing(
+            by,
+            "before all waits were looked at; keel check without --task judges a part",
+        )),
+        _ => Ok(()),
+    }
 }
 
-/// A recording, and of what kind it is.
-fn open(path: &Path) -> Result<(File, Kind), Failure> {
-    let is = std::fs::metadata(path).map_err(|e| told(path)(reason(&e)))?.file_type();
-    if is.is_dir() {
-        return Err(told(path)("it is a folder, not a recording".to_owned()));
-    }
-    // Nobody waits for one to be opened.
-    if is.is_fifo() || is.is_socket() {
-        return Err(told(path)("it is a pipe, and recordings are gone through twice".to_owned())
-            .help("write it into a file first, and name that"));
-    }
-    let mut file = File::open(path).map_err(|e| told(path)(reason(&e)))?;
-    let kind = keel_readers::kind(&mut file).map_err(|e| told(path)(e.to_string()))?;
-    Ok((file, kind))
-}
-
-/// Hands a part of the recording to `sink`.
+/// Hands the part of the recording that is asked for to `sink`.
 fn read(
-    path: &Path,
-    file: &mut File,
-    kind: Kind,
+    args: &CheckArgs,
+    source: &Source,
     range: Range<Instant>,
     sink: &mut dyn Sink,
-) -> Result<Recording, Failure> {
-    let told = told(path);
+) -> Result<Heard, Failure> {
     let from = range.start.since(Instant::ZERO);
-    let file = file.try_clone().map_err(|e| told(reason(&e)))?;
     let mut part = Cut::new(range, sink);
-    let recording = match kind {
-        Kind::Own => own(file, &mut part).map_err(|e| told(e.to_string()))?,
-        _ => keel_readers::read(file, &mut part).map_err(|e| told(e.to_string()))?,
-    };
-    if !part.has_begun() {
-        return Err(told(format!("it is over before {from}, where --from begins")));
+    let heard = source.read(&mut part)?;
+    match (part.has_begun(), interrupt::by()) {
+        (true, _) => Ok(heard),
+        (false, Some(by)) if heard.partial.is_some() => {
+            Err(interrupt::nothing(by, &format!("before {from}, where --from begins")))
+        }
+        (false, _) => Err(told(&args.trace)(format!("it is over before {from}, where --from begins"))),
     }
-    Ok(recording)
 }
 
 /// Reads the whole recording, of whatever kind its content says that it is.
 fn judge(args: &CheckArgs) -> Result<CheckReport, Failure> {
-    let (mut file, kind) = open(&args.trace)?;
-    let limits = Limits { delay: args.delay, affinity_known: kind == Kind::Own };
+    let source = Source::open(&args.trace)?;
+    let limits = Limits { delay: args.delay, assume_unrestricted: args.assume_unrestricted };
     let (mut judge, mut tally) = (Judge::with(Figures::new(), limits), Tally::default());
     let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
-    let recording = read(&args.trace, &mut file, kind, range(args)?, &mut sinks)?;
-    let run = RunReport::new(&tally.facts, &judge.judgement());
-    let Recording { notes, lost, .. } = recording;
-    Ok(CheckReport::new(run, tally.events, tally.lost.max(lost)).of(kind.name(), notes, kind == Kind::Own))
-}
-
-/// Evenkeel's own trace; a large one is read on a thread of its own.
-pub(crate) fn own(file: File, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
-    let is_large = file.metadata().is_ok_and(|file| file.len() >= LARGE);
-    let mut reader = Reader::new(file)?;
-    let wrong = match is_large {
-        true => relayed(sink, |sink| reader.pump_what_is_left(sink))?,
-        false => reader.pump_what_is_left(sink)?,
-    };
-    let note = |wrong| format!("{wrong}; what comes before is judged, and no checksum vouches for it");
-    Ok(Recording { kind: Kind::Own, notes: wrong.map(note).into_iter().collect(), lost: 0 })
+    let range = range(args, &source)?;
+    let Heard { recording, partial } = read(args, &source, range, &mut sinks)?;
+    let run = RunReport { partial, ..RunReport::new(&tally.facts, &judge.judgement()) };
+    let Recording { notes, doubts, lost, .. } = recording;
+    let lost = tally.lost.max(lost);
+    let report = CheckReport::new(run, tally.events, lost).of(source.kind.name(), notes, &doubts);
+    Ok(report.counted_from(tally.clock_ns))
 }
 
 /// What no check counts: the events themselves, and what the stream is of.
 #[derive(Default)]
 pub(crate) struct Tally {
     events: u64,
-    lost: u64,
+    pub(crate) lost: u64,
     pub(crate) facts: RunFacts,
+    /// What the recorder's clock said at time 0.
+    pub(crate) clock_ns: Option<u64>,
 }
 
 impl Sink for Tally {
@@ -162,7 +153,9 @@ impl Sink for Tally {
                 self.facts.exit = *kind;
                 self.facts.message.clone_from(message);
             }
-            Meta::Task(_) | Meta::Policy(_) | Meta::End => {}
+            Meta::Clock { ns } => self.clock_ns = Some(*ns),
+            Meta::Queue { id, name } => self.facts.queues.name(*id, name),
+            Meta::Unknown(_) | Meta::Task(_) | Meta::Policy(_) | Meta::End => {}
         }
     }
 }

@@ -2,14 +2,19 @@
 //! seeds, on all threads of the host.
 
 use crate::args::{CompareArgs, OutputArgs};
+use crate::asked::Asked;
 use crate::execute::execute;
 use crate::failure::{Code, Failure};
+use crate::gate::Gate;
+use crate::host;
 use crate::lab::Lab;
+use crate::outputs::{self, both};
 use crate::progress::Bar;
-use crate::{inputs, outputs, page, show};
+use crate::{inputs, interrupt, page, show};
+use keel_gate::Regression;
 use keel_lab::RunSpec;
 use keel_page::{Budget, Facts, Page, RunData};
-use keel_report::RunReport;
+use keel_report::{PartialRuns, RunReport};
 use keel_trace::Sink;
 
 /// Schedulers that a page shows beside each other.
@@ -17,44 +22,76 @@ const MOST_IN_PAGE: usize = 4;
 
 pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     refuse(args)?;
-    let mut specs = inputs::specs(lab, &args.schedulers, &args.scene)?;
+    let schedulers: Vec<Asked<'_>> =
+        args.schedulers.iter().map(|given| Asked::read(lab, given)).collect::<Result<_, _>>()?;
+    let mut specs = inputs::specs(lab, &schedulers, None, &args.scene)?;
     tell_apart(&mut specs);
+    let gate = Gate::new(&args.strict, &args.baseline)?;
+    gate.fits(&specs, args.runs)?;
     let mut read = inputs::workload_files(&args.scene.workload)?;
-    read.extend(args.schedulers.iter().map(String::as_str));
+    read.extend(schedulers.iter().map(|asked| asked.scheduler));
     read.push(&args.scene.machine);
+    read.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let mut outputs = outputs::reserve(&args.outputs, None, &read)?;
     let total = specs[0].duration * (specs.len() as u64 * u64::from(args.runs));
     let bar = Bar::new(total);
+    let work = interrupt::work();
     // Of each scheduler's runs the page shows the first.
     let page = |spec: &RunSpec| {
         let shown = outputs.report.is_some() && spec.seed == args.scene.seed;
         shown.then(|| Page::new(Budget::for_runs(specs.len())))
     };
-    let results = keel_lab::compare(&specs, args.runs, |spec| one(lab, spec, page(spec), &bar));
-    drop(bar);
-    let made = results.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
-    let (runs, pages): (Vec<RunReport>, Vec<Option<RunData>>) = made.into_iter().unzip();
-    if let Some(output) = &mut outputs.report {
-        page::write(&pages.into_iter().flatten().collect::<Vec<_>>(), output)?;
+    let results =
+        keel_lab::compare(&specs, args.runs, host::jobs(None), |spec| one(lab, spec, page(spec), &bar));
+    drop((bar, work));
+    let asked = specs.len() * args.runs as usize;
+    let made = results.into_iter().flatten().flatten().collect::<Result<Vec<_>, _>>()?;
+    let (mut runs, pages): (Vec<RunReport>, Vec<Option<RunData>>) = made.into_iter().unzip();
+    let complete = runs.iter().filter(|run| run.partial.is_none()).count();
+    let partial =
+        interrupt::by().filter(|_| complete < asked).map(|by| PartialRuns::new(by, complete, asked));
+    let pages: Vec<RunData> = pages.into_iter().flatten().collect();
+    let mut written = outputs.report.as_mut().map_or(Ok(()), |output| page::write(&pages, output));
+    if written.is_err() {
+        outputs.report = None;
     }
-    outputs.keep()?;
-    show::many(&runs, args.outputs.json)?;
-    let codes = runs.iter().map(|run| show::code(run, args.outputs.strict));
-    Ok(codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done))
+    written = both(written, outputs.keep());
+    let compared = judge(&gate, &mut runs, if partial.is_some() { None } else { Some(specs.len()) })?;
+    // The comparison is there whatever became of the page.
+    both(written, show::many(&runs, &compared, partial.as_ref(), args.outputs.json))?;
+    let codes = runs.iter().map(show::code).chain(compared.iter().map(show::regressed));
+    let worst = codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done);
+    Ok(interrupt::code(partial.is_some(), worst))
 }
 
-/// One run, and what a page shows of it.
+/// Holds budgets against each run, and the baseline against the runs of each of so many schedulers; without their number
+/// some runs are missing, and nothing is compared.
+fn judge(gate: &Gate, runs: &mut [RunReport], schedulers: Option<usize>) -> Result<Vec<Regression>, Failure> {
+    for run in runs.iter_mut().filter(|run| !run.failed()) {
+        run.strict = gate.rule(&run.facts());
+    }
+    let Some(schedulers) = schedulers else { return Ok(Vec::new()) };
+    let groups = runs.chunk_by(|a, b| a.scheduler == b.scheduler);
+    let compared = groups.map(|group| gate.compare(group, schedulers)).collect::<Result<Vec<_>, _>>()?;
+    Ok(compared.into_iter().flatten().collect())
+}
+
+/// One run, and what a page shows of it; nothing of one that a signal forestalls.
 fn one(
     lab: &Lab,
     spec: &RunSpec,
     mut page: Option<Page>,
     bar: &Bar,
-) -> Result<(RunReport, Option<RunData>), Failure> {
+) -> Option<Result<(RunReport, Option<RunData>), Failure>> {
+    if interrupt::stop().is_asked() {
+        return None;
+    }
     let sinks = page.as_mut().map(|page| page as &mut dyn Sink);
-    let (run, _) = execute(lab, spec, sinks.into_iter().collect(), bar)?;
-    let name = page::named(&run);
-    let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
-    Ok((run, data))
+    Some(execute(lab, spec, sinks.into_iter().collect(), bar).map(|(run, _)| {
+        let name = page::named(&run);
+        let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
+        (run, data)
+    }))
 }
 
 /// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows are told apart.

@@ -8,20 +8,25 @@ mod sensitivity;
 use crate::args::{LabArgs, ListArgs, Listed};
 use crate::experiments::{self, Made};
 use crate::failure::{Code, Failure};
+use crate::host;
 use crate::lab::Lab;
 use crate::output::Output;
+use crate::outputs::both;
 use crate::progress::Bar;
-use crate::show;
+use crate::{interrupt, show};
 use keel_experiment::plan::{RUNS, gather, once, plan};
-use keel_experiment::{Experiment, Planned, judge};
+use keel_experiment::{Experiment, Planned, RunFigures, judge};
 use keel_lab::RunSpec;
-use keel_report::{ExperimentReport, lab_page};
+use keel_report::{ExperimentReport, PartialRuns, lab_page};
+use std::io::Write;
+use std::num::NonZeroUsize;
 
 pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     if args.list {
         let list = ListArgs { what: Some(Listed::Experiments), json: args.json };
         return super::list::run(&list, lab);
     }
+    tell_of_jobs(args);
     if !args.decisions.is_empty() {
         return decisions::run(args, lab);
     }
@@ -33,27 +38,55 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
         return sensitivity::run(args, lab, &experiments);
     }
     let mut output = page::reserve(args)?;
-    let planned = plan(&experiments, args.runs.unwrap_or(RUNS));
-    let made = make(args, lab, &experiments, &planned);
+    let asked = plan(&experiments, args.runs.unwrap_or(RUNS));
+    let work = interrupt::work();
+    let made = make(args, lab, &experiments, &asked);
+    let cut = partial(&made);
     let code = worst(&made);
-    let figures = made.into_iter().map(|made| made.figures).collect();
+    let (planned, figures) = complete(&asked, made);
     let gathered = gather(&experiments, &planned, figures);
+    // Of a part those are judged whose every run is complete.
+    let is_whole = |at: usize| {
+        let made: usize = gathered[at].iter().map(|arm| arm.runs.len()).sum();
+        made == asked.iter().filter(|run| run.experiment == at).count()
+    };
     let reports: Vec<ExperimentReport> = experiments
         .iter()
         .zip(&gathered)
-        .map(|(experiment, arms)| ExperimentReport::new(experiment, arms, &judge(experiment, arms)))
+        .enumerate()
+        .filter(|&(at, _)| is_whole(at))
+        .map(|(_, (experiment, arms))| ExperimentReport::new(experiment, arms, &judge(experiment, arms)))
         .collect();
-    if let Some(output) = &mut output {
+    let page = || {
         let pictures = page::pictures(args, lab, &experiments);
-        output.write(lab_page::of_experiments(&experiments, &reports, &pictures).as_bytes())?;
-    }
-    show::experiments(&reports, args.json)?;
+        lab_page::of_experiments(&experiments, &reports, &pictures)
+    };
+    let written = page::write(&mut output, page);
+    drop(work);
+    both(written, show::experiments(&reports, cut.as_ref(), args.json))?;
     output.map_or(Ok(()), Output::keep)?;
-    Ok(code)
+    Ok(interrupt::code(true, code))
 }
 
-/// All planned runs, in their order; what several experiments run alike is run once.
-fn make(args: &LabArgs, lab: &Lab, experiments: &[Experiment], planned: &[Planned]) -> Vec<Made> {
+/// Runs side by side.
+fn jobs(args: &LabArgs) -> Option<NonZeroUsize> {
+    host::jobs(args.jobs)
+}
+
+fn tell_of_jobs(args: &LabArgs) {
+    let most = host::most_jobs();
+    if let Some(asked) = args.jobs.filter(|&asked| asked > most) {
+        // Where stderr is gone there is nobody left to tell.
+        let _ = writeln!(
+            std::io::stderr(),
+            "keel: note: --jobs {asked}: {most} at a time are the most on this host"
+        );
+    }
+}
+
+/// All planned runs, in their order; nothing for those that a signal kept from their end. What several experiments run alike
+/// is run once.
+fn make(args: &LabArgs, lab: &Lab, experiments: &[Experiment], planned: &[Planned]) -> Vec<Option<Made>> {
     let by = |spec: RunSpec| RunSpec { engine: args.engine.into(), ..spec };
     let arms = |experiment| experiments::arms(lab, experiment).into_iter().map(|arm| arm.map(by)).collect();
     let arms: Vec<Vec<_>> = experiments.iter().map(arms).collect();
@@ -61,14 +94,26 @@ fn make(args: &LabArgs, lab: &Lab, experiments: &[Experiment], planned: &[Planne
     let runs: Vec<Planned> = first.iter().map(|&at| planned[at]).collect();
     let longest = runs.iter().map(|run| experiments[run.experiment].until.longest());
     let bar = Bar::new(longest.sum());
-    let made = keel_lab::each(&runs, args.jobs, |run| {
+    let made = keel_lab::each(&runs, jobs(args), |run| {
         let experiment = &experiments[run.experiment];
         experiments::make(lab, experiment, &arms[run.experiment][run.arm], run.seed, &bar)
     });
     uses.into_iter().map(|at| made[at].clone()).collect()
 }
 
+/// How much of it a signal has cut off, if it has.
+fn partial(made: &[Option<Made>]) -> Option<PartialRuns> {
+    let complete = made.iter().flatten().count();
+    let by = interrupt::by().filter(|_| complete < made.len())?;
+    Some(PartialRuns::new(by, complete, made.len()))
+}
+
+/// The runs that came to their end, with what they gave.
+fn complete(planned: &[Planned], made: Vec<Option<Made>>) -> (Vec<Planned>, Vec<RunFigures>) {
+    planned.iter().zip(made).filter_map(|(&run, made)| Some((run, made?.figures))).unzip()
+}
+
 /// The lab ends as its worst run. That an experiment is not reached is a result, no failure.
-fn worst(made: &[Made]) -> Code {
-    made.iter().map(|made| made.code).max_by_key(|code| *code as u8).unwrap_or(Code::Done)
+fn worst(made: &[Option<Made>]) -> Code {
+    made.iter().flatten().map(|made| made.code).max_by_key(|code| *code as u8).unwrap_or(Code::Done)
 }

@@ -1,25 +1,26 @@
 //! `keel report`: recordings, whoever made them, as one page to explore, and for Perfetto.
 
 use crate::args::ReportArgs;
-use crate::commands::check::{Tally, own};
+use crate::commands::check::Tally;
 use crate::failure::{Code, Failure};
-use crate::inputs::reason;
+use crate::interrupt;
 use crate::output::Output;
 use crate::page;
+use crate::recording::{self, Heard, Source};
 use crate::text::shown_path;
 use keel_check::{Figures, Judge, Limits};
 use keel_page::{Budget, Facts, Page, RunData};
 use keel_perfetto::Perfetto;
-use keel_readers::Kind;
 use keel_report::RunReport;
 use keel_trace::{Fanout, Sink};
-use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Code, Failure> {
+    refuse(args)?;
     let mut outputs = reserve(args)?;
     let mut runs = Vec::new();
+    let mut partial = None;
     for path in &args.traces {
         let mut page = outputs.page.is_some().then(|| Page::new(Budget::for_runs(args.traces.len())));
         let mut perfetto =
@@ -28,16 +29,26 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Code, Failure> {
         sinks.extend(page.as_mut().map(|page| page as &mut dyn Sink));
         sinks.extend(perfetto.as_mut().map(|perfetto| perfetto as &mut dyn Sink));
         let read = read(path, sinks)?;
-        if let Some(Err(e)) = perfetto.map(Perfetto::finish) {
-            return Err(Failure::input(format!("what is for Perfetto cannot be written: {e}")));
+        if let Some(Err(e)) = perfetto.map(Perfetto::finish)
+            && let Some(output) = &outputs.perfetto
+        {
+            return Err(output.failed(&e));
         }
         runs.extend(page.and_then(|page| data(page, path, &read)));
+        partial = read.report.partial;
+        if partial.is_some() {
+            break;
+        }
     }
     if let Some(output) = &mut outputs.page {
         page::write(&runs, output)?;
     }
     outputs.page.into_iter().chain(outputs.perfetto).try_for_each(Output::keep)?;
-    Ok(Code::Done)
+    if let Some(partial) = partial {
+        // Where stderr is gone there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "keel: {}; what is written shows this part", partial.words());
+    }
+    Ok(interrupt::code(partial.is_some(), Code::Done))
 }
 
 /// The files that are asked for.
@@ -46,7 +57,11 @@ struct Outputs {
     perfetto: Option<Output>,
 }
 
-fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
+/// Refuses what the arguments alone show to be wrong.
+fn refuse(args: &ReportArgs) -> Result<(), Failure> {
+    if args.traces.iter().filter(|path| recording::is_stdin(path)).count() > 1 {
+        return Err(Failure::input("'-' is standard input, and can be read once"));
+    }
     if args.perfetto.is_some() && args.traces.len() > 1 {
         return Err(
             Failure::input("--perfetto is about one trace").help("use keel report TRACE --perfetto OUT")
@@ -60,6 +75,10 @@ fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
     if let Some(path) = args.output.as_deref().filter(|path| !page::is_page(path)) {
         return Err(page::refused("-o", path, "keel report writes pages", ".html"));
     }
+    Ok(())
+}
+
+fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
     let reserve = |path: &Option<_>| path.as_deref().map(Output::reserve).transpose();
     let outputs = Outputs { page: reserve(&args.output)?, perfetto: reserve(&args.perfetto)? };
     let device = |path: &Path| std::fs::metadata(path).is_ok_and(|there| !there.is_file());
@@ -88,23 +107,20 @@ struct Read {
 
 /// Reads the whole recording, of whatever kind, with `others` listening beside the judge.
 fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
-    let told = |why: String| Failure::input(format!("{}: {why}", shown_path(path)));
-    let mut file = File::open(path).map_err(|e| told(reason(&e)))?;
-    let kind = keel_readers::kind(&mut file).map_err(|e| told(e.to_string()))?;
+    let source = Source::open(path)?;
     // As keel check judges it.
-    let limits = Limits { affinity_known: kind == Kind::Own, ..Limits::default() };
-    let (mut judge, mut tally) = (Judge::with(Figures::new(), limits), Tally::default());
+    let (mut judge, mut tally) = (Judge::with(Figures::new(), Limits::default()), Tally::default());
     let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let recording = match kind {
-        Kind::Own => own(file, &mut sinks).map_err(|e| told(e.to_string()))?,
-        _ => keel_readers::read(file, &mut sinks).map_err(|e| told(e.to_string()))?,
-    };
-    let mut report = RunReport::new(&tally.facts, &judge.judgement());
-    report.affinity_unknown = kind != Kind::Own;
-    Ok(Read { report, notes: recording.notes })
+    let Heard { recording, partial } = source.read(&mut sinks)?;
+    drop(sinks);
+    let report = RunReport::new(&tally.facts, &judge.judgement());
+    let doubt = keel_report::check::doubt(&recording.doubts, tally.lost.max(recording.lost));
+    let report = RunReport { partial, doubt, ..report };
+    let clock = tally.clock_ns.map(keel_report::check::counted_from);
+    Ok(Read { report, notes: clock.into_iter().chain(recording.notes).collect() })
 }
 
 fn data(page: Page, path: &Path, read: &Read) -> Option<RunData> {
@@ -113,5 +129,8 @@ fn data(page: Page, path: &Path, read: &Read) -> Option<RunData> {
 }
 
 fn file_name(path: &Path) -> String {
+    if recording::is_stdin(path) {
+        return "standard input".to_owned();
+    }
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

@@ -1,30 +1,45 @@
 //! `keel sim`: one scheduler, one run, one judgement.
 
 use crate::args::{OutputArgs, SimArgs};
+use crate::asked::Asked;
 use crate::execute::execute;
 use crate::failure::{Code, Failure};
+use crate::gate::Gate;
 use crate::lab::Lab;
-use crate::outputs::{self, Outputs};
+use crate::outputs::{self, Outputs, both};
 use crate::page::{self, Drawing};
 use crate::progress::Bar;
-use crate::{inputs, show};
+use crate::{inputs, interrupt, show};
 use keel_lab::RunSpec;
 use keel_perfetto::Perfetto;
 use keel_report::RunReport;
-use keel_trace::{Sink, Writer};
-use std::io::BufWriter;
+use keel_trace::{Sink, WriteError, Writer};
+use std::io::{self, BufWriter};
+use std::path::Path;
 
 pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scene = &args.scene;
     refuse(&args.outputs)?;
-    let scheduler = inputs::scheduler_by(lab, &args.scheduler, args.host.as_deref())?;
-    let specs = inputs::specs_of(lab, vec![scheduler], scene)?;
+    let asked = Asked::read(lab, &args.scheduler)?;
+    let scheduler = asked.scheduler;
+    let specs = inputs::specs(lab, &[asked], args.host.as_deref(), scene)?;
+    let gate = Gate::new(&args.strict, &args.baseline)?;
+    gate.fits(&specs, 1)?;
     let mut inputs = inputs::workload_files(&scene.workload)?;
-    inputs.extend([args.scheduler.as_str(), &scene.machine]);
+    inputs.extend([scheduler, &scene.machine]);
+    inputs.extend(args.host.as_deref().and_then(Path::to_str));
+    inputs.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let outputs = outputs::reserve(&args.outputs, args.log.as_deref(), &inputs)?;
-    let run = simulate(lab, &specs[0], outputs)?;
-    show::one(&run, args.outputs.json)?;
-    Ok(show::code(&run, args.outputs.strict))
+    let (mut run, written) = simulate(lab, &specs[0], outputs)?;
+    if !run.failed() {
+        run.strict = gate.rule(&run.facts());
+        if run.partial.is_none() {
+            run.baseline = gate.compare(std::slice::from_ref(&run), 1)?;
+        }
+    }
+    // The verdict is there whatever became of the files.
+    both(written, show::one(&run, args.outputs.json))?;
+    Ok(interrupt::code(run.partial.is_some(), show::code(&run)))
 }
 
 /// A page or a picture is what `--report` writes.
@@ -37,9 +52,12 @@ fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs, and keeps the files once all are complete. A scheduler that fails leaves them too: they
-/// tell why.
-fn simulate(lab: &Lab, spec: &RunSpec, mut outputs: Outputs) -> Result<RunReport, Failure> {
+/// Runs, and keeps the files that are complete. A scheduler that fails leaves them too: they tell why.
+fn simulate(
+    lab: &Lab,
+    spec: &RunSpec,
+    mut outputs: Outputs,
+) -> Result<(RunReport, Result<(), Failure>), Failure> {
     let mut trace = outputs.trace.as_mut().map(|output| Writer::new(output.writer()));
     let mut others: Vec<&mut dyn Sink> = Vec::new();
     others.extend(trace.as_mut().map(|trace| trace as &mut dyn Sink));
@@ -52,18 +70,27 @@ fn simulate(lab: &Lab, spec: &RunSpec, mut outputs: Outputs) -> Result<RunReport
     drop(bar);
     // The kernel refused the scheduler before anything happened: there is nothing to keep.
     if run.cpus == 0 {
-        return Ok(run);
+        return Ok((run, Ok(())));
     }
-    if let Some(Err(e)) = trace.map(Writer::finish) {
-        return Err(Failure::input(format!("the trace cannot be written: {e}")));
-    }
-    if let Some(Err(e)) = perfetto.map(Perfetto::finish) {
-        return Err(Failure::input(format!("what is for Perfetto cannot be written: {e}")));
-    }
+    let trace = trace.map_or(Ok(()), |trace| trace.finish().map(drop).map_err(io_of));
+    let perfetto = perfetto.map_or(Ok(()), Perfetto::finish);
+    let mut written =
+        both(outputs::checked(&mut outputs.trace, trace), outputs::checked(&mut outputs.perfetto, perfetto));
     if let (Some(drawing), Some(output)) = (drawing, &mut outputs.report) {
-        drawing.write(&run, output)?;
+        let drawn = drawing.write(&run, output);
+        if drawn.is_err() {
+            outputs.report = None;
+        }
+        written = both(written, drawn);
     }
-    outputs.write_log(&log)?;
-    outputs.keep()?;
-    Ok(run)
+    written = both(written, outputs.write_log(&log));
+    written = both(written, outputs.keep());
+    Ok((run, written))
+}
+
+fn io_of(error: WriteError) -> io::Error {
+    match error {
+        WriteError::Io(error) => error,
+        WriteError::NoEnd => io::Error::other(error),
+    }
 }

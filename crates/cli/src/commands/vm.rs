@@ -28,6 +28,7 @@ const BOOT_KVM: Duration = Duration::from_secs(30);
 pub(crate) fn run(args: &VmArgs) -> Result<Code, Failure> {
     let machine = Machine {
         cpus: args.cpus,
+        threads: args.threads,
         nodes: args.numa,
         links: args.links.clone().unwrap_or_default(),
         memory_mib: args.memory,

@@ -25,7 +25,7 @@ mod unattached;
 pub(crate) use table::{F, Terms, functions};
 pub use table::{helper, kfunc, served};
 
-use crate::cpu::Place;
+use crate::cpu::{Caller, Place};
 use crate::kernel::Kernel;
 use crate::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, World};
@@ -97,19 +97,20 @@ impl<W: World> Host<W> for Kernel {
         {
             return self.reply(nothing.into());
         }
+        self.cpus.me.callback.call = site.number;
+        let was_over = self.exit.is_some();
         let served = self.serve(site.world, c, terms.f, args);
+        if self.exit.is_some() && !was_over {
+            self.blame(Some(self.cpus.me.callback.caller()));
+        }
         self.reply(served)
     }
 }
 
 #[cold]
 fn misplaced(f: F, op: Op, place: Place) -> String {
-    let place = match place {
-        Place::Op => format!("ops.{}()", op.name()),
-        Place::Timer => "a timer".to_owned(),
-        Place::Syscall => "a syscall program".to_owned(),
-    };
-    format!("{}() may not be called from {place}", f.name())
+    let from = Caller { op, place, call: 0 }.words();
+    format!("{}() may not be called from {from}", f.name())
 }
 
 impl Kernel {

@@ -145,6 +145,8 @@ impl Kernel {
             }
         }
         self.task(task).direct = Some(Direct { dsq: id, enq_flags });
+        let cpu = self.me();
+        cpu.direct_by = Some((task, cpu.callback.caller()));
         self.counters.scheduler_inserts += 1;
         true
     }
@@ -158,7 +160,9 @@ impl Kernel {
             OpsState::Queued(stay) | OpsState::Queueing(stay) => Some(stay),
             OpsState::None => None,
         };
-        self.me().dispatch.inserts.push(Buffered { task, stay, dsq, enq_flags });
+        let cpu = self.me();
+        let by = cpu.callback.caller();
+        cpu.dispatch.inserts.push(Buffered { task, stay, dsq, enq_flags, by });
         true
     }
 
@@ -215,7 +219,7 @@ impl Kernel {
         match here {
             Some(target) => self.insert_at(w, c, target, task, flags),
             None => {
-                let target = self.find_queue(c, id, task);
+                let target = self.find_queue(c, id, task, None);
                 self.insert(w, c, target, task, flags | enq::CLEAR_OPSS);
             }
         }

@@ -52,6 +52,12 @@ pub enum Problem {
     /// A constant whose origin is not told.
     #[error("the source is empty; say where the value comes from")]
     NoSource,
+    /// A constant without its value or its source.
+    #[error("a constant has a value and its source; write {wanted}")]
+    Incomplete {
+        /// The line that was meant.
+        wanted: String,
+    },
     /// A constant that nobody gives.
     #[error("the constant {0} is missing; give its value and source")]
     MissingConstant(&'static str),

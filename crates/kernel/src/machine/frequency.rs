@@ -1,8 +1,9 @@
 //! How fast a machine's CPUs are, and how that may change: the `[frequency]` table and `[[capacity]]` tables.
 
+use super::cpu_list::CpuList;
 use super::read::{Text, in_range};
 use super::{MachineError, Problem};
-use keel_abi::{CpuSet, Topology};
+use keel_abi::Topology;
 use serde::Deserialize;
 use std::ops::RangeInclusive;
 use toml::Spanned;
@@ -48,9 +49,12 @@ impl Frequency {
 
 /// CPUs that are not as fast as the fastest.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a [[capacity]] table: cpus = \"0-3\", value = 512, source = \"...\""
+)]
 pub(super) struct CapacityTable {
-    cpus: Spanned<String>,
+    cpus: Spanned<CpuList>,
     value: Spanned<u64>,
     source: Spanned<String>,
 }
@@ -67,12 +71,9 @@ pub(super) fn capacities(
     let mut capacity = vec![PERF_ONE as u16; topology.cpus() as usize];
     for table in tables {
         let fail = |field, problem| Err(text.error(table.cpus.span(), field, problem));
-        let cpus: CpuSet = match table.cpus.get_ref().parse() {
+        let cpus = match table.cpus.get_ref().read() {
             Ok(cpus) => cpus,
-            Err(e) => {
-                let e: keel_abi::cpuset::BadCpuList = e;
-                return fail("capacity.cpus", Problem::BadCpus(e.to_string()));
-            }
+            Err(e) => return fail("capacity.cpus", Problem::BadCpus(e.to_string())),
         };
         if let Some(cpu) = cpus.iter().find(|c| c.0 >= topology.cpus()) {
             let problem = format!("there is no CPU {} on this machine of {}", cpu.0, topology.cpus());

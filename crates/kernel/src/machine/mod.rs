@@ -3,7 +3,9 @@
 //! A file is TOML. It tells the shape, either regular or CPU by CPU, and the constants that differ
 //! from the default machine's, each with its source. `machines/` of the repository holds examples.
 
+mod constant;
 mod constants;
+mod cpu_list;
 mod error;
 mod frequency;
 mod read;

@@ -1,5 +1,6 @@
 //! A machine file's text, as TOML has it, to a machine.
 
+use super::constant::Constant;
 use super::frequency::{self, CapacityTable, Frequency};
 use super::{Machine, MachineError, Problem};
 use super::{realtime, shape, timeline};
@@ -38,13 +39,6 @@ struct File {
 }
 
 type Constants = BTreeMap<Spanned<String>, Constant>;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Constant {
-    value: Spanned<u64>,
-    source: Spanned<String>,
-}
 
 /// A file's text, to tell lines by.
 #[derive(Clone, Copy)]
@@ -102,13 +96,20 @@ fn apply(
 ) -> Result<(), MachineError> {
     for (name, constant) in given {
         let field = format!("{table}.{}", name.get_ref());
-        let Some(done) = set(name.get_ref(), *constant.value.get_ref()) else {
-            let known = names.join(", ");
-            return Err(text.error(name.span(), field, Problem::UnknownConstant { known }));
+        let unknown = || Problem::UnknownConstant { known: names.join(", ") };
+        let Some((value, source)) = constant.whole() else {
+            let problem = match names.contains(&name.get_ref().as_str()) {
+                true => Problem::Incomplete { wanted: constant.wanted(name.get_ref()) },
+                false => unknown(),
+            };
+            return Err(text.error(name.span(), field, problem));
         };
-        done.map_err(|problem| text.error(constant.value.span(), &field, problem))?;
-        if constant.source.get_ref().trim().is_empty() {
-            return Err(text.error(constant.source.span(), field, Problem::NoSource));
+        let Some(done) = set(name.get_ref(), *value.get_ref()) else {
+            return Err(text.error(name.span(), field, unknown()));
+        };
+        done.map_err(|problem| text.error(value.span(), &field, problem))?;
+        if source.get_ref().trim().is_empty() {
+            return Err(text.error(source.span(), field, Problem::NoSource));
         }
     }
     let missing = names.iter().find(|&&n| !given.keys().any(|k| k.get_ref() == n));

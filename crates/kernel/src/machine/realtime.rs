@@ -65,7 +65,7 @@ impl Default for Realtime {
 
 /// `[realtime]` as it is written.
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a [realtime] table: wakeup = \"after\", pull = \"ask\"")]
 pub(super) struct Table {
     wakeup: WakeupRule,
     pull: Pull,
@@ -74,7 +74,7 @@ pub(super) struct Table {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "{ runtime_us = 950000, period_us = 1000000 }")]
 struct ThrottleTable {
     runtime_us: Spanned<u64>,
     period_us: Spanned<u64>,

@@ -1,5 +1,6 @@
 //! A machine file's shape: regular counts, or nodes with their lists of CPUs; and hops.
 
+use super::cpu_list::CpuList;
 use super::read::Text;
 use super::regular::{Regular, one_hop};
 use super::{MAX_CPUS, MachineError, Problem};
@@ -10,7 +11,10 @@ use std::ops::Range;
 use toml::Spanned;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a [topology] table: nodes = 2, llcs_per_node = 1, cores_per_llc = 8"
+)]
 pub(super) struct RegularTable {
     nodes: Option<Spanned<u32>>,
     llcs_per_node: Option<u32>,
@@ -31,11 +35,11 @@ enum Numbering {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a [[node]] table: cpus = \"0-7\"")]
 pub(super) struct NodeTable {
-    cpus: Spanned<String>,
-    llcs: Option<Vec<Spanned<String>>>,
-    cores: Option<Vec<Spanned<String>>>,
+    cpus: Spanned<CpuList>,
+    llcs: Option<Vec<Spanned<CpuList>>>,
+    cores: Option<Vec<Spanned<CpuList>>>,
 }
 
 /// The topology that a file's tables describe.
@@ -154,10 +158,9 @@ fn at(of: &[Option<u32>], cpu: usize) -> Option<u32> {
     of.get(cpu).copied().flatten()
 }
 
-fn cpu_list(text: Text<'_>, list: &Spanned<String>, field: &str) -> Result<CpuSet, MachineError> {
-    let set: CpuSet = list.get_ref().parse().map_err(|e: keel_abi::cpuset::BadCpuList| {
-        text.error(list.span(), field, Problem::BadCpus(e.to_string()))
-    })?;
+fn cpu_list(text: Text<'_>, list: &Spanned<CpuList>, field: &str) -> Result<CpuSet, MachineError> {
+    let set =
+        list.get_ref().read().map_err(|e| text.error(list.span(), field, Problem::BadCpus(e.to_string())))?;
     if set.is_empty() {
         return Err(text.error(list.span(), field, Problem::NoCpus));
     }

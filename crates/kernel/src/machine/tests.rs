@@ -142,9 +142,23 @@ fn nodes_may_be_listed_cpu_by_cpu() {
     assert_eq!([distance(0, 8), distance(2, 3)], [Distance::Smt; 2]);
     assert_eq!([distance(0, 1), distance(4, 7)], [Distance::Llc; 2]);
     assert_eq!([distance(0, 2), distance(3, 4)], [Distance::Node, Distance::Hops(3)]);
+    let listed = text.replace("'0-3,8'", "[0, 1, 2, 3, 8]").replace("'2-3'", "[3, 2]");
+    assert_eq!(Machine::parse(&listed).unwrap(), machine, "a list of numbers is as good as text");
     let default = Machine::of_cpus(1);
     assert_eq!((machine.costs.ipi_ns, machine.lines.hop_ps), (7, 9));
     assert_eq!((machine.costs.tick_ns, machine.lines.llc_ps), (default.costs.tick_ns, default.lines.llc_ps));
+}
+
+#[test]
+fn the_documented_shapes_are_right() {
+    let docs = include_str!("../../../../docs/machines.md");
+    let blocks = docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let shape = |text: &str| {
+        let machine = Machine::parse(text).unwrap_or_else(|e| panic!("{e}:\n{text}"));
+        (machine.name, machine.topology.cpus(), machine.topology.nodes(), machine.topology.has_smt())
+    };
+    let shapes: Vec<_> = blocks.filter(|text| text.starts_with("name = ")).map(shape).collect();
+    assert_eq!(shapes, [("two sockets".to_owned(), 128, 2, true), ("odd".to_owned(), 9, 2, true)]);
 }
 
 #[test]
@@ -242,6 +256,25 @@ fn a_faulty_constant_is_told_in_one_sentence() {
 }
 
 #[test]
+fn a_constant_without_its_source_is_told_the_line_that_was_meant() {
+    let constant = |rest: &str, expected: &str| {
+        let wanted = format!("a constant has a value and its source; write {expected}");
+        let said = error(&format!("name = 'm'\n[topology]\nnodes = 1\n{rest}"));
+        let (place, problem) = said.split_once(": ").expect("a place first");
+        assert_eq!(problem, wanted, "{rest}");
+        assert!(place.starts_with("line 5, "), "{said}");
+    };
+    constant("[costs]\nipi_ns = 4", "ipi_ns = { value = 4, source = \"where it is from\" }");
+    constant("[costs]\ntick_ns = { value = 5 }", "tick_ns = { value = 5, source = \"where it is from\" }");
+    constant("[lines]\nhop_ps = { source = 'x' }", "hop_ps = { value = 900, source = \"where it is from\" }");
+    constant("[frequency]\nleast = 9", "least = { value = 9, source = \"where it is from\" }");
+    check(
+        "[topology]\nnodes = 1\n[frequency]\nleats = 9",
+        "line 5, frequency.leats: there is no such constant; the constants are least, switch_ns, rate_limit_ns",
+    );
+}
+
+#[test]
 fn what_toml_refuses_is_told_with_its_line() {
     let starts = |rest: &str, expected: &str| {
         let said = error(&format!("name = 'm'\n{rest}"));
@@ -251,8 +284,25 @@ fn what_toml_refuses_is_told_with_its_line() {
     starts("hz = -5", "line 2: invalid value: integer `-5`");
     starts("colour = 'red'", "line 2: unknown field `colour`");
     starts("[topology]\nnodes = 2\nmemory = 3", "line 4: unknown field `memory`");
-    starts("[topology]\nnodes = 1\n[costs]\ntick_ns = 5", "line 5: invalid type: integer `5`");
-    starts("[topology]\nnodes = 1\n[costs]\ntick_ns = { value = 5 }", "line 5: missing field `source`");
+    let constant = |rest: &str, expected: &str| starts(&format!("[topology]\nnodes = 1\n{rest}"), expected);
+    constant(
+        "[costs]\ntick_ns = 'fast'",
+        "line 5: invalid type: string \"fast\", expected a value and its source, as in ipi_ns = { value = 900, \
+         source = \"where it is from\" }",
+    );
+    constant("[costs]\ntick_ns = { value = 5, sauce = '' }", "line 5: unknown field `sauce`");
+    constant(
+        "[costs]\ntick_ns = { value = 'x', source = '' }",
+        "line 5: invalid type: string \"x\", expected u64",
+    );
+    starts("topology = 3", "line 2: invalid type: integer `3`, expected a [topology] table: nodes = 2");
+    starts("[[node]]\ncpus = 3", "line 3: invalid type: integer `3`, expected CPUs such as \"0-3,8\"");
+    starts("[[node]]\ncpus = ['a']", "line 3: invalid type: string \"a\", expected i64");
+    starts("timeline = [3]", "line 2: invalid type: integer `3`, expected a [[timeline]] table: at = 100000");
+    constant(
+        "[realtime]\nthrottle = 5",
+        "line 5: invalid type: integer `5`, expected { runtime_us = 950000, period_us = 1000000 }",
+    );
     starts("[topology\nnodes", "line 2: ");
 }
 
@@ -297,11 +347,17 @@ fn a_machine_has_a_timeline_of_its_own() {
     assert_eq!(timeline.len(), 1);
     let us = |us| keel_abi::Span::from_us(us);
     assert_eq!((timeline[0].at, timeline[0].every, timeline[0].times), (us(5), Some(us(7)), Some(2)));
+    let listed = Machine::parse(&text.replace("'1-2'", "[1, 2]")).unwrap().timeline;
+    assert_eq!(listed, timeline, "a list of numbers is as good as text");
     let wrong = |entry: &str, expected: &str| {
         check(&format!("{FOUR}[[timeline]]\n{entry}"), &format!("line {expected}"));
     };
     wrong("at = 5", "5, timeline: an entry has either \"offline\" or \"online\", with CPUs");
     wrong("at = 5\noffline = '0-1'", "7, timeline: CPU 0 stays online, as on x86; leave it out");
+    wrong("at = 5\noffline = [0, 1]", "7, timeline: CPU 0 stays online, as on x86; leave it out");
+    wrong("at = 5\noffline = [1, 4]", "7, timeline: there is no CPU 4 on this machine of 4");
+    wrong("at = 5\noffline = [-1]", "7, timeline: '-1' is no CPU list such as 0-3,8 (below 4096)");
+    wrong("at = 5\noffline = []", "7, timeline: the machine has no CPU; give at least one");
     wrong("at = 5\noffline = '4'", "7, timeline: there is no CPU 4 on this machine of 4");
     wrong("at = 5\ntimes = 3\nonline = '1'", "5, timeline: has \"times\" without \"every\"; give both");
     wrong("at = 5\nevery = 0\nonline = '1'", "7, timeline: 0 is out of range; give 1 to 2147483647");

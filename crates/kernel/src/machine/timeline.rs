@@ -1,5 +1,6 @@
 //! CPUs that come and go on a machine of their own accord: its `[[timeline]]` tables.
 
+use super::cpu_list::CpuList;
 use super::read::Text;
 use super::{MachineError, Problem};
 use keel_abi::timeline::{Change, Happening, MAX_HAPPENINGS};
@@ -12,13 +13,13 @@ const MOST_US: u64 = i32::MAX as u64;
 
 /// An entry; times in microseconds.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a [[timeline]] table: at = 100000, offline = \"2-3\"")]
 pub(super) struct Entry {
     at: Spanned<u64>,
     every: Option<Spanned<u64>>,
     times: Option<Spanned<u32>>,
-    offline: Option<Spanned<String>>,
-    online: Option<Spanned<String>>,
+    offline: Option<Spanned<CpuList>>,
+    online: Option<Spanned<CpuList>>,
 }
 
 /// The machine's timeline.
@@ -67,10 +68,9 @@ fn time(text: Text<'_>, time: &Spanned<u64>, least: u64) -> Result<Span, Machine
     }
 }
 
-fn cpu_list(text: Text<'_>, list: &Spanned<String>, topology: &Topology) -> Result<CpuSet, MachineError> {
+fn cpu_list(text: Text<'_>, list: &Spanned<CpuList>, topology: &Topology) -> Result<CpuSet, MachineError> {
     let wrong = |why: String| text.error(list.span(), "timeline", Problem::BadCpus(why));
-    let cpus: CpuSet =
-        list.get_ref().parse().map_err(|e: keel_abi::cpuset::BadCpuList| wrong(e.to_string()))?;
+    let cpus = list.get_ref().read().map_err(|e| wrong(e.to_string()))?;
     if cpus.is_empty() {
         return Err(text.error(list.span(), "timeline", Problem::NoCpus));
     }

@@ -78,6 +78,7 @@ impl<E: Engine> Sim<E> {
         self.k.again.awaited = false;
         self.k.again.times.push(self.k.now);
         self.k.exit = None;
+        self.k.blamed = None;
         self.k.renew_scheduler(scheduler, programs);
         let now = self.k.now;
         self.k.interrupt(BOOT_CPU, now, Irq::Attach);

@@ -1,5 +1,6 @@
 //! From runnable to queued: `do_enqueue_task()` and direct dispatch.
 
+use crate::cpu::Caller;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
@@ -111,7 +112,8 @@ impl Kernel {
                 self.cpu(rq).deferred.push_back(task);
             }
             None => {
-                let queue = self.find_queue(c, direct.dsq, task);
+                let by = self.cpu(c).direct_by.filter(|(of, _)| *of == task).map(|(_, by)| by);
+                let queue = self.find_queue(c, direct.dsq, task, by);
                 self.insert(world, c, queue, task, flags | enq::CLEAR_OPSS);
             }
         }
@@ -127,9 +129,15 @@ impl Kernel {
     }
 
     /// The global or user queue with this id; where there is none that is an error, and the
-    /// global one serves (`find_dsq_for_dispatch()`).
+    /// global one serves (`find_dsq_for_dispatch()`). `by` is who asked for it, where that was in an earlier call.
     #[inline]
-    pub(crate) fn find_queue(&mut self, c: CpuId, id: DsqId, task: TaskId) -> super::queues::QueueId {
+    pub(crate) fn find_queue(
+        &mut self,
+        c: CpuId,
+        id: DsqId,
+        task: TaskId,
+        by: Option<Caller>,
+    ) -> super::queues::QueueId {
         let node = self.machine.topology.place(self.tasks[task].cpu).node;
         if id == dsq::GLOBAL {
             return self.queues.global(node);
@@ -143,7 +151,11 @@ impl Kernel {
                 } else {
                     format!("non-existent DSQ 0x{:x}", id.0)
                 };
+                let was_over = self.exit.is_some();
                 self.error(c, message);
+                if !was_over {
+                    self.blame(by);
+                }
                 self.queues.global(node)
             }
         }

@@ -68,7 +68,7 @@ impl Kernel {
     /// since, is left alone.
     #[inline]
     fn finish_dispatch<W: World>(&mut self, world: &mut W, c: CpuId, insert: Buffered) -> bool {
-        let Buffered { task, stay, dsq, enq_flags } = insert;
+        let Buffered { task, stay, dsq, enq_flags, by } = insert;
         match self.tasks[task].ops_state {
             OpsState::Queued(now) if Some(now) == stay => {}
             OpsState::Queueing(now) if Some(now) == stay => return false,
@@ -79,7 +79,7 @@ impl Kernel {
         match self.local_target(dsq, c) {
             Some(target) => self.insert_at(world, c, target, task, enq_flags),
             None => {
-                let queue = self.find_queue(c, dsq, task);
+                let queue = self.find_queue(c, dsq, task, Some(by));
                 self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);
             }
         }

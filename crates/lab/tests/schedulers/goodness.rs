@@ -98,6 +98,17 @@ fn a_yield_counts_who_runs_elsewhere_as_no_waiter() {
     assert!(insns < 10_000 * 120, "no decision either: {insns} instructions for 10000 yields");
 }
 
+#[test]
+fn a_yielder_that_may_not_run_whoever_waits_takes_nobodys_turn() {
+    // The hogs share CPU 0; on CPU 1 the yielder finds nobody whom it could give way to, again and again.
+    for scheduler in ["goodness", "mq"] {
+        let hogs = ["a", "b"].map(|name| hog(name).on([0]));
+        let scene = under(scheduler).cpus(2).task(repeat("y", [run(100), Step::Yield]).on([1]));
+        let seen = hogs.into_iter().fold(scene, crate::scene::Scene::task).millis(10_000).run();
+        check_shares(&seen.shares(&["a", "b"]), &[1.0, 1.0], 0.05);
+    }
+}
+
 /// More hogs than CPUs, whose slices end at different times.
 fn uneven(scheduler: &str) -> crate::scene::Scene {
     under(scheduler).cpus(8).task(hog("h").instances(12)).millis(3000)

@@ -38,3 +38,26 @@ fn by_the_kernel() {
     let run = with("tracer").set("enqueue_dsq", 99).task(hog("a")).fails("non-existent DSQ 0x63");
     assert_eq!(told(&run), (1024, 0, "runtime error|non-existent DSQ 0x63".into()));
 }
+
+#[test]
+fn the_call_that_brought_it_about_is_named_with_its_source_line() {
+    let check = |scenario: Scenario, op: &str, kfunc: &str| {
+        let run = scenario.run();
+        assert_eq!(run.outcome.exit, ExitKind::Error, "{}", run.outcome.message);
+        let place = run.outcome.place.expect("a call did");
+        let (callback_of, rest) = place.split_once(", ").expect("the callback first");
+        assert_eq!(callback_of, format!("ops.{op}()"), "{place}");
+        // The call may stand in a function that the callback calls.
+        assert!(rest.contains(" insn "), "{place}");
+        assert!([".c:", ".h:"].iter().any(|file| rest.contains(file)) && rest.contains(kfunc), "{place}");
+    };
+    let tracer = || with("tracer").task(hog("a"));
+    check(tracer().set("enqueue_dsq", 99), "enqueue", "insert");
+    check(tracer().set("consume_dsq", 99), "dispatch", "move_to_local");
+    check(tracer().set("peek_dsq", 99), "dispatch", "peek");
+    // These take effect after the call that asks for them: at the wakeup, and when ops.dispatch has returned.
+    let wakes = with("tracer").cpus(2).task(repeat("a", [run(100), sleep(100)]));
+    check(wakes.set("select_dsq", 99), "select_cpu", "insert");
+    let by_hand = tracer().set("enqueue_dsq", 0).set("dispatch_moves", 0).set("select_default", 0);
+    check(by_hand.set("dispatch_dsq", 99), "dispatch", "insert");
+}

@@ -5,7 +5,9 @@ use super::raw;
 use crate::host::Host;
 use crate::{maps, programs, ready, words};
 use keel_abi::CpuId;
-use keel_trace::story::{Merge, Raw, RawWhat, Told};
+use keel_object::btf::Btf;
+use keel_trace::Unknown;
+use keel_trace::story::{Key, Merge, Raw, RawWhat, Told};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{
     Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
@@ -19,16 +21,27 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-/// What `sched_yield()` is in the kernel, from its beginning to its end.
-const YIELD: &str = "do_sched_yield";
-/// The programs that watch it.
-const YIELD_PROGRAMS: [&str; 2] = ["on_yield", "after_yield"];
-/// The program that hears of idle CPUs that are told of work, and a function that kernels with that tracepoint have.
-const KICK_PROGRAM: &str = "on_kick";
-const KICK: &str = "__probestub_sched_set_need_resched_tp";
-/// The program that hears of inherited priorities, and a function that kernels with that tracepoint have.
-const INHERIT_PROGRAM: &str = "on_inherit";
-const INHERIT: &str = "__probestub_sched_pi_setprio";
+/// A program that needs something that not every kernel has, or lets us watch.
+struct Optional {
+    program: &'static str,
+    /// A function of kernels that have it.
+    needs: &'static str,
+    /// It watches that function itself.
+    watches: bool,
+}
+
+const OPTIONAL: [Optional; 8] = [
+    Optional { program: "on_yield", needs: "do_sched_yield", watches: true },
+    Optional { program: "after_yield", needs: "do_sched_yield", watches: true },
+    Optional { program: "on_poll", needs: "__probestub_sched_wake_idle_without_ipi", watches: false },
+    Optional { program: "on_interrupt", needs: "__probestub_ipi_send_cpu", watches: false },
+    Optional { program: "on_inherit", needs: "__probestub_sched_pi_setprio", watches: false },
+    Optional { program: QUOTA_PROGRAM, needs: "tg_unthrottle_up", watches: true },
+    Optional { program: "on_budget", needs: "replenish_dl_entity", watches: true },
+    Optional { program: "on_affinity", needs: "set_cpus_allowed_common", watches: true },
+];
+/// The program that hears of tasks that are throttled no longer; it goes through the kernel's own list of them.
+const QUOTA_PROGRAM: &str = "on_quota";
 /// What tells who runs and who waits where.
 const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
@@ -49,6 +62,13 @@ pub(crate) struct Kernel {
     filled: OwnedFd,
     inbox: Rc<RefCell<Vec<Raw>>>,
     words: u32,
+    unknown: Unknown,
+}
+
+/// Every task, and which of them are throttled.
+pub(super) struct Snapshot {
+    pub(super) tasks: Vec<Told>,
+    pub(super) throttled: Vec<Key>,
 }
 
 /// One CPU's ring buffer.
@@ -61,13 +81,14 @@ impl Kernel {
     /// Loads the programs, with `bytes` for each CPU's records: a power of two, of whole pages. They rest.
     pub(crate) fn load(host: &Host, cpus: u32, bytes: u32, extent: Extent) -> Result<Self, RecordError> {
         let words = cpus.div_ceil(64);
-        let object = load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() }, extent)?;
+        let (object, unknown) =
+            load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() }, extent)?;
         let inbox = Rc::new(RefCell::new(Vec::new()));
         let rings =
             (0..cpus).map(|cpu| ring(&object, CpuId(cpu), bytes, &inbox)).collect::<Result<Vec<_>, _>>()?;
         let filled =
             watch(&rings).map_err(|e| RecordError::Failed(format!("buffers cannot be watched: {e}")))?;
-        Ok(Self { object, links: Vec::new(), rings, filled, inbox, words })
+        Ok(Self { object, links: Vec::new(), rings, filled, inbox, words, unknown })
     }
 
     /// From now on everything is recorded.
@@ -88,8 +109,13 @@ impl Kernel {
         self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
+    /// What its records cannot tell.
+    pub(super) fn unknown(&self) -> Unknown {
+        self.unknown
+    }
+
     /// Every task, and what it does.
-    pub(super) fn snapshot(&self) -> Result<Vec<Told>, RecordError> {
+    pub(super) fn snapshot(&self) -> Result<Snapshot, RecordError> {
         let failed = |why: String| RecordError::Failed(format!("the tasks cannot be listed: {why}"));
         let program = self.object.progs_mut().find(|program| program.name() == SNAPSHOT);
         let program = program.ok_or_else(|| failed("there is no such program".to_owned()))?;
@@ -97,11 +123,13 @@ impl Kernel {
         let mut bytes = Vec::new();
         let mut tasks = Iter::new(&link).map_err(|e| failed(e.to_string()))?;
         tasks.read_to_end(&mut bytes).map_err(|e| failed(e.to_string()))?;
-        let record = |bytes: &[u8]| match raw::read(CpuId(0), bytes)?.what {
-            RawWhat::Told(told) => Some(*told),
-            _ => None,
-        };
-        Ok(bytes.chunks_exact(raw::snapshot_bytes(self.words)).filter_map(record).collect())
+        let mut snapshot = Snapshot { tasks: Vec::new(), throttled: Vec::new() };
+        for record in bytes.chunks_exact(raw::snapshot_bytes(self.words)) {
+            let Some(RawWhat::Told(told)) = raw::read(CpuId(0), record).map(|raw| raw.what) else { continue };
+            snapshot.throttled.extend(raw::is_kept_off(record).then_some(told.task));
+            snapshot.tasks.push(*told);
+        }
+        Ok(snapshot)
     }
 
     /// Reads what the rings hold, a bounded number of records of each; tells until when nothing is left in them, where
@@ -172,58 +200,47 @@ pub(crate) enum Extent {
     Core,
 }
 
-/// What not every kernel lets us watch.
-#[derive(Clone, Copy, Debug)]
-struct Optional {
-    extent: Extent,
-    yields: bool,
-    kicks: bool,
-    inherits: bool,
-}
-
-impl Optional {
-    fn has(self, program: &str) -> bool {
-        match program {
-            KICK_PROGRAM => self.kicks,
-            INHERIT_PROGRAM => self.inherits,
-            _ if YIELD_PROGRAMS.contains(&program) => self.yields,
-            _ if self.extent == Extent::Core => CORE_PROGRAMS.contains(&program),
-            _ => true,
-        }
-    }
-}
-
-/// The loaded programs, as many of them as this kernel takes.
-fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<Object, RecordError> {
+/// The loaded programs, as many of them as this kernel takes, and what they cannot tell.
+fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object, Unknown), RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
-    let has = |name: &str| types.functions().any(|function| function.name == name);
-    let is_all = extent == Extent::All;
-    let [yields, kicks, inherits] = [YIELD, KICK, INHERIT].map(|name| is_all && has(name));
-    let all = Optional { extent, yields, kicks, inherits };
-    let attempt = |optional| {
+    let is_there = |optional: &&Optional| is_there(&types, optional);
+    let mut optional: Vec<&Optional> = match extent {
+        Extent::All => OPTIONAL.iter().filter(is_there).collect(),
+        Extent::Core => Vec::new(),
+    };
+    let attempt = |optional: &[&Optional]| {
         let (object, said) = words::listen(|| {
-            let open = open(cpus, sizes, optional).map_err(|e| e.to_string())?;
+            let open = open(cpus, sizes, extent, optional).map_err(|e| e.to_string())?;
             open.load().map_err(|e| e.to_string())
         });
         object.map_err(|error| words::refusal(&said, &error).to_string())
     };
-    // That a function has a type does not mean that it can be watched.
-    let none = Optional { yields: false, kicks: false, inherits: false, ..all };
-    let attempts = [all, Optional { yields: false, ..all }, none];
-    let mut refused = String::new();
-    for optional in attempts {
-        match attempt(optional) {
-            Ok(object) => return Ok(object),
-            Err(why) => {
-                tracing::info!(?optional, why, "the programs are refused");
-                refused = why;
-            }
-        }
+    loop {
+        let why = match attempt(&optional) {
+            Ok(object) => return Ok((object, unknown(&types))),
+            Err(why) => why,
+        };
+        tracing::info!(programs = optional.len(), why, "the programs are refused");
+        // That a function has a type does not mean that it can be watched.
+        let Some(last) = optional.iter().map(|optional| optional.watches).max() else {
+            return Err(RecordError::Refused(why));
+        };
+        optional.retain(|optional| optional.watches != last);
     }
-    Err(RecordError::Refused(refused))
 }
 
-fn open(cpus: u32, sizes: Sizes, optional: Optional) -> libbpf_rs::Result<OpenObject> {
+/// Has a kernel with these types what the program needs?
+fn is_there(types: &Btf, optional: &Optional) -> bool {
+    let lists_tasks = optional.program != QUOTA_PROGRAM || !unknown(types).throttling;
+    types.function(optional.needs).is_some() && lists_tasks
+}
+
+/// What no program can tell on a kernel with these types: before 6.18 it throttles queues, not tasks.
+fn unknown(types: &Btf) -> Unknown {
+    Unknown { affinity: false, throttling: types.field("task_struct", "throttled").is_none() }
+}
+
+fn open(cpus: u32, sizes: Sizes, extent: Extent, optional: &[&Optional]) -> libbpf_rs::Result<OpenObject> {
     let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(programs::object("record"))?;
     if let Some(mut map) = maps::open_map(&mut object, ".rodata")
         && let Some([words, portion_log2]) =
@@ -237,12 +254,21 @@ fn open(cpus: u32, sizes: Sizes, optional: Optional) -> libbpf_rs::Result<OpenOb
     }
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
-        program.set_autoload(optional.has(&name));
-        if YIELD_PROGRAMS.contains(&name.as_str()) && optional.yields {
-            program.set_attach_target(0, Some(YIELD.to_owned()))?;
+        let wanted = optional.iter().find(|optional| optional.program == name);
+        program.set_autoload(wanted.is_some() || is_always_there(&name, extent));
+        if let Some(wanted) = wanted.filter(|wanted| wanted.watches) {
+            program.set_attach_target(0, Some(wanted.needs.to_owned()))?;
         }
     }
     Ok(object)
+}
+
+/// Is it a program that every kernel takes, and of that extent?
+fn is_always_there(program: &str, extent: Extent) -> bool {
+    match extent {
+        Extent::All => OPTIONAL.iter().all(|optional| optional.program != program),
+        Extent::Core => CORE_PROGRAMS.contains(&program),
+    }
 }
 
 /// Tells when the programs wake the reader of any ring: once for each time.
@@ -276,4 +302,59 @@ fn ring(object: &Object, cpu: CpuId, bytes: u32, inbox: &Rc<RefCell<Vec<Raw>>>) 
     builder.add(&map, take).map_err(failed)?;
     let buffer = builder.build().map_err(failed)?;
     Ok(Ring { buffer, map })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel's types where there are none.
+    fn no_types() -> Btf {
+        let header: [u32; 5] = [24, 0, 0, 0, 1];
+        let start = [0x9f, 0xeb, 1, 0].into_iter();
+        let bytes: Vec<u8> = start.chain(header.into_iter().flat_map(u32::to_le_bytes)).chain([0]).collect();
+        Btf::parse(&bytes).expect("it is sound")
+    }
+
+    /// The types that the programs know: those of a kernel that throttles tasks.
+    fn own_types() -> Btf {
+        let section = keel_object::btf::btf_section(programs::object("record")).expect("it has types");
+        Btf::parse(&section).expect("they are sound")
+    }
+
+    #[test]
+    fn what_a_kernel_cannot_tell_is_known_from_its_types() {
+        assert!(unknown(&no_types()).throttling);
+        assert_eq!(unknown(&own_types()), Unknown::default());
+        assert!(OPTIONAL.iter().all(|optional| !is_there(&no_types(), optional)));
+    }
+
+    /// The attach points that docs/recording.md has looked through, by program.
+    fn audited() -> Vec<(&'static str, &'static str)> {
+        let text = include_str!("../../../../docs/recording.md");
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | `"));
+        rows.filter_map(|(program, rest)| Some((program, rest.split('`').next()?))).collect()
+    }
+
+    #[test]
+    fn every_attach_point_was_looked_through() {
+        let audited = audited();
+        for name in ["record", "look"] {
+            let object = ObjectBuilder::default().open_memory(programs::object(name)).expect("it is sound");
+            for program in object.progs() {
+                let name = program.name().to_string_lossy().into_owned();
+                let section = program.section().to_string_lossy().into_owned();
+                let watched = OPTIONAL.iter().find(|optional| optional.program == name && optional.watches);
+                let point = match watched {
+                    Some(optional) => format!("{} {}", section.trim_start_matches('?'), optional.needs),
+                    None => section.trim_start_matches('?').trim_start_matches("tp_btf/").to_owned(),
+                };
+                assert!(audited.contains(&(name.as_str(), point.as_str())), "{name} at {point}");
+                // A program's end asks for a reschedule, for RCU's softirq and for irq_work: it would come back for ever.
+                let comes_back =
+                    ["need_resched", "softirq", "irq_work"].iter().any(|word| point.contains(word));
+                assert!(!comes_back, "{name} at {point}");
+            }
+        }
+    }
 }

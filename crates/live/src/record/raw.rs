@@ -15,6 +15,10 @@ const SNAPSHOT: u8 = 7;
 const KICK: u8 = 8;
 const STOPPED: u8 = 9;
 const PRIORITY: u8 = 11;
+const THROTTLED: u8 = 12;
+
+/// In a snapshot: a task that waits, though not for a CPU, since it is throttled.
+const KEPT_OFF: u8 = 3;
 
 /// Bytes of `struct told` before its CPUs.
 const TOLD_HEAD: usize = 56;
@@ -48,11 +52,12 @@ pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
         KICK => RawWhat::Kick { cpu, target: to()? },
         STOPPED => RawWhat::Stopped { target: to()? },
         PRIORITY => RawWhat::Priority { task, prio: prio(fields.u32(36)?)? },
+        THROTTLED => RawWhat::Throttled { cpu, task, on: detail != 0 },
         TOLD => RawWhat::Told(Box::new(fields.told(task, detail != 0, None)?)),
         SNAPSHOT => {
             let doing = match detail {
                 0 => Doing::Asleep,
-                1 => Doing::Waiting(cpu),
+                1 | KEPT_OFF => Doing::Waiting(cpu),
                 _ => Doing::Running(cpu),
             };
             RawWhat::Told(Box::new(fields.told(task, true, Some(doing))?))
@@ -60,6 +65,11 @@ pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
         _ => return None,
     };
     Some(Raw { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
+}
+
+/// Does a record of a snapshot tell of a throttled task?
+pub(super) fn is_kept_off(bytes: &[u8]) -> bool {
+    Fields(bytes).u8(22) == Some(SNAPSHOT) && Fields(bytes).u8(23) == Some(KEPT_OFF)
 }
 
 /// The kernel's `p->prio`; none where it cannot be.
@@ -162,6 +172,8 @@ mod tests {
         check(&event(KICK, 0), Some(RawWhat::Kick { cpu, target: to }));
         check(&event(STOPPED, 0), Some(RawWhat::Stopped { target: to }));
         check(&event(10, 0), None);
+        check(&event(THROTTLED, 1), Some(RawWhat::Throttled { cpu, task, on: true }));
+        check(&event(THROTTLED, 0), Some(RawWhat::Throttled { cpu, task, on: false }));
         check(&event(PRIORITY, 0), Some(RawWhat::Priority { task, prio: 5 }));
         check(&event(SWITCH, 0)[..31], None);
         check(&[], None);
@@ -190,6 +202,12 @@ mod tests {
         assert_eq!(told_of(139, SNAPSHOT, 0).doing, Some(Doing::Asleep));
         assert_eq!(told_of(-7, SNAPSHOT, 1).doing, Some(Doing::Waiting(CpuId(2))));
         assert_eq!(told_of(9999, SNAPSHOT, 2).doing, Some(Doing::Running(CpuId(2))));
+        assert_eq!(told_of(120, SNAPSHOT, KEPT_OFF).doing, Some(Doing::Waiting(CpuId(2))));
+        for (kind, detail, expected) in
+            [(SNAPSHOT, KEPT_OFF, true), (SNAPSHOT, 1, false), (TOLD, KEPT_OFF, false)]
+        {
+            assert_eq!(is_kept_off(&record(88, 0, 2, kind, detail, &rest(120))), expected, "{kind} {detail}");
+        }
         // A real-time policy, one in a group, a priority that cannot be.
         let (mut other, base) = (record(88, 0, 2, TOLD, 0, &rest(120)), 24);
         for (prio, policy, expected) in

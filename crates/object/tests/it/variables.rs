@@ -17,9 +17,13 @@ const SAMPLE: &str = r#"
         enum mode { MODE_OFF, MODE_ON_AND_ON = 5, MODE_LAST = -1 };
         const volatile enum mode mode;
         u64 array[3];
+        const volatile bool flags[2];
+        typedef bool verdict_t;
+        const volatile verdict_t verdict = true;
+        char letter = 'a';
         static volatile u32 own_section SEC(".data.own") = 4;
         SEC("syscall") long f(void *c) {
-            return slice_ns + signed_one + flag + tiny + __SCX_ENQ_LAST + __SCX_RQ_ONLINE + __SMALL_A + array[1] + own_section + bug + mode;
+            return slice_ns + signed_one + flag + tiny + __SCX_ENQ_LAST + __SCX_RQ_ONLINE + __SMALL_A + array[1] + own_section + bug + mode + flags[0] + verdict + letter;
         }
     "#;
 
@@ -46,6 +50,9 @@ fn values_are_set_within_their_range() {
     check("signed_one", "-0x1", &(-1i32).to_le_bytes());
     check("flag", "true", &[1]);
     check("flag", "false", &[0]);
+    check("flag", "0x1", &[1]);
+    check("verdict", "0", &[0]);
+    check("letter", "-128", &[0x80]);
     check("tiny", "255", &[255]);
     check("own_section", "9", &9u32.to_le_bytes());
 }
@@ -61,7 +68,9 @@ fn enums_take_the_names_of_their_values() {
     check("bug", "BUG_TOO_MANY", 2);
     check("bug", "Too_Few+late", 9);
     check("bug", "0", 0);
-    check("bug", "7", 7);
+    check("bug", "11", 11);
+    check("mode", "0x5", 5);
+    check("mode", "-1", -1);
     check("mode", "on-and-on", 5);
     check("mode", "last", -1);
 }
@@ -79,7 +88,16 @@ fn values_that_do_not_fit_are_refused() {
     check("bug", "few", r#"variable bug takes too-few, too-many, late, joined by +, not "few""#);
     check("bug", "late+", r#"variable bug takes too-few, too-many, late, joined by +, not "late+""#);
     check("mode", "off+last", r#"variable mode takes off, on-and-on, last, not "off+last""#);
+    check("mode", "3", r#"variable mode takes off, on-and-on, last, not "3""#);
+    check("mode", "4294967295", r#"variable mode takes off, on-and-on, last, not "4294967295""#);
+    check("bug", "4", r#"variable bug takes too-few, too-many, late, joined by +, not "4""#);
+    check("bug", "-1", r#"variable bug takes too-few, too-many, late, joined by +, not "-1""#);
     check("array", "1", "variable array is no integer, boolean or enum");
+    check("letter", "128", "variable letter takes -128 to 127, not 128");
+    for text in ["2", "254", "255", "256", "-1", "yes", "on"] {
+        check("flag", text, &format!("variable flag takes true, false, 1 or 0, not {text:?}"));
+        check("verdict", text, &format!("variable verdict takes true, false, 1 or 0, not {text:?}"));
+    }
     check("slice_n", "1", "the object has no variable slice_n; did you mean slice_ns?");
     check("zzzzzz", "1", "the object has no variable zzzzzz");
     let number = "variable tiny takes an integer, decimal or hexadecimal, or true or false, not";
@@ -113,6 +131,8 @@ fn lists_fill_the_first_elements_of_arrays() {
     check("array", &[7], Ok(&after));
     check("array", &[], Ok(&before));
     check("array", &[1; 4], Err("variable array has room for 3 numbers, not 4"));
+    check("flags", &[1, 0], Ok(&[1, 0]));
+    check("flags", &[0, 2], Err(r#"variable flags takes true, false, 1 or 0, not "2""#));
     check("tiny", &[1], Err("variable tiny is no array of integers"));
     check("nobody", &[1], Err("the object has no variable nobody"));
 }
@@ -126,4 +146,22 @@ fn an_outline_tells_variables_without_a_kernel() {
     assert_eq!(named(&outline.object), named(&sample()));
     assert_eq!(outline.object.programs.len(), sample().programs.len());
     assert!(outline.schedulers().is_empty());
+}
+
+#[test]
+fn queues_have_the_names_of_the_objects_own_constants() {
+    let source = r#"
+        enum mine { SHARED_DSQ = 5, NOT_A_QUEUE = 6, SCX_DSQ_FAKE = 7, LATE_DSQ_ID = 0x100 };
+        enum my_dsqs { FAST, SLOW, SAME = 5 };
+        enum scx_dsq_ids { THEIRS = 9 };
+        enum far { FAR_DSQ = 0x8000000000000001ULL };
+        enum mine a;
+        enum my_dsqs b;
+        enum scx_dsq_ids c;
+        enum far d;
+        SEC("syscall") long f(void *x) { return a + b + c + d; }
+    "#;
+    let object = common::try_load(source).unwrap();
+    let expected = [(0, "FAST"), (1, "SLOW"), (5, "SHARED_DSQ"), (0x100, "LATE_DSQ_ID")];
+    assert_eq!(object.queues, expected.map(|(id, name)| (id, name.to_owned())));
 }

@@ -43,6 +43,9 @@ impl Sink for Lines {
                 What::Wakeup { task, target, waker } => {
                     format!("{} wakes {} on {target}", name(waker), name(task))
                 }
+                What::Fork { child, target, parent } if child == parent => {
+                    format!("{} waits on {target} already", name(child))
+                }
                 What::Fork { child, target, parent } => {
                     format!("{} makes {} on {target}", name(parent), name(child))
                 }
@@ -76,7 +79,10 @@ impl Sink for Lines {
                 };
                 format!("{} is {} nice {}{cpus}", info.name, info.pid, info.nice)
             }
+            Meta::Unknown(unknown) => format!("{unknown:?}"),
             Meta::End => "end".to_owned(),
+            // Times here count from it.
+            Meta::Clock { .. } => return,
             other => format!("{other:?}"),
         };
         let _ = writeln!(self.text, "{:>9} {words}", at.as_ns() / 1000);
@@ -244,4 +250,106 @@ fn names_do_not_begin_a_recording() {
     let mut judge = keel_check::Judge::default();
     read(Cursor::new(text), &mut judge).expect("it can be judged");
     assert_eq!(judge.judgement().summary.duration, keel_abi::Span::from_us(300));
+}
+
+/// The figures of a text's stream and what is said of it.
+fn judged(lines: &str) -> (keel_check::Judgement, crate::Recording) {
+    let mut judge = keel_check::Judge::default();
+    let recording = read(Cursor::new(script(lines)), &mut judge).expect("it can be judged");
+    (judge.judgement(), recording)
+}
+
+/// b runs from 900 ms on, on CPU 1, and nobody is seen waking it; c shows that wakeups are recorded.
+fn unwoken(before: &str) -> keel_abi::Span {
+    let (judgement, _) = judged(&format!(
+        "10 0 7 wakeup c:9 [120] CPU:000
+         {before}
+         900000 1 0 switch swapper/1:0 [120] R ==> b:8 [120]
+         990000 1 8 switch b:8 [120] S ==> swapper/1:0 [120]
+         990100 0 7 switch a:7 [120] S ==> c:9 [120]"
+    ));
+    judgement.waste.wasted
+}
+
+#[test]
+fn a_missing_wakeup_is_no_wait_since_the_beginning() {
+    use keel_abi::Span;
+    // c waits on CPU 0 behind a, while CPU 1 idles: that is told.
+    let of_c = unwoken("");
+    assert_eq!(of_c, Span::from_ns(900_090_000));
+    // b is moved from a CPU that had idled: what it waited before is unknown, and of CPU 1 it is not waste twice.
+    let moved = "800000 1 0 switch swapper/1:0 [120] R ==> d:4 [120]
+                 800100 1 4 switch d:4 [120] S ==> swapper/1:0 [120]
+                 890000 0 7 move comm=b pid=8 prio=120 orig_cpu=1 dest_cpu=0";
+    assert!(unwoken(moved) <= of_c, "{}", unwoken(moved));
+    // Behind d, which ran on CPU 1 all the time, it may have waited.
+    let (judgement, recording) = judged(
+        "10 0 7 wakeup a:7 [120] CPU:000
+         500000 1 4 switch d:4 [120] S ==> b:8 [120]
+         990000 1 8 switch b:8 [120] S ==> swapper/1:0 [120]",
+    );
+    assert_eq!(judgement.summary.tasks.iter().map(|task| task.wait).max(), Some(Span::from_ns(499_990_000)));
+    assert!(!recording.notes.iter().any(|note| note.contains("nobody had seen waking")), "{recording:?}");
+    // But not for longer than anybody waits.
+    let (judgement, recording) = judged(
+        "10 0 7 wakeup a:7 [120] CPU:000
+         d-4 [001] d..2. 1.500000: sched_switch: d:4 [120] S ==> b:8 [120]
+         b-8 [001] d..2. 1.990000: sched_switch: b:8 [120] S ==> swapper/1:0 [120]",
+    );
+    assert_eq!(judgement.summary.tasks.iter().map(|task| task.wait).max(), Some(Span::ZERO));
+    assert!(recording.notes.iter().any(|note| note.contains("nobody had seen waking")), "{recording:?}");
+}
+
+#[test]
+fn times_in_no_order_are_refused() {
+    let line = |at: u64, n: u64| {
+        format!("{at} 0 7 switch a:{} [120] S ==> a:{} [120]\n", n % 9 + 1, (n + 1) % 9 + 1)
+    };
+    let text = |times: &mut dyn Iterator<Item = u64>| {
+        script(&times.zip(0..).map(|(at, n)| line(at, n)).collect::<String>())
+    };
+    let refused = |text: String| match read(Cursor::new(text), &mut keel_trace::NullSink) {
+        Err(ReadError::NoOrder { .. }) => true,
+        Ok(_) => false,
+        Err(other) => panic!("{other}"),
+    };
+    assert!(refused(text(&mut (0..100).rev().map(|n| n * 1000))));
+    // CPUs' records one after the other, instead of by time.
+    assert!(refused(text(&mut (0..50).chain(0..50).map(|n| n * 1000))));
+    assert!(!refused(text(&mut (0..100).map(|n| n * 1000))));
+    // Clocks that differ a little, and one record that is damaged.
+    assert!(!refused(text(&mut (0..100).map(|n| n * 1000 + n % 2 * 1500))));
+    assert!(!refused(text(&mut (0..100).map(|n| if n == 50 { 0 } else { n * 1000 }))));
+}
+
+#[test]
+fn what_makes_no_sense_is_doubted() {
+    let check = |line: &str, expected: &str| {
+        let (_, recording) = judged(&format!(
+            "10 0 7 switch a:7 [120] S ==> swapper:0 [120]\n{line}\n90 0 0 switch swapper:0 [120] R ==> a:7 [120]"
+        ));
+        match recording.doubts.as_slice() {
+            [] => assert_eq!(expected, "", "{line}"),
+            [doubt, ..] => assert!(doubt.contains(expected) && !expected.is_empty(), "{line}: {doubt}"),
+        }
+        assert!(recording.notes.len() > recording.doubts.len());
+    };
+    check("", "");
+    check("50 99999 7 other: x", "1 record was damaged and left out");
+    check("50 0 9999999 wakeup a:9999999 [120] CPU:000", "1 record was about CPUs or tasks that cannot be");
+    check("name-7 [000] d..2. -1.000050: sched_wakeup: a:7 [120] CPU:000", "1 record was damaged");
+    check("50 0 7 wakeup a:8 [120] CPU:99999", "1 record was about CPUs");
+    check("name-0 [000] d..2. 99.000000: other: x", "times that make no sense");
+    check("CPU:0 [LOST 5 EVENTS]", "5 events were lost");
+    check("a 7 [000] 0.000050: PERF_RECORD_LOST lost 5", "5 events were lost");
+}
+
+#[test]
+fn a_task_without_a_name_has_its_pid() {
+    let (judgement, recording) = judged(
+        "10 0 0 switch prev_comm=swapper prev_pid=0 prev_prio=120 prev_state=R ==> next_comm= next_pid=8 next_prio=120
+         50 0 8 switch prev_comm= prev_pid=8 prev_prio=120 prev_state=S ==> next_comm=swapper next_pid=0 next_prio=120",
+    );
+    let pids: Vec<u32> = judgement.summary.tasks.iter().map(|task| task.pid.0).collect();
+    assert_eq!((pids, recording.doubts), (vec![8], vec![]));
 }

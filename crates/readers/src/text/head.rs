@@ -54,6 +54,29 @@ pub(super) fn read(line: &[u8]) -> Option<(Head, &[u8], usize)> {
     None
 }
 
+/// What perf says between the events, as `PERF_RECORD_LOST lost 7`: the CPU where it is told, and its words.
+pub(super) fn remark(line: &[u8]) -> Option<(Option<u32>, &[u8])> {
+    let begins = memchr::memmem::find(line, b"PERF_RECORD_")?;
+    let head = line[..begins].trim_ascii_end().strip_suffix(b":");
+    let head = head.and_then(|head| time(head).and_then(|(before, at)| before_time(&head[..before], at)));
+    // Without a head it stands alone; in the middle of something else it is none.
+    (head.is_some() || line[..begins].trim_ascii().is_empty())
+        .then(|| (head.map(|head| head.cpu), &line[begins..]))
+}
+
+/// Is it a line of a stack, as perf script and ftrace print them below an event: an address and a function, or a function that
+/// is inlined?
+pub(super) fn is_stack(line: &[u8]) -> bool {
+    let indented = line.first().is_some_and(u8::is_ascii_whitespace);
+    let line = line.trim_ascii();
+    if line.starts_with(b"=> ") || line.ends_with(b"<stack trace>") || line.ends_with(b"<user stack trace>") {
+        return true;
+    }
+    let address = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let is_call = address > 0 && line.get(address) == Some(&b' ') && line.ends_with(b")");
+    indented && (is_call || line.ends_with(b" (inlined)"))
+}
+
 /// The time that `text` ends with, and where it begins.
 #[inline]
 fn time(text: &[u8]) -> Option<(usize, u64)> {
@@ -116,8 +139,8 @@ fn pid(text: &[u8]) -> Option<u32> {
     let separator = before.last()?;
     let separates = match separator {
         b'-' | b'/' => true,
-        // What is a name's end, and not the line's beginning.
-        _ => separator.is_ascii_whitespace() && !before.trim_ascii_end().is_empty(),
+        // A name's end, or the blanks in place of an empty one.
+        _ => separator.is_ascii_whitespace(),
     };
     if !separates {
         return None;

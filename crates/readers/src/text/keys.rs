@@ -96,7 +96,8 @@ impl<'a> Keys<'a> {
     #[inline]
     pub(super) fn task(&self) -> Option<Who> {
         let (comm, pid) = (self.comm?, self.pid?);
-        let name = self.words.get(comm.value..pid.begins).filter(|name| !name.is_empty())?;
+        // A name may be empty; then its key and the next one have one space between them.
+        let name = self.words.get(comm.value..pid.begins)?;
         let prio = self.prio.and_then(|prio| small(&self.words[prio.value..]));
         Some(Who {
             pid: small(&self.words[pid.value..])?,
@@ -142,6 +143,7 @@ mod tests {
         check(inside, &WAKEUP, Some(("a target_cpu=9", 7, None)), Some("9 pid=7 target_cpu=1"));
         check("pid=3 comm=a pid=7", &WAKEUP, None, None);
         check("target_cpu=1 comm= pid=7 target_cpu=2", &WAKEUP, Some(("", 7, None)), Some("2"));
+        check("comm= pid=7 prio=120 target_cpu=001", &WAKEUP, Some(("", 7, Some(120))), Some("001"));
         // What only ends like one is none.
         check("xcomm=a pid=7", &WAKEUP, None, None);
         check("comm=a ypid=7", &WAKEUP, None, None);

@@ -42,6 +42,8 @@ pub(crate) struct Text<R> {
     /// A record that waits for the word on how its CPU's buffer begins.
     pending: Option<Seen>,
     last_at: u64,
+    /// The line before was one of a stack, which may have lines of any words.
+    in_stack: bool,
 }
 
 impl<R: Read> Text<R> {
@@ -56,6 +58,7 @@ impl<R: Read> Text<R> {
             begins: Vec::new(),
             pending: None,
             last_at: 0,
+            in_stack: false,
         }
     }
 
@@ -114,14 +117,20 @@ impl<R: Read> Text<R> {
                     self.facts.overwritten |= overwritten;
                     self.facts.cpus = self.facts.cpus.max(cpus);
                 }
-                Remark::Lost(cpu, lost) => {
+                Remark::Lost(Some(cpu), lost) => {
                     let sum = self.lost.entry(cpu).or_default();
                     *sum = sum.saturating_add(lost);
                 }
+                Remark::Lost(None, lost) => self.facts.lost = self.facts.lost.saturating_add(lost),
                 Remark::Begins(cpu) if !self.begins.contains(&cpu) => self.begins.push(cpu),
                 Remark::Begins(_) | Remark::Nothing => {}
             }
-        } else if !line.iter().all(u8::is_ascii_whitespace) {
+            self.in_stack = false;
+        } else if line.iter().all(u8::is_ascii_whitespace) {
+            self.in_stack = false;
+        } else if head::is_stack(line) {
+            self.in_stack = true;
+        } else if !(self.in_stack && line[0].is_ascii_whitespace()) {
             self.damage.skip(self.lines, "this is no event");
         }
     }
@@ -141,7 +150,10 @@ impl<R: Read> Records for Text<R> {
         }
         while let Some(line) = self.next_line()? {
             let seen = match told(self.from.passed(line.clone())) {
-                Some((head, Ok(what))) => self.event(&head, what),
+                Some((head, Ok(what))) => {
+                    self.in_stack = false;
+                    self.event(&head, what)
+                }
                 Some((_, Err(why))) => {
                     self.damage.skip(self.lines, why);
                     continue;
@@ -182,8 +194,8 @@ enum Remark {
     Cpus(u32),
     /// Whether more was written than is left, and by so many CPUs.
     Written { overwritten: bool, cpus: u32 },
-    /// A CPU lost events.
-    Lost(u32, u64),
+    /// A CPU, or nobody knows which, lost events.
+    Lost(Option<u32>, u64),
     /// A CPU's buffer begins here.
     Begins(u32),
     /// Nothing of interest.
@@ -192,6 +204,13 @@ enum Remark {
 
 impl Remark {
     fn read(line: &[u8]) -> Option<Self> {
+        if let Some((cpu, words)) = head::remark(line) {
+            // PERF_RECORD_LOST lost 12, PERF_RECORD_LOST_SAMPLES lost 12
+            let lost =
+                words.strip_prefix(b"PERF_RECORD_LOST").and_then(|_| memchr::memmem::find(words, b" lost "));
+            let lost = lost.and_then(|at| Some(body::small(&words[at + 6..])?.into()));
+            return Some(lost.map_or(Self::Nothing, |lost| Self::Lost(cpu, lost)));
+        }
         let line = std::str::from_utf8(line).ok()?.trim();
         if let Some(cpus) = line.strip_prefix("cpus=") {
             return cpus.parse().ok().filter(|&cpus| cpus <= MAX_CPUS).map(Self::Cpus);
@@ -201,7 +220,7 @@ impl Remark {
             let (cpu, rest) = rest.split_once('[')?;
             let lost = rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
             let cpu = cpu.trim().parse().ok().filter(|&cpu| cpu < MAX_CPUS)?;
-            return Some(Self::Lost(cpu, lost.map_or(Some(1), |lost| lost.parse().ok())?));
+            return Some(Self::Lost(Some(cpu), lost.map_or(Some(1), |lost| lost.parse().ok())?));
         }
         if let Some(rest) = line.strip_prefix("##### CPU ") {
             let cpu = rest.split_once(' ')?.0.parse().ok().filter(|&cpu| cpu < MAX_CPUS)?;

@@ -31,6 +31,8 @@ fn heads_of_all_kinds_are_read() {
     check("rcu_pree-15       11d.h2.      5us :", (5_000, 11, 15, true));
     check("trace-cm-174     1d.H4.    51.713415:", (51_713_415_000, 1, 174, true));
     check("            perf   148 [000]    13.233178:      ", (13_233_178_000, 0, 148, false));
+    check("               7 [000]    13.233178:      ", (13_233_178_000, 0, 7, false));
+    check("-7       [001] d..2.    91.990599:", (91_990_599_000, 1, 7, false));
     check("   a [007] 1.0: x   148/149 [000]    13.233178123:      ", (13_233_178_123, 0, 149, false));
 }
 
@@ -115,6 +117,25 @@ fn remarks_are_read() {
     check(&format!("nonsense\n{event}a-1 [003] d..2. 1.0"), 0, false, &[], 2, 1);
     check(&format!("{event}a-1 [003] d..2. 1.000000: sched_switch: prev_comm=a"), 0, false, &[], 1, 1);
     check(&format!("{}\n{event}", "x".repeat(100_000)), 0, false, &[], 1, 1);
+    // perf script --show-lost-events
+    let perf = "perf   148 [003]     1.000000: ";
+    check(&format!("{perf}PERF_RECORD_LOST lost 12\n{event}"), 0, false, &[(3, 12)], 0, 1);
+    check(&format!("{event}{perf}PERF_RECORD_LOST_SAMPLES lost 2\n"), 0, false, &[(3, 2)], 0, 2);
+    check(&format!("{event}{perf}PERF_RECORD_COMM: a b:1/2\n"), 0, false, &[], 0, 2);
+    check(&format!("{event}x y PERF_RECORD_LOST lost 12\n"), 0, false, &[], 1, 1);
+    // perf script of perf record -g, and ftrace's stacks
+    let stack = "\tffffffff81c1a1c2 __schedule+0x3d2 ([kernel.kallsyms])\n  core.c:5321\n\t    7f12 [unknown] (/usr/bin/make)\n  b (inlined)\n\n";
+    check(&format!("{event}{stack}{event}{stack}"), 0, false, &[], 0, 2);
+    check(
+        &format!("{event}a-1 [003] d..2. 1.000000: <stack trace>\n => schedule\n => x\n{event}"),
+        0,
+        false,
+        &[],
+        0,
+        2,
+    );
+    check(&format!("{event}\n  core.c:5321\n{event}"), 0, false, &[], 1, 2);
+    check(&format!("{event}a 17 [00\n"), 0, false, &[], 1, 1);
     check("CPU:99999999999 [LOST 12 EVENTS]\ncpus=77777777", 0, false, &[], 2, 0);
 }
 

@@ -162,3 +162,14 @@ fn nothing_is_done_by_an_empty_recipe() {
     assert_eq!(plan("").unwrap(), []);
     assert_eq!(Recipe::default().plan(&facts()).unwrap(), []);
 }
+
+#[test]
+fn queues_are_given_names() {
+    let named = |id, name: &str| Action::NameQueue { id, name: name.to_owned() };
+    assert_eq!(
+        plan("[queues]\nshared = 5\nnode1 = 0x101"),
+        Ok(vec![named(0x101, "node1"), named(5, "shared")])
+    );
+    let refused = plan("[queues]\nlocal = -1").expect_err("the kernel's own");
+    assert!(refused.contains("line 2, queues.local: it takes 0 to 9223372036854775807"), "{refused}");
+}

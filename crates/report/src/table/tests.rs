@@ -21,6 +21,7 @@ fn facts(scheduler: &str, seed: u64) -> RunFacts {
             lock_wait: Span::from_us(90_500),
             instructions: 123_456_789,
         }),
+        ..RunFacts::default()
     }
 }
 
@@ -71,7 +72,7 @@ fn judgement(scale: f64) -> Judgement {
         others: (TaskFigures::default(), 0),
     };
     let found = vec![(Kind::WastedCore, 0), (Kind::Starvation, 0)];
-    Judgement { summary, waste: Verdict::default(), findings: vec![], found, of_programs: 0 }
+    Judgement { summary, waste: Verdict::default(), findings: vec![], found, ..Judgement::default() }
 }
 
 fn wasteful(scale: f64) -> Judgement {
@@ -183,8 +184,67 @@ fn schedulers_are_compared_by_ratios_with_their_spread() {
 }
 
 #[test]
+fn runs_that_no_seed_changes_have_no_spread() {
+    let run = |name: &str, seed, scale| RunReport {
+        wall_ns: seed,
+        peak_rss_bytes: seed,
+        ..RunReport::new(&facts(name, seed), &judgement(scale))
+    };
+    let still = |name| [run(name, 1, 1.0), run(name, 2, 1.0), run(name, 3, 1.0)];
+    let moving = [run("moving", 1, 1.0), run("moving", 2, 1.0), run("moving", 3, 1.1)];
+    let runs = [still("still"), still("twin"), moving].concat();
+    assert_eq!(compare::seedless(&runs), ["still", "twin"]);
+    insta::assert_snapshot!("compare_seedless", compare::table(&runs, Style { width: 160, colour: false }));
+    let alone = [run("alone", 1, 1.0)];
+    assert_eq!(compare::seedless(&alone), Vec::<&str>::new());
+    let mut one_wait_longer = still("still").to_vec();
+    one_wait_longer[1].tasks[0].wait_ns += 1;
+    assert_eq!(compare::seedless(&one_wait_longer), Vec::<&str>::new());
+}
+
+#[test]
 fn json_keeps_its_names() {
     let mut run = bad();
     run.tasks.truncate(1);
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&run).expect("it is plain data"));
+}
+
+/// The verdict of a recording that cannot tell what it needs, of one that is not whole, and of one that is both.
+#[test]
+fn what_a_recording_cannot_tell_stands_before_what_rests_on_it() {
+    let unknown = keel_trace::Unknown { affinity: true, throttling: true };
+    let wasteful = || {
+        let waste = Verdict { wasted: Span::from_ms(1900), share: 0.25, episodes: 1, ..Verdict::default() };
+        Judgement {
+            waste,
+            found: vec![(Kind::WastedCore, 1), (Kind::Bouncing, 0)],
+            unknown,
+            ..Judgement::default()
+        }
+    };
+    let report = |judgement: Judgement| RunReport::new(&RunFacts::default(), &judgement);
+    let check = |run: &RunReport, begins: &str, ends: &str, found: bool| {
+        let told = verdict::sentence(run);
+        assert!(told.starts_with(begins) && told.ends_with(ends), "{told}");
+        assert_eq!(run.found_something(), found, "{told}");
+    };
+    let caveat = "This recording does not say which CPUs tasks may use or when they are throttled, so pinned and throttled tasks \
+                  look like waste. If there are no such tasks, 1.90 core-seconds (25 % of the machine) were idle";
+    let flag = "--assume-unrestricted.";
+    let unsure = report(Judgement { unsure: vec![Kind::WastedCore], ..wasteful() });
+    check(&unsure, caveat, flag, false);
+    check(&report(wasteful()), caveat, "known.", true);
+    let also = Judgement {
+        unsure: vec![Kind::WastedCore],
+        found: vec![(Kind::WastedCore, 1), (Kind::Bouncing, 2)],
+        ..wasteful()
+    };
+    check(&report(also), caveat, flag, true);
+    // Nothing rests on it.
+    let sound = report(Judgement { unknown, ..Judgement::default() });
+    check(&sound, "No core idled", "waited.", false);
+    let doubt = Some("1 record was damaged and left out".to_owned());
+    let whole = "This recording is not whole: 1 record was damaged and left out. As far as it tells, ";
+    check(&RunReport { doubt: doubt.clone(), ..sound }, &format!("{whole}no core idled"), "waited.", false);
+    check(&RunReport { doubt, ..unsure }, &format!("{whole}this recording does not say"), flag, false);
 }

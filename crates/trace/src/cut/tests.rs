@@ -18,6 +18,9 @@ impl Sink for Ear {
         let word = match meta {
             Meta::Start { .. } => "start".to_owned(),
             Meta::Task(info) => format!("task {}", info.name),
+            Meta::Unknown(unknown) => format!("{unknown:?}"),
+            Meta::Clock { ns } => format!("clock {ns}"),
+            Meta::Queue { id, name } => format!("queue {} {name}", id.0),
             Meta::SchedulerExit { .. } => "scheduler's exit".to_owned(),
             Meta::Policy(policy) => format!("{:?} by CPU {}", policy.kind, policy.cpu.0),
             Meta::End => "end".to_owned(),
@@ -84,7 +87,7 @@ fn a_part_begins_with_what_is_so_and_ends_in_time() {
             "25 task b",
             "25 2 Online { target: CpuId(2), up: false }",
             "25 1 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(0) }",
-            "25 1 Fork { child: TaskId(1), target: CpuId(1), parent: TaskId(4294967295) }",
+            "25 1 Fork { child: TaskId(1), target: CpuId(1), parent: TaskId(1) }",
             "25 1 Queued { task: TaskId(1), dsq: DsqId(7), len: 1 }",
             "30 1 Unqueued { task: TaskId(1), dsq: DsqId(7), len: 0 }",
             "30 1 Switch { prev: TaskId(0), why: Preempted, next: TaskId(1) }",
@@ -100,11 +103,43 @@ fn a_part_ends_with_the_stream_at_the_latest() {
         "33 task a",
         "33 task b",
         "33 1 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(1) }",
-        "33 1 Fork { child: TaskId(0), target: CpuId(1), parent: TaskId(4294967295) }",
+        "33 1 Fork { child: TaskId(0), target: CpuId(1), parent: TaskId(0) }",
     ];
     check(33, 99, &[&opening[..], &["40 end"]].concat());
     check(33, 36, &[&opening[..], &["36 end"]].concat());
     check(41, 99, &[]);
+}
+
+#[test]
+fn who_is_throttled_and_which_cpus_are_reserved_is_told_at_the_beginning() {
+    let mut ear = Ear::default();
+    let mut cut = Cut::new(at(5)..at(9), &mut ear);
+    let unknown = crate::Unknown { affinity: false, throttling: true };
+    cut.meta(at(0), &Meta::Unknown(unknown));
+    cut.meta(at(0), &Meta::Clock { ns: 77 });
+    cut.meta(at(0), &Meta::Queue { id: DsqId(9), name: "shared".into() });
+    let events = [
+        (1, What::Throttled { task: A, on: true }),
+        (1, What::Throttled { task: B, on: true }),
+        (1, What::Throttled { task: C, on: true }),
+        (1, What::Reserved { target: CpuId(1), on: true }),
+        (1, What::Reserved { target: CpuId(2), on: true }),
+        (2, What::Throttled { task: B, on: false }),
+        (3, What::Switch { prev: IDLE, why: Why::WasIdle, next: C }),
+        (4, What::Reserved { target: CpuId(1), on: false }),
+        (6, What::Throttled { task: A, on: false }),
+    ];
+    cut.events(&events.map(|(ns, what)| Event { at: at(ns), cpu: CpuId(0), what }));
+    let expected = [
+        "5 Unknown { affinity: false, throttling: true }",
+        "5 clock 77",
+        "5 queue 9 shared",
+        "5 0 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(2) }",
+        "5 0 Throttled { task: TaskId(0), on: true }",
+        "5 2 Reserved { target: CpuId(2), on: true }",
+        "6 0 Throttled { task: TaskId(0), on: false }",
+    ];
+    assert_eq!(ear.0, expected);
 }
 
 #[test]

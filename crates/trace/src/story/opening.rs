@@ -19,6 +19,10 @@ struct Before {
     cpus: BTreeMap<CpuId, Key>,
     /// What tasks are, that the snapshot may have missed.
     told: BTreeMap<Key, Told>,
+    /// Whether tasks were throttled.
+    throttled: BTreeMap<Key, bool>,
+    /// Whether CPUs idled on purpose.
+    reserved: BTreeMap<CpuId, bool>,
 }
 
 impl Before {
@@ -36,6 +40,8 @@ impl Before {
                 RawWhat::Wakeup { task, .. } => before.task(*task, Some(Doing::Asleep)),
                 RawWhat::Fork { child, .. } => before.task(*child, None),
                 RawWhat::Migrate { task, from, .. } => before.task(*task, Some(Doing::Waiting(*from))),
+                RawWhat::Throttled { task, on, .. } => drop(before.throttled.entry(*task).or_insert(!on)),
+                RawWhat::Reserved { target, on, .. } => drop(before.reserved.entry(*target).or_insert(!on)),
                 RawWhat::Online { .. }
                 | RawWhat::Kick { .. }
                 | RawWhat::Stopped { .. }
@@ -93,6 +99,12 @@ pub fn open(
         if let Doing::Waiting(cpu) = doing {
             story.waits_already(cpu, task, sink);
         }
+    }
+    for (&task, _) in before.throttled.iter().filter(|&(_, &was)| was) {
+        story.throttled(CpuId(0), task, true, sink);
+    }
+    for (&cpu, _) in before.reserved.iter().filter(|&(_, &was)| was) {
+        story.reserved(cpu, cpu, true);
     }
 }
 

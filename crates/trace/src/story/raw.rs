@@ -111,6 +111,24 @@ pub enum RawWhat {
         /// As the kernel's `p->prio`.
         prio: i16,
     },
+    /// The kernel begins or ceases to keep a runnable task off every CPU.
+    Throttled {
+        /// The CPU that does this.
+        cpu: CpuId,
+        /// Who.
+        task: Key,
+        /// It begins.
+        on: bool,
+    },
+    /// A CPU begins or ceases to idle on purpose.
+    Reserved {
+        /// The CPU that does this.
+        cpu: CpuId,
+        /// The CPU that idles.
+        target: CpuId,
+        /// It begins.
+        on: bool,
+    },
     /// What a task is.
     Told(Box<Told>),
     /// What the scheduler tells of a decision.

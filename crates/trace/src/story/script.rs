@@ -56,6 +56,8 @@ fn record(line: &str) -> Raw {
         ["decision", chosen] => RawWhat::Decision(Box::new(decision(here, cpu(chosen)))),
         ["kick", target] => RawWhat::Kick { cpu: here, target: cpu(target) },
         ["online", target, up] => RawWhat::Online { cpu: here, target: cpu(target), up: up == "up" },
+        ["throttled", task, on] => RawWhat::Throttled { cpu: here, task: key(task), on: on == "on" },
+        ["reserved", target, on] => RawWhat::Reserved { cpu: here, target: cpu(target), on: on == "on" },
         ["told", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, false, None))),
         ["first", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, true, None))),
         ["ranks", task, pid, name, prio, weight] => {
@@ -132,6 +134,10 @@ impl Lines {
             What::Online { target, up } => format!("online {target} {}", if up { "up" } else { "down" }),
             What::Lost { events } => format!("lost {events}"),
             What::Priority { task, prio, weight } => format!("{} ranks {prio} {weight}", name(task)),
+            What::Throttled { task, on } => {
+                format!("throttled {} {}", name(task), if on { "on" } else { "off" })
+            }
+            What::Reserved { target, on } => format!("reserved {target} {}", if on { "on" } else { "off" }),
             other => format!("{other:?}"),
         }
     }

@@ -82,6 +82,40 @@ fn how_urgent_a_task_is_is_told_when_it_is_known_and_when_it_changes() {
 }
 
 #[test]
+fn throttling_ends_when_it_is_told_or_the_task_runs() {
+    check(
+        "105 0 switch - idle A
+         110 0 throttled A on
+         111 0 throttled A on
+         112 0 switch A preempted -
+         120 1 throttled A off
+         121 1 throttled A off
+         130 1 throttled A on
+         140 0 switch - idle A
+         150 0 throttled A off",
+        "5 0 switch - idle A
+         10 0 throttled A on
+         12 0 switch A preempted -
+         20 1 throttled A off
+         30 1 throttled A on
+         40 0 switch - idle A",
+    );
+}
+
+#[test]
+fn a_cpu_is_reserved_once() {
+    check(
+        "110 0 reserved 1 on
+         111 1 reserved 1 on
+         112 0 reserved 9 on
+         120 1 reserved 1 off
+         121 1 reserved 1 off",
+        "10 0 reserved 1 on
+         20 1 reserved 1 off",
+    );
+}
+
+#[test]
 fn decisions_keep_their_place() {
     check(
         "110 0 wakeup A 1 -

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::policy::{self, Group, Outcome, Policy};
-use crate::{Chooser, Item, NullSink, Reader, TraceError, Why};
+use crate::{Chooser, Item, NullSink, Reader, TraceError, Unknown, Why};
 use keel_abi::scx::Op;
 use keel_abi::{Pid, Span};
 use proptest::prelude::*;
@@ -65,6 +65,8 @@ fn what() -> impl Strategy<Value = What> {
         (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
         any::<u32>().prop_map(|events| What::Lost { events }),
+        (task(), any::<bool>()).prop_map(|(task, on)| What::Throttled { task, on }),
+        (cpu(), any::<bool>()).prop_map(|(target, on)| What::Reserved { target, on }),
     ]
 }
 
@@ -109,6 +111,10 @@ fn meta() -> impl Strategy<Value = Meta> {
             }
         ),
         (kind, ".{0,40}").prop_map(|(kind, message)| Meta::SchedulerExit { kind, message }),
+        (any::<bool>(), any::<bool>())
+            .prop_map(|(affinity, throttling)| Meta::Unknown(Unknown { affinity, throttling })),
+        any::<u64>().prop_map(|ns| Meta::Clock { ns }),
+        (any::<u64>(), ".{0,20}").prop_map(|(id, name)| Meta::Queue { id: DsqId(id), name }),
         policy().prop_map(|policy| Meta::Policy(Box::new(policy))),
     ]
 }
@@ -221,7 +227,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is no keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is no keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 3");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 4");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",
@@ -301,13 +307,16 @@ fn decisions_may_be_left_out() {
 }
 
 #[test]
-fn the_version_before_is_read() {
-    let mut file = written(&everyday()[..40], true).expect("memory takes it");
-    file[7] = 1;
-    let end = file.len() - 4;
-    let checksum = crc32fast::hash(&file[..end]);
-    file[end..].copy_from_slice(&checksum.to_le_bytes());
-    assert!(read(&file).is_ok());
+fn older_versions_are_read() {
+    let sound = written(&everyday()[..40], true).expect("memory takes it");
+    for version in 1..=3 {
+        let mut file = sound.clone();
+        file[7] = version;
+        let end = file.len() - 4;
+        let checksum = crc32fast::hash(&file[..end]);
+        file[end..].copy_from_slice(&checksum.to_le_bytes());
+        assert!(read(&file).is_ok(), "version {version}");
+    }
 }
 
 /// Every number that a decision's record can hold: damaged, or within the machine.

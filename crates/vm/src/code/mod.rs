@@ -10,7 +10,7 @@ mod tables;
 use crate::error::LoadError;
 use crate::maps::user_half;
 use crate::native::Native;
-use keel_abi::bpf::{Fault, FaultKind};
+use keel_abi::bpf::{CallPlace, Fault, FaultKind};
 use keel_abi::lines::{LEAST_LINE_BYTES, LINE_SIZES};
 use keel_object::model::{LineInfo, Object, Poison};
 use op::Op;
@@ -138,17 +138,29 @@ impl Code {
         (off % FUNCTION_STRIDE == 0 && index < self.functions.len() as u64).then_some(index as u32)
     }
 
+    /// Where a site is.
+    pub(crate) fn place(&self, site: u32) -> Option<CallPlace> {
+        let &Site { function, insn, .. } = self.sites.get(site as usize)?;
+        let program = self.functions.get(function as usize)?.name.clone();
+        Some(CallPlace { program, insn, source: self.source(function, insn) })
+    }
+
     /// A fault at an instruction, told with its source line.
     pub(crate) fn fault(&self, kind: FaultKind, function: u32, insn: u32) -> Fault {
+        let program = self.functions[function as usize].name.clone();
+        Fault { kind, program, insn, source: self.source(function, insn) }
+    }
+
+    /// `file:line: text` of an instruction, where the object tells it.
+    fn source(&self, function: u32, insn: u32) -> Option<String> {
         let f = &self.functions[function as usize];
-        let source = match f.lines.partition_point(|l| l.insn <= insn) {
+        match f.lines.partition_point(|l| l.insn <= insn) {
             0 => None,
             n => {
                 let l = &f.lines[n - 1];
                 Some(format!("{}:{}: {}", l.file, l.line, l.text.trim()))
             }
-        };
-        Fault { kind, program: f.name.clone(), insn, source }
+        }
     }
 
     /// What the poisoned instruction at a site lacks.

@@ -32,7 +32,9 @@ impl Mapping {
             )
         };
         if at == libc::MAP_FAILED {
-            return Err(refused(io::Error::last_os_error().to_string()));
+            let why = io::Error::last_os_error().to_string();
+            // Without the number of the error.
+            return Err(refused(why.split(" (os error").next().unwrap_or_default().to_lowercase()));
         }
         let whole = NonNull::new(at).ok_or_else(|| refused("the null page".into()))?;
         // Where the host hands out huge pages unasked, a sparse use would commit far more than

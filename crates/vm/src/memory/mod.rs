@@ -39,16 +39,22 @@ pub const PAGE_BYTES: u64 = 4096;
 /// Bytes of a huge page of the host.
 pub const HUGE_BYTES: u64 = 2 << 20;
 
+/// Bytes in a GiB.
+const GIB: f64 = (1_u64 << 30) as f64;
+
 /// What a region reserves unless told otherwise, in bytes of address space.
 pub const DEFAULT_CAPACITY: u64 = 16 << 30;
 
-/// The host would not give address space.
+/// The host would not give address space. A smaller region is no way out: what fits into it would be another result than on
+/// a host that gives the whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "cannot reserve {bytes} bytes of address space for simulated memory ({why}); ask for a smaller region"
+    "each run reserves {:.1} GiB of address space for simulated memory and uses little of it, and the host gives no more \
+     ({why}); raise the limit with ulimit -v unlimited, or make fewer runs side by side",
+    *bytes as f64 / GIB
 )]
 pub struct ReserveError {
-    /// What was asked for.
+    /// What a region needs, with the tables beside it.
     pub bytes: u64,
     /// The host's words.
     pub why: String,

@@ -114,9 +114,11 @@ impl Region {
     ) -> Result<Self, ReserveError> {
         let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
         let lines = capacity >> transfers.line_log2();
-        let bytes = Mapping::new(capacity)?;
-        let holders = Mapping::new(lines * size_of::<u64>() as u64)?;
-        let writers = Mapping::new(lines * size_of::<u16>() as u64)?;
+        let [holders, writers] = [size_of::<u64>(), size_of::<u16>()].map(|size| lines * size as u64);
+        let all = |e: ReserveError| ReserveError { bytes: capacity + holders + writers, ..e };
+        let bytes = Mapping::new(capacity).map_err(all)?;
+        let holders = Mapping::new(holders).map_err(all)?;
+        let writers = Mapping::new(writers).map_err(all)?;
         let heap_end = heap_end.min(capacity / 2);
         Ok(Self {
             bytes,

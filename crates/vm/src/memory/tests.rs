@@ -1,6 +1,6 @@
 //! The region, its allocator and its lines against their rules.
 
-use super::{BASE, HUGE_BYTES, PAGE_BYTES, Region, Stray};
+use super::{BASE, HUGE_BYTES, PAGE_BYTES, Region, ReserveError, Stray};
 use keel_abi::bpf::Ea;
 use keel_abi::lines::{Line, LineCosts, Transfers};
 use keel_abi::{CpuId, Topology};
@@ -138,7 +138,10 @@ fn a_full_region_says_so() {
 fn a_large_address_space_that_the_host_refuses_is_an_error() {
     let regions: Result<Vec<Region>, _> = (0..4).map(|_| Region::new(1 << 46, false, transfers())).collect();
     let text = regions.err().expect("a process has 47 bits of addresses").to_string();
-    assert!(text.starts_with("cannot reserve") && text.contains("ask for a smaller region"), "{text}");
+    assert!(
+        text.starts_with("each run reserves") && text.contains("raise the limit with ulimit -v"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -290,4 +293,11 @@ fn elements_that_stand_for_tasks_crowd_each_other() {
     check(2, 128, [7, 7, 7, 7, 7, 10]);
     check(3, 128, [7, 7, 7, 7, 0, 10]);
     check(2, 100, [7, 7, 7, 7, 0, 10]);
+}
+
+#[test]
+fn what_a_region_needs_is_told_in_units_that_people_read() {
+    let refused = ReserveError { bytes: (37 << 30) / 2, why: "Cannot allocate memory".into() };
+    let told = refused.to_string();
+    assert!(told.contains("18.5 GiB") && told.contains("ulimit -v"), "{told}");
 }

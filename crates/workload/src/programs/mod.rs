@@ -17,17 +17,14 @@ mod rt_migrate;
 mod tpch;
 mod yields;
 
+use crate::generators::Generator;
+use crate::limits::{Limit, NICE, limit};
 use keel_abi::Span;
 use keel_abi::task::{Amount, Step, TaskSpec, Workload};
 
 /// A program that is asked for by name.
 struct Program {
-    /// How it is asked for: `chat:ROOMS:USERS:MESSAGES[:NICE]`.
-    form: &'static str,
-    /// One way to ask for it.
-    example: &'static str,
-    /// One line on it.
-    about: &'static str,
+    generator: Generator,
     /// Makes it, where these numbers are right for it.
     make: fn(&[i64]) -> Option<Workload>,
 }
@@ -35,101 +32,123 @@ struct Program {
 impl Program {
     /// What its name begins with.
     fn word(&self) -> &'static str {
-        self.form.split([':', '[']).next().unwrap_or_default()
+        self.generator.form.split([':', '[']).next().unwrap_or_default()
     }
 }
 
+/// A program's entry. `limits` are what its numbers may be.
+const fn entry(
+    form: &'static str,
+    example: &'static str,
+    about: &'static str,
+    limits: &'static [Limit],
+    make: fn(&[i64]) -> Option<Workload>,
+) -> Program {
+    Program { generator: Generator { form, example, about, limits, beside: "" }, make }
+}
+
 const PROGRAMS: &[Program] = &[
+    entry(
+        "yields:TASKS",
+        "yields:16",
+        "processes that do nothing but sched_yield() (loop_yield)",
+        &[limit("TASKS", 1, 100_000)],
+        yields::workload,
+    ),
     Program {
-        form: "yields:TASKS",
-        example: "yields:16",
-        about: "processes that do nothing but sched_yield() (loop_yield)",
-        make: yields::workload,
-    },
-    Program {
-        form: "chat:ROOMS:USERS:MESSAGES[:NICE]",
-        example: "chat:10:20:20",
-        about: "a chat server and its clients, four threads a user (chat_c)",
+        generator: Generator {
+            form: "chat:ROOMS:USERS:MESSAGES[:NICE]",
+            example: "chat:10:20:20",
+            about: "a chat server and its clients, four threads a user (chat_c)",
+            limits: &[
+                limit("ROOMS", 1, 10_000),
+                limit("USERS", 1, 1_000),
+                limit("MESSAGES", 1, 1_000_000),
+                NICE,
+            ],
+            beside: "ROOMS x USERS is at most 10,000, ROOMS x USERS x USERS at most 1,000,000",
+        },
         make: chat::workload,
     },
-    Program {
-        form: "lat-fork",
-        example: "lat-fork",
-        about: "fork and exit, again and again (lmbench's lat_proc fork)",
-        make: |numbers| numbers.is_empty().then(lat_proc::fork),
-    },
-    Program {
-        form: "lat-exec",
-        example: "lat-exec",
-        about: "fork, execve and exit (lmbench's lat_proc exec)",
-        make: |numbers| numbers.is_empty().then(lat_proc::exec),
-    },
-    Program {
-        form: "lat-shell",
-        example: "lat-shell",
-        about: "a program started through a shell (lmbench's lat_proc shell)",
-        make: |numbers| numbers.is_empty().then(lat_proc::shell),
-    },
-    Program {
-        form: "make:JOBS[:FILES]",
-        example: "make:4",
-        about: "a build: compilers as processes, so many at once (0 for all), and a final link",
-        make: make::workload,
-    },
-    Program {
-        form: "buildworld:JOBS[:ROUNDS]",
-        example: "buildworld:4",
-        about: "FreeBSD's build of itself: small directories one after another, so many compilers at once",
-        make: buildworld::workload,
-    },
-    Program {
-        form: "ring:PROCESSES:KIB",
-        example: "ring:2:16",
-        about: "a token through pipes, each process with a working set (lmbench's lat_ctx)",
-        make: ring::workload,
-    },
-    Program {
-        form: "pipe",
-        example: "pipe",
-        about: "a byte to and fro through two pipes (lmbench's lat_pipe)",
-        make: |numbers| numbers.is_empty().then(ring::pipe),
-    },
-    Program {
-        form: "null",
-        example: "null",
-        about: "system calls that do nothing (lmbench's lat_syscall null)",
-        make: |numbers| numbers.is_empty().then(null::workload),
-    },
-    Program {
-        form: "rt-migrate:THREADS:LOCKS[:PI]",
-        example: "rt-migrate:8:4:1",
-        about: "SCHED_FIFO threads of a priority each that share locks; PI is 1 or 0 (Rostedt's test of 2010)",
-        make: rt_migrate::workload,
-    },
-    Program {
-        form: "lu:THREADS[:STEPS]",
-        example: "lu:16:20",
-        about: "LU of the NAS benchmarks: threads in a pipeline that spin for their neighbours and at barriers",
-        make: lu::workload,
-    },
-    Program {
-        form: "r[:SECONDS]",
-        example: "r:20",
-        about: "R on one thread: it computes, and rarely touches the disk",
-        make: r::workload,
-    },
-    Program {
-        form: "tpch[:QUERY[:BLOCKS]]",
-        example: "tpch:18",
-        about: "a database's 64 workers in three pools that wake each other, at one of TPC-H's queries or all (0)",
-        make: tpch::workload,
-    },
-    Program {
-        form: "crowd:TASKS",
-        example: "crowd:1000",
-        about: "so many tasks that always want a CPU, and 16 that wake often",
-        make: crowd::workload,
-    },
+    entry(
+        "lat-fork",
+        "lat-fork",
+        "fork and exit, again and again (lmbench's lat_proc fork)",
+        &[],
+        |numbers| numbers.is_empty().then(lat_proc::fork),
+    ),
+    entry("lat-exec", "lat-exec", "fork, execve and exit (lmbench's lat_proc exec)", &[], |numbers| {
+        numbers.is_empty().then(lat_proc::exec)
+    }),
+    entry(
+        "lat-shell",
+        "lat-shell",
+        "a program started through a shell (lmbench's lat_proc shell)",
+        &[],
+        |numbers| numbers.is_empty().then(lat_proc::shell),
+    ),
+    entry(
+        "make:JOBS[:FILES]",
+        "make:4",
+        "a build: compilers as processes, so many at once (0 for all), and a final link",
+        &[limit("JOBS", 0, 100_000), limit("FILES", 1, 100_000)],
+        make::workload,
+    ),
+    entry(
+        "buildworld:JOBS[:ROUNDS]",
+        "buildworld:4",
+        "FreeBSD's build of itself: small directories one after another, so many compilers at once",
+        &[limit("JOBS", 1, 100_000), limit("ROUNDS", 1, 10_000)],
+        buildworld::workload,
+    ),
+    entry(
+        "ring:PROCESSES:KIB",
+        "ring:2:16",
+        "a token through pipes, each process with a working set (lmbench's lat_ctx)",
+        &[limit("PROCESSES", 1, 10_000), limit("KIB", 0, 1 << 20)],
+        ring::workload,
+    ),
+    entry("pipe", "pipe", "a byte to and fro through two pipes (lmbench's lat_pipe)", &[], |numbers| {
+        numbers.is_empty().then(ring::pipe)
+    }),
+    entry("null", "null", "system calls that do nothing (lmbench's lat_syscall null)", &[], |numbers| {
+        numbers.is_empty().then(null::workload)
+    }),
+    entry(
+        "rt-migrate:THREADS:LOCKS[:PI]",
+        "rt-migrate:8:4:1",
+        "SCHED_FIFO threads of a priority each that share locks; PI is 1 or 0 (Rostedt's test of 2010)",
+        &[limit("THREADS", 1, 98), limit("LOCKS", 1, 1_000), limit("PI", 0, 1)],
+        rt_migrate::workload,
+    ),
+    entry(
+        "lu:THREADS[:STEPS]",
+        "lu:16:20",
+        "LU of the NAS benchmarks: threads in a pipeline that spin for their neighbours and at barriers",
+        &[limit("THREADS", 1, 100), limit("STEPS", 1, 1_000_000)],
+        lu::workload,
+    ),
+    entry(
+        "r[:SECONDS]",
+        "r:20",
+        "R on one thread: it computes, and rarely touches the disk",
+        &[limit("SECONDS", 1, 1_000_000)],
+        r::workload,
+    ),
+    entry(
+        "tpch[:QUERY[:BLOCKS]]",
+        "tpch:18",
+        "a database's 64 workers in three pools that wake each other, at one of TPC-H's queries or all (0)",
+        &[limit("QUERY", 0, 22), limit("BLOCKS", 1, 100_000)],
+        tpch::workload,
+    ),
+    entry(
+        "crowd:TASKS",
+        "crowd:1000",
+        "so many tasks that always want a CPU, and 16 that wake often",
+        &[limit("TASKS", 1, 1_000_000)],
+        crowd::workload,
+    ),
 ];
 
 /// The program that a name such as `ring:8:64` asks for; `None` where it is no program's name. The error is
@@ -142,7 +161,7 @@ pub fn program(name: &str) -> Option<Result<Workload, String>> {
     let made = numbers.and_then(|numbers| (program.make)(&numbers));
     Some(
         made.map(|made| Workload { name: name.to_owned(), ..uneven(made) })
-            .ok_or_else(|| format!("'{name}': write {}, as in {}", program.form, program.example)),
+            .ok_or_else(|| program.generator.refusal(name)),
     )
 }
 
@@ -156,9 +175,9 @@ fn uneven(mut made: Workload) -> Workload {
     made
 }
 
-/// Each program: how it is asked for, an example, and one line on it.
-pub fn programs() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    PROGRAMS.iter().map(|p| (p.form, p.example, p.about))
+/// Each program.
+pub fn programs() -> impl Iterator<Item = Generator> {
+    PROGRAMS.iter().map(|p| p.generator)
 }
 
 /// A number within these bounds.
@@ -188,17 +207,19 @@ mod tests {
     #[test]
     fn examples_are_made_and_wrong_numbers_are_told() {
         for p in PROGRAMS {
-            let made = program(p.example).unwrap_or_else(|| panic!("{}", p.example)).unwrap();
-            assert_eq!(made.name, p.example);
+            let made =
+                program(p.generator.example).unwrap_or_else(|| panic!("{}", p.generator.example)).unwrap();
+            assert_eq!(made.name, p.generator.example);
             assert!(!made.unit.is_empty() && made.tasks.iter().any(|t| t.steps.contains(&Step::Count)));
         }
         let check = |name, expected: Option<&str>| {
             assert_eq!(program(name).map(|made| made.err().unwrap_or_default()).as_deref(), expected);
         };
         check("hogs", None);
-        check("yields:0", Some("'yields:0': write yields:TASKS, as in yields:16"));
+        check("yields:0", Some("'yields:0': write yields:TASKS, as in yields:16; TASKS is 1 to 100,000"));
         check("null:1", Some("'null:1': write null, as in null"));
-        check("ring:2:x", Some("'ring:2:x': write ring:PROCESSES:KIB, as in ring:2:16"));
+        let ring = "write ring:PROCESSES:KIB, as in ring:2:16; PROCESSES is 1 to 10,000, KIB 0 to 1,048,576";
+        check("ring:2:x", Some(&format!("'ring:2:x': {ring}")));
         for bad in
             ["yields", "chat:1:2", "chat:1:2:3:20", "chat:9999:9999:1", "make:1:0", "ring:0:1", "pipe:", ""]
         {
@@ -209,18 +230,24 @@ mod tests {
     #[test]
     fn steps_refer_to_what_there_is() {
         for p in PROGRAMS {
-            let made = program(p.example).and_then(Result::ok).unwrap();
+            let made = program(p.generator.example).and_then(Result::ok).unwrap();
             for step in made.tasks.iter().flat_map(|t| &t.steps) {
                 match step {
                     Step::Send { channel, bytes } | Step::Receive { channel, bytes } => {
-                        assert!((channel.0 as usize) < made.channels.len() && *bytes > 0, "{}", p.example);
+                        assert!(
+                            (channel.0 as usize) < made.channels.len() && *bytes > 0,
+                            "{}",
+                            p.generator.example
+                        );
                     }
-                    Step::Raise(flag) | Step::Lower(flag) => assert!(flag.0 < made.flags, "{}", p.example),
+                    Step::Raise(flag) | Step::Lower(flag) => {
+                        assert!(flag.0 < made.flags, "{}", p.generator.example)
+                    }
                     Step::Barrier(id) | Step::SpinBarrier { barrier: id, .. } => {
-                        assert!(made.barriers[id.0 as usize] > 0, "{}", p.example);
+                        assert!(made.barriers[id.0 as usize] > 0, "{}", p.generator.example);
                     }
                     Step::Spawn(spec) | Step::Fork(spec) => {
-                        assert!((*spec as usize) < made.tasks.len(), "{}", p.example);
+                        assert!((*spec as usize) < made.tasks.len(), "{}", p.generator.example);
                     }
                     _ => {}
                 }

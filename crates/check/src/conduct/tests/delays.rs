@@ -128,3 +128,60 @@ fn a_delay_is_not_told_where_its_cpu_stalled_meanwhile() {
     // Not long enough for a stall.
     assert_eq!(found(Limits::default(), 2, &lines(300_000), LATE).len(), 1);
 }
+
+/// A, of nice 19, waits from 200 ms to `us` beside B on the one CPU, which B never holds for long; the two weigh so.
+fn beside(a: u32, b: u32, us: u32) -> String {
+    let mut lines = format!("0 0 prio A 139 {a}\n0 0 prio B 120 {b}\n0 0 fork A 0\n0 0 fork B 0\n");
+    lines += "0 0 switch - idle B\n100000 0 switch B preempted A\n200000 0 switch A preempted B\n";
+    for at in (600_000..us).step_by(400_000) {
+        lines += &format!("{at} 0 switch B preempted -\n{at} 0 switch - idle B\n");
+    }
+    lines + &format!("{us} 0 switch B preempted A\n4000000 end")
+}
+
+#[test]
+fn a_light_task_waits_by_its_weight_and_no_longer() {
+    // 1 s, and 20 ms for each of the 68 slices that nice 0 has for one of nice 19.
+    check(1, &beside(15, 1024, 2_560_000), STARVED, &[]);
+    let text = "task task-a (pid 1000) was runnable for 2.36 s without running, on CPU 0";
+    check(1, &beside(15, 1024, 2_561_000), STARVED, &[text]);
+    let bound = found(Limits::default(), 1, &beside(15, 1024, 2_600_000), STARVED)[0].threshold;
+    assert_eq!(bound, BOUND + Span::from_ms(20) * 68);
+    // Of equals the number alone counts.
+    let bound = found(Limits::default(), 1, &beside(1024, 1024, 2_300_000), STARVED)[0].threshold;
+    assert_eq!(bound, BOUND + Span::from_ms(20));
+    // Where weights are not told, the nice value stands for one: 1 beside 100.
+    check(1, &beside(0, 0, 3_200_000), STARVED, &[]);
+    let bound = found(Limits::default(), 1, &beside(0, 0, 3_300_000), STARVED)[0].threshold;
+    assert_eq!(bound, BOUND + Span::from_ms(20) * 100);
+}
+
+#[test]
+fn of_a_wait_that_was_moved_the_longest_part_is_told() {
+    let lines = |moved_us: u32| {
+        format!(
+            "0      0 fork A 0
+             0      0 switch - idle A
+             0      1 fork C 1
+             0      1 switch - idle C
+             0      2 fork B 2
+             0      2 switch - idle B
+             1000   2 switch B blocked -
+             10000  0 wake B 0 A
+             {moved_us} 1 migrate B 0 1
+             209000 2 migrate B 1 2
+             210000 2 switch - idle B
+             220000 end"
+        )
+    };
+    let woken = "task task-b (pid 1001) was woken by task-a (pid 1000) for CPU 0 and came to run 200.00 ms later, on CPU 2; ";
+    let there = "CPU 0 ran task-a (pid 1000) then";
+    check(3, &lines(150_000), LATE, &[&format!("{woken}{there}")]);
+    let moved = "it waited longest, for 159.00 ms, in the queue of CPU 1, where it had been moved from CPU 0; \
+                 CPU 1 ran task-c (pid 1002) then";
+    check(3, &lines(50_000), LATE, &[&format!("{woken}{moved}")]);
+    let finding = &found(Limits::default(), 3, &lines(50_000), LATE)[0];
+    let words = finding.decision.map(|decision| decision.words()).unwrap_or_default();
+    assert_eq!(words, "pulled from CPU 0 by CPU 1 at 50.00 ms");
+    assert_eq!(finding.cpus, [CpuId(1), CpuId(2)]);
+}

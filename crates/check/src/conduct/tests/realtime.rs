@@ -49,9 +49,13 @@ fn something_less_urgent_elsewhere_means_that_it_is_misplaced() {
 fn what_it_may_not_use_or_is_not_there_does_not_count() {
     check(2, &format!("0 may B 0\n{}", scene(10, 120, LATER)), MISPLACED, &[]);
     check(2, &scene(10, 10, &format!("1100 1 switch C blocked -\n1100 0 off 1\n{LATER}")), MISPLACED, &[]);
-    let limits = Limits { affinity_known: false, ..Limits::default() };
-    assert_eq!(found(limits, 2, &scene(10, 120, LATER), MISPLACED), []);
-    assert_eq!(found(limits, 2, &scene(120, 120, LATER), INVERTED).len(), 1);
+    let unknown = |what: &str, a| format!("0 unknown {what}\n{}", scene(a, 120, LATER));
+    check(2, &unknown("affinity", 10), MISPLACED, &[]);
+    assert_eq!(found(Limits::default(), 2, &unknown("affinity", 120), INVERTED).len(), 1);
+    assert_eq!(found(Limits::default(), 2, &unknown("throttling", 120), INVERTED).len(), 1);
+    let deadline = |lines: String| lines.replace("prio B 50", "prio B -1");
+    check(2, &deadline(unknown("throttling", 120)), INVERTED, &[]);
+    assert_eq!(found(Limits::default(), 2, &deadline(scene(120, 10, LATER)), INVERTED).len(), 1);
 }
 
 #[test]

@@ -13,17 +13,17 @@ use crate::args::{LabArgs, OutputArgs};
 use crate::failure::{Code, Failure};
 use crate::inputs;
 use crate::lab::Lab;
-use crate::outputs;
+use crate::outputs::{self, both};
 use crate::page::is_picture;
 use crate::progress::Bar;
-use crate::show;
 use crate::text::shown_path;
+use crate::{interrupt, show};
 use keel_abi::Span;
 use keel_check::DecisionCost;
 use keel_lab::machines::Machine;
 use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource};
-use keel_report::DecisionsReport;
 use keel_report::decisions::{Axis, Size, chart};
+use keel_report::{DecisionsReport, PartialRuns};
 
 /// Tasks that wait, on the machine that was asked for.
 const CROWDS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
@@ -61,24 +61,28 @@ pub(super) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     let mut output = reserve(args)?;
     let jobs = jobs(sources.len());
     let bar = Bar::new(Span::from_s(jobs.len() as u64));
-    let made = keel_lab::each(&jobs, args.jobs, |&(source, point)| {
+    let work = interrupt::work();
+    let made = keel_lab::each(&jobs, super::jobs(args), |&(source, point)| {
         let measured = measure(lab, &sources[source], &machine, point);
         bar.advance(Span::from_s(1));
         measured
     });
-    drop(bar);
+    drop((bar, work));
+    let complete = made.iter().filter(|made| !matches!(made, Ok(None))).count();
+    let cut = interrupt::by()
+        .filter(|_| complete < jobs.len())
+        .map(|by| PartialRuns::new(by, complete, jobs.len()));
     let mut reports: Vec<DecisionsReport> =
         sources.iter().map(|source| DecisionsReport::new(&source.name, &machine.name)).collect();
     for (&(source, _), measured) in jobs.iter().zip(made).rev() {
-        let Measured { axis, size, costs, together } = measured?;
-        reports[source].add(axis, size, &costs, together);
+        if let Some(Measured { axis, size, costs, together }) = measured? {
+            reports[source].add(axis, size, &costs, together);
+        }
     }
-    if let Some(output) = &mut output.report {
-        output.write(chart::svg(&reports).as_bytes())?;
-    }
-    show::decisions(&reports, args.json)?;
+    let written = super::page::write(&mut output.report, || chart::svg(&reports));
+    both(written, show::decisions(&reports, cut.as_ref(), args.json))?;
     output.keep()?;
-    Ok(Code::Done)
+    Ok(interrupt::code(true, Code::Done))
 }
 
 /// The picture's file, which is none of the inputs.
@@ -87,8 +91,7 @@ fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
         let told = format!("{}: the chart of decisions is an SVG picture", shown_path(path));
         return Err(Failure::input(told).help("give a name that ends in .svg"));
     }
-    let asked =
-        OutputArgs { trace: None, report: args.report.clone(), perfetto: None, json: false, strict: false };
+    let asked = OutputArgs { trace: None, report: args.report.clone(), perfetto: None, json: false };
     let inputs: Vec<&str> = args.decisions.iter().chain([&args.machine]).map(String::as_str).collect();
     outputs::reserve(&asked, None, &inputs)
 }
@@ -101,28 +104,35 @@ fn jobs(schedulers: usize) -> Vec<(usize, Point)> {
     points.flat_map(|point| (0..schedulers).map(move |source| (source, point))).collect()
 }
 
+/// Nothing where a signal comes before there are enough decisions.
 fn measure(
     lab: &Lab,
     scheduler: &SchedulerSource,
     machine: &Machine,
     point: Point,
-) -> Result<Measured, Failure> {
+) -> Result<Option<Measured>, Failure> {
+    if interrupt::stop().is_asked() {
+        return Ok(None);
+    }
     let on = |tasks| Size { tasks, cpus: machine.topology.cpus() };
     match point {
         Point::Tasks(tasks) => {
-            let (costs, together) = costs::of_crowd(lab, scheduler, machine, tasks)?;
-            Ok(Measured { axis: Axis::Tasks, size: on(tasks), costs, together })
+            let costs = costs::of_crowd(lab, scheduler, machine, tasks)?;
+            let measured =
+                |(costs, together)| Measured { axis: Axis::Tasks, size: on(tasks), costs, together };
+            Ok(costs.map(measured))
         }
         Point::Rounds(tasks) => {
             let ends = rounds::ends(lab, scheduler, machine, tasks)?;
-            let costs = ends.into_iter().collect();
-            Ok(Measured { axis: Axis::Tasks, size: on(tasks), costs, together: None })
+            let measured = |costs| Measured { axis: Axis::Tasks, size: on(tasks), costs, together: None };
+            Ok(ends.map(measured))
         }
         Point::Cpus(cpus) => {
             let machine = (lab.machine_of_cpus)(cpus);
-            let (costs, together) = costs::of_machine(lab, scheduler, &machine)?;
+            let costs = costs::of_machine(lab, scheduler, &machine)?;
             let size = Size { tasks: costs::TASKS_A_CPU * cpus, cpus };
-            Ok(Measured { axis: Axis::Cpus, size, costs, together })
+            let measured = |(costs, together)| Measured { axis: Axis::Cpus, size, costs, together };
+            Ok(costs.map(measured))
         }
     }
 }

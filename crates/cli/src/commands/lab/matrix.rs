@@ -1,12 +1,13 @@
 //! `keel lab --matrix`: every scheduler that is built in on every experiment's work.
 
-use super::{make, page};
+use super::{complete, make, page, partial};
 use crate::args::LabArgs;
 use crate::experiments::{self, Made};
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
 use crate::output::Output;
-use crate::show;
+use crate::outputs::both;
+use crate::{interrupt, show};
 use keel_abi::task::Policy;
 use keel_experiment::matrix::{cells, everyone};
 use keel_experiment::plan::{gather, plan};
@@ -22,6 +23,7 @@ const RUNS: u32 = 3;
 
 pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Result<Code, Failure> {
     let mut output = page::reserve(args)?;
+    let work = interrupt::work();
     let mut schedulers: Vec<String> = (lab.schedulers)().into_iter().map(|(name, _)| name).collect();
     schedulers.sort_by_key(|name| BY_AGE.iter().position(|old| old == name).unwrap_or(BY_AGE.len()));
     let runs = args.runs.unwrap_or(RUNS);
@@ -30,15 +32,15 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
     let planned = plan(&asked, runs);
     let made = make(args, lab, &asked, &planned);
     let code = worst(&made);
-    let figures = made.into_iter().map(|made| made.figures).collect();
+    let cut = partial(&made);
+    let (planned, figures) = complete(&planned, made);
     let gathered = gather(&asked, &planned, figures);
     let report = MatrixReport { schedulers, runs, rows: reports(&rows, &asked, &gathered) };
-    if let Some(output) = &mut output {
-        output.write(keel_report::lab_page::of_matrix(&report).as_bytes())?;
-    }
-    show::matrix(&report, args.json)?;
+    let written = page::write(&mut output, || keel_report::lab_page::of_matrix(&report));
+    drop(work);
+    both(written, show::matrix(&report, cut.as_ref(), args.json))?;
     output.map_or(Ok(()), Output::keep)?;
-    Ok(code)
+    Ok(interrupt::code(true, code))
 }
 
 /// A row for each experiment, with cells where schedulers have a part.
@@ -62,7 +64,7 @@ fn is_real_time(lab: &Lab, row: &Experiment) -> bool {
 }
 
 /// That a scheduler fails at some work is a result, and in its cell.
-fn worst(made: &[Made]) -> Code {
-    let codes = made.iter().map(|made| made.code).filter(|code| *code != Code::Scheduler);
+fn worst(made: &[Option<Made>]) -> Code {
+    let codes = made.iter().flatten().map(|made| made.code).filter(|code| *code != Code::Scheduler);
     codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done)
 }

@@ -1,12 +1,12 @@
 //! `keel lab --report OUT.html`: the page's file, and the pictures in it.
 
 use crate::args::LabArgs;
-use crate::experiments;
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::output::Output;
 use crate::page::is_page;
 use crate::text::{shown, shown_path};
+use crate::{experiments, interrupt};
 use keel_abi::Span;
 use keel_experiment::Experiment;
 use keel_lab::RunSpec;
@@ -33,6 +33,25 @@ pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     }
 }
 
+/// Writes the page, unless a signal has come: a page is about all that was asked for. Where it cannot be written there is
+/// no `output` any more.
+pub(super) fn write(output: &mut Option<Output>, page: impl FnOnce() -> String) -> Result<(), Failure> {
+    let Some(to) = output.as_mut().filter(|_| interrupt::by().is_none()) else {
+        *output = None;
+        return Ok(());
+    };
+    let page = page();
+    let written = match interrupt::by() {
+        // Its pictures are not complete.
+        Some(_) => None,
+        None => Some(to.write(page.as_bytes())),
+    };
+    if !matches!(written, Some(Ok(()))) {
+        *output = None;
+    }
+    written.unwrap_or(Ok(()))
+}
+
 /// A picture of the first run of each arm, in their order; nothing of a run that gave none.
 pub(super) fn pictures(
     args: &LabArgs,
@@ -45,7 +64,7 @@ pub(super) fn pictures(
         .flat_map(|(at, experiment)| (0..experiment.arms.len()).map(move |arm| (at, arm)))
         .collect();
     let specs: Vec<_> = experiments.iter().map(|experiment| experiments::arms(lab, experiment)).collect();
-    let drawn = keel_lab::each(&arms, args.jobs, |&(at, arm)| {
+    let drawn = keel_lab::each(&arms, super::jobs(args), |&(at, arm)| {
         let spec = specs[at][arm].as_ref().ok()?;
         draw(lab, &experiments[at], arm, spec)
     });
@@ -57,7 +76,7 @@ fn draw(lab: &Lab, experiment: &Experiment, arm: usize, spec: &RunSpec) -> Optio
     let spec = RunSpec { seed: experiment.seed, duration: spec.duration.min(DRAWN), ..spec.clone() };
     let mut picture = Picture::new();
     // Why a run failed is told where it is judged.
-    (lab.run)(&spec, &mut picture, &mut |_| {}).ok()?;
+    (lab.run)(&spec, &mut picture, &mut |_| {}, &interrupt::stop()).ok()?;
     let label = experiment.arms[arm].label.clone();
     let caption = Caption {
         title: format!("{label}, the first {}", spec.duration),

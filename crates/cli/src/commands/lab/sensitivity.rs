@@ -1,14 +1,15 @@
 //! `keel lab --sensitivity`: each machine constant halved and doubled, and what that does to each
 //! experiment's first ratio.
 
-use super::{page, worst};
+use super::{page, partial, worst};
 use crate::args::LabArgs;
 use crate::experiments::{self, Made};
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
 use crate::output::Output;
+use crate::outputs::both;
 use crate::progress::Bar;
-use crate::show;
+use crate::{interrupt, show};
 use keel_experiment::{ArmFigures, ClaimVerdict, Experiment, judge};
 use keel_lab::RunSpec;
 use keel_lab::machines::Scale;
@@ -27,6 +28,7 @@ struct Cell {
 
 pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Result<Code, Failure> {
     let mut output = page::reserve(args)?;
+    let work = interrupt::work();
     let constants = (lab.constants)();
     let cells = cells(lab, experiments, &constants);
     let seeds = args.runs.unwrap_or(1);
@@ -38,12 +40,13 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
         .collect();
     let longest = jobs.iter().map(|&(at, ..)| experiments[cells[at].experiment].until.longest());
     let bar = Bar::new(longest.sum());
-    let made: Vec<Made> = keel_lab::each(&jobs, args.jobs, |&(at, arm, run)| {
+    let made: Vec<Option<Made>> = keel_lab::each(&jobs, super::jobs(args), |&(at, arm, run)| {
         let experiment = &experiments[cells[at].experiment];
         let seed = experiment.seed.wrapping_add(u64::from(run));
         experiments::make(lab, experiment, &cells[at].arms[arm].1, seed, &bar)
     });
     drop(bar);
+    let cut = partial(&made);
     let code = worst(&made);
     let ratios = ratios(experiments, &cells, &jobs, made);
     let reports: Vec<SensitivityReport> = experiments
@@ -51,12 +54,11 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
         .enumerate()
         .map(|(at, experiment)| report(at, experiment, &constants, &cells, &ratios))
         .collect();
-    if let Some(output) = &mut output {
-        output.write(lab_page::of_sensitivity(&reports).as_bytes())?;
-    }
-    show::sensitivity(&reports, args.json)?;
+    let written = page::write(&mut output, || lab_page::of_sensitivity(&reports));
+    drop(work);
+    both(written, show::sensitivity(&reports, cut.as_ref(), args.json))?;
     output.map_or(Ok(()), Output::keep)?;
-    Ok(code)
+    Ok(interrupt::code(true, code))
 }
 
 /// Every experiment as it is, and with each constant varied that its machines have.
@@ -102,12 +104,12 @@ fn ratios(
     experiments: &[Experiment],
     cells: &[Cell],
     jobs: &[(usize, usize, u32)],
-    made: Vec<Made>,
+    made: Vec<Option<Made>>,
 ) -> Vec<Option<f64>> {
     let empty = |cell: &Cell| vec![ArmFigures::default(); experiments[cell.experiment].arms.len()];
     let mut figures: Vec<Vec<ArmFigures>> = cells.iter().map(empty).collect();
     for (&(at, arm, _), made) in jobs.iter().zip(made) {
-        figures[at][cells[at].arms[arm].0].runs.push(made.figures);
+        figures[at][cells[at].arms[arm].0].runs.extend(made.map(|made| made.figures));
     }
     let ratio = |(cell, arms): (&Cell, &Vec<ArmFigures>)| first(&experiments[cell.experiment], arms).ours;
     cells.iter().zip(&figures).map(ratio).collect()

@@ -23,7 +23,7 @@ fn without_records_the_snapshot_tells() {
          0 task 1 4 D on 4 CPUs
          0 2 switch - idle D
          0 task 2 2 B on 4 CPUs
-         0 0 fork B 0 -",
+         0 0 fork B 0 B",
     );
 }
 
@@ -41,7 +41,7 @@ fn the_first_record_of_a_task_tells_what_it_was_doing() {
         "0 task 0 2 B on 4 CPUs
          0 0 switch - idle B
          0 task 1 3 C on 4 CPUs
-         0 1 fork C 1 -",
+         0 1 fork C 1 C",
     );
 }
 

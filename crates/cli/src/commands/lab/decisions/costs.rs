@@ -2,6 +2,7 @@
 
 use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::lab::Lab;
 use keel_abi::scx::Op;
 use keel_abi::{Instant, Span};
@@ -27,8 +28,8 @@ const LONGEST: Span = Span::from_s(10);
 /// Two hogs and one that wakes, for each CPU.
 pub(super) const TASKS_A_CPU: u32 = 3;
 
-/// What callbacks cost, and all of them together a dispatch.
-type Costs = (Vec<DecisionCost>, Option<Span>);
+/// What callbacks cost, and all of them together a dispatch; nothing of a run that a signal stopped.
+type Costs = Option<(Vec<DecisionCost>, Option<Span>)>;
 
 /// With so many tasks that want a CPU all the time, beside 16 that wake a thousand times a second.
 pub(super) fn of_crowd(
@@ -64,9 +65,13 @@ fn measure(
     let spec = spec(lab, scheduler, machine, workload, arrived + LONGEST)?;
     let from = Instant::ZERO + arrived;
     let mut ear = Ear { heard: Decisions::since(from), now: Instant::ZERO, long_enough: from + SHORTEST };
-    let outcome = run_until_enough(&spec, from, STEP, &mut ear).map_err(Failure::from_lab)?;
+    let outcome =
+        run_until_enough(&spec, from, STEP, &mut ear, &interrupt::stop()).map_err(Failure::from_lab)?;
+    if outcome.stopped {
+        return Ok(None);
+    }
     in_charge(scheduler, &spec, &outcome)?;
-    Ok((ear.heard.costs(), ear.heard.together()))
+    Ok(Some((ear.heard.costs(), ear.heard.together())))
 }
 
 /// Hears decisions until there are enough.

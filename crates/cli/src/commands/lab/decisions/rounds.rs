@@ -3,6 +3,7 @@
 
 use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::lab::Lab;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{Instant, Span};
@@ -33,16 +34,17 @@ const COUNTERS: [(&str, &str); 4] = [
     ("recalculations", "recalculation"),
 ];
 
-/// What they cost with so many tasks; none where the scheduler does not count them, or a round takes too long.
+/// What they cost with so many tasks; none where the scheduler does not count them, or a round takes too long. Nothing at all
+/// of a run that a signal stopped.
 pub(super) fn ends(
     lab: &Lab,
     scheduler: &SchedulerSource,
     machine: &Machine,
     tasks: u32,
-) -> Result<Option<DecisionCost>, Failure> {
+) -> Result<Option<Vec<DecisionCost>>, Failure> {
     let turns = u64::from(tasks.div_ceil(machine.topology.cpus()));
     if TURN * turns > WATCHDOG {
-        return Ok(None);
+        return Ok(Some(Vec::new()));
     }
     let arrived = arrival(tasks);
     let longest = TURN * (2 * ROUNDS * (turns + 10));
@@ -53,14 +55,18 @@ pub(super) fn ends(
             known = Some((counter, told));
         }
     }
-    let Some((counter, told)) = known else { return Ok(None) };
+    let Some((counter, told)) = known else { return Ok(Some(Vec::new())) };
     let from = Instant::ZERO + arrived;
     let mut ends = RoundEnds { calls: CountedCalls::of(Op::Dispatch, from), dispatches: 0, instructions: 0 };
-    let outcome = run_counted(&spec, counter, from, STEP, &mut ends).map_err(Failure::from_lab)?;
+    let outcome =
+        run_counted(&spec, counter, from, STEP, &mut ends, &interrupt::stop()).map_err(Failure::from_lab)?;
+    if outcome.stopped {
+        return Ok(None);
+    }
     if outcome.exit != ExitKind::ErrorStall {
         in_charge(scheduler, &spec, &outcome)?;
     }
-    Ok(ends.calls.cost(told))
+    Ok(Some(ends.calls.cost(told).into_iter().collect()))
 }
 
 /// The calls in which the counter rose, until there are enough.

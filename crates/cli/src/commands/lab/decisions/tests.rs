@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 fn measured(scheduler: &str, point: Point) -> Measured {
     let source = inputs::scheduler(&REAL, scheduler).unwrap();
     let machine = inputs::machine(&REAL, "2").unwrap();
-    measure(&REAL, &source, &machine, point).unwrap_or_else(|failure| panic!("{failure}"))
+    let measured = measure(&REAL, &source, &machine, point).unwrap_or_else(|failure| panic!("{failure}"));
+    measured.expect("nobody has stopped it")
 }
 
 fn calls(measured: &Measured, name: &str) -> u64 {

@@ -1,0 +1,100 @@
+//! Whether what was run passes: budgets and baseline as they were asked for, read before anything runs.
+
+use crate::failure::Failure;
+use crate::gate_args::{BaselineArgs, StrictArgs};
+use crate::inputs;
+use crate::text::shown;
+use keel_gate::baseline::Scene;
+use keel_gate::{Baseline, Facts, PastRun, Regression, Ruling, Settings};
+use keel_lab::RunSpec;
+use keel_report::RunReport;
+
+/// What has to hold.
+pub(crate) struct Gate {
+    settings: Settings,
+    is_strict: bool,
+    baseline: Option<Earlier>,
+}
+
+/// A baseline, and where it was read.
+struct Earlier {
+    file: String,
+    baseline: Baseline,
+}
+
+impl Gate {
+    /// Budgets alone.
+    pub(crate) fn strict(args: &StrictArgs) -> Result<Self, Failure> {
+        Self::new(args, &BaselineArgs::default())
+    }
+
+    /// Budgets and baseline. Later arguments win over earlier ones, and all of them over the file.
+    pub(crate) fn new(strict: &StrictArgs, compared: &BaselineArgs) -> Result<Self, Failure> {
+        let mut settings = Settings::default();
+        if let Some(file) = &strict.budgets {
+            let text = inputs::document("file of budgets", file)?;
+            settings.read(&shown(file), &text).map_err(|wrong| Failure::input(wrong.to_string()))?;
+        }
+        for (subject, allowed) in &strict.allow {
+            settings.budgets.allow(*subject, allowed.clone());
+        }
+        for limit in &compared.regression {
+            let wrong = |wrong| Failure::input(format!("--regression: {wrong}"));
+            settings.limits.set_pair(limit).map_err(wrong)?;
+        }
+        let baseline = compared.baseline.as_deref().map(Earlier::read).transpose()?;
+        Ok(Self { settings, is_strict: strict.is_asked(), baseline })
+    }
+
+    /// Refuses a baseline of something else than these specs, each of which is run so often.
+    pub(crate) fn fits(&self, specs: &[RunSpec], runs: u32) -> Result<(), Failure> {
+        let (Some(earlier), Some(first)) = (&self.baseline, specs.first()) else { return Ok(()) };
+        let scene = Scene {
+            schedulers: specs.iter().map(|spec| spec.scheduler.name.clone()).collect(),
+            workload: first.workload.name.clone(),
+            unit: first.workload.unit.clone(),
+            machine: first.machine.name.clone(),
+            cpus: first.machine.topology.cpus(),
+            duration: first.duration,
+            seeds: (0..u64::from(runs)).map(|nth| first.seed.wrapping_add(nth)).collect(),
+        };
+        earlier.baseline.fits(&scene).map_err(|wrong| earlier.refused(&wrong.to_string()))
+    }
+
+    /// Holds the budgets against what was found; nothing where nobody asked.
+    pub(crate) fn rule(&self, facts: &Facts) -> Option<Ruling> {
+        self.is_strict.then(|| Ruling::new(&self.settings.budgets, facts))
+    }
+
+    /// Holds the figures of one of so many schedulers against the baseline's; nothing where nobody asked, or where a run of it
+    /// failed.
+    pub(crate) fn compare(&self, runs: &[RunReport], of: usize) -> Result<Option<Regression>, Failure> {
+        let (Some(earlier), Some(first)) = (&self.baseline, runs.first()) else { return Ok(None) };
+        if runs.iter().any(RunReport::failed) {
+            return Ok(None);
+        }
+        let there = earlier.baseline.runs_of(&first.scheduler, of);
+        let there = there.map_err(|wrong| earlier.refused(&wrong.to_string()))?;
+        let now: Vec<PastRun> = runs.iter().map(as_past).collect();
+        Ok(Some(Regression::new(&there, &now, &self.settings.limits)))
+    }
+}
+
+impl Earlier {
+    fn read(file: &str) -> Result<Self, Failure> {
+        let text = inputs::document("baseline", file)?;
+        let wrong = |why: String| Failure::input(format!("--baseline {}: {why}", shown(file)));
+        let baseline = Baseline::read(&text).map_err(|e| wrong(e.to_string()))?;
+        Ok(Self { file: file.to_owned(), baseline })
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        Failure::input(format!("--baseline {}: {why}", shown(&self.file)))
+    }
+}
+
+/// A run as its JSON tells it, so that then and now are read alike.
+fn as_past(run: &RunReport) -> PastRun {
+    let value = serde_json::to_value(run).expect("reports have string keys alone");
+    serde_json::from_value(value).expect("what keel prints is a baseline")
+}

@@ -1,0 +1,42 @@
+//! The arguments that say what passes: budgets for findings, and a baseline for figures.
+
+use clap::Args;
+use keel_gate::{Allowed, Subject, budgets};
+
+/// What findings may add up to.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct StrictArgs {
+    /// Exit with 1 where findings exceed their budgets
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// A budget for one kind of finding: wasted_core=0.5%, long_delay=3, lock_wait=20ms, stall=700ms-each, any, none;
+    /// several with commas. Implies --strict
+    #[arg(long, value_name = "KIND=BUDGET", value_parser = pair)]
+    pub(crate) allow: Vec<(Subject, Allowed)>,
+    /// Budgets and limits of a repository, as TOML; --allow and --regression come on top. Implies --strict
+    #[arg(long, value_name = "FILE")]
+    pub(crate) budgets: Option<String>,
+}
+
+/// What is compared with an earlier run.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct BaselineArgs {
+    /// What --json printed of the same run earlier: exit with 1 where a figure is worse
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<String>,
+    /// By how much a figure may be worse than the baseline's, beyond what seeds do to it: 5% (the default), wasted_share=10%,
+    /// migrations=any
+    #[arg(long, value_name = "[FIGURE=]LIMIT", requires = "baseline")]
+    pub(crate) regression: Vec<String>,
+}
+
+impl StrictArgs {
+    /// Is any of it asked for?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.strict || !self.allow.is_empty() || self.budgets.is_some()
+    }
+}
+
+fn pair(text: &str) -> Result<(Subject, Allowed), String> {
+    budgets::pair(text).map_err(|wrong| wrong.to_string())
+}

@@ -1,0 +1,127 @@
+//! Ctrl-C, SIGTERM and SIGHUP for commands that have a verdict to print and files to finish.
+//!
+//! The first signal asks the work to stop, and the command goes on to its verdict, marked as partial. A second one, or
+//! the first where no work is under way, ends the process at once. Neither leaves a half-written file.
+//! SIGHUP stays ignored where whoever started us ignores it, as `nohup` does.
+
+use crate::failure::{Code, Failure};
+use crate::output;
+use keel_abi::Stop;
+use keel_report::StoppedBy;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
+use std::io::Write;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+/// There is one for the process, as signals are for a process.
+static STOP: LazyLock<Stop> = LazyLock::new(Stop::default);
+/// The signal that asked for the stop; 0 before.
+static BY: AtomicI32 = AtomicI32::new(0);
+/// Pieces of work under way that stop when they are asked to.
+static WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// From now on signals are listened for.
+pub(crate) fn listen() {
+    static LISTENS: OnceLock<()> = OnceLock::new();
+    LISTENS.get_or_init(|| {
+        // A file that would outgrow ulimit -f is an error where it is written, and no death.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+        let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored_in(&status));
+        let hangs_up = ignored >> (SIGHUP - 1) & 1 == 0;
+        let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)).collect();
+        // Where they cannot be listened for they end the process as ever.
+        if let Ok(mut signals) = Signals::new(signals) {
+            std::thread::spawn(move || signals.forever().for_each(hear));
+        }
+    });
+}
+
+fn hear(signal: i32) {
+    let is_first = BY.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if is_first && WORK.load(Ordering::SeqCst) > 0 {
+        STOP.ask();
+        return;
+    }
+    let by = stopped_by(signal);
+    output::abandon();
+    if is_first {
+        // Where stderr is gone there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "keel: stopped by {}", by.name());
+    }
+    signal_hook::low_level::exit(code_of(by) as i32);
+}
+
+/// The bits of `SigIgn` in the text of `/proc/PID/status`.
+fn ignored_in(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn stopped_by(signal: i32) -> StoppedBy {
+    match signal {
+        SIGTERM => StoppedBy::Terminate,
+        SIGHUP => StoppedBy::HangUp,
+        _ => StoppedBy::Interrupt,
+    }
+}
+
+fn code_of(by: StoppedBy) -> Code {
+    match by {
+        StoppedBy::Interrupt => Code::Interrupted,
+        StoppedBy::Terminate => Code::Terminated,
+        StoppedBy::HangUp => Code::HungUp,
+    }
+}
+
+/// What is asked of work when a signal comes.
+pub(crate) fn stop() -> Stop {
+    STOP.clone()
+}
+
+/// By which signal we were asked to stop, if we were.
+pub(crate) fn by() -> Option<StoppedBy> {
+    let signal = BY.load(Ordering::SeqCst);
+    (signal != 0).then(|| stopped_by(signal))
+}
+
+/// The exit code of a result that is partial, or `whole` of one that is not.
+pub(crate) fn code(is_partial: bool, whole: Code) -> Code {
+    match by() {
+        Some(by) if is_partial => code_of(by),
+        _ => whole,
+    }
+}
+
+/// Work was stopped before it gave anything to show.
+pub(crate) fn nothing(by: StoppedBy, why: &str) -> Failure {
+    Failure::stopped(code_of(by), format!("stopped by {} {why}", by.name()))
+}
+
+/// Work under way that stops when it is asked to: while this lives the first signal only asks.
+pub(crate) struct Work(());
+
+/// Begins a piece of work.
+pub(crate) fn work() -> Work {
+    WORK.fetch_add(1, Ordering::SeqCst);
+    Work(())
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        WORK.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ignored_in;
+
+    #[test]
+    fn ignored_signals_are_known() {
+        let check = |text, expected| assert_eq!(ignored_in(text), expected, "{text}");
+        check("Name:\tkeel\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000002\n", 0x1001);
+        check("SigIgn:\tx\n", 0);
+        check("", 0);
+    }
+}

@@ -1,0 +1,200 @@
+//! Signals: the verdict so far, files that are whole or absent, and exit codes.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const LONG: &[&str] = &["sim", "fifo", "--machine", "8", "--workload", "mix:100:90", "--duration", "100000s"];
+
+fn keel(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
+    command.args(args).current_dir(folder).env_remove("RUST_LOG");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("it is there");
+}
+
+/// What came of it; nobody waits for a virtual day.
+fn end(child: Child) -> Output {
+    let pid = Pid::from_child(&child);
+    let (ended, is_over) = std::sync::mpsc::channel::<()>();
+    let guard = std::thread::spawn(move || {
+        if is_over.recv_timeout(Duration::from_secs(60)).is_err() {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    });
+    let output = child.wait_with_output().expect("it ends");
+    let _ = ended.send(());
+    guard.join().expect("it is over");
+    output
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let files =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = files.collect();
+    names.sort();
+    names
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.into()).expect("keel prints UTF-8")
+}
+
+/// Waits until one of the files that are being written has so many bytes.
+fn wait_for(folder: &Path, bytes: u64) {
+    let begun = Instant::now();
+    let largest = || {
+        let files = std::fs::read_dir(folder).unwrap();
+        files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).max().unwrap_or(0)
+    };
+    while largest() < bytes {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing is written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_signal_leaves_the_verdict_so_far_and_whole_files() {
+    for (sent, name, code) in
+        [(Signal::INT, "Ctrl-C", 130), (Signal::TERM, "SIGTERM", 143), (Signal::HUP, "SIGHUP", 129)]
+    {
+        let room = tempfile::tempdir().unwrap();
+        let files = ["--trace", "t.keel", "--report", "p.html", "--perfetto", "p.pf"];
+        let child = keel(room.path(), &[LONG, &files].concat()).spawn().unwrap();
+        wait_for(room.path(), 200_000);
+        signal(&child, sent);
+        let output = end(child);
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{name}: {told}");
+        assert!(told.starts_with(&format!("Stopped by {name} at ")), "{told}");
+        assert!(told.lines().next().unwrap().contains(" of 100000.00 s"), "{told}");
+        let verdict = told.lines().last().unwrap();
+        assert!(verdict.starts_with(&format!("Stopped by {name} at ")), "{verdict}");
+        assert_eq!(names(room.path()), ["p.html", "p.pf", "t.keel"]);
+        assert!(std::fs::read_to_string(room.path().join("p.html")).unwrap().contains("Stopped by"));
+        let check = keel(room.path(), &["check", "t.keel", "--json"]).output().unwrap();
+        assert_eq!(check.status.code(), Some(0), "{}", text(&check.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&check.stdout).unwrap();
+        assert_eq!(report["notes"], serde_json::json!([]), "the trace is whole");
+        assert!(report["switches"].as_u64() > Some(0));
+        assert_eq!(report.get("partial"), None);
+    }
+}
+
+#[test]
+fn json_says_that_it_is_partial() {
+    let room = tempfile::tempdir().unwrap();
+    let child = keel(room.path(), &[LONG, &["--json", "--trace", "t.keel"]].concat()).spawn().unwrap();
+    wait_for(room.path(), 100_000);
+    signal(&child, Signal::INT);
+    let output = end(child);
+    let run: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&run["partial"], &run["stopped_by"]), (&true.into(), &"SIGINT".into()));
+    assert_eq!(run["stopped_at_ns"], run["duration_ns"]);
+    assert_eq!(run["stopped_of_ns"], 100_000_000_000_000_u64);
+    let whole = keel(room.path(), &["sim", "fifo", "--duration", "10ms", "--json"]).output().unwrap();
+    let run: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
+    assert!(run.get("partial").is_none() && run.get("stopped_by").is_none());
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_leaves_nothing() {
+    let room = tempfile::tempdir().unwrap();
+    // Nobody reads what it prints, so that it is still there when the second one comes.
+    let mut child =
+        keel(room.path(), &[LONG, &["--json", "--trace", "/dev/null", "--report", "p.html"]].concat());
+    let child = child.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    signal(&child, Signal::INT);
+    signal(&child, Signal::TERM);
+    let output = end(child);
+    let code = output.status.code();
+    // Which of the two is heard first, when both are there at once, is the kernel's choice.
+    assert!(code == Some(143) || code == Some(130), "{code:?}");
+    assert!(names(room.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(room.path()));
+}
+
+#[test]
+fn many_runs_are_shown_as_far_as_they_came() {
+    let check = |args: &[&str], expected: &str| {
+        let room = tempfile::tempdir().unwrap();
+        let child = keel(room.path(), args).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(900));
+        signal(&child, Signal::INT);
+        let output = end(child);
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(130), "{args:?}: {told}{}", text(&output.stderr));
+        assert!(told.contains(expected), "{args:?}: {told}");
+        assert!(names(room.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(room.path()));
+    };
+    let compare = ["compare", "fifo,cfs", "--duration", "100000s", "--report", "c.html"];
+    check(&compare, "Stopped by Ctrl-C: 0 of 6 runs are complete.\n");
+    check(&[&compare[..], &["--json"]].concat(), "\"runs_asked\": 6");
+    check(&["lab", "--runs", "1000", "--report", "l.html"], "Stopped by Ctrl-C: ");
+    check(&["lab", "--runs", "1000", "--json"], "\"partial\": true");
+    check(&["lab", "--matrix", "--runs", "1000"], "Stopped by Ctrl-C: ");
+    check(&["lab", "--sensitivity", "--runs", "1000"], "Stopped by Ctrl-C: ");
+    check(&["lab", "--decisions", "fifo,cfs,o1,ule"], "Stopped by Ctrl-C: ");
+}
+
+/// A trace of half a million events or more.
+fn recording(folder: &Path) {
+    let args = [LONG, &["--trace", "t.keel"]].concat();
+    let child = keel(folder, &args).spawn().unwrap();
+    wait_for(folder, 3_000_000);
+    signal(&child, Signal::INT);
+    assert_eq!(end(child).status.code(), Some(130));
+}
+
+#[test]
+fn recordings_are_judged_as_far_as_they_were_read() {
+    let room = tempfile::tempdir().unwrap();
+    recording(room.path());
+    let mut partial = 0;
+    for wait_ms in [5, 20, 50, 100, 200] {
+        let child = keel(room.path(), &["check", "t.keel"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        signal(&child, Signal::INT);
+        let output = end(child);
+        let told = text(&output.stdout);
+        match output.status.code() {
+            Some(0) => assert!(!told.contains("Stopped"), "{told}"),
+            // Before it listened, or before it had read anything.
+            None => {}
+            Some(130) if told.is_empty() => {}
+            Some(130) => {
+                assert!(told.starts_with("Stopped by Ctrl-C at "), "{told}");
+                assert!(told.lines().next().unwrap().contains("of the recording"), "{told}");
+                partial += 1;
+            }
+            code => panic!("{code:?}: {told}{}", text(&output.stderr)),
+        }
+        let child =
+            keel(room.path(), &["report", "t.keel", "-o", "r.html", "--perfetto", "r.pf"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        signal(&child, Signal::TERM);
+        end(child);
+        assert!(names(room.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(room.path()));
+        assert_eq!(room.path().join("r.html").exists(), room.path().join("r.pf").exists());
+    }
+    assert!(partial > 0, "no signal came while it read");
+}
+
+#[test]
+fn who_ignores_hangups_is_not_hung_up() {
+    let room = tempfile::tempdir().unwrap();
+    let script = format!("trap '' HUP; exec '{}' \"$@\"", env!("CARGO_BIN_EXE_keel"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh"]).args(LONG).args(["--trace", "t.keel"]).current_dir(room.path());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(room.path(), 100_000);
+    signal(&child, Signal::HUP);
+    std::thread::sleep(Duration::from_millis(200));
+    signal(&child, Signal::TERM);
+    assert_eq!(end(child).status.code(), Some(143));
+}

@@ -1,0 +1,151 @@
+//! Recordings from pipes, from standard input, and compressed; pipes that nobody writes into.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn keel(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
+    command.args(args).current_dir(folder).env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.into()).expect("keel prints UTF-8")
+}
+
+fn good(output: &Output) -> Vec<u8> {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    output.stdout.clone()
+}
+
+/// A folder with a recording of 200 ms.
+fn room() -> tempfile::TempDir {
+    let room = tempfile::tempdir().unwrap();
+    let args = [
+        "sim",
+        "fifo",
+        "--machine",
+        "2",
+        "--workload",
+        "mix:5:90",
+        "--duration",
+        "200ms",
+        "--trace",
+        "t.keel",
+    ];
+    good(&keel(room.path(), &args).output().unwrap());
+    room
+}
+
+fn pipe(folder: &Path) -> PathBuf {
+    let path = folder.join("pipe");
+    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
+    assert!(made.success());
+    path
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    to.write_all(bytes).unwrap();
+    to.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = vec![0; zstd_safe::compress_bound(bytes.len())];
+    let length = zstd_safe::compress(&mut packed[..], bytes, 3).unwrap();
+    packed.truncate(length);
+    packed
+}
+
+#[test]
+fn however_a_recording_comes_it_is_judged_alike() {
+    let room = room();
+    let trace = std::fs::read(room.path().join("t.keel")).unwrap();
+    let expected = good(&keel(room.path(), &["check", "t.keel", "--json"]).output().unwrap());
+    let pipe = pipe(room.path());
+    for (name, bytes) in [("plain", trace.clone()), ("t.gz", gzip(&trace)), ("t.zst", zstd(&trace))] {
+        let path = room.path().join(name);
+        std::fs::write(&path, &bytes).unwrap();
+        let named = good(&keel(room.path(), &["check", name, "--json"]).output().unwrap());
+        assert!(named == expected, "{name}, by its name");
+        let stdin = || File::open(&path).unwrap();
+        let file = good(&keel(room.path(), &["check", "-", "--json"]).stdin(stdin()).output().unwrap());
+        assert!(file == expected, "{name}, as standard input");
+        let mut cat = Command::new("cat").stdin(stdin()).stdout(Stdio::piped()).spawn().unwrap();
+        let piped = cat.stdout.take().unwrap();
+        let piped = good(&keel(room.path(), &["check", "-", "--json"]).stdin(piped).output().unwrap());
+        assert!(piped == expected, "{name}, through a pipe");
+        cat.wait().unwrap();
+        for (args, made) in
+            [(&["check", "pipe", "--json"][..], None), (&["report", "pipe", "-o", "r.html"], Some("r.html"))]
+        {
+            let writer = std::thread::spawn({
+                let (pipe, bytes) = (pipe.clone(), bytes.clone());
+                move || std::fs::write(pipe, bytes)
+            });
+            let output = good(&keel(room.path(), args).output().unwrap());
+            writer.join().unwrap().unwrap();
+            match made {
+                None => assert!(output == expected, "{name}, through a named pipe"),
+                Some(page) => {
+                    assert!(std::fs::metadata(room.path().join(page)).unwrap().len() > 1_000, "{name}")
+                }
+            }
+        }
+    }
+    assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 6, "no copies are left");
+}
+
+#[test]
+fn nobody_waits_for_ever_for_a_writer() {
+    let room = tempfile::tempdir().unwrap();
+    pipe(room.path());
+    let begun = Instant::now();
+    let commands: [&[&str]; 4] = [
+        &["check", "pipe"],
+        &["report", "pipe", "-o", "r.html"],
+        &["sim", "fifo", "--workload", "./pipe"],
+        &["sim", "fifo", "--machine", "./pipe"],
+    ];
+    let run = |args: &&[&str]| {
+        keel(room.path(), args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<_> = commands.iter().map(run).collect();
+    for (child, args) in children.into_iter().zip(commands) {
+        let output = child.wait_with_output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.contains("nobody has written into this pipe for 10 s"), "{args:?}: {told}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_no_recording_is_told() {
+    let room = room();
+    let trace = std::fs::read(room.path().join("t.keel")).unwrap();
+    let check = |bytes: &[u8], expected: &str| {
+        std::fs::write(room.path().join("bad"), bytes).unwrap();
+        for args in [&["check", "-"][..], &["check", "bad"], &["report", "-", "-o", "r.html"]] {
+            let stdin = File::open(room.path().join("bad")).unwrap();
+            let output = keel(room.path(), args).stdin(stdin).output().unwrap();
+            let told = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+            assert!(told.contains(expected), "{args:?}: {told}");
+            assert!(!room.path().join("r.html").exists());
+        }
+    };
+    check(b"", "the file is empty");
+    check(b"hello", "this is no recording that keel knows");
+    check(&gzip(b"hello"), "this is no recording that keel knows");
+    check(&gzip(&trace)[..100], "it cannot be decompressed: it is cut off");
+    check(&zstd(&trace)[..100], "it cannot be decompressed: it is cut off");
+    check(&gzip(&vec![0; 64 << 20]).repeat(9), "as no recording's do");
+    check(&gzip(&gzip(&trace)), "this is no recording that keel knows");
+    let twice = keel(room.path(), &["report", "-", "-", "-o", "r.html"]).output().unwrap();
+    assert!(text(&twice.stderr).contains("can be read once"));
+}

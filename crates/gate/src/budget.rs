@@ -1,0 +1,208 @@
+//! One budget, as people write it: `none`, `any`, `0.5%`, `3`, `20ms`, `20ms-each`.
+
+use crate::subject::Subject;
+use keel_abi::{Span, SpanError};
+use std::fmt;
+
+/// How much of something is allowed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// However much there is.
+    Any,
+    /// So many findings; 0 is written `none`, too.
+    Count(u64),
+    /// This share, 0 to 1, of what [`Subject::of`] says.
+    Share(f64),
+    /// So long, all findings together.
+    Total(Span),
+    /// However many, each of them at most so long.
+    Each(Span),
+}
+
+/// Why a text is no budget. Prints what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BudgetError {
+    /// No kind of that name.
+    #[error("there is no kind '{0}'; the kinds are {list}", list = Subject::names())]
+    NoKind(String),
+    /// It is none of the forms.
+    #[error(
+        "'{text}' is no budget for {subject}; write {}",
+        if *.counted { "a number, none or any" } else { "a share as in 0.5%, a number, a time as in 20ms or 20ms-each, none or any" }
+    )]
+    NoBudget {
+        /// What was given.
+        text: String,
+        /// For what.
+        subject: &'static str,
+        /// It has neither a share nor a duration.
+        counted: bool,
+    },
+    /// A share that is less than nothing or more than all.
+    #[error("'{text}' is no share that {subject} can have; write 0% to 100%, or any")]
+    OutOfRange {
+        /// What was given.
+        text: String,
+        /// For what.
+        subject: &'static str,
+    },
+    /// A time that cannot be.
+    #[error("'{text}' is no time that {subject} can have: {why}")]
+    NoTime {
+        /// What was given.
+        text: String,
+        /// For what.
+        subject: &'static str,
+        /// What is wrong with it.
+        why: SpanError,
+    },
+    /// `any` or `none` beside something else.
+    #[error("'{text}' says all for {subject}; write it alone")]
+    Contradicts {
+        /// What was given.
+        text: String,
+        /// For what.
+        subject: &'static str,
+    },
+    /// No `KIND=BUDGET`.
+    #[error("'{0}' is not KIND=BUDGET, as in wasted_core=0.5%; the kinds are {list}", list = Subject::names())]
+    NoPair(String),
+}
+
+impl Budget {
+    /// Reads one budget for `subject`.
+    ///
+    /// # Errors
+    /// [`BudgetError`], where it is none that the subject can have.
+    pub fn read(subject: Subject, text: &str) -> Result<Self, BudgetError> {
+        let name = subject.name();
+        let counted = subject.of().is_none();
+        let no_budget = || BudgetError::NoBudget { text: shown(text), subject: name, counted };
+        let number = text.trim();
+        match number {
+            "any" => return Ok(Self::Any),
+            "none" => return Ok(Self::Count(0)),
+            _ if counted && !is_digits(number) => return Err(no_budget()),
+            _ => {}
+        }
+        if is_digits(number) {
+            return number.parse().map(Self::Count).map_err(|_| no_budget());
+        }
+        if let Some(percent) = number.strip_suffix('%') {
+            let share = decimal(percent.trim_end()).ok_or_else(no_budget)? / 100.0;
+            let out_of_range = || BudgetError::OutOfRange { text: shown(text), subject: name };
+            return (share <= 1.0).then_some(Self::Share(share)).ok_or_else(out_of_range);
+        }
+        // A share without its sign, or nothing at all: the forms say more than that a unit is missing.
+        if !number.contains(|c: char| c.is_ascii_alphabetic())
+            || !number.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Err(no_budget());
+        }
+        let (span, each) = match number.strip_suffix("-each") {
+            Some(span) => (span, true),
+            None => (number, false),
+        };
+        let no_time = |why| BudgetError::NoTime { text: shown(text), subject: name, why };
+        let span = span.parse().map_err(no_time)?;
+        Ok(if each { Self::Each(span) } else { Self::Total(span) })
+    }
+}
+
+/// A number without sign or exponent.
+pub(crate) fn decimal(text: &str) -> Option<f64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    (is_digits(whole) && is_digits(part)).then(|| text.parse().ok()).flatten()
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 19 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// What somebody gave, safe to print.
+pub(crate) fn shown(text: &str) -> String {
+    keel_check::escape(text)
+}
+
+/// A share as `2%` or `0.05%`: as it is written.
+pub(crate) fn percent(share: f64) -> String {
+    let text = format!("{:.6}", share * 100.0);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any"),
+            Self::Count(0) => f.write_str("none"),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Share(share) => f.write_str(&percent(*share)),
+            Self::Total(span) => write!(f, "{span}"),
+            Self::Each(span) => write!(f, "{span} each"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_check::Kind;
+
+    const WASTE: Subject = Subject::Kind(Kind::WastedCore);
+
+    #[test]
+    fn budgets_read_as_they_are_written() {
+        let check = |text, expected| assert_eq!(Budget::read(WASTE, text), Ok(expected), "{text}");
+        check("none", Budget::Count(0));
+        check("0", Budget::Count(0));
+        check("any", Budget::Any);
+        check("3", Budget::Count(3));
+        check("0.5%", Budget::Share(0.005));
+        check(" 100 % ", Budget::Share(1.0));
+        check("20ms", Budget::Total(Span::from_ms(20)));
+        check("1.5s-each", Budget::Each(Span::from_ms(1500)));
+        assert_eq!(Budget::read(Subject::BadAccess, "7"), Ok(Budget::Count(7)));
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        let check = |subject, text: &str, expected: &str| {
+            let told = Budget::read(subject, text).unwrap_err().to_string();
+            assert!(told.contains(expected) && told.contains(subject.name()), "{text}: {told}");
+        };
+        for text in [
+            "",
+            "-1",
+            "lots",
+            "0.5",
+            "%",
+            "-1%",
+            "nan%",
+            "inf%",
+            "1.%",
+            "99999999999999999999",
+            "-each",
+            "１",
+        ] {
+            check(WASTE, text, "is no budget for wasted_core; write a share as in 0.5%");
+        }
+        check(WASTE, "100.1%", "write 0% to 100%");
+        check(WASTE, "1e3", "the unit must be ns, us, ms, s or m");
+        check(WASTE, "20h", "the unit must be ns, us, ms, s or m");
+        check(WASTE, "0ms", "it must be longer than nothing");
+        check(WASTE, "10-each", "it needs a unit");
+        check(Subject::BadAccess, "1%", "write a number, none or any");
+        check(Subject::BadAccess, "1ms", "write a number, none or any");
+        check(WASTE, "\u{1b}[2J", "\\u{1b}");
+    }
+
+    #[test]
+    fn shares_are_shown_as_they_are_written() {
+        let check = |share, expected: &str| assert_eq!(percent(share), expected);
+        check(0.02, "2%");
+        check(0.005, "0.5%");
+        check(1.0, "100%");
+        check(0.0, "0%");
+        check(0.00001, "0.001%");
+    }
+}

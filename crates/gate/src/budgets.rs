@@ -1,0 +1,115 @@
+//! All budgets of a run: for each subject what is allowed, by default or as somebody asked.
+//!
+//! The defaults pass a sound scheduler and fail one with a flaw that harms somebody (docs/strict.md has the figures
+//! that they rest on). What is asked for replaces the default of its subject, and no other.
+
+use crate::budget::{Budget, BudgetError, shown};
+use crate::subject::Subject;
+use keel_abi::Span;
+use keel_check::Kind;
+use std::collections::BTreeMap;
+
+/// Of a machine's time, what a scheduler may waste. Built-in schedulers that take an idle CPU wherever there is one waste
+/// up to 1 % on the default workload, those that leave tasks where they were 5 % and more.
+const WASTE: f64 = 0.02;
+/// And for how long a core may be wasted at a time: the Wasted Cores paper's sanity checker confirms waste for so long.
+const EPISODE: Span = Span::from_ms(100);
+
+/// What one subject is allowed; each of these holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Allowed(pub Vec<Budget>);
+
+impl Allowed {
+    /// Reads budgets with commas between them.
+    ///
+    /// # Errors
+    /// [`BudgetError`], about the first that is wrong.
+    pub fn read(subject: Subject, text: &str) -> Result<Self, BudgetError> {
+        Self::of(subject, text.split(','))
+    }
+
+    /// Reads budgets, one a text.
+    pub(crate) fn of<'a>(
+        subject: Subject,
+        texts: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, BudgetError> {
+        let texts: Vec<&str> = texts.collect();
+        let read = |text: &&str| Budget::read(subject, text);
+        let budgets = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let alone = |budget: &Budget| matches!(budget, Budget::Any | Budget::Count(0));
+        match budgets.iter().position(alone) {
+            Some(at) if budgets.len() > 1 => {
+                Err(BudgetError::Contradicts { text: shown(texts[at]), subject: subject.name() })
+            }
+            _ if budgets.is_empty() => Budget::read(subject, "").map(|budget| Self(vec![budget])),
+            _ => Ok(Self(budgets)),
+        }
+    }
+}
+
+/// What every subject is allowed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Budgets(BTreeMap<Subject, Allowed>);
+
+impl Default for Budgets {
+    fn default() -> Self {
+        let allowed = |subject| match subject {
+            Subject::Kind(Kind::WastedCore) => vec![Budget::Share(WASTE), Budget::Each(EPISODE)],
+            // A task that bounces pays for cold caches, and nobody else; one queue for all CPUs bounces by design.
+            Subject::Kind(Kind::Bouncing) => vec![Budget::Any],
+            _ => vec![Budget::Count(0)],
+        };
+        Self(Subject::all().map(|subject| (subject, Allowed(allowed(subject)))).collect())
+    }
+}
+
+impl Budgets {
+    /// Allows a subject this, and no longer what it was allowed before.
+    pub fn allow(&mut self, subject: Subject, allowed: Allowed) {
+        self.0.insert(subject, allowed);
+    }
+
+    /// Each subject with what it is allowed.
+    pub fn iter(&self) -> impl Iterator<Item = (Subject, &Allowed)> {
+        self.0.iter().map(|(subject, allowed)| (*subject, allowed))
+    }
+}
+
+/// Reads `KIND=BUDGET`, or `KIND=BUDGET,BUDGET`.
+///
+/// # Errors
+/// [`BudgetError`], where there is no such kind, or where it can have no such budget.
+pub fn pair(text: &str) -> Result<(Subject, Allowed), BudgetError> {
+    let (name, budgets) = text.split_once('=').ok_or_else(|| BudgetError::NoPair(shown(text)))?;
+    let subject = Subject::named(name.trim()).ok_or_else(|| BudgetError::NoKind(shown(name)))?;
+    Ok((subject, Allowed::read(subject, budgets)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_name_a_kind_and_its_budgets() {
+        let read = |text| pair(text).map(|(subject, allowed)| (subject.name(), allowed.0));
+        assert_eq!(read("long_delay=3"), Ok(("long_delay", vec![Budget::Count(3)])));
+        let two = vec![Budget::Share(0.01), Budget::Each(Span::from_ms(5))];
+        assert_eq!(read("wasted_core=1%,5ms-each"), Ok(("wasted_core", two)));
+        let check = |text: &str, expected: &str| {
+            let told = pair(text).unwrap_err().to_string();
+            assert!(told.contains(expected), "{text}: {told}");
+        };
+        check("wasted=1%", "there is no kind 'wasted'; the kinds are wasted_core, starvation, ");
+        check("wasted_core", "'wasted_core' is not KIND=BUDGET");
+        check("wasted_core=", "'' is no budget for wasted_core");
+        check("wasted_core=1%,", "'' is no budget for wasted_core");
+        check("stall=any,3", "'any' says all for stall; write it alone");
+        check("stall=3,none", "'none' says all for stall");
+    }
+
+    #[test]
+    fn every_subject_has_a_default() {
+        assert_eq!(Budgets::default().iter().count(), Subject::all().count());
+        assert!(Budgets::default().iter().all(|(_, allowed)| !allowed.0.is_empty()));
+    }
+}

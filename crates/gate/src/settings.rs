@@ -1,0 +1,184 @@
+//! A repository's file of budgets, which is TOML:
+//!
+//! ```toml
+//! [allow]
+//! wasted_core = ["1%", "50ms-each"]
+//! long_delay = 3
+//!
+//! [regression]
+//! all = "5%"
+//! migrations = "any"
+//! ```
+
+use crate::budget::BudgetError;
+use crate::budgets::{Allowed, Budgets};
+use crate::limits::{LimitError, Limits};
+use crate::subject::Subject;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+
+/// Budgets and limits: the defaults, a file's, and single ones, each on top of those before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// What findings may add up to.
+    pub budgets: Budgets,
+    /// How much worse than a baseline's figures may be.
+    pub limits: Limits,
+}
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {problem}")]
+pub struct SettingsError {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// No TOML, a table or a value of a wrong kind: the reader's words.
+    #[error("{0}")]
+    Syntax(String),
+    /// A budget that is none.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// A limit that is none.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    allow: BTreeMap<Spanned<String>, Spanned<Value>>,
+    #[serde(default)]
+    regression: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a budget is a text, a number, or a list of texts")]
+enum Value {
+    Number(u64),
+    Text(String),
+    List(Vec<String>),
+}
+
+impl Settings {
+    /// Takes what a file says; `file` is its name, for messages.
+    ///
+    /// # Errors
+    /// [`SettingsError`], about the first thing that is wrong.
+    pub fn read(&mut self, file: &str, text: &str) -> Result<(), SettingsError> {
+        let error = |at: Range<usize>, problem: Problem| {
+            let before = text.as_bytes().iter().take(at.start);
+            let line = 1 + before.filter(|&&b| b == b'\n').count();
+            SettingsError { file: file.to_owned(), line, problem }
+        };
+        let tables: File = toml::from_str(text).map_err(|wrong| {
+            // The rest of what the TOML reader says is a drawing of the line.
+            let said = wrong.message().lines().collect::<Vec<_>>().join(", ");
+            error(wrong.span().unwrap_or_default(), Problem::Syntax(printable(&said)))
+        })?;
+        for (name, value) in &tables.allow {
+            let no_kind = || BudgetError::NoKind(keel_check::escape(name.get_ref()));
+            let subject =
+                Subject::named(name.get_ref()).ok_or_else(|| error(name.span(), no_kind().into()))?;
+            let allowed =
+                value.get_ref().allowed(subject).map_err(|wrong| error(value.span(), wrong.into()))?;
+            self.budgets.allow(subject, allowed);
+        }
+        for (name, limit) in &tables.regression {
+            let key = Some(name.get_ref().as_str()).filter(|key| *key != "all");
+            self.limits.set(key, limit.get_ref()).map_err(|wrong| error(name.span(), wrong.into()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Value {
+    fn allowed(&self, subject: Subject) -> Result<Allowed, BudgetError> {
+        match self {
+            Self::Number(number) => Allowed::read(subject, &number.to_string()),
+            Self::Text(text) => Allowed::read(subject, text),
+            Self::List(texts) => Allowed::of(subject, texts.iter().map(String::as_str)),
+        }
+    }
+}
+
+/// A text of any length, safe to print.
+fn printable(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    chars.chunks(32).map(|chunk| keel_check::escape(&chunk.iter().collect::<String>())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_what_arguments_say() {
+        let mut of_file = Settings::default();
+        let text = "[allow]\nwasted_core = ['1%', '50ms-each']\nlong_delay = 3\nstall = 'any'\n\
+                    [regression]\nall = '3%'\nmigrations = 'any'\n";
+        of_file.read("b.toml", text).unwrap();
+        let mut of_arguments = Settings::default();
+        for pair in ["wasted_core=1%,50ms-each", "long_delay=3", "stall=any"] {
+            let (subject, allowed) = crate::budgets::pair(pair).unwrap();
+            of_arguments.budgets.allow(subject, allowed);
+        }
+        for pair in ["3%", "migrations=any"] {
+            of_arguments.limits.set_pair(pair).unwrap();
+        }
+        assert_eq!(of_file, of_arguments);
+        let mut empty = Settings::default();
+        empty.read("b.toml", "").unwrap();
+        assert_eq!(empty, Settings::default());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_that_is_given_panics(text in "(\\PC|\n){0,60}", name in "[a-z_]{0,12}", value in "[0-9.%a-z=',\\[\\]-]{0,12}") {
+            for file in [text.clone(), format!("[allow]\nwasted_core = {value}\n[regression]\n{name} = '{value}'\n")] {
+                let told = Settings::default().read("b.toml", &file).map_err(|wrong| wrong.to_string());
+                proptest::prop_assert!(!told.is_err_and(|told| told.contains(char::is_control)));
+            }
+            let _ = crate::budgets::pair(&format!("wasted_core={value}"));
+            let _ = (crate::budgets::pair(&text), Limits::default().set_pair(&text), crate::Baseline::read(&text));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_line() {
+        let check = |text: &str, line: usize, expected: &str| {
+            let wrong = Settings::default().read("b.toml", text).unwrap_err();
+            let told = wrong.to_string();
+            assert!(
+                told.starts_with(&format!("b.toml:{line}: ")) && told.contains(expected),
+                "{text}: {told}"
+            );
+        };
+        check("[allow]\n\nwasted = '1%'\n", 3, "there is no kind 'wasted'; the kinds are");
+        check(
+            "[allow]\nstall = 1\nwasted_core = '1'\nlong_delay = 'much'\n",
+            4,
+            "'much' is no budget for long_delay",
+        );
+        check("[allow]\nstall = -1\n", 2, "a budget is a text, a number, or a list of texts");
+        check("[allow]\nstall = 0.5\n", 2, "a budget is a text");
+        check("[allow]\nstall = []\n", 2, "'' is no budget for stall");
+        check("[allow]\nstall = ['any', '1']\n", 2, "'any' says all for stall");
+        check("[allow]\nstall = 1\nstall = 2\n", 3, "duplicate key");
+        check("[allowed]\n", 1, "unknown field `allowed`");
+        check("[allow\n", 1, "");
+        check("[regression]\nspeed = '5%'\n", 2, "there is no figure 'speed'");
+        check("[regression]\nswitches = '5'\n", 2, "'5' is no limit");
+    }
+}

@@ -1,0 +1,129 @@
+//! A run that is stopped is the beginning of the run that was asked for.
+
+use keel_abi::{Instant, Span, Stop};
+use keel_lab::run::{run, run_or_stop, run_to_end_or_stop};
+use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource, machines, schedulers, workloads};
+use keel_trace::{Class, Event, Meta, Sink, What};
+
+fn spec(scheduler: &str, workload: &str, cpus: u32, duration: Span) -> RunSpec {
+    let machine = machines::of_cpus(cpus);
+    let bytes = schedulers::built_in(scheduler).expect("it is built in").into();
+    RunSpec {
+        scheduler: SchedulerSource { name: scheduler.into(), bytes, recipe: keel_recipe::Recipe::default() },
+        settings: Vec::new(),
+        workload: workloads::made(workload, &machine).expect("it is made").expect("it is right"),
+        machine,
+        duration,
+        seed: 7,
+        engine: Engine::Native,
+        checked: false,
+    }
+}
+
+/// Keeps all that it hears, and asks for the stop once that is so many events.
+#[derive(Default)]
+struct Ear {
+    events: Vec<Event>,
+    metas: Vec<(Instant, Meta)>,
+    stop_after: Option<(usize, Stop)>,
+}
+
+impl Sink for Ear {
+    fn wants(&self) -> Class {
+        Class::ALL
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.events.extend(events);
+        if let Some((many, stop)) = &self.stop_after
+            && self.events.len() >= *many
+        {
+            stop.ask();
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.metas.push((at, meta.clone()));
+    }
+}
+
+fn stopped(spec: &RunSpec, after: usize) -> (Ear, Outcome) {
+    let stop = Stop::default();
+    let mut ear = Ear { stop_after: Some((after, stop.clone())), ..Ear::default() };
+    let outcome = run_or_stop(spec, &mut ear, &mut |_| {}, &stop).expect("it runs");
+    (ear, outcome)
+}
+
+#[test]
+fn a_stopped_run_is_the_beginning_of_the_whole() {
+    let check = |scheduler: &str, workload: &str, cpus: u32, after: usize| {
+        let place = format!("{scheduler}, {workload}, {cpus} CPUs, {after} events");
+        let spec = spec(scheduler, workload, cpus, Span::from_s(2));
+        let (ear, outcome) = stopped(&spec, after);
+        assert!(outcome.stopped && outcome.end > Instant::ZERO, "{place}: {:?}", outcome.end);
+        assert!(outcome.end < Instant::ZERO + spec.duration, "{place}: {:?}", outcome.end);
+        let mut whole = Ear::default();
+        run(&spec, &mut whole, &mut |_| {}).expect("it runs");
+        // At its end a run tells what was counted and not told yet.
+        let is_count = |event: &&Event| event.at == outcome.end && matches!(event.what, What::Count { .. });
+        let counts = ear.events.iter().rev().take_while(is_count).count();
+        let (same, _) = ear.events.split_at(ear.events.len() - counts);
+        assert!(same.len() >= after, "{place}");
+        assert_eq!(same, &whole.events[..same.len()], "{place}");
+        assert!(whole.events[same.len()].at >= outcome.end, "{place}: nothing before the end is left out");
+        assert_eq!(ear.metas.last(), Some(&(outcome.end, Meta::End)), "{place}");
+        let (_, metas) = ear.metas.split_last().expect("there is an end");
+        assert_eq!(metas, &whole.metas[..metas.len()], "{place}");
+    };
+    for after in [1, 500, 3_000] {
+        check("fifo", "mix:20:90", 4, after);
+        check("cfs", "chat:2:4:50", 8, after);
+    }
+    check("fifo", "mix:20:90", 4, 40_000);
+    check("o1", "hogs:3", 1, 200);
+    check("ule", "mix:300:120", 64, 50_000);
+}
+
+/// A year of a lone task, of which nothing is told but where it is: nobody waits for a virtual month.
+#[test]
+fn a_long_quiet_run_stops_soon() {
+    let year = spec("fifo", "hogs:1", 1, Span::from_s(365 * 24 * 3600));
+    let stop = Stop::default();
+    stop.ask();
+    struct Deaf;
+    impl Sink for Deaf {
+        fn wants(&self) -> Class {
+            Class::NONE
+        }
+        fn events(&mut self, _: &[Event]) {}
+        fn meta(&mut self, _: Instant, _: &Meta) {}
+    }
+    for run in [run_or_stop, run_to_end_or_stop] {
+        let outcome = run(&year, &mut Deaf, &mut |_| {}, &stop).expect("it runs");
+        assert!(outcome.stopped, "it ended at {:?}", outcome.end);
+        assert!(outcome.end < Instant::ZERO + Span::from_s(1), "it ended at {:?}", outcome.end);
+    }
+    let begun = std::time::Instant::now();
+    let stop = Stop::default();
+    let asks = std::thread::spawn({
+        let stop = stop.clone();
+        move || {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            stop.ask();
+        }
+    });
+    let outcome = run_or_stop(&year, &mut Deaf, &mut |_| {}, &stop).expect("it runs");
+    asks.join().expect("it asks");
+    assert!(outcome.stopped);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_run_that_came_to_its_end_is_whole() {
+    let whole = spec("fifo", "mix:5:90", 2, Span::from_ms(50));
+    let (all, outcome) = stopped(&whole, usize::MAX);
+    assert!(!outcome.stopped);
+    // The last events come with the end: then it is too late.
+    let (_, outcome) = stopped(&whole, all.events.len());
+    assert!(!outcome.stopped);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How the programs hand records to the reader: one ring buffer a CPU, what was lost, and what was told of each task.
+ *
+ * All of it may be used in any context but NMI, also under a runqueue's lock: nothing here sleeps, takes a lock of the
+ * scheduler's or wakes a task. A ring's lock is held by its own CPU alone, with interrupts off; the reader never takes
+ * it. What wakes the reader is an irq_work: it runs when interrupts are on again, and no program sends it to another CPU.
+ */
+#ifndef KEEL_RING_H
+#define KEEL_RING_H
+
+#include "records.h"
+
+/* x86's count of what the CPU is in the midst of; other machines keep it elsewhere. */
+extern int __preempt_count __ksym __weak;
+
+#define SERVING_SOFTIRQ 0x00000100
+#define IN_HARDIRQ_OR_NMI 0x00ff0000
+
+struct event {
+	struct head head;
+	u64 other;
+	u32 from;
+	u32 to;
+};
+
+const volatile struct {
+	/* How many 64-bit words hold the machine's CPUs. */
+	u32 words;
+	/* The reader is woken whenever two to this power more bytes wait for it in one ring. */
+	u32 portion_log2;
+} sizes = { 1, 10 };
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+/* Records that found no room and were not spoken of yet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} lost SEC(".maps");
+
+/* Rooms to write a `struct told` in, one for each context that may interrupt another. */
+enum {
+	BY_EVENT = 0,
+	BY_EXEC = 1,
+	BY_SNAPSHOT = 2,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 3);
+	__type(key, u32);
+	__type(value, struct told);
+} rooms SEC(".maps");
+
+/* What was told of a task, and who wakes it just now. */
+struct known {
+	u64 name[2];
+	u64 cpus;
+	u64 waker;
+	u32 pid;
+	s32 static_prio;
+	s32 prio;
+	u32 policy;
+	u32 waker_cpu;
+	u8 told;
+	u8 woken;
+	u8 yields;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct known);
+} tasks SEC(".maps");
+
+static __always_inline struct known *known_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* A task's address; 0 for an idle task. */
+static __always_inline u64 id_of(struct task_struct *p)
+{
+	return p->pid ? (u64)p : 0;
+}
+
+static __always_inline void *ring_here(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+/* Whether the `bytes` that are handed in now fill another portion. */
+static __always_inline u64 wake_flags(void *ring, u32 bytes)
+{
+	u64 waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+
+	return (waiting + bytes) >> sizes.portion_log2 > waiting >> sizes.portion_log2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void emit(u8 kind, u8 detail, u32 cpu, u64 task, u64 other, u32 from, u32 to)
+{
+	u32 zero = 0;
+	u64 *missed = bpf_map_lookup_elem(&lost, &zero);
+	void *ring = ring_here();
+	struct event *event;
+	u64 flags;
+
+	if (!missed || !ring)
+		return;
+	flags = wake_flags(ring, sizeof(*event));
+	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	if (!event) {
+		(*missed)++;
+		return;
+	}
+	event->head.at = bpf_ktime_get_ns();
+	event->head.task = task;
+	event->head.lost = *missed;
+	event->head.cpu = cpu;
+	event->head.kind = kind;
+	event->head.detail = detail;
+	event->other = other;
+	event->from = from;
+	event->to = to;
+	*missed = 0;
+	bpf_ringbuf_submit(event, flags);
+}
+
+/* Writes down what `p` is, with its CPUs; gives a number that stands for these. */
+static __always_inline u64 describe(struct task_struct *p, struct told *told, struct cpumask *cpus, u32 bytes)
+{
+	u64 sum = 0;
+	u32 i;
+
+	write_down(p, told, cpus, bytes);
+	for (i = 0; i < MAX_WORDS && i < sizes.words; i++)
+		sum = (sum ^ told->cpus[i]) * 0x9e3779b97f4a7c15ULL;
+	return sum;
+}
+
+static __always_inline void remember(struct known *known, struct told *told, u64 cpus)
+{
+	known->name[0] = told->name[0];
+	known->name[1] = told->name[1];
+	known->cpus = cpus;
+	known->pid = told->pid;
+	known->static_prio = told->static_prio;
+	known->prio = told->prio;
+	known->policy = told->policy;
+	known->told = 1;
+}
+
+/* Tells what `p` is, with the CPUs it may use now, unless it was told so already. */
+static __always_inline void tell(struct task_struct *p, struct known *known, struct cpumask *mask, u32 room)
+{
+	struct told *told = bpf_map_lookup_elem(&rooms, &room);
+	u32 bytes = sizes.words * sizeof(u64);
+	void *ring;
+	u64 cpus;
+
+	if (!known || !told || bytes > sizeof(told->cpus))
+		return;
+	cpus = describe(p, told, mask, bytes);
+	if (known->told && known->name[0] == told->name[0] && known->name[1] == told->name[1] &&
+	    known->cpus == cpus && known->pid == told->pid && known->static_prio == told->static_prio &&
+	    known->prio == told->prio && known->policy == told->policy)
+		return;
+	told->head.kind = TOLD;
+	told->head.detail = known->told ? 0 : TELLS_FIRST_TIME;
+	ring = ring_here();
+	/* What finds no room is told another time. */
+	if (ring && !bpf_ringbuf_output(ring, told, TOLD_HEAD + bytes, wake_flags(ring, TOLD_HEAD + bytes)))
+		remember(known, told, cpus);
+}
+
+/* Who acts here: no task where an interrupt does. */
+static __always_inline u64 actor(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	if (&__preempt_count) {
+		int *count = bpf_this_cpu_ptr(&__preempt_count);
+
+		if (*count & (SERVING_SOFTIRQ | IN_HARDIRQ_OR_NMI))
+			return 0;
+	}
+	return id_of(me);
+}
+
+#endif

@@ -1,0 +1,43 @@
+//! What an object calls its dispatch queues: the constants of its own enums whose name, or whose enum's name, says DSQ.
+
+use crate::btf::{Btf, Kind};
+
+/// Names at most.
+const MOST: usize = 4096;
+/// Bytes of a name at most; the kernel's own are shorter.
+const LONGEST: usize = 256;
+/// Numbers from here on are the kernel's own queues (`SCX_DSQ_FLAG_BUILTIN`).
+const BUILT_IN: u64 = 1 << 63;
+
+/// Names by number, the first of each number. The kernel's own constants, which objects carry with `vmlinux.h`, are
+/// left out.
+pub(crate) fn names(btf: &Btf) -> Vec<(u64, String)> {
+    let mut names: Vec<(u64, String)> = Vec::new();
+    for (id, ty) in btf.types() {
+        let Kind::Enum(found) = &ty.kind else { continue };
+        let of_queues = says_dsq(btf.name(id));
+        if is_kernels(btf.name(id)) {
+            continue;
+        }
+        for value in &found.values {
+            let name = btf.enumerator_name(value);
+            let fits = (of_queues || says_dsq(name)) && !is_kernels(name) && name.len() <= LONGEST;
+            if fits && value.value < BUILT_IN && names.len() < MOST {
+                names.push((value.value, name.to_owned()));
+            }
+        }
+    }
+    // Sorted by number, and of one number the first.
+    names.sort_by_key(|(id, _)| *id);
+    names.dedup_by_key(|(id, _)| *id);
+    names
+}
+
+fn is_kernels(name: &str) -> bool {
+    name.starts_with("SCX_") || name.starts_with("scx_")
+}
+
+/// Is DSQ, or DSQS, one of the words that `_` parts?
+fn says_dsq(name: &str) -> bool {
+    name.split('_').any(|word| word.eq_ignore_ascii_case("dsq") || word.eq_ignore_ascii_case("dsqs"))
+}

@@ -1,0 +1,67 @@
+//! What a recording cannot tell, said before what rests on it.
+
+use keel_trace::Unknown;
+
+/// What look like waste though they are none, in a sentence; nothing where the recording tells everything.
+pub(crate) fn sentence(unknown: Unknown) -> Option<&'static str> {
+    match (unknown.affinity, unknown.throttling) {
+        (false, false) => None,
+        (true, false) => {
+            Some("This recording does not say which CPUs tasks may use, so pinned tasks look like waste.")
+        }
+        (false, true) => {
+            Some("This recording does not say when tasks are throttled, so throttled tasks look like waste.")
+        }
+        (true, true) => Some(
+            "This recording does not say which CPUs tasks may use or when they are throttled, so pinned and throttled tasks \
+             look like waste.",
+        ),
+    }
+}
+
+/// A sentence about waste, behind the caveat that it needs.
+pub(crate) fn before(unknown: Unknown, claim: String) -> String {
+    match sentence(unknown).filter(|_| !claim.is_empty()) {
+        None => claim,
+        Some(caveat) => format!("{caveat} If there are no such tasks, {}", within(&claim)),
+    }
+}
+
+/// A sentence as the end of another one.
+pub(crate) fn within(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(chars).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caveat_stands_first() {
+        let check = |affinity, throttling, claim: &str, expected: &str| {
+            assert_eq!(before(Unknown { affinity, throttling }, claim.to_owned()), expected);
+        };
+        check(false, false, "Core 3 idled.", "Core 3 idled.");
+        check(
+            true,
+            false,
+            "Core 3 idled.",
+            "This recording does not say which CPUs tasks may use, so pinned tasks look like waste. If there are no such \
+             tasks, core 3 idled.",
+        );
+        check(
+            false,
+            true,
+            "12 cores idled.",
+            "This recording does not say when tasks are throttled, so throttled tasks look like waste. If there are no such \
+             tasks, 12 cores idled.",
+        );
+        assert!(
+            before(Unknown { affinity: true, throttling: true }, "Core".into())
+                .contains("pinned and throttled")
+        );
+        check(true, true, "", "");
+    }
+}

@@ -1,0 +1,184 @@
+//! Whether a run passed, as text: each budget and each figure with what was allowed and what was found, and one last sentence.
+
+use crate::style::{Paint, Style};
+use crate::table::{lines_of, plain_table};
+use crate::units::figures;
+use crate::verdict::printable;
+use comfy_table::{Cell, CellAlignment};
+use keel_abi::Span;
+use keel_gate::{Change, Held, Regression, Row, Ruling};
+
+/// What one run on each side leaves open.
+const SINGLE: &str = "One run each, of one seed: the same scheduler gives the same figures, and what a seed would do to\n\
+                      a changed one is not known. keel compare --runs N takes that into account.\n";
+
+/// The budgets of one run, with an empty line before them; the last line says what was exceeded.
+pub fn budgets(ruling: &Ruling, style: Style) -> String {
+    let mut table = plain_table(style);
+    let heads = ["budget", "allowed", "found", ""];
+    table.set_header(heads.map(Cell::new));
+    for budget in &ruling.budgets {
+        let verdict = match (budget.counted, budget.held) {
+            (false, _) if budget.found_value > 0.0 => "not counted",
+            (_, true) => "held",
+            (_, false) => "EXCEEDED",
+        };
+        table.add_row([budget.kind, &budget.allowed, &budget.found, verdict].map(Cell::new));
+    }
+    format!("\n{}\n\n{}\n", lines_of(&table), strict_sentence(ruling, style))
+}
+
+/// `Strict: failed: ...` or `Strict: passed.`
+fn strict_sentence(ruling: &Ruling, style: Style) -> String {
+    if ruling.passed {
+        return style.paint(Paint::Good, "Strict: passed; every budget held.");
+    }
+    let exceeded: Vec<String> = ruling.exceeded().map(exceeded).collect();
+    style.paint(Paint::Bad, &format!("Strict: failed; {}.", exceeded.join("; ")))
+}
+
+/// `wasted_core: 22.6%, where 2% of the machine's time is allowed (11.3 times)`.
+fn exceeded(budget: &Held) -> String {
+    let times = match budget.allowed_value {
+        Some(allowed) if allowed > 0.0 => {
+            format!(" ({} times as much)", figures(budget.found_value / allowed))
+        }
+        _ => String::new(),
+    };
+    format!("{}: {}, where {} is allowed{times}", budget.kind, budget.found, budget.allowed)
+}
+
+/// What the runs of one scheduler say of it in one line: the first that did not pass, and how many more.
+pub fn line(scheduler: &str, rulings: &[(u64, &Ruling)], style: Style) -> String {
+    let failed: Vec<_> = rulings.iter().filter(|(_, ruling)| !ruling.passed).collect();
+    let Some((seed, ruling)) = failed.first().copied().or(rulings.first()) else { return String::new() };
+    let of = match rulings.len() {
+        1 => String::new(),
+        all if failed.is_empty() => format!(", {all} runs"),
+        all => format!(", {} of {all} runs, the first with seed {seed}", failed.len()),
+    };
+    format!("{}{of}: {}\n", style.paint(Paint::Bold, &printable(scheduler)), strict_sentence(ruling, style))
+}
+
+/// The figures of one scheduler beside the baseline's, with an empty line before them; the last line says what regressed.
+pub fn regression(found: &Regression, style: Style) -> String {
+    let mut table = plain_table(style);
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let heads = ["baseline", "now", "change", "limit", "noise"].map(str::to_owned).map(right);
+    table.set_header([Cell::new("figure")].into_iter().chain(heads).chain([Cell::new("")]));
+    for row in found.figures.iter().filter(|row| is_shown(row)) {
+        let per = row.per.map_or_else(String::new, |per| format!(" a {per}"));
+        let noise = if row.noise > 0.0 { shown(row, row.noise) } else { "-".to_owned() };
+        let cells =
+            [shown(row, row.baseline), shown(row, row.now), change(row), row.limit.clone(), noise].map(right);
+        let verdict = match row.verdict {
+            Change::Regressed => "REGRESSED",
+            Change::Improved => "improved",
+            Change::Same => "same",
+        };
+        let figure = [Cell::new(format!("{}{per}", row.figure))];
+        table.add_row(figure.into_iter().chain(cells).chain([Cell::new(verdict)]));
+    }
+    let single = if found.is_single() { SINGLE } else { "" };
+    format!("\n{}\n\n{single}{}\n", lines_of(&table), baseline_sentence(found, style))
+}
+
+/// Those of single names only where something became of them: they may be many.
+fn is_shown(row: &Row) -> bool {
+    row.verdict != Change::Same || !row.figure.contains(' ')
+}
+
+fn baseline_sentence(found: &Regression, style: Style) -> String {
+    let who = printable(&found.scheduler);
+    let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
+    let of = format!("{} against the baseline's {}", runs(found.runs), found.baseline_runs);
+    if found.passed {
+        return style.paint(Paint::Good, &format!("Baseline: {who} passed; no figure regressed ({of})."));
+    }
+    let told: Vec<String> = found.regressed().map(regressed).collect();
+    style.paint(Paint::Bad, &format!("Baseline: {who} failed ({of}); {}.", told.join("; ")))
+}
+
+/// `switches a unit went from 1.64 to 2.10 (+28 %), where 0.10 more is allowed`.
+fn regressed(row: &Row) -> String {
+    let per = row.per.map_or_else(String::new, |per| format!(" a {per}"));
+    let less = if row.now < row.baseline { "less" } else { "more" };
+    let by = match change(row).as_str() {
+        "" => String::new(),
+        change => format!(" ({change})"),
+    };
+    let allowed = row.allowed.map_or_else(String::new, |most| shown(row, most));
+    let (then, now) = (shown(row, row.baseline), shown(row, row.now));
+    format!("{}{per} went from {then} to {now}{by}, where {allowed} {less} is allowed", row.figure)
+}
+
+fn change(row: &Row) -> String {
+    row.change.map_or_else(String::new, |change| format!("{:+.1} %", change * 100.0))
+}
+
+fn shown(row: &Row, value: f64) -> String {
+    match row.unit {
+        "ns" if value < 1000.0 => format!("{} ns", figures(value)),
+        "ns" => Span::from_ns(value.round() as u64).to_string(),
+        "share" => format!("{} %", figures(value * 100.0)),
+        _ => figures(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_abi::Span;
+    use keel_check::{Kind, Sums};
+    use keel_gate::{Budgets, Facts};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_was_exceeded_stands_last() {
+        let sums = |count, total, longest| Sums { count, total, longest };
+        let found = BTreeMap::from([
+            (Kind::WastedCore, sums(195_878, Span::from_ms(18_112), Span::from_us(259))),
+            (Kind::Starvation, sums(3, Span::from_s(4), Span::from_s(2))),
+        ]);
+        let facts =
+            Facts { found, machine_time: Span::from_s(80), wakeups: 560_000, tasks: 32, ..Facts::default() };
+        insta::assert_snapshot!(budgets(&Ruling::new(&Budgets::default(), &facts), Style::PLAIN));
+        let passed = budgets(&Ruling::new(&Budgets::default(), &Facts::default()), Style::PLAIN);
+        assert!(passed.ends_with("\nStrict: passed; every budget held.\n"), "{passed}");
+    }
+
+    #[test]
+    fn a_regression_is_told_with_what_is_allowed() {
+        let row = |figure: &str, unit, baseline: f64, now: f64, verdict| Row {
+            figure: figure.into(),
+            per: (figure == "switches").then_some("unit"),
+            unit,
+            baseline,
+            now,
+            change: (baseline != 0.0).then(|| now / baseline - 1.0),
+            limit: "5%".into(),
+            allowed: Some(baseline * 0.05),
+            noise: baseline * 0.01,
+            verdict,
+        };
+        let figures = vec![
+            row("throughput", "plain", 56_620.0, 50_000.0, Change::Regressed),
+            row("wakeup_delay_p99", "ns", 118_530.0, 60_000.0, Change::Improved),
+            row("switches", "plain", 1.64, 1.65, Change::Same),
+            row("wasted_share", "share", 0.0, 0.11, Change::Regressed),
+            row("name_delay_p99 of quiet", "ns", 1.0, 1.0, Change::Same),
+            row("name_delay_p99 of late", "ns", 900.0, 90_000.0, Change::Regressed),
+        ];
+        let mut found =
+            Regression { scheduler: "mine".into(), passed: false, baseline_runs: 3, runs: 3, figures };
+        insta::assert_snapshot!(regression(&found, Style::PLAIN));
+        (found.baseline_runs, found.runs, found.passed) = (1, 1, true);
+        found.figures.clear();
+        let text = regression(&found, Style::PLAIN);
+        assert!(
+            text.contains("One run each")
+                && text.ends_with("no figure regressed (1 run against the baseline's 1).\n"),
+            "{text}"
+        );
+    }
+}

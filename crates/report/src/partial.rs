@@ -1,0 +1,113 @@
+//! Results that were cut short: a signal came before the work was done. What is shown says so first, and `--json` has
+//! `"partial": true`, which a whole result has not.
+
+use crate::style::{Paint, Style};
+use keel_abi::{Instant, Span};
+use serde::Serialize;
+
+/// Which signal it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum StoppedBy {
+    /// Ctrl-C.
+    #[serde(rename = "SIGINT")]
+    Interrupt,
+    /// As by `kill` or a service that ends.
+    #[serde(rename = "SIGTERM")]
+    Terminate,
+    /// The terminal is gone.
+    #[serde(rename = "SIGHUP")]
+    HangUp,
+}
+
+impl StoppedBy {
+    /// As people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "Ctrl-C",
+            Self::Terminate => "SIGTERM",
+            Self::HangUp => "SIGHUP",
+        }
+    }
+}
+
+/// What was cut off of one run or recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Partial {
+    /// Always true.
+    partial: bool,
+    /// By which signal.
+    stopped_by: StoppedBy,
+    /// The virtual or recorded instant that was reached.
+    stopped_at_ns: u64,
+    /// How far it was to go; null where nobody knows.
+    stopped_of_ns: Option<u64>,
+}
+
+impl Partial {
+    /// Stopped at this instant, of a stream that was to be so long, where that is known.
+    pub fn new(by: StoppedBy, at: Instant, of: Option<Span>) -> Self {
+        Self { partial: true, stopped_by: by, stopped_at_ns: at.as_ns(), stopped_of_ns: of.map(Span::as_ns) }
+    }
+
+    /// `Stopped by Ctrl-C at 3.20 s of 10.0 s`.
+    pub fn words(&self) -> String {
+        let at = Span::from_ns(self.stopped_at_ns);
+        let of = match self.stopped_of_ns {
+            Some(of) => Span::from_ns(of).to_string(),
+            None => "the recording".to_owned(),
+        };
+        format!("Stopped by {} at {at} of {of}", self.stopped_by.name())
+    }
+}
+
+/// What was cut off of many runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PartialRuns {
+    /// Always true.
+    partial: bool,
+    /// By which signal.
+    stopped_by: StoppedBy,
+    /// Runs that came to their end.
+    runs_complete: usize,
+    /// Runs that were asked for.
+    runs_asked: usize,
+}
+
+impl PartialRuns {
+    /// So many of so many runs came to their end.
+    pub fn new(by: StoppedBy, complete: usize, asked: usize) -> Self {
+        Self { partial: true, stopped_by: by, runs_complete: complete, runs_asked: asked }
+    }
+
+    /// `Stopped by Ctrl-C: 3 of 6 runs are complete`.
+    pub fn words(&self) -> String {
+        let Self { runs_complete: complete, runs_asked: asked, .. } = self;
+        let are = if *complete == 1 { "is" } else { "are" };
+        format!("Stopped by {}: {complete} of {asked} runs {are} complete", self.stopped_by.name())
+    }
+
+    /// What stands before a table of them, with an empty line after it.
+    pub fn head(&self, style: Style) -> String {
+        style.paint(Paint::Doubtful, &format!("{}.", self.words())) + "\n\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_say_by_what_and_until_when() {
+        let at = Instant::ZERO + Span::from_ms(3_200);
+        let check = |by, of, expected: &str| assert_eq!(Partial::new(by, at, of).words(), expected);
+        check(StoppedBy::Interrupt, Some(Span::from_s(10)), "Stopped by Ctrl-C at 3.20 s of 10.00 s");
+        check(StoppedBy::HangUp, None, "Stopped by SIGHUP at 3.20 s of the recording");
+        let many = PartialRuns::new(StoppedBy::Terminate, 1, 6);
+        assert_eq!(many.words(), "Stopped by SIGTERM: 1 of 6 runs is complete");
+        let json = serde_json::to_value(Partial::new(StoppedBy::Interrupt, at, None)).unwrap();
+        let expected = serde_json::json!({
+            "partial": true, "stopped_by": "SIGINT", "stopped_at_ns": 3_200_000_000_u64, "stopped_of_ns": null,
+        });
+        assert_eq!(json, expected);
+    }
+}

@@ -1,0 +1,164 @@
+//! Documents keep to 100 columns, to plain words, and to links that lead somewhere.
+//!
+//! Prose lines alone are measured: code, tables, and what a command generates have their own shapes.
+
+use super::all_or;
+use crate::Failure;
+use crate::tree::{File, files, root};
+use std::collections::BTreeSet;
+
+/// Most columns of a line of prose.
+const COLUMNS: usize = 100;
+
+/// Words that nobody outside this project uses in these senses, and what to say instead.
+const PRIVATE: &[(&str, &str)] = &[
+    ("beholder", "observer"),
+    ("bids", "asks, tells"),
+    ("cured", "fixed"),
+    ("farewell", "pending dequeue"),
+    ("farewells", "pending dequeues"),
+    ("goes astray", "is invalid"),
+    ("go astray", "are invalid"),
+    ("gone astray", "been invalid"),
+    ("in the hands of", "held by"),
+    ("is told of", "learns of, hears of"),
+    ("rarities", "slow path"),
+    ("strangers", "untrusted input"),
+    ("stranger's", "untrusted"),
+    ("tells what becomes of", "reports"),
+    ("the rooms", "the crates"),
+    ("this room", "this crate"),
+];
+
+pub(super) fn run() -> Result<(), Failure> {
+    let files = files()?;
+    let documents: Vec<&File> = files.iter().filter(|file| file.path.ends_with(".md")).collect();
+    let anchors: BTreeSet<String> = documents.iter().flat_map(|file| anchors(file)).collect();
+    let leads = |to: &str| match to.contains('#') {
+        true => anchors.contains(to),
+        false => root().join(to).exists(),
+    };
+    all_or(documents.iter().flat_map(|file| faults(file, leads)).collect())
+}
+
+/// What is wrong with a document; `leads` says whether a path from the root, with its anchor, exists.
+fn faults(file: &File, leads: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (number, line) in prose(&file.text) {
+        let place = format!("{}:{number}", file.path);
+        let columns = line.chars().count();
+        if columns > COLUMNS && !line.starts_with('|') && line.trim().contains(' ') {
+            faults.push(format!("{place} has {columns} columns; wrap it at {COLUMNS}"));
+        }
+        for (word, instead) in private(line) {
+            faults.push(format!("{place} says '{word}'; say {instead}"));
+        }
+        for link in links(line) {
+            if !leads(&target(&file.path, link)) {
+                faults.push(format!("{place} links to {link}, which is not there"));
+            }
+        }
+    }
+    faults
+}
+
+/// The lines that people write, with their numbers: not code, not what a command generates.
+fn prose(text: &str) -> Vec<(usize, &str)> {
+    let (mut in_code, mut is_generated) = (false, false);
+    let mut lines = Vec::new();
+    for (nth, line) in text.lines().enumerate() {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with("```") {
+            in_code = !in_code;
+        } else if trimmed.starts_with("<!-- generated") {
+            is_generated = true;
+        } else if trimmed.starts_with("<!-- end") {
+            is_generated = false;
+        } else if !in_code && !is_generated {
+            lines.push((nth + 1, line));
+        }
+    }
+    lines
+}
+
+/// The private words of a line, code in backticks apart.
+fn private(line: &str) -> Vec<(&'static str, &'static str)> {
+    let words: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
+    let is_edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    let holds = |word: &str| {
+        words.match_indices(word).any(|(at, found)| {
+            is_edge(words[..at].chars().next_back()) && is_edge(words[at + found.len()..].chars().next())
+        })
+    };
+    PRIVATE.iter().copied().filter(|(word, _)| holds(word)).collect()
+}
+
+/// Where the links of a line lead, other sites apart.
+fn links(line: &str) -> Vec<&str> {
+    let ends = |rest: &'_ str| rest.find([')', ' ']);
+    let all = line.split("](").skip(1).filter_map(|rest| Some(&rest[..ends(rest)?]));
+    all.filter(|link| !link.contains("://") && !link.is_empty()).collect()
+}
+
+/// A link as a path from the root.
+fn target(document: &str, link: &str) -> String {
+    let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
+    let mut parts: Vec<&str> = document.split('/').collect();
+    if !path.is_empty() {
+        parts.pop();
+    }
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let path = parts.join("/");
+    anchor.map_or(path.clone(), |anchor| format!("{path}#{anchor}"))
+}
+
+/// The headings of a document, as links name them.
+fn anchors(file: &File) -> Vec<String> {
+    let headings = prose(&file.text).into_iter().filter(|(_, line)| line.starts_with('#'));
+    headings.map(|(_, line)| format!("{}#{}", file.path, slug(line.trim_start_matches('#').trim()))).collect()
+}
+
+/// A heading's anchor, by the rule of the sites that show Markdown: small letters, digits, `-` and `_`.
+fn slug(heading: &str) -> String {
+    let kept = heading.to_lowercase();
+    let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let file = File { path: "docs/a.md".into(), text: text.into() };
+        let leads = |to: &str| ["docs/b.md", "docs/b.md#the-kinds", "README.md", "docs/a.md#a"].contains(&to);
+        assert_eq!(faults(&file, leads), expected);
+    }
+
+    #[test]
+    fn prose_is_wrapped_and_the_rest_is_left_alone() {
+        let long = "word ".repeat(21);
+        check(&long, &["docs/a.md:1 has 105 columns; wrap it at 100"]);
+        check(&format!("| {long} |\n```\n{long}\n```\n<!-- generated: x -->\n{long}\n<!-- end -->"), &[]);
+        check(&"x".repeat(200), &[]);
+    }
+
+    #[test]
+    fn private_words_are_refused_where_they_are_words() {
+        check("The bug is Cured.", &["docs/a.md:1 says 'cured'; say fixed"]);
+        check("`cured` is a field, `a-cured.png` a file, obscured is a word", &[]);
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        check("[b](b.md), [kinds](b.md#the-kinds), [up](../README.md), [here](#a), [site](https://x.y)", &[]);
+        check("[c](c.md)", &["docs/a.md:1 links to c.md, which is not there"]);
+        check("[b](b.md#kinds)", &["docs/a.md:1 links to b.md#kinds, which is not there"]);
+        assert_eq!(slug("`--json` and the rest!"), "--json-and-the-rest");
+    }
+}
