@@ -1,9 +1,9 @@
 //! What moving a cache line between CPUs costs, by how far apart they are.
 //!
-//! Each line, of 64 bytes on most machines, has a set of holders and a last writer. A CPU that holds a line reads it
-//! free; the only holder also writes it free. Otherwise the line comes from its last writer, or
+//! Each line, of 64 bytes on most machines, has a set of sharers and a last writer. A CPU that holds a line reads it
+//! free; the only sharer also writes it free. Otherwise the line comes from its last writer, or
 //! from memory the first time anyone touches it. Holders are kept in 64 bits, so CPUs whose
-//! numbers differ by a multiple of 64 count as one holder: exact up to 64 CPUs, a slight
+//! numbers differ by a multiple of 64 count as one sharer: exact up to 64 CPUs, a slight
 //! undercount above.
 
 use crate::crowd::Crowd;
@@ -106,23 +106,23 @@ impl Transfers {
     /// The price of a read by `cpu` of `line`, which is updated.
     #[inline]
     pub fn read_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        let me = holder_bit(cpu);
-        if line.holders & me != 0 {
+        let me = sharer_bit(cpu);
+        if line.sharers & me != 0 {
             return 0;
         }
         let price = self.fetch_ps(line, cpu);
-        if line.holders == 0 {
+        if line.sharers == 0 {
             line.writer = cpu.0 as u16;
         }
-        line.holders |= me;
+        line.sharers |= me;
         price
     }
 
     /// The price of a write by `cpu` to `line`, which is updated.
     #[inline]
     pub fn write_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        let me = holder_bit(cpu);
-        if line.holders == me {
+        let me = sharer_bit(cpu);
+        if line.sharers == me {
             line.writer = cpu.0 as u16;
             return 0;
         }
@@ -133,7 +133,7 @@ impl Transfers {
     #[inline(never)]
     fn take_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.claim_ps(line, cpu);
-        line.holders = holder_bit(cpu);
+        line.sharers = sharer_bit(cpu);
         line.writer = cpu.0 as u16;
         price
     }
@@ -141,21 +141,21 @@ impl Transfers {
     #[inline]
     fn fetch_ps(&self, line: &Line, cpu: CpuId) -> u64 {
         let writer = CpuId(u32::from(line.writer));
-        match line.holders & holder_bit(writer) {
+        match line.sharers & sharer_bit(writer) {
             0 => self.memory_ps(),
             _ => self.between_ps(writer, cpu),
         }
     }
 
-    /// A write must also take the line from every other holder; the farthest decides, and the
+    /// A write must also take the line from every other sharer; the farthest decides, and the
     /// last writer stands for it unless that is `cpu` itself.
     #[inline]
     fn claim_ps(&self, line: &Line, cpu: CpuId) -> u64 {
         let writer = CpuId(u32::from(line.writer));
-        if line.holders == 0 || writer != cpu {
+        if line.sharers == 0 || writer != cpu {
             return self.fetch_ps(line, cpu);
         }
-        let others = line.holders & !holder_bit(cpu);
+        let others = line.sharers & !sharer_bit(cpu);
         let other = CpuId(others.trailing_zeros().min(self.topology.cpus() - 1));
         self.between_ps(other, cpu)
     }
@@ -164,15 +164,15 @@ impl Transfers {
 /// The state of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// The CPUs that hold it, one bit each ([`holder_bit`]); 0 when nobody has touched it.
-    pub holders: u64,
+    /// The CPUs that hold it, one bit each ([`sharer_bit`]); 0 when nobody has touched it.
+    pub sharers: u64,
     /// The CPU that wrote it last, or first read it.
     pub writer: u16,
 }
 
-/// The bit that stands for `cpu` in [`Line::holders`].
+/// The bit that stands for `cpu` in [`Line::sharers`].
 #[inline]
-pub const fn holder_bit(cpu: CpuId) -> u64 {
+pub const fn sharer_bit(cpu: CpuId) -> u64 {
     1 << (cpu.0 % 64)
 }
 
@@ -207,9 +207,9 @@ mod tests {
         let t = Transfers::new(Topology::regular(1, 1, 3, 1), costs);
         let (mut line, writer) = (Line::default(), CpuId(0));
         assert_eq!([t.write_ps(&mut line, writer), t.read_ps(&mut line, CpuId(1))], [7, 10]);
-        line.holders &= !holder_bit(writer);
+        line.sharers &= !sharer_bit(writer);
         assert_eq!([t.read_ps(&mut line, CpuId(2)), t.read_ps(&mut line, writer)], [7, 7]);
-        line.holders = 0;
+        line.sharers = 0;
         assert_eq!(t.write_ps(&mut line, CpuId(1)), 7);
     }
 }

@@ -24,7 +24,7 @@ impl<E: Engine> Sim<E> {
     /// have been pushed before. Without the callback, 0 counts as returned.
     pub(crate) fn start(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) {
         if self.begin(c, op, subject, args) == Begun::Suspended {
-            self.k.me().stack.push(Frame::Resume);
+            self.k.this_cpu().stack.push(Frame::Resume);
         }
     }
 
@@ -34,7 +34,7 @@ impl<E: Engine> Sim<E> {
         match self.k.scx.entries[op as usize] {
             Some(entry) => self.enter(c, op, entry, subject, args),
             None => {
-                self.k.me().returned = 0;
+                self.k.this_cpu().returned = 0;
                 Begun::Over
             }
         }
@@ -42,7 +42,7 @@ impl<E: Engine> Sim<E> {
 
     fn enter(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
-            self.k.me().returned = 0;
+            self.k.this_cpu().returned = 0;
             return Begun::Over;
         }
         self.k.begin_callback(op, subject);
@@ -53,10 +53,10 @@ impl<E: Engine> Sim<E> {
     /// Starts a function that BPF handed over, on behalf of a timer.
     pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.me().callback.place = Place::Timer;
+        self.k.this_cpu().callback.place = Place::Timer;
         let progress = self.vm.start_function(&mut self.k, c, function, args);
         if self.progressed(c, progress) == Begun::Suspended {
-            self.k.me().stack.push(Frame::Resume);
+            self.k.this_cpu().stack.push(Frame::Resume);
         }
     }
 
@@ -64,7 +64,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn resume(&mut self, c: CpuId) {
         let progress = self.vm.resume(&mut self.k, c);
         if self.progressed(c, progress) == Begun::Suspended {
-            self.k.me().stack.push(Frame::Resume);
+            self.k.this_cpu().stack.push(Frame::Resume);
         }
     }
 
@@ -73,7 +73,7 @@ impl<E: Engine> Sim<E> {
         match progress {
             Progress::Done { value, usage } => {
                 self.k.end_callback(c, usage);
-                self.k.me().returned = value;
+                self.k.this_cpu().returned = value;
                 Begun::Over
             }
             Progress::Suspended => {
@@ -89,9 +89,9 @@ impl<E: Engine> Sim<E> {
 
     #[cold]
     fn failed(&mut self, c: CpuId, fault: &Fault, usage: Usage) {
-        let place = self.k.me().callback.place;
+        let place = self.k.this_cpu().callback.place;
         self.k.end_callback(c, usage);
-        self.k.me().returned = 0;
+        self.k.this_cpu().returned = 0;
         match place {
             Place::Syscall => self.k.stop_program(fault),
             Place::Op | Place::Timer => self.k.fault(c, fault),
@@ -113,7 +113,7 @@ impl Kernel {
             Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
             _ => DirectSubject::None,
         };
-        let cpu = self.me();
+        let cpu = self.this_cpu();
         cpu.settle_costs();
         let began = cpu.clock;
         if cpu.callback.in_progress {
@@ -137,7 +137,7 @@ impl Kernel {
     fn end_callback(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
         let is_told = self.out.wants(Class::COSTS);
-        let cpu = self.me();
+        let cpu = self.this_cpu();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
         if is_told
             || cpu.callback.spin.is_some()
@@ -155,7 +155,7 @@ impl Kernel {
     #[inline(never)]
     fn end_rarely(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
-        let cpu = self.me();
+        let cpu = self.this_cpu();
         let Callback { op, subject, spin, place, .. } = cpu.callback;
         let took = cpu.end_callback(usage, insn_ps);
         match cpu.outer.pop() {

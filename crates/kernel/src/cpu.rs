@@ -136,7 +136,7 @@ pub(crate) enum DirectSubject {
 pub(crate) struct Buffered {
     pub(crate) task: TaskId,
     /// Which of the task's stays with the scheduler is meant; `None` where it had none.
-    pub(crate) stay: Option<u64>,
+    pub(crate) qseq: Option<u64>,
     pub(crate) dsq: DsqId,
     pub(crate) enq_flags: u64,
     /// Who asked for it.
@@ -198,7 +198,7 @@ pub(crate) struct Cpu {
     /// Interrupts that came.
     pub(crate) inbox: VecDeque<Irq>,
     /// Tasks whose custody ended: `ops.dequeue` calls owed.
-    pub(crate) farewells: VecDeque<(TaskId, u64)>,
+    pub(crate) pending_dequeues: VecDeque<(TaskId, u64)>,
     /// Kicks that its callbacks asked for.
     pub(crate) kicks: Vec<(CpuId, u64)>,
     /// Runqueues whose local queues are to be enqueued once more when it has no lock any more.
@@ -278,7 +278,7 @@ impl Cpu {
             outer: Vec::with_capacity(2),
             returned: 0,
             inbox: VecDeque::new(),
-            farewells: VecDeque::new(),
+            pending_dequeues: VecDeque::new(),
             kicks: Vec::new(),
             reenqueues: Vec::new(),
             reenqueue: None,

@@ -14,7 +14,7 @@ pub(crate) const BOOT_CPU: CpuId = CpuId(0);
 #[derive(Debug)]
 pub(crate) struct Cpus {
     /// The CPU that runs, or ran last.
-    pub(crate) me: Box<Cpu>,
+    pub(crate) this_cpu: Box<Cpu>,
     running: CpuId,
     /// The others; a stand-in is in the place of the one that runs.
     #[allow(clippy::vec_box, reason = "the CPU that runs changes places with a stand-in, by pointers")]
@@ -26,8 +26,8 @@ impl Cpus {
     pub(crate) fn new(siblings: impl Iterator<Item = CpuSet>) -> Self {
         let all = siblings.map(|siblings| Box::new(Cpu::new(siblings)));
         let mut cpus =
-            Self { me: Box::new(Cpu::new(CpuSet::default())), running: CpuId(0), all: all.collect() };
-        swap(&mut cpus.me, &mut cpus.all[0]);
+            Self { this_cpu: Box::new(Cpu::new(CpuSet::default())), running: CpuId(0), all: all.collect() };
+        swap(&mut cpus.this_cpu, &mut cpus.all[0]);
         cpus
     }
 
@@ -39,8 +39,8 @@ impl Cpus {
     #[inline]
     pub(crate) fn run(&mut self, cpu: CpuId) {
         if cpu != self.running {
-            swap(&mut self.me, &mut self.all[self.running.index()]);
-            swap(&mut self.me, &mut self.all[cpu.index()]);
+            swap(&mut self.this_cpu, &mut self.all[self.running.index()]);
+            swap(&mut self.this_cpu, &mut self.all[cpu.index()]);
             self.running = cpu;
         }
     }
@@ -60,13 +60,13 @@ impl std::ops::Index<CpuId> for Cpus {
     type Output = Cpu;
     #[inline]
     fn index(&self, cpu: CpuId) -> &Cpu {
-        if cpu == self.running { &self.me } else { &self.all[cpu.index()] }
+        if cpu == self.running { &self.this_cpu } else { &self.all[cpu.index()] }
     }
 }
 
 impl std::ops::IndexMut<CpuId> for Cpus {
     #[inline]
     fn index_mut(&mut self, cpu: CpuId) -> &mut Cpu {
-        if cpu == self.running { &mut self.me } else { &mut self.all[cpu.index()] }
+        if cpu == self.running { &mut self.this_cpu } else { &mut self.all[cpu.index()] }
     }
 }

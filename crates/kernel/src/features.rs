@@ -3,7 +3,7 @@
 //! What is served is taken from the tables that serve it; here is only what differs, and what schedulers of
 //! today use and do not find.
 
-use crate::call::functions;
+use crate::kfuncs::functions;
 use keel_abi::feature::{Feature, FeatureKind};
 use keel_abi::scx::Op;
 

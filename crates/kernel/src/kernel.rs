@@ -1,11 +1,6 @@
 //! The state of the simulated kernel, and the small acts that every path shares: charging costs,
 //! taking a runqueue's lock, telling events, ending the scheduler.
 
-use crate::actor::sync::Objects;
-use crate::call::Terms;
-use crate::call::iter::Cursors;
-use crate::call::spin::SpinLocks;
-use crate::call::timer::Timers;
 use crate::cgroup::Cgroups;
 use crate::cost::lock::VirtualLock;
 use crate::cost::{Bus, KernelLines};
@@ -14,20 +9,25 @@ use crate::cpus::Cpus;
 use crate::domains::Domains;
 use crate::event::EventQueue;
 use crate::exit::Exit;
+use crate::external_events::Outside;
 use crate::fair::Fair;
 use crate::idle::IdleMasks;
+use crate::kfuncs::Terms;
+use crate::kfuncs::iter::Cursors;
+use crate::kfuncs::spin::SpinLocks;
+use crate::kfuncs::timer::Timers;
 use crate::layout::TASK_STRIDE;
 use crate::log::Log;
 use crate::machine::Machine;
 use crate::out::Out;
-use crate::outside::Outside;
 use crate::rng::Rng;
 use crate::rt::{Overload, RtPeriod};
 use crate::scx::queues::{QueueId, Queues};
-use crate::scx::{Again, Scx};
+use crate::scx::{Restart, Scx};
 use crate::sessions::Sessions;
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
 use crate::task::{Task, Tasks};
+use crate::task_program::sync::Objects;
 use keel_abi::bpf::{Ea, MapId};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Workload;
@@ -105,7 +105,7 @@ pub(crate) struct Kernel {
     pub(crate) task_base: Ea,
     pub(crate) next_pid: u32,
     pub(crate) tick: Span,
-    /// On what terms each function is called, by [`crate::call::F`].
+    /// On what terms each function is called, by [`crate::kfuncs::F`].
     pub(crate) terms: Vec<Terms>,
     /// DSQ iterations in progress.
     pub(crate) cursors: Cursors,
@@ -128,7 +128,7 @@ pub(crate) struct Kernel {
     /// The periods that real-time tasks' time is counted by.
     pub(crate) rt_period: RtPeriod,
     /// Whether a scheduler that ends is loaded again.
-    pub(crate) again: Again,
+    pub(crate) again: Restart,
     /// What happens from outside.
     pub(crate) outside: Outside,
     /// What the scheduler draws random numbers from.
@@ -140,8 +140,8 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// The CPU that takes a step.
     #[inline]
-    pub(crate) fn me(&mut self) -> &mut Cpu {
-        &mut self.cpus.me
+    pub(crate) fn this_cpu(&mut self) -> &mut Cpu {
+        &mut self.cpus.this_cpu
     }
 
     #[inline]
@@ -164,7 +164,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn charge_ps(&mut self, c: CpuId, ps: u64) {
         debug_assert!(self.cpus.is_running(c), "only the running CPU takes steps");
-        self.cpus.me.spent_ps += ps;
+        self.cpus.this_cpu.spent_ps += ps;
     }
 
     /// Tells an event at the present moment.
@@ -178,7 +178,7 @@ impl Kernel {
     /// the lock is free. The wait for a lock that is known to become free is charged.
     #[inline]
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
-        let clock = self.cpus.me.clock;
+        let clock = self.cpus.this_cpu.clock;
         let lock = &mut self.cpus[rq].lock;
         if let Some(holder) = lock.holder {
             return holder == c || self.park(c, rq);
@@ -198,14 +198,14 @@ impl Kernel {
     #[inline(never)]
     fn park(&mut self, c: CpuId, rq: CpuId) -> bool {
         self.cpu(rq).lock.waiters.push_back(c);
-        self.me().parked = true;
+        self.this_cpu().parked = true;
         false
     }
 
     /// The lock was given back, but later than it is asked for.
     #[inline(never)]
     fn wait_for_rq(&mut self, c: CpuId, rq: CpuId, free_at: Instant) {
-        let me = &self.cpus.me;
+        let me = &self.cpus.this_cpu;
         let waited = free_at.since(me.clock + Span::from_ns(me.spent_ps / 1000));
         if waited > Span::ZERO {
             self.charge_ns(c, waited.as_ns() + self.machine.costs.lock_handover_ns);
@@ -216,7 +216,7 @@ impl Kernel {
     /// Takes a queue's lock for as long as linking a task takes; returns the price.
     #[inline]
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) -> u64 {
-        let me = &self.cpus.me;
+        let me = &self.cpus.this_cpu;
         let now = me.clock + Span::from_ns(me.spent_ps / 1000);
         if queue.index() >= self.queue_locks.len() {
             self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
@@ -246,7 +246,7 @@ impl Kernel {
     /// Gives `rq`'s lock back at `c`'s clock, to the first in line if there is one.
     #[inline]
     pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
-        let at = self.cpus.me.clock;
+        let at = self.cpus.this_cpu.clock;
         let lock = &mut self.cpus[rq].lock;
         debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
         lock.free_at = at;
@@ -277,7 +277,7 @@ impl Kernel {
     /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).
     #[inline]
     pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
-        let (clock, spent_ps) = (self.cpus.me.clock, self.cpus.me.spent_ps);
+        let (clock, spent_ps) = (self.cpus.this_cpu.clock, self.cpus.this_cpu.spent_ps);
         let to = &mut self.cpus[target];
         if to.need_resched || !to.alive {
             return;

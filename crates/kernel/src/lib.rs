@@ -1,19 +1,50 @@
 //! The simulated kernel: a deterministic discrete-event model of Linux 7.2's scheduler core and
 //! sched_ext, around whichever machine and with whichever engine executing the BPF.
 //!
-//! Start at [`Sim`] (the main loop), then `frame` (how a path of the kernel is cut into steps),
-//! `path` (wakeups, picks, ticks, forks: the scheduler core), `scx` (sched_ext on top of it), `rt` (the class above it) and
-//! `call` (helpers and kfuncs). Costs are in [`cost`], machines in [`machine`].
+//! Start at [`Sim`], the main loop; then `frame`, which says how a path of the kernel is cut into
+//! steps. Nothing here looks at a wall clock, starts a thread, reads a file or depends on which
+//! engine executes the BPF.
 //!
-//! This room never looks at a wall clock, starts a thread, reads a file or depends on who
-//! executes BPF.
+//! The scheduler:
+//!
+//! - `core`: wakeups, picks, switches, ticks, forks and changes of a task, whatever its class
+//! - `class`: which scheduling classes there are and who asks which
+//! - `scx`: sched_ext's rules: queues, direct dispatch, kicks, enabling, disabling, the watchdog
+//! - `fair`, `rt`: the classes beside it
+//! - `dsq`: dispatch queues
+//! - `idle`: idle masks and `select_cpu_dfl`
+//! - `domains`: scheduling domains as BPF programs read them
+//! - `cgroup`: groups, their weights and moves between them
+//! - `callback`: calls of the scheduler's callbacks
+//! - `kfuncs`: helpers and kfuncs that BPF programs call
+//! - `exit`: why a scheduler ended
+//!
+//! Tasks and what surrounds them:
+//!
+//! - `task_program`: what tasks do
+//! - `external_events`: what happens to the machine from outside: hotplug, changes of a task
+//! - `interrupt`: interrupts that a CPU takes
+//! - `sessions`: schedulers that attach and end within a run
+//!
+//! State and time:
+//!
+//! - `kernel`: all state; `cpu`, `cpus`, `task`: its parts
+//! - `event`: what happens when; `frame`, `stack`: where a CPU is on its way through the kernel
+//! - `machine`: machine files; `cost`: what each action costs on them; `frequency`: CPU speeds
+//! - `rng`: random numbers from the seed
+//! - `setup`: from a scheduler, a workload and a machine to a run
+//!
+//! What others see:
+//!
+//! - `mirror`, `layout`, `percpu`: the kernel's structures in memory that BPF programs read
+//! - `features`: which kernel features exist here
+//! - `log`, `out`: the kernel's log and the trace
 #![forbid(unsafe_code)]
 
-mod actor;
-mod call;
 mod callback;
 mod cgroup;
 mod class;
+mod core;
 pub mod cost;
 mod cpu;
 mod cpus;
@@ -21,19 +52,20 @@ mod domains;
 pub mod dsq;
 pub mod event;
 mod exit;
+mod external_events;
 mod fair;
 mod features;
 mod frame;
 mod frequency;
 pub mod idle;
+mod interrupt;
 mod kernel;
+mod kfuncs;
 pub mod layout;
 mod log;
 pub mod machine;
 mod mirror;
 mod out;
-mod outside;
-mod path;
 mod percpu;
 mod rng;
 mod rt;
@@ -43,14 +75,15 @@ mod setup;
 mod sim;
 mod stack;
 mod task;
+mod task_program;
 
-pub use actor::companion::{Beside, companion_pid};
-pub use call::{helper, kfunc, served};
 pub use exit::Exit;
 pub use features::features;
 pub use kernel::Counters;
+pub use kfuncs::{helper, kfunc, served};
 pub use layout::KERNEL_BTF;
 pub use log::{Log, LogLine, MOST_LINES};
 pub use percpu::variable;
 pub use setup::{ProgramFailure, Scheduler, Setup, SetupError, UserProgram};
 pub use sim::{Sim, State};
+pub use task_program::companion::{Beside, companion_pid};

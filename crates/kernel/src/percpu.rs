@@ -4,8 +4,8 @@
 //! are made when somebody first asks for one. What changes all the time in a runqueue (`curr`, `nr_running`, the
 //! clocks) is written when somebody asks for it, and tells that moment.
 
-use crate::call::Served;
 use crate::kernel::Kernel;
+use crate::kfuncs::Served;
 use crate::layout::rq;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};

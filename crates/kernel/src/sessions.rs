@@ -5,10 +5,10 @@
 //! autogroup, which stands for the root cgroup, too. That an autogroup counts only for tasks of the root cgroup is
 //! left to schedulers, as the kernel leaves it to its classes.
 
-use crate::actor::process::Birth;
 use crate::kernel::Kernel;
 use crate::layout::{autogroup, pid, signal, task as field, upid};
 use crate::setup::MAX_TASKS;
+use crate::task_program::process::Birth;
 use keel_abi::TaskId;
 use keel_abi::bpf::{Ea, World};
 use std::collections::BTreeMap;

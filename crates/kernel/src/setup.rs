@@ -1,28 +1,28 @@
 //! Booting: from a machine, a workload and a scheduler's callbacks to a kernel at time zero.
 
-use crate::actor::sync::Objects;
-use crate::call::iter::Cursors;
-use crate::call::spin::SpinLocks;
-use crate::call::timer::Timers;
 use crate::cgroup::Cgroups;
 use crate::cost::{Bus, KernelLines};
 use crate::cpus::Cpus;
 use crate::domains::Domains;
 use crate::event::EventQueue;
+use crate::external_events::Outside;
 use crate::fair::Fair;
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
+use crate::kfuncs::iter::Cursors;
+use crate::kfuncs::spin::SpinLocks;
+use crate::kfuncs::timer::Timers;
 use crate::layout::TASK_STRIDE;
 use crate::log::Log;
 use crate::machine::Machine;
 use crate::out::Out;
-use crate::outside::Outside;
 use crate::rng::Rng;
 use crate::rt::{Overload, RtPeriod};
 use crate::scx::Scx;
 use crate::scx::queues::Queues;
 use crate::sessions::Sessions;
 use crate::task::Tasks;
+use crate::task_program::sync::Objects;
 use keel_abi::bpf::{Ea, Entry, MapId, World};
 use keel_abi::scx::{self, Op, ops_flags};
 use keel_abi::task::Workload;
@@ -195,7 +195,7 @@ impl Kernel {
             overload: Overload::default(),
             rt_period: RtPeriod::default(),
             spinners: 0,
-            again: crate::scx::Again::default(),
+            again: crate::scx::Restart::default(),
             outside: Outside::new(
                 topology.cpus(),
                 setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
@@ -269,10 +269,10 @@ fn siblings(machine: &Machine, c: CpuId) -> keel_abi::CpuSet {
 }
 
 /// On what terms each helper and kfunc is called on a machine.
-fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::call::Terms> {
+fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::kfuncs::Terms> {
     let words = u64::from(cpus.div_ceil(64));
-    let price = |f: crate::call::F| crate::cost::kfunc::price(f.name()).over(words) * insn_ps;
-    crate::call::F::all().iter().map(|&f| crate::call::Terms::new(f, price(f))).collect()
+    let price = |f: crate::kfuncs::F| crate::cost::kfunc::price(f.name()).over(words) * insn_ps;
+    crate::kfuncs::F::all().iter().map(|&f| crate::kfuncs::Terms::new(f, price(f))).collect()
 }
 
 /// What `validate_ops()` refuses.

@@ -5,16 +5,16 @@
 //! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
 //! and a callback on one CPU sees what others do meanwhile.
 
-use crate::actor::companion::{Beside, add_specs};
 use crate::callback::Begun;
 use crate::class::SchedClass;
+use crate::core::Step;
 use crate::cpu::Irq;
 use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
 use crate::log::Log;
-use crate::path::Step;
 use crate::setup::{ProgramFailure, Setup, SetupError};
+use crate::task_program::companion::{Beside, add_specs};
 use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Stop, TaskId};
@@ -197,7 +197,7 @@ impl<E: Engine> Sim<E> {
         self.k.cpus.run(c);
         let mut next = Some(at);
         while let Some(at) = next {
-            let cpu = self.k.me();
+            let cpu = self.k.this_cpu();
             debug_assert!(!cpu.parked, "a CPU in line for a lock has no event");
             let mut duty = None;
             if cpu.in_user {
@@ -214,7 +214,7 @@ impl<E: Engine> Sim<E> {
         self.k.stop_working(c, at);
         let costs = &self.k.machine.costs;
         let (idle_exit_ns, irq_ns) = (costs.idle_exit_ns, costs.irq_ns);
-        let cpu = self.k.me();
+        let cpu = self.k.this_cpu();
         cpu.in_user = false;
         if cpu.is_idle() {
             cpu.spent_ps += idle_exit_ns * 1000;
@@ -240,10 +240,10 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
         while self.k.comes_next() {
-            let cpu = self.k.me();
-            if !cpu.farewells.is_empty() {
+            let cpu = self.k.this_cpu();
+            if !cpu.pending_dequeues.is_empty() {
                 cpu.stack.extend(duty.take().and_then(Duty::frame));
-                self.say_farewell(c);
+                self.run_pending_dequeues(c);
                 continue;
             }
             let first = match duty.take() {
@@ -259,7 +259,7 @@ impl<E: Engine> Sim<E> {
             };
             self.fulfil(c, first);
         }
-        self.k.me().stack.extend(duty.and_then(Duty::frame));
+        self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
         self.hold_up(c);
         None
     }
@@ -273,11 +273,11 @@ impl<E: Engine> Sim<E> {
             Duty::Schedule => self.schedule(c),
             Duty::Tick => self.tick(c),
             Duty::Kick => {
-                let (target, flags) = self.k.me().next_kick();
+                let (target, flags) = self.k.this_cpu().next_kick();
                 self.kick(c, target, flags);
             }
             Duty::Reenqueue => {
-                let rq = self.k.me().reenqueues.remove(0);
+                let rq = self.k.this_cpu().reenqueues.remove(0);
                 self.reenqueue(c, rq);
             }
             Duty::Disable => self.begin_disable(),
@@ -291,13 +291,13 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn go(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
         debug_assert!(
-            !self.k.me().parked,
+            !self.k.this_cpu().parked,
             "who is in line for a lock leaves a frame for it, and goes nowhere"
         );
-        if self.k.is_first() && self.k.me().farewells.is_empty() {
+        if self.k.is_first() && self.k.this_cpu().pending_dequeues.is_empty() {
             step(self);
         } else {
-            self.k.me().stack.push(frame);
+            self.k.this_cpu().stack.push(frame);
         }
     }
 
@@ -313,13 +313,13 @@ impl<E: Engine> Sim<E> {
     ) {
         match self.begin(c, op, subject, args) {
             Begun::Over => self.go(frame, step),
-            Begun::Suspended => self.k.me().stack.extend([frame, Frame::Resume]),
+            Begun::Suspended => self.k.this_cpu().stack.extend([frame, Frame::Resume]),
         }
     }
 
     /// Others go first; in line for a lock, until it is handed over.
     fn hold_up(&mut self, c: CpuId) {
-        let cpu = self.k.me();
+        let cpu = self.k.this_cpu();
         let at = cpu.clock;
         match cpu.parked {
             true => self.k.queue.clear_cpu(c),
@@ -328,8 +328,8 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Calls an `ops.dequeue` that is owed.
-    fn say_farewell(&mut self, c: CpuId) {
-        if let Some((task, flags)) = self.k.me().farewells.pop_front() {
+    fn run_pending_dequeues(&mut self, c: CpuId) {
+        if let Some((task, flags)) = self.k.this_cpu().pending_dequeues.pop_front() {
             let ea = self.k.tasks[task].ea;
             self.start(c, Op::Dequeue, task, &[ea.0, flags]);
         }
@@ -338,7 +338,7 @@ impl<E: Engine> Sim<E> {
     /// What there is to do before going back to user mode.
     #[inline]
     fn duty(&self) -> Option<Duty> {
-        let cpu = &self.k.cpus.me;
+        let cpu = &self.k.cpus.this_cpu;
         if self.k.exit.is_some() && !self.k.scx.is_disabling() {
             Some(Duty::Disable)
         } else if !cpu.reenqueues.is_empty() {
@@ -368,7 +368,7 @@ impl<E: Engine> Sim<E> {
     /// anybody else's, it is told instead of queued.
     fn leave_kernel(&mut self, c: CpuId) -> Option<Instant> {
         self.k.start_working(c);
-        let cpu = self.k.me();
+        let cpu = self.k.this_cpu();
         cpu.in_user = true;
         let at = cpu.tick_at.min(cpu.work_done_at);
         if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.is_over() && !self.stop.is_asked() {
@@ -384,14 +384,14 @@ impl Kernel {
     /// another event is due before, nor in line for a lock.
     #[inline(always)]
     fn comes_next(&mut self) -> bool {
-        !self.cpus.me.parked && self.is_first()
+        !self.cpus.this_cpu.parked && self.is_first()
     }
 
     /// The same where it is known to be in no line.
     #[inline(always)]
     fn is_first(&mut self) -> bool {
         let (next, now) = (self.queue.peek(), self.now);
-        let cpu = self.me();
+        let cpu = self.this_cpu();
         cpu.settle_costs();
         if cpu.clock > next {
             return false;

@@ -78,7 +78,7 @@ struct Map {
 }
 
 /// A companion at work.
-struct Beholder {
+struct RunObserver {
     machine: Machine,
     rest: Rest,
     maps: Vec<Map>,
@@ -97,7 +97,7 @@ pub(crate) fn companions(
     let mut all = Vec::new();
     for action in actions {
         let Action::Accompany(companion) = action else { continue };
-        let task = beholder(companion, object, vm).map_err(|why| {
+        let task = run_observer(companion, object, vm).map_err(|why| {
             LabError::BadInput(format!("{name}: the recipe's companion {}: {why}", companion.name))
         })?;
         all.push(Beside { name: companion.name.clone(), companion: Box::new(task) });
@@ -105,7 +105,7 @@ pub(crate) fn companions(
     Ok(all)
 }
 
-fn beholder(companion: &Companion, object: &Object, vm: &mut Vm) -> Result<Beholder, String> {
+fn run_observer(companion: &Companion, object: &Object, vm: &mut Vm) -> Result<RunObserver, String> {
     let program = &companion.program;
     let maps: Vec<Map> = program.maps.iter().map(|layout| map(layout, object)).collect::<Result<_, _>>()?;
     for &(call, place) in &program.calls {
@@ -127,7 +127,7 @@ fn beholder(companion: &Companion, object: &Object, vm: &mut Vm) -> Result<Behol
     }
     let most = program.maps.iter().map(Layout::bytes).max().unwrap_or(0) as u64 + 16;
     let room = vm.world().alloc(most).ok_or("there is no room for its records")?;
-    Ok(Beholder { machine: Machine::new(program), rest: companion.rest, maps, variables, room })
+    Ok(RunObserver { machine: Machine::new(program), rest: companion.rest, maps, variables, room })
 }
 
 fn map(layout: &Layout, object: &Object) -> Result<Map, String> {
@@ -148,7 +148,7 @@ fn map(layout: &Layout, object: &Object) -> Result<Map, String> {
     Ok(Map { id: MapId(place as u32), kind, key_bytes: *key_bytes })
 }
 
-impl Task<VmWorld> for Beholder {
+impl Task<VmWorld> for RunObserver {
     fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
         let Self { machine, rest, maps, variables, room } = self;
         let mut desk = Desk { world, cpu, now, maps, variables, room: *room, stall_ps: 0, last: None };

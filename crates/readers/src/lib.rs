@@ -10,24 +10,24 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
-mod apart;
+mod emit;
 mod error;
 mod formats;
-mod going;
-mod kept;
 mod kind;
 mod line;
 mod notes;
 mod own_cpu;
 mod packed;
 mod perf;
-mod seen;
+mod reader_thread;
+mod record_cache;
+mod sched_record;
 mod source;
 mod survey;
-mod tell;
 mod text;
 mod topology;
 mod tracedat;
+mod woken_asleep;
 
 #[cfg(test)]
 mod make;
@@ -40,8 +40,8 @@ pub use packed::{Packing, UnpackError};
 
 use keel_trace::story::Counts;
 use keel_trace::{Sink, relayed};
-use kept::Kept;
 use line::Line;
+use record_cache::RecordCache;
 use source::{Damage, Facts, Source};
 use std::io::{Read, Seek, SeekFrom};
 use survey::Survey;
@@ -127,7 +127,7 @@ fn read_in<F: Read + Seek + Send>(
 /// What going through a recording the first time gives.
 struct First {
     survey: Survey,
-    kept: Option<Kept>,
+    kept: Option<RecordCache>,
     facts: Facts,
     damage: Damage,
 }
@@ -141,12 +141,12 @@ impl First {
 
     /// The same, the records read on a thread of their own.
     fn apart<F: Read + Seek + Send>(kind: Kind, file: &mut F) -> Result<Self, ReadError> {
-        let read = |to: &mut apart::Sender| -> Result<(Facts, Damage), ReadError> {
+        let read = |to: &mut reader_thread::Sender| -> Result<(Facts, Damage), ReadError> {
             let mut source = open(kind, file)?;
             to.all(&mut *source)?;
             Ok((source.facts(), source.damage().clone()))
         };
-        let (read, surveyed) = apart::read(read, |records| Survey::of(records));
+        let (read, surveyed) = reader_thread::read(read, |records| Survey::of(records));
         // An error of the file is an end for who only hears its records.
         let ((facts, damage), (survey, kept)) = (read?, surveyed?);
         Ok(Self { survey, kept, facts, damage })
@@ -157,7 +157,7 @@ impl First {
 fn second<F: Read + Seek>(
     kind: Kind,
     file: &mut F,
-    kept: Option<Kept>,
+    kept: Option<RecordCache>,
     facts: &Facts,
     survey: &Survey,
     sink: &mut dyn Sink,
@@ -165,12 +165,12 @@ fn second<F: Read + Seek>(
     match kept {
         Some(kept) => {
             let mut again = kept.again(survey.has_wakeups);
-            tell::tell(|| Ok(again.next()), facts, survey, sink)
+            emit::tell(|| Ok(again.next()), facts, survey, sink)
         }
         None => {
             let mut source = open(kind, file)?;
             let mut line = Line::new(&mut *source, survey.has_wakeups);
-            tell::tell(|| line.next(), facts, survey, sink)
+            emit::tell(|| line.next(), facts, survey, sink)
         }
     }
 }

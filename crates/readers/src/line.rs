@@ -2,14 +2,14 @@
 //!
 //! The kernel tells a wakeup in pieces: `sched_waking` by the waker, `sched_migrate_task` where another CPU is chosen,
 //! `sched_wakeup` when the task is on a runqueue. `perf sched record` keeps only the first two. So a waking waits here
-//! for what follows it, and becomes one [`SeenWhat::Woken`]: at the time of the last piece where a recording has that. It may
+//! for what follows it, and becomes one [`SchedEvent::Woken`]: at the time of the last piece where a recording has that. It may
 //! be long in coming, where a CPU wakes those that others left to it.
 //!
 //! Time never runs backwards behind the line: a record that would gets the time of the one before it, and is counted. A
 //! record that is far ahead of its neighbours on both sides has a damaged time stamp, and is left out.
 
 use crate::ReadError;
-use crate::seen::{PID_LIMIT, Seen, SeenWhat, Who};
+use crate::sched_record::{PID_LIMIT, SchedEvent, SchedRecord, Who};
 use crate::source::Records;
 use keel_abi::Span;
 use keel_abi::cpuset::MAX_CPUS;
@@ -52,14 +52,14 @@ struct Waking {
 /// Records on their way.
 pub(crate) struct Line<'a> {
     source: &'a mut dyn Records,
-    queue: VecDeque<Seen>,
+    queue: VecDeque<SchedRecord>,
     /// The number of the queue's first record.
     first: u64,
     wakings: FxHashMap<u32, Waking>,
     /// A record that is far ahead.
-    suspect: Option<Seen>,
+    suspect: Option<SchedRecord>,
     /// What followed it.
-    then: Option<Seen>,
+    then: Option<SchedRecord>,
     reached: u64,
     begun: bool,
     over: bool,
@@ -107,7 +107,7 @@ impl<'a> Line<'a> {
 
     /// The next record.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+    pub(crate) fn next(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         let mut seen = self.next_as_is()?;
         if let Some(seen) = &mut seen {
             whole(seen, self.has_wakeups);
@@ -117,7 +117,7 @@ impl<'a> Line<'a> {
 
     /// The same, before a waking that nothing followed becomes what it is ([`whole`]).
     #[inline]
-    pub(crate) fn next_as_is(&mut self) -> Result<Option<Seen>, ReadError> {
+    pub(crate) fn next_as_is(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         loop {
             let ripe = self.queue.len() >= MOST
                 || self.queue.front().is_some_and(|front| self.over || self.reached - front.at > WAIT_NS);
@@ -139,7 +139,7 @@ impl<'a> Line<'a> {
 
     /// The next record, where none before it awaits another's word.
     #[inline]
-    fn usual(&mut self) -> Result<Option<Seen>, ReadError> {
+    fn usual(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         let Some(mut seen) = self.source.next()? else { return Ok(None) };
         if !Self::can_be(&mut seen) {
             self.impossible += 1;
@@ -155,7 +155,7 @@ impl<'a> Line<'a> {
 
     /// The next record that can be, in the order of time.
     #[cold]
-    fn in_time(&mut self) -> Result<Option<Seen>, ReadError> {
+    fn in_time(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         loop {
             let Some(seen) = self.possible()? else {
                 // Nobody contradicts the last one, and nobody bears it out.
@@ -184,7 +184,7 @@ impl<'a> Line<'a> {
     }
 
     /// The first record; where it is far ahead of the second, time begins with that.
-    fn begin(&mut self, first: Seen) -> Result<Seen, ReadError> {
+    fn begin(&mut self, first: SchedRecord) -> Result<SchedRecord, ReadError> {
         self.begun = true;
         self.reached = first.at;
         self.then = self.possible()?;
@@ -196,9 +196,9 @@ impl<'a> Line<'a> {
     }
 
     /// Of a record whose time makes no sense only what was lost before it counts.
-    fn wild(&mut self, seen: Seen) -> Seen {
+    fn wild(&mut self, seen: SchedRecord) -> SchedRecord {
         self.clock.wild += 1;
-        Seen { at: self.reached, current: None, what: SeenWhat::Other, ..seen }
+        SchedRecord { at: self.reached, current: None, what: SchedEvent::Other, ..seen }
     }
 
     fn leap(&mut self, to: u64) {
@@ -206,7 +206,7 @@ impl<'a> Line<'a> {
         self.clock.longest = self.clock.longest.max(Span::from_ns(to - self.reached));
     }
 
-    fn arrive(&mut self, mut seen: Seen) -> Seen {
+    fn arrive(&mut self, mut seen: SchedRecord) -> SchedRecord {
         let back = self.reached.saturating_sub(seen.at);
         if back > 0 {
             self.clock.backwards += 1;
@@ -218,7 +218,7 @@ impl<'a> Line<'a> {
     }
 
     /// The next record whose CPUs and tasks can be.
-    fn possible(&mut self) -> Result<Option<Seen>, ReadError> {
+    fn possible(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         if let Some(seen) = self.then.take() {
             return Ok(Some(seen));
         }
@@ -233,54 +233,55 @@ impl<'a> Line<'a> {
 
     /// Can its CPUs and tasks be? Who ran is nobody where he cannot.
     #[inline]
-    fn can_be(seen: &mut Seen) -> bool {
+    fn can_be(seen: &mut SchedRecord) -> bool {
         let cpu = seen.cpu.max(seen.what.highest_cpu());
         seen.current = seen.current.filter(|&pid| pid < PID_LIMIT);
         cpu < MAX_CPUS && seen.what.pids().iter().all(|&pid| pid < PID_LIMIT)
     }
 
     #[inline]
-    fn push(&mut self, mut seen: Seen) {
+    fn push(&mut self, mut seen: SchedRecord) {
         let number = self.first + self.queue.len() as u64;
         match seen.what {
-            SeenWhat::Waking { task, .. } => {
+            SchedEvent::Waking { task, .. } => {
                 if self.wakings.len() >= WAKERS {
                     self.wakings.clear();
                 }
                 self.wakings.insert(task.pid, Waking { number, by: waker(&seen), cpu: seen.cpu });
             }
-            SeenWhat::Wakeup { task, target } => {
+            SchedEvent::Wakeup { task, target } => {
                 self.wakeups += 1;
                 let (by, cpu) = match self.wakings.remove(&task.pid) {
                     Some(waking) => {
                         if let Some(before) = self.queued(waking.number) {
-                            before.what = SeenWhat::Other;
+                            before.what = SchedEvent::Other;
                         }
                         (waking.by, waking.cpu)
                     }
                     None => (waker(&seen), seen.cpu),
                 };
-                seen.what = SeenWhat::Woken { task, target, waker: by, waker_cpu: cpu };
+                seen.what = SchedEvent::Woken { task, target, waker: by, waker_cpu: cpu };
             }
-            SeenWhat::Migrate { task, to, .. } => self.place(&mut seen, task, to),
+            SchedEvent::Migrate { task, to, .. } => self.place(&mut seen, task, to),
             _ => {}
         }
         self.queue.push_back(seen);
     }
 
     /// A move by the waker between a waking and its wakeup is the choice of a CPU, and no move from one runqueue to another.
-    fn place(&mut self, seen: &mut Seen, task: Who, to: u32) {
+    fn place(&mut self, seen: &mut SchedRecord, task: Who, to: u32) {
         let Some(&waking) = self.wakings.get(&task.pid) else { return };
         if waking.cpu != seen.cpu {
             return;
         }
-        if let Some(Seen { what: SeenWhat::Waking { target, .. }, .. }) = self.queued(waking.number) {
+        if let Some(SchedRecord { what: SchedEvent::Waking { target, .. }, .. }) = self.queued(waking.number)
+        {
             *target = to;
-            seen.what = SeenWhat::Other;
+            seen.what = SchedEvent::Other;
         }
     }
 
-    fn queued(&mut self, number: u64) -> Option<&mut Seen> {
+    fn queued(&mut self, number: u64) -> Option<&mut SchedRecord> {
         let place = number.checked_sub(self.first)?;
         self.queue.get_mut(usize::try_from(place).ok()?)
     }
@@ -288,17 +289,17 @@ impl<'a> Line<'a> {
 
 /// A waking that nothing followed is the whole wakeup, unless the recording has the last piece of it, too.
 #[inline]
-pub(crate) fn whole(seen: &mut Seen, has_wakeups: bool) {
-    if let SeenWhat::Waking { task, target } = seen.what {
+pub(crate) fn whole(seen: &mut SchedRecord, has_wakeups: bool) {
+    if let SchedEvent::Waking { task, target } = seen.what {
         seen.what = match has_wakeups {
-            true => SeenWhat::Other,
-            false => SeenWhat::Woken { task, target, waker: waker(seen), waker_cpu: seen.cpu },
+            true => SchedEvent::Other,
+            false => SchedEvent::Woken { task, target, waker: waker(seen), waker_cpu: seen.cpu },
         };
     }
 }
 
 /// Who acts in a record: nobody where an interrupt does.
-fn waker(seen: &Seen) -> u32 {
+fn waker(seen: &SchedRecord) -> u32 {
     if seen.interrupt { 0 } else { seen.current.unwrap_or(0) }
 }
 

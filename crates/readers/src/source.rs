@@ -1,7 +1,7 @@
 //! What every format's reader gives: records nearly in the order of time, facts about the machine, and what was wrong.
 
 use crate::ReadError;
-use crate::seen::Seen;
+use crate::sched_record::SchedRecord;
 use crate::topology::Parts;
 use keel_abi::Topology;
 
@@ -11,7 +11,7 @@ pub(crate) trait Records {
     ///
     /// # Errors
     /// Where nothing of the file can be judged, or the host cannot read it.
-    fn next(&mut self) -> Result<Option<Seen>, ReadError>;
+    fn next(&mut self) -> Result<Option<SchedRecord>, ReadError>;
 }
 
 /// A recording that is read from its beginning to its end.

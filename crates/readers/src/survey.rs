@@ -7,11 +7,11 @@
 //! overwritten. Where a recording has no wakeups, or lost some, who is switched in may have slept a moment before.
 
 use crate::ReadError;
-use crate::going::Going;
-use crate::kept::{Keeping, Kept};
 use crate::line::{Clock, Line, whole};
-use crate::seen::{Name, PID_LIMIT, Seen, SeenWhat, Who};
+use crate::record_cache::{Keeping, RecordCache};
+use crate::sched_record::{Name, PID_LIMIT, SchedEvent, SchedRecord, Who};
 use crate::source::Records;
+use crate::woken_asleep::WokenAsleep;
 use keel_abi::{CpuId, CpuSet, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(crate) struct Survey {
     pub(crate) cpus: BTreeMap<u32, Cpu>,
     /// One more than the highest CPU that is spoken of.
     pub(crate) cpu_limit: u32,
-    /// The numbers of the switches by which tasks left that had been woken already ([`Going`]).
+    /// The numbers of the switches by which tasks left that had been woken already ([`WokenAsleep`]).
     pub(crate) going: Vec<u64>,
     /// Tasks that waited when the recording began, and where.
     pub(crate) waiting: BTreeMap<u32, (u32, Who)>,
@@ -78,9 +78,9 @@ pub(crate) struct Cpu {
 
 impl Survey {
     /// Reads `source` to its end. Gives its records, too, where they are not too many.
-    pub(crate) fn of(source: &mut dyn Records) -> Result<(Self, Option<Kept>), ReadError> {
+    pub(crate) fn of(source: &mut dyn Records) -> Result<(Self, Option<RecordCache>), ReadError> {
         let mut survey = Self { begins: u64::MAX, ..Self::default() };
-        let (mut known, mut going) = (Known::default(), Going::default());
+        let (mut known, mut going) = (Known::default(), WokenAsleep::default());
         let (mut line, mut keeping) = (Line::new(source, false), Keeping::new());
         while let Some(mut seen) = line.next_as_is()? {
             keeping.put(&seen);
@@ -97,20 +97,20 @@ impl Survey {
         Ok((survey, keeping.kept()))
     }
 
-    fn take(&mut self, seen: &Seen, known: &mut Known) {
+    fn take(&mut self, seen: &SchedRecord, known: &mut Known) {
         // Names are told of while the recorder still prepares, which can take seconds in which nobody looks.
-        if !matches!(seen.what, SeenWhat::Named { .. }) {
+        if !matches!(seen.what, SchedEvent::Named { .. }) {
             self.begins = self.begins.min(seen.at);
         }
         self.ends = seen.at;
         self.records += 1;
         self.lost = self.lost.saturating_add(seen.lost);
         self.cpu_limit = self.cpu_limit.max(seen.what.highest_cpu() + 1).max(seen.cpu + 1);
-        if !self.settled.contains(CpuId(seen.cpu)) || seen.what == SeenWhat::BeginsHere {
+        if !self.settled.contains(CpuId(seen.cpu)) || seen.what == SchedEvent::BeginsHere {
             self.begin(seen);
         }
         match seen.what {
-            SeenWhat::Switch { prev, next, .. } => {
+            SchedEvent::Switch { prev, next, .. } => {
                 self.switches += 1;
                 known.insert(prev.pid);
                 if prev.pid == 0 {
@@ -133,17 +133,17 @@ impl Survey {
                     self.changed.insert(CpuId(seen.cpu));
                 }
             }
-            SeenWhat::Migrate { task, from, .. }
+            SchedEvent::Migrate { task, from, .. }
                 if known.insert(task.pid) && self.lost == 0 && self.unwoken.len() < MOST_UNWOKEN =>
             {
                 self.unwoken.push((seen.at, from, task));
             }
-            SeenWhat::Woken { task, .. } => {
+            SchedEvent::Woken { task, .. } => {
                 self.wakeups += 1;
                 known.insert(task.pid);
             }
-            SeenWhat::Online { .. } => self.has_hotplug = true,
-            SeenWhat::WakeupNew { task, .. } | SeenWhat::Forked { child: task } => {
+            SchedEvent::Online { .. } => self.has_hotplug = true,
+            SchedEvent::WakeupNew { task, .. } | SchedEvent::Forked { child: task } => {
                 known.insert(task.pid);
             }
             _ => {}
@@ -168,13 +168,13 @@ impl Survey {
     }
 
     /// How a CPU began, as far as its records have told.
-    fn begin(&mut self, seen: &Seen) {
+    fn begin(&mut self, seen: &SchedRecord) {
         let number = CpuId(seen.cpu);
         let cpu = self.cpus.entry(seen.cpu).or_insert(Cpu { at: seen.at, ..Cpu::default() });
-        cpu.begins_late |= seen.what == SeenWhat::BeginsHere;
+        cpu.begins_late |= seen.what == SchedEvent::BeginsHere;
         match seen.what {
             // While a recorder begins, other events may be on before switches are.
-            SeenWhat::Switch { prev, .. } if cpu.switched.is_none() => {
+            SchedEvent::Switch { prev, .. } if cpu.switched.is_none() => {
                 (cpu.ran, cpu.switched) = (Some(prev), Some(seen.at));
                 self.settled.insert(number);
             }

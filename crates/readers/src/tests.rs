@@ -8,14 +8,14 @@ mod waste;
 mod whole;
 
 use crate::make::{DatShape, Packing, PerfShape, Shape, TextShape, any_records, perf, text, tracedat};
-use crate::seen::{Seen, SeenWhat};
+use crate::sched_record::{SchedEvent, SchedRecord};
 use crate::source::Damage;
 use crate::{Kind, ReadError};
 use proptest::prelude::*;
 use std::io::Cursor;
 
 /// All that a file's reader gives.
-fn all(bytes: &[u8]) -> Result<(Vec<Seen>, Damage), ReadError> {
+fn all(bytes: &[u8]) -> Result<(Vec<SchedRecord>, Damage), ReadError> {
     let kind = Kind::of(bytes).ok_or(ReadError::Foreign)?;
     let mut file = Cursor::new(bytes);
     let mut source = crate::open(kind, &mut file)?;
@@ -26,10 +26,11 @@ fn all(bytes: &[u8]) -> Result<(Vec<Seen>, Damage), ReadError> {
     Ok((all, source.damage().clone()))
 }
 
-fn same(bytes: &[u8], kind: Kind, expected: &[Seen]) {
+fn same(bytes: &[u8], kind: Kind, expected: &[SchedRecord]) {
     assert_eq!(Kind::of(bytes), Some(kind));
     let (read, damage) = all(bytes).unwrap_or_else(|error| panic!("{error}"));
-    let read: Vec<Seen> = read.into_iter().filter(|seen| seen.what != SeenWhat::BeginsHere).collect();
+    let read: Vec<SchedRecord> =
+        read.into_iter().filter(|seen| seen.what != SchedEvent::BeginsHere).collect();
     assert_eq!(read, expected);
     assert_eq!(damage, Damage { lines: kind == Kind::Text, ..Damage::default() });
 }

@@ -29,13 +29,13 @@ pub(crate) struct Context {
     /// Per access size, the highest offset into the region at which it is in bounds.
     pub(crate) limits: [u64; 4],
     pub(crate) base: *mut u8,
-    pub(crate) holders: *mut u64,
+    pub(crate) sharers: *mut u64,
     /// Of the machine's cache lines.
     pub(crate) line_log2: u32,
     /// Minus the simulated address of the region.
     pub(crate) minus_base: u64,
-    /// The CPU's bit in the holders table.
-    pub(crate) holder_bit: u64,
+    /// The CPU's bit in the sharers table.
+    pub(crate) sharer_bit: u64,
     pub(crate) addresses: *const u64,
     /// Not 0: the line that was last asked for is in a page of the arena that holds nothing.
     pub(crate) denied: u64,
@@ -115,10 +115,10 @@ impl Context {
             self.bad_accesses += 1;
             return None;
         }
-        // SAFETY: `off` is below the high-water mark, and the holders table has a word for every
+        // SAFETY: `off` is below the high-water mark, and the sharers table has a word for every
         // line up to there.
-        let holders = unsafe { *self.holders.add((off >> self.line_log2) as usize) };
-        let held = if write { holders == self.holder_bit } else { holders & self.holder_bit != 0 };
+        let sharers = unsafe { *self.sharers.add((off >> self.line_log2) as usize) };
+        let held = if write { sharers == self.sharer_bit } else { sharers & self.sharer_bit != 0 };
         if !held && !self.touch(off, write) {
             self.bad_accesses += 1;
             return None;

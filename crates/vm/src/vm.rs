@@ -10,7 +10,7 @@ use crate::memory::{BASE, VmWorld, WorldConfig, WorldError};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
 use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
-use keel_abi::lines::{Transfers, holder_bit};
+use keel_abi::lines::{Transfers, sharer_bit};
 use keel_object::model::Object;
 use std::ptr;
 use std::sync::Arc;
@@ -205,10 +205,10 @@ impl Vm {
             max_insns: self.config.max_insns,
             limits: [0; 4],
             base: raw.base,
-            holders: raw.holders,
+            sharers: raw.sharers,
             line_log2: raw.line_log2,
             minus_base: BASE.wrapping_neg(),
-            holder_bit: 0,
+            sharer_bit: 0,
             addresses: self.addresses.as_ptr(),
             denied: 0,
             stack_floor: 0,
@@ -255,7 +255,7 @@ impl Vm {
         context.stall_ps = 0;
         context.loops_left = MAX_MAY_GOTO;
         context.cpu = cpu;
-        context.holder_bit = holder_bit(cpu);
+        context.sharer_bit = sharer_bit(cpu);
         context.scratch = slot.scratch();
         context.again = false;
         context.job = job;

@@ -12,13 +12,13 @@ use keel_abi::{CpuId, Span, TaskId};
 impl Kernel {
     /// Takes `cgroup_mutex`; where another CPU has it, `c` gets in line and this says no.
     fn lock_cgroups(&mut self, c: CpuId) -> bool {
-        let now = self.cpus.me.clock + Span::from_ns(self.cpus.me.spent_ps / 1000);
+        let now = self.cpus.this_cpu.clock + Span::from_ns(self.cpus.this_cpu.spent_ps / 1000);
         let mutex = &mut self.cgroups.mutex;
         match mutex.holder {
             Some(holder) if holder == c => return true,
             Some(_) => {
                 mutex.waiters.push_back(c);
-                self.cpus.me.parked = true;
+                self.cpus.this_cpu.parked = true;
                 return false;
             }
             None => mutex.holder = Some(c),
@@ -30,7 +30,7 @@ impl Kernel {
 
     /// [`CgroupFrame::Unlock`].
     pub(super) fn unlock_cgroups(&mut self, c: CpuId) {
-        let at = self.cpus.me.clock;
+        let at = self.cpus.this_cpu.clock;
         let handover = Span::from_ns(self.machine.costs.lock_handover_ns);
         let mutex = &mut self.cgroups.mutex;
         debug_assert_eq!(mutex.holder, Some(c), "only the holder gives it back");
@@ -54,9 +54,9 @@ impl<E: Engine> Sim<E> {
     /// [`CgroupFrame::Act`].
     pub(super) fn act_on_cgroup(&mut self, c: CpuId, task: TaskId, step: u32) {
         if !self.k.lock_cgroups(c) {
-            return self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step }));
+            return self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step }));
         }
-        self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Unlock));
+        self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Unlock));
         let act = self.k.cgroup_step_of(task, step);
         if let CgroupStep::Make(id) = act {
             return self.make_cgroup(c, id);
@@ -76,7 +76,7 @@ impl<E: Engine> Sim<E> {
     }
 
     fn then(&mut self, frame: CgroupFrame) {
-        self.k.me().stack.push(Frame::Cgroup(frame));
+        self.k.this_cpu().stack.push(Frame::Cgroup(frame));
     }
 
     /// `cgroup_mkdir()`, as far as `scx_tg_online()`.
@@ -88,13 +88,13 @@ impl<E: Engine> Sim<E> {
         self.then(CgroupFrame::Made { number });
         match self.k.tells_of_cgroups(Op::CgroupInit) {
             true => self.init_cgroup(c, number),
-            false => self.k.me().returned = 0,
+            false => self.k.this_cpu().returned = 0,
         }
     }
 
     /// [`CgroupFrame::Made`]: an error means that there is no such cgroup.
     pub(super) fn made_cgroup(&mut self, c: CpuId, number: Number) {
-        let answer = self.k.me().returned as i32;
+        let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {
             self.k.sane_errno(c, "cgroup_init", answer);
             return self.k.let_cgroup_go(self.vm.world(), number);

@@ -88,20 +88,20 @@ impl<E: Engine> Sim<E> {
         }
         let Some(&number) = self.k.cgroups.walk.get(place as usize) else {
             self.k.cgroups.enabled = true;
-            return self.k.me().stack.push(Frame::EnableTask { task: TaskId(0) });
+            return self.k.this_cpu().stack.push(Frame::EnableTask { task: TaskId(0) });
         };
-        self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Enabled { number, place }));
+        self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Enabled { number, place }));
         self.init_cgroup(c, number);
     }
 
     /// [`CgroupFrame::Enabled`]: an error ends the scheduler, in the kernel's words as it was returned.
     pub(super) fn enabled_cgroup(&mut self, c: CpuId, number: Number, place: u32) {
-        let answer = self.k.me().returned as i32;
+        let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {
             return self.k.error(c, format!("ops.cgroup_init() failed ({answer})"));
         }
         self.k.cgroups[number].inited = true;
-        self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: place + 1 }));
+        self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: place + 1 }));
     }
 
     /// [`CgroupFrame::Disable`]: of the cgroups that were taken in, the next; the tasks follow.
@@ -111,7 +111,7 @@ impl<E: Engine> Sim<E> {
             self.k.cgroups.walk = self.k.cgroups.post_order();
         }
         let Some(&number) = self.k.cgroups.walk.get(place as usize) else { return };
-        self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Disable { place: place + 1 }));
+        self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Disable { place: place + 1 }));
         if std::mem::take(&mut self.k.cgroups[number].inited) {
             self.exit_cgroup(c, number);
         }

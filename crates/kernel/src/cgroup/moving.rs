@@ -3,9 +3,9 @@
 
 use super::{CgroupFrame, Number};
 use crate::class::SchedClass;
+use crate::core::SPIN_NS;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
-use crate::path::SPIN_NS;
 use crate::sim::Sim;
 use crate::task::{Member, OpsState, State};
 use keel_abi::bpf::Engine;
@@ -61,7 +61,7 @@ impl Kernel {
 
 impl<E: Engine> Sim<E> {
     fn push(&mut self, frame: CgroupFrame) {
-        self.k.me().stack.push(Frame::Cgroup(frame));
+        self.k.this_cpu().stack.push(Frame::Cgroup(frame));
     }
 
     pub(super) fn begin_move(&mut self, task: TaskId, to: Number, whole: bool) {
@@ -82,7 +82,7 @@ impl<E: Engine> Sim<E> {
         self.push(CgroupFrame::Prepared { task, to, whole, mover });
         match self.k.tells_of_cgroups(Op::CgroupPrepMove) {
             true => self.tell_move(c, Op::CgroupPrepMove, mover, (was, to)),
-            false => self.k.me().returned = 0,
+            false => self.k.this_cpu().returned = 0,
         }
     }
 
@@ -93,7 +93,7 @@ impl<E: Engine> Sim<E> {
 
     /// [`CgroupFrame::Prepared`]: one refusal and nobody moves.
     pub(super) fn prepared_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, mover: TaskId) {
-        let answer = self.k.me().returned as i32;
+        let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {
             self.k.sane_errno(c, "cgroup_prep_move", answer);
             return self.push(CgroupFrame::Cancel { to, place: 0 });
@@ -154,7 +154,7 @@ impl<E: Engine> Sim<E> {
         }
         let t = &self.k.tasks[task];
         if !t.queued {
-            self.k.me().stack.push(Frame::Unlock { rq });
+            self.k.this_cpu().stack.push(Frame::Unlock { rq });
             return self.push(CgroupFrame::Change { task, to, was_on: WasOn::None });
         }
         let (ea, runs) = (t.ea, t.on_cpu);
@@ -206,10 +206,10 @@ impl<E: Engine> Sim<E> {
         let (ea, rq) = (t.ea, t.cpu);
         if was_on == WasOn::Cpu {
             self.k.resched(c, rq);
-            self.k.me().stack.push(Frame::Unlock { rq });
+            self.k.this_cpu().stack.push(Frame::Unlock { rq });
             self.push(CgroupFrame::Running { task });
         } else {
-            self.k.me().stack.push(Frame::Woken { task, target: rq });
+            self.k.this_cpu().stack.push(Frame::Woken { task, target: rq });
             return self.begin_enqueue(c, task, SAVE_MOVE);
         }
         self.k.task(task).queued = true;

@@ -6,7 +6,7 @@
 
 use crate::dsq::DsqHandle;
 use keel_abi::crowd::Crowd;
-use keel_abi::lines::{Line, LineCosts, Transfers, holder_bit};
+use keel_abi::lines::{Line, LineCosts, Transfers, sharer_bit};
 use keel_abi::{CpuId, TaskId, Topology};
 
 /// CPUs whose bits share a line.
@@ -94,12 +94,12 @@ impl KernelLines {
     #[inline]
     fn fetch_task(&mut self, task: TaskId, by: CpuId) {
         let Some(crowd) = &mut self.crowd else { return };
-        let (tasks, me) = (&mut self.tasks, holder_bit(by));
-        if line(tasks, task.index()).holders & me != 0 {
+        let (tasks, me) = (&mut self.tasks, sharer_bit(by));
+        if line(tasks, task.index()).sharers & me != 0 {
             return;
         }
-        if let Some(gone) = crowd.fetched(by, task.0, |other| tasks[other as usize].holders & me != 0) {
-            tasks[gone as usize].holders &= !me;
+        if let Some(gone) = crowd.fetched(by, task.0, |other| tasks[other as usize].sharers & me != 0) {
+            tasks[gone as usize].sharers &= !me;
         }
     }
 

@@ -60,13 +60,13 @@ impl Cursor {
 impl Dsq {
     /// Begins an iteration (`bpf_iter_scx_dsq_new()`); `reverse` is `SCX_DSQ_ITER_REV`.
     pub const fn iter_new(&self, reverse: bool) -> Cursor {
-        Cursor { queue: self.me, reverse, limit: self.seq, steps: 0, last: Last::None, anchor: None }
+        Cursor { queue: self.handle, reverse, limit: self.seq, steps: 0, last: Last::None, anchor: None }
     }
 
     /// The next task that was queued before the iteration began and still is
     /// (`bpf_iter_scx_dsq_next()`).
     pub fn iter_next(&mut self, links: &Links, cursor: &mut Cursor) -> Option<TaskId> {
-        debug_assert_eq!(cursor.queue, self.me, "a cursor belongs to its queue");
+        debug_assert_eq!(cursor.queue, self.handle, "a cursor belongs to its queue");
         cursor.steps += 1;
         if self.fifo.is_empty() {
             self.next_by_vtime(links, cursor)
@@ -79,7 +79,7 @@ impl Dsq {
     /// under this cursor fails (`scx_dsq_move()`).
     pub fn sees(&self, links: &Links, cursor: &Cursor, task: TaskId) -> bool {
         let link = links.at(task);
-        link.queue == self.me && !is_after(link.seq, cursor.limit)
+        link.queue == self.handle && !is_after(link.seq, cursor.limit)
     }
 
     fn next_in_fifo(&self, links: &Links, cursor: &mut Cursor) -> Option<TaskId> {
@@ -117,7 +117,7 @@ impl Dsq {
 
     fn still(&self, links: &Links, seen: Seen) -> bool {
         let link = links.at(seen.task);
-        link.queue == self.me && link.seq == seen.seq
+        link.queue == self.handle && link.seq == seen.seq
     }
 
     fn next_by_vtime(&mut self, links: &Links, cursor: &mut Cursor) -> Option<TaskId> {
@@ -140,7 +140,7 @@ impl Dsq {
             self.sorted = Sorted { entries: sorted(&self.heap, self.seq), made_at: self.seq };
         }
         let entries = &self.sorted.entries;
-        let me = self.me;
+        let me = self.handle;
         let visible = |entry: &&Entry| {
             let link = links.at(entry.task);
             link.queue == me && link.seq == entry.key().seq && !is_after(entry.key().seq, cursor.limit)

@@ -54,7 +54,7 @@ impl std::error::Error for MixedModes {}
 #[derive(Clone, Debug)]
 pub struct Dsq {
     id: DsqId,
-    me: u32,
+    handle: u32,
     len: u32,
     /// The number of the last insert; wraps, as the kernel's `dsq->seq`.
     seq: u32,
@@ -68,7 +68,7 @@ impl Dsq {
     pub fn new(id: DsqId, handle: DsqHandle) -> Self {
         Self {
             id,
-            me: handle.0,
+            handle: handle.0,
             len: 0,
             seq: 0,
             fifo: fifo::Fifo::default(),
@@ -84,7 +84,7 @@ impl Dsq {
 
     /// Its handle.
     pub const fn handle(&self) -> DsqHandle {
-        DsqHandle(self.me)
+        DsqHandle(self.handle)
     }
 
     /// How many tasks it holds.
@@ -108,7 +108,7 @@ impl Dsq {
     /// Is `task` in this queue?
     #[inline]
     pub fn holds(&self, links: &Links, task: TaskId) -> bool {
-        links.at(task).queue == self.me
+        links.at(task).queue == self.handle
     }
 
     /// Inserts at the tail (`scx_bpf_dsq_insert()`). Panics if the task is in a queue.
@@ -206,7 +206,7 @@ impl Dsq {
     fn enter(&mut self, links: &mut Links, task: TaskId) {
         self.seq = self.seq.wrapping_add(1);
         self.len += 1;
-        links.enter(task, self.me, self.seq);
+        links.enter(task, self.handle, self.seq);
     }
 }
 

@@ -56,12 +56,12 @@ impl Kernel {
         self.tell(Class::CORE, c, What::Migrate { task, from, to: c });
         let migration_ns = self.machine.costs.migration_ns;
         self.charge_ns(c, migration_ns);
-        self.me().settle_costs();
+        self.this_cpu().settle_costs();
         self.unlock_rq(c, from);
         let t = self.task(task);
         (t.cpu, t.wake_cpu) = (c, c);
         self.mirror_cpu(world, task);
-        self.me().nr_running += 1;
+        self.this_cpu().nr_running += 1;
         self.enqueue_fair(task, false);
     }
 
@@ -74,11 +74,11 @@ impl Kernel {
             return;
         }
         let period = Span::from_ms(self.cpus.len() as u64 * BUSY_FACTOR);
-        self.me().balance_at = self.now + period;
+        self.this_cpu().balance_at = self.now + period;
         if self.pull_fair(world, c) {
             let class = crate::class::SchedClass::Fair;
-            if self.me().next_class < class {
-                self.me().next_class = class;
+            if self.this_cpu().next_class < class {
+                self.this_cpu().next_class = class;
                 self.resched(c, c);
             }
         }

@@ -25,7 +25,7 @@ pub(super) enum Joins {
     /// It has just been made, and begins with half a slice (`ENQUEUE_INITIAL`).
     New,
     /// It has slept, or comes from another queue.
-    Again,
+    Restart,
 }
 
 impl FairQueue {
@@ -77,7 +77,7 @@ impl FairQueue {
         let ahead = match (entity.left.take(), joins) {
             (Some(left), _) => left,
             (None, Joins::New) => slice / 2,
-            (None, Joins::Again) => slice,
+            (None, Joins::Restart) => slice,
         };
         entity.deadline = entity.vruntime + ahead;
         entity.protected = entity.vruntime;

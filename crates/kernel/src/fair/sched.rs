@@ -14,7 +14,7 @@ impl Kernel {
         let (rq, weight) = (t.cpu, weight_of(t.policy, t.nice));
         self.charge_fair_curr(rq);
         let slice_ns = self.fair.slice.as_ns();
-        let joins = if is_new { Joins::New } else { Joins::Again };
+        let joins = if is_new { Joins::New } else { Joins::Restart };
         let entity = self.fair.entity(task);
         self.cpus[rq].fair.join(task, entity, weight, joins, slice_ns);
         self.fair.runnable += 1;
@@ -56,7 +56,7 @@ impl Kernel {
 
     /// Charges the fair task that runs on `rq`, if one does, up to now.
     fn charge_fair_curr(&mut self, rq: CpuId) {
-        let (curr, at) = (self.cpus[rq].curr, self.cpus.me.clock);
+        let (curr, at) = (self.cpus[rq].curr, self.cpus.this_cpu.clock);
         if self.class_of(curr) != SchedClass::Fair {
             return;
         }

@@ -101,7 +101,7 @@ fn sleep_is_no_gain_and_no_loss() {
     let owed = bench.queue.now() - bench.entities[0].vruntime;
     bench.leave(0, true);
     bench.run(500);
-    bench.join(0, 1024, Joins::Again);
+    bench.join(0, 1024, Joins::Restart);
     let owed_now = bench.queue.now() - bench.entities[0].vruntime;
     assert!(owed != 0 && owed_now.abs_diff(owed) <= 2, "{owed} {owed_now}");
 }
@@ -122,7 +122,7 @@ fn whoever_moves_keeps_what_was_left_of_its_slice() {
     let first = bench.running.expect("somebody runs").0;
     let left = bench.entities[first as usize].deadline - bench.entities[first as usize].vruntime;
     bench.leave(first, false);
-    bench.join(first, 1024, Joins::Again);
+    bench.join(first, 1024, Joins::Restart);
     let entity = bench.entities[first as usize];
     assert_eq!(entity.deadline - entity.vruntime, left);
 }
@@ -160,7 +160,7 @@ proptest! {
         for (task, ticks) in moves {
             match bench.entities[task as usize].is_queued() {
                 true => bench.leave(task, ticks % 2 == 0),
-                false => bench.join(task, 15 + i64::from(task) * 500, Joins::Again),
+                false => bench.join(task, 15 + i64::from(task) * 500, Joins::Restart),
             }
             if !bench.queue.is_empty() {
                 bench.run(ticks);

@@ -5,11 +5,11 @@
 //! [`MAX_DEPTH`] steps.
 
 use super::RtFrame;
-use crate::actor::mutex::{MAX_DEPTH, Next};
+use crate::core::SPIN_NS;
 use crate::frame::Frame;
-use crate::path::SPIN_NS;
 use crate::sim::Sim;
 use crate::task::Urgency;
+use crate::task_program::mutex::{MAX_DEPTH, Next};
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
@@ -22,31 +22,31 @@ impl<E: Engine> Sim<E> {
             return;
         }
         let rq = self.k.tasks[task].cpu;
-        self.k.me().stack.push(Frame::Rt(RtFrame::AdjustLock { task, rq, depth }));
+        self.k.this_cpu().stack.push(Frame::Rt(RtFrame::AdjustLock { task, rq, depth }));
     }
 
     /// [`RtFrame::AdjustLock`]: `rt_mutex_setprio()`. A task that is just being woken or moved is waited for, as for its
     /// `pi_lock`.
     pub(super) fn adjust_lock(&mut self, c: CpuId, task: TaskId, rq: CpuId, depth: u16) {
         if !self.k.lock_rq(c, rq) {
-            return self.k.me().stack.push(Frame::Rt(RtFrame::AdjustLock { task, rq, depth }));
+            return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::AdjustLock { task, rq, depth }));
         }
         let t = &self.k.tasks[task];
         let (policy, boost) = (t.policy, self.k.objects.mutexes.inherited(task));
         if self.k.is_dead(task) || boost == t.boost {
-            return self.k.me().stack.push(Frame::Unlock { rq });
+            return self.k.this_cpu().stack.push(Frame::Unlock { rq });
         }
         if t.busy || t.cpu != rq {
             let rq_now = t.cpu;
             self.k.charge_ns(c, SPIN_NS);
             let again = Frame::Rt(RtFrame::AdjustLock { task, rq: rq_now, depth });
-            return self.k.me().stack.extend([again, Frame::Unlock { rq }]);
+            return self.k.this_cpu().stack.extend([again, Frame::Unlock { rq }]);
         }
         self.k.cpu(rq).lock.defers = true;
         self.k.task(task).busy = true;
         let touched_ps = self.k.lines.write_task_ps(task, c);
         self.k.charge_ps(c, touched_ps);
-        self.k.me().stack.push(Frame::Rt(RtFrame::Adjusted { task, rq, depth }));
+        self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Adjusted { task, rq, depth }));
         self.make_urgent(c, task, Urgency { policy, boost });
     }
 
@@ -54,7 +54,7 @@ impl<E: Engine> Sim<E> {
     pub(super) fn adjusted(&mut self, task: TaskId, rq: CpuId, depth: u16) {
         self.k.task(task).busy = false;
         let (next, finish) = (RtFrame::AdjustNext { task, depth }, RtFrame::Finish { rq });
-        self.k.me().stack.extend([next, finish].map(Frame::Rt));
+        self.k.this_cpu().stack.extend([next, finish].map(Frame::Rt));
     }
 
     /// [`RtFrame::AdjustNext`].
@@ -69,6 +69,6 @@ impl<E: Engine> Sim<E> {
             Some(Next::Wake(task)) => Frame::Wake { task, flags: wake::TTWU, waker: TaskId::IDLE },
             None => return,
         };
-        self.k.me().stack.push(next);
+        self.k.this_cpu().stack.push(next);
     }
 }

@@ -45,7 +45,7 @@ impl Kernel {
     fn ask(&mut self, c: CpuId, target: CpuId) {
         let costs = &self.machine.costs;
         let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
-        let me = &self.cpus.me;
+        let me = &self.cpus.this_cpu;
         let at = me.clock + Span::from_ns(me.spent_ps / 1000 + ipi_ns);
         self.interrupt(target, at, Irq::PushRt);
         self.charge_ns(c, send_ns);
@@ -69,11 +69,11 @@ impl<E: Engine> Sim<E> {
         }
         if let Some(source) = source {
             let both = Frame::Rt(RtFrame::PullFrom { source, in_pick });
-            return self.k.me().stack.extend([both, Frame::Unlock { rq: c }]);
+            return self.k.this_cpu().stack.extend([both, Frame::Unlock { rq: c }]);
         }
         if in_pick {
             // Whatever has come meanwhile is picked from now (`clear_tsk_need_resched()`).
-            let cpu = self.k.me();
+            let cpu = self.k.this_cpu();
             (cpu.need_resched, cpu.resched_at) = (false, Instant::NEVER);
         }
     }
@@ -81,28 +81,28 @@ impl<E: Engine> Sim<E> {
     /// [`RtFrame::PullFrom`]: with both locks, is there still something more urgent?
     pub(super) fn pull_from(&mut self, c: CpuId, source: CpuId, in_pick: bool) {
         if !self.k.lock_two(c, c, source) {
-            return self.k.me().stack.push(Frame::Rt(RtFrame::PullFrom { source, in_pick }));
+            return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::PullFrom { source, in_pick }));
         }
-        self.k.me().lock.defers = true;
+        self.k.this_cpu().lock.defers = true;
         let found = self.k.pullable(c, source).filter(|&task| self.k.is_worth_pulling(c, source, task));
         if let Some(task) = found {
             self.k.move_rt(self.vm.world(), c, task, c);
             self.k.resched(c, c);
         }
         let next = Frame::Rt(RtFrame::Pull { from: source.0 + 1, in_pick });
-        self.k.me().stack.extend([next, Frame::Unlock { rq: source }]);
+        self.k.this_cpu().stack.extend([next, Frame::Unlock { rq: source }]);
     }
 
     /// [`RtFrame::Asked`]: pushes what can be pushed, then asks the next.
     pub(super) fn asked_to_push(&mut self, c: CpuId) {
-        if self.k.me().rt.first_pushable().is_none() {
+        if self.k.this_cpu().rt.first_pushable().is_none() {
             return self.k.ask_next(c);
         }
         if !self.k.lock_rq(c, c) {
-            return self.k.me().stack.push(Frame::Rt(RtFrame::Asked));
+            return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Asked));
         }
-        self.k.me().lock.defers = true;
+        self.k.this_cpu().lock.defers = true;
         let (finish, push) = (RtFrame::Finish { rq: c }, RtFrame::Push { rq: c, tries: 0 });
-        self.k.me().stack.extend([RtFrame::AskNext, finish, push].map(Frame::Rt));
+        self.k.this_cpu().stack.extend([RtFrame::AskNext, finish, push].map(Frame::Rt));
     }
 }

@@ -20,10 +20,10 @@ impl<E: Engine> Sim<E> {
     /// A real-time task has got `c`: whoever waits there is pushed, before the path goes on.
     #[cold]
     pub(crate) fn push_after_switch(&mut self, c: CpuId) {
-        let curr = self.k.me().curr;
+        let curr = self.k.this_cpu().curr;
         // Fair tasks come here too, where real-time tasks are throttled or the fair ones served.
-        if self.k.class_of(curr) == SchedClass::Rt && self.k.me().rt.first_pushable().is_some() {
-            self.k.me().stack.push(Frame::Rt(RtFrame::Push { rq: c, tries: 0 }));
+        if self.k.class_of(curr) == SchedClass::Rt && self.k.this_cpu().rt.first_pushable().is_some() {
+            self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Push { rq: c, tries: 0 }));
         }
     }
 
@@ -39,13 +39,13 @@ impl<E: Engine> Sim<E> {
         }
         let Some(target) = self.k.find_lowest(c, task).filter(|&target| target != rq) else { return };
         let both = Frame::Rt(RtFrame::PushTo { rq, target, task, tries });
-        self.k.me().stack.extend([both, Frame::Unlock { rq }]);
+        self.k.this_cpu().stack.extend([both, Frame::Unlock { rq }]);
     }
 
     /// [`RtFrame::PushTo`]: with both locks, is the task still the first, and the CPU still as good?
     pub(super) fn push_to(&mut self, c: CpuId, rq: CpuId, target: CpuId, task: TaskId, tries: u8) {
         if !self.k.lock_two(c, rq, target) {
-            return self.k.me().stack.push(Frame::Rt(RtFrame::PushTo { rq, target, task, tries }));
+            return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::PushTo { rq, target, task, tries }));
         }
         self.k.cpu(rq).lock.defers = true;
         let is_first = self.k.cpus[rq].rt.first_pushable() == Some(task);
@@ -61,8 +61,8 @@ impl<E: Engine> Sim<E> {
             (!is_first).then_some(0)
         };
         let again = again.map(|tries| Frame::Rt(RtFrame::Push { rq, tries }));
-        self.k.me().stack.extend(again);
-        self.k.me().stack.push(Frame::Unlock { rq: target });
+        self.k.this_cpu().stack.extend(again);
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: target });
     }
 }
 

@@ -123,6 +123,6 @@ impl<E: Engine> Sim<E> {
             return self.finish_rq(c, rq);
         }
         let push = RtFrame::Push { rq, tries: 0 };
-        self.k.me().stack.extend([RtFrame::Finish { rq }, push].map(Frame::Rt));
+        self.k.this_cpu().stack.extend([RtFrame::Finish { rq }, push].map(Frame::Rt));
     }
 }

@@ -90,7 +90,7 @@ impl Kernel {
     /// The timer is over: whoever has got too little is served. One of a CPU that has gone since says nothing.
     pub(crate) fn server_fires(&mut self, c: CpuId, cpu: CpuId, class: SchedClass) {
         let now = self.now;
-        let server = self.me().server_of(class);
+        let server = self.this_cpu().server_of(class);
         let is_due = |&mut (due, _): &mut (Instant, Span)| c == cpu && due <= now;
         let Some((_, before)) = server.armed.take_if(is_due) else { return };
         let got = Span::from_ns(server.ran.as_ns() - before.as_ns());
@@ -98,7 +98,7 @@ impl Kernel {
             return self.arm_server(c, class);
         }
         if self.is_starving(c, class) {
-            let server = self.me().server_of(class);
+            let server = self.this_cpu().server_of(class);
             server.until = before + RUNTIME;
             self.resched(c, c);
         }

@@ -87,7 +87,7 @@ impl Kernel {
             && let Some(rule) = self.machine.realtime.throttle
         {
             self.rt_period.owner = self.cpus.at_hand();
-            self.end_period_at(self.cpus.me.clock + rule.period);
+            self.end_period_at(self.cpus.this_cpu.clock + rule.period);
         }
     }
 
@@ -138,7 +138,7 @@ impl Kernel {
 impl<E: Engine> Sim<E> {
     /// The timer of the period (`sched_rt_period_timer()`): all CPUs get the time of the periods that are over.
     pub(crate) fn begin_rt_period(&mut self, c: CpuId) {
-        let clock = self.k.me().clock;
+        let clock = self.k.this_cpu().clock;
         let Some(rule) = self.k.machine.realtime.throttle else { return };
         let Some(ends) = self.k.rt_period.ends else { return };
         debug_assert!(ends <= clock, "the timer comes when the period is over");
@@ -159,7 +159,7 @@ impl<E: Engine> Sim<E> {
             return;
         };
         if !self.k.lock_rq(c, rq) {
-            return self.k.me().stack.push(Frame::Rt(RtFrame::Replenish { from: rq.0 }));
+            return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Replenish { from: rq.0 }));
         }
         let rt = &mut self.k.cpu(rq).rt;
         let runs_again = rt.budget.replenish(over, rule);
@@ -170,7 +170,7 @@ impl<E: Engine> Sim<E> {
             self.k.resched(c, rq);
         }
         let next = Frame::Rt(RtFrame::Replenish { from: rq.0 + 1 });
-        self.k.me().stack.extend([next, Frame::Unlock { rq }]);
+        self.k.this_cpu().stack.extend([next, Frame::Unlock { rq }]);
     }
 }
 

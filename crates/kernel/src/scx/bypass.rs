@@ -6,9 +6,9 @@
 //!
 //! A bypassed task waits in its CPU's local queue, where the kernel has a queue beside it.
 
+use crate::core::flag;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
-use crate::path::flag;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{SLICE_BYPASS_NS, SLICE_DFL_NS};
@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
             return;
         }
         if !self.k.lock_rq(c, cpu) {
-            return self.k.me().stack.push(Frame::Bypass { cpu, on });
+            return self.k.this_cpu().stack.push(Frame::Bypass { cpu, on });
         }
         if cpu == CpuId(0) {
             self.k.begin_bypass(c, on);
@@ -36,9 +36,12 @@ impl<E: Engine> Sim<E> {
         self.k.cpu(cpu).bypassing = on;
         self.k.cpu(cpu).lock.defers = true;
         let waiting = self.k.waiting_on(cpu);
-        self.k.me().stack.extend([Frame::Bypass { cpu: CpuId(cpu.0 + 1), on }, Frame::Bypassed { rq: cpu }]);
+        self.k
+            .this_cpu()
+            .stack
+            .extend([Frame::Bypass { cpu: CpuId(cpu.0 + 1), on }, Frame::Bypassed { rq: cpu }]);
         // The last pushed is the first done.
-        self.k.me().stack.extend(waiting.into_iter().map(|task| Frame::BypassTask { task }));
+        self.k.this_cpu().stack.extend(waiting.into_iter().map(|task| Frame::BypassTask { task }));
     }
 
     /// [`Frame::BypassTask`].

@@ -21,29 +21,29 @@ impl<E: Engine> Sim<E> {
         self.k.scx.phase = Phase::Disabling;
         self.k.scx.takes = Takes::Nobody;
         let cgroups = Frame::Cgroup(CgroupFrame::Disable { place: 0 });
-        self.k.me().stack.extend([Frame::DisableTask { task: TaskId(0) }, cgroups]);
+        self.k.this_cpu().stack.extend([Frame::DisableTask { task: TaskId(0) }, cgroups]);
         if self.k.scx.bypassed_since.is_none() {
-            self.k.me().stack.push(Frame::Bypass { cpu: CpuId(0), on: true });
+            self.k.this_cpu().stack.push(Frame::Bypass { cpu: CpuId(0), on: true });
         }
     }
 
     /// [`Frame::DisableTask`]: out of the scheduler's class, `ops.disable` and `ops.exit_task`, task by task.
     pub(crate) fn disable_task(&mut self, c: CpuId, task: TaskId) {
         if task.index() >= self.k.tasks.len() {
-            return self.k.me().stack.push(Frame::DisableExit);
+            return self.k.this_cpu().stack.push(Frame::DisableExit);
         }
         let next = Frame::DisableTask { task: TaskId(task.0 + 1) };
         let is_ext = self.k.tasks[task].class == SchedClass::Ext;
         if self.k.is_dead(task) || self.k.tasks[task].member == Member::No && !is_ext {
-            return self.k.me().stack.push(next);
+            return self.k.this_cpu().stack.push(next);
         }
         let Some(rq) = self.lock_task(c, task, Frame::DisableTask { task }) else { return };
-        self.k.me().stack.push(next);
+        self.k.this_cpu().stack.push(next);
         if self.k.tasks[task].class == SchedClass::Ext {
             let policy = self.k.tasks[task].policy;
             return self.leave_ext(c, task, policy);
         }
-        self.k.me().stack.extend([Frame::Unlock { rq }, Frame::ReapExit { task }]);
+        self.k.this_cpu().stack.extend([Frame::Unlock { rq }, Frame::ReapExit { task }]);
     }
 
     /// [`Frame::DisableMember`].
@@ -68,7 +68,7 @@ impl<E: Engine> Sim<E> {
         world.put(at.offset(layout::exit_info::REASON), &reason_at.0.to_le_bytes());
         world.put(at.offset(layout::exit_info::MSG), &message_at.0.to_le_bytes());
         world.put(at.offset(layout::exit_info::DUMP), &dump_at.0.to_le_bytes());
-        self.k.me().stack.push(Frame::Disabled);
+        self.k.this_cpu().stack.push(Frame::Disabled);
         self.start(c, Op::Exit, TaskId::IDLE, &[at.0]);
     }
 

@@ -3,7 +3,6 @@
 //! The machine boots with one task, the parent of all others, and with the scheduler's companions. They are there when the
 //! scheduler is first enabled; the workload's tasks come later, as forks.
 
-use crate::actor::process::Birth;
 use crate::cgroup::CgroupFrame;
 use crate::class::SchedClass;
 use crate::cpu::Irq;
@@ -14,6 +13,7 @@ use crate::scx::Phase;
 use crate::setup::timer_number;
 use crate::sim::Sim;
 use crate::task::State;
+use crate::task_program::process::Birth;
 use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Policy;
@@ -54,7 +54,7 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Inited`]: an error from `ops.init` ends it; else it is told of every cgroup, then of every task.
     pub(crate) fn inited(&mut self, c: CpuId) {
-        let answer = self.k.me().returned as i32;
+        let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.sane_errno(c, "init", answer);
         if answer != 0 {
             self.k.error(c, format!("ops.init() failed ({answer})"));
@@ -63,7 +63,7 @@ impl<E: Engine> Sim<E> {
         if self.k.is_stale(c) {
             return;
         }
-        self.k.me().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: 0 }));
+        self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: 0 }));
     }
 
     /// [`Frame::EnableTask`]: `ops.init_task` of every task, whatever its class; then those that the scheduler takes
@@ -71,28 +71,28 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn enable_task(&mut self, c: CpuId, task: TaskId) {
         if task.index() >= self.k.tasks.len() {
             self.k.scx.begin_taking();
-            return self.k.me().stack.push(Frame::EnableSwitch { task: TaskId(0) });
+            return self.k.this_cpu().stack.push(Frame::EnableSwitch { task: TaskId(0) });
         }
         if self.k.is_dead(task) {
-            return self.k.me().stack.push(Frame::EnableTask { task: TaskId(task.0 + 1) });
+            return self.k.this_cpu().stack.push(Frame::EnableTask { task: TaskId(task.0 + 1) });
         }
         if !self.k.scx.at_boot {
             self.k.deliver_hint(self.vm.world(), task);
         }
-        self.k.me().stack.push(Frame::EnableInited { task });
+        self.k.this_cpu().stack.push(Frame::EnableInited { task });
         self.init_task(c, task, false);
     }
 
     /// [`Frame::EnableInited`].
     pub(crate) fn enable_inited(&mut self, c: CpuId, task: TaskId) {
-        let answer = self.k.me().returned as i32;
+        let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.sane_errno(c, "init_task", answer);
         if answer != 0 {
             let who = self.k.name_of(task);
             self.k.error(c, format!("ops.init_task() failed ({answer}) for {who}"));
             return;
         }
-        self.k.me().stack.push(Frame::EnableTask { task: TaskId(task.0 + 1) });
+        self.k.this_cpu().stack.push(Frame::EnableTask { task: TaskId(task.0 + 1) });
         self.k.mark_ready(self.vm.world(), task);
         if self.k.tasks[task].policy == Policy::Ext && self.k.is_disallowed(self.vm.world(), task) {
             self.k.give_policy(self.vm.world(), task, Policy::Other);
@@ -102,25 +102,25 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::EnableSwitch`].
     pub(crate) fn enable_switch(&mut self, c: CpuId, task: TaskId) {
         if task.index() >= self.k.tasks.len() {
-            self.k.me().stack.push(Frame::EnableDone);
+            self.k.this_cpu().stack.push(Frame::EnableDone);
             if !self.k.scx.at_boot {
-                self.k.me().stack.push(Frame::Bypass { cpu: BOOT_CPU, on: false });
+                self.k.this_cpu().stack.push(Frame::Bypass { cpu: BOOT_CPU, on: false });
             }
             return;
         }
         let t = &self.k.tasks[task];
         let next = Frame::EnableSwitch { task: TaskId(task.0 + 1) };
         if self.k.is_dead(task) || self.k.class_of_urgency(t.urgency()) != SchedClass::Ext {
-            return self.k.me().stack.push(next);
+            return self.k.this_cpu().stack.push(next);
         }
         let policy = t.policy;
         self.k.refill_slice(self.vm.world(), task);
         if self.k.scx.at_boot {
-            self.k.me().stack.push(next);
+            self.k.this_cpu().stack.push(next);
             return self.join_asleep(c, task, policy);
         }
         if self.lock_task(c, task, Frame::EnableSwitch { task }).is_some() {
-            self.k.me().stack.push(next);
+            self.k.this_cpu().stack.push(next);
             self.join_scheduler(c, task, policy);
         }
     }
@@ -147,13 +147,13 @@ impl<E: Engine> Sim<E> {
         }
         self.k.scx.phase = Phase::Enabled;
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
-        let first = self.k.me().clock + half;
+        let first = self.k.this_cpu().clock + half;
         self.k.scx.watchdog_at = first;
         self.k.queue.push(first, timer_number::WATCHDOG);
         self.k.arm_programs();
         self.k.release_happenings();
         self.wake_companions();
-        let now = self.k.me().clock;
+        let now = self.k.this_cpu().clock;
         for start in std::mem::take(&mut self.k.waiting_starts) {
             self.k.queue.push(now, timer_number::FIRST_START + start);
         }

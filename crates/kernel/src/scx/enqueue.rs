@@ -49,9 +49,9 @@ impl<E: Engine> Sim<E> {
     fn ask(&mut self, c: CpuId, rq: CpuId, task: TaskId, enq_flags: u64) {
         let cpu = self.k.cpu(rq);
         cpu.qseq += 1;
-        let stay = cpu.qseq << 12 | u64::from(rq.0);
+        let qseq = cpu.qseq << 12 | u64::from(rq.0);
         let t = self.k.task(task);
-        t.ops_state = OpsState::Queueing(stay);
+        t.ops_state = OpsState::Queueing(qseq);
         let args = [t.ea.0, enq_flags];
         let enqueued = Frame::Enqueued { task, enq_flags };
         self.call(c, Op::Enqueue, (task, &args), enqueued, |sim| sim.enqueued(c, task, enq_flags));
@@ -63,8 +63,8 @@ impl<E: Engine> Sim<E> {
             return self.k.direct_dispatch(self.vm.world(), c, task, enq_flags);
         }
         let t = self.k.task(task);
-        if let OpsState::Queueing(stay) = t.ops_state {
-            t.ops_state = OpsState::Queued(stay);
+        if let OpsState::Queueing(qseq) = t.ops_state {
+            t.ops_state = OpsState::Queued(qseq);
         }
         t.in_custody = true;
         self.k.tell(Class::QUEUES, c, What::Held { task });

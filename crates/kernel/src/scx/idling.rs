@@ -59,7 +59,7 @@ impl Kernel {
         }
         let ps = self.lines.write_idle_ps(c, c);
         self.charge_ps(c, ps);
-        let curr = self.cpus.me.curr;
+        let curr = self.cpus.this_cpu.curr;
         let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::task::State::Exiting;
         let t = &self.tasks[task];
         let asks = SelectCpu {

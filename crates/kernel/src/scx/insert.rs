@@ -106,7 +106,7 @@ impl Kernel {
     pub(crate) fn leave_custody(&mut self, task: TaskId, flags: u64) {
         let was = std::mem::take(&mut self.task(task).in_custody);
         if was && self.has(Op::Dequeue) {
-            self.me().farewells.push_back((task, flags));
+            self.this_cpu().pending_dequeues.push_back((task, flags));
         }
     }
 

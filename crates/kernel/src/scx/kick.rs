@@ -5,9 +5,9 @@
 //! (`kick_sync_wait_bal_cb()`).
 
 use crate::class::SchedClass;
+use crate::core::SPIN_NS;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
-use crate::path::SPIN_NS;
 use crate::sim::Sim;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
@@ -18,7 +18,7 @@ impl Kernel {
     /// Notes a kick for when `c` has left the scheduler's hands (`scx_kick_cpu()`).
     #[inline]
     pub(crate) fn note_kick(&mut self, target: CpuId, flags: u64) {
-        if self.me().bypassing {
+        if self.this_cpu().bypassing {
             return;
         }
         // Only a CPU whose lock is free is known not to be going idle (`can_skip_idle_kick()`).
@@ -26,7 +26,7 @@ impl Kernel {
         if flags & kick::IDLE != 0 && known && !self.cpus[target].is_idle() {
             return;
         }
-        let kicks = &mut self.me().kicks;
+        let kicks = &mut self.this_cpu().kicks;
         match kicks.iter_mut().find(|(noted, _)| *noted == target) {
             // A plain kick swallows an idle one.
             Some((_, noted)) => *noted = (*noted & !kick::IDLE) | (flags & (*noted | !kick::IDLE)),
@@ -39,9 +39,9 @@ impl<E: Engine> Sim<E> {
     /// [`crate::frame::Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
     pub(crate) fn kick(&mut self, c: CpuId, target: CpuId, flags: u64) {
         if !self.k.lock_rq(c, target) {
-            return self.k.me().stack.push(Frame::Kick { target, flags });
+            return self.k.this_cpu().stack.push(Frame::Kick { target, flags });
         }
-        self.k.me().stack.push(Frame::Unlock { rq: target });
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: target });
         let curr = self.k.cpus[target].curr;
         let there = self.k.cpus[target].alive || target == c;
         if !there || flags & kick::IDLE != 0 && !curr.is_idle() {
@@ -60,9 +60,9 @@ impl<E: Engine> Sim<E> {
         self.k.resched(c, target);
         if flags & kick::WAIT != 0 && !curr.is_idle() {
             let picks = self.k.cpus[target].picks;
-            self.k.me().to_sync.push((target, picks));
-            self.k.me().sync_pending = true;
-            self.k.scx.knows_rarities = true;
+            self.k.this_cpu().to_sync.push((target, picks));
+            self.k.this_cpu().sync_pending = true;
+            self.k.scx.needs_slow_path = true;
             self.k.resched(c, c);
         }
     }
@@ -70,20 +70,20 @@ impl<E: Engine> Sim<E> {
     /// After a pick, the runqueue still locked: is there somebody to wait for?
     #[cold]
     pub(crate) fn begin_sync_wait(&mut self) {
-        if self.k.me().sync_pending {
+        if self.k.this_cpu().sync_pending {
             return;
         }
         if self.k.still_to_sync() {
-            self.k.me().stack.push(Frame::SyncWait);
+            self.k.this_cpu().stack.push(Frame::SyncWait);
         }
     }
 
     /// [`Frame::SyncWait`]: whoever waits counts as having picked, lest CPUs wait for each other.
     pub(crate) fn sync_wait(&mut self) {
-        self.k.me().picks += 1;
+        self.k.this_cpu().picks += 1;
         if self.k.still_to_sync() {
-            self.k.me().spent_ps += SPIN_NS * 1000;
-            self.k.me().stack.push(Frame::SyncWait);
+            self.k.this_cpu().spent_ps += SPIN_NS * 1000;
+            self.k.this_cpu().stack.push(Frame::SyncWait);
         }
     }
 }
@@ -91,10 +91,10 @@ impl<E: Engine> Sim<E> {
 impl Kernel {
     /// Has any of the CPUs that this one kicked not picked since?
     fn still_to_sync(&mut self) -> bool {
-        let mut waits_for = std::mem::take(&mut self.me().to_sync);
+        let mut waits_for = std::mem::take(&mut self.this_cpu().to_sync);
         waits_for.retain(|&(cpu, picks)| !self.cpus.is_running(cpu) && self.cpus[cpu].picks == picks);
         let is_left = !waits_for.is_empty();
-        self.me().to_sync = waits_for;
+        self.this_cpu().to_sync = waits_for;
         is_left
     }
 }

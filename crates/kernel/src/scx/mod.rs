@@ -1,13 +1,12 @@
 //! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and
 //! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
 
-mod again;
 mod bypass;
 mod deferred;
 mod disable;
+mod dispatch;
 mod enable;
 mod enqueue;
-mod fill;
 mod idling;
 mod insert;
 mod kick;
@@ -15,12 +14,13 @@ mod preempt;
 mod programs;
 pub(crate) mod queues;
 mod reenqueue;
+mod restart;
 mod slice;
 mod switching;
 mod watchdog;
 
-pub(crate) use again::Again;
 pub(crate) use idling::write_mask;
+pub(crate) use restart::Restart;
 
 use crate::class::Takes;
 use crate::setup::Scheduler;
@@ -75,7 +75,7 @@ pub(crate) struct Scx {
     pub(crate) knows_immed: bool,
     /// Something of what a switch seldom brings has been met: CPUs that wait for each other, tasks that are to be enqueued
     /// once more or may not migrate. Until then no switch needs to ask.
-    pub(crate) knows_rarities: bool,
+    pub(crate) needs_slow_path: bool,
     /// It wants to hear of CPUs that higher classes take (`SCX_OPS_HAS_CPU_PREEMPT`).
     pub(crate) has_cpu_preempt: bool,
     /// Room for the arguments of `ops.cpu_release`, a place a CPU, once it was needed.
@@ -114,7 +114,7 @@ impl Scx {
                 .any(|&op| entries[op as usize].is_some()),
             release_args: Ea::NULL,
             knows_immed: false,
-            knows_rarities: false,
+            needs_slow_path: false,
         }
     }
 

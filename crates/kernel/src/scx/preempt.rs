@@ -27,7 +27,7 @@ impl Kernel {
 impl<E: Engine> Sim<E> {
     /// [`Frame::Release`]: `next` is who takes the CPU.
     pub(crate) fn release_cpu(&mut self, c: CpuId, next: TaskId) {
-        self.k.me().released = true;
+        self.k.this_cpu().released = true;
         if !self.k.has(Op::CpuRelease) {
             return;
         }
@@ -51,7 +51,7 @@ impl<E: Engine> Sim<E> {
 
     /// The CPU is the scheduler's again, which is told so; then the pick goes on from its beginning.
     pub(crate) fn acquire_cpu(&mut self, c: CpuId) {
-        let cpu = self.k.me();
+        let cpu = self.k.this_cpu();
         cpu.in_balance = true;
         cpu.released = false;
         cpu.stack.push(Frame::Pick);

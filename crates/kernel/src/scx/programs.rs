@@ -42,9 +42,9 @@ impl<E: Engine> Sim<E> {
         if self.k.scx.is_disabling() || program as usize >= self.k.programs.len() || is_early {
             return;
         }
-        self.k.me().stack.push(Frame::ProgramDone { program });
+        self.k.this_cpu().stack.push(Frame::ProgramDone { program });
         if self.start_program(c, program) == Begun::Suspended {
-            self.k.me().stack.push(Frame::Resume);
+            self.k.this_cpu().stack.push(Frame::Resume);
         }
     }
 
@@ -58,7 +58,7 @@ impl<E: Engine> Sim<E> {
 
     fn start_program(&mut self, c: CpuId, program: u32) -> Begun {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.me().callback.place = Place::Syscall;
+        self.k.this_cpu().callback.place = Place::Syscall;
         let entry = self.k.programs[program as usize].entry;
         let args = self.k.programs[program as usize].args.clone();
         let progress = self.vm.start(&mut self.k, c, entry, &args);
@@ -85,7 +85,7 @@ impl Kernel {
 
     /// A program has returned: it must have returned 0.
     fn check_program(&mut self, program: u32) {
-        let value = self.me().returned as i32;
+        let value = self.this_cpu().returned as i32;
         if value != 0 && self.failed_program.is_none() {
             let name = self.programs[program as usize].name.clone();
             self.failed_program = Some(ProgramFailure { program: name, why: format!("it returned {value}") });

@@ -19,7 +19,7 @@ impl Kernel {
     /// Notes the local queue of the runqueue that `c` has locked, or else of its own
     /// (`scx_bpf_dsq_reenq()`).
     pub(crate) fn note_reenqueue(&mut self, c: CpuId) {
-        let subject = self.cpus.me.callback.subject;
+        let subject = self.cpus.this_cpu.callback.subject;
         let rq = if subject.is_idle() { c } else { self.tasks[subject].cpu };
         let rq = if self.cpus[rq].lock.holder == Some(c) { rq } else { c };
         self.schedule_reenqueue(c, rq, ANY);
@@ -30,12 +30,12 @@ impl Kernel {
         if self.cpus[rq].bypassing {
             return;
         }
-        self.scx.knows_rarities = true;
+        self.scx.needs_slow_path = true;
         let cpu = &mut self.cpus[rq];
         cpu.reenqueue = Some(cpu.reenqueue.unwrap_or(0) | flags);
         let by_holder = cpu.lock.defers;
         debug_assert!(self.cpus.is_running(c), "the running CPU notices");
-        let noted = &mut self.me().reenqueues;
+        let noted = &mut self.this_cpu().reenqueues;
         if !by_holder && !noted.contains(&rq) {
             noted.push(rq);
         }
@@ -75,38 +75,17 @@ impl Kernel {
     /// (`balance_one()`'s end).
     #[inline(always)]
     pub(crate) fn reenqueue_extra(&mut self, c: CpuId) {
-        if self.cpus.me.nr_immed > 0 && self.queues.table.queue(self.queues.local(c)).len() > 1 {
+        if self.cpus.this_cpu.nr_immed > 0 && self.queues.table.queue(self.queues.local(c)).len() > 1 {
             self.schedule_reenqueue(c, c, 0);
         }
     }
 }
 
 impl<E: Engine> Sim<E> {
-    /// Before a runqueue's lock is given back: what was deferred is done.
-    #[inline(always)]
-    pub(crate) fn finish_rq(&mut self, c: CpuId, rq: CpuId) {
-        if self.k.scx.knows_rarities {
-            return self.finish_rare(c, rq);
-        }
-        self.k.run_deferred(self.vm.world(), c, rq);
-        self.go(Frame::Unlock { rq }, |sim| sim.k.unlock_rq(c, rq));
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn finish_rare(&mut self, c: CpuId, rq: CpuId) {
-        self.k.run_deferred(self.vm.world(), c, rq);
-        if self.k.cpus[rq].reenqueue.is_some() {
-            let local = Frame::ReenqueueLocal { rq, times: 0 };
-            return self.k.me().stack.extend([Frame::Reenqueued { rq }, local]);
-        }
-        self.k.me().stack.push(Frame::Unlock { rq });
-    }
-
     /// [`Frame::Reenqueue`].
     pub(crate) fn reenqueue(&mut self, c: CpuId, rq: CpuId) {
         if !self.k.lock_rq(c, rq) {
-            return self.k.me().stack.push(Frame::Reenqueue { rq });
+            return self.k.this_cpu().stack.push(Frame::Reenqueue { rq });
         }
         self.k.cpu(rq).lock.defers = true;
         self.finish_rare(c, rq);
@@ -120,12 +99,12 @@ impl<E: Engine> Sim<E> {
         if times > REENQ_LOCAL_MAX_REPEAT {
             return self.k.error(c, format!("SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated {times} times"));
         }
-        self.k.me().stack.push(Frame::ReenqueueLocal { rq, times: times + 1 });
+        self.k.this_cpu().stack.push(Frame::ReenqueueLocal { rq, times: times + 1 });
         if self.k.cpus[rq].bypassing {
             return;
         }
         let tasks = self.take_local(rq, flags);
-        self.k.me().stack.extend(tasks.into_iter().rev());
+        self.k.this_cpu().stack.extend(tasks.into_iter().rev());
     }
 
     /// Takes tasks out of the local queue that cannot run at once but should, or all (`local_task_should_reenq()`).
@@ -151,7 +130,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::EnqueueAgain`].
     pub(crate) fn enqueue_again(&mut self, c: CpuId, task: TaskId, reason: u32) {
         self.k.mirror_scx_bits(self.vm.world(), task, ent::REENQ_REASON_MASK, reason);
-        self.k.me().stack.push(Frame::EnqueuedAgain { task });
+        self.k.this_cpu().stack.push(Frame::EnqueuedAgain { task });
         self.enqueue(c, task, enq::REENQ);
     }
 
@@ -163,6 +142,6 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Reenqueued`]: moves that this has brought are done, the lock is given back.
     pub(crate) fn reenqueued(&mut self, c: CpuId, rq: CpuId) {
         self.k.run_deferred(self.vm.world(), c, rq);
-        self.k.me().stack.push(Frame::Unlock { rq });
+        self.k.this_cpu().stack.push(Frame::Unlock { rq });
     }
 }

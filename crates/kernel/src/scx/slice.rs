@@ -40,7 +40,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn update_curr<W: World>(&mut self, world: &mut W, c: CpuId) {
         debug_assert!(self.cpus.is_running(c), "a CPU charges its own task");
-        let (curr, at) = (self.cpus.me.curr, self.cpus.me.clock);
+        let (curr, at) = (self.cpus.this_cpu.curr, self.cpus.this_cpu.clock);
         self.charge_running(world, curr, at);
     }
 
@@ -64,7 +64,7 @@ impl Kernel {
             }
             return;
         }
-        self.cpus.me.server.ran += ran;
+        self.cpus.this_cpu.server.ran += ran;
         let slice = self.slice(world, curr);
         if slice != SLICE_INF {
             self.set_slice(world, curr, slice.saturating_sub(ran.as_ns()));

@@ -2,9 +2,9 @@
 //! (`sched_change_begin()` to `sched_change_end()` around a new `p->sched_class`).
 
 use crate::class::SchedClass;
+use crate::core::{SPIN_NS, flag};
 use crate::frame::Frame;
 use crate::kernel::Kernel;
-use crate::path::{SPIN_NS, flag};
 use crate::sim::Sim;
 use crate::task::{Member, Urgency};
 use keel_abi::bpf::Engine;
@@ -29,14 +29,14 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn lock_task(&mut self, c: CpuId, task: TaskId, again: Frame) -> Option<CpuId> {
         let rq = self.k.tasks[task].cpu;
         if !self.k.lock_rq(c, rq) {
-            self.k.me().stack.push(again);
+            self.k.this_cpu().stack.push(again);
             return None;
         }
         let t = &self.k.tasks[task];
         if t.busy || t.cpu != rq {
             self.k.unlock_rq(c, rq);
             self.k.charge_ns(c, SPIN_NS);
-            self.k.me().stack.push(again);
+            self.k.this_cpu().stack.push(again);
             return None;
         }
         Some(rq)
@@ -56,9 +56,9 @@ impl<E: Engine> Sim<E> {
             self.k.cpu(rq).nr_running -= 1;
             self.k.cpu(rq).lock.defers = true;
         }
-        self.k.me().stack.push(Frame::SwitchSettle { task, rq });
+        self.k.this_cpu().stack.push(Frame::SwitchSettle { task, rq });
         if was_on {
-            self.k.me().stack.push(Frame::PutBack { task, flags: COMES_OR_GOES });
+            self.k.this_cpu().stack.push(Frame::PutBack { task, flags: COMES_OR_GOES });
         }
         self.join_asleep(c, task, policy);
     }
@@ -67,7 +67,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn join_asleep(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         self.k.task(task).class = SchedClass::Ext;
         self.k.give_policy(self.vm.world(), task, policy);
-        self.k.me().stack.extend([Frame::EnableCpus { task }, Frame::EnableWeight { task }]);
+        self.k.this_cpu().stack.extend([Frame::EnableCpus { task }, Frame::EnableWeight { task }]);
         self.enable_member(c, task);
     }
 
@@ -78,15 +78,18 @@ impl<E: Engine> Sim<E> {
         t.busy = true;
         let (rq, was_on) = (t.cpu, t.queued);
         self.k.cpu(rq).lock.defers = true;
-        self.k.me().stack.push(Frame::SwitchSettle { task, rq });
+        self.k.this_cpu().stack.push(Frame::SwitchSettle { task, rq });
         if self.k.scx.is_disabling() {
-            self.k.me().stack.push(Frame::ReapExit { task });
+            self.k.this_cpu().stack.push(Frame::ReapExit { task });
         }
-        self.k.me().stack.extend([Frame::LeaveClass { task, policy, was_on }, Frame::DisableMember { task }]);
+        self.k
+            .this_cpu()
+            .stack
+            .extend([Frame::LeaveClass { task, policy, was_on }, Frame::DisableMember { task }]);
         if !was_on {
             return;
         }
-        self.k.me().stack.push(Frame::TakeOff { task, flags: COMES_OR_GOES });
+        self.k.this_cpu().stack.push(Frame::TakeOff { task, flags: COMES_OR_GOES });
         self.k.leave_hands(task, COMES_OR_GOES | deq::SCHED_CHANGE);
         if self.k.tasks[task].on_cpu {
             let ea = self.k.tasks[task].ea;
@@ -106,7 +109,7 @@ impl<E: Engine> Sim<E> {
         let rq = self.k.tasks[task].cpu;
         self.k.cpu(rq).lock.defers = true;
         self.k.task(task).busy = true;
-        self.k.me().stack.push(Frame::SwitchSettle { task, rq });
+        self.k.this_cpu().stack.push(Frame::SwitchSettle { task, rq });
         self.make_urgent(c, task, to);
         true
     }

@@ -14,7 +14,7 @@ impl<E: Engine> Sim<E> {
             return;
         }
         let half = Span::from_ns(self.k.scx.timeout.as_ns() / 2);
-        let next = self.k.me().clock + half;
+        let next = self.k.this_cpu().clock + half;
         self.k.scx.watchdog_at = next;
         self.k.queue.push(next, timer_number::WATCHDOG);
         for task in self.k.tasks.ids() {

@@ -4,7 +4,7 @@ use super::Order;
 use super::describe::Description;
 use super::field::Field;
 use super::quick::Quick;
-use crate::seen::{Name, SeenWhat, Who};
+use crate::sched_record::{Name, SchedEvent, Who};
 use keel_trace::Why;
 use rustc_hash::FxHashMap;
 
@@ -23,7 +23,7 @@ pub(crate) struct Decoded {
     /// An interrupt wrote it.
     pub(crate) interrupt: bool,
     /// What it tells; `None` where its bytes are too few or make no sense.
-    pub(crate) what: Option<SeenWhat>,
+    pub(crate) what: Option<SchedEvent>,
 }
 
 /// Reads events by their descriptions.
@@ -150,37 +150,41 @@ impl Decoder {
         })
     }
 
-    fn what(&self, plan: &Plan, record: &[u8]) -> Option<SeenWhat> {
+    fn what(&self, plan: &Plan, record: &[u8]) -> Option<SchedEvent> {
         let cpu = |field: &Field| u32::try_from(field.number(record, self.order)?).ok();
         let task = |task: &Task| self.task(task, record);
         Some(match plan {
             Plan::Switch { prev, state, states, next } => {
                 let why = states.why(state.number(record, self.order)?);
-                SeenWhat::Switch { prev: task(prev)?, why, next: task(next)? }
+                SchedEvent::Switch { prev: task(prev)?, why, next: task(next)? }
             }
-            Plan::Waking { task: who, target } => SeenWhat::Waking { task: task(who)?, target: cpu(target)? },
-            Plan::Wakeup { task: who, target } => SeenWhat::Wakeup { task: task(who)?, target: cpu(target)? },
+            Plan::Waking { task: who, target } => {
+                SchedEvent::Waking { task: task(who)?, target: cpu(target)? }
+            }
+            Plan::Wakeup { task: who, target } => {
+                SchedEvent::Wakeup { task: task(who)?, target: cpu(target)? }
+            }
             Plan::WakeupNew { task: who, target } => {
-                SeenWhat::WakeupNew { task: task(who)?, target: cpu(target)? }
+                SchedEvent::WakeupNew { task: task(who)?, target: cpu(target)? }
             }
             Plan::Migrate { task: who, from, to } => {
-                SeenWhat::Migrate { task: task(who)?, from: cpu(from)?, to: cpu(to)? }
+                SchedEvent::Migrate { task: task(who)?, from: cpu(from)?, to: cpu(to)? }
             }
-            Plan::Forked { child } => SeenWhat::Forked { child: task(child)? },
-            Plan::Named { task: who } => SeenWhat::Named { task: task(who)? },
+            Plan::Forked { child } => SchedEvent::Forked { child: task(child)? },
+            Plan::Named { task: who } => SchedEvent::Named { task: task(who)? },
             Plan::Online { target, goal, step } => {
                 let (goal, step) = (goal.number(record, self.order)?, step.number(record, self.order)?);
                 // The scheduler begins to use a CPU in the last step of its coming (CPUHP_AP_ACTIVE), and ceases to
                 // in the first one of its going.
                 match step {
-                    _ if step > goal => SeenWhat::Online { target: cpu(target)?, up: false },
+                    _ if step > goal => SchedEvent::Online { target: cpu(target)?, up: false },
                     _ if step.checked_add(1) == Some(goal) => {
-                        SeenWhat::Online { target: cpu(target)?, up: true }
+                        SchedEvent::Online { target: cpu(target)?, up: true }
                     }
-                    _ => SeenWhat::Other,
+                    _ => SchedEvent::Other,
                 }
             }
-            Plan::Other => SeenWhat::Other,
+            Plan::Other => SchedEvent::Other,
             Plan::Strange => return None,
         })
     }

@@ -3,7 +3,7 @@
 
 use super::decode::{Common, Decoded, INTERRUPTS, Plan, States, Task};
 use super::field::{Field, Place};
-use crate::seen::{Name, SeenWhat, Who};
+use crate::sched_record::{Name, SchedEvent, Who};
 
 /// Where a task's pid, name and priority are.
 #[derive(Clone, Copy, Debug)]
@@ -60,16 +60,16 @@ impl Quick {
         // All places that follow lie before this end.
         let record = record.get(..self.length)?;
         let what = match &self.what {
-            What::Switch { prev, state, states, next } => SeenWhat::Switch {
+            What::Switch { prev, state, states, next } => SchedEvent::Switch {
                 prev: prev.read(record)?,
                 why: states.why(i64::from_le_bytes(bytes(record, *state))),
                 next: next.read(record)?,
             },
             What::Waking { task, target } => {
-                SeenWhat::Waking { task: task.read(record)?, target: unsigned(record, *target)? }
+                SchedEvent::Waking { task: task.read(record)?, target: unsigned(record, *target)? }
             }
             What::Wakeup { task, target } => {
-                SeenWhat::Wakeup { task: task.read(record)?, target: unsigned(record, *target)? }
+                SchedEvent::Wakeup { task: task.read(record)?, target: unsigned(record, *target)? }
             }
         };
         let interrupt = i64::from(record[self.flags]) & INTERRUPTS != 0;

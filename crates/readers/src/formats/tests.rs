@@ -1,7 +1,7 @@
 use super::describe::Description;
 use super::field::{Field, Place};
 use super::{Decoder, Order};
-use crate::seen::{Name, SeenWhat, Who};
+use crate::sched_record::{Name, SchedEvent, Who};
 use keel_trace::Why;
 
 /// `sched_switch` as kernels describe it: those before 4.14 had other states, those of 32 bits a shorter one.
@@ -66,7 +66,7 @@ fn switches_are_read_as_their_kernel_describes_them() {
         let decoded = decoder.decode(&record(order, long, 0x11, state)).expect("it is described");
         let prev = Who { pid: 7, name: Name::new(b"make"), prio: Some(120) };
         let next = Who { pid: 8, name: Name::new(b"sixteen letters!"), prio: Some(100) };
-        assert_eq!(decoded.what, Some(SeenWhat::Switch { prev, why, next }), "{order:?} {long} {state:#x}");
+        assert_eq!(decoded.what, Some(SchedEvent::Switch { prev, why, next }), "{order:?} {long} {state:#x}");
         assert_eq!((decoded.current, decoded.interrupt), (Some(7), true));
     };
     for order in [Order::Little, Order::Big] {
@@ -150,9 +150,9 @@ fn hotplug_is_told_by_its_steps() {
             "{target} {step}"
         );
     };
-    check(0, 235, SeenWhat::Online { target: 3, up: false });
-    check(236, 100, SeenWhat::Other);
-    check(236, 235, SeenWhat::Online { target: 3, up: true });
+    check(0, 235, SchedEvent::Online { target: 3, up: false });
+    check(236, 100, SchedEvent::Other);
+    check(236, 235, SchedEvent::Online { target: 3, up: true });
 }
 
 /// Steps of eight bytes are nothing that a kernel has, but a file may.
@@ -168,5 +168,5 @@ fn the_largest_step_is_no_step_of_hotplug() {
     let mut bytes = vec![0; 32];
     bytes[0] = 5;
     [16, 24].iter().for_each(|&at: &usize| bytes[at..at + 8].copy_from_slice(&i64::MAX.to_le_bytes()));
-    assert_eq!(decoder.decode(&bytes).and_then(|decoded| decoded.what), Some(SeenWhat::Other));
+    assert_eq!(decoder.decode(&bytes).and_then(|decoded| decoded.what), Some(SchedEvent::Other));
 }

@@ -2,7 +2,7 @@
 
 use super::Bytes;
 use crate::formats::Order;
-use crate::seen::{Name, Seen, SeenWhat, Who};
+use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
 use keel_trace::Why;
 use proptest::prelude::*;
 
@@ -91,20 +91,20 @@ impl Shape {
     }
 
     /// A record's bytes.
-    pub(crate) fn record(&self, seen: &Seen) -> Vec<u8> {
+    pub(crate) fn record(&self, seen: &SchedRecord) -> Vec<u8> {
         let mut to = Bytes::new(self.order);
         let id = match seen.what {
-            SeenWhat::Switch { .. } => SWITCH,
-            SeenWhat::Waking { .. } => WAKING,
-            SeenWhat::Wakeup { .. } => WAKEUP,
-            SeenWhat::WakeupNew { .. } => WAKEUP_NEW,
-            SeenWhat::Migrate { .. } => MIGRATE,
-            SeenWhat::Forked { .. } => FORK,
+            SchedEvent::Switch { .. } => SWITCH,
+            SchedEvent::Waking { .. } => WAKING,
+            SchedEvent::Wakeup { .. } => WAKEUP,
+            SchedEvent::WakeupNew { .. } => WAKEUP_NEW,
+            SchedEvent::Migrate { .. } => MIGRATE,
+            SchedEvent::Forked { .. } => FORK,
             _ => OTHER,
         };
         to.u16(id).u8(if seen.interrupt { 8 } else { 1 }).u8(0).u32(seen.current.unwrap_or(0));
         match seen.what {
-            SeenWhat::Switch { prev, why, next } => {
+            SchedEvent::Switch { prev, why, next } => {
                 task(&mut to, &prev);
                 let state = match why {
                     Why::Blocked => 1,
@@ -118,20 +118,20 @@ impl Shape {
                 };
                 task(&mut to, &next);
             }
-            SeenWhat::Waking { task: who, target }
-            | SeenWhat::Wakeup { task: who, target }
-            | SeenWhat::WakeupNew { task: who, target } => {
+            SchedEvent::Waking { task: who, target }
+            | SchedEvent::Wakeup { task: who, target }
+            | SchedEvent::WakeupNew { task: who, target } => {
                 task(&mut to, &who);
                 to.u32(target);
             }
-            SeenWhat::Migrate { task: who, from, to: target } => {
+            SchedEvent::Migrate { task: who, from, to: target } => {
                 task(&mut to, &who);
                 to.u32(from).u32(target);
             }
-            SeenWhat::Forked { child } if self.far_names => {
+            SchedEvent::Forked { child } if self.far_names => {
                 to.u32(1).u32(16 << 16 | 20).u32(child.pid).raw(&padded(&child.name));
             }
-            SeenWhat::Forked { child } => {
+            SchedEvent::Forked { child } => {
                 to.u32(1).raw(&padded(&child.name)).u32(child.pid);
             }
             _ => {
@@ -171,24 +171,24 @@ fn any_who() -> impl Strategy<Value = Who> {
 }
 
 /// Records in the order of time, on up to `cpus` CPUs, microseconds apart.
-pub(crate) fn any_records(cpus: u32, most: usize) -> impl Strategy<Value = Vec<Seen>> {
+pub(crate) fn any_records(cpus: u32, most: usize) -> impl Strategy<Value = Vec<SchedRecord>> {
     let cpu = move || 0..cpus;
     let why = prop::sample::select(vec![Why::Preempted, Why::Blocked, Why::Exited]);
     let what = prop_oneof![
-        4 => (any_who(), why, any_who()).prop_map(|(prev, why, next)| SeenWhat::Switch { prev, why, next }),
-        1 => (any_who(), cpu()).prop_map(|(task, target)| SeenWhat::Waking { task, target }),
-        1 => (any_who(), cpu()).prop_map(|(task, target)| SeenWhat::Wakeup { task, target }),
-        1 => (any_who(), cpu()).prop_map(|(task, target)| SeenWhat::WakeupNew { task, target }),
-        1 => (any_who(), cpu(), cpu()).prop_map(|(task, from, to)| SeenWhat::Migrate { task, from, to }),
-        1 => any_who().prop_map(|child| SeenWhat::Forked { child: Who { prio: None, ..child } }),
-        1 => Just(SeenWhat::Other),
+        4 => (any_who(), why, any_who()).prop_map(|(prev, why, next)| SchedEvent::Switch { prev, why, next }),
+        1 => (any_who(), cpu()).prop_map(|(task, target)| SchedEvent::Waking { task, target }),
+        1 => (any_who(), cpu()).prop_map(|(task, target)| SchedEvent::Wakeup { task, target }),
+        1 => (any_who(), cpu()).prop_map(|(task, target)| SchedEvent::WakeupNew { task, target }),
+        1 => (any_who(), cpu(), cpu()).prop_map(|(task, from, to)| SchedEvent::Migrate { task, from, to }),
+        1 => any_who().prop_map(|child| SchedEvent::Forked { child: Who { prio: None, ..child } }),
+        1 => Just(SchedEvent::Other),
     ];
     let record = (1u64..3_000_000, cpu(), what, 0u32..40, any::<bool>());
     prop::collection::vec(record, 0..most).prop_map(|records| {
         let mut at = 5_000_000_000;
-        let seen = |(passed, cpu, what, current, interrupt): (u64, u32, SeenWhat, u32, bool)| {
+        let seen = |(passed, cpu, what, current, interrupt): (u64, u32, SchedEvent, u32, bool)| {
             at += passed * 1000;
-            Seen { at, cpu, lost: 0, current: Some(current), interrupt, what }
+            SchedRecord { at, cpu, lost: 0, current: Some(current), interrupt, what }
         };
         records.into_iter().map(seen).collect()
     })

@@ -2,7 +2,7 @@
 
 use super::{Bytes, Shape};
 use crate::formats::Order;
-use crate::seen::Seen;
+use crate::sched_record::SchedRecord;
 
 /// How it is written.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ const KINDS: [u64; 2] =
     [1 | 2 | 4 | 0x80 | 0x100 | 0x400 | 0x1_0000, 1 | 2 | 4 | 0x40 | 0x80 | 0x100 | 0x400 | 0x1_0000];
 
 /// A whole file.
-pub(crate) fn perf(records: &[Seen], shape: PerfShape) -> Vec<u8> {
+pub(crate) fn perf(records: &[SchedRecord], shape: PerfShape) -> Vec<u8> {
     let order = shape.events.order;
     let mut data = Bytes::new(order);
     if shape.pipe {
@@ -44,7 +44,7 @@ pub(crate) fn perf(records: &[Seen], shape: PerfShape) -> Vec<u8> {
 }
 
 /// Records, round by round, each CPU's one after the other.
-pub(crate) fn rounds(records: &[Seen], shape: PerfShape) -> Bytes {
+pub(crate) fn rounds(records: &[SchedRecord], shape: PerfShape) -> Bytes {
     let mut to = Bytes::new(shape.events.order);
     for round in records.chunks(shape.round.max(1)) {
         let mut cpus: Vec<u32> = round.iter().map(|seen| seen.cpu).collect();
@@ -125,7 +125,7 @@ fn record(to: &mut Bytes, kind: u32, body: &[u8]) {
     to.u32(kind).u16(0).u16(u16::try_from(8 + body.len()).expect("records are short")).raw(body);
 }
 
-fn sample(to: &mut Bytes, seen: &Seen, events: &Shape) {
+fn sample(to: &mut Bytes, seen: &SchedRecord, events: &Shape) {
     let which = (seen.at / 1000 % 2) as usize;
     let tid = seen.current.unwrap_or(0);
     let mut body = Bytes::new(events.order);

@@ -1,6 +1,6 @@
 //! Text as ftrace, trace-cmd and perf print it.
 
-use crate::seen::{Seen, SeenWhat, Who};
+use crate::sched_record::{SchedEvent, SchedRecord, Who};
 use keel_trace::Why;
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub(crate) enum TextShape {
 }
 
 /// A whole file.
-pub(crate) fn text(records: &[Seen], shape: TextShape) -> Vec<u8> {
+pub(crate) fn text(records: &[SchedRecord], shape: TextShape) -> Vec<u8> {
     let mut text = match shape {
         TextShape::Ftrace => {
             "# tracer: nop\n#\n# entries-in-buffer/entries-written: 9/9   #P:4\n#\n".to_owned()
@@ -47,7 +47,7 @@ pub(crate) fn text(records: &[Seen], shape: TextShape) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn body(what: &SeenWhat, plugins: bool) -> (&'static str, String) {
+fn body(what: &SchedEvent, plugins: bool) -> (&'static str, String) {
     let words = |prefix: &str, who: &Who| {
         let (name, pid) = (who.name.text(), who.pid);
         let prio = who.prio.map_or_else(String::new, |prio| format!(" {prefix}prio={prio}"));
@@ -59,7 +59,7 @@ fn body(what: &SeenWhat, plugins: bool) -> (&'static str, String) {
         false => format!("{} target_cpu={target:03}", words("", who)),
     };
     match what {
-        SeenWhat::Switch { prev, why, next } => {
+        SchedEvent::Switch { prev, why, next } => {
             let state = match why {
                 Why::Blocked => "S",
                 Why::Exited => "X",
@@ -71,15 +71,15 @@ fn body(what: &SeenWhat, plugins: bool) -> (&'static str, String) {
             };
             ("sched_switch", words)
         }
-        SeenWhat::Waking { task, target } => {
+        SchedEvent::Waking { task, target } => {
             ("sched_waking", format!("{} target_cpu={target:03}", words("", task)))
         }
-        SeenWhat::Wakeup { task, target } => ("sched_wakeup", wakes(task, *target)),
-        SeenWhat::WakeupNew { task, target } => ("sched_wakeup_new", wakes(task, *target)),
-        SeenWhat::Migrate { task, from, to } => {
+        SchedEvent::Wakeup { task, target } => ("sched_wakeup", wakes(task, *target)),
+        SchedEvent::WakeupNew { task, target } => ("sched_wakeup_new", wakes(task, *target)),
+        SchedEvent::Migrate { task, from, to } => {
             ("sched_migrate_task", format!("{} orig_cpu={from} dest_cpu={to}", words("", task)))
         }
-        SeenWhat::Forked { child } => {
+        SchedEvent::Forked { child } => {
             ("sched_process_fork", format!("comm=sh pid=1 {}", words("child_", child)))
         }
         _ => ("sched_stat_runtime", "comm=sh pid=1 runtime=5 [ns]".to_owned()),

@@ -2,7 +2,7 @@
 
 use super::{Bytes, Shape};
 use crate::formats::Order;
-use crate::seen::Seen;
+use crate::sched_record::SchedRecord;
 
 /// How version 7 is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct DatShape {
 const CPUS: u32 = 4;
 
 /// A whole file.
-pub(crate) fn tracedat(records: &[Seen], shape: DatShape) -> Vec<u8> {
+pub(crate) fn tracedat(records: &[SchedRecord], shape: DatShape) -> Vec<u8> {
     let cpus: Vec<Vec<u8>> = (0..CPUS).map(|cpu| pages(records, cpu, &shape)).collect();
     match shape.packing {
         None => version_6(&cpus, &shape),
@@ -168,7 +168,7 @@ fn systems(to: &mut Bytes, events: &Shape) {
 }
 
 /// A CPU's pages; what was lost stands before a page of its own.
-pub(crate) fn pages(records: &[Seen], cpu: u32, shape: &DatShape) -> Vec<u8> {
+pub(crate) fn pages(records: &[SchedRecord], cpu: u32, shape: &DatShape) -> Vec<u8> {
     let mut all = Vec::new();
     let mut page: Option<(u64, u64, u64, Bytes)> = None;
     for seen in records.iter().filter(|seen| seen.cpu == cpu) {

@@ -13,7 +13,7 @@ mod stream;
 
 use crate::ReadError;
 use crate::formats::{Decoder, Headers, u32_at, u64_at};
-use crate::seen::{Name, Seen, SeenWhat, Who};
+use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
 use crate::source::{Damage, Facts, Records, Source};
 use layout::Layout;
 use sample::{Formats, Trailer};
@@ -103,7 +103,7 @@ impl Told {
         };
         let current = decoded.current.or(sample.tid);
         let (at, cpu, interrupt) = (sample.at, sample.cpu, decoded.interrupt);
-        self.rounds.push(Seen { at, cpu, lost: 0, current, interrupt, what });
+        self.rounds.push(SchedRecord { at, cpu, lost: 0, current, interrupt, what });
     }
 
     fn lost(&mut self, record: &Record<'_>, lost: Option<u64>) {
@@ -112,8 +112,8 @@ impl Told {
         };
         match self.formats.trailer(record.body) {
             Some(Trailer { at, cpu, .. }) if at > 0 => {
-                let what = SeenWhat::Other;
-                self.rounds.push(Seen { at, cpu, lost, current: None, interrupt: false, what });
+                let what = SchedEvent::Other;
+                self.rounds.push(SchedRecord { at, cpu, lost, current: None, interrupt: false, what });
             }
             _ => self.facts.lost = self.facts.lost.saturating_add(lost),
         }
@@ -128,15 +128,15 @@ impl Told {
         };
         let name = record.body.get(8..).map(Name::new).unwrap_or_default();
         if trailer.at > 0 {
-            let what = SeenWhat::Named { task: Who { pid: tid, name, prio: None } };
+            let what = SchedEvent::Named { task: Who { pid: tid, name, prio: None } };
             let (at, cpu) = (trailer.at, trailer.cpu);
-            self.rounds.push(Seen { at, cpu, lost: 0, current: None, interrupt: false, what });
+            self.rounds.push(SchedRecord { at, cpu, lost: 0, current: None, interrupt: false, what });
         }
     }
 }
 
 impl<R: Read + Seek> Records for Perf<R> {
-    fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+    fn next(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         loop {
             if let Some(seen) = self.told.rounds.next() {
                 return Ok(Some(seen));

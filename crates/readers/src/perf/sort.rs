@@ -1,6 +1,6 @@
 //! Records of all CPUs in the order of time, by perf's rounds.
 
-use crate::seen::Seen;
+use crate::sched_record::SchedRecord;
 use std::collections::VecDeque;
 
 /// The most records that are held back, whatever may still come.
@@ -9,8 +9,8 @@ const MOST: usize = 1 << 20;
 /// Records that are held back, and those that are not any more.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    pending: Vec<Seen>,
-    ready: VecDeque<Seen>,
+    pending: Vec<SchedRecord>,
+    ready: VecDeque<SchedRecord>,
     /// The latest record of the last round and of the one at hand.
     before: u64,
     latest: u64,
@@ -20,7 +20,7 @@ pub(super) struct Rounds {
 
 impl Rounds {
     #[inline]
-    pub(super) fn push(&mut self, seen: Seen) {
+    pub(super) fn push(&mut self, seen: SchedRecord) {
         self.latest = self.latest.max(seen.at);
         self.pending.push(seen);
         if self.pending.len() >= MOST {
@@ -45,7 +45,7 @@ impl Rounds {
     }
 
     #[inline]
-    pub(super) fn next(&mut self) -> Option<Seen> {
+    pub(super) fn next(&mut self) -> Option<SchedRecord> {
         self.ready.pop_front()
     }
 
@@ -65,11 +65,11 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seen::SeenWhat;
+    use crate::sched_record::SchedEvent;
     use proptest::prelude::*;
 
-    fn seen(cpu: u32, at: u64) -> Seen {
-        Seen { at, cpu, lost: 0, current: None, interrupt: false, what: SeenWhat::Other }
+    fn seen(cpu: u32, at: u64) -> SchedRecord {
+        SchedRecord { at, cpu, lost: 0, current: None, interrupt: false, what: SchedEvent::Other }
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use crate::formats::Order;
 use crate::make::perf::{features, head, rounds};
 use crate::make::tracedat::{head_6, pages};
 use crate::make::{DatShape, PerfShape, Shape, TextShape, text};
-use crate::seen::{Name, Seen, SeenWhat, Who};
+use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
 use keel_trace::{Why, Writer};
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
@@ -31,14 +31,15 @@ impl Turns {
         Self { turn: 0, left: events / 2, running: [1, 2, 3, 4], next: 5 }
     }
 
-    fn take(&mut self, records: &mut Vec<Seen>) {
+    fn take(&mut self, records: &mut Vec<SchedRecord>) {
         let who = |pid: u32| Who { pid, name: Name::new(format!("task-{pid}").as_bytes()), prio: Some(120) };
         let cpu = (self.turn % u64::from(CPUS)) as u32;
         let ran = &mut self.running[cpu as usize];
         let (at, prev, comes) = (1_000_000_000 + self.turn * 2000, who(*ran), who(self.next));
-        let seen = |at, what| Seen { at, cpu, lost: 0, current: Some(prev.pid), interrupt: false, what };
-        records.push(seen(at, SeenWhat::Waking { task: comes, target: cpu }));
-        records.push(seen(at + 1000, SeenWhat::Switch { prev, why: Why::Blocked, next: comes }));
+        let seen =
+            |at, what| SchedRecord { at, cpu, lost: 0, current: Some(prev.pid), interrupt: false, what };
+        records.push(seen(at, SchedEvent::Waking { task: comes, target: cpu }));
+        records.push(seen(at + 1000, SchedEvent::Switch { prev, why: Why::Blocked, next: comes }));
         *ran = self.next;
         self.next = if self.next == 400 { 5 } else { self.next + 1 };
         (self.turn, self.left) = (self.turn + 1, self.left - 1);
@@ -47,9 +48,9 @@ impl Turns {
 
 /// So many of them at once.
 impl Iterator for Turns {
-    type Item = Vec<Seen>;
+    type Item = Vec<SchedRecord>;
 
-    fn next(&mut self) -> Option<Vec<Seen>> {
+    fn next(&mut self) -> Option<Vec<SchedRecord>> {
         let mut records = Vec::new();
         for _ in 0..self.left.min(BATCH / 2) {
             self.take(&mut records);

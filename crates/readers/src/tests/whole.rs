@@ -219,16 +219,16 @@ fn what_cannot_be_judged_is_said() {
 
 #[test]
 fn hogs_that_never_leave_their_cpus_are_seen() {
-    use crate::seen::{Name, Seen, SeenWhat, Who};
+    use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
     // CPU 1's only record is that of the end, and says who had run all the time.
     let who = |pid, name: &str| Who { pid, name: Name::new(name.as_bytes()), prio: Some(120) };
-    let switch = |at: u64, cpu, prev: Who, next: Who| Seen {
+    let switch = |at: u64, cpu, prev: Who, next: Who| SchedRecord {
         at: at * 1_000_000_000,
         cpu,
         lost: 0,
         current: Some(prev.pid),
         interrupt: false,
-        what: SeenWhat::Switch { prev, why: Why::Blocked, next },
+        what: SchedEvent::Switch { prev, why: Why::Blocked, next },
     };
     let (idle, hog, blip) = (who(0, "swapper"), who(7, "hog"), who(8, "blip"));
     let records = [switch(1, 0, idle, blip), switch(2, 0, blip, idle), switch(9, 1, hog, idle)];

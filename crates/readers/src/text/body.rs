@@ -2,7 +2,7 @@
 //! (`make:7 [120] CPU:001`).
 
 use super::keys::{self, ARROW, Keys};
-use crate::seen::{Name, SeenWhat, Who};
+use crate::sched_record::{Name, SchedEvent, Who};
 use keel_trace::Why;
 
 const SWITCH: &str = "a sched_switch has other words than known";
@@ -13,40 +13,40 @@ const ONLINE: &str = "a cpuhp_enter has other words than known";
 
 /// What the words of `event` tell; why not, where they are not known.
 #[inline]
-pub(super) fn read(event: &[u8], words: &[u8]) -> Result<SeenWhat, &'static str> {
+pub(super) fn read(event: &[u8], words: &[u8]) -> Result<SchedEvent, &'static str> {
     let words = words.trim_ascii();
     match event {
         b"sched_switch" => switch(words).ok_or(SWITCH),
         b"sched_waking" => {
-            wakeup(words).map(|(task, target)| SeenWhat::Waking { task, target }).ok_or(WAKEUP)
+            wakeup(words).map(|(task, target)| SchedEvent::Waking { task, target }).ok_or(WAKEUP)
         }
         b"sched_wakeup" => {
-            wakeup(words).map(|(task, target)| SeenWhat::Wakeup { task, target }).ok_or(WAKEUP)
+            wakeup(words).map(|(task, target)| SchedEvent::Wakeup { task, target }).ok_or(WAKEUP)
         }
         b"sched_wakeup_new" => {
-            wakeup(words).map(|(task, target)| SeenWhat::WakeupNew { task, target }).ok_or(WAKEUP)
+            wakeup(words).map(|(task, target)| SchedEvent::WakeupNew { task, target }).ok_or(WAKEUP)
         }
         b"sched_migrate_task" => migrate(words).ok_or(MIGRATE),
         b"sched_process_fork" => forked(words).ok_or(FORK),
         b"task_rename" => renamed(words).ok_or("a task_rename has other words than known"),
         b"cpuhp_enter" => online(words).ok_or(ONLINE),
-        _ => Ok(SeenWhat::Other),
+        _ => Ok(SchedEvent::Other),
     }
 }
 
-fn switch(words: &[u8]) -> Option<SeenWhat> {
+fn switch(words: &[u8]) -> Option<SchedEvent> {
     let left = Keys::find(words, &keys::PREV);
     let arrow = left.arrow?;
     let (before, after) = (&words[..arrow], &words[arrow + ARROW.len()..]);
     if let (Some(prev), Some(next)) = (left.task(), Keys::find(after, &keys::NEXT).task()) {
         let state = word(left.more(0)?);
         let why = if state.contains(&b'x') { Why::Exited } else { why(state)? };
-        return Some(SeenWhat::Switch { prev, why, next });
+        return Some(SchedEvent::Switch { prev, why, next });
     }
     // make:7 [120] S
     let end = before.iter().rposition(u8::is_ascii_whitespace)?;
     let (prev, state) = before.split_at(end);
-    Some(SeenWhat::Switch { prev: plugin(prev)?, why: why(state.trim_ascii())?, next: plugin(after)? })
+    Some(SchedEvent::Switch { prev: plugin(prev)?, why: why(state.trim_ascii())?, next: plugin(after)? })
 }
 
 /// A state's letters: `S`, `R+`, `D|K`.
@@ -74,33 +74,33 @@ fn wakeup(words: &[u8]) -> Option<(Who, u32)> {
     Some((plugin(&words[..=end])?, target))
 }
 
-fn migrate(words: &[u8]) -> Option<SeenWhat> {
+fn migrate(words: &[u8]) -> Option<SchedEvent> {
     let found = Keys::find(words, &keys::MIGRATE);
     let (from, to) = (small(found.more(0)?)?, small(found.more(1)?)?);
-    Some(SeenWhat::Migrate { task: found.task()?, from, to })
+    Some(SchedEvent::Migrate { task: found.task()?, from, to })
 }
 
-fn forked(words: &[u8]) -> Option<SeenWhat> {
-    Some(SeenWhat::Forked { child: Keys::find(words, &keys::CHILD).task()? })
+fn forked(words: &[u8]) -> Option<SchedEvent> {
+    Some(SchedEvent::Forked { child: Keys::find(words, &keys::CHILD).task()? })
 }
 
-fn renamed(words: &[u8]) -> Option<SeenWhat> {
+fn renamed(words: &[u8]) -> Option<SchedEvent> {
     let pid = small(words.strip_prefix(b"pid=").or_else(|| value(words, b" pid="))?)?;
     let (_, rest) = split(words, b" newcomm=")?;
     let end = rest.windows(15).rposition(|part| part == b" oom_score_adj=").unwrap_or(rest.len());
-    Some(SeenWhat::Named { task: Who { pid, name: Name::new(&rest[..end]), prio: None } })
+    Some(SchedEvent::Named { task: Who { pid, name: Name::new(&rest[..end]), prio: None } })
 }
 
 /// `cpu: 0001 target: 226 step: 229 (sched_cpu_activate)`
-fn online(words: &[u8]) -> Option<SeenWhat> {
+fn online(words: &[u8]) -> Option<SchedEvent> {
     let target = small(words.strip_prefix(b"cpu: ")?)?;
     if split(words, b"(sched_cpu_activate").is_some() {
-        return Some(SeenWhat::Online { target, up: true });
+        return Some(SchedEvent::Online { target, up: true });
     }
     if split(words, b"(sched_cpu_deactivate").is_some() {
-        return Some(SeenWhat::Online { target, up: false });
+        return Some(SchedEvent::Online { target, up: false });
     }
-    Some(SeenWhat::Other)
+    Some(SchedEvent::Other)
 }
 
 /// `make:7 [120]`

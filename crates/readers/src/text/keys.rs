@@ -4,7 +4,7 @@
 //! else their owners like.
 
 use super::body::small;
-use crate::seen::{Name, Who};
+use crate::sched_record::{Name, Who};
 
 /// Stands between the two tasks of a switch.
 pub(super) const ARROW: &[u8] = b" ==> ";

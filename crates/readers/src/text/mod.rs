@@ -11,7 +11,7 @@ mod tests;
 
 use crate::ReadError;
 use crate::ahead::Ahead;
-use crate::seen::{Seen, SeenWhat};
+use crate::sched_record::{SchedEvent, SchedRecord};
 use crate::source::{Damage, Facts, Records, Source};
 use head::Head;
 use keel_abi::cpuset::MAX_CPUS;
@@ -40,7 +40,7 @@ pub(crate) struct Text<R> {
     /// CPUs whose buffers begin here.
     begins: Vec<u32>,
     /// A record that waits for the word on how its CPU's buffer begins.
-    pending: Option<Seen>,
+    pending: Option<SchedRecord>,
     last_at: u64,
     /// The line before was one of a stack, which may have lines of any words.
     in_stack: bool,
@@ -99,11 +99,11 @@ impl<R: Read> Text<R> {
         }
     }
 
-    fn event(&mut self, head: &Head, what: SeenWhat) -> Seen {
+    fn event(&mut self, head: &Head, what: SchedEvent) -> SchedRecord {
         self.last_at = head.at;
         let lost = if self.lost.is_empty() { 0 } else { self.lost.remove(&head.cpu).unwrap_or(0) };
         let current = Some(head.pid);
-        Seen { at: head.at, cpu: head.cpu, lost, current, interrupt: head.interrupt, what }
+        SchedRecord { at: head.at, cpu: head.cpu, lost, current, interrupt: head.interrupt, what }
     }
 
     /// A line that is no event.
@@ -138,13 +138,13 @@ impl<R: Read> Text<R> {
 
 /// What a line tells; `None` where it is no event's.
 #[inline]
-fn told(line: &[u8]) -> Option<(Head, Result<SeenWhat, &'static str>)> {
+fn told(line: &[u8]) -> Option<(Head, Result<SchedEvent, &'static str>)> {
     let (head, event, from) = head::read(line)?;
     Some((head, body::read(event, &line[from..])))
 }
 
 impl<R: Read> Records for Text<R> {
-    fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+    fn next(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         if let Some(seen) = self.pending.take() {
             return Ok(Some(seen));
         }
@@ -168,12 +168,12 @@ impl<R: Read> Records for Text<R> {
             };
             self.begins.swap_remove(place);
             self.pending = Some(seen);
-            return Ok(Some(Seen { lost: 0, current: None, what: SeenWhat::BeginsHere, ..seen }));
+            return Ok(Some(SchedRecord { lost: 0, current: None, what: SchedEvent::BeginsHere, ..seen }));
         }
         // What was lost at the very end.
         let Some((cpu, lost)) = self.lost.pop_first() else { return Ok(None) };
         let at = self.last_at;
-        Ok(Some(Seen { at, cpu, lost, current: None, interrupt: false, what: SeenWhat::Other }))
+        Ok(Some(SchedRecord { at, cpu, lost, current: None, interrupt: false, what: SchedEvent::Other }))
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::seen::{Name, Who};
+use crate::sched_record::{Name, Who};
 use keel_trace::Why;
 use proptest::prelude::*;
 
@@ -8,19 +8,19 @@ fn who(name: &str, pid: u32, prio: i32) -> Who {
 }
 
 /// What one line tells: time, CPU, who ran, an interrupt, and the rest.
-fn check(line: &str, head: (u64, u32, u32, bool), what: SeenWhat) {
+fn check(line: &str, head: (u64, u32, u32, bool), what: SchedEvent) {
     let mut text = Text::open(line.as_bytes());
     let seen =
         text.next().expect("memory can be read").unwrap_or_else(|| panic!("{line}: {:?}", text.damage));
     let (at, cpu, pid, interrupt) = head;
-    assert_eq!(seen, Seen { at, cpu, lost: 0, current: Some(pid), interrupt, what }, "{line}");
+    assert_eq!(seen, SchedRecord { at, cpu, lost: 0, current: Some(pid), interrupt, what }, "{line}");
     assert_eq!(text.next().expect("memory can be read"), None);
     assert_eq!(text.damage, Damage { lines: true, ..Damage::default() });
 }
 
 #[test]
 fn heads_of_all_kinds_are_read() {
-    let waking = || SeenWhat::Waking { task: who("Web Content", 175, 120), target: 3 };
+    let waking = || SchedEvent::Waking { task: who("Web Content", 175, 120), target: 3 };
     let body = "sched_waking: comm=Web Content pid=175 prio=120 target_cpu=003";
     let check = |head: &str, expected| check(&format!("{head} {body}"), expected, waking());
     check("          <idle>-0       [001] d..2.    91.990599:", (91_990_599_000, 1, 0, false));
@@ -42,7 +42,7 @@ fn bodies_of_all_kinds_are_read() {
         check(&format!("a-1 [000] d..2. 1.000000: {body}"), (1_000_000_000, 0, 1, false), what)
     };
     let (make, idle) = (who("make -j", 7, 120), who("swapper/1", 0, 120));
-    let switch = |why| SeenWhat::Switch { prev: make, why, next: idle };
+    let switch = |why| SchedEvent::Switch { prev: make, why, next: idle };
     for (state, why) in [
         ("R", Why::Preempted),
         ("R+", Why::Preempted),
@@ -62,7 +62,7 @@ fn bodies_of_all_kinds_are_read() {
         );
         check(&format!("sched_switch:     make -j:7 [120] {state} ==> swapper/1:0 [120]"), switch(why));
     }
-    let wakeup = SeenWhat::Wakeup { task: make, target: 12 };
+    let wakeup = SchedEvent::Wakeup { task: make, target: 12 };
     check("sched_wakeup: comm=make -j pid=7 prio=120 target_cpu=012", wakeup);
     check("sched_wakeup: comm=make -j pid=7 prio=120 success=1 target_cpu=012", wakeup);
     check("sched_wakeup:         make -j:7 [120] CPU:012", wakeup);
@@ -70,26 +70,26 @@ fn bodies_of_all_kinds_are_read() {
     check("sched_wakeup:         make -j:7 [120]<CPU:012>", wakeup);
     check(
         "sched_wakeup_new: comm=make -j pid=7 prio=120 target_cpu=012",
-        SeenWhat::WakeupNew { task: make, target: 12 },
+        SchedEvent::WakeupNew { task: make, target: 12 },
     );
     check(
         "sched_migrate_task: comm=make -j pid=7 prio=120 orig_cpu=1 dest_cpu=2",
-        SeenWhat::Migrate { task: make, from: 1, to: 2 },
+        SchedEvent::Migrate { task: make, from: 1, to: 2 },
     );
     let bare = |name: &str, pid| Who { prio: None, ..who(name, pid, 0) };
     check(
         "sched_process_fork: comm=sh pid=1 child_comm=sh child_pid=2",
-        SeenWhat::Forked { child: bare("sh", 2) },
+        SchedEvent::Forked { child: bare("sh", 2) },
     );
     check(
         "task_rename: pid=9 oldcomm=sh newcomm=a b oom_score_adj=0",
-        SeenWhat::Named { task: bare("a b", 9) },
+        SchedEvent::Named { task: bare("a b", 9) },
     );
-    let online = |up| SeenWhat::Online { target: 1, up };
+    let online = |up| SchedEvent::Online { target: 1, up };
     check("cpuhp_enter: cpu: 0001 target:   0 step: 235 (sched_cpu_deactivate)", online(false));
     check("cpuhp_enter: cpu: 0001 target: 236 step: 235 (sched_cpu_activate)", online(true));
-    check("cpuhp_enter: cpu: 0001 target: 236 step: 100 (other)", SeenWhat::Other);
-    check("sched_stat_runtime: comm=perf pid=148 runtime=979595 [ns]", SeenWhat::Other);
+    check("cpuhp_enter: cpu: 0001 target: 236 step: 100 (other)", SchedEvent::Other);
+    check("sched_stat_runtime: comm=perf pid=148 runtime=979595 [ns]", SchedEvent::Other);
 }
 
 /// What a text tells beside its events: CPUs, overwritten, lost by CPU, lines that are wrong.

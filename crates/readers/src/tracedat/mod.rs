@@ -11,7 +11,7 @@ mod page;
 
 use crate::ReadError;
 use crate::formats::Decoder;
-use crate::seen::{Seen, SeenWhat};
+use crate::sched_record::{SchedEvent, SchedRecord};
 use crate::source::{Damage, Facts, Records, Source};
 use cpu::{Cpu, Entry};
 use layout::Layout;
@@ -33,7 +33,7 @@ pub(crate) struct TraceDat<R> {
     next: BinaryHeap<Reverse<(u64, usize)>>,
     entries: Vec<Option<Entry>>,
     /// A record that waits for the word on how its CPU's buffer begins.
-    pending: Option<Seen>,
+    pending: Option<SchedRecord>,
 }
 
 impl<R: Read + Seek> TraceDat<R> {
@@ -76,16 +76,16 @@ impl<R: Read + Seek> TraceDat<R> {
         Ok(())
     }
 
-    fn seen(&mut self, n: usize, entry: Entry) -> Seen {
+    fn seen(&mut self, n: usize, entry: Entry) -> SchedRecord {
         let cpu = self.cpus[n].number;
         let decoded = self.cpus[n].bytes(&entry).and_then(|bytes| self.decoder.decode(bytes));
-        let mut seen = Seen {
+        let mut seen = SchedRecord {
             at: entry.at,
             cpu,
             lost: entry.lost,
             current: None,
             interrupt: false,
-            what: SeenWhat::Other,
+            what: SchedEvent::Other,
         };
         match decoded {
             None => self.damage.unknown += 1,
@@ -102,7 +102,7 @@ impl<R: Read + Seek> TraceDat<R> {
 }
 
 impl<R: Read + Seek> Records for TraceDat<R> {
-    fn next(&mut self) -> Result<Option<Seen>, ReadError> {
+    fn next(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         if let Some(seen) = self.pending.take() {
             return Ok(Some(seen));
         }
@@ -112,7 +112,7 @@ impl<R: Read + Seek> Records for TraceDat<R> {
         self.advance(n)?;
         if entry.begins && entry.lost > 0 {
             self.pending = Some(seen);
-            return Ok(Some(Seen { lost: 0, current: None, what: SeenWhat::BeginsHere, ..seen }));
+            return Ok(Some(SchedRecord { lost: 0, current: None, what: SchedEvent::BeginsHere, ..seen }));
         }
         Ok(Some(seen))
     }

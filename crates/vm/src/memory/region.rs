@@ -19,7 +19,7 @@ use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use crowded::Crowded;
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
-use keel_abi::lines::{Line, Transfers, holder_bit};
+use keel_abi::lines::{Line, Transfers, sharer_bit};
 use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -36,7 +36,7 @@ pub struct RawRegion {
     /// The offset of the end of everything handed out. It only grows.
     pub high_water: *const u64,
     /// Per cache line (offset >> `line_log2`) the CPUs that hold it.
-    pub holders: *mut u64,
+    pub sharers: *mut u64,
     /// The logarithm to base 2 of a line's bytes.
     pub line_log2: u32,
 }
@@ -54,9 +54,9 @@ pub struct Stray {
 
 /// The memory of one simulation.
 pub struct Region {
-    // The tables that `bytes`, `holders` and `writers` map; kept for their drop.
+    // The tables that `bytes`, `sharers` and `writers` map; kept for their drop.
     bytes: Mapping,
-    holders: Mapping,
+    sharers: Mapping,
     writers: Mapping,
     high_water: NonNull<u64>,
     /// The end of read-only objects.
@@ -114,15 +114,15 @@ impl Region {
     ) -> Result<Self, ReserveError> {
         let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
         let lines = capacity >> transfers.line_log2();
-        let [holders, writers] = [size_of::<u64>(), size_of::<u16>()].map(|size| lines * size as u64);
-        let all = |e: ReserveError| ReserveError { bytes: capacity + holders + writers, ..e };
+        let [sharers, writers] = [size_of::<u64>(), size_of::<u16>()].map(|size| lines * size as u64);
+        let all = |e: ReserveError| ReserveError { bytes: capacity + sharers + writers, ..e };
         let bytes = Mapping::new(capacity).map_err(all)?;
-        let holders = Mapping::new(holders).map_err(all)?;
+        let sharers = Mapping::new(sharers).map_err(all)?;
         let writers = Mapping::new(writers).map_err(all)?;
         let heap_end = heap_end.min(capacity / 2);
         Ok(Self {
             bytes,
-            holders,
+            sharers,
             writers,
             high_water: NonNull::from(Box::leak(Box::new(PAGE_BYTES))),
             front: PAGE_BYTES,
@@ -148,7 +148,7 @@ impl Region {
         RawRegion {
             base: self.bytes.start().as_ptr(),
             high_water: self.high_water.as_ptr(),
-            holders: self.holders.start().as_ptr().cast(),
+            sharers: self.sharers.start().as_ptr().cast(),
             line_log2: self.transfers.line_log2(),
         }
     }
@@ -271,8 +271,8 @@ impl Region {
         // SAFETY: both tables have an entry for every line of the region.
         unsafe {
             let line = self.line_at(off) as usize;
-            let holders = *self.holders.start().as_ptr().cast::<u64>().add(line);
-            Line { holders, writer: *self.writers.start().as_ptr().cast::<u16>().add(line) }
+            let sharers = *self.sharers.start().as_ptr().cast::<u64>().add(line);
+            Line { sharers, writer: *self.writers.start().as_ptr().cast::<u16>().add(line) }
         }
     }
 
@@ -281,14 +281,14 @@ impl Region {
         off >> self.transfers.line_log2()
     }
 
-    /// As native code does, looks at the holders alone: who holds a line so already, waits for
+    /// As native code does, looks at the sharers alone: who holds a line so already, waits for
     /// nothing and changes nothing. `line` is below the high-water mark.
     #[inline]
     fn hold_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> u64 {
         // SAFETY: the table has an entry for every line of the region.
-        let holders = unsafe { *self.holders.start().as_ptr().cast::<u64>().add(line as usize) };
-        let me = holder_bit(cpu);
-        let held = if write { holders == me } else { holders & me != 0 };
+        let sharers = unsafe { *self.sharers.start().as_ptr().cast::<u64>().add(line as usize) };
+        let me = sharer_bit(cpu);
+        let held = if write { sharers == me } else { sharers & me != 0 };
         if held { 0 } else { self.move_line_ps(line, cpu, write) }
     }
 
@@ -296,24 +296,24 @@ impl Region {
     fn move_line_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
         // SAFETY: `at` is below the high-water mark, and both tables have an entry for every
         // line of the region; no other reference to the entries is alive.
-        let (holders, writer) = unsafe {
-            let holders = self.holders.start().as_ptr().cast::<u64>().add(at as usize);
+        let (sharers, writer) = unsafe {
+            let sharers = self.sharers.start().as_ptr().cast::<u64>().add(at as usize);
             let writer = self.writers.start().as_ptr().cast::<u16>().add(at as usize);
-            (&mut *holders, &mut *writer)
+            (&mut *sharers, &mut *writer)
         };
-        let mut line = Line { holders: *holders, writer: *writer };
-        let fetches = line.holders & holder_bit(cpu) == 0;
+        let mut line = Line { sharers: *sharers, writer: *writer };
+        let fetches = line.sharers & sharer_bit(cpu) == 0;
         let price = match write {
             true => self.transfers.write_ps(&mut line, cpu),
             false => self.transfers.read_ps(&mut line, cpu),
         };
-        (*holders, *writer) = (line.holders, line.writer);
+        (*sharers, *writer) = (line.sharers, line.writer);
         if fetches && let Some(crowded) = &mut self.crowded {
             // SAFETY: the table has an entry for every line below the high-water mark, where all that
             // crowd each other lie; the reference to one of them above is no longer used.
             let all = unsafe {
                 std::slice::from_raw_parts_mut(
-                    self.holders.start().as_ptr().cast::<u64>(),
+                    self.sharers.start().as_ptr().cast::<u64>(),
                     crowded.end() as usize,
                 )
             };

@@ -2,7 +2,7 @@
 //! instruction's displacement may reach.
 //!
 //! A page that is not backed holds nothing: no CPU ever holds a line of it, so that native code, which looks at
-//! the holders first, asks the engine at each access, and the engine says no.
+//! the sharers first, asks the engine at each access, and the engine says no.
 
 use super::PAGE_BYTES;
 

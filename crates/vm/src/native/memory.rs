@@ -1,4 +1,4 @@
-//! Loads, stores and atomics: one compare for the bounds, one test for the line's holders, and
+//! Loads, stores and atomics: one compare for the bounds, one test for the line's sharers, and
 //! everything else off the hot path.
 
 use super::translate::Translator;
@@ -135,11 +135,11 @@ impl Translator<'_> {
         let line = self.b.ins().ushr(offset, line_log2);
         let three = self.number(3);
         let word = self.b.ins().ishl(line, three);
-        let word = self.b.ins().iadd(fixed.holders, word);
-        let holders = self.b.ins().load(I64, super::translate::trusted(), word, 0);
+        let word = self.b.ins().iadd(fixed.sharers, word);
+        let sharers = self.b.ins().load(I64, super::translate::trusted(), word, 0);
         let free = match write {
-            true => self.b.ins().icmp(IntCC::Equal, holders, fixed.holder_bit),
-            false => self.b.ins().band(holders, fixed.holder_bit),
+            true => self.b.ins().icmp(IntCC::Equal, sharers, fixed.sharer_bit),
+            false => self.b.ins().band(sharers, fixed.sharer_bit),
         };
         self.b.ins().brif(free, held, &[], moves, &[]);
 

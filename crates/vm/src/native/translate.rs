@@ -96,9 +96,9 @@ fn blocks(b: &mut FunctionBuilder<'_>, ops: &[Op]) -> Vec<Option<Block>> {
 #[derive(Clone, Copy)]
 pub(super) struct Fixed {
     pub(super) base: Value,
-    pub(super) holders: Value,
+    pub(super) sharers: Value,
     pub(super) minus_base: Value,
-    pub(super) holder_bit: Value,
+    pub(super) sharer_bit: Value,
     /// The process's address of r10.
     pub(super) frame: Value,
 }
@@ -182,9 +182,9 @@ impl Translator<'_> {
         let frame = self.b.ins().iadd(frame, self.r10);
         self.fixed = Some(Fixed {
             base,
-            holders: self.fixed_field(offset_of!(Context, holders)),
+            sharers: self.fixed_field(offset_of!(Context, sharers)),
             minus_base,
-            holder_bit: self.fixed_field(offset_of!(Context, holder_bit)),
+            sharer_bit: self.fixed_field(offset_of!(Context, sharer_bit)),
             frame,
         });
         self.reload_count();

@@ -50,7 +50,7 @@ fn pages_hold_something_between_allocation_and_release() {
         assert!(world.region().is_live(Ea(here.0 + PAGE_BYTES - 4), 8, true), "pages are no limits");
         world.put(Ea(here.0 + 100), &[7; 4]);
         world.touch_ps(here, 8, CpuId(1), true);
-        assert_eq!(world.region().line(here).holders, 1 << 1);
+        assert_eq!(world.region().line(here).sharers, 1 << 1);
         assert_eq!(world.arena_free(MAP, at, 1), 1);
         assert_eq!(world.arena_free(MAP, at, 2), 1, "one was given back already");
         assert!(!world.region().is_live(here, 1, false));

@@ -61,7 +61,7 @@ impl Region {
         let Some(off) = self.inside(at, len) else { return };
         self.bytes.advise_huge(off, len);
         let (first, lines) = (self.line_at(off), self.line_at(len));
-        self.holders.advise_huge(first * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
+        self.sharers.advise_huge(first * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
         self.writers.advise_huge(first * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
     }
 
@@ -148,7 +148,7 @@ impl Region {
         let (off, len) = (WINDOW_AT + first * PAGE_BYTES, count * PAGE_BYTES);
         let (line, lines) = (self.line_at(off), self.line_at(len));
         self.bytes.clear(off, len);
-        self.holders.clear(line * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
+        self.sharers.clear(line * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
         self.writers.clear(line * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
         if !self.is_backed(off + len, 1) {
             self.clear_head(first + count);

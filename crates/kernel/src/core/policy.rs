@@ -1,0 +1,220 @@
+//! A task's policy or inherited priority changes (`__sched_setscheduler()`, `rt_mutex_setprio()`): within the real-time and
+//! fair classes a place in their queues; from one class to another the scheduler is told good-bye (`ops.disable`) or takes
+//! the task over (`ops.enable`).
+
+use crate::class::SchedClass;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::rt::RtFrame;
+use crate::sim::Sim;
+use crate::task::{Member, Urgency};
+use keel_abi::bpf::{Engine, World};
+use keel_abi::scx::{Op, deq, ent, weight_of_nice};
+use keel_abi::task::{Policy, Step};
+use keel_abi::{CpuId, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::SetPolicy`].
+    pub(crate) fn set_policy(&mut self, c: CpuId, task: TaskId, step: u32) {
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::SetPolicy { task, step });
+        }
+        let policy = self.k.wanted_policy(task, step);
+        if (self.k.tasks[task].class, self.k.class_for(policy)) == (SchedClass::Ext, SchedClass::Ext) {
+            let again = Frame::SetPolicy { task, step };
+            return self.begin_change(c, again, Frame::ChangeWithin { task, policy }, task);
+        }
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+        let boost = self.k.tasks[task].boost;
+        self.make_urgent(c, task, Urgency { policy, boost });
+    }
+
+    /// Gives a task, whose runqueue is locked, its new urgency; the path then goes on with [`Frame::PolicyChanged`].
+    pub(crate) fn make_urgent(&mut self, c: CpuId, task: TaskId, to: Urgency) {
+        let t = &self.k.tasks[task];
+        let (rq, before, class, on_rq) = (t.cpu, t.rt_priority(), t.class, t.is_on_rq());
+        if t.on_cpu {
+            self.k.charge_current(self.vm.world(), rq);
+        }
+        self.k.this_cpu().stack.push(Frame::PolicyChanged { task, before });
+        match (class, self.k.class_of_urgency(to)) {
+            (SchedClass::Fair, SchedClass::Fair) => self.k.give_urgency(self.vm.world(), task, to),
+            (SchedClass::Ext, _) if on_rq => {
+                self.k.this_cpu().stack.push(Frame::PolicyQuiesce { task, to });
+                // The `ops.dequeue` that is owed comes first; a task that runs has none.
+                let flags = self.k.change_flags(task, to).off;
+                self.k.leave_hands(task, flags | deq::SCHED_CHANGE);
+                if self.k.tasks[task].on_cpu {
+                    let ea = self.k.tasks[task].ea;
+                    self.start(c, Op::Stopping, task, &[ea.0, 0]);
+                }
+            }
+            (SchedClass::Ext, _) => self.policy_disable(c, task, to),
+            _ => self.change_policy(c, task, to),
+        }
+    }
+
+    /// [`Frame::PolicyQuiesce`].
+    pub(crate) fn policy_quiesce(&mut self, c: CpuId, task: TaskId, to: Urgency) {
+        self.k.this_cpu().stack.push(Frame::PolicyDisable { task, to });
+        let ea = self.k.tasks[task].ea;
+        self.k.task(task).queued = false;
+        self.k.clear_runnable(task, false);
+        self.k.mirror_flags(self.vm.world(), task);
+        let flags = self.k.change_flags(task, to).off;
+        self.start(c, Op::Quiescent, task, &[ea.0, flags | deq::SCHED_CHANGE]);
+    }
+
+    /// [`Frame::ChangeWithin`]: to another policy of the same class, which may mean another weight.
+    pub(crate) fn change_within(&mut self, c: CpuId, task: TaskId, policy: Policy) {
+        self.k.give_policy(self.vm.world(), task, policy);
+        let t = &self.k.tasks[task];
+        let args = [t.ea.0, u64::from(t.weight)];
+        self.start_if_ext(c, Op::SetWeight, task, &args);
+    }
+
+    /// [`Frame::PolicyDisable`].
+    pub(crate) fn policy_disable(&mut self, c: CpuId, task: TaskId, to: Urgency) {
+        self.k.this_cpu().stack.push(Frame::ChangePolicy { task, to });
+        let ea = self.k.tasks[task].ea;
+        if self.k.tasks[task].member == Member::Enabled {
+            self.start(c, Op::Disable, task, &[ea.0]);
+        }
+    }
+
+    /// [`Frame::ChangePolicy`]: the task is in no queue, or in that of its class.
+    pub(crate) fn change_policy(&mut self, c: CpuId, task: TaskId, to: Urgency) {
+        let t = &self.k.tasks[task];
+        let (before, on_rq, from) = (t.rt_priority(), t.is_on_rq(), t.class);
+        let flags = self.k.change_flags(task, to).on;
+        match from {
+            SchedClass::Ext => self.k.leave_scheduler(self.vm.world(), task),
+            _ if on_rq => self.k.dequeue_above(task),
+            _ => {}
+        }
+        let class = self.k.class_of_urgency(to);
+        self.k.task(task).class = class;
+        self.k.give_urgency(self.vm.world(), task, to);
+        if class != SchedClass::Ext {
+            if on_rq {
+                // Whoever comes down goes before its new equals.
+                self.k.enqueue_above(task, from == SchedClass::Rt && to.is_below(before), false);
+            }
+            return;
+        }
+        if on_rq {
+            self.k.this_cpu().stack.push(Frame::RestoreClass { task, flags });
+        }
+        self.k.this_cpu().stack.extend([Frame::EnableCpus { task }, Frame::EnableWeight { task }]);
+        self.enable_member(c, task);
+    }
+
+    /// [`Frame::RestoreClass`]: on the scheduler's runqueue; and running, or in the scheduler's hands.
+    pub(crate) fn restore_class(&mut self, c: CpuId, task: TaskId, flags: u64) {
+        let t = self.k.task(task);
+        t.queued = true;
+        let (ea, runs) = (t.ea, t.on_cpu);
+        self.k.mirror_flags(self.vm.world(), task);
+        if runs {
+            self.k.this_cpu().stack.push(Frame::RunClass { task });
+        } else {
+            self.k.set_runnable(self.vm.world(), task);
+            self.k.this_cpu().stack.push(Frame::Enqueue { task, enq_flags: flags });
+        }
+        self.start(c, Op::Runnable, task, &[ea.0, flags]);
+    }
+
+    /// [`Frame::RunClass`].
+    pub(crate) fn run_class(&mut self, c: CpuId, task: TaskId) {
+        let ea = self.k.tasks[task].ea;
+        self.start(c, Op::Running, task, &[ea.0]);
+    }
+
+    /// [`Frame::PolicyChanged`]: `switched_from()`, `switched_to()` or `prio_changed()`. Whoever has come down must make room,
+    /// and may have come below what waits elsewhere.
+    pub(crate) fn policy_changed(&mut self, c: CpuId, task: TaskId, before: u8) {
+        let t = &self.k.tasks[task];
+        let (rq, class, runs, priority) = (t.cpu, t.class, t.on_cpu, t.rt_priority());
+        if !t.is_on_rq() {
+            return;
+        }
+        let comes_down =
+            rq == c && runs && priority < before && (priority > 0 || self.k.cpus[rq].rt.is_empty());
+        if comes_down && self.k.needs_pull(rq, before) {
+            let pull = self.k.pull_step(false);
+            self.k.this_cpu().stack.push(pull);
+        }
+        let is_overloaded = self.k.cpus[rq].rt.first_pushable().is_some();
+        if class == SchedClass::Rt {
+            if before == 0 && !runs && is_overloaded {
+                self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Push { rq, tries: 0 }));
+            }
+            self.k.rt_priority_changed(c, task);
+        }
+        if runs && class < self.k.cpus[rq].next_class {
+            self.k.resched(c, rq);
+        } else {
+            self.k.wakeup_preempt(c, rq, task);
+        }
+    }
+}
+
+/// The weight that schedulers see.
+pub(crate) fn weight_of(policy: Policy, nice: i8) -> u32 {
+    match policy {
+        Policy::Idle => 1,
+        _ => weight_of_nice(nice),
+    }
+}
+
+impl Kernel {
+    /// The class of a task with this policy now, where it has inherited nothing.
+    pub(crate) fn class_for(&self, policy: Policy) -> SchedClass {
+        self.scx.takes.class_of(policy)
+    }
+
+    /// The class of a task of this urgency now (`__setscheduler_class()`).
+    pub(crate) fn class_of_urgency(&self, urgency: Urgency) -> SchedClass {
+        if urgency.boost > 0 { SchedClass::Rt } else { self.class_for(urgency.policy) }
+    }
+
+    /// The policy itself, whatever class it means; what the task has inherited stays.
+    pub(crate) fn give_policy<W: World>(&mut self, world: &mut W, task: TaskId, policy: Policy) {
+        let boost = self.tasks[task].boost;
+        self.give_urgency(world, task, Urgency { policy, boost });
+    }
+
+    fn give_urgency<W: World>(&mut self, world: &mut W, task: TaskId, to: Urgency) {
+        let turn = self.turn_ticks();
+        let t = self.task(task);
+        if t.policy != to.policy {
+            t.turn_ticks = turn;
+        }
+        (t.policy, t.boost) = (to.policy, to.boost);
+        t.weight = weight_of(to.policy, t.nice);
+        self.tell_priority(task);
+        if self.tasks[task].class == SchedClass::Fair {
+            self.reweight_fair(task);
+        }
+        self.mirror_policy(world, task);
+    }
+
+    /// `scx_disable_task()`'s end.
+    pub(crate) fn leave_scheduler<W: World>(&mut self, world: &mut W, task: TaskId) {
+        if self.tasks[task].member == Member::Enabled {
+            self.task(task).member = Member::Ready;
+        }
+        self.task(task).immed = false;
+        self.mirror_scx_bits(world, task, ent::IMMED | ent::STATE_MASK, ent::STATE_READY);
+        self.set_slice(world, task, 0);
+        self.set_vtime(world, task, 0);
+    }
+
+    fn wanted_policy(&self, task: TaskId, step: u32) -> Policy {
+        let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
+        match self.workload.tasks[spec as usize].steps[step as usize] {
+            Step::Policy(policy) => policy,
+            ref other => unreachable!("a change of policy to {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What happens from outside while a run goes on ([`keel_abi::timeline`]): CPUs come and go, somebody confines
+//! tasks or changes their nice values.
+//!
+//! Whoever does it is no task of the machine: it happens on the boot CPU, between what else that CPU does, one
+//! task or CPU after another. An entry that repeats is due again when all of its last time is done, at the next
+//! moment of its own grid: nothing piles up.
+
+mod change;
+mod hotplug;
+
+pub(crate) use hotplug::Hotplug;
+
+use crate::cpu::Irq;
+use crate::cpus::BOOT_CPU;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::scx::Phase;
+use crate::setup::timer_number;
+use crate::sim::Sim;
+use crate::task::State;
+use keel_abi::bpf::Engine;
+use keel_abi::timeline::{Change, Happening};
+use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
+use std::collections::BTreeMap;
+
+/// An entry, and how far it is.
+#[derive(Debug)]
+struct Entry {
+    happening: Happening,
+    /// How many times it has begun.
+    begun: u32,
+    /// When its last time was due.
+    due: Instant,
+}
+
+/// The timeline of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    entries: Vec<Entry>,
+    /// The tasks of each spec that an entry is about, by the spec's number.
+    members: BTreeMap<u32, Vec<TaskId>>,
+    /// Entries that were due while the scheduler was being enabled or disabled, and how far they were.
+    waiting: Vec<(u32, u32)>,
+    /// Where the last search for a CPU of a new mask ended (`distribute_cpu_mask_prev`).
+    spread: u32,
+    pub(crate) hotplug: Hotplug,
+}
+
+impl Outside {
+    /// The machine's entries come first, then the workload's.
+    pub(crate) fn new(cpus: u32, entries: impl Iterator<Item = Happening>) -> Self {
+        let entries: Vec<Entry> =
+            entries.map(|happening| Entry { happening, begun: 0, due: Instant::ZERO }).collect();
+        let specs = entries.iter().filter_map(|e| e.happening.change.spec());
+        Self {
+            members: specs.map(|spec| (spec, Vec::new())).collect(),
+            hotplug: Hotplug::new(cpus),
+            entries,
+            ..Self::default()
+        }
+    }
+
+    /// A task of the workload was made.
+    pub(crate) fn add(&mut self, spec: u32, task: TaskId) {
+        if let Some(members) = self.members.get_mut(&spec) {
+            members.push(task);
+        }
+    }
+
+    fn change(&self, entry: u32) -> &Change {
+        &self.entries[entry as usize].happening.change
+    }
+
+    /// The `nth` CPU or task that an entry is about.
+    fn member(&self, entry: u32, nth: u32) -> Option<Member> {
+        match self.change(entry) {
+            Change::Offline(cpus) | Change::Online(cpus) => cpus.iter().nth(nth as usize).map(Member::Cpu),
+            Change::Affinity { spec, .. } | Change::Nice { spec, .. } | Change::Policy { spec, .. } => {
+                self.members[spec].get(nth as usize).map(|&task| Member::Task(task))
+            }
+        }
+    }
+}
+
+/// Whom an entry is about.
+enum Member {
+    Cpu(CpuId),
+    Task(TaskId),
+}
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Happen`]: does what entry `entry` does to its `nth` task or CPU, and then to the others.
+    pub(crate) fn happen(&mut self, c: CpuId, entry: u32, nth: u32) {
+        match self.k.scx.phase {
+            Phase::Enabled => {}
+            // Neither CPUs (`cpus_read_lock()`) nor tasks change while a scheduler is being enabled.
+            Phase::Loaded | Phase::Enabling | Phase::Disabling => {
+                return self.k.outside.waiting.push((entry, nth));
+            }
+            Phase::Gone if self.k.again.is_awaited() => {}
+            Phase::Gone => return,
+        }
+        match self.k.outside.member(entry, nth) {
+            None => self.k.done_happening(c, entry),
+            Some(Member::Cpu(cpu)) => self.begin_hotplug(c, cpu, entry, nth),
+            Some(Member::Task(task)) => {
+                let next = Frame::Happen { entry, nth: nth + 1 };
+                if self.k.is_dead(task) {
+                    return self.k.this_cpu().stack.push(next);
+                }
+                let syscall_ns = self.k.machine.costs.syscall_ns;
+                self.k.charge_ns(c, syscall_ns);
+                let rq = self.k.tasks[task].cpu;
+                self.k.this_cpu().stack.extend([next, Frame::OutsideLock { entry, task, rq }]);
+            }
+        }
+    }
+}
+
+impl Kernel {
+    /// What happens at the very beginning, before anybody has attached a scheduler: of that only CPUs that are
+    /// not there count, for there are no tasks. Everything else is due at its time.
+    pub(crate) fn arm_timeline(&mut self) {
+        for entry in 0..self.outside.entries.len() as u32 {
+            let happening = &self.outside.entries[entry as usize].happening;
+            let due = Instant::ZERO + happening.at;
+            let change = happening.change.clone();
+            if due > Instant::ZERO {
+                self.outside.entries[entry as usize].due = due;
+                self.queue.push(due, timer_number::FIRST_HAPPENING + entry);
+                continue;
+            }
+            match change {
+                Change::Offline(cpus) => cpus.iter().for_each(|cpu| self.plug_at_boot(cpu, false)),
+                Change::Online(cpus) => cpus.iter().for_each(|cpu| self.plug_at_boot(cpu, true)),
+                Change::Affinity { .. } | Change::Nice { .. } | Change::Policy { .. } => {}
+            }
+            self.outside.entries[entry as usize].begun = 1;
+            self.arm_again(entry, Instant::ZERO);
+        }
+    }
+
+    /// The scheduler is enabled, or gone: entries that waited for it begin.
+    pub(crate) fn release_happenings(&mut self) {
+        let now = self.this_cpu().clock;
+        for (entry, nth) in std::mem::take(&mut self.outside.waiting) {
+            match self.scx.at_boot && self.scx.phase == Phase::Enabled {
+                true => self.queue.push(now, timer_number::FIRST_HAPPENING + entry),
+                false => self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth }),
+            }
+        }
+    }
+
+    /// An entry's timer is due.
+    pub(crate) fn happening_due(&mut self, entry: u32, at: Instant) -> (CpuId, Irq) {
+        self.outside.entries[entry as usize].due = at;
+        (BOOT_CPU, Irq::Happening { entry, nth: 0 })
+    }
+
+    /// All that an entry is about has been done.
+    fn done_happening(&mut self, c: CpuId, entry: u32) {
+        self.forget_dead(entry);
+        let e = &mut self.outside.entries[entry as usize];
+        e.begun = e.begun.saturating_add(1);
+        let now = self.cpus[c].clock;
+        self.arm_again(entry, now);
+    }
+
+    /// The entry is due once more, at the next moment of its grid after `now`.
+    fn arm_again(&mut self, entry: u32, now: Instant) {
+        let e = &self.outside.entries[entry as usize];
+        let Some(every) = e.happening.every else { return };
+        if e.happening.times.is_some_and(|times| e.begun >= times) {
+            return;
+        }
+        let missed = now.since(e.due).as_ns() / every.as_ns();
+        let next = e.due + Span::from_ns(every.as_ns().saturating_mul(missed + 1));
+        self.queue.push(next, timer_number::FIRST_HAPPENING + entry);
+    }
+
+    /// Tasks that are no more need not be looked at again.
+    fn forget_dead(&mut self, entry: u32) {
+        let Some(spec) = self.outside.change(entry).spec() else { return };
+        let tasks = &self.tasks;
+        let members = self.outside.members.get_mut(&spec).expect("an entry's spec is followed");
+        members.retain(|&task| tasks[task].state != State::Dead);
+    }
+
+    /// One of `cpus` that is online, another one each time (`cpumask_any_and_distribute()`).
+    fn any_online(&mut self, cpus: &CpuSet) -> Option<CpuId> {
+        let usable = || cpus.iter().filter(|&c| self.cpus[c].online);
+        let last = CpuId(self.outside.spread);
+        let found = usable().find(|&c| c > last).or_else(|| usable().next())?;
+        self.outside.spread = found.0;
+        Some(found)
+    }
+}

@@ -1,0 +1,236 @@
+//! Helpers and kfuncs: what a scheduler can ask of the kernel.
+//!
+//! A call that touches what other CPUs can touch is a boundary: before it is served, whatever any
+//! other CPU has to do earlier in virtual time is done. Every call costs what [`crate::cost`] says, beside the lines and locks it touches.
+
+mod arena;
+mod cgroup;
+mod cpu;
+mod cpumask;
+mod dynptr;
+mod idle_masks;
+pub(crate) mod iter;
+mod maps;
+mod memory;
+mod object;
+mod print;
+mod queue;
+mod ring;
+pub(crate) mod spin;
+mod table;
+mod task;
+pub(crate) mod timer;
+mod unattached;
+
+pub(crate) use table::{F, Terms, functions};
+pub use table::{helper, kfunc, served};
+
+use crate::cpu::{Caller, Place};
+use crate::kernel::Kernel;
+use crate::scx::Phase;
+use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, World};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, DsqId, Span};
+
+/// What serving a function came to.
+pub(crate) enum Served {
+    /// R0.
+    Value(u64),
+    /// The call must be made again once the CPU's clock has moved on by this many nanoseconds.
+    Later(u64),
+    /// The program may not do that. Boxed, so that an answer fits in two registers.
+    Forbidden(Box<FaultKind>),
+}
+
+impl Served {
+    #[cold]
+    fn forbidden(why: String) -> Self {
+        Self::Forbidden(Box::new(FaultKind::BadCall(why)))
+    }
+}
+
+impl From<u64> for Served {
+    fn from(value: u64) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl<W: World> Host<W> for Kernel {
+    #[inline]
+    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply {
+        let c = site.cpu;
+        let Some(&terms) = self.terms.get(func.0 as usize) else {
+            return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
+        };
+        let insn_ps = self.machine.costs.insn_ps;
+        let next = self.queue.peek();
+        let (cpu, now) = (&mut self.cpus.this_cpu, &mut self.now);
+        let callback = &mut cpu.callback;
+        let used_ps = site.usage.insns * insn_ps + site.usage.stall_ps + callback.charged_ps;
+        let at = callback.began + Span::from_ns(used_ps / 1000);
+        cpu.clock = at;
+        let op = callback.op;
+        if terms.is_boundary(op) {
+            // Under a BPF spin lock nobody is let past, and so the present moment stays behind: others
+            // have not come as far.
+            let is_free = callback.spin.is_none();
+            if next < at && !site.again && is_free {
+                return Reply::Suspend;
+            }
+            if site.again
+                && let Some(value) = callback.reply.take()
+            {
+                return Reply::Value(value);
+            }
+            if is_free {
+                *now = (*now).max(at);
+            }
+        }
+        let place = callback.place;
+        if !terms.allows(op, place) {
+            return Reply::Stop(FaultKind::BadCall(misplaced(terms.f, op, place)));
+        }
+        cpu.spent_ps += terms.cost_ps;
+        if place == Place::Syscall
+            && self.scx.phase == Phase::Loaded
+            && let Some(nothing) = unattached::answer(terms.f)
+        {
+            return self.reply(nothing.into());
+        }
+        self.cpus.this_cpu.callback.call = site.number;
+        let was_over = self.exit.is_some();
+        let served = self.serve(site.world, c, terms.f, args);
+        if self.exit.is_some() && !was_over {
+            self.blame(Some(self.cpus.this_cpu.callback.caller()));
+        }
+        self.reply(served)
+    }
+}
+
+#[cold]
+fn misplaced(f: F, op: Op, place: Place) -> String {
+    let from = Caller { op, place, call: 0 }.words();
+    format!("{}() may not be called from {from}", f.name())
+}
+
+impl Kernel {
+    /// What the call cost belongs to the callback; then the answer.
+    #[inline]
+    fn reply(&mut self, served: Served) -> Reply {
+        let cpu = self.this_cpu();
+        cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
+        match served {
+            Served::Value(value) if cpu.pending_dequeues.is_empty() => Reply::Value(value),
+            Served::Value(value) => {
+                // `ops.dequeue` is owed: it runs before the call returns.
+                cpu.callback.reply = Some(value);
+                Reply::Suspend
+            }
+            Served::Later(ns) => {
+                cpu.callback.charged_ps += ns * 1000;
+                cpu.clock += Span::from_ns(ns);
+                Reply::Suspend
+            }
+            Served::Forbidden(why) => Reply::Stop(*why),
+        }
+    }
+
+    /// In its one caller, so that it is one jump from a call to what serves it.
+    #[inline(always)]
+    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+        match f {
+            F::MapLookup
+            | F::MapLookupPercpu
+            | F::MapUpdate
+            | F::MapDelete
+            | F::MapPush
+            | F::MapPop
+            | F::MapPeek => self.serve_map(w, c, f, a),
+            F::TaskCgroup
+            | F::CgroupAcquire
+            | F::CgroupRelease
+            | F::CgroupAncestor
+            | F::CgroupFromId
+            | F::CgrpStorageGet
+            | F::CgrpStorageDelete => self.serve_cgroup(w, f, a),
+            F::ObjNew | F::ObjDrop | F::RbtreeAdd | F::RbtreeRemove | F::RbtreeFirst => {
+                self.serve_object(w, f, a)
+            }
+            F::StorageGet => self.storage_get(w, a),
+            F::StorageDelete => self.storage_delete(w, a),
+            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.cpus.this_cpu.clock.as_ns().into(),
+            F::Jiffies => (self.cpus.this_cpu.clock.as_ns() / 1_000_000).into(),
+            F::SmpId => u64::from(c.0).into(),
+            F::NumaId => u64::from(self.machine.topology.place(c).node.0).into(),
+            F::Prandom => self.prandom(),
+            F::PidTgid => self.pid_tgid(),
+            F::CurrentTask | F::CurrentTaskBtf => self.current_ea(c).0.into(),
+            F::SpinLock => self.spin_lock(w, c, Ea(a[0])),
+            F::SpinUnlock => self.spin_unlock(w, c, Ea(a[0])),
+            F::ProbeRead | F::ProbeReadStr | F::Strncmp | F::KptrXchg => self.serve_memory(w, c, f, a),
+            F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]),
+            F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)),
+            F::TimerInit => self.timer_init(w, a),
+            F::TimerSetCallback => self.timer_set_callback(a),
+            F::TimerStart => self.timer_start(c, a),
+            F::TimerCancel => self.timer_cancel(a),
+            F::Printk | F::Vprintk | F::Snprintf => self.serve_print(w, c, f, a),
+            // The engine runs the loops; this is their charge.
+            F::ForEachMapElem | F::Loop | F::UserRingDrain => 0.into(),
+            F::RingOutput | F::RingReserve | F::RingSubmit | F::RingDiscard | F::RingQuery => {
+                self.serve_ring(w, c, f, a)
+            }
+            F::PerfRead => self.perf_read(w, c, a),
+            F::ArenaAllocPages | F::ArenaFreePages | F::ArenaReservePages => self.serve_arena(w, c, f, a),
+            F::DynptrFromMem => dynptr::from_mem(w, a).into(),
+            F::DynptrRead => dynptr::read(w, a).into(),
+            F::DynptrWrite => dynptr::write(w, a).into(),
+            F::DynptrData => dynptr::data(w, a).into(),
+
+            F::DsqIterNew | F::DsqIterNext | F::DsqIterDestroy => self.serve_dsq_iter(w, c, f, a),
+            F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
+            F::ErrorBstr | F::ExitBstr | F::DumpBstr => self.serve_print(w, c, f, a),
+            F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
+            F::Now => self.cpus.this_cpu.clock.as_ns().into(),
+            F::TaskCpu
+            | F::TaskRunning
+            | F::TaskFromPid
+            | F::TaskAcquire
+            | F::TaskRelease
+            | F::TaskSetSlice
+            | F::TaskSetVtime => self.serve_task(w, f, a),
+            F::KickCpu
+            | F::ReenqueueLocal
+            | F::SelectCpuDfl
+            | F::SelectCpuAnd
+            | F::SelectCpuAndV1
+            | F::TestAndClearIdle
+            | F::PickIdleCpu
+            | F::PickAnyCpu
+            | F::PickIdleCpuNode
+            | F::PickAnyCpuNode
+            | F::GetIdleCpumask
+            | F::GetIdleSmtmask
+            | F::GetIdleCpumaskNode
+            | F::GetIdleSmtmaskNode
+            | F::PutIdleCpumask
+            | F::GetPossibleCpumask
+            | F::GetOnlineCpumask
+            | F::PutCpumask
+            | F::CpuCurr
+            | F::CpuNode
+            | F::NrCpuIds
+            | F::NrNodeIds
+            | F::CpuperfCap
+            | F::CpuperfCur
+            | F::CpuperfSet => self.serve_cpu(w, c, f, a),
+            F::DsqInsertV1 | F::DsqInsert => {
+                u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
+            }
+            F::DsqMoveToLocalV1 => self.move_to_local(w, c, DsqId(a[0]), 0),
+            F::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0]), a[1]),
+            _ if f as u32 >= F::MaskCreate as u32 => self.serve_cpumask(w, c, f, a),
+            _ => self.serve_queue(w, c, f, a),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The kfuncs on dispatch queues: create, insert, move, look.
+
+use super::iter::iter_dsq;
+use super::{F, Served};
+use crate::core::SPIN_NS;
+use crate::cpu::{Buffered, DirectSubject};
+use crate::dsq::{CreateError, DestroyError};
+use crate::kernel::Kernel;
+use crate::layout::dsq_insert_vtime_args;
+use crate::scx::queues::QueueKind;
+use crate::task::{Direct, OpsState};
+use keel_abi::bpf::{Ea, Errno, World};
+use keel_abi::scx::{Op, dsq, enq, ops_flags};
+use keel_abi::{CpuId, DsqId, NodeId, TaskId};
+
+impl Kernel {
+    pub(super) fn serve_queue<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+        let yes = |done: bool| Served::Value(u64::from(done));
+        match f {
+            F::CreateDsq => self.create_dsq(a).into(),
+            F::DestroyDsq => self.destroy_dsq(c, DsqId(a[0])).into(),
+            F::DsqInsertVtimeV1 => yes(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])),
+            F::DsqInsertVtime => self.dsq_insert_vtime(w, c, a),
+            F::DsqMove => yes(self.dsq_move(w, c, a, false)),
+            F::DsqMoveVtime => yes(self.dsq_move(w, c, a, true)),
+            F::DsqMoveSetSlice => self.iter_override(w, Ea(a[0]), iter_dsq::SLICE, 1, a[1]),
+            F::DsqMoveSetVtime => self.iter_override(w, Ea(a[0]), iter_dsq::VTIME, 2, a[1]),
+            F::DispatchNrSlots => {
+                let used = self.cpus.this_cpu.dispatch.inserts.len() as u32;
+                u64::from(self.scx.max_batch.saturating_sub(used)).into()
+            }
+            F::DispatchCancel => {
+                if self.this_cpu().dispatch.inserts.pop().is_none() {
+                    self.error(c, "dispatch buffer underflow".into());
+                }
+                0.into()
+            }
+            F::DsqNrQueued => self.nr_queued(c, DsqId(a[0])).into(),
+            F::DsqPeek => self.peek(c, DsqId(a[0])).into(),
+            _ => Served::forbidden(format!("{}() is not served", f.name())),
+        }
+    }
+
+    fn create_dsq(&mut self, a: [u64; 5]) -> u64 {
+        let node = a[1] as i32;
+        if node >= self.machine.topology.nodes() as i32 || node < -1 {
+            return Errno::EINVAL.as_r0();
+        }
+        match self.queues.table.create(DsqId(a[0])) {
+            Ok(_) => 0,
+            Err(e @ (CreateError::Builtin | CreateError::Exists | CreateError::NoMemory)) => {
+                e.errno().as_r0()
+            }
+        }
+    }
+
+    fn destroy_dsq(&mut self, c: CpuId, id: DsqId) -> u64 {
+        if let Err(DestroyError::Busy) = self.queues.table.destroy(id) {
+            self.error(c, format!("attempting to destroy in-use dsq 0x{:016x}", id.0));
+        }
+        0
+    }
+
+    fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
+        let at = Ea(a[1]);
+        let field = |w: &W, offset| w.bytes::<8>(at.offset(offset)).map_or(0, u64::from_le_bytes);
+        let id = DsqId(field(w, dsq_insert_vtime_args::DSQ_ID));
+        let slice = field(w, dsq_insert_vtime_args::SLICE);
+        let vtime = field(w, dsq_insert_vtime_args::VTIME);
+        let flags = field(w, dsq_insert_vtime_args::ENQ_FLAGS);
+        u64::from(self.dsq_insert(w, c, a[0], id, slice, Some(vtime), flags)).into()
+    }
+
+    /// `scx_dsq_insert_preamble()` and `scx_dsq_insert_commit()`. Slice and vtime are written even
+    /// where the insert is dropped later.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(never)]
+    pub(super) fn dsq_insert<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        task: u64,
+        id: DsqId,
+        slice_ns: u64,
+        vtime: Option<u64>,
+        enq_flags: u64,
+    ) -> bool {
+        let Some(task) = self.task_at(Ea(task)) else {
+            self.error(c, "called with NULL task".into());
+            return false;
+        };
+        const INTERNAL: u64 = enq::CLEAR_OPSS | enq::DSQ_PRIQ;
+        if enq_flags & INTERNAL != 0 {
+            self.error(c, format!("invalid enq_flags 0x{enq_flags:x}"));
+            return false;
+        }
+        let Some(mut flags) = self.vet_enq_flags(c, id, enq_flags) else { return false };
+        let residual = self.slice(w, task);
+        self.set_slice(w, task, if slice_ns != 0 { slice_ns } else { residual.max(1) });
+        if let Some(vtime) = vtime {
+            self.set_vtime(w, task, vtime);
+            flags |= enq::DSQ_PRIQ;
+        }
+        match self.callback_op() {
+            Op::Dispatch => self.buffer_insert(c, task, id, flags),
+            _ => self.mark_direct(c, task, id, flags),
+        }
+    }
+
+    /// Only in a local queue can a task run at once; `SCX_OPS_ALWAYS_ENQ_IMMED` wants that of all that go there
+    /// (`scx_vet_enq_flags()`).
+    #[inline]
+    fn vet_enq_flags(&mut self, c: CpuId, id: DsqId, enq_flags: u64) -> Option<u64> {
+        let always = self.scx.flags & ops_flags::ALWAYS_ENQ_IMMED != 0;
+        if enq_flags & enq::IMMED == 0 && !always {
+            return Some(enq_flags);
+        }
+        let is_local = id == dsq::LOCAL || id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON;
+        if enq_flags & enq::IMMED != 0 && !is_local {
+            self.error(c, format!("SCX_ENQ_IMMED on a non-local DSQ 0x{:x}", id.0));
+            return None;
+        }
+        Some(if is_local { enq_flags | enq::IMMED } else { enq_flags })
+    }
+
+    fn callback_op(&self) -> Op {
+        self.cpus.this_cpu.callback.op
+    }
+
+    /// Only the task that the callback is about, and only once (`mark_direct_dispatch()`).
+    #[inline]
+    fn mark_direct(&mut self, c: CpuId, task: TaskId, id: DsqId, enq_flags: u64) -> bool {
+        let callback = &mut self.this_cpu().callback;
+        match std::mem::replace(&mut callback.direct_subject, DirectSubject::Spent) {
+            DirectSubject::Task(subject) if subject == task => {}
+            DirectSubject::Task(subject) => {
+                let (subject, other) = (self.name_of(subject), self.name_of(task));
+                self.error(c, format!("scheduling for {subject} but trying to direct-dispatch {other}"));
+                return false;
+            }
+            DirectSubject::Spent | DirectSubject::None => {
+                let who = self.name_of(task);
+                self.error(c, format!("{who} already direct-dispatched"));
+                return false;
+            }
+        }
+        self.task(task).direct = Some(Direct { dsq: id, enq_flags });
+        let cpu = self.this_cpu();
+        cpu.direct_by = Some((task, cpu.callback.caller()));
+        self.counters.scheduler_inserts += 1;
+        true
+    }
+
+    fn buffer_insert(&mut self, c: CpuId, task: TaskId, dsq: DsqId, enq_flags: u64) -> bool {
+        if self.cpus.this_cpu.dispatch.inserts.len() as u32 >= self.scx.max_batch {
+            self.error(c, "dispatch buffer overflow".into());
+            return false;
+        }
+        let qseq = match self.tasks[task].ops_state {
+            OpsState::Queued(qseq) | OpsState::Queueing(qseq) => Some(qseq),
+            OpsState::None => None,
+        };
+        let cpu = self.this_cpu();
+        let by = cpu.callback.caller();
+        cpu.dispatch.inserts.push(Buffered { task, qseq, dsq, enq_flags, by });
+        true
+    }
+
+    /// `scx_bpf_dsq_move_to_local()`: what is buffered goes first.
+    #[inline(never)]
+    pub(super) fn move_to_local<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        id: DsqId,
+        enq_flags: u64,
+    ) -> Served {
+        let Some(enq_flags) = self.vet_enq_flags(c, dsq::LOCAL, enq_flags) else { return 0.into() };
+        if !self.flush_dispatch(w, c) {
+            return Served::Later(SPIN_NS);
+        }
+        let Some(queue) = self.queues.table.find(id) else {
+            self.error(c, format!("invalid DSQ ID 0x{:016x}", id.0));
+            return 0.into();
+        };
+        if self.queues.table.queue(queue).is_empty() {
+            return 0.into();
+        }
+        let moved = self.consume(w, c, queue, enq_flags);
+        if moved {
+            self.this_cpu().dispatch.dispatched += 1;
+        }
+        u64::from(moved).into()
+    }
+
+    /// `scx_dsq_move()`: only a task that is still in the queue and was when the iteration began.
+    fn dsq_move<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5], by_vtime: bool) -> bool {
+        let Some(task) = self.task_at(Ea(a[1])) else { return false };
+        let Some((cursor, overrides)) = self.take_iter(w, Ea(a[0])) else { return false };
+        let Some(enq_flags) = self.vet_enq_flags(c, DsqId(a[2]), a[3]) else { return false };
+        let queue = cursor.queue();
+        self.charge_queue(c, queue);
+        if !self.queues.table.sees(&cursor, task) {
+            return false;
+        }
+        if let Some(slice) = overrides.slice {
+            self.set_slice(w, task, slice);
+        }
+        if let Some(vtime) = overrides.vtime {
+            self.set_vtime(w, task, vtime);
+        }
+        let flags = enq_flags | if by_vtime { enq::DSQ_PRIQ } else { 0 };
+        let (id, rq) = (DsqId(a[2]), self.tasks[task].cpu);
+        self.leave_queue(task);
+        if self.callback_op() == Op::Dispatch {
+            self.this_cpu().dispatch.dispatched += 1;
+        }
+        let here = if id == dsq::LOCAL { Some(c) } else { self.local_target(id, rq) };
+        match here {
+            Some(target) => self.insert_at(w, c, target, task, flags),
+            None => {
+                let target = self.find_queue(c, id, task, None);
+                self.insert(w, c, target, task, flags | enq::CLEAR_OPSS);
+            }
+        }
+        true
+    }
+
+    fn nr_queued(&mut self, c: CpuId, id: DsqId) -> u64 {
+        let queue = if id == dsq::LOCAL {
+            Some(self.queues.local(c))
+        } else if let Some(cpu) = self.queues.local_on(id) {
+            Some(self.queues.local(cpu))
+        } else {
+            self.queues.table.find(id)
+        };
+        match queue {
+            Some(queue) => u64::from(self.queues.table.queue(queue).len()),
+            None => Errno::ENOENT.as_r0(),
+        }
+    }
+
+    fn peek(&mut self, c: CpuId, id: DsqId) -> u64 {
+        if id.0 & dsq::FLAG_BUILTIN != 0 {
+            self.error(c, format!("peek disallowed on builtin DSQ 0x{:x}", id.0));
+            return 0;
+        }
+        let Some(queue) = self.queues.table.find(id) else {
+            self.error(c, format!("peek on non-existent DSQ 0x{:x}", id.0));
+            return 0;
+        };
+        debug_assert_eq!(self.queues.kind(queue), QueueKind::User);
+        self.queues.table.queue(queue).first().map_or(0, |task| self.tasks[task].ea.0)
+    }
+
+    /// The node that a kfunc's argument names, if the machine has it.
+    pub(super) fn node_arg(&self, node: u64) -> Option<NodeId> {
+        u32::try_from(node as i32).ok().filter(|&n| n < self.machine.topology.nodes()).map(NodeId)
+    }
+}

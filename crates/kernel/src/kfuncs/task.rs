@@ -1,0 +1,81 @@
+//! The kfuncs and helpers on tasks.
+
+use super::{F, Served};
+use crate::kernel::Kernel;
+use crate::layout::TASK_STRIDE;
+use crate::task::State;
+use keel_abi::bpf::{Ea, World};
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// The task whose `task_struct` begins at `at`; kfunc pointers are checked by type.
+    #[inline]
+    pub(crate) fn task_at(&self, at: Ea) -> Option<TaskId> {
+        let offset = at.0.checked_sub(self.task_base.0)?;
+        let number = offset / TASK_STRIDE;
+        let exact = offset.is_multiple_of(TASK_STRIDE);
+        (exact && number < self.tasks.len() as u64).then_some(TaskId(number as u32))
+    }
+
+    pub(super) fn serve_task<W: World>(&mut self, w: &mut W, f: F, a: [u64; 5]) -> Served {
+        if f == F::TaskFromPid {
+            return self.task_from_pid(a[0] as i32).0.into();
+        }
+        let Some(task) = self.task_at(Ea(a[0])) else { return self.serve_idle_task(f, a[0]) };
+        match f {
+            F::TaskCpu => u64::from(self.tasks[task].cpu.0).into(),
+            F::TaskRunning => u64::from(self.tasks[task].on_cpu).into(),
+            F::TaskAcquire => a[0].into(),
+            F::TaskSetSlice => {
+                self.set_slice(w, task, a[1]);
+                1.into()
+            }
+            F::TaskSetVtime => {
+                self.set_vtime(w, task, a[1]);
+                1.into()
+            }
+            _ => 0.into(),
+        }
+    }
+
+    /// The few questions that make sense of an idle task.
+    fn serve_idle_task(&self, f: F, at: u64) -> Served {
+        let base = self.idle_task_ea(CpuId(0)).0;
+        let number = at.wrapping_sub(base) / TASK_STRIDE;
+        if number >= self.cpus.len() as u64 {
+            return 0.into();
+        }
+        let cpu = &self.cpus[CpuId(number as u32)];
+        match f {
+            F::TaskCpu => number.into(),
+            F::TaskRunning => u64::from(cpu.is_idle()).into(),
+            F::TaskAcquire => at.into(),
+            _ => 0.into(),
+        }
+    }
+
+    /// Pids are given out in the order of tasks.
+    fn task_from_pid(&self, pid: i32) -> Ea {
+        let number = i64::from(pid) - i64::from(crate::setup::FIRST_PID);
+        let task = u32::try_from(number).ok().map(TaskId).filter(|t| t.index() < self.tasks.len());
+        match task {
+            Some(task) if self.tasks[task].state != State::Dead => self.tasks[task].ea,
+            _ => Ea::NULL,
+        }
+    }
+
+    pub(super) fn pid_tgid(&self) -> Served {
+        match self.cpus.this_cpu.curr {
+            TaskId::IDLE => 0.into(),
+            curr => {
+                let pid = u64::from(self.tasks[curr].pid.0);
+                let tgid = u64::from(self.tasks[self.leader_of(curr)].pid.0);
+                (tgid << 32 | pid).into()
+            }
+        }
+    }
+
+    pub(super) fn prandom(&mut self) -> Served {
+        (self.rng.next_u64() & 0xffff_ffff).into()
+    }
+}

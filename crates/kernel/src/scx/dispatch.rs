@@ -1,0 +1,88 @@
+//! Filling a CPU's local queue: from the global queue, from the scheduler's queues, and from what
+//! `ops.dispatch` has buffered.
+
+use super::queues::QueueId;
+use crate::cpu::Buffered;
+use crate::kernel::Kernel;
+use crate::task::{OpsState, Task};
+use keel_abi::bpf::World;
+use keel_abi::scx::enq;
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// The first task of `c`'s local queue.
+    #[inline]
+    pub(crate) fn first_local(&self, c: CpuId) -> Option<TaskId> {
+        self.queues.table.queue(self.queues.local(c)).first()
+    }
+
+    /// Moves a task from the node's global queue to `c`'s local one.
+    #[inline]
+    pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
+        let queue = self.queues.global(self.machine.topology.place(c).node);
+        !self.queues.table.queue(queue).is_empty() && self.consume(world, c, queue, 0)
+    }
+
+    /// Moves the first task of `queue` that may run on `c` to its local queue
+    /// (`consume_dispatch_q()`); tasks that may not are passed over.
+    pub(crate) fn consume<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        queue: QueueId,
+        enq_flags: u64,
+    ) -> bool {
+        self.charge_queue(c, queue);
+        let (tasks, online) = (&self.tasks, self.cpus[c].online);
+        let comes = |t: &Task| t.cpu == c || online && t.allows(c) && t.migration_disabled == 0;
+        let found = self.queues.table.first_where(queue, |task| comes(&tasks[task]));
+        let Some(task) = found else { return false };
+        self.leave_queue(task);
+        if self.tasks[task].cpu != c {
+            self.move_task(world, c, task, c);
+        }
+        self.insert_local(world, c, c, task, enq_flags);
+        true
+    }
+
+    /// What `ops.dispatch` has buffered takes effect (`flush_dispatch_buf()`). Says no where a task
+    /// is just being given to the scheduler by another CPU, which must be waited for.
+    #[inline(always)]
+    pub(crate) fn flush_dispatch<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
+        self.cpus.this_cpu.dispatch.inserts.is_empty() || self.finish_inserts(world, c)
+    }
+
+    fn finish_inserts<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
+        while let Some(&insert) = self.cpus.this_cpu.dispatch.inserts.first() {
+            if !self.finish_dispatch(world, c, insert) {
+                return false;
+            }
+            let buffer = &mut self.this_cpu().dispatch;
+            buffer.inserts.remove(0);
+            buffer.dispatched += 1;
+        }
+        true
+    }
+
+    /// `finish_dispatch()`: a task that is no longer the scheduler's, or was given to it anew
+    /// since, is left alone.
+    #[inline]
+    fn finish_dispatch<W: World>(&mut self, world: &mut W, c: CpuId, insert: Buffered) -> bool {
+        let Buffered { task, qseq, dsq, enq_flags, by } = insert;
+        match self.tasks[task].ops_state {
+            OpsState::Queued(now) if Some(now) == qseq => {}
+            OpsState::Queueing(now) if Some(now) == qseq => return false,
+            _ => return true,
+        }
+        self.task(task).ops_state = OpsState::None;
+        self.counters.scheduler_inserts += 1;
+        match self.local_target(dsq, c) {
+            Some(target) => self.insert_at(world, c, target, task, enq_flags),
+            None => {
+                let queue = self.find_queue(c, dsq, task, Some(by));
+                self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,124 @@
+//! Companions: tasks that are there before the scheduler is attached, and whose programs talk to its maps.
+//!
+//! A companion is in the system call that attaches the scheduler until that is in charge; then it is woken, and
+//! scheduled like any other task.
+
+use super::Then;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::setup::{FIRST_PID, ProgramFailure, Setup};
+use crate::sim::Sim;
+use crate::task::{Doing, State};
+use crate::task_program::process::Birth;
+use keel_abi::bpf::Engine;
+use keel_abi::companion::{Act, Companion};
+use keel_abi::scx::wake;
+use keel_abi::task::{Policy, Step, TaskSpec};
+use keel_abi::{CpuId, Pid, Span, TaskId};
+
+/// A companion, and what its task is called.
+pub struct Beside<W> {
+    /// The task's name.
+    pub name: String,
+    /// What it does.
+    pub companion: Box<dyn Companion<W>>,
+}
+
+/// The pid that the companion with this number will have, so that it can be told before anything is loaded.
+pub const fn companion_pid(number: u32) -> Pid {
+    Pid(FIRST_PID + 1 + number)
+}
+
+/// The task of the companion with this number: they come right after the kernel's first task.
+const fn task_of(number: u32) -> TaskId {
+    TaskId(1 + number)
+}
+
+/// Adds their tasks to the workload, where none of them starts by itself. `SCHED_EXT` is what a scheduler's
+/// user-space half asks for, so that it is never left out.
+pub(crate) fn add_specs<W>(setup: &mut Setup, companions: &[Beside<W>]) {
+    let tasks = &mut setup.workload.tasks;
+    let free = tasks.iter().map(|task| task.process).max().map_or(0, |most| most.saturating_add(1));
+    for (number, beside) in companions.iter().enumerate() {
+        tasks.push(TaskSpec {
+            name: beside.name.clone(),
+            steps: vec![Step::Accompany(number as u32)],
+            process: free.saturating_add(number as u32),
+            policy: Policy::Ext,
+            ..TaskSpec::default()
+        });
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// Makes the companions' tasks, which wait for the scheduler; right after the first task.
+    pub(crate) fn make_companions(&mut self) {
+        let first = self.k.workload.tasks.len() - self.companions.len();
+        for number in 0..self.companions.len() as u32 {
+            let spec = first as u32 + number;
+            let task = self.k.make_task(self.vm.world(), Some(spec), CpuId(0), TaskId::IDLE, Birth::Start);
+            debug_assert_eq!((task, self.k.tasks[task].pid), (task_of(number), companion_pid(number)));
+            self.k.task(task).state = State::Blocked;
+        }
+    }
+
+    /// The scheduler is attached: they go on.
+    pub(crate) fn wake_companions(&mut self) {
+        for number in (0..self.companions.len() as u32).rev() {
+            let wake = Frame::Wake { task: task_of(number), flags: wake::TTWU, waker: TaskId::IDLE };
+            self.k.this_cpu().stack.push(wake);
+        }
+    }
+
+    /// [`Step::Accompany`].
+    pub(super) fn accompany(&mut self, c: CpuId, task: TaskId, number: u32) -> Then {
+        // The same step again.
+        self.k.task(task).next_step -= 1;
+        let now = self.k.this_cpu().clock;
+        match self.companions[number as usize].companion.go_on(self.vm.world(), c, now) {
+            Act::Work { insns, stall_ps } => {
+                let ps = insns * self.k.machine.costs.insn_ps + stall_ps;
+                self.k.task(task).doing = Doing::Work(Span::from_ns(ps.div_ceil(1000)));
+                Then::Leave
+            }
+            Act::Call { helper, stall_ps } => {
+                let ps = self.k.companion_call_ps(helper) + stall_ps;
+                self.k.charge_ps(c, ps);
+                self.call_and_act(c)
+            }
+            Act::Print(line) => {
+                self.k.print(c, line);
+                self.call_and_act(c)
+            }
+            Act::Yield => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::Yield);
+                Then::Leave
+            }
+            Act::Sleep(span) => self.sleep_until(c, task, now + span),
+            Act::Fail(why) => {
+                self.k.companion_failed(task, why);
+                self.give_up_cpu(c, task)
+            }
+        }
+    }
+
+    fn call_and_act(&mut self, c: CpuId) -> Then {
+        self.syscall(c);
+        self.k.this_cpu().stack.push(Frame::Act);
+        Then::Leave
+    }
+}
+
+impl Kernel {
+    /// What the map itself takes, beside the system call.
+    fn companion_call_ps(&self, helper: &str) -> u64 {
+        let words = (self.cpus.len() as u64).div_ceil(64);
+        crate::cost::kfunc::price(helper).over(words) * self.machine.costs.insn_ps
+    }
+
+    fn companion_failed(&mut self, task: TaskId, why: String) {
+        let program = format!("{} (a companion)", self.name_of(task));
+        self.failed_program.get_or_insert(ProgramFailure { program, why });
+    }
+}

@@ -1,0 +1,269 @@
+//! Processes: who shares an address space with whom, who is whose child, and who waits for one.
+//!
+//! Threads of a process share its address space and thread group. A child belongs to the task that
+//! spawned it; it is a zombie from its exit until that task has waited for it.
+
+use super::Then;
+use super::pages::{MmId, On, lines_of};
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::layout::TASK_STRIDE;
+use crate::sim::Sim;
+use keel_abi::bpf::{Ea, Engine, MapId, Owner, World};
+use keel_abi::lines::{Line, sharer_bit};
+use keel_abi::scx::wake;
+use keel_abi::task::Hint;
+use keel_abi::{CpuId, TaskId};
+
+/// How a task comes into being.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Birth {
+    /// By itself, at the run's beginning or after its delay; the kernel's first task too.
+    Start,
+    /// As a thread of its parent's process.
+    Thread,
+    /// As a process of its own, by `fork()`.
+    Process,
+}
+
+/// Every task's place among the others.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    members: Vec<Member>,
+    /// Address spaces of the processes that start by themselves, by the workload's number; and who
+    /// came first in each.
+    started: Vec<(u32, MmId, TaskId)>,
+    /// Where hints are delivered to.
+    pub(crate) hints: Option<MapId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    mm: Option<MmId>,
+    mm_ea: Ea,
+    leader: TaskId,
+    /// `real_parent`; [`TaskId::IDLE`] for the kernel's first task.
+    parent: TaskId,
+    /// Somebody waits for its end: it is no thread.
+    is_child: bool,
+    /// Address spaces it has made, to tell their addresses apart.
+    spaces: u64,
+    children: u32,
+    zombies: u32,
+    waits: bool,
+    hint: Option<Hint>,
+    /// Stands for those lines of `task_struct` that its start, its end and whoever reaps it write.
+    line: Line,
+    /// The same of the child that ended last.
+    zombie: Line,
+}
+
+impl Kernel {
+    /// Gives a new task its place, on `c`: address space, thread group, parent, hint.
+    pub(crate) fn place_new(
+        &mut self,
+        task: TaskId,
+        spec: Option<u32>,
+        c: CpuId,
+        parent: TaskId,
+        birth: Birth,
+    ) {
+        let own = Member {
+            mm: None,
+            mm_ea: self.tasks[task].ea,
+            leader: task,
+            parent: TaskId::IDLE,
+            is_child: false,
+            spaces: 0,
+            children: 0,
+            zombies: 0,
+            waits: false,
+            line: Line { sharers: sharer_bit(c), writer: c.0 as u16 },
+            zombie: Line::default(),
+            hint: spec.and_then(|spec| self.workload.tasks[spec as usize].hint),
+        };
+        let maker = self.objects.processes.members.get(parent.index()).copied();
+        let member = match (birth, maker, spec) {
+            _ if self.is_kthread(task) => Member { mm_ea: Ea::NULL, ..own },
+            (Birth::Thread, Some(maker), _) => {
+                if let Some(mm) = maker.mm {
+                    self.objects.memory.join(mm);
+                }
+                Member { hint: own.hint.or(maker.hint), ..thread_of(own, maker) }
+            }
+            (Birth::Process, Some(maker), _) => {
+                self.objects.processes.members[parent.index()].children += 1;
+                let mm = maker.mm.map(|mm| self.fork_pages(c, mm));
+                Member { mm, parent, is_child: true, hint: own.hint.or(maker.hint), ..own }
+            }
+            (Birth::Start, _, Some(spec)) => self.start_in_process(task, spec, c, own),
+            _ => own,
+        };
+        debug_assert_eq!(
+            self.objects.processes.members.len(),
+            task.index(),
+            "tasks are placed as they are made"
+        );
+        self.objects.processes.members.push(member);
+    }
+
+    fn start_in_process(&mut self, task: TaskId, spec: u32, c: CpuId, own: Member) -> Member {
+        let spec = &self.workload.tasks[spec as usize];
+        let (process, pages) = (spec.process, spec.pages);
+        let objects = &mut self.objects;
+        match objects.processes.started.iter().find(|&&(number, ..)| number == process) {
+            Some(&(_, mm, first)) if objects.processes.members[first.index()].mm == Some(mm) => {
+                objects.memory.join(mm);
+                thread_of(own, objects.processes.members[first.index()])
+            }
+            _ => {
+                let mm = objects.memory.create(pages, c);
+                objects.processes.started.retain(|&(number, ..)| number != process);
+                objects.processes.started.push((process, mm, task));
+                Member { mm: Some(mm), ..own }
+            }
+        }
+    }
+
+    fn fork_pages(&mut self, c: CpuId, mm: MmId) -> MmId {
+        let on = On::new(&self.machine, &self.lines, &self.bus, c);
+        let (child, ps) = self.objects.memory.fork(mm, on);
+        self.charge_ps(c, ps);
+        child
+    }
+
+    /// The parent that `task_struct` shows: `None` for the kernel's first task.
+    pub(crate) fn parent_of(&self, task: TaskId) -> Option<TaskId> {
+        let parent = self.objects.processes.members[task.index()].parent;
+        (!parent.is_idle()).then_some(parent)
+    }
+
+    /// The thread group's leader.
+    pub(crate) fn leader_of(&self, task: TaskId) -> TaskId {
+        self.objects.processes.members[task.index()].leader
+    }
+
+    /// Is it a kernel thread?
+    pub(crate) fn is_kthread(&self, task: TaskId) -> bool {
+        self.tasks[task].spec.is_some_and(|spec| self.workload.tasks[spec as usize].kthread)
+    }
+
+    /// Where BPF sees the task's address space.
+    pub(crate) fn mm_ea(&self, task: TaskId) -> Ea {
+        self.objects.processes.members[task.index()].mm_ea
+    }
+
+    /// The task gives its address space up.
+    fn leave_pages(&mut self, c: CpuId, task: TaskId) {
+        let Some(mm) = self.objects.processes.members[task.index()].mm.take() else { return };
+        let on = On::new(&self.machine, &self.lines, &self.bus, c);
+        let ps = self.objects.memory.leave(mm, on);
+        self.charge_ps(c, ps);
+    }
+
+    /// Writes those lines of a `task_struct` for which `line` stands.
+    fn touch_task(&mut self, c: CpuId, line: &mut Line) {
+        let on = On::new(&self.machine, &self.lines, &self.bus, c);
+        let ps = lines_of(on.costs.task_bytes, on) * on.transfers.write_ps(line, c);
+        self.charge_ps(c, ps);
+    }
+
+    /// The task gives its address space up for an empty one.
+    fn replace_pages(&mut self, c: CpuId, task: TaskId) -> MmId {
+        let Some(old) = self.objects.processes.members[task.index()].mm.take() else {
+            return self.objects.memory.create(0, c);
+        };
+        let on = On::new(&self.machine, &self.lines, &self.bus, c);
+        let (mm, ps) = self.objects.memory.replace(old, on);
+        self.charge_ps(c, ps);
+        mm
+    }
+
+    /// Puts the task's hint where the scheduler looks for it.
+    pub(crate) fn deliver_hint<W: World>(&mut self, world: &mut W, task: TaskId) {
+        let processes = &self.objects.processes;
+        let (Some(map), Some(hint)) = (processes.hints, processes.members[task.index()].hint) else { return };
+        let init = self.scx.scratch;
+        world.put(init, &u32::from(hint.rt_priority).to_le_bytes());
+        world.put(init.offset(4), &(hint.policy as u32).to_le_bytes());
+        // Without room for it the scheduler sees no hint, as when user space's update fails.
+        let _ = world.storage_get(map, Owner::Task(task.0), true, init);
+    }
+}
+
+fn thread_of(own: Member, first: Member) -> Member {
+    Member { mm: first.mm, mm_ea: first.mm_ea, leader: first.leader, parent: first.parent, ..own }
+}
+
+impl<E: Engine> Sim<E> {
+    pub(super) fn exec(&mut self, c: CpuId, task: TaskId) -> Then {
+        self.syscall(c);
+        let exec_ns = self.k.machine.costs.exec_ns;
+        self.k.charge_ns(c, exec_ns);
+        let mm = self.k.replace_pages(c, task);
+        let ea = self.k.tasks[task].ea;
+        let member = &mut self.k.objects.processes.members[task.index()];
+        member.mm = Some(mm);
+        member.spaces += 1;
+        member.mm_ea = ea.offset(8 * member.spaces % TASK_STRIDE);
+        self.k.mirror_process(self.vm.world(), task);
+        self.k.this_cpu().stack.push(Frame::Act);
+        Then::Leave
+    }
+
+    pub(super) fn write_pages(&mut self, c: CpuId, task: TaskId, pages: u32) -> Then {
+        let k = &mut self.k;
+        if let Some(mm) = k.objects.processes.members[task.index()].mm {
+            let from = std::mem::take(&mut k.tasks[task].written);
+            let on = On::new(&k.machine, &k.lines, &k.bus, c);
+            let (ps, next) = k.objects.memory.write(mm, from..pages, on);
+            k.charge_ps(c, ps);
+            if next < pages {
+                // This step comes again.
+                let t = k.task(task);
+                t.written = next;
+                t.next_step -= 1;
+            }
+        }
+        self.k.this_cpu().stack.push(Frame::Act);
+        Then::Leave
+    }
+
+    pub(super) fn wait_child(&mut self, c: CpuId, task: TaskId) -> Then {
+        let member = &mut self.k.objects.processes.members[task.index()];
+        if member.zombies == 0 && member.children > 0 {
+            member.waits = true;
+            self.k.task(task).next_step -= 1;
+            return self.block(c, task);
+        }
+        let reaps = member.zombies > 0;
+        member.zombies = member.zombies.saturating_sub(1);
+        self.syscall(c);
+        if reaps {
+            let wait_ns = self.k.machine.costs.wait_ns;
+            self.k.charge_ns(c, wait_ns);
+            let mut zombie = std::mem::take(&mut self.k.objects.processes.members[task.index()].zombie);
+            self.k.touch_task(c, &mut zombie);
+        }
+        self.k.this_cpu().stack.push(Frame::Act);
+        Then::Leave
+    }
+
+    /// `exit_mm()` and `exit_notify()`: a parent that waits is woken, synchronously.
+    pub(super) fn leave_process(&mut self, c: CpuId, task: TaskId) {
+        self.k.leave_pages(c, task);
+        let Member { parent, is_child, mut line, .. } = self.k.objects.processes.members[task.index()];
+        if !is_child {
+            return;
+        }
+        self.k.touch_task(c, &mut line);
+        let parent_member = &mut self.k.objects.processes.members[parent.index()];
+        parent_member.zombie = line;
+        parent_member.children -= 1;
+        parent_member.zombies += 1;
+        if std::mem::take(&mut parent_member.waits) {
+            let flags = wake::TTWU | wake::SYNC;
+            self.k.this_cpu().stack.push(Frame::Wake { task: parent, flags, waker: task });
+        }
+    }
+}

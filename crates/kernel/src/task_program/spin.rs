@@ -1,0 +1,76 @@
+//! The first waiter of a mutex that hands priorities on keeps its CPU while the owner runs on another
+//! (`rtmutex_spin_on_owner()`, since Linux 5.15): until the mutex is free, the owner has lost its CPU, or somebody more urgent
+//! comes first. Then it takes the mutex, or sleeps after all.
+//!
+//! To the rest of the simulated kernel whoever spins works with no end in sight: ticks, interrupts and preemption come
+//! to it as to others, and once preempted it is runnable, as in any preemptible kernel. Whoever changes what it looks at
+//! tells its CPU so.
+
+use super::sync::wake_of;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use crate::task::Doing;
+use keel_abi::bpf::Engine;
+use keel_abi::task::ObjectId;
+use keel_abi::{Span, TaskId};
+
+impl Kernel {
+    /// Is a waiter of this mutex to keep its CPU?
+    pub(crate) fn spins_on(&self, task: TaskId, id: ObjectId) -> bool {
+        let mutexes = &self.objects.mutexes;
+        let owner_runs = || mutexes.owner(id).is_some_and(|owner| self.tasks[owner].on_cpu);
+        self.machine.realtime.spin && mutexes.first(id) == Some(task) && owner_runs()
+    }
+
+    /// What a waiter may spin for has changed: its CPU sees that as the line comes over.
+    pub(crate) fn tell_spinner(&mut self, task: TaskId) {
+        let t = &self.tasks[task];
+        if !matches!(t.doing, Doing::Spin(_)) || !t.on_cpu {
+            return;
+        }
+        let (cpu, me) = (t.cpu, &self.cpus.this_cpu);
+        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + self.machine.costs.lock_handover_ns);
+        let spinner = self.cpu(cpu);
+        // In the kernel it looks anyway before it goes on.
+        if spinner.in_user {
+            spinner.work_done_at = at.min(spinner.work_done_at);
+            self.queue.set_cpu(cpu, at.min(self.queue.cpu_at(cpu)));
+        }
+    }
+
+    /// A task has lost its CPU: nobody spins for what it owns.
+    #[cold]
+    pub(crate) fn tell_spinners_of(&mut self, owner: TaskId) {
+        for first in self.objects.mutexes.firsts_behind(owner) {
+            self.tell_spinner(first);
+        }
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// The current task spins from now on.
+    pub(super) fn spin(&mut self, task: TaskId, id: ObjectId) {
+        self.k.spinners += 1;
+        self.k.task(task).doing = Doing::Spin(id);
+    }
+
+    /// It looks: does it go on?
+    pub(crate) fn spin_again(&mut self, task: TaskId, id: ObjectId) {
+        if self.k.spins_on(task, id) {
+            return;
+        }
+        self.k.spinners -= 1;
+        self.k.task(task).doing = Doing::Steps;
+        self.k.this_cpu().stack.push(Frame::Relock { mutex: id });
+    }
+
+    /// [`RtFrame::Freed`](crate::rt::RtFrame): the owner has come down to its own priority, and whoever came first when it gave
+    /// the mutex back spins for it or is woken, unless it has it already.
+    pub(crate) fn mutex_freed(&mut self, id: ObjectId, first: TaskId, waker: TaskId) {
+        if self.k.objects.mutexes.awaits(first, id) {
+            self.k.tell_spinner(first);
+            self.k.this_cpu().stack.push(wake_of(first, waker));
+        }
+    }
+}
