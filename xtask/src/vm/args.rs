@@ -12,7 +12,8 @@ Boots Debian's kernels under QEMU with 8 CPUs and registers each object of ours 
 schedulers/* must attach, survive load and detach without a word of complaint; tests/objects/* must
 be refused or ended as tests/objects/expected-7.2.tsv says; the programs of tests/bpf must find what
 they say themselves. A guest that hangs or dies at an object
-is booted anew for it; three times at one object is that object's fault. Prints a line an object;
+is booted anew for it; three times at one object is that object's fault. An object under which the
+kernel reports a lockup gets two guests of its own, and fails if a fault returns. Prints a line an object;
 writes out/vm.json, and all that the guests said to out/vm-VERSION.log. Kernels and bpftool are fetched once,
 into .cache/vm, from where this machine's own apt gets its packages.
 

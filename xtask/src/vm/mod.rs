@@ -84,7 +84,8 @@ fn check(args: &Args) -> Result<(), Stop> {
         };
         let found = rounds::find(&objects, boot)?;
         for object in &objects {
-            let outcome = Outcome::of(version, object, found.get(&object.name), &expected);
+            let of = |found: Option<&guest::Found>| Outcome::of(version, object, found, &expected);
+            let outcome = rounds::judge(object, found.get(&object.name), of, boot)?;
             println!("  {outcome}");
             outcomes.push(outcome);
         }

@@ -28,6 +28,12 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    #[cfg(test)]
+    pub(super) fn with_fault(kernel: &'static str, object: &str, fault: Option<&str>) -> Self {
+        let (object, fault) = (object.to_owned(), fault.map(str::to_owned));
+        Self { kernel, object, steps: Vec::new(), words: String::new(), fault }
+    }
+
     /// Judges what the guest found.
     pub(super) fn of(
         kernel: &'static str,

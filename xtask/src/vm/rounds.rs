@@ -7,8 +7,10 @@
 use super::Stop;
 use super::guest::{self, Found};
 use super::objects::BpfObject;
+use super::outcome::Outcome;
 use super::qemu::last_words;
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 
 /// Turns of an object that may end with the guest's end.
 const TURNS: u32 = 3;
@@ -45,6 +47,34 @@ pub(super) fn find(
     Ok(found)
 }
 
+/// Guests of its own that an object gets after a kernel watchdog fired under it.
+const RETRIES: u32 = 2;
+
+/// Judges an object by what its turn found. Where a watchdog of the kernel's own fired, guests with this object alone
+/// decide: a lockup that the object causes comes back there, one that the emulator causes does not.
+pub(super) fn judge(
+    object: &BpfObject,
+    found: Option<&Found>,
+    of: impl Fn(Option<&Found>) -> Outcome,
+    boot: impl Fn(&[BpfObject]) -> Result<String, Stop>,
+) -> Result<Outcome, Stop> {
+    let mut outcome = of(found);
+    let Some(fault) = outcome.fault.clone().filter(|fault| is_watchdog(fault)) else { return Ok(outcome) };
+    println!("  {}: {fault}; {RETRIES} guests of its own decide", object.name);
+    for _ in 0..RETRIES {
+        outcome = of(find(from_ref(object), &boot)?.get(&object.name));
+        if outcome.fault.is_some() {
+            break;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Did the kernel see a CPU stand still? A scheduler's own watchdog, which reports a task that waits, is not meant.
+fn is_watchdog(fault: &str) -> bool {
+    ["soft lockup", "hard LOCKUP", "detected stalls", "self-detected stall"].iter().any(|w| fault.contains(w))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +105,35 @@ mod tests {
         assert_eq!((found.keys().map(String::as_str).collect::<Vec<_>>(), boots.get()), {
             (expected.0.to_vec(), expected.1)
         });
+    }
+
+    /// Judges an object whose first turn, and whose turns in guests of its own, end with these faults; gives the fault
+    /// that remains, and the number of boots.
+    fn check_judge(faults: &[Option<&str>], expected: (Option<&str>, usize)) {
+        let object = BpfObject { name: "a".to_owned(), bytes: Vec::new(), cases: Vec::new() };
+        let turns = Cell::new(0);
+        let of = |_: Option<&Found>| {
+            let fault = faults[turns.replace(turns.get() + 1)];
+            Outcome::with_fault("7.2", "a", fault)
+        };
+        let boots = Cell::new(0);
+        let boot = |_: &[BpfObject]| {
+            boots.set(boots.get() + 1);
+            Ok("@@ begun\n@@ object a\n@@ end a\n".to_owned())
+        };
+        let outcome = judge(&object, None, of, boot).unwrap();
+        assert_eq!((outcome.fault.as_deref(), boots.get()), expected, "{faults:?}");
+    }
+
+    #[test]
+    fn a_lockup_counts_where_it_comes_back() {
+        const LOCKUP: Option<&str> = Some("runtime error: soft lockup - CPU 6 stuck for 15s");
+        const STALL: Option<&str> = Some("runnable task stall: sh[9] failed to run for 30s");
+        check_judge(&[None], (None, 0));
+        check_judge(&[STALL], (STALL, 0));
+        check_judge(&[LOCKUP, None, None], (None, 2));
+        check_judge(&[LOCKUP, LOCKUP], (LOCKUP, 1));
+        check_judge(&[LOCKUP, None, STALL], (STALL, 2));
     }
 
     #[test]
