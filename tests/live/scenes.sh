@@ -256,17 +256,20 @@ perf_records() {
 }
 trace_cmd_records() { [ "$(cat $tracing/events/sched/enable)" = 1 ]; }
 
-# The three recorders begin one after the other; what happens meanwhile begins when the last of them is there.
+# perf takes its time to begin, and longest on a busy machine: it begins before the scene does.
+record_with_perf() {
+    perf sched record -B -N --no-bpf-event --synth=no -m 4M -o "$at.perf" > "$at.perf.words" 2>&1 &
+    perf_pid=$!
+    until_on perf_records
+}
+
+# The others begin one after the other; what happens meanwhile begins when the last of them is there.
 record() {
     $keel record -o "$at.keel" > "$at.keel.words" 2>&1 &
     keel_pid=$!
     until_on keel_records
     # It lists the tasks before it begins.
     sleep 0.5
-    perf sched record -B -N --no-bpf-event --synth=no -m 4M -o "$at.perf" > "$at.perf.words" 2>&1 &
-    perf_pid=$!
-    until_on perf_records
-    sleep 1
     # Interrupted, it may leave its parts in pieces: it ends by itself.
     trace-cmd record -e sched -b 4000 -o "$at.dat" sleep $((seconds + 3)) > "$at.dat.words" 2>&1 &
     trace_cmd=$!
@@ -312,6 +315,7 @@ clean() {
 turn() {
     begin "$1"
     pids= made= within= run=
+    record_with_perf
     "$1"
     sleep 1
     record "$1"

@@ -20,7 +20,7 @@ into .cache/vm, from where this machine's own apt gets its packages.
   --kernel V        only this kernel; may be repeated
   --only NAME       only objects whose names begin so; bpf/ for those of tests/bpf
   --quick           without 7.0 and under load for a shorter time, as CI runs it
-  --limit SECONDS   how long a guest may be silent before it counts as hung (default 60)
+  --limit SECONDS   how long a guest may be silent before it counts as hung (default 180)
 
 Exit codes: 0 all held; 1 something did not; 75 something could not be fetched.
 ";
@@ -40,7 +40,7 @@ impl Args {
     /// `None` where help is asked for.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
         let mut parsed =
-            Self { kernels: Vec::new(), quick: false, only: String::new(), limit: Duration::from_secs(60) };
+            Self { kernels: Vec::new(), quick: false, only: String::new(), limit: Duration::from_secs(180) };
         let mut args = args.iter().map(String::as_str);
         while let Some(arg) = args.next() {
             match arg {
