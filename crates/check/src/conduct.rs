@@ -128,7 +128,7 @@ impl Conduct {
             What::Held { task } => self.enters(at, cpu, task, |_| Queue::Held),
             What::Unqueued { task, .. } => self.unqueued(task),
             What::Online { target, up } => self.online(at, target, up),
-            What::Throttled { task, on } => self.throttled(at, task, on),
+            What::Throttled { task, on, .. } => self.throttled(at, task, on),
             What::Reserved { target, on } => {
                 self.scene.cpus.get(target).reserved = on;
                 self.realtime.switched(&mut self.scene, at, target);

@@ -280,7 +280,7 @@ impl Figures {
             }
             What::LockWait { waited, .. } => self.sums.costs.lock_wait += waited,
             What::Online { target, up } => self.online(at, target, up),
-            What::Throttled { task, on } => self.throttled(at, task, on),
+            What::Throttled { task, on, .. } => self.throttled(at, task, on),
             _ => {}
         }
     }

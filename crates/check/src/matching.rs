@@ -6,6 +6,9 @@
 //! matching to be maximum again; mostly the first look finds it. A CPU that is paired stays paired
 //! while it idles and the matching needs it, so that an episode of waste is one piece.
 //!
+//! A task may belong to a group with a limit on CPU time. While a CPU is closed to the group, because its part of the limit
+//! is used up there, none of the group's tasks may use it.
+//!
 //! Beyond [`MAX_CLASSES`] different sets of allowed CPUs, further tasks are left out: the
 //! result is then a lower bound, and [`Matching::left_out`] is true.
 
@@ -15,11 +18,12 @@ mod queue;
 use bits::Bits;
 use keel_abi::{CpuId, CpuSet};
 use queue::{Links, Queue};
+use std::collections::BTreeMap;
 
 /// How many different sets of allowed CPUs are told apart.
 pub(crate) const MAX_CLASSES: usize = 1024;
 
-/// Tasks that may run on the same CPUs. Class 0 may run anywhere.
+/// Tasks of one group that may run on the same CPUs. Class 0 may run anywhere and is of no group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Class(u32);
 
@@ -28,6 +32,9 @@ const LEFT_OUT: Class = Class(u32::MAX);
 #[derive(Clone, Debug)]
 struct ClassRow {
     set: CpuSet,
+    /// Which group's limit holds for them; 0 for none.
+    group: u32,
+    /// The CPUs of `set` that are not closed to the group.
     allowed: Bits,
     /// Waiting tasks without a CPU, those that came first in front.
     unpaired: Queue,
@@ -60,6 +67,8 @@ pub(crate) struct Matching {
     tasks: Vec<Waiting>,
     links: Links,
     changes: Vec<Change>,
+    /// CPUs that are closed to groups, and by how many throttled tasks.
+    closed: BTreeMap<(u32, CpuId), u32>,
     left_out: bool,
 }
 
@@ -70,7 +79,7 @@ impl Matching {
         new.free = Bits::new(cpus as usize);
         new.hungry = Bits::new(MAX_CLASSES);
         new.partner = vec![None; cpus as usize];
-        new.add_class(CpuSet::first(cpus));
+        new.add_class(CpuSet::first(cpus), 0);
         new
     }
 
@@ -114,15 +123,14 @@ impl Matching {
         self.wasted(cpu) || (at < self.partner.len() && self.free.has(at) && self.classes.iter().any(takes))
     }
 
-    /// The class of tasks that may run on `cpus`; an empty set stands for all.
-    pub(crate) fn class_of(&mut self, cpus: &CpuSet) -> Class {
-        let set = cpus.and(&CpuSet::first(self.cpus));
-        if set.is_empty() {
-            return Class(0);
-        }
-        match self.classes.iter().position(|class| class.set == set) {
+    /// The class of tasks of `group`, 0 for none, that may run on `cpus`; an empty set stands for all.
+    pub(crate) fn class_of(&mut self, cpus: &CpuSet, group: u32) -> Class {
+        let all = CpuSet::first(self.cpus);
+        let set = cpus.and(&all);
+        let set = if set.is_empty() { all } else { set };
+        match self.classes.iter().position(|class| class.group == group && class.set == set) {
             Some(at) => Class(at as u32),
-            None if self.classes.len() < MAX_CLASSES => self.add_class(set),
+            None if self.classes.len() < MAX_CLASSES => self.add_class(set, group),
             None => {
                 self.left_out = true;
                 LEFT_OUT
@@ -130,11 +138,63 @@ impl Matching {
         }
     }
 
-    fn add_class(&mut self, set: CpuSet) -> Class {
+    /// The class of the same CPUs as `class` in `group`.
+    pub(crate) fn in_group(&mut self, class: Class, group: u32) -> Class {
+        match self.classes.get(class.0 as usize) {
+            Some(row) if row.group != group => {
+                let set = row.set.clone();
+                self.class_of(&set, group)
+            }
+            _ => class,
+        }
+    }
+
+    /// One more task of `group` is throttled on `cpu`: its tasks may not run there.
+    pub(crate) fn close(&mut self, group: u32, cpu: CpuId) {
+        let tasks = self.closed.entry((group, cpu)).or_insert(0);
+        *tasks += 1;
+        if *tasks > 1 || cpu.0 >= self.cpus {
+            return;
+        }
+        let partner = self.partner[cpu.index()].map(|task| self.tasks[task as usize].class.0 as usize);
+        let ends = partner.is_some_and(|class| self.classes[class].group == group);
+        for class in self.classes.iter_mut().filter(|class| class.group == group) {
+            class.allowed.remove(cpu.index());
+        }
+        if ends {
+            self.busy(cpu);
+            self.idle(cpu);
+        }
+    }
+
+    /// One task fewer of `group` is throttled on `cpu`; with the last one its tasks may run there again.
+    pub(crate) fn reopen(&mut self, group: u32, cpu: CpuId) {
+        let Some(tasks) = self.closed.get_mut(&(group, cpu)) else { return };
+        *tasks -= 1;
+        if *tasks > 0 {
+            return;
+        }
+        self.closed.remove(&(group, cpu));
+        for class in self.classes.iter_mut().filter(|class| class.group == group && class.set.contains(cpu)) {
+            class.allowed.insert(cpu.index());
+        }
+        if cpu.0 < self.cpus && self.free.has(cpu.index()) {
+            if self.hungry.any() {
+                self.feed(cpu);
+            }
+            return;
+        }
+        // Who has the CPU may make room for another, and use a free one instead.
+        let hungry: Vec<usize> = self.hungry.iter().collect();
+        hungry.into_iter().for_each(|class| self.place(Class(class as u32), None));
+    }
+
+    fn add_class(&mut self, set: CpuSet, group: u32) -> Class {
         let mut allowed = Bits::new(self.cpus as usize);
-        set.iter().for_each(|cpu| allowed.insert(cpu.index()));
+        let open = set.iter().filter(|&cpu| !self.closed.contains_key(&(group, cpu)));
+        open.for_each(|cpu| allowed.insert(cpu.index()));
         let paired = Bits::new(self.cpus as usize);
-        self.classes.push(ClassRow { set, allowed, unpaired: Queue::default(), paired });
+        self.classes.push(ClassRow { set, group, allowed, unpaired: Queue::default(), paired });
         Class(self.classes.len() as u32 - 1)
     }
 

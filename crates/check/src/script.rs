@@ -106,7 +106,10 @@ fn what(words: &[&str]) -> What {
         ["kick", target] => What::Kick { target: cpu(target), flags: 0 },
         ["count", who, units] => What::Count { task: task(who), units: units.parse().expect("units") },
         ["off", target] => What::Online { target: cpu(target), up: false },
-        ["throttled", who, on] => What::Throttled { task: task(who), on: on == "on" },
+        ["throttled", who, on] => What::Throttled { task: task(who), on: on == "on", group: 0 },
+        ["throttled", who, on, group] => {
+            What::Throttled { task: task(who), on: on == "on", group: group.parse().expect("a group") }
+        }
         ["reserved", target, on] => What::Reserved { target: cpu(target), on: on == "on" },
         ["on", target] => What::Online { target: cpu(target), up: true },
         _ => panic!("{words:?} is no event"),

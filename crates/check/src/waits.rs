@@ -181,7 +181,7 @@ impl Waits {
             {
                 self.waits(at, task);
             }
-            What::Throttled { task, on } => self.throttled(at, task, on),
+            What::Throttled { task, on, .. } => self.throttled(at, task, on),
             What::Exit { task } if !self.is(task, |state| matches!(state, State::Running(_))) => {
                 self.gone(at, task);
             }

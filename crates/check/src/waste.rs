@@ -14,7 +14,8 @@
 //! moment to begin. The part of an episode within [`PENDING`] of a kick to its CPU, or of an insert into its local
 //! queue, is transient; so is an episode of which less than [`SHORT`] remains. The rest is waste.
 //!
-//! **What is none.** A throttled task does not wait for a CPU, and a CPU that idles on purpose could not run one.
+//! **What is none.** A throttled task does not wait for a CPU, and a CPU that idles on purpose could not run one. Nor can
+//! a CPU run a task whose group has used up its limit there: while one of the group's tasks is throttled on it.
 
 mod episode;
 mod groups;
@@ -22,7 +23,7 @@ mod task;
 
 use crate::cpus::{Cpus, Integral};
 use crate::finding::{Blame, Finding, Kind, called, kept};
-use crate::matching::Matching;
+use crate::matching::{self, Matching};
 use crate::origin::Act;
 use crate::place::{Queue, local_cpu};
 use crate::table::Tasks;
@@ -177,7 +178,7 @@ impl<O: Observer> WastedCores<O> {
             What::Unqueued { task, .. } => self.unqueued(task),
             What::Kick { target, .. } => self.pending(at, target),
             What::Online { target, up } => self.online(at, target, up),
-            What::Throttled { task, on } => self.throttled(at, task, on),
+            What::Throttled { task, on, group } => self.throttled(at, cpu, task, on, group),
             What::Reserved { target, on } => self.reserved(target, on),
             _ => return,
         }
@@ -222,6 +223,7 @@ impl<O: Observer> WastedCores<O> {
         let Some(row) = self.tasks.at(slot) else { return };
         (row.state, row.throttled) = (State::Running, false);
         row.origin.runs(cpu);
+        self.reopen(slot);
     }
 
     #[inline]
@@ -233,6 +235,9 @@ impl<O: Observer> WastedCores<O> {
     }
 
     fn gone(&mut self, task: TaskId) {
+        if let Some(slot) = self.tasks.slot(task) {
+            self.reopen(slot);
+        }
         self.leaves_queue(task, State::Asleep);
         // The episodes may still ask for the row of a witness that leaves.
         self.follow(self.now);
@@ -240,10 +245,17 @@ impl<O: Observer> WastedCores<O> {
     }
 
     fn wake(&mut self, at: Instant, cpu: CpuId, act: Act, task: TaskId, target: CpuId, waker: TaskId) {
+        let parent = self.tasks.peek(waker).filter(|_| act == Act::Forked).map_or(0, |row| row.group);
         let by = self.tasks.peek(waker).map(|row| Waker { task: waker, pid: row.pid, name: row.name_number });
         let Some(row) = self.tasks.get(task).filter(|row| row.state == State::Asleep) else { return };
         row.origin.wakes(act, at, cpu, target, waker);
         row.waker = by;
+        // A child is in its parent's group.
+        if parent != 0
+            && let Some(slot) = self.tasks.slot(task)
+        {
+            self.belongs(slot, parent);
+        }
         self.wait(task, target);
     }
 
@@ -256,9 +268,19 @@ impl<O: Observer> WastedCores<O> {
         }
     }
 
-    /// A throttled task waits in its queue, but for no CPU.
-    fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
+    /// A throttled task waits in its queue, but for no CPU; and its group may not use the CPU where that happened.
+    fn throttled(&mut self, at: Instant, cpu: CpuId, task: TaskId, on: bool, group: u32) {
         let Some(slot) = self.tasks.slot(task) else { return };
+        self.reopen(slot);
+        if group != 0 {
+            self.belongs(slot, group);
+        }
+        let Some(row) = self.tasks.at(slot) else { return };
+        if on && group != 0 {
+            let cpu = if row.state == State::Running { cpu } else { row.rq };
+            row.closes = Some(cpu);
+            self.matching.close(group, cpu);
+        }
         let Some(row) = self.tasks.at(slot) else { return };
         if std::mem::replace(&mut row.throttled, on) == on || row.state != State::Waiting {
             return;
@@ -268,6 +290,34 @@ impl<O: Observer> WastedCores<O> {
             self.matching.unwait(slot);
         } else {
             self.matching.wait(slot, row.class, row.rq);
+        }
+    }
+
+    /// The limit of `group` holds for the task in `slot`.
+    fn belongs(&mut self, slot: u32, group: u32) {
+        let Some(row) = self.tasks.at(slot).filter(|row| row.group != group) else { return };
+        row.group = group;
+        let class = self.matching.in_group(row.class, group);
+        self.in_class(slot, class);
+    }
+
+    /// The task in `slot` is of another class from now on.
+    fn in_class(&mut self, slot: u32, class: matching::Class) {
+        let Some(row) = self.tasks.at(slot) else { return };
+        row.class = class;
+        if row.state == State::Waiting && !row.throttled {
+            let rq = row.rq;
+            self.matching.unwait(slot);
+            self.matching.wait(slot, class, rq);
+        }
+    }
+
+    /// The task in `slot` no longer closes a CPU to its group.
+    fn reopen(&mut self, slot: u32) {
+        let Some(row) = self.tasks.at(slot) else { return };
+        let group = row.group;
+        if let Some(cpu) = row.closes.take() {
+            self.matching.reopen(group, cpu);
         }
     }
 
@@ -439,8 +489,8 @@ impl<O: Observer> WastedCores<O> {
 
     fn about(&mut self, at: Instant, info: &keel_trace::TaskInfo) {
         let Some(slot) = self.tasks.slot(info.task) else { return };
-        let class = self.matching.class_of(&info.cpus);
         let Some(row) = self.tasks.at(slot) else { return };
+        let class = self.matching.class_of(&info.cpus, row.group);
         row.pid = info.pid;
         if row.name != info.name {
             row.name = kept(&info.name);
@@ -449,13 +499,8 @@ impl<O: Observer> WastedCores<O> {
         if row.class == class {
             return;
         }
-        row.class = class;
-        if row.state == State::Waiting && !row.throttled {
-            let rq = row.rq;
-            self.matching.unwait(slot);
-            self.matching.wait(slot, class, rq);
-            self.follow(at);
-        }
+        self.in_class(slot, class);
+        self.follow(at);
     }
 
     fn started(&mut self, at: Instant, cpus: u32) {

@@ -76,6 +76,7 @@ struct task_struct {
 	struct list_head throttle_node;
 	struct sched_entity se;
 	struct sched_dl_entity dl;
+	struct task_group *sched_task_group;
 };
 
 struct seq_file;

@@ -38,9 +38,18 @@ struct affinity_context {
 /* More tasks of one group on one CPU keep being throttled, as the reader sees it, until they run. */
 #define MOST_FREED 4096
 
+/*
+ * The group whose `cpu.max` limits a task; 0 for a deadline task. Where one task of a group is throttled, the group's other
+ * tasks cannot run either: so the reader knows which CPUs they could have used.
+ */
+static __always_inline u64 limited_group(struct task_struct *p)
+{
+	return is_out_of_quota(p) && bpf_core_field_exists(p->sched_task_group) ? (u64)p->sched_task_group : 0;
+}
+
 static __always_inline void tell_throttled(struct task_struct *p, bool on)
 {
-	emit(THROTTLED, on, bpf_get_smp_processor_id(), id_of(p), 0, 0, 0);
+	emit(THROTTLED, on, bpf_get_smp_processor_id(), id_of(p), limited_group(p), 0, 0);
 }
 
 /* A group's queue on a runqueue's CPU; null where it is not where we look for it. */
@@ -65,6 +74,7 @@ static __always_inline struct cfs_rq *queue_of(struct task_group *group, struct 
 struct walk {
 	struct list_head *head;
 	struct list_head *node;
+	u64 group;
 };
 
 static long tell_freed(u64 step, struct walk *walk)
@@ -73,7 +83,8 @@ static long tell_freed(u64 step, struct walk *walk)
 
 	if (!node || node == walk->head)
 		return 1;
-	emit(THROTTLED, 0, bpf_get_smp_processor_id(), (u64)node - bpf_core_field_offset(struct task_struct, throttle_node), 0, 0, 0);
+	emit(THROTTLED, 0, bpf_get_smp_processor_id(), (u64)node - bpf_core_field_offset(struct task_struct, throttle_node),
+	     walk->group, 0, 0);
 	walk->node = BPF_CORE_READ(node, next);
 	return 0;
 }
@@ -97,6 +108,7 @@ int BPF_PROG(on_quota, struct task_group *group, struct rq *rq)
 		return 0;
 	head = (void *)queue + bpf_core_field_offset(struct cfs_rq, throttled_limbo_list);
 	walk.head = head;
+	walk.group = (u64)group;
 	walk.node = BPF_CORE_READ(head, next);
 	if (walk.node == head)
 		return 0;

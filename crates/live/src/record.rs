@@ -216,7 +216,7 @@ fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
         at: start,
         writer: cpu,
         lost: 0,
-        what: RawWhat::Throttled { cpu, task, on: true },
+        what: RawWhat::Throttled { cpu, task, on: true, group: Key(0) },
     });
     let already: Vec<Raw> = already.collect();
     records.splice(from..from, already);
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn who_is_throttled_at_the_snapshot_was_so_from_the_start_unless_told_otherwise() {
         let told = |at, task, on| {
-            let what = RawWhat::Throttled { cpu: CpuId(0), task: Key(task), on };
+            let what = RawWhat::Throttled { cpu: CpuId(0), task: Key(task), on, group: Key(0) };
             Raw { at, writer: CpuId(0), lost: 0, what }
         };
         let check = |throttled: &[u64], records: &[Raw], expected: &[Raw]| {

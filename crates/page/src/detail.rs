@@ -120,8 +120,8 @@ impl Detail {
                 put(6, &[task(child), target.0.into(), task(parent)])
             }
             // Who is throttled waits no longer, and then again.
-            What::Exit { task: who } | What::Throttled { task: who, on: true } => put(7, &[task(who)]),
-            What::Throttled { task: who, on: false } => {
+            What::Exit { task: who } | What::Throttled { task: who, on: true, .. } => put(7, &[task(who)]),
+            What::Throttled { task: who, on: false, .. } => {
                 let target = follow.held(who).unwrap_or(cpu);
                 put(5, &[task(who), target.0.into(), 0]);
             }
@@ -143,8 +143,8 @@ fn is_kept(what: &What, follow: &Follow) -> bool {
     match *what {
         What::Switch { .. } | What::Exit { .. } | What::Migrate { .. } | What::Online { .. } => true,
         What::Wakeup { task, .. } | What::Fork { child: task, .. } => !follow.is_throttled(task),
-        What::Throttled { task, on: true } => follow.waits(task),
-        What::Throttled { task, on: false } => follow.held(task).is_some(),
+        What::Throttled { task, on: true, .. } => follow.waits(task),
+        What::Throttled { task, on: false, .. } => follow.held(task).is_some(),
         _ => false,
     }
 }

@@ -212,7 +212,7 @@ impl Follow {
             }
             What::Exit { task } if self.waits(task) => self.becomes(task, State::Off, Begun::Left, at, to),
             What::Exit { task } if self.held(task).is_some() => self.row(task).held = None,
-            What::Throttled { task, on } => self.throttle(task, on, at, to),
+            What::Throttled { task, on, .. } => self.throttle(task, on, at, to),
             What::Reserved { target, on } => self.turn(target, |cpu| cpu.reserved = on),
             What::Online { target, up } => self.turn(target, |cpu| cpu.offline = !up),
             _ => {}
@@ -369,13 +369,13 @@ mod tests {
         let switch = |prev, why, next| What::Switch { prev, why, next };
         hear(0, switch(TaskId::IDLE, Why::WasIdle, a));
         assert_eq!(hear(10, What::Wakeup { task: b, target: cpu, waker: a }), ((1, 1), None, 2));
-        assert_eq!(hear(20, What::Throttled { task: b, on: true }), ((1, 0), Some(cpu), 1));
+        assert_eq!(hear(20, What::Throttled { task: b, on: true, group: 0 }), ((1, 0), Some(cpu), 1));
         assert_eq!(hear(25, What::Migrate { task: b, from: cpu, to: CpuId(1) }), ((1, 0), Some(CpuId(1)), 1));
-        assert_eq!(hear(30, What::Throttled { task: b, on: false }), ((1, 1), None, 1));
+        assert_eq!(hear(30, What::Throttled { task: b, on: false, group: 0 }), ((1, 1), None, 1));
         hear(35, What::Migrate { task: b, from: CpuId(1), to: cpu });
         assert_eq!(hear(40, switch(a, Why::Blocked, b)), ((1, 0), None, 1));
         // While it runs, and it leaves its CPU; being switched to ends it.
-        hear(50, What::Throttled { task: b, on: true });
+        hear(50, What::Throttled { task: b, on: true, group: 0 });
         assert_eq!(hear(60, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 0), Some(cpu), 0));
         assert_eq!(hear(70, switch(TaskId::IDLE, Why::WasIdle, b)), ((1, 0), None, 1));
         assert_eq!(hear(80, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 1), None, 1));

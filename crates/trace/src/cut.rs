@@ -24,7 +24,8 @@ pub struct Cut<'a> {
     clock: Option<Meta>,
     /// The names of queues.
     queues: BTreeMap<DsqId, Meta>,
-    throttled: BTreeSet<TaskId>,
+    /// Throttled tasks, and by which group's limit.
+    throttled: BTreeMap<TaskId, u32>,
     reserved: BTreeSet<CpuId>,
 }
 
@@ -59,7 +60,7 @@ impl<'a> Cut<'a> {
             unknown: None,
             clock: None,
             queues: BTreeMap::new(),
-            throttled: BTreeSet::new(),
+            throttled: BTreeMap::new(),
             reserved: BTreeSet::new(),
         }
     }
@@ -99,7 +100,10 @@ impl<'a> Cut<'a> {
             [Some(came), queue].into_iter().flatten().map(move |what| (cpu, what))
         });
         let priorities = self.priorities.values().map(|&what| (CpuId(0), what));
-        let throttled = self.throttled.iter().map(|&task| (CpuId(0), What::Throttled { task, on: true }));
+        let throttled = self.throttled.iter().map(|(&task, &group)| {
+            let cpu = self.waiting.get(&task).map_or(CpuId(0), |waits| waits.cpu);
+            (cpu, What::Throttled { task, on: true, group })
+        });
         let reserved = self.reserved.iter().map(|&cpu| (cpu, What::Reserved { target: cpu, on: true }));
         let wants = self.sink.wants();
         let events = offline
@@ -141,8 +145,8 @@ impl<'a> Cut<'a> {
             }
             What::Online { target, up: true } => drop(self.offline.remove(&target)),
             What::Online { target, up: false } => drop(self.offline.insert(target)),
-            What::Throttled { task, on: true } => drop(self.throttled.insert(task)),
-            What::Throttled { task, on: false } => drop(self.throttled.remove(&task)),
+            What::Throttled { task, on: true, group } => drop(self.throttled.insert(task, group)),
+            What::Throttled { task, on: false, .. } => drop(self.throttled.remove(&task)),
             What::Reserved { target, on: true } => drop(self.reserved.insert(target)),
             What::Reserved { target, on: false } => drop(self.reserved.remove(&target)),
             What::Queued { task, .. } | What::Held { task } => self.queue(task, Some(event.what)),

@@ -191,6 +191,9 @@ pub enum What {
         task: TaskId,
         /// It begins.
         on: bool,
+        /// The group whose `cpu.max` it is, by a number of the stream's own; 0 where that is not known, or it is the task's
+        /// own budget. While a task of a group is throttled on a CPU, none of the group may run there.
+        group: u32,
     },
     /// A CPU begins or ceases to idle on purpose, when it could run no waiting task: core scheduling forces it idle, it is
     /// isolated from load balancing, or the kernel injects idleness.

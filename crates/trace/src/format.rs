@@ -66,6 +66,9 @@ pub(crate) mod more {
     pub(crate) const UNKNOWN: u8 = 4;
     pub(crate) const CLOCK: u8 = 5;
     pub(crate) const QUEUE: u8 = 6;
+    /// As the first two, with the group.
+    pub(crate) const GROUP_THROTTLED: u8 = 7;
+    pub(crate) const GROUP_UNTHROTTLED: u8 = 8;
 }
 
 /// In a record of [`more::UNKNOWN`]: which CPUs tasks may use is unknown.

@@ -234,7 +234,11 @@ impl<R: Read> Reader<R> {
         let which = self.input.byte()?;
         let what = match which {
             more::THROTTLED | more::UNTHROTTLED => {
-                What::Throttled { task: self.task()?, on: which == more::THROTTLED }
+                What::Throttled { task: self.task()?, on: which == more::THROTTLED, group: 0 }
+            }
+            more::GROUP_THROTTLED | more::GROUP_UNTHROTTLED => {
+                let (task, on) = (self.task()?, which == more::GROUP_THROTTLED);
+                What::Throttled { task, on, group: self.number32()? }
             }
             more::RESERVED | more::UNRESERVED => {
                 What::Reserved { target: self.target()?, on: which == more::RESERVED }

@@ -81,6 +81,8 @@ pub struct Story {
     reserved: CpuSet,
     all: CpuSet,
     tasks: FxHashMap<Key, Task>,
+    /// The numbers of groups with limits.
+    groups: FxHashMap<Key, u32>,
     batch: Vec<Event>,
     counts: Counts,
 }
@@ -95,6 +97,7 @@ impl Story {
             reserved: CpuSet::new(),
             all: CpuSet::first(cpus),
             tasks: FxHashMap::default(),
+            groups: FxHashMap::default(),
             batch: Vec::new(),
             counts: Counts::default(),
         }
@@ -123,7 +126,7 @@ impl Story {
             RawWhat::Online { cpu, target, up } => self.online(*cpu, *target, *up),
             RawWhat::Stopped { target } => self.stopped(*target, sink),
             RawWhat::Priority { task, prio } => self.priority(*task, *prio),
-            RawWhat::Throttled { cpu, task, on } => self.throttled(*cpu, *task, *on, sink),
+            RawWhat::Throttled { cpu, task, on, group } => self.throttled(*cpu, *task, *on, *group, sink),
             RawWhat::Reserved { cpu, target, on } => self.reserved(*cpu, *target, *on),
             RawWhat::Told(told) => self.told(told, sink),
             RawWhat::Decision(policy) => self.decided(policy, sink),
@@ -151,15 +154,22 @@ impl Story {
         }
     }
 
-    /// The kernel keeps a task off every CPU from now on, or no longer.
-    pub fn throttled(&mut self, cpu: CpuId, task: Key, on: bool, sink: &mut dyn Sink) {
+    /// The kernel keeps a task off every CPU from now on, or no longer; `group` as [`RawWhat::Throttled`] has it.
+    pub fn throttled(&mut self, cpu: CpuId, task: Key, on: bool, group: Key, sink: &mut dyn Sink) {
         let was = self.tasks.get(&task).is_some_and(|task| task.throttled);
         if was == on || task.is_idle() {
             return;
         }
         let id = self.id(task, sink);
-        self.emit(cpu, What::Throttled { task: id, on });
+        let group = self.group_number(group);
+        self.emit(cpu, What::Throttled { task: id, on, group });
         self.tasks.entry(task).and_modify(|task| task.throttled = on);
+    }
+
+    /// Groups are numbered from 1, in the order in which they come up.
+    fn group_number(&mut self, group: Key) -> u32 {
+        let next = self.groups.len() as u32 + 1;
+        if group == Key(0) { 0 } else { *self.groups.entry(group).or_insert(next) }
     }
 
     /// A CPU idles on purpose from now on, or no longer.

@@ -209,9 +209,14 @@ impl<W: Write> Writer<W> {
                 self.number(u64::from(mutex));
                 self.task(owner);
             }
-            What::Throttled { task, on } => {
+            What::Throttled { task, on, group: 0 } => {
                 self.more(at, cpu, if on { more::THROTTLED } else { more::UNTHROTTLED });
                 self.task(task);
+            }
+            What::Throttled { task, on, group } => {
+                self.more(at, cpu, if on { more::GROUP_THROTTLED } else { more::GROUP_UNTHROTTLED });
+                self.task(task);
+                self.number(u64::from(group));
             }
             What::Reserved { target, on } => {
                 self.more(at, cpu, if on { more::RESERVED } else { more::UNRESERVED });

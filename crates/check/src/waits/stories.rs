@@ -393,8 +393,8 @@ impl WaitStories {
                     self.tasks.end(task);
                 }
             }
-            What::Throttled { task, on: true } => self.ends(at, task, Ended::Throttled),
-            What::Throttled { task, on: false } => self.unthrottled(at, task),
+            What::Throttled { task, on: true, .. } => self.ends(at, task, Ended::Throttled),
+            What::Throttled { task, on: false, .. } => self.unthrottled(at, task),
             What::Reserved { target, on } => self.cpus.get(target).reserve(at, on),
             What::Online { target, up } => {
                 let running = self.cpus.get(target).running;

@@ -33,6 +33,10 @@ pub(super) struct Row {
     pub(super) rq: CpuId,
     /// The kernel keeps it off every CPU.
     pub(super) throttled: bool,
+    /// The group with the limit that holds for it; 0 for none that is known.
+    pub(super) group: u32,
+    /// The CPU that it closes to its group.
+    pub(super) closes: Option<CpuId>,
     /// Where it waits, and by which decision.
     pub(super) origin: Origin,
     /// Who woke or made it last; none for an interrupt.
@@ -51,6 +55,8 @@ impl From<TaskId> for Row {
             class: matching::Class::default(),
             rq: CpuId(0),
             throttled: false,
+            group: 0,
+            closes: None,
             origin: Origin::new(task),
             waker: None,
             name_number: NO_NAME,

@@ -207,6 +207,40 @@ fn a_throttled_task_waits_for_no_cpu() {
 }
 
 #[test]
+fn a_group_may_not_use_a_cpu_where_its_limit_is_used_up() {
+    let waits = |us: u32| {
+        format!("CPU 1 idled for {us}.00 us while task task-c (pid 1002) waited in the queue of CPU 0")
+    };
+    // B's throttling closes CPU 1 to its group, which C is in if it was throttled before for the same limit.
+    let check_c = |lines: &str, wasted_us: u64, texts: &[&str]| {
+        let lines =
+            format!("10 1 switch - idle B\n20 1 throttled B on 7\n30 1 switch B preempted -\n{lines}");
+        check_b(&lines, wasted_us, texts);
+    };
+    let in_group = "40 0 throttled C on 7\n50 0 throttled C off 7";
+    check_c(&format!("{in_group}\n100 0 wake C 0"), 0, &[]);
+    check_c("40 0 throttled C on 8\n50 0 throttled C off 8\n100 0 wake C 0", 900, &[&waits(900)]);
+    check_c("40 0 throttled C on\n50 0 throttled C off\n100 0 wake C 0", 900, &[&waits(900)]);
+    // It is in its parent's.
+    check_c("100 0 made C 0 B", 0, &[]);
+    // It waits already when its group becomes known.
+    check_c("100 0 wake C 0\n200 0 throttled C on 7\n300 0 throttled C off 7", 100, &[&waits(100)]);
+    // B may run again, runs again, or ends.
+    check_c(&format!("{in_group}\n100 0 wake C 0\n400 1 throttled B off 7\n400 1 switch - idle B"), 0, &[]);
+    check_c(
+        &format!("{in_group}\n100 0 wake C 0\n400 0 throttled B off 7\n400 0 switch A blocked B"),
+        600,
+        &[&waits(600)],
+    );
+    check_c(&format!("{in_group}\n100 0 wake C 0\n400 0 switch A blocked B"), 600, &[&waits(600)]);
+    check_c(&format!("{in_group}\n100 0 wake C 0\n400 0 exit B"), 600, &[&waits(600)]);
+    // One of two that are throttled there may run again.
+    let two = "35 1 throttled D on 7\n36 1 switch - idle D\n37 1 throttled D on 7\n38 1 switch D preempted -";
+    check_c(&format!("{two}\n{in_group}\n100 0 wake C 0\n400 0 exit B"), 0, &[]);
+    check_c(&format!("{two}\n{in_group}\n100 0 wake C 0\n400 0 exit B\n500 0 exit D"), 500, &[&waits(500)]);
+}
+
+#[test]
 fn a_cpu_that_idles_on_purpose_is_not_wasted() {
     let waits = "CPU 1 idled for 100.00 us while task task-b (pid 1001) waited in the queue of CPU 0";
     check_b("100 0 wake B 0\n200 1 reserved 1 on", 100, &[waits]);

@@ -52,7 +52,7 @@ pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
         KICK => RawWhat::Kick { cpu, target: to()? },
         STOPPED => RawWhat::Stopped { target: to()? },
         PRIORITY => RawWhat::Priority { task, prio: prio(fields.u32(36)?)? },
-        THROTTLED => RawWhat::Throttled { cpu, task, on: detail != 0 },
+        THROTTLED => RawWhat::Throttled { cpu, task, on: detail != 0, group: other()? },
         TOLD => RawWhat::Told(Box::new(fields.told(task, detail != 0, None)?)),
         SNAPSHOT => {
             let doing = match detail {
@@ -172,8 +172,8 @@ mod tests {
         check(&event(KICK, 0), Some(RawWhat::Kick { cpu, target: to }));
         check(&event(STOPPED, 0), Some(RawWhat::Stopped { target: to }));
         check(&event(10, 0), None);
-        check(&event(THROTTLED, 1), Some(RawWhat::Throttled { cpu, task, on: true }));
-        check(&event(THROTTLED, 0), Some(RawWhat::Throttled { cpu, task, on: false }));
+        check(&event(THROTTLED, 1), Some(RawWhat::Throttled { cpu, task, on: true, group: other }));
+        check(&event(THROTTLED, 0), Some(RawWhat::Throttled { cpu, task, on: false, group: other }));
         check(&event(PRIORITY, 0), Some(RawWhat::Priority { task, prio: 5 }));
         check(&event(SWITCH, 0)[..31], None);
         check(&[], None);

@@ -119,15 +119,15 @@ fn who_is_throttled_and_which_cpus_are_reserved_is_told_at_the_beginning() {
     cut.meta(at(0), &Meta::Clock { ns: 77 });
     cut.meta(at(0), &Meta::Queue { id: DsqId(9), name: "shared".into() });
     let events = [
-        (1, What::Throttled { task: A, on: true }),
-        (1, What::Throttled { task: B, on: true }),
-        (1, What::Throttled { task: C, on: true }),
+        (1, What::Throttled { task: A, on: true, group: 0 }),
+        (1, What::Throttled { task: B, on: true, group: 0 }),
+        (1, What::Throttled { task: C, on: true, group: 0 }),
         (1, What::Reserved { target: CpuId(1), on: true }),
         (1, What::Reserved { target: CpuId(2), on: true }),
-        (2, What::Throttled { task: B, on: false }),
+        (2, What::Throttled { task: B, on: false, group: 0 }),
         (3, What::Switch { prev: IDLE, why: Why::WasIdle, next: C }),
         (4, What::Reserved { target: CpuId(1), on: false }),
-        (6, What::Throttled { task: A, on: false }),
+        (6, What::Throttled { task: A, on: false, group: 0 }),
     ];
     cut.events(&events.map(|(ns, what)| Event { at: at(ns), cpu: CpuId(0), what }));
     let expected = [

@@ -101,7 +101,7 @@ pub fn open(
         }
     }
     for (&task, _) in before.throttled.iter().filter(|&(_, &was)| was) {
-        story.throttled(CpuId(0), task, true, sink);
+        story.throttled(CpuId(0), task, true, Key(0), sink);
     }
     for (&cpu, _) in before.reserved.iter().filter(|&(_, &was)| was) {
         story.reserved(cpu, cpu, true);

@@ -119,6 +119,8 @@ pub enum RawWhat {
         task: Key,
         /// It begins.
         on: bool,
+        /// The group whose limit it is; 0 where that is not known, or it is the task's own budget.
+        group: Key,
     },
     /// A CPU begins or ceases to idle on purpose.
     Reserved {

@@ -56,7 +56,10 @@ fn record(line: &str) -> Raw {
         ["decision", chosen] => RawWhat::Decision(Box::new(decision(here, cpu(chosen)))),
         ["kick", target] => RawWhat::Kick { cpu: here, target: cpu(target) },
         ["online", target, up] => RawWhat::Online { cpu: here, target: cpu(target), up: up == "up" },
-        ["throttled", task, on] => RawWhat::Throttled { cpu: here, task: key(task), on: on == "on" },
+        ["throttled", task, on] => throttled(here, key(task), on, Key(0)),
+        ["throttled", task, on, group] => {
+            throttled(here, key(task), on, Key(group.parse().expect("a group")))
+        }
         ["reserved", target, on] => RawWhat::Reserved { cpu: here, target: cpu(target), on: on == "on" },
         ["told", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, false, None))),
         ["first", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, true, None))),
@@ -100,6 +103,10 @@ fn why(word: &str) -> Why {
     all.into_iter().find(|why| said(*why) == word).unwrap_or_else(|| panic!("nobody leaves {word}"))
 }
 
+fn throttled(cpu: CpuId, task: Key, on: &str, group: Key) -> RawWhat {
+    RawWhat::Throttled { cpu, task, on: on == "on", group }
+}
+
 fn said(why: Why) -> &'static str {
     match why {
         Why::WasIdle => "idle",
@@ -134,8 +141,9 @@ impl Lines {
             What::Online { target, up } => format!("online {target} {}", if up { "up" } else { "down" }),
             What::Lost { events } => format!("lost {events}"),
             What::Priority { task, prio, weight } => format!("{} ranks {prio} {weight}", name(task)),
-            What::Throttled { task, on } => {
-                format!("throttled {} {}", name(task), if on { "on" } else { "off" })
+            What::Throttled { task, on, group } => {
+                let group = if group == 0 { String::new() } else { format!(" {group}") };
+                format!("throttled {} {}{group}", name(task), if on { "on" } else { "off" })
             }
             What::Reserved { target, on } => format!("reserved {target} {}", if on { "on" } else { "off" }),
             other => format!("{other:?}"),

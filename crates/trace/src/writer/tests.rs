@@ -65,7 +65,8 @@ fn what() -> impl Strategy<Value = What> {
         (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
         any::<u32>().prop_map(|events| What::Lost { events }),
-        (task(), any::<bool>()).prop_map(|(task, on)| What::Throttled { task, on }),
+        (task(), any::<bool>(), prop_oneof![Just(0), any::<u32>()])
+            .prop_map(|(task, on, group)| What::Throttled { task, on, group }),
         (cpu(), any::<bool>()).prop_map(|(target, on)| What::Reserved { target, on }),
     ]
 }
