@@ -23,6 +23,11 @@ mod vm;
 
 use std::process::ExitCode;
 
+/// Renews docs/reference/cli.md; only a test of the binary sees its arguments as clap has them.
+fn reference() -> Result<(), Failure> {
+    cargo::renew("KEEL_RENEW_REFERENCE", &["test", "-q", "-p", "keel-cli", "--bin", "keel", "reference::"])
+}
+
 /// A failure as one sentence for people.
 type Failure = String;
 
@@ -44,6 +49,7 @@ fn main() -> ExitCode {
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
+        "reference" => reference(),
         "matrix" => tables::MATRIX.renew(rest),
         "sensitivity" => tables::SENSITIVITY.renew(rest),
         "pages" => pages::run(),

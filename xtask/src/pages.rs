@@ -1,5 +1,5 @@
 //! `./x pages`: each of the Wasted Cores paper's four bugs as a page, with it and cured beside each other, and the same of a real
-//! kernel's recordings, into out/pages; their small pictures and the table of figures in docs/wasted-cores.md, made anew.
+//! kernel's recordings, into out/pages; their small pictures and the table of figures in docs/explanation/wasted-cores.md, made anew.
 //!
 //! keel's own commands make all of it. The pictures are Chromium's, so they differ by a pixel here and there with its fonts.
 
@@ -32,8 +32,8 @@ const RECORDED: [&str; 3] = ["group-construction", "missing-domains", "left-behi
 const RECORDINGS: &str = "crates/readers/recordings/waste";
 
 const FOLDER: &str = "out/pages";
-const PICTURES: &str = "docs/pages";
-const DOCUMENT: &str = "docs/wasted-cores.md";
+const PICTURES: &str = "docs/explanation/pages";
+const DOCUMENT: &str = "docs/explanation/wasted-cores.md";
 
 /// Makes all of it.
 pub(crate) fn run() -> Result<(), Failure> {
