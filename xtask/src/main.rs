@@ -1,7 +1,7 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
 //! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`; the report page's `viewer`.
 //!
-//! Never part of what users run, and no room may depend on it.
+//! Never part of what users run, and no crate may depend on it.
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -1,4 +1,4 @@
-//! `./x matrix`, `./x sensitivity`: the long tables of docs/ that `keel lab` prints, made anew.
+//! `./x matrix`, `./x sensitivity`: renew the long tables of docs/ that `keel lab` prints.
 
 use crate::{Failure, cargo, document};
 use std::process::{Command, Stdio};
