@@ -3,22 +3,22 @@
  * bsd: FreeBSD's scheduler before ULE, the 'old sched' that ULE was measured against.
  *
  * Policy. One set of 64 queues for all CPUs, under one lock; four priorities share a queue. The first task of the best
- * queue runs, on whichever CPU asks. Every 100 ms each CPU puts its task behind its equals and takes the best anew. A task's
+ * queue runs, on whichever CPU asks. Every 100 ms each CPU puts its task behind its equals and takes the best again. A task's
  * priority is its nice value and an eighth of its estcpu: the ticks, 128 a second, that found it running, of which once a
- * second 2 x load / (2 x load + 1) stay; so in 5 x load seconds nine tenths are forgotten. Who sleeps
- * forgets as much when it wakes. It wakes with the kernel's priority, before all others, and has its own when it runs. If a CPU idles
- * that one takes it, else it preempts whoever runs on the CPU that woke it, if that has the lesser priority. A child
+ * second 2 x load / (2 x load + 1) stay; so in 5 x load seconds nine tenths are forgotten. A task that
+ * slept forgets as much when it wakes. It wakes with the kernel's priority, before all others, and has its own when it runs. If a CPU
+ * idles, that one takes it. Else it preempts the task on the CPU that woke it, if that has a lower priority. A child
  * begins with its parent's estcpu, and what it has when it exits is its parent's. There is no affinity.
  *
  * Source. sys/kern/sched_4bsd.c and kern_switch.c of FreeBSD 5.0, January 2003. Approximate: all sleeps end with one of the
- * kernel's priorities, PWAIT, for nobody tells what they were for; idle CPUs, which there look at the queues
- * all the time, are told one by one; the load is renewed every 5 s, without chance; threads have estcpus of their own. Hinted
+ * kernel's priorities, PWAIT, because their reason is not known here; idle CPUs, which in FreeBSD look at the queues
+ * all the time, are notified one by one; the load is renewed every 5 s, without chance; threads have estcpus of their own. Hinted
  * real-time tasks have the priorities of rtprio: their hints by threes.
  *
  * Weaknesses. Every CPU waits for the one lock, and once a second all tasks are gone through. Tasks run wherever a CPU is free
- * first, so caches stay cold. A wakeup looks at no other CPU that runs something lesser; that takes up to 100 ms. Who
+ * first, so caches stay cold. A wakeup preempts on no other CPU, whatever runs there; that takes up to 100 ms. A task that
  * sleeps for a moment in each quantum runs before all others when it wakes, however much it used. When the machine becomes
- * busy, load follows within a minute, and until then use is forgotten too soon, and with it nice values.
+ * busy, load follows within a minute, and until then use is forgotten too soon, and nice values with it.
  *
  * Read on in include/bsd: types, priority, queues, clocks.
  */
@@ -151,7 +151,7 @@ CALLBACK(bool, bsd_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* Who waits is queued anew by the kernel. */
+/* Who waits is queued again by the kernel. */
 CALLBACK(void, bsd_set_weight, struct task_struct *p, u32 weight)
 {
 	slot_at(slot_of(p))->nice = nice_of(p);

@@ -4,24 +4,24 @@
  * four bugs as switches, off by default.
  *
  * Policy. Each CPU has a queue of waiting tasks by vruntime, running time over weight. The least runs for its weight's part of a
- * period of 6 ms; who wakes preempts whoever is 1 ms ahead of it; who slept is half a period ahead of the others at
- * most, a child a slice behind. (On n CPUs these times are 1 + log2(n) times as long, n being 8 at most.) A nice level is a factor of
+ * period of 6 ms. A woken task preempts one that is 1 ms ahead of it. A task that slept is at most half a period ahead of the
+ * others, a child a slice behind. (On n CPUs these times are 1 + log2(n) times as long, n being 8 at most.) A nice level is a factor of
  * 1.25 in weight. A group, a cgroup or else a session, has one weight, which its runnable tasks share.
  * A task's load is its weight times how much of the recent past it was runnable; a CPU's is that of its runnable tasks. To
- * even it out the kernel's domains are gone through: SMT siblings, node, nodes by hops. One CPU of a group of CPUs balances
+ * even it out, cfs goes through the kernel's domains: SMT siblings, node, nodes by hops. One CPU of a group of CPUs balances
  * for it: against the busiest group, from that one's busiest CPU, half the difference. That is done at intervals, for idle
  * CPUs by the first of them, and at once by a CPU that runs out of tasks. A woken task goes to its last CPU if
- * that idles, else to whichever idles for longest; a child to the idlest group's least loaded CPU.
+ * that idles, else to the one that has idled longest; a child to the idlest group's least loaded CPU.
  *
  * The bugs, --set bug=A+B: group-imbalance (groups are compared by their average load, behind which an idle CPU hides
  * beside a loaded one), group-construction (groups of nodes are formed as CPU 0 sees them, so that some nodes are in
  * all groups, and never balanced), overload-on-wakeup (woken tasks stay by their cache though other nodes idle),
- * missing-domains (once a CPU came or went nobody balances between nodes).
+ * missing-domains (once a CPU came or went, nothing balances between nodes).
  *
  * Source. Lozi, Lepers, Funston, Gaud, Quema, Fedorova, EuroSys 2016; the functions of kernel/sched/fair.c that are named here. As in those kernels,
  * and not as in the paper's Algorithm 1, the CPU to balance is a group's and not the domain's first idle one. Ours:
  * no smoothed load (cpu_load[]), no cache-hot tasks, no active balancing, no buddies, no balancing at exec; weights are
- * reckoned anew when a task is queued, runs or ticks, so a waiting one's may be old; the least vruntime is that of
+ * updated when a task is queued, runs or ticks, so a waiting one's may be old; the least vruntime is that of
  * the last choice; a task is counted where it is placed at once, and a child's CPU chosen again where others were quicker;
  * tasks go to an idle CPU beside us if they may not come here, but to none of the busiest group; sessions that are 4095 apart
  * share a group, and a session has no nice value.
@@ -29,7 +29,7 @@
  * Weaknesses. Balancing reads every runqueue of the domain, within a dispatch. Idle CPUs of far nodes hear of waiting tasks after
  * as many milliseconds as the machine has CPUs. Loads, not tasks, are evened out: a node with one heavy task may leave others
  * waiting elsewhere; by least loaded CPUs, a group with one idle CPU hides that others of it are crowded until those within have
- * seen to it. Bound kernel threads pass by the queue. Real-time hints are not read.
+ * seen to it. Bound kernel threads bypass the queue. Real-time hints are not read.
  *
  * Read on in include/cfs: types, load, groups, tally, vruntime; masks, domains, sched_groups, move, balance, rounds; idle_list,
  * place, hotplug.

@@ -5,22 +5,22 @@
  * Policy. One list of all runnable tasks, and one lock. A CPU that needs a task weighs every one of
  * them (goodness): nothing while its counter is used up, else the counter, 15 more where it ran last
  * on this CPU, 1 more where it shares the memory of the task before, and 20 - nice. The counter is
- * a task's time, in ticks of 10 ms; a tick takes one from whoever runs. When nobody whom this CPU may
- * take, nor its own task, weighs anything, every task of the machine, asleep ones too, gets half of
- * what it has left and its nice value's ticks anew. Whoever wakes goes to its last CPU if that
+ * a task's time, in ticks of 10 ms; a tick takes one from the running task. When no task that this CPU
+ * may take weighs anything, every task of the machine, sleeping ones too, keeps half of what it has
+ * left and gets its nice value's ticks on top. A woken task goes to its last CPU if that
  * idles, else to the CPU that has idled longest, else it preempts where it outweighs the running
- * task most. A child halves its parent's counter, and what it leaves goes back. sched_yield() makes a task
- * weigh -1, once: less than those without time left, so that it alone is no reason to make counters anew. Hinted real-time tasks weigh 1000 and their priority.
+ * task most. A child takes half of its parent's counter; what it has left at its end goes back. After
+ * sched_yield() a task weighs -1 once, less than one without time, so it alone causes no recalculation. Real-time hints weigh 1000 and their priority.
  *
  * Source. kernel/sched.c of Linux 2.4 (HZ 100): schedule(), goodness(), reschedule_idle(),
  * sys_sched_yield(), update_process_times(), do_fork(), release_task(). The lock is taken as often as there:
  * by the switch, and for the task that was put back, which there means reschedule_idle() or, after a
- * yield, a move to the list's end. Tasks that run stay in the list, and whoever walks it passes them.
+ * yield, a move to the list's end. Running tasks stay in the list, and a walk passes over them.
  *
- * Weaknesses. A decision costs what all runnable tasks cost, and a recalculation what all tasks
- * cost; every CPU waits for the one lock. Two tasks that wake at once may both be sent to one idle CPU, while
- * the next one idles on. Whoever has used its counter up waits until all others have, so tasks
- * bounce to whichever CPU still finds something. On nohz_full CPUs, where ticks stop, nobody's
+ * Weaknesses. The cost of a decision grows with the runnable tasks, that of a recalculation with all
+ * tasks, and every CPU waits for the one lock. Two tasks that wake at once may both go to one idle CPU,
+ * while the next one stays idle. A task that has used up its counter waits until all others have, so
+ * tasks bounce to whichever CPU still has time to give. On nohz_full CPUs, where ticks stop, no
  * counter falls.
  *
  * Read on in include/goodness: types, weight, list, wakeup, tasks, schedule.

@@ -3,23 +3,23 @@
  * mq: the HP multiqueue patch for Linux 2.4, whole.
  *
  * Policy. goodness, with a list for each CPU, of the tasks that ran there last, and one for real-time tasks, all
- * under the one lock. A CPU that needs a task weighs its own one, if that goes on; then the real-time tasks; if none of these is
- * one, its own list; and only if nobody of them has time left, the list of every other CPU: it steals the
- * best of them all. When there is nothing to steal either, everybody's counter is made anew, as in 2.4. In a list a
+ * under the one lock. A CPU that needs a task first weighs the one it runs, if that goes on, and the real-time tasks. Without a
+ * real-time task it weighs its own list. If none of these has time left, it weighs the list of every other CPU and steals the
+ * best of them all. If there is nothing to steal, all counters are recalculated, as in 2.4. In a list a
  * task weighs its counter, 1 more where it shares the memory of the task before, and 20 - nice; no longer the 15
- * for the CPU that it ran on last, which are left to the running task alone. Whoever wakes goes to the list of its last CPU, and hops to
- * another's only if that one idles and its own does not. A task that yields goes on only if nobody else may run.
+ * for the CPU that it ran on last, which only the running task still gets. A woken task goes to the list of its last CPU, and hops to
+ * another's only if that CPU idles and its own does not. A task that yields goes on only if no other task may run.
  *
  * Source. The HP patch as ported to Linux 2.4.2-ac26 and measured by Fabio, linux-kernel, April 2001: its schedule(),
  * other_goodness(), reschedule_idle(), hop_queues(), setscheduler. The rest is 2.4's and shared with goodness. As there, running
- * tasks stay in their list, and a yield takes the lock once more. Real-time tasks are hinted: nobody tells of a change,
- * which is seen when the task is queued next, and while it runs at the next tick; then it changes lists as by setscheduler.
+ * tasks stay in their list, and a yield takes the lock once more. Real-time tasks are hinted. A change of a hint is noticed when
+ * the task is queued next, or at the next tick if it runs; then it changes lists as by setscheduler.
  *
- * Weaknesses. Every CPU still waits for the one lock. A wakeup hardly ever preempts: the CPU that it tells looks into its own list,
- * where the task may not be, and its running task has the 15, more than any counter of nice 0. So who wakes
+ * Weaknesses. Every CPU still waits for the one lock. A wakeup hardly ever preempts: the CPU that it notifies looks into its own list,
+ * where the task may not be, and its running task has the 15, more than any counter of nice 0. So a task that wakes
  * beside hogs waits for up to a turn, 60 ms. Nothing balances: a CPU steals one task at a time, and only
- * when it has nobody with time left. Tasks bound to a CPU wait for ever behind one whose counter is made anew by other CPUs,
- * with shorter turns, before it is used up.
+ * when none of its own has time left. Tasks bound to a CPU wait forever behind one whose counter other CPUs, with
+ * shorter turns, recalculate before it is used up.
  *
  * Read on in include/mq: queues, schedule, hotplug; and in include/goodness: types, weight, list, wakeup, tasks.
  */

@@ -4,11 +4,11 @@
  *
  * Policy. Each CPU has a runqueue, a lock, and two priority arrays of 64 levels with a bitmap: active and
  * expired. The first task of the best level runs. When its timeslice has expired it gets a new one at once and
- * goes to the expired array; when nobody active is left, the arrays are exchanged. A task's level is its nice
- * value and a bounded penalty for its load of the last 4 x 1 s: hogs sink below whoever sleeps, and still
- * observe each other's nice values. Who wakes above the running task preempts it. Nice 19 is batch: the last
+ * goes to the expired array; when no active task is left, the arrays are exchanged. A task's level is its nice
+ * value and a bounded penalty for its load of the last 4 x 1 s: hogs sink below tasks that sleep, and still
+ * observe each other's nice values. A task that wakes above the running one preempts it. Nice 19 is batch: the last
  * level, and long slices in turn where only batch tasks wait. A child runs before its parent, on the same CPU, with
- * half of its timeslice. Tasks stay on their CPU; a balancer takes them elsewhere only from who has more.
+ * half of its timeslice. Tasks stay on their CPU; a balancer takes them only from CPUs that have more.
  * Hinted real-time tasks wait in one queue for all CPUs, and a broadcast makes every CPU look.
  *
  * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', 4 January 2002. Ours, since it
@@ -18,11 +18,11 @@
  * to the end of its level; and, as later versions do, a task that hardly uses its CPU stays active when
  * its timeslice expires, unless expired tasks have waited for 100 ms each.
  *
- * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; they hear of it within a
+ * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; those notice it within a
  * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
  * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. A
- * task that only just counts as light may still wait for a whole round once; one that is preempted before much is known
- * of it, beside hundreds of light ones, passes for a hog and may wait for ten seconds.
+ * task that only just counts as light may still wait for a whole round once. A task that is preempted before much is known
+ * of it, beside hundreds of light ones, counts as a hog and may wait for ten seconds.
  *
  * Read on in include/o1: types, load, arrays, realtime, balance, hotplug.
  */
@@ -329,7 +329,7 @@ CALLBACK(void, o1_set_weight, struct task_struct *p, u32 weight)
 	if (nice == s->nice)
 		return;
 	s->nice = nice;
-	/* Who waits keeps its place until it is queued anew. */
+	/* Who waits keeps its place until it is queued again. */
 	if (s->where == NOWHERE && !s->rt.policy)
 		s->level = level_of(s, scx_bpf_now());
 }
@@ -380,7 +380,7 @@ CALLBACK(s32, o1_init_task, struct task_struct *p, struct scx_init_task_args *ar
 
 /*
  * What the dead task has left of its parent's timeslice goes back. A timeslice of its own doesn't: who forks without
- * end would never use his up, and the expired would wait for ever.
+ * end would never use his up, and the expired would wait forever.
  */
 CALLBACK(void, o1_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {

@@ -4,31 +4,31 @@
  *
  * Policy. Each CPU has a lock and two queues of 64 levels with a bitmap, the current and the next one. The first task of the
  * current queue's best level runs; when the queue is empty, the two change places. A task gets a slice by its nice
- * value. Whoever has used his up, or wakes, waits in the next queue; but interactive tasks go to the current one, and
- * preempt who is worse there. Their slices are short, so that they are looked at again soon. A task's score, and with its nice
+ * value. A task that has used its slice up, or wakes, waits in the next queue. Interactive tasks go to the current one, and
+ * preempt a task that is worse there. Their slices are short, so that they are looked at again soon. A task's score, and with its nice
  * value its level, comes from its voluntary sleep: by default from the ratio of sleeping (s) and running (r) over a
  * bounded past: 50 x r/s where it slept more, else 50 + 50 x (1 - s/r), and below 30 it is interactive. A child inherits
  * a bounded part of its parent's past, and goes to the least loaded CPU. Tasks stay on their CPU, but CPUs without
  * work steal, and twice a second half of the difference goes from the most to the least loaded CPU. Tasks
  * under SCHED_IDLE have a queue of their own, which is served when the two are empty.
  *
- * With --set posted=1 it is what was posted in January 2003: sleep is saved up, running spends it, and what is saved
- * is the score; a child inherits it all; tasks are placed when they are forked, on the first CPU, and never after: the function
- * for it looked for a CPU with less than no load (sched_pickcpu() in sched_ule.c as committed three days after the posting, where
- * its call is commented out). Each cure can be left out alone: ratio=0, place=0, steal=0, push=0, patience=0.
+ * With --set posted=1 it is what was posted in January 2003: sleep is saved up, running spends it, and the savings
+ * are the score. A child inherits all of it. Tasks are placed only when they are forked, on the first CPU: the function
+ * for it looked for a CPU with a load below zero (sched_pickcpu() in sched_ule.c as committed three days after the posting, where
+ * its call is commented out). Each fix can be left out alone: ratio=0, place=0, steal=0, push=0, patience=0.
  *
  * Source. Roberson, 'New scheduler', arch@freebsd.org, 23 January 2003; the ratio, stealing and the push from his 'ULE: A
  * Modern Scheduler for FreeBSD', BSDCon 2003. Ours, since the posting leaves them open: slices of 10 to 100 ms, evenly
  * from nice 19 to -20; the past is 5 s long, a fifth of which is forgotten when it is full, and sleep is saved up to
  * as much; a child inherits 0.1 s of it; the score makes 44 levels, two nice values one; on equal load a child stays
- * with its parent; idle CPUs hear of who waits at once; who is preempted keeps its place and its slice; a
- * round that takes longer than 100 ms for each task that is not interactive lets nobody more into the current queue; the idle queue
+ * with its parent; idle CPUs notice a waiting task at once; a preempted task keeps its place and its slice; a
+ * round that takes longer than 100 ms for each task that is not interactive lets no more tasks into the current queue; the idle queue
  * gets a slice of 10 ms every 5 s in any case, since kernels end a scheduler that lets a task wait for 30 s.
  *
  * Weaknesses. As posted: all CPUs but the first idle; a task that sleeps a tick longer than it runs drifts to the top, and may then run for seconds
- * while others wait; interactive tasks may fill a CPU, and who waits in the next queue starves; CPUs idle beside others
- * at which tasks wait. In any case: with many hogs a round is long, and who counts as a hog unjustly waits for all of
- * it. A fork, a theft and a push look at every CPU; none knows caches or nodes. The push takes no notice of nice values.
+ * while others wait; interactive tasks may fill a CPU, and tasks in the next queue starve; CPUs idle beside others
+ * at which tasks wait. In any case: with many hogs a round is long, and a task wrongly taken for a hog waits for all of
+ * it. A fork, a steal and a push look at every CPU; none knows caches or nodes. The push ignores nice values.
  * It passes over 16 tasks at most that may not move. There is no real-time class: hints are not read.
  *
  * Read on in include/ule: types, score, queues, balance, hotplug.
@@ -258,7 +258,7 @@ CALLBACK(void, ule_set_weight, struct task_struct *p, u32 weight)
 	struct slot *s = slot_at(slot_of(p));
 
 	copy_policy(s, p);
-	/* Who waits keeps its place until it is queued anew. */
+	/* Who waits keeps its place until it is queued again. */
 	if (s->where == NOWHERE)
 		rate(s);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What schedulers share that keep all their tasks under one lock: how a task comes to a CPU, and what becomes of
- * those whose CPUs go away. Their slots have `pid`, `everywhere` (it may use all CPUs) and `homeless` (the CPUs
+ * What schedulers with one lock for all their tasks share: how a task gets to a CPU, and what happens to
+ * tasks whose CPUs go away. Their slots have `pid`, `everywhere` (it may use all CPUs) and `homeless` (the CPUs
  * that it may use went offline while it waited).
  */
 #ifndef KEEL_HANDOVER_H
@@ -27,8 +27,8 @@ static __always_inline bool pass_on(struct task_struct *p, u32 number, u64 enq_f
 }
 
 /*
- * Gives a task to the CPU that chose it, for as long as it likes. False where the CPU must choose anew: the task died, or
- * is of another CPU.
+ * Gives a task to the CPU that chose it, for as long as it likes. False if the CPU must choose again: the task died, or
+ * belongs to another CPU.
  */
 static __always_inline bool hand_over(u32 number)
 {
@@ -52,7 +52,7 @@ static __always_inline void note_cpus(struct task_struct *p)
 }
 
 /*
- * For a task that waits while `cpu` goes offline. Who may use no CPU but this one would wait for ever. Any CPU may take
+ * For a task that waits while `cpu` goes offline. A task that may use only this CPU would wait forever. Any CPU may take
  * such a task now, and hands it to the CPU that it is still counted at, where the kernel finds it a new home.
  */
 static __always_inline void lose_home(u32 number, u32 cpu)

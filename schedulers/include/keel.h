@@ -26,7 +26,7 @@
 /* Does the running kernel have this kfunc? */
 #define kfunc_exists(kfunc) (!!(kfunc))
 
-/* Constants as the running kernel's types tell them. */
+/* Constants from the running kernel's types. */
 #define SCX_DSQ_GLOBAL bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_GLOBAL)
 #define SCX_DSQ_LOCAL bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL)
 #define SCX_DSQ_LOCAL_ON bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
@@ -73,7 +73,7 @@ static __always_inline bool range_next(struct bpf_iter_num *it, s32 *number)
 	     *___begun __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, dsq, flags), (void *)0); \
 	     ((p) = bpf_iter_scx_dsq_next(&it));)
 
-/* Puts the task into a queue; false where the kernel can tell that it was not. */
+/* Puts the task into a queue; false if the kernel reports that it was not. */
 static inline bool insert(struct task_struct *p, u64 dsq, u64 slice_ns, u64 enq_flags)
 {
 	if (kfunc_exists(scx_bpf_dsq_insert___v2___compat))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lists of slots: whoever includes this has said what its slots hold, `next` and `prev` among it. Whoever calls this
- * holds the lock that the list is under.
+ * Lists of slots. Define before you include this what a slot holds, `next` and `prev` among it. Callers
+ * hold the lock of the list.
  */
 #ifndef KEEL_LISTS_H
 #define KEEL_LISTS_H

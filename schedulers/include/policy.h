@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Policy events: a scheduler tells what it considered. A wakeup says which CPUs it looked at and
- * which it chose; a balancing says what it took for the groups' loads, and what it moved. They
+ * Policy events: a scheduler reports what it considered. A wakeup says which CPUs it looked at and
+ * which it chose; a balancing says which loads it assumed for the groups, and what it moved. They
  * land in the trace, on a simulated kernel and on a real one alike.
  *
- * Nobody hears them unless asked: --set tell_policy=1. Else policy_begin() gives NULL, and what a
- * real kernel loads is without them, for its verifier drops code that is never reached.
+ * They are off by default; --set tell_policy=1 turns them on. While they are off policy_begin() gives
+ * NULL, and a real kernel loads no code for them: its verifier drops what is never reached.
  *
  *	struct policy_event *e = policy_begin(POLICY_WAKEUP, 0, cpu);
  *	...
@@ -23,7 +23,7 @@
 
 #include "keel.h"
 
-/* Groups that an event tells of; of more, only how many there were. */
+/* Most groups in an event; of more it has only the number. */
 #define POLICY_GROUPS 16
 /* CPUs that an event can name, 64 a word. */
 #define POLICY_WORDS 16
@@ -85,7 +85,7 @@ struct policy_event {
 	/* How many tasks moved. */
 	u32 moved;
 	u32 outcome;
-	/* How many groups there were; of more than POLICY_GROUPS the first are told. */
+	/* How many groups there were; the event has the first POLICY_GROUPS. */
 	u32 nr_groups;
 	/* CPUs that were looked at, a bit each. */
 	u64 considered[POLICY_WORDS];
@@ -106,7 +106,7 @@ struct {
 	__uint(max_entries, POLICY_RING);
 } policy_events SEC(".maps");
 
-/* Setting: whether events are told. */
+/* Setting: whether events are reported. */
 #ifndef TELL_POLICY
 #define TELL_POLICY 0
 #endif
@@ -115,7 +115,7 @@ const volatile u32 tell_policy = TELL_POLICY;
 /* Events that found the ring full, for user space to read. */
 u64 policy_lost;
 
-/* An event to fill in; NULL where nobody listens or the ring is full. */
+/* An event to fill in; NULL if events are off or the ring is full. */
 static __always_inline struct policy_event *policy_begin(enum policy_kind kind, u32 level, u32 cpu)
 {
 	struct policy_event *e;

@@ -140,7 +140,7 @@ static __always_inline bool is_leaving_cpu(const struct task_struct *p)
 }
 
 /*
- * A zeroed slot for a task; NOBODY where there is none left. A pid may be given anew while its dead task is
+ * A zeroed slot for a task; NOBODY where there is none left. A pid may be reused while its dead task is
  * still referred to somewhere: then the slot passes on, and the dead task gives nothing back.
  */
 static __always_inline u32 take_slot(const struct task_struct *p)

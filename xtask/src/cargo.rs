@@ -16,7 +16,18 @@ fn cargo(args: &[&str]) -> Command {
 
 /// Runs cargo; an error when it fails.
 pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
-    let status = cargo(args).status().map_err(|e| format!("cargo cannot be run: {e}"))?;
+    finish(cargo(args), args)
+}
+
+/// Runs cargo with a variable set that has a test write what it otherwise compares.
+pub(crate) fn renew(variable: &str, args: &[&str]) -> Result<(), Failure> {
+    let mut command = cargo(args);
+    command.env(variable, "1");
+    finish(command, args)
+}
+
+fn finish(mut command: Command, args: &[&str]) -> Result<(), Failure> {
+    let status = command.status().map_err(|e| format!("cargo cannot be run: {e}"))?;
     match status.success() {
         true => Ok(()),
         false => Err(format!("cargo {} failed; its message is above", args[0])),

@@ -109,7 +109,7 @@ fn check_real_kernels(tally: &mut Tally) {
     });
 }
 
-/// Runs xtask once more: whatever becomes of it, the last line is still printed. Gives its exit
+/// Runs xtask once more: however it ends, the last line is still printed. Gives its exit
 /// code; none where a signal ended it.
 fn in_a_process_of_its_own(args: &[&str]) -> Result<Option<i32>, Failure> {
     let program = std::env::current_exe().map_err(|e| format!("xtask cannot find itself: {e}"))?;

@@ -1,5 +1,5 @@
 //! `./x demo`: the main job in one go. The scheduler that most Linux machines ran for a decade, on a machine that nobody has at home,
-//! with the four bugs that it had, then cured of one of them: two verdicts, two pictures.
+//! with the four bugs that it had, then with one of them fixed: two verdicts, two pictures.
 
 use crate::tree::root;
 use crate::{Failure, cargo};
@@ -9,7 +9,7 @@ use std::process::Command;
 /// Wasted Cores paper.
 const SCENE: &str =
     "--workload make:64:640+r+r --machine opteron-6272 --duration 1s --seed 1 --set tell_policy=1";
-/// All four bugs, and all but that one: alone it wastes next to nothing, since a cured wakeup finds the idle cores.
+/// All four bugs, and all but that one: alone it wastes next to nothing, since a fixed wakeup finds the idle cores.
 const RUNS: [&str; 2] = [
     "group-imbalance+group-construction+overload-on-wakeup+missing-domains",
     "group-construction+overload-on-wakeup+missing-domains",

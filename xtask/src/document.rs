@@ -41,9 +41,9 @@ mod tests {
     #[test]
     fn the_documents_have_their_places() {
         for (document, command) in [
-            ("docs/experiments-matrix.md", "matrix"),
-            ("docs/sensitivity.md", "sensitivity"),
-            ("docs/wasted-cores.md", "pages"),
+            ("docs/explanation/experiments-matrix.md", "matrix"),
+            ("docs/explanation/sensitivity.md", "sensitivity"),
+            ("docs/explanation/wasted-cores.md", "pages"),
         ] {
             let text = std::fs::read_to_string(root().join(document)).expect("the document is there");
             assert!(placed(&text, command, "x\n").is_some(), "{document}");

@@ -1,7 +1,7 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
 //! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`; the report page's `viewer`.
 //!
-//! Never part of what users run, and no room may depend on it.
+//! Never part of what users run, and no crate may depend on it.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -22,6 +22,11 @@ mod viewer;
 mod vm;
 
 use std::process::ExitCode;
+
+/// Renews docs/reference/cli.md; only a test of the binary sees its arguments as clap has them.
+fn reference() -> Result<(), Failure> {
+    cargo::renew("KEEL_RENEW_REFERENCE", &["test", "-q", "-p", "keel-cli", "--bin", "keel", "reference::"])
+}
 
 /// A failure as one sentence for people.
 type Failure = String;
@@ -44,6 +49,7 @@ fn main() -> ExitCode {
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
+        "reference" => reference(),
         "matrix" => tables::MATRIX.renew(rest),
         "sensitivity" => tables::SENSITIVITY.renew(rest),
         "pages" => pages::run(),

@@ -1,5 +1,5 @@
-//! `./x pages`: each of the Wasted Cores paper's four bugs as a page, with it and cured beside each other, and the same of a real
-//! kernel's recordings, into out/pages; their small pictures and the table of figures in docs/wasted-cores.md, made anew.
+//! `./x pages`: each of the Wasted Cores paper's four bugs as a page, with it and with the fix side by side, and the same of a real
+//! kernel's recordings, into out/pages; their small pictures and the table of figures in docs/explanation/wasted-cores.md.
 //!
 //! keel's own commands make all of it. The pictures are Chromium's, so they differ by a pixel here and there with its fonts.
 
@@ -32,8 +32,8 @@ const RECORDED: [&str; 3] = ["group-construction", "missing-domains", "left-behi
 const RECORDINGS: &str = "crates/readers/recordings/waste";
 
 const FOLDER: &str = "out/pages";
-const PICTURES: &str = "docs/pages";
-const DOCUMENT: &str = "docs/wasted-cores.md";
+const PICTURES: &str = "docs/explanation/pages";
+const DOCUMENT: &str = "docs/explanation/wasted-cores.md";
 
 /// Makes all of it.
 pub(crate) fn run() -> Result<(), Failure> {
@@ -65,7 +65,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A second with all bugs and one cured of this one, with what the balancers told, in one page.
+/// A second with all bugs and one with this one fixed, with the balancers' reports, in one page.
 fn simulated(scene: &Scene) -> Result<Value, Failure> {
     let Scene { bug, workload, ms } = scene;
     let [with, cured] = ["", "-cured"].map(|end| format!("{FOLDER}/{bug}{end}.trc"));

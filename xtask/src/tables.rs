@@ -1,4 +1,4 @@
-//! `./x matrix`, `./x sensitivity`: the long tables of docs/ that `keel lab` prints, made anew.
+//! `./x matrix`, `./x sensitivity`: renew the long tables of docs/ that `keel lab` prints.
 
 use crate::{Failure, cargo, document};
 use std::process::{Command, Stdio};
@@ -11,9 +11,9 @@ pub(crate) struct Table {
 }
 
 /// Every scheduler on every experiment.
-pub(crate) const MATRIX: Table = Table { name: "matrix", page: "docs/experiments-matrix.md" };
+pub(crate) const MATRIX: Table = Table { name: "matrix", page: "docs/explanation/experiments-matrix.md" };
 /// Each machine constant halved and doubled.
-pub(crate) const SENSITIVITY: Table = Table { name: "sensitivity", page: "docs/sensitivity.md" };
+pub(crate) const SENSITIVITY: Table = Table { name: "sensitivity", page: "docs/explanation/sensitivity.md" };
 
 impl Table {
     /// Builds `keel` for speed, lets it print the table and puts it into the page; `extra` goes to `keel lab`.

@@ -1,4 +1,4 @@
-//! Checks one after another: each is told with its time, a failed one with what it guards.
+//! Checks one after another: each is printed with its time, a failed one with what it guards.
 
 use crate::Failure;
 use std::time::Instant;

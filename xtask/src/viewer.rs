@@ -1,6 +1,6 @@
 //! The viewer of report pages: is what is kept of it what its source gives, and does it do what it should in a real browser?
 //!
-//! keel holds the built viewer (`viewer/dist`), so that cargo alone builds keel. `./x viewer` builds it anew, and tests it.
+//! keel holds the built viewer (`viewer/dist`), so that cargo alone builds keel. `./x viewer` rebuilds and tests it.
 
 use crate::checks::fits;
 use crate::tree::root;
@@ -58,7 +58,7 @@ pub(crate) fn packages() -> Result<(), Failure> {
     done(npm, "npm ci")
 }
 
-/// Building anew gives the same bytes, and all that gets into pages has a licence that fits.
+/// Rebuilding gives the same bytes, and all that gets into pages has a licence that fits.
 pub(crate) fn check_built() -> Result<(), Failure> {
     licences()?;
     npx(&["tsc", "--noEmit"], &[])?;

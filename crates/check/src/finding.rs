@@ -102,7 +102,7 @@ pub struct Finding {
     pub start: Instant,
     /// How long it lasted.
     pub duration: Span,
-    /// What it was measured against; docs/findings.md tells for each kind what must exceed it, or fall short of it.
+    /// What it was measured against; docs/reference/findings.md tells for each kind what must exceed it, or fall short of it.
     pub threshold: Span,
     /// The CPUs that it is about.
     pub cpus: Vec<CpuId>,

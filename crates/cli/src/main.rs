@@ -36,6 +36,8 @@ mod watch_args;
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod tests;
 
 use args::{Cli, Command};

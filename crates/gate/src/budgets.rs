@@ -1,6 +1,6 @@
 //! All budgets of a run: for each subject what is allowed, by default or as somebody asked.
 //!
-//! The defaults pass a sound scheduler and fail one with a flaw that harms somebody (docs/strict.md has the figures
+//! The defaults pass a sound scheduler and fail one with a flaw that harms somebody (docs/reference/strict.md has the figures
 //! that they rest on). What is asked for replaces the default of its subject, and no other.
 
 use crate::budget::{Budget, BudgetError, shown};

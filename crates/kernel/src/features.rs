@@ -29,7 +29,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("scx_bpf_dump_bstr", "accepted and dropped"),
     (
         "scx_bpf_cpuperf_set",
-        "under schedutil, as docs/machines.md tells; it slows the tasks' own work alone, in proportion",
+        "under schedutil, as docs/reference/machines.md tells; it slows the tasks' own work alone, in proportion",
     ),
     (
         "scx_bpf_reenqueue_local___v2",

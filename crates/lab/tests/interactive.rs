@@ -1,6 +1,6 @@
 //! An interactive task beside others, on the machines of 2002: how soon it runs under `goodness` and `o1`.
 //!
-//! docs/experiments.md has the figures of longer runs.
+//! docs/explanation/experiments.md has the figures of longer runs.
 #![forbid(unsafe_code)]
 
 mod common;

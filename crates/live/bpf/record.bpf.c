@@ -16,7 +16,7 @@
  * itself'). None runs in NMI. Each is entered once on a CPU at a time: the kernel skips it when it interrupts itself. But
  * that guard ends before the program's RCU section does, and the end of that section may, on its own CPU, ask for a
  * reschedule, queue irq_work, raise RCU's softirq, and for the latter, with interrupts on, wake ksoftirqd. So no program
- * listens to any of these but the last, which comes with interrupts off and so once. docs/recording.md has all as a table.
+ * listens to any of these but the last, which comes with interrupts off and so once. docs/reference/recording.md has all as a table.
  */
 #include "ring.h"
 #include "kicks.h"

@@ -33,7 +33,7 @@ pub struct RunData {
     pub(crate) chunks: Vec<Vec<u8>>,
 }
 
-/// What the viewer reads first. docs/report.md tells the fields.
+/// What the viewer reads first. docs/reference/report.md tells the fields.
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
     version: u32,

@@ -1,4 +1,4 @@
-//! Runs as one HTML page that people explore, without a network: docs/report.md tells what it shows and how its
+//! Runs as one HTML page that people explore, without a network: docs/reference/report.md tells what it shows and how its
 //! data lie.
 //!
 //! [`Page`] listens to a run, in memory that depends on the machine and on [`Budget`] alone, and makes levels of detail as it

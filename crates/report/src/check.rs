@@ -1,4 +1,4 @@
-//! A trace's judgement, for people and as `keel check --json` prints it. docs/recording.md tells the fields.
+//! A trace's judgement, for people and as `keel check --json` prints it. docs/reference/recording.md tells the fields.
 
 use crate::findings;
 use crate::gate;

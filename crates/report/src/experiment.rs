@@ -1,4 +1,4 @@
-//! Published experiments beside ours, as `--json` prints them. Field names are stable; docs/json.md
+//! Published experiments beside ours, as `--json` prints them. Field names are stable; docs/reference/json.md
 //! tells each.
 
 mod table;

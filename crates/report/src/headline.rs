@@ -58,7 +58,7 @@ pub struct WastedWhere {
     pub in_queues_ns: u64,
     /// Who they were.
     pub tasks: Vec<WaitersReport>,
-    /// How they had come there: docs/findings.md lists the ways.
+    /// How they had come there: docs/reference/findings.md lists the ways.
     pub how: BTreeMap<String, u64>,
     /// Who had woken or made them, where that was how they had come there.
     pub wakers: Vec<WakersReport>,

@@ -1,4 +1,4 @@
-//! One run as `--json` prints it. Field names are stable; docs/json.md tells each.
+//! One run as `--json` prints it. Field names are stable; docs/reference/json.md tells each.
 
 use crate::caveat;
 use crate::headline::WastedWhere;
@@ -161,7 +161,7 @@ impl DecisionReport {
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingReport {
-    /// Its kind, as docs/findings.md has them.
+    /// Its kind, as docs/reference/findings.md has them.
     pub kind: String,
     /// Whose doing it is: `scheduler`, or `program` for what no scheduler is to blame for.
     pub blame: String,

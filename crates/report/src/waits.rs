@@ -1,4 +1,4 @@
-//! Why a task waited, for people and as `keel check --task NAME --json` prints it. docs/json-recordings.md lists the fields.
+//! Why a task waited, for people and as `keel check --task NAME --json` prints it. docs/reference/json-recordings.md lists the fields.
 
 use crate::check::counted_from_line;
 use crate::run::DecisionReport;

@@ -1,4 +1,4 @@
-//! What `keel watch` tells: lines of JSON, lines of text, and a screen for terminals. docs/json-recordings.md lists the fields.
+//! What `keel watch` tells: lines of JSON, lines of text, and a screen for terminals. docs/reference/json-recordings.md lists the fields.
 
 mod screen;
 mod text;

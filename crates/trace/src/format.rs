@@ -1,4 +1,4 @@
-//! Numbers of the file format, for the writer and the reader; docs/trace-format.md tells the whole.
+//! Numbers of the file format, for the writer and the reader; docs/reference/trace-format.md tells the whole.
 
 use crate::{Chooser, Why};
 use keel_abi::scx::ExitKind;

@@ -2,7 +2,7 @@
 //! and the checks read it and nothing else.
 //!
 //! [`event`] is the schema; [`Writer`] and [`Reader`] keep it in files of our own compact format
-//! (docs/trace-format.md tells it byte by byte); [`story`] makes streams that agree with themselves of what recordings
+//! (docs/reference/trace-format.md tells it byte by byte); [`story`] makes streams that agree with themselves of what recordings
 //! tell.
 //!
 //! This room depends on `abi` alone. It never judges.

@@ -239,10 +239,10 @@ mod tests {
 
     #[test]
     fn the_documentation_says_the_same() {
-        let docs = include_str!("../../../docs/generators.md");
+        let docs = include_str!("../../../docs/reference/generators.md");
         for generator in generators().filter(|generator| !generator.limits().is_empty()) {
             let row = format!("| `{}` | {} |", generator.form, generator.limits());
-            assert!(docs.contains(&row), "docs/generators.md lacks this line:\n{row}");
+            assert!(docs.contains(&row), "docs/reference/generators.md lacks this line:\n{row}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! [`parse`] reads rt-app's JSON, [`generated`] makes what a name such as `mix:1000:80` or `chat:10:20:100`
 //! asks for, and [`built_in`] holds the files of `workloads/`. Each gives a [`Workload`]: data, which the
 //! kernel room executes; [`join`] makes several one. The language as supported is described in
-//! `docs/workloads.md`.
+//! `docs/reference/workloads.md`.
 //!
 //! Pure functions: no file, clock or environment is touched, and whatever a stranger's file
 //! holds, reading it ends in time and memory proportional to its length.

@@ -63,7 +63,7 @@ impl<'a> Compiler<'a> {
                 Key::Setting(setting) => self.setting(&at, setting, field, is_task, &mut body)?,
                 Key::Comment => {}
                 Key::Unknown => {
-                    let problem = "is neither an event nor a setting; docs/workloads.md lists both \
+                    let problem = "is neither an event nor a setting; docs/reference/workloads.md lists both \
                                    (a key that begins with _ is a comment)";
                     return Err(self.error(&at, problem));
                 }

@@ -217,7 +217,7 @@ fn the_built_in_files_compile_without_a_remark() {
 
 #[test]
 fn the_documented_example_compiles() {
-    let page = include_str!("../../../docs/workloads.md");
+    let page = include_str!("../../../docs/reference/workloads.md");
     let example =
         page.split("```json").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
     assert!(compiled(example).contains("counts requests"));

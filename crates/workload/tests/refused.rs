@@ -162,7 +162,7 @@ fn the_machine_bounds_the_affinity() {
 fn what_makes_no_sense_is_refused() {
     task(
         r#""slep": 5"#,
-        ".slep: is neither an event nor a setting; docs/workloads.md lists both (a key that begins with _ is a \
+        ".slep: is neither an event nor a setting; docs/reference/workloads.md lists both (a key that begins with _ is a \
          comment)",
     );
     task(r#""fork": "b""#, ".fork: there is no task \"b\" to fork");

@@ -47,7 +47,7 @@ static __always_inline bool quantum_ends(struct cpu *here, u64 now)
 	return ends;
 }
 
-/* A CPU that idled begins anew. */
+/* A CPU that idled starts over. */
 static __always_inline void set_clocks(struct cpu *here, u64 now)
 {
 	here->stat = stat_of(now);

@@ -17,7 +17,7 @@
 #define ONE (1 << FRACTION_SHIFT)
 #define LOAD_SECONDS 5
 #define LOAD_KEPT 1884
-/* Longer ago is for ever. */
+/* Longer ago is forever. */
 #define MAX_DECAYS 512
 
 /* averunnable.ldavg[0] */

@@ -15,7 +15,7 @@
 /* How often each CPU compared the groups of a domain. */
 COUNTER(balances);
 
-/* What it did, for whoever listens. */
+/* What it did, for policy events. */
 static __noinline int tell_balance(u32 here, u32 cpu, u32 level, u32 kind, u32 outcome)
 {
 	struct search *found = search_at(here);

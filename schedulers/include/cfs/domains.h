@@ -2,7 +2,7 @@
 /*
  * cfs, seventh: scheduling domains, as the kernel has them for each CPU: those who share a unit, a cache, a node; then nodes by
  * hops. Where it has none there is one of all CPUs. CPUs that are offline are left out, until the kernel makes its own
- * domains anew, which each CPU then reads again.
+ * domains again, which each CPU then reads again.
  */
 #ifndef CFS_DOMAINS_H
 #define CFS_DOMAINS_H
@@ -41,7 +41,7 @@ static __always_inline bool keep_level(u32 cpu, u32 level)
 	return true;
 }
 
-/* The CPU's domains, read anew. */
+/* The CPU's domains, read again. */
 __noinline int read_domains(u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -79,7 +79,7 @@ __noinline int read_domains(u32 cpu)
 	return 0;
 }
 
-/* After hotplug: the kernel's domains have been made anew, and so are ours. */
+/* After hotplug: the kernel's domains have been rebuilt, and so are ours. */
 static __always_inline void refresh_domains(u32 cpu, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -93,7 +93,7 @@ static __always_inline void refresh_domains(u32 cpu, u64 now)
 		rq->nr_levels = rq->nr_node_levels;
 }
 
-/* A CPU has come or goes. Until domains are made anew they have it or not as they are. */
+/* A CPU has come or goes. Until domains are rebuilt they have it or not as they are. */
 static __always_inline void hotplug(u32 cpu, bool comes)
 {
 	s32 i, l;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, twelfth: the idle CPUs, in the order in which they became idle, so that whoever idles for longest is found at once.
+ * cfs, twelfth: the idle CPUs, in the order in which they became idle, so that the CPU that has idled longest is found at once.
  */
 #ifndef CFS_IDLE_LIST_H
 #define CFS_IDLE_LIST_H

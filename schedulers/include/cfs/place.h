@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * cfs, thirteenth: which CPU for whom. A woken task goes to its last CPU if that idles, else to whichever idles for longest, anywhere:
- * the cure of 'overload on wakeup'. With the bug, and where none idles, it stays by its cache: an idle CPU beside the waker's or
+ * the fix for 'overload on wakeup'. With the bug, and where none idles, it stays by its cache: an idle CPU beside the waker's or
  * its own last one, else that one. A child goes down the domains, from group to group, to the least loaded CPU.
  */
 #ifndef CFS_PLACE_H
@@ -62,7 +62,7 @@ static __always_inline u32 place_woken(struct task_struct *p, u32 number, u32 la
 	return idle_sibling(number, target, last);
 }
 
-/* Which CPUs were looked at for a task, for whoever listens. */
+/* Which CPUs were looked at for a task, for policy events. */
 static __always_inline void tell_considered(struct policy_event *e, bool is_new, u32 last)
 {
 	u32 here = bpf_get_smp_processor_id(), level = runqueue_at(last)->nr_levels;

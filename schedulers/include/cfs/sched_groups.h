@@ -2,7 +2,7 @@
 /*
  * cfs, eighth: what balancing compares. A domain consists of groups: the domains of the next level down, of the balancing CPU
  * first, then of each CPU that is in none yet. Those of nodes by hops overlap, and so differ with who looks; that each
- * CPU looks for itself is the cure for 'scheduling group construction'.
+ * CPU looks for itself is the fix for 'scheduling group construction'.
  */
 #ifndef CFS_SCHED_GROUPS_H
 #define CFS_SCHED_GROUPS_H
@@ -42,7 +42,7 @@ struct search {
 	bool pinned;
 	/* Of a choice for a child: the load of the CPU that it fell on. */
 	u64 least_load;
-	/* For whoever listens. */
+	/* For policy events. */
 	u32 nr_groups;
 	struct sched_group told[POLICY_GROUPS];
 } LINE;
@@ -116,7 +116,7 @@ __noinline u32 local_seed(u32 here, u32 cpu, u32 level)
 	return cpu;
 }
 
-/* A group's load by averages, and the cure of 'group imbalance': by its least loaded CPU's. */
+/* A group's load by averages, and the fix for 'group imbalance': by its least loaded CPU's. */
 __noinline int weigh_group(u32 here, u32 level)
 {
 	struct sched_group *g = &search_at(here)->group;
@@ -153,7 +153,7 @@ static __always_inline bool is_busier(const struct sched_group *a, const struct 
 	return a->rank != b->rank ? a->rank > b->rank : a->load > b->load;
 }
 
-/* For whoever listens: the groups in their order, but for our own, which comes first. */
+/* For policy events: the groups in their order, but for our own, which comes first. */
 static __always_inline void keep_to_tell(struct search *found, u32 number, bool is_local)
 {
 	u32 at = hidden(is_local ? 0 : number);

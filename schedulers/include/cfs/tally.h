@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * cfs, fourth: what each runqueue counts. A task is counted at one runqueue at most, from when it is queued until it sleeps;
- * whoever counts it anew, for it moves or its load has changed, takes off what was counted. Several CPUs may be at it at
+ * whoever counts it again, for it moves or its load has changed, takes off what was counted. Several CPUs may be at it at
  * once: which change comes first is decided under a lock; the sums are added to atomically.
  */
 #ifndef CFS_TALLY_H
@@ -31,7 +31,7 @@ static __always_inline void add_to_runqueue(const struct tally *t, s32 sign)
 }
 
 /*
- * Exchanges what is counted of a task, if it is counted at `only` and has not been counted anew since `counts` was read
+ * Exchanges what is counted of a task, if it is counted at `only` and has not been counted again since `counts` was read
  * (ANYWHERE: in any case).
  */
 #define ANYWHERE (~0U)
@@ -99,7 +99,7 @@ static __noinline int count_at(u32 number, u32 cpu)
 	return 0;
 }
 
-/* A task that was counted so was moved from one runqueue to another, unless somebody has counted it anew since. */
+/* A task that was counted so was moved from one runqueue to another, unless it has been counted again since. */
 static __noinline int count_move(u32 number, const struct tally *counted, u32 from, u32 to)
 {
 	struct tally now, before;

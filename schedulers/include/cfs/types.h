@@ -7,13 +7,13 @@
 
 /* The four bugs of the Wasted Cores paper, each where the paper places it. */
 enum bug {
-	/* Groups of CPUs are compared by their average load. The cure: by their least loaded CPU's. */
+	/* Groups of CPUs are compared by their average load. The fix: by their least loaded CPU's. */
 	BUG_GROUP_IMBALANCE = 1,
-	/* The groups of nodes are formed as CPU 0 sees them. The cure: as each CPU does. */
+	/* The groups of nodes are formed as CPU 0 sees them. The fix: as each CPU does. */
 	BUG_GROUP_CONSTRUCTION = 2,
-	/* A woken task stays within its waker's or its own last cache. The cure: anywhere, to whoever idles for longest. */
+	/* A woken task stays within its waker's or its own last cache. The fix: anywhere, to the CPU that has idled longest. */
 	BUG_OVERLOAD_ON_WAKEUP = 4,
-	/* When a CPU comes or goes, domains are made anew without those above the node. The cure: with them. */
+	/* When a CPU comes or goes, domains are rebuilt without those above the node. The fix: with them. */
 	BUG_MISSING_DOMAINS = 8,
 };
 
@@ -51,7 +51,7 @@ static __always_inline bool has_bug(enum bug which)
 struct tally {
 	/* The runqueue's number and 1; 0: none. */
 	u32 where;
-	/* How often it has been counted anew. */
+	/* How often it has been counted again. */
 	u32 times;
 	/* The group and the task's own weight in it. */
 	u32 group;
@@ -116,7 +116,7 @@ struct runqueue {
 	/* Since when tasks wait here though the CPU runs nothing; 0 where that is not so. Others write it. */
 	u64 stuck_since;
 
-	/* Others ask it to choose anew; the one who runs gives way, whatever comes; to balance; to balance for all who idle. */
+	/* Others ask it to choose again; the one who runs gives way, whatever comes; to balance; to balance for all who idle. */
 	bool resched LINE;
 	bool yields;
 	bool due;

@@ -6,7 +6,7 @@
 #include "tasks.h"
 
 /*
- * The squeeze that o1's announcement accuses this scheduler of: counters are made anew only when no running task of
+ * The squeeze that o1's announcement accuses this scheduler of: counters are rebuilt only when no running task of
  * any CPU has time left either, and until then CPUs idle. The code of 2.4 looks at waiting tasks alone.
  */
 const volatile bool squeeze = false;

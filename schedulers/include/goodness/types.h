@@ -58,7 +58,7 @@ struct slot {
 #define REALTIME_WEIGHT 1000
 /*
  * What a task weighs that yields: less than one whose counter is used up, more than nobody. It goes on where nobody else
- * may run, and never makes counters be made anew.
+ * may run, and never causes a recalculation.
  */
 #define YIELDING_WEIGHT -1
 /* Less than any weight: nobody. */
@@ -80,7 +80,7 @@ struct cpu {
 
 static struct cpu cpus[MAX_CPUS] LINE;
 
-/* How often each CPU made everybody's counter anew. */
+/* How often each CPU recalculated all counters. */
 COUNTER(recalculations);
 
 /* runqueue_lock, and what it protects: the list for all CPUs, and how many tasks are in any list. */

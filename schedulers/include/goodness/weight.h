@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* goodness, second: what a task weighs, and everybody's time anew. */
+/* goodness, second: what a task weighs, and the recalculation of all counters. */
 #ifndef GOODNESS_WEIGHT_H
 #define GOODNESS_WEIGHT_H
 
@@ -29,7 +29,7 @@ static __always_inline s32 goodness(struct slot *s, u32 cpu, u64 mm)
 	return weight + 20 - s->nice;
 }
 
-/* Every task's counter anew; without the lock, as there. */
+/* Recalculates every task's counter; without the lock, as in 2.4. */
 static __noinline u32 recalculate(void)
 {
 	u32 end = slots_used;

@@ -31,7 +31,7 @@ static __always_inline void unlink(struct runqueue *rq, u32 number)
 
 /*
  * Puts a task that waits nowhere into one of the arrays. The balancer may have one in its hands
- * while the kernel queues it anew elsewhere: whoever says first where it waits links it.
+ * while the kernel queues it again elsewhere: whoever says first where it waits links it.
  */
 static __always_inline bool link(struct runqueue *rq, u32 queue, u32 number, u32 which, bool at_end)
 {

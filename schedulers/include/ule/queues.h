@@ -54,7 +54,7 @@ static __always_inline void unlink(struct runqueue *rq, u32 number)
 
 /*
  * Puts a task that waits nowhere into a queue. A CPU that takes a task from another may have it in its hands while the kernel
- * queues it anew elsewhere: whoever says first where it waits links it.
+ * queues it again elsewhere: whoever says first where it waits links it.
  */
 static __always_inline bool link(u32 cpu, u32 number, u32 which, bool at_end, u64 now)
 {

@@ -8,7 +8,7 @@
 /* Priority levels, 0 the best: as many as a word has bits. */
 #define LEVELS 64
 
-/* Settings. As posted in January 2003: each of the cures below off. */
+/* Settings. As posted in January 2003: each of the fixes below off. */
 const volatile bool posted = false;
 /* Priority from the ratio of sleeping and running, instead of from accumulated sleep. */
 const volatile bool ratio = true;

@@ -1,6 +1,6 @@
 //! `./x bench`: how fast `fifo` is simulated on three machines with run-and-sleep mixes, in how
 //! much memory, and where the instructions go; then what a machine of 1,024 CPUs and 100,000 tasks
-//! cost. docs/bench.md tells how to read it. With `--recordings` instead how fast recordings are read, with
+//! cost. docs/how-to/bench.md describes how to read it. With `--recordings` instead how fast recordings are read, with
 //! `--page` what a report page of ten million events takes.
 //!
 //! Figures for people; never a test that fails by time.

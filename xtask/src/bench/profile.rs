@@ -17,7 +17,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Reads callgrind's format: `ob=`, `fl=` and `fn=` tell where we are, `fi=` and `fe=` which
+    /// Reads callgrind's format: `ob=`, `fl=` and `fn=` say where we are, `fi=` and `fe=` which
     /// file the code is inlined from, their names spelled out only the first time, be it for a
     /// callee (`cob=`...); a line of numbers is a cost, but the one behind `calls=` is the callee's.
     pub(super) fn parse(text: &str, events: f64) -> Self {

@@ -1,4 +1,4 @@
-//! What a child took. The kernel tells how much user time a process took while it is a zombie; its peak of memory is looked at
+//! What a child took. The kernel shows how much user time a process took while it is a zombie; its peak of memory is looked at
 //! while it runs.
 
 use crate::Failure;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// How often a process's memory is looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// The kernel's ticks a second, by which it tells user time (`USER_HZ`).
+/// The kernel's ticks a second, in which it counts user time (`USER_HZ`).
 const TICKS_S: f64 = 100.0;
 
 /// What a command took.

@@ -1,14 +1,14 @@
-//! The rooms without wall clock, threads, environment, files and unordered maps: clippy enforces
+//! The crates without wall clock, threads, environment, files and unordered maps: clippy enforces
 //! the list, and this check that clippy sees it.
 //!
-//! Clippy reads the nearest `clippy.toml` above a crate's manifest, so each of these rooms holds
-//! a link to the one list; without it the room would be unguarded and nobody would notice.
+//! Clippy reads the nearest `clippy.toml` above a crate's manifest, so each of these crates holds
+//! a link to the one list; without it the crate would be unguarded and nobody would notice.
 
 use super::all_or;
 use crate::Failure;
 use crate::tree::{files, root};
 
-/// The rooms, as DESIGN.md has them.
+/// The crates, as DESIGN.md has them.
 const ROOMS: &[&str] = &["kernel", "vm", "workload", "check"];
 
 /// The one list, from the root.
@@ -35,7 +35,7 @@ fn unguarded() -> Result<Vec<String>, Failure> {
     Ok(ROOMS.iter().filter(unseen).map(fault).collect())
 }
 
-/// Sources of the rooms, tests apart.
+/// Sources of the crates, tests apart.
 fn is_part_of_a_run(path: &str) -> bool {
     let of_room = |room: &&str| path.starts_with(&format!("crates/{room}/src/"));
     ROOMS.iter().any(of_room) && !path.ends_with("tests.rs") && !path.contains("/tests/")

@@ -1,4 +1,4 @@
-//! Documents keep to 100 columns, to plain words, and to links that lead somewhere.
+//! Documents keep to 100 columns, to plain words, and to links that lead somewhere; every page of docs/ is in its contents.
 //!
 //! Prose lines alone are measured: code, tables, and what a command generates have their own shapes.
 
@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 
 /// Most columns of a line of prose.
 const COLUMNS: usize = 100;
+
+/// The contents of docs/, in mdBook's format.
+const CONTENTS: &str = "docs/SUMMARY.md";
 
 /// Words that nobody outside this project uses in these senses, and what to say instead.
 const PRIVATE: &[(&str, &str)] = &[
@@ -38,7 +41,21 @@ pub(super) fn run() -> Result<(), Failure> {
         true => anchors.contains(to),
         false => root().join(to).exists(),
     };
-    all_or(documents.iter().flat_map(|file| faults(file, leads)).collect())
+    let mut all: Vec<String> = documents.iter().flat_map(|file| faults(file, leads)).collect();
+    all.extend(unlisted(&documents));
+    all_or(all)
+}
+
+/// The pages of docs/ that its contents don't link to: nobody finds them.
+fn unlisted(documents: &[&File]) -> Vec<String> {
+    let contents = documents.iter().find(|file| file.path == CONTENTS);
+    let listed: BTreeSet<String> = contents
+        .into_iter()
+        .flat_map(|file| links(&file.text).into_iter().map(|link| target(CONTENTS, link)))
+        .collect();
+    let pages = documents.iter().map(|file| &file.path);
+    let pages = pages.filter(|path| path.starts_with("docs/") && *path != CONTENTS);
+    pages.filter(|path| !listed.contains(*path)).map(|path| format!("{path} is not in {CONTENTS}")).collect()
 }
 
 /// What is wrong with a document; `leads` says whether a path from the root, with its anchor, exists.
@@ -152,6 +169,21 @@ mod tests {
     fn private_words_are_refused_where_they_are_words() {
         check("The bug is Cured.", &["docs/a.md:1 says 'cured'; say fixed"]);
         check("`cured` is a field, `a-cured.png` a file, obscured is a word", &[]);
+    }
+
+    #[test]
+    fn every_page_is_in_the_contents() {
+        let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
+        let contents = file(CONTENTS, "- [One](how-to/one.md)\n- [Two](two.md#part)\n");
+        let (one, two, three) =
+            (file("docs/how-to/one.md", ""), file("docs/two.md", ""), file("docs/a/three.md", ""));
+        let elsewhere = file("README.md", "");
+        assert_eq!(unlisted(&[&contents, &one, &elsewhere]), [""; 0]);
+        assert_eq!(
+            unlisted(&[&contents, &one, &two, &three]),
+            ["docs/two.md is not in docs/SUMMARY.md", "docs/a/three.md is not in docs/SUMMARY.md"]
+        );
+        assert_eq!(unlisted(&[&one]), ["docs/how-to/one.md is not in docs/SUMMARY.md"]);
     }
 
     #[test]

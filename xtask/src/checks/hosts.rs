@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::tree::{File, files, root};
 use std::path::Path;
 
-/// Shorter names (`/`, `vm`) would be found everywhere and tell nothing.
+/// Shorter names (`/`, `vm`) would be found everywhere and mean nothing.
 const SHORTEST: usize = 6;
 
 pub(super) fn run() -> Result<(), Failure> {
@@ -35,7 +35,7 @@ fn machine_words() -> Vec<String> {
     words
 }
 
-/// Hosts that apt and cargo are told to use here, unless everybody's: a mirror of one's own is
+/// Hosts that apt and cargo use here, unless everybody's: a mirror of one's own is
 /// what must not leak.
 fn package_hosts() -> Vec<String> {
     let mut places = vec!["/etc/apt/sources.list".into(), root().join(".cargo/config.toml")];

@@ -1,4 +1,4 @@
-//! Unsafe code only in the rooms that may have it: every other crate forbids it in its root, and
+//! Unsafe code only in the crates that may have it: every other crate forbids it in its root, and
 //! no test or build script lifts the workspace's ban.
 
 use super::{all_or, metadata};
@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::tree::files;
 use cargo_metadata::{Target, TargetKind};
 
-/// The rooms that may have unsafe code, in narrow modules that argue for it.
+/// The crates that may have unsafe code, in narrow modules that argue for it.
 const MAY: &[&str] = &["vm", "live"];
 
 /// The line that forbids it for a whole crate.

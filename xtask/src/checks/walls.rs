@@ -1,4 +1,4 @@
-//! Which room may depend on which, from `cargo metadata`: direct and indirect, for building and
+//! Which crate may depend on which, from `cargo metadata`: direct and indirect, for building and
 //! testing alike.
 
 use super::{all_or, metadata};
@@ -6,10 +6,10 @@ use crate::Failure;
 use cargo_metadata::Metadata;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A room and the rooms that it depends on itself.
+/// A crate and the crates that it depends on itself.
 type Rooms = BTreeMap<String, BTreeSet<String>>;
 
-/// What a room may reach.
+/// What a crate may reach.
 enum Wall {
     /// Nothing but these.
     Only(&'static [&'static str]),
@@ -56,7 +56,7 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(crossed(&rooms(&metadata()?)))
 }
 
-/// The rooms of the workspace, without the `keel-` of their packages.
+/// The crates of the workspace, without the `keel-` of their packages.
 fn rooms(metadata: &Metadata) -> Rooms {
     let members: BTreeSet<&str> = metadata.workspace_packages().iter().map(|p| p.name.as_str()).collect();
     let room = |name: &str| name.strip_prefix("keel-").unwrap_or(name).to_owned();
@@ -71,7 +71,7 @@ fn rooms(metadata: &Metadata) -> Rooms {
     metadata.workspace_packages().iter().map(|p| (room(&p.name), edges(p))).collect()
 }
 
-/// All rooms that `from` reaches, itself left out unless there is a circle.
+/// All crates that `from` reaches, itself left out unless there is a circle.
 fn reach(rooms: &Rooms, from: &str) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut left = vec![from.to_owned()];

@@ -143,7 +143,7 @@ fn figures(trace: &Path) -> Option<Figures> {
     Figures::of(trace, &NAMES.map(str::to_owned), JUDGED_MS).ok()
 }
 
-/// What becomes of it on the simulated kernel.
+/// How it ends on the simulated kernel.
 fn simulated(name: &str, object: &Path, recipe: Option<&str>) -> Result<End, Failure> {
     let trace = format!("{OUT}/{name}.sim.trc");
     let mut command = Command::new(cargo::built("keel")?);

@@ -15,7 +15,7 @@ they reach, under AddressSanitizer, and prints a line a target. All targets, unl
   --minimise      afterwards put into fuzz/corpus the fewest cases that reach all that was reached
   --no-sanitizer  twice as fast, and blind to errors of memory that do no harm
 
-What is found stays in .cache/fuzz/found; docs/fuzzing.md tells what to do with it.
+What is found stays in .cache/fuzz/found; docs/how-to/fuzzing.md tells what to do with it.
 ";
 
 /// What is asked for.

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     match found {
         0 => Ok(()),
-        n => Err(format!("{n} targets found something; docs/fuzzing.md tells what to do with it")),
+        n => Err(format!("{n} targets found something; docs/how-to/fuzzing.md tells what to do with it")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `cfs` with bugs of the Wasted Cores paper, `ule` as it was posted, and both cured, on real kernels: recorded, and checked
+//! `cfs` with bugs of the Wasted Cores paper, `ule` as it was posted, and both fixed, on real kernels: recorded, and checked
 //! as any recording is.
 
 use super::OUT;
@@ -19,7 +19,7 @@ const BUGS: &[(&str, &str)] =
 
 /// With a bug this much of a CPU idles beside waiting tasks at least, for all of the time: the workloads leave two CPUs without work.
 const LEAST_WITH: f64 = 1.0;
-/// And cured, this part of that at most.
+/// With the fix, at most this part of that.
 const MOST_WITHOUT: f64 = 0.1;
 
 /// What is seen of a turn that went well; `*` is whose turn it is.

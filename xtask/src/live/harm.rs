@@ -94,7 +94,7 @@ fn one(kernel: &str, keel: &Path, seconds: u32, turns: &[String]) -> Result<Vec<
     let mut boots = 1;
     let seen = loop {
         match script.run_with(keel, turns) {
-            // The next guest measures its clock anew.
+            // The next guest measures its clock again.
             Err(_) if boots < BOOTS && root().join(&script.out).join("clock").exists() => boots += 1,
             seen => break seen?,
         }
@@ -123,7 +123,7 @@ fn round(turn: &str) -> &'static [&'static str] {
 
 fn judge(seen: &Seen, seconds: u64) -> Turn {
     let number = |fact: &str| seen.fact(fact).parse().unwrap_or(0);
-    // Several loops of a kind are told apart by a number.
+    // Several loops of a kind are distinguished by a number.
     let times = |kind: &str| {
         let of =
             seen.facts.iter().filter(|(fact, _)| fact.rsplit_once('-').is_some_and(|(name, _)| name == kind));

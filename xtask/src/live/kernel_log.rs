@@ -1,6 +1,6 @@
 //! What of a kernel's log is a complaint.
 
-/// Words of lines that tell of a kernel in trouble: bugs, warnings, CPUs and tasks that do not get on.
+/// Words of lines by which a kernel reports trouble: bugs, warnings, CPUs and tasks that make no progress.
 const COMPLAINTS: &[&str] = &[
     "BUG:",
     "WARNING:",

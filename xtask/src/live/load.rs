@@ -24,7 +24,7 @@ pub(super) struct Turn {
     pub(super) fault: Option<String>,
 }
 
-/// All turns, each told as it ends.
+/// All turns, each printed as it ends.
 pub(super) fn run(args: &Args) -> Result<Vec<Turn>, Failure> {
     let mut turns = Vec::new();
     for kernel in &args.kernels {

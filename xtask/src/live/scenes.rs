@@ -1,6 +1,6 @@
 //! Scenes whose truth is known (`tests/live/scenes.tsv`), each recorded on a real kernel by keel, perf and trace-cmd at once, and
-//! judged by `keel check`: waste that is none must not be told, by keel's own recordings at all, by others not without saying first
-//! what they cannot tell; and waste that is there must be found.
+//! judged by `keel check`: apparent waste must not be reported, by keel's own recordings at all, by others only after saying
+//! what they lack; and real waste must be found.
 
 mod judged;
 
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// What tells of the scenes, from the root.
+/// The list of the scenes, from the root.
 const TABLE: &str = "tests/live/scenes.tsv";
 
 /// The recorders, and how their files end.

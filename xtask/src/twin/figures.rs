@@ -1,4 +1,4 @@
-//! The figures of one run, by the names that the workload gives, as `keel check --json` tells them.
+//! The figures of one run, by the workload's names, from `keel check --json`.
 
 use super::kinds::{self, Kinds};
 use crate::tree::root;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Where it is, from the root.
 const PATH: &str = "tests/objects/expected-7.2.tsv";
 
-/// What becomes of an object.
+/// How an object ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It attaches, schedules and detaches.
@@ -23,7 +23,7 @@ pub(super) enum Outcome {
 /// What is expected of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// What becomes of it.
+    /// How it ends.
     pub(super) outcome: Outcome,
     /// The kernel's reason, for those that end.
     pub(super) reason: String,

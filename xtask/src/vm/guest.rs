@@ -1,4 +1,4 @@
-//! What the guest does with each object, and what it tells of it on its serial line.
+//! What the guest does with each object, and what it reports on its serial line.
 
 use super::expected::{Expected, Outcome};
 use super::objects::BpfObject;
@@ -14,7 +14,7 @@ const LOG: &str = "@!";
 /// What the guest says once its own programs run.
 pub(super) const BEGUN: &str = "@@ begun";
 
-/// What the guest told of one object.
+/// What the guest reported of one object.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// Facts by name: `registered`, `state`, `ops`, `after`, `gone`.
@@ -111,7 +111,7 @@ cases() {{
     script + &format!("echo \"{FACT} done\"\npoweroff -f\n")
 }
 
-/// What the guest told, by object; objects that it did not finish with are left out.
+/// What the guest reported, by object; objects that it did not finish with are left out.
 pub(super) fn read(log: &str) -> BTreeMap<String, Found> {
     let mut finished = BTreeMap::new();
     let mut current = Found::default();

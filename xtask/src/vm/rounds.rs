@@ -1,7 +1,7 @@
 //! Boots until every object had its turn.
 //!
 //! An emulated guest hangs or dies now and then while the kernel takes a failed scheduler down.
-//! It is booted anew for the objects that are left. Where one object's turn ends so three times
+//! It is booted again for the objects that are left. Where one object's turn ends so three times
 //! running, that is the object's fault, and its turn is over.
 
 use super::Stop;

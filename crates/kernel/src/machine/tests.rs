@@ -151,7 +151,7 @@ fn nodes_may_be_listed_cpu_by_cpu() {
 
 #[test]
 fn the_documented_shapes_are_right() {
-    let docs = include_str!("../../../../docs/machines.md");
+    let docs = include_str!("../../../../docs/reference/machines.md");
     let blocks = docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let shape = |text: &str| {
         let machine = Machine::parse(text).unwrap_or_else(|e| panic!("{e}:\n{text}"));

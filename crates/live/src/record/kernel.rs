@@ -329,9 +329,9 @@ mod tests {
         assert!(OPTIONAL.iter().all(|optional| !is_there(&no_types(), optional)));
     }
 
-    /// The attach points that docs/recording.md has looked through, by program.
+    /// The attach points that docs/reference/recording.md has looked through, by program.
     fn audited() -> Vec<(&'static str, &'static str)> {
-        let text = include_str!("../../../../docs/recording.md");
+        let text = include_str!("../../../../docs/reference/recording.md");
         let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | `"));
         rows.filter_map(|(program, rest)| Some((program, rest.split('`').next()?))).collect()
     }

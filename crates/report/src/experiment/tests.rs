@@ -107,11 +107,11 @@ fn a_table_has_a_line_for_each_claim() {
 fn json_has_every_documented_field() {
     let json = serde_json::to_string_pretty(&some()[0]).unwrap();
     insta::assert_snapshot!(json);
-    let documented = include_str!("../../../../docs/json.md");
+    let documented = include_str!("../../../../docs/reference/json.md");
     for key in json.split('"').skip(1).step_by(2).filter(|key| json.contains(&format!("\"{key}\":"))) {
         let own = ["global_queue"].contains(&key);
         let told = [format!("`{key}`"), format!("`{key}[]`")].iter().any(|name| documented.contains(name));
-        assert!(own || told, "docs/json.md does not tell {key}");
+        assert!(own || told, "docs/reference/json.md does not tell {key}");
     }
 }
 

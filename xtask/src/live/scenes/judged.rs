@@ -3,7 +3,7 @@
 use super::Truth;
 use serde_json::Value;
 
-/// What begins a sentence about waste in a recording that cannot tell all.
+/// What begins a sentence about waste in a recording that lacks something.
 const CAVEAT: &str = "This recording does not say";
 /// Waste that is none, as a share of the machine.
 const MOST_FALSE: f64 = 0.005;
@@ -15,7 +15,7 @@ const LEAST_TRUE: f64 = 0.2;
 pub(super) struct Judged {
     /// Of the time that CPUs were online; `None` where nothing could be judged.
     share: Option<f64>,
-    /// The first sentence says what the recording cannot tell.
+    /// The first sentence says what the recording lacks.
     caveat: bool,
     /// The exit code of `--strict`.
     strict: Option<i32>,
@@ -61,7 +61,7 @@ impl Judged {
         }
     }
 
-    /// What is wrong with it; `own` recordings tell all that is to be known.
+    /// What is wrong with it; `own` recordings lack nothing.
     pub(super) fn fault(&self, truth: Truth, own: bool) -> Option<String> {
         let Some(share) = self.share else { return Some(format!("nothing was judged: {}", self.words)) };
         match truth {
@@ -93,7 +93,7 @@ pub(super) fn head(tools: [&str; 3]) -> String {
     row("scene", "truth", tools.map(str::to_owned)) + "\n"
 }
 
-/// A scene's line: its truth, and what was judged of each recording; `if` where the first sentence says what it cannot tell.
+/// A scene's line: its truth, and what was judged of each recording; `if` where the first sentence says what the recording lacks.
 pub(super) fn line(scene: &str, truth: Truth, told: &[Judged]) -> String {
     let cells = std::array::from_fn(|nth| told.get(nth).map_or_else(String::new, Judged::cell));
     let truth = if truth == Truth::None { "none" } else { "wasted" };
