@@ -1,5 +1,5 @@
 //! `./x demo`: the main job in one go. The scheduler that most Linux machines ran for a decade, on a machine that nobody has at home,
-//! with the four bugs that it had, then cured of one of them: two verdicts, two pictures.
+//! with the four bugs that it had, then with one of them fixed: two verdicts, two pictures.
 
 use crate::tree::root;
 use crate::{Failure, cargo};
@@ -9,7 +9,7 @@ use std::process::Command;
 /// Wasted Cores paper.
 const SCENE: &str =
     "--workload make:64:640+r+r --machine opteron-6272 --duration 1s --seed 1 --set tell_policy=1";
-/// All four bugs, and all but that one: alone it wastes next to nothing, since a cured wakeup finds the idle cores.
+/// All four bugs, and all but that one: alone it wastes next to nothing, since a fixed wakeup finds the idle cores.
 const RUNS: [&str; 2] = [
     "group-imbalance+group-construction+overload-on-wakeup+missing-domains",
     "group-construction+overload-on-wakeup+missing-domains",
@@ -20,14 +20,14 @@ pub(crate) fn run() -> Result<(), Failure> {
     eprintln!("x: building keel (some minutes the first time)");
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     std::fs::create_dir_all(root().join("out")).map_err(|e| format!("the folder out cannot be made: {e}"))?;
-    let [with, cured] = ["out/demo-bug.svg", "out/demo-cured.svg"];
-    for args in runs([with, cured]) {
+    let [with, fixed] = ["out/demo-bug.svg", "out/demo-fixed.svg"];
+    for args in runs([with, fixed]) {
         keel(&args)?;
         println!();
     }
     println!(
-        "The pictures are {with}, with the paper's four bugs: a node idles (hatched) while threads wait elsewhere; and {cured}, \
-         cured of 'group imbalance' alone."
+        "The pictures are {with}, with the paper's four bugs: a node idles (hatched) while threads wait elsewhere; and {fixed}, \
+         without 'group imbalance'."
     );
     Ok(())
 }
