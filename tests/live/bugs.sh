@@ -2,7 +2,7 @@
 # with its cures, have hogs to schedule, and their runs are recorded and checked. What was seen goes to NAME.facts, a fact a
 # line, and what keel check says to NAME.json: xtask/src/live judges both.
 #
-# usage: bugs.sh KEEL OUT SECONDS TURN..., a turn being a bug's name or that and -cured
+# usage: bugs.sh KEEL OUT SECONDS TURN..., a turn being a bug's name or that and -fixed
 . tests/live/common.sh
 seconds=$1
 shift
@@ -14,11 +14,11 @@ left_behind() {
 
 turn() {
     begin "$1"
-    bug=${1%-cured}
+    bug=${1%-fixed}
     case $1 in
         left-behind) attach ule --set posted=1 ;;
-        left-behind-cured) attach ule ;;
-        *-cured) attach cfs ;;
+        left-behind-fixed) attach ule ;;
+        *-fixed) attach cfs ;;
         *) attach cfs --set bug="$bug" ;;
     esac
     fact attached "$(who)"

@@ -2,7 +2,7 @@
 # scheduler and under cfs with a bug of the Wasted Cores paper and without; and beside it what people look at otherwise. What was
 # seen goes to NAME.facts, a fact a line, what keel watch says to NAME.lines: xtask/src/live judges both.
 #
-# usage: watch.sh KEEL OUT SECONDS TURN..., a turn being quiet, pinned, freed, partition, or a bug's name, or that and -cured
+# usage: watch.sh KEEL OUT SECONDS TURN..., a turn being quiet, pinned, freed, partition, or a bug's name, or that and -fixed
 . tests/live/common.sh
 seconds=$1
 shift
@@ -64,12 +64,12 @@ watch() {
 
 turn() {
     begin "$1"
-    name=${1%-cured}
+    name=${1%-fixed}
     run=
     case $name in
     group-construction | missing-domains)
         case $1 in
-        *-cured) attach cfs ;;
+        *-fixed) attach cfs ;;
         *) attach cfs --set bug="$name" ;;
         esac
         ;;

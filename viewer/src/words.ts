@@ -3,7 +3,7 @@
 const UNITS: [number, string][] = [
   [1e9, 's'],
   [1e6, 'ms'],
-  [1e3, 'us'],
+  [1e3, 'µs'],
   [1, 'ns'],
 ];
 

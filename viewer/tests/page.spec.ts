@@ -45,7 +45,7 @@ test('shows the run: red where there is a crowd, hatched where cores idle beside
   await open(page);
   await expect(page.locator('h2')).toContainText('idled for');
   expect(await page.title(), 'the first line').toBe(await page.locator('h2').textContent());
-  await expect(page.locator('.verdict')).toContainText('were idle while threads waited');
+  await expect(page.locator('.verdict')).toContainText('of the machine) while threads waited');
   expect(await span(page)).toEqual({ from: 0, to: WHOLE });
   expect(await colour(page, 0.4, 0.1), 'node 0 has 5 to 8 tasks a CPU').toEqual([216, 69, 43]);
   const hatched = await Promise.all([0, 1, 2, 3, 4, 5].map((i) => colour(page, 0.4 + i * 0.0009, 0.35)));

@@ -32,7 +32,7 @@ pub(crate) fn run() -> ExitCode {
     });
     tally.check(
         "clippy",
-        "code without warnings; virtual time and determinism in the rooms that ban wall clocks",
+        "code without warnings; virtual time and determinism in the crates that ban wall clocks",
         || {
             let args = ["clippy", "-q", "--workspace", "--all-targets", "--", "-D", "warnings"];
             cargo::run(&args)
@@ -76,7 +76,7 @@ fn check_viewer(tally: &mut Tally) {
     }
     tally.check(
         "viewer",
-        "the viewer that keel puts into pages is the one whose source is here",
+        "the viewer that keel puts into pages is built from this source",
         viewer::check_built,
     );
     match viewer::no_browser() {

@@ -20,14 +20,14 @@ pub(crate) fn run() -> Result<(), Failure> {
     eprintln!("x: building keel (some minutes the first time)");
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     std::fs::create_dir_all(root().join("out")).map_err(|e| format!("the folder out cannot be made: {e}"))?;
-    let [with, cured] = ["out/demo-bug.svg", "out/demo-cured.svg"];
-    for args in runs([with, cured]) {
+    let [with, fixed] = ["out/demo-bug.svg", "out/demo-fixed.svg"];
+    for args in runs([with, fixed]) {
         keel(&args)?;
         println!();
     }
     println!(
-        "The pictures are {with}, with the paper's four bugs: a node idles (hatched) while threads wait elsewhere; and {cured}, \
-         cured of 'group imbalance' alone."
+        "The pictures are {with}, with the paper's four bugs: a node idles (hatched) while threads wait elsewhere; and {fixed}, \
+         without 'group imbalance'."
     );
     Ok(())
 }

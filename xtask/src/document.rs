@@ -10,7 +10,7 @@ pub(crate) fn renew(document: &str, command: &str, text: &str) -> Result<(), Fai
     let path = root().join(document);
     let old = std::fs::read_to_string(&path).map_err(|e| format!("{document}: {e}"))?;
     let new = placed(&old, command, text)
-        .ok_or_else(|| format!("{document} has no place for what is made: {}", begin(command)))?;
+        .ok_or_else(|| format!("{document} has no place for the generated part: {}", begin(command)))?;
     std::fs::write(&path, new).map_err(|e| format!("{document}: {e}"))
 }
 

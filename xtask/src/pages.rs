@@ -47,13 +47,13 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
     for name in RECORDED {
         let page = format!("real-{name}.html");
-        let [with, cured] = ["", "-cured"].map(|end| format!("{RECORDINGS}/{name}{end}.trc"));
-        keel(&["report", &with, &cured, "-o", &format!("{FOLDER}/{page}")])?;
+        let [with, fixed] = ["", "-fixed"].map(|end| format!("{RECORDINGS}/{name}{end}.trc"));
+        keel(&["report", &with, &fixed, "-o", &format!("{FOLDER}/{page}")])?;
         pictures.push(picture(&page, None));
     }
     let list = root().join(FOLDER).join("pictures.json");
     std::fs::write(&list, Value::from(pictures).to_string()).map_err(|e| format!("{FOLDER}: {e}"))?;
-    for args in demo::runs(["docs/demo.svg", "docs/demo-cured.svg"]) {
+    for args in demo::runs(["docs/demo.svg", "docs/demo-fixed.svg"]) {
         keel(&args.split(' ').collect::<Vec<_>>())?;
     }
     document::renew(DOCUMENT, "pages", &table()?)?;
@@ -68,13 +68,13 @@ pub(crate) fn run() -> Result<(), Failure> {
 /// A second with all bugs and one with this one fixed, with the balancers' reports, in one page.
 fn simulated(scene: &Scene) -> Result<Value, Failure> {
     let Scene { bug, workload, ms } = scene;
-    let [with, cured] = ["", "-cured"].map(|end| format!("{FOLDER}/{bug}{end}.trc"));
-    for (bugs, trace) in [(BUGS.join("+"), &with), (others(bug), &cured)] {
+    let [with, fixed] = ["", "-fixed"].map(|end| format!("{FOLDER}/{bug}{end}.trc"));
+    for (bugs, trace) in [(BUGS.join("+"), &with), (others(bug), &fixed)] {
         let told = ["--set", "tell_policy=1", "--duration", "1s", "--trace", trace];
         keel(&[&of_cfs(workload, &format!("bug={bugs}")), &told[..]].concat())?;
     }
     let page = format!("{bug}.html");
-    keel(&["report", &with, &cured, "-o", &format!("{FOLDER}/{page}")])?;
+    keel(&["report", &with, &fixed, "-o", &format!("{FOLDER}/{page}")])?;
     Ok(picture(&page, *ms))
 }
 
@@ -86,7 +86,7 @@ fn of_cfs<'a>(workload: &'a str, bugs: &'a str) -> [&'a str; 8] {
 /// What is drawn of a page, and where to: viewer/tests/pictures.spec.ts reads it.
 fn picture(page: &str, ms: Option<[u32; 2]>) -> Value {
     let name = page.trim_end_matches(".html");
-    let to = ["", "-cured"].map(|end| root().join(PICTURES).join(format!("{name}{end}.png")));
+    let to = ["", "-fixed"].map(|end| root().join(PICTURES).join(format!("{name}{end}.png")));
     json!({ "page": page, "ms": ms, "to": to.map(|path| path.display().to_string()) })
 }
 
@@ -115,8 +115,8 @@ fn wasted(workload: &str, bugs: &str) -> Result<String, Failure> {
     let output = command(&args)?.stderr(Stdio::inherit()).output();
     let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
     let told: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|e| format!("keel {} told no JSON: {e}", args.join(" ")))?;
-    cell(&told).ok_or_else(|| format!("keel {} does not tell what was wasted", args.join(" ")))
+        .map_err(|e| format!("keel {} printed no JSON: {e}", args.join(" ")))?;
+    cell(&told).ok_or_else(|| format!("keel {} does not report what was wasted", args.join(" ")))
 }
 
 fn cell(told: &Value) -> Option<String> {

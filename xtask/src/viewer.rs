@@ -34,7 +34,7 @@ pub(crate) fn missing() -> Option<String> {
     let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let npm = Command::new("npm").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let enough = is_enough(major, minor) && npm.is_ok_and(|status| status.success());
-    (!enough).then(|| format!("{NODE} are not there"))
+    (!enough).then(|| format!("{NODE} are not installed"))
 }
 
 fn is_enough(major: u32, minor: u32) -> bool {
@@ -43,7 +43,7 @@ fn is_enough(major: u32, minor: u32) -> bool {
 
 /// Why no page can be looked at.
 pub(crate) fn no_browser() -> Option<String> {
-    (!browser().exists()).then(|| "there is no Chromium; CHROMIUM names one that is elsewhere".to_owned())
+    (!browser().exists()).then(|| "Chromium is not installed; set CHROMIUM if it is elsewhere".to_owned())
 }
 
 fn browser() -> PathBuf {
@@ -62,8 +62,8 @@ pub(crate) fn packages() -> Result<(), Failure> {
 pub(crate) fn check_built() -> Result<(), Failure> {
     licences()?;
     npx(&["tsc", "--noEmit"], &[])?;
-    let folder = tempfile::tempdir().map_err(|e| format!("there is no folder for a while: {e}"))?;
-    let to = folder.path().to_str().ok_or("the folder's name is no text")?;
+    let folder = tempfile::tempdir().map_err(|e| format!("cannot make a temporary folder: {e}"))?;
+    let to = folder.path().to_str().ok_or("the folder's name is not UTF-8")?;
     npx(&["vite", "build", "--logLevel", "error", "--outDir", to, "--emptyOutDir"], &[])?;
     let differs = |name: &&&str| {
         let [kept, built] = [root().join("viewer/dist"), folder.path().to_owned()]
@@ -71,7 +71,7 @@ pub(crate) fn check_built() -> Result<(), Failure> {
         built.is_none() || kept != built
     };
     match FILES.iter().find(differs) {
-        Some(name) => Err(format!("viewer/dist/{name} is not what viewer/src gives: run ./x viewer")),
+        Some(name) => Err(format!("viewer/dist/{name} does not match viewer/src: run ./x viewer")),
         None => Ok(()),
     }
 }
@@ -116,7 +116,7 @@ pub(crate) fn large(page: &Path) -> Result<Value, Failure> {
 fn licences() -> Result<(), Failure> {
     let lock =
         std::fs::read(root().join("viewer/package-lock.json")).map_err(|e| format!("no lock file: {e}"))?;
-    let lock: Value = serde_json::from_slice(&lock).map_err(|e| format!("the lock file is no JSON: {e}"))?;
+    let lock: Value = serde_json::from_slice(&lock).map_err(|e| format!("the lock file is not JSON: {e}"))?;
     let packages = lock["packages"].as_object().ok_or("the lock file names no packages")?;
     let shipped = packages.iter().filter(|(name, of)| !name.is_empty() && of["dev"] != true);
     let refused = shipped.filter(|(_, of)| !of["license"].as_str().is_some_and(fits));

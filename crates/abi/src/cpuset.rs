@@ -22,7 +22,7 @@ pub struct BadCpuList(pub String);
 
 impl fmt::Display for BadCpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' is no CPU list such as 0-3,8 (below {MAX_CPUS})", self.0)
+        write!(f, "'{}' is not a CPU list such as 0-3,8 (below {MAX_CPUS})", self.0)
     }
 }
 

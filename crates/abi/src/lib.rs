@@ -1,10 +1,21 @@
-//! The words that every room shares, and nothing that does work of its own.
+//! The types and constants that every crate shares. This crate depends on no other crate of the workspace.
 //!
-//! Ids, virtual time, CPU sets, topology, sched_ext's constants, the steps that a task's
-//! program is made of, and two contracts: [`bpf`] between whoever executes BPF and whoever
-//! plays the kernel, and [`lines`] for the cost of cache lines that move between CPUs.
-//!
-//! This room depends on no other room, and never will.
+//! - [`ids`]: CPUs, cores, LLCs, nodes, tasks, pids and DSQs as types.
+//! - [`time`]: instants and spans of virtual time; [`span_text`] reads spans as people write them (`10s`).
+//! - [`numbers`]: numbers as people read them.
+//! - [`cpuset`]: sets of CPUs.
+//! - [`topology`]: which CPUs share a core, an LLC and a node, and the hops between nodes.
+//! - [`scx`]: sched_ext's constants, flags and exit kinds.
+//! - [`task`]: the steps of a task's program, and what a task is.
+//! - [`timeline`]: changes to a machine or a task at set times.
+//! - [`cgroup`]: the cgroups of a workload and their settings.
+//! - [`crowd`]: how task structures of old kernels evict each other from a cache.
+//! - [`feature`]: what is exact, approximate or absent in the simulated kernel.
+//! - [`bpf`]: the contract between the code that executes BPF and the simulated kernel.
+//! - [`lines`]: the contract for the cost of cache lines that move between CPUs.
+//! - [`companion`]: the contract between a recipe's companion script and its kernel.
+//! - [`iter`] and [`rbtree`]: BPF's number iterators and ordered trees, in the memory of a program.
+//! - [`stop`]: a request to end a run.
 #![forbid(unsafe_code)]
 
 pub mod bpf;
@@ -16,6 +27,7 @@ pub mod feature;
 pub mod ids;
 pub mod iter;
 pub mod lines;
+pub mod numbers;
 pub mod rbtree;
 pub mod scx;
 mod span_text;

@@ -146,12 +146,12 @@ impl fmt::Display for Instant {
 }
 
 impl fmt::Display for Span {
-    /// In the unit a person would use: `730 ns`, `4.20 us`, `1.50 ms`, `2.00 s`.
+    /// In the unit a person would use: `730 ns`, `4.20 µs`, `1.50 ms`, `2.00 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
         match ns {
             0..1_000 => write!(f, "{ns} ns"),
-            1_000..1_000_000 => write!(f, "{:.2} us", ns as f64 / 1e3),
+            1_000..1_000_000 => write!(f, "{:.2} µs", ns as f64 / 1e3),
             1_000_000..1_000_000_000 => write!(f, "{:.2} ms", ns as f64 / 1e6),
             _ => write!(f, "{:.2} s", ns as f64 / 1e9),
         }
@@ -166,7 +166,7 @@ mod tests {
     fn spans_print_in_the_unit_a_person_would_use() {
         let check = |ns, expected: &str| assert_eq!(Span::from_ns(ns).to_string(), expected);
         check(730, "730 ns");
-        check(4_200, "4.20 us");
+        check(4_200, "4.20 µs");
         check(1_500_000, "1.50 ms");
         check(2_000_000_000, "2.00 s");
     }

@@ -15,7 +15,7 @@ pub enum Kind {
     WastedCore,
     /// A task was runnable and did not run for too long.
     Starvation,
-    /// A task woke, and came to run late.
+    /// A task woke, and ran late.
     LongDelay,
     /// A task migrated more often than its running is worth.
     Bouncing,

@@ -138,10 +138,10 @@ impl Measure {
     /// Why [`Measure::of`] has no value: a clause.
     pub const fn absent(self) -> &'static str {
         match self {
-            Self::Elapsed => "the workload had not ended",
-            Self::Gone => "some of these tasks had not ended, or never began",
-            Self::MicrosecondsPerUnit => "no unit of the workload was done",
-            Self::MicrosecondsPerSwitch => "no switch was made",
+            Self::Elapsed => "the workload did not finish",
+            Self::Gone => "some of these tasks did not finish, or never started",
+            Self::MicrosecondsPerUnit => "the workload completed no unit of work",
+            Self::MicrosecondsPerSwitch => "there was no context switch",
             Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations | Self::CpuSeconds => {
                 "there was no such task"
             }

@@ -81,10 +81,10 @@ impl Decision {
         let from = self.from.map_or(String::new(), |from| format!(" from CPU {from}"));
         match self.act {
             Act::Woken | Act::Forked => {
-                let act = if self.act == Act::Woken { "woken" } else { "made" };
+                let act = if self.act == Act::Woken { "woken" } else { "forked" };
                 let last = match (self.act, self.from) {
-                    (Act::Woken, Some(last)) if last == *to => ", where it had run last".to_owned(),
-                    (Act::Woken, Some(last)) => format!("; it had run last on CPU {last}"),
+                    (Act::Woken, Some(last)) if last == *to => ", where it last ran".to_owned(),
+                    (Act::Woken, Some(last)) => format!("; it last ran on CPU {last}"),
                     _ => String::new(),
                 };
                 format!("{act} by CPU {by} and put on CPU {to}{} at {since}{last}", self.chooser_words())

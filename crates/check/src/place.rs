@@ -43,7 +43,7 @@ impl Queue {
             Self::Cpu(cpu) => format!("in the queue of CPU {cpu}"),
             Self::Global => "in the global queue".to_owned(),
             Self::User(id) => format!("in the scheduler's queue {:#x}", id.0),
-            Self::Held => "in the hands of the BPF program, in no queue".to_owned(),
+            Self::Held => "held by the BPF program, in no queue".to_owned(),
         }
     }
 }
@@ -57,20 +57,20 @@ impl Here {
     /// Nothing was told yet.
     pub(crate) const UNKNOWN: Self = Self { queue: Queue::Cpu(CpuId(0)), left: None, decision: None };
 
-    /// As a clause: `in the queue of CPU 2, where select_cpu had put it`. `waker` is who woke or made it, as a sentence names it.
+    /// As a clause: `in the queue of CPU 2, where select_cpu put it`. `waker` is who woke or made it, as a sentence names it.
     pub(crate) fn words(&self, waker: Option<&str>) -> String {
         format!("{}{}", self.queue.words(), self.why(waker))
     }
 
     fn why(&self, waker: Option<&str>) -> String {
         match (self.left, self.queue, &self.decision) {
-            (Some(Why::Preempted), ..) => " after it had been preempted".to_owned(),
-            (Some(Why::Yielded), ..) => " after it had yielded".to_owned(),
+            (Some(Why::Preempted), ..) => " after it was preempted".to_owned(),
+            (Some(Why::Yielded), ..) => " after it yielded".to_owned(),
             (None, Queue::Cpu(_), Some(decision)) => match (decision.act, decision.from) {
                 (Act::Pulled | Act::Pushed | Act::Moved, Some(from)) => {
-                    format!(", where it had been moved from CPU {from}")
+                    format!(", where it was moved from CPU {from}")
                 }
-                (Act::Dispatched, _) => ", where the scheduler had dispatched it".to_owned(),
+                (Act::Dispatched, _) => ", where the scheduler dispatched it".to_owned(),
                 _ => put(decision, waker),
             },
             _ => String::new(),
@@ -80,18 +80,18 @@ impl Here {
 
 /// Who had put it there as it was woken or made.
 fn put(decision: &Decision, waker: Option<&str>) -> String {
-    let did = if decision.act == Act::Forked { ("made", "made") } else { ("woke", "woken") };
-    let when = waker.map_or(String::new(), |waker| format!(" when {waker} {} it", did.0));
+    let did = if decision.act == Act::Forked { "forked" } else { "woke" };
+    let when = waker.map_or(String::new(), |waker| format!(" when {waker} {did} it"));
     match (decision.chooser, waker) {
-        (Some(Chooser::SelectCpu), _) => format!(", where select_cpu had put it{when}"),
-        (Some(Chooser::Default), _) => format!(", where the kernel's default choice had put it{when}"),
+        (Some(Chooser::SelectCpu), _) => format!(", where select_cpu put it{when}"),
+        (Some(Chooser::Default), _) => format!(", where the kernel's default choice put it{when}"),
         (Some(Chooser::Fallback), _) => {
-            format!(", where the kernel had put it because the chosen CPU was not allowed{when}")
+            format!(", where the kernel put it because the chosen CPU was not allowed{when}")
         }
         (Some(Chooser::OnlyOne), None) => ", the only one allowed then".to_owned(),
         (Some(Chooser::OnlyOne), Some(_)) => format!(", the only one allowed{when}"),
-        (Some(Chooser::Dispatch), _) => format!(", where the scheduler had dispatched it{when}"),
-        (None, Some(waker)) => format!(", where {waker} had {} it", did.1),
+        (Some(Chooser::Dispatch), _) => format!(", where the scheduler dispatched it{when}"),
+        (None, Some(waker)) => format!(", where {waker} {did} it"),
         (None, None) => String::new(),
     }
 }

@@ -525,8 +525,8 @@ fn finding(past: &Past, tally: &Tally) -> Finding {
             let (who, place) = (called(&seen.name, seen.pid, seen.task), place(seen, tally));
             let part = if is_all(seen) { String::new() } else { format!(", {} of it", seen.part) };
             format!(
-                "CPU {cpu} idled for {length} while there was always a task waiting; \
-                 the longest, {who}, for {}{part} {place}",
+                "CPU {cpu} idled for {length} while at least one task always waited; \
+                 {who} waited longest, for {}{part} {place}",
                 seen.met
             )
         }

@@ -40,7 +40,7 @@ fn may_run(task: &Told, cpu: CpuId) -> bool {
 pub fn sentence(cpus: &CpuSet, watched: Span, waiting: &[&Told]) -> String {
     let idled = if cpus.len() == 1 { "CPU" } else { "CPUs" };
     let mut text = format!(
-        "{idled} {cpus} idled for {watched} while there was always a task waiting that could run there"
+        "{idled} {cpus} idled for {watched} while at least one task that could run there always waited"
     );
     if waiting.is_empty() {
         return text;

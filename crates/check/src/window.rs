@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use crate::script::play;
 
-    /// Two tasks by turns on one of two CPUs; the last one ends at 400 us of 500.
+    /// Two tasks by turns on one of two CPUs; the last one ends at 400 µs of 500.
     const RUN: &str = "0    0 fork A 0
          0    0 fork B 0
          0    0 switch - idle A

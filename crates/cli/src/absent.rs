@@ -4,7 +4,7 @@ use crate::args::Command;
 use crate::failure::Failure;
 
 /// The commands that are there.
-const THERE: &str = "sim, compare, check, report, lab, list, run, watch, record, exec and vm are";
+const THERE: &str = "use sim, compare, check, report, lab, list, run, watch, record, exec or vm";
 
 /// A command that is not there yet.
 pub(crate) fn command(command: &Command) -> Failure {
@@ -22,5 +22,5 @@ pub(crate) fn command(command: &Command) -> Failure {
         | Command::Watch(_) => unreachable!("{command:?} is there"),
         Command::Replay(_) => "replay",
     };
-    Failure::input(format!("keel {name} is not there yet; {THERE}"))
+    Failure::input(format!("keel {name} is not implemented yet; {THERE}"))
 }

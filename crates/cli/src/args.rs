@@ -16,15 +16,15 @@ pub(crate) const DEFAULT_SEED: u64 = 1;
 const EXIT_CODES: &str = "\
 Exit codes:
   0   done
-  1   --strict, and a budget is exceeded; --baseline, and a figure regressed
+  1   a budget was exceeded (--strict) or a figure regressed (--baseline)
   2   bad input or usage, or a file cannot be written
-  3   the scheduler failed: its error, a stall, an exit
-  4   the object or workload needs something that is not supported
-  70  a bug of ours
-  130 stopped by Ctrl-C (by SIGTERM 143, by SIGHUP 129): what is printed and written is of a part";
+  3   the scheduler failed: an error, a stall or an exit
+  4   the object or workload needs something that keel does not support
+  70  an internal error of keel
+  130 stopped by Ctrl-C (143: SIGTERM, 129: SIGHUP); the results cover only part of the run";
 
-/// A lab for Linux CPU schedulers: runs a compiled sched_ext scheduler on any machine that you
-/// can describe, repeatably, and shows every core that idled while a thread waited.
+/// A lab for Linux CPU schedulers: run a compiled sched_ext scheduler on any machine you can
+/// describe, get the same result every time, and see every core that idled while a thread waited.
 #[derive(Debug, Parser)]
 #[command(name = "keel", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -40,21 +40,21 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Run several schedulers on the same machine and workload, side by side
     Compare(CompareArgs),
-    /// Re-run published experiments, and hold ours against theirs
+    /// Re-run published experiments and compare the results with the published ones
     Lab(LabArgs),
-    /// List what is built in
+    /// List built-in schedulers, machines, workloads, experiments, kernels, checks and features
     List(ListArgs),
-    /// Judge a recording, whoever made it
+    /// Judge a recording made by keel, perf or trace-cmd
     Check(CheckArgs),
     #[command(hide = true)]
     Replay(Rest),
-    /// Make one page to explore of recordings, whoever made them
+    /// Make one interactive HTML page from recordings
     Report(ReportArgs),
-    /// Load a scheduler into this machine's kernel, until Ctrl-C
+    /// Load a scheduler into this machine's kernel until you press Ctrl-C
     Run(RunArgs),
     /// Watch this machine for cores that idle while tasks wait
     Watch(WatchArgs),
-    /// Record what this machine's kernel schedules
+    /// Record the scheduling events of this machine's kernel
     Record(RecordArgs),
     /// Run a command as a real-time task of the loaded scheduler
     Exec(ExecArgs),
@@ -81,15 +81,15 @@ pub(crate) struct Rest {
 /// `keel sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// A built-in name, a .bpf.o, or a binary that carries one in .bpf.objs; settings may follow: my.bpf.o:kick=1
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
-    /// The host recipe; NAME.keel.toml beside NAME.bpf.o by default
+    /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
-    /// Write what the scheduler prints (bpf_printk) to this file; - is stderr
+    /// Write the scheduler's bpf_printk output to this file; - is stderr
     #[arg(long, value_name = "OUT")]
     pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
@@ -103,16 +103,16 @@ pub(crate) struct SimArgs {
 /// `keel run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A built-in name, a .bpf.o, or a binary that carries one in .bpf.objs
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
-    /// The host recipe; NAME.keel.toml beside NAME.bpf.o by default
+    /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,
-    /// Set a global variable of the scheduler before it is loaded
+    /// Set a global variable of the scheduler before loading it
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Print what the kernel and the scheduler count, every SEC seconds
+    /// Print the counters of the kernel and the scheduler every SEC seconds
     #[arg(long, value_name = "SEC", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) stats: Option<u32>,
 }
@@ -120,8 +120,8 @@ pub(crate) struct RunArgs {
 /// `keel check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Of keel record or keel sim --trace; or perf.data, trace.dat, or the text of ftrace, trace-cmd report or perf script; as it is,
-    /// or compressed by gzip or zstd. Its content tells which, not its name. A pipe, or - for standard input, will do
+    /// A recording by keel record, keel sim --trace, perf or trace-cmd, or the text of ftrace, trace-cmd report or perf script. keel
+    /// detects the format, and unpacks gzip and zstd. It can be a pipe; - is standard input
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Print one JSON object instead of the table; times in nanoseconds
@@ -129,22 +129,22 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) strict: StrictArgs,
-    /// With --strict count findings, too, that are none if tasks are pinned or throttled and the recording does not say so
+    /// With --strict, also count findings that pinned or throttled tasks could explain, if the recording does not say which are
     #[arg(long)]
     pub(crate) assume_unrestricted: bool,
-    /// Wakeups from which a task came to run later than this are findings, whatever else ran: 20ms
+    /// Report each wakeup after which the task waited longer than this to run, whatever else ran: 20ms
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) delay: Option<Span>,
-    /// Tell instead why the tasks with this name, or the one with this pid, waited: their longest waits, event by event
+    /// Instead, explain why the tasks with this name or pid waited: their longest waits, event by event
     #[arg(long, value_name = "NAME", conflicts_with_all = ["strict", "allow", "budgets", "assume_unrestricted", "delay"])]
     pub(crate) task: Option<String>,
-    /// How many of these waits
+    /// How many waits to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "task", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) top: u32,
-    /// Judge what happened later than this after the trace's beginning: 2s, 500ms; or the recorder's own time, 7654.19s
+    /// Judge only events after this time, counted from the start of the trace (2s, 500ms) or by the recorder's clock (7654.19s)
     #[arg(long, value_name = "TIME", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) from: Option<Moment>,
-    /// And earlier than this
+    /// Judge only events before this time
     #[arg(long, value_name = "TIME", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) until: Option<Moment>,
 }
@@ -152,13 +152,13 @@ pub(crate) struct CheckArgs {
 /// `keel report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Recordings as for keel check; of several the page shows one above the other
+    /// Recordings, as for keel check; the page shows several one above the other
     #[arg(value_name = "TRACE", required = true, num_args = 1..=4)]
     pub(crate) traces: Vec<PathBuf>,
-    /// The page to write, one HTML file that needs no network
+    /// The page to write: one HTML file that needs no network
     #[arg(short, long, value_name = "OUT.html", required_unless_present = "perfetto")]
     pub(crate) output: Option<PathBuf>,
-    /// Write the events for Perfetto's viewer and tools
+    /// Write the events as a Perfetto trace
     #[arg(long, value_name = "OUT")]
     pub(crate) perfetto: Option<PathBuf>,
 }
@@ -169,13 +169,13 @@ pub(crate) struct RecordArgs {
     /// The trace to write
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// How long: 10s, 500ms, 2m; by default until CMD ends or Ctrl-C
+    /// How long to record: 10s, 500ms, 2m [default: until CMD ends or you press Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Span>,
-    /// Memory for what was not read yet, KiB a CPU; 4096 by default, less on machines with more than 64 CPUs
+    /// Size of each CPU's buffer in KiB [default: 4096, less on machines with more than 64 CPUs]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1_048_576))]
     pub(crate) buffer: Option<u32>,
-    /// Record while this command runs, and end with its exit code
+    /// Record while this command runs, and exit with its exit code
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
 }
@@ -183,10 +183,10 @@ pub(crate) struct RecordArgs {
 /// `keel exec`.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// The real-time priority, 1 to 99; the greater the more urgent
+    /// The real-time priority, 1 to 99; a higher number is more urgent
     #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) rt: u32,
-    /// In turn with others of the same priority (SCHED_RR) instead of until it gives way (SCHED_FIFO)
+    /// Use SCHED_RR, which takes turns with tasks of the same priority, instead of SCHED_FIFO
     #[arg(long)]
     pub(crate) rr: bool,
     /// The command and its arguments
@@ -197,8 +197,8 @@ pub(crate) struct ExecArgs {
 /// `keel compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Schedulers, with commas between them; the first is what the others are compared with. Behind a scheduler stand the
-    /// settings of it alone: my.bpf.o:kick=1:slice_ns=5000000
+    /// Schedulers, separated by commas. The first is the baseline. Append settings to a single scheduler:
+    /// my.bpf.o:kick=1:slice_ns=5000000
     #[arg(value_name = "SCHED,SCHED,...", value_delimiter = ',', required = true)]
     pub(crate) schedulers: Vec<String>,
     #[command(flatten)]
@@ -209,7 +209,7 @@ pub(crate) struct CompareArgs {
     pub(crate) strict: StrictArgs,
     #[command(flatten)]
     pub(crate) baseline: BaselineArgs,
-    /// Runs of each scheduler, with seeds counted up from --seed
+    /// Runs of each scheduler, with consecutive seeds from --seed on
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
 }
@@ -217,35 +217,35 @@ pub(crate) struct CompareArgs {
 /// `keel lab`.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
-    /// Built-in names, or experiments' files; all that are built in by default
+    /// Built-in names or experiment files [default: all built-in ones]
     #[arg(value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
-    /// Runs of each arm, with seeds counted up from the experiment's own; 20 by default, 3 with --matrix, 1 with
-    /// --sensitivity
+    /// Runs of each arm, with consecutive seeds from the experiment's own on [default: 20; 3 with --matrix, 1 with
+    /// --sensitivity]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: Option<u32>,
-    /// Runs side by side; as many as the host has CPUs by default
+    /// Runs at a time [default: the host's number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
-    /// Halve and double each machine constant, and show which ratios move
+    /// Halve and double each machine constant, and show which ratios change
     #[arg(long)]
     pub(crate) sensitivity: bool,
-    /// Have every built-in scheduler do each experiment's work, and show how much worse than the best it is
+    /// Run each experiment's workload under every built-in scheduler, and compare each with the best
     #[arg(long, conflicts_with = "sensitivity")]
     pub(crate) matrix: bool,
-    /// Show what each decision of these schedulers costs with 10 to 100,000 tasks waiting, and on 1 to 1,024 CPUs
+    /// Show what each decision of these schedulers costs, with 10 to 100,000 waiting tasks and 1 to 1,024 CPUs
     #[arg(long, value_name = "SCHED,...", value_delimiter = ',', conflicts_with_all = ["experiments", "runs", "sensitivity", "matrix"])]
     pub(crate) decisions: Vec<String>,
-    /// Where the tasks of --decisions wait: a built-in name, a number of CPUs, or a file
+    /// The machine for --decisions: a built-in name, a number of CPUs, or a file
     #[arg(long, value_name = "M", default_value = "8", requires = "decisions")]
     pub(crate) machine: String,
-    /// Write a page with all that was found to this file; of --decisions a chart, to a file that ends in .svg
+    /// Write all results to this HTML page; with --decisions, write a chart to this .svg file
     #[arg(long, value_name = "OUT.html")]
     pub(crate) report: Option<PathBuf>,
-    /// Who executes the schedulers' instructions; the results are the same
+    /// How to execute the schedulers' instructions; both give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native, conflicts_with_all = ["sensitivity", "decisions"])]
     pub(crate) engine: EngineArg,
-    /// List the experiments instead
+    /// Only list the experiments
     #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity", "matrix", "decisions", "report"])]
     pub(crate) list: bool,
     /// Print one JSON object instead of the table
@@ -256,26 +256,26 @@ pub(crate) struct LabArgs {
 /// What is run where, for how long.
 #[derive(Debug, Args)]
 pub(crate) struct SceneArgs {
-    /// A built-in name, an rt-app JSON file, a generator such as mix:1000:80 or chat:10:20:100 (keel list
-    /// workloads), or several joined by '+': typist+hogs:1000; behind each what is asked of it: lu:16@nodes=1,2
+    /// A built-in name, an rt-app JSON file, or a generator such as mix:1000:80 (see keel list workloads). Join several with
+    /// '+', as in typist+hogs:1000. Confine or delay one with '@', as in lu:16@nodes=1,2
     #[arg(long, value_name = "W", default_value = keel_lab::workloads::DEFAULT)]
     pub(crate) workload: String,
     /// A built-in name, a number of CPUs, or a file
     #[arg(long, value_name = "M", default_value = "8")]
     pub(crate) machine: String,
-    /// How long, in virtual time: 10s, 500ms, 2m; the workload's own duration, or else 10s, by default
+    /// How long to run, in virtual time: 10s, 500ms, 2m [default: the workload's own duration, or 10s]
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Span>,
-    /// Where all random numbers come from
+    /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// Set a global variable of the scheduler before it is loaded
+    /// Set a global variable of the scheduler before loading it
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
     pub(crate) settings: Vec<(String, String)>,
-    /// End the scheduler at its first stray memory access, and name the source line (slower)
+    /// Stop the scheduler at its first invalid memory access and report the source line (slower)
     #[arg(long)]
     pub(crate) checked: bool,
-    /// Who executes the scheduler's instructions; the results are the same
+    /// How to execute the scheduler's instructions; both give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native)]
     pub(crate) engine: EngineArg,
 }
@@ -283,13 +283,13 @@ pub(crate) struct SceneArgs {
 /// What comes out besides the table.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write every event of the run to this file
+    /// Write every event of the run to this trace file
     #[arg(long, value_name = "OUT")]
     pub(crate) trace: Option<PathBuf>,
-    /// Write a page to explore the run, or a picture of it if the name ends in .svg
+    /// Write an interactive page of the run, or a picture if the name ends in .svg
     #[arg(long, value_name = "OUT.html")]
     pub(crate) report: Option<PathBuf>,
-    /// Write the events for Perfetto's viewer and tools
+    /// Write the events as a Perfetto trace
     #[arg(long, value_name = "OUT")]
     pub(crate) perfetto: Option<PathBuf>,
     /// Print one JSON object instead of the table; times in nanoseconds
@@ -300,7 +300,7 @@ pub(crate) struct OutputArgs {
 /// `keel list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// What to list; everything by default
+    /// What to list [default: everything]
     #[arg(value_enum, value_name = "WHAT")]
     pub(crate) what: Option<Listed>,
     /// Print JSON
@@ -318,7 +318,7 @@ pub(crate) enum Listed {
     /// Kernels for `keel vm`
     Kernels,
     Checks,
-    /// What schedulers may use, and how near it is to the kernel's
+    /// Callbacks, flags, kfuncs and helpers that schedulers can use, and how exact each is
     Features,
 }
 

@@ -45,7 +45,7 @@ impl<'a> Asked<'a> {
 }
 
 fn wrong(given: &str, setting: &str) -> Failure {
-    Failure::input(format!("{}: '{}' sets no variable", shown(given), shown(setting)))
+    Failure::input(format!("{}: '{}' is not a setting", shown(given), shown(setting)))
         .help("write SCHED:NAME=VALUE with the name of a global variable, as in my.bpf.o:slice_ns=5000000")
 }
 
@@ -79,7 +79,7 @@ mod tests {
     fn what_sets_no_variable_is_told() {
         let check = |given: &str, setting: &str| {
             let failure = Asked::split(given, |name| name == "fifo").unwrap_err();
-            assert_eq!(failure.sentence(), format!("{given}: '{setting}' sets no variable"));
+            assert_eq!(failure.sentence(), format!("{given}: '{setting}' is not a setting"));
         };
         check("fifo:slice_ns", "slice_ns");
         check("fifo:slice_ns=", "slice_ns=");

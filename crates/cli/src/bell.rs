@@ -21,7 +21,7 @@ pub(crate) struct Bell {
 impl Bell {
     /// From now on Ctrl-C ends no process, but rings.
     pub(crate) fn hang() -> Result<Self, Failure> {
-        Self::try_hang().map_err(|e| Failure::input(format!("Ctrl-C cannot be listened for: {e}")))
+        Self::try_hang().map_err(|e| Failure::input(format!("cannot handle Ctrl-C: {e}")))
     }
 
     fn try_hang() -> io::Result<Self> {

@@ -20,7 +20,7 @@ pub(crate) fn install_hook() {
 fn message(panic: &PanicHookInfo<'_>) -> String {
     let what = panic.payload_as_str().unwrap_or("something unexpected");
     let place = panic.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
-    format!("keel: a bug of ours: {what}{place}\nhelp: {}\n", reproduce())
+    format!("keel: internal error: {what}{place}\nhelp: {}\n", reproduce())
 }
 
 /// The command that shows the bug again: as given, and with its seed where the default was used.
@@ -33,7 +33,10 @@ pub(crate) fn reproduce() -> String {
         true => format!(" --seed {}", crate::args::DEFAULT_SEED),
         false => String::new(),
     };
-    format!("please report it with its files: keel{command}{seed}  (keel {})", env!("CARGO_PKG_VERSION"))
+    format!(
+        "please report this, with the files it used: keel{command}{seed}  (keel {})",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 /// An argument as a shell takes it.

@@ -41,8 +41,12 @@ fn from_file(name: &str) -> Result<Experiment, Failure> {
 
 fn unknown(name: &str, built_in: &[Experiment]) -> Failure {
     let names: Vec<&str> = built_in.iter().map(|experiment| experiment.id.as_str()).collect();
-    Failure::input(format!("no experiment is called '{}'; there are {}", shown(name), names.join(", ")))
-        .help("an experiment of your own is a file: keel lab ./mine.toml")
+    Failure::input(format!(
+        "unknown experiment '{}'; the built-in ones are {}",
+        shown(name),
+        names.join(", ")
+    ))
+    .help("to run your own experiment, name its file: keel lab ./mine.toml")
 }
 
 /// What each arm of an experiment runs. An arm that cannot be run does not keep the others from it.
@@ -75,7 +79,7 @@ pub(crate) fn make(
         // A bug in one run must not take the others with it; the hook has told it.
         let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, bar, &reached, &taken, &stopped));
         std::panic::catch_unwind(run).unwrap_or_else(|_| {
-            Err(Failure::from_lab(keel_lab::LabError::Bug("the run broke off".to_owned())))
+            Err(Failure::from_lab(keel_lab::LabError::Bug("the run was interrupted".to_owned())))
         })
     });
     bar.advance(experiment.until.longest().saturating_sub(reached.get()));

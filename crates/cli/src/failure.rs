@@ -106,10 +106,10 @@ impl Failure {
             // As on a real kernel.
             LabError::Program(message) => (Code::Scheduler, message, None),
             LabError::Unsupported(message) => {
-                (Code::Unsupported, message, Some("LIMITATIONS.md lists what is there".to_owned()))
+                (Code::Unsupported, message, Some("LIMITATIONS.md lists what keel supports".to_owned()))
             }
             LabError::Bug(message) => {
-                (Code::Bug, format!("a bug of ours: {message}"), Some(crate::bug::reproduce()))
+                (Code::Bug, format!("internal error: {message}"), Some(crate::bug::reproduce()))
             }
         };
         Self { code, message, help }

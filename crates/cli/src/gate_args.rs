@@ -6,7 +6,7 @@ use keel_gate::{Allowed, Subject, budgets};
 /// What findings may add up to.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct StrictArgs {
-    /// Exit with 1 where findings exceed their budgets
+    /// Exit with 1 if findings exceed their budgets
     #[arg(long)]
     pub(crate) strict: bool,
     /// A budget for one kind of finding: wasted_core=0.5%, long_delay=3, lock_wait=20ms, stall=700ms-each, any, none;

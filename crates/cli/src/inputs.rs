@@ -180,7 +180,7 @@ pub(crate) fn text(kind: &str, list: &str, given: &str) -> Result<String, Failur
     let bytes = file(kind, list, given, MAX_TEXT)?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        Failure::input(format!("{} is no text: byte {at} is not UTF-8", shown(given)))
+        Failure::input(format!("{} is not UTF-8 text: byte {at} is invalid", shown(given)))
     })
 }
 
@@ -197,14 +197,14 @@ fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Fail
     let looks_like_name = !given.contains(['/', '.']);
     match read {
         Ok(_) if bytes.len() as u64 > limit => Err(Failure::input(format!(
-            "{} is larger than the {} MiB that a {kind} may have",
+            "{} is too large: a {kind} can have up to {} MiB",
             shown(given),
             limit >> 20
         ))),
         Ok(_) => Ok(bytes),
         Err(e) if looks_like_name && !list.is_empty() && e.kind() == std::io::ErrorKind::NotFound => {
-            Err(Failure::input(format!("no {kind} is called '{}', and there is no such file", shown(given)))
-                .help(format!("keel list {list} names what is built in")))
+            Err(Failure::input(format!("no built-in {kind} and no file is named '{}'", shown(given)))
+                .help(format!("keel list {list} lists the built-in ones")))
         }
         Err(e) => Err(Failure::input(format!("{} cannot be read: {}", shown(given), reason(&e)))),
     }

@@ -58,7 +58,9 @@ impl Moment {
         let after = match (self, extent.clock) {
             (Self::Clock(time), Some(clock)) => time.saturating_sub(clock),
             (Self::Clock(_), None) => {
-                return Err("it holds no recorder's clock; give a time after its beginning, as in 2s".into());
+                return Err(
+                    "this recording has no recorder's clock; give a time from its start, as in 2s".into()
+                );
             }
             (Self::Either(time), Some(clock)) if time > extent.length => {
                 let is_clock = time + ROUNDING >= clock && time <= clock + extent.length;

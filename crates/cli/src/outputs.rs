@@ -43,13 +43,13 @@ pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) ->
     for (at, (name, path)) in named.iter().enumerate() {
         if let Some((first, _)) = named[..at].iter().find(|(_, other)| other == path && !device(path)) {
             return Err(Failure::input(format!("{first} and {name} both name {}", shown_path(path)))
-                .help("give each a file of its own"));
+                .help("give each its own file"));
         }
     }
     for input in inputs.iter().filter_map(|input| std::fs::canonicalize(input).ok()) {
         if named.iter().any(|(_, path)| *path == input) {
             return Err(Failure::input(format!(
-                "{} is an input, and would be overwritten",
+                "{} is an input file and would be overwritten",
                 shown_path(&input)
             )));
         }

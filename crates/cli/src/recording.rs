@@ -87,7 +87,7 @@ impl Source {
                 Ok(Heard { recording: read.unwrap_or_else(unread), partial })
             }
             (Ok(recording), ..) => Ok(Heard { recording, partial: None }),
-            (Err(_), None, Some(by)) => Err(interrupt::nothing(by, "before anything was judged")),
+            (Err(_), None, Some(by)) => Err(interrupt::nothing(by, "before any events were judged")),
             (Err(why), ..) => Err(told(why)),
         }
     }
@@ -98,14 +98,14 @@ fn opened(path: &Path) -> Result<File, Failure> {
     if !is_stdin(path) {
         return pipe::open(path).map_err(|e| match e.kind() {
             io::ErrorKind::IsADirectory => told("it is a folder, not a recording".to_owned()),
-            io::ErrorKind::TimedOut => told(reason(&e)).help("begin to write into it first"),
+            io::ErrorKind::TimedOut => told(reason(&e)).help("start writing to it first"),
             _ => told(reason(&e)),
         });
     }
     let stdin = io::stdin();
     if stdin.is_terminal() {
         return Err(told("it is a terminal, not a recording".to_owned())
-            .help("write a recording into it: perf script | keel check -"));
+            .help("pipe a recording into it: perf script | keel check -"));
     }
     let file = stdin.as_fd().try_clone_to_owned().map(File::from);
     file.map_err(|e| told(reason(&e)))
@@ -140,9 +140,7 @@ fn copied(path: &Path, mut from: impl Read) -> Result<File, Failure> {
         copied += read as u64;
         if copied > MOST_COPIED {
             let most = MOST_COPIED >> 30;
-            return Err(
-                told(format!("more than {most} GiB come out of it")).help("write it into a file first")
-            );
+            return Err(told(format!("it contains more than {most} GiB")).help("save it to a file first"));
         }
         file.write_all(&chunk[..read]).map_err(|e| full(&e))?;
     }
@@ -156,7 +154,7 @@ fn full(error: &io::Error) -> Failure {
     let folder = std::env::temp_dir();
     let told =
         format!("a copy of the recording cannot be written to {}: {}", shown_path(&folder), reason(error));
-    Failure::input(told).help("set TMPDIR to a folder that has space for it")
+    Failure::input(told).help("set TMPDIR to a folder with enough space")
 }
 
 /// Evenkeel's own trace; a large one is read on a thread of its own.
@@ -168,7 +166,7 @@ fn own(mut file: Stoppable<File>, sink: &mut dyn Sink) -> Result<Recording, Trac
         true => relayed(sink, |sink| reader.pump_what_is_left(sink))?,
         false => reader.pump_what_is_left(sink)?,
     };
-    let note = |wrong| format!("{wrong}; what comes before is judged, and no checksum vouches for it");
+    let note = |wrong| format!("{wrong}; the part before it is judged, without a checksum");
     let notes: Vec<String> = wrong.map(note).into_iter().collect();
     Ok(Recording { kind: Kind::Own, doubts: notes.clone(), notes, lost: 0 })
 }

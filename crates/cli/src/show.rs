@@ -102,7 +102,7 @@ fn compared(runs: &[RunReport], is_partial: bool, style: Style) -> String {
         return compare::table(&complete, style);
     }
     let table = compare::table(runs, style);
-    format!("The others that had begun are shown as far as they came: compare with care.\n\n{table}")
+    format!("The others are shown as far as they got: compare with care.\n\n{table}")
 }
 
 /// How the budgets and the baseline hold.

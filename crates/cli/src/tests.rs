@@ -216,7 +216,7 @@ fn what_is_not_there_yet_is_refused_by_name() {
         assert_eq!(failure.code, Code::Input);
         assert!(failure.to_string().contains(expected), "{failure}");
     };
-    check(&["replay", "--any", "-x", "--help", "--", "thing"], "keel replay is not there yet");
+    check(&["replay", "--any", "-x", "--help", "--", "thing"], "keel replay is not implemented yet");
 }
 
 #[test]

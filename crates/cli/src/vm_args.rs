@@ -8,52 +8,52 @@ use std::ffi::OsString;
 /// `keel vm`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The command sees the host's files, which it can change for itself alone; what it changes in the \
-current folder stays. Its exit code is keel's; keel's own are 2 (bad input), 3 (the guest died, \
-hung or took too long), 4 (something is missing here), 130 (Ctrl-C).")]
+The command sees the host's files. Its changes to them are lost when the guest ends, except those \
+in the current folder. keel exits with the command's exit code, or with 2 (bad input), 3 (the guest \
+died, hung or took too long), 4 (something is missing on this machine) or 130 (Ctrl-C).")]
 pub(crate) struct VmArgs {
-    /// Which kernel: 7.2, 7.2.13; keel list kernels tells which there are
+    /// Which kernel: 7.2, 7.2.13; keel list kernels lists them
     #[arg(long, value_name = "V", default_value = keel_guest::DEFAULT)]
     pub(crate) kernel: String,
-    /// CPUs
+    /// Number of CPUs
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) cpus: u32,
-    /// CPUs that share a core, as hardware threads do
+    /// Hardware threads per core
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) threads: u32,
-    /// NUMA nodes, which share CPUs and memory evenly
+    /// Number of NUMA nodes, each with the same share of CPUs and memory
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) numa: u32,
-    /// Which nodes are neighbours, as in 0-1,1-2,2-3; the others are as many hops apart as that makes. Without it all are
+    /// Which nodes are neighbours, as in 0-1,1-2,2-3; distances follow from that [default: all are neighbours]
     #[arg(long, value_name = "A-B,...")]
     pub(crate) links: Option<keel_guest::Links>,
     /// Memory: 512M, 2G
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = memory_mib)]
     pub(crate) memory: u32,
-    /// Count time in instructions, 2^SHIFT ns each (1 ns by default), and leap over idleness: slow,
-    /// and nearly repeatable
+    /// Let each instruction take 2^SHIFT ns (1 ns by default), and skip idle time: slow, but almost
+    /// repeatable
     #[arg(long, value_name = "SHIFT", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "0", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub(crate) icount: Option<u8>,
-    /// More arguments for the kernel
+    /// Additional kernel command line arguments
     #[arg(long, value_name = "ARGS", default_value = "", hide_default_value = true)]
     pub(crate) append: String,
-    /// Emulate the CPUs even where KVM works
+    /// Emulate the CPUs even if KVM works
     #[arg(long)]
     pub(crate) emulate: bool,
-    /// End the guest after so long, boot included
+    /// Stop the guest after this time, which includes booting
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]
     pub(crate) timeout: Option<Span>,
-    /// End a guest that gives no sign of life for so long; 2m by default, 10m with --icount
+    /// Stop the guest if it is silent for this long [default: 2m; 10m with --icount]
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]
     pub(crate) silence: Option<Span>,
     /// Show the kernel's console on stderr
     #[arg(long)]
     pub(crate) console: bool,
-    /// Say nothing of one's own but failures
+    /// Print nothing but the command's output and errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// What to run, found as in a shell
+    /// The command to run, looked up in PATH
     #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
     pub(crate) command: Vec<OsString>,
 }

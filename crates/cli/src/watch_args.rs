@@ -12,23 +12,23 @@ pub(crate) struct WatchArgs {
     /// How often to look
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) every: Span,
-    /// How long to watch what looks like waste before it is a finding
+    /// How long waste must last to be a finding
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) confirm: Span,
-    /// How long: 10s, 2m; by default until Ctrl-C
+    /// How long to watch: 10s, 2m [default: until you press Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Span>,
-    /// Keep 20 ms of recording of each finding in this folder
+    /// Save a recording of 20 ms of each finding in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-    /// CPU time that it may take, in percent of one CPU; 1 for every 16 CPUs by default. It looks less often
-    /// where it would take more
+    /// CPU time that keel may use, in percent of one CPU; if it needs more, it looks less often [default: 1 for
+    /// every 16 CPUs]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) cost: Option<u32>,
-    /// Print lines of JSON, an object each
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Exit with 1 where something was found
+    /// Exit with 1 if there is a finding
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -74,7 +74,7 @@ mod tests {
         check(1000, 100_000, None);
         check(10, 10_000, None);
         check(9, 1000, Some("--every 9.00 ms is too often: 10ms is the least"));
-        check(1000, 999, Some("--confirm 999.00 us is too short: 1ms is the least"));
+        check(1000, 999, Some("--confirm 999.00 µs is too short: 1ms is the least"));
         check(100, 200_000, Some("--confirm 200.00 ms is longer than --every 100.00 ms"));
     }
 }

@@ -4,12 +4,13 @@
 use serde_json::Value;
 use std::process::Command;
 
-const FIRST: &str = "Core 3 idled for 50.40 ms while 1 victim task waited on core 0. It had been woken on its last CPU by waker.";
+const FIRST: &str =
+    "Core 3 idled for 50.40 ms while 1 victim task waited on core 0. It was woken on its last CPU by waker.";
 const WASTE: &str = "CPU 3 idled for 50.40 ms while task victim (pid 200) waited in the queue of CPU 0, \
                      where waker (pid 204) had woken it";
-const LATE: &str = "task victim (pid 200) was woken by waker (pid 204) for CPU 0 and came to run 50.40 ms later, \
+const LATE: &str = "task victim (pid 200) was woken by waker (pid 204) for CPU 0 and ran 50.40 ms later, \
                     on CPU 3; CPU 0 ran hog0 (pid 100) then";
-const DECISION: &str = "woken by CPU 1 and put on CPU 0 at 10.00 ms, where it had run last";
+const DECISION: &str = "woken by CPU 1 and put on CPU 0 at 10.00 ms, where it last ran";
 
 fn keel(args: &[&str]) -> String {
     let mut keel = Command::new(env!("CARGO_BIN_EXE_keel"));
@@ -40,7 +41,7 @@ fn check(name: &str) {
     let lines: Vec<&str> = text.lines().collect();
     // What the recording cannot tell stands before it.
     assert!(lines[0].ends_with(&FIRST[1..]), "{text}");
-    for line in [&format!(": {WASTE}"), &format!(": {LATE}"), &format!("  it had been {DECISION}")] {
+    for line in [&format!(": {WASTE}"), &format!(": {LATE}"), &format!("  it was {DECISION}")] {
         assert!(lines.iter().any(|told| told.ends_with(line)), "{line}: {text}");
     }
     assert!(!text.contains("pulled") && !text.contains("on core 3"), "{text}");

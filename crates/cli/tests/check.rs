@@ -194,7 +194,7 @@ fn what_rests_on_the_unknown_counts_only_when_asked_for() {
         String::from_utf8(output.stdout).expect("text")
     };
     let text = check(&["--strict"], 0);
-    assert!(text.starts_with("This recording does not say which CPUs tasks may use"), "{text}");
+    assert!(text.starts_with("This recording does not show which CPUs tasks may use"), "{text}");
     assert!(text.contains("no such tasks, core 1 idled for 800.00 ms"), "{text}");
     check(&["--strict", "--assume-unrestricted"], 1);
     let report: serde_json::Value = serde_json::from_str(&check(&["--json"], 0)).expect("one JSON object");

@@ -59,7 +59,7 @@ fn a_sound_scheduler_passes_and_a_regression_fails() {
     let repository = Repository::new("schedulers/fifo", &[]);
     let (code, text) = repository.judged();
     assert_eq!(code, Some(0), "{text}");
-    assert_eq!(text.matches("Strict: passed; every budget held.").count(), 3, "{text}");
+    assert_eq!(text.matches("Strict: passed; every finding is within its budget.").count(), 3, "{text}");
 
     let renewed = repository.sh("sh ci/judge.sh my.bpf.o --renew");
     assert!(renewed.status.success(), "{}", String::from_utf8_lossy(&renewed.stderr));
@@ -71,7 +71,7 @@ fn a_sound_scheduler_passes_and_a_regression_fails() {
     repository.builds("schedulers/fifo", &[("slice_ns", 100_000)]);
     let (code, text) = repository.judged();
     assert_eq!(code, Some(1), "{text}");
-    assert_eq!(text.matches("Strict: passed; every budget held.").count(), 4, "{text}");
+    assert_eq!(text.matches("Strict: passed; every finding is within its budget.").count(), 4, "{text}");
     assert!(
         text.contains("REGRESSED") && text.contains("failed (3 runs against the baseline's 3); "),
         "{text}"

@@ -46,7 +46,7 @@ fn budgets_say_what_fails() {
     let found = sums["count"].as_u64().expect("a number");
     assert_eq!(sums["total_ns"], run["wasted_core_ns"]);
     assert!(found > 0, "this run wastes a little: {run}");
-    expect(&wasting(&["--strict"]), 0, "Strict: passed; every budget held.\n");
+    expect(&wasting(&["--strict"]), 0, "Strict: passed; every finding is within its budget.\n");
     expect(
         &wasting(&["--allow", "wasted_core=none"]),
         1,
@@ -143,7 +143,11 @@ fn several_seeds_are_compared_by_scheduler() {
     };
     let baseline = kept(folder.path(), "runs.json", &compare("fifo,bsd", &["--json"]));
     let held = compare("fifo,bsd", &["--strict", "--baseline", &baseline]);
-    expect(&held, 0, "fifo, 2 runs: Strict: passed; every budget held.\nbsd, 2 runs: Strict: passed");
+    expect(
+        &held,
+        0,
+        "fifo, 2 runs: Strict: passed; every finding is within its budget.\nbsd, 2 runs: Strict: passed",
+    );
     expect(&held, 0, "Baseline: bsd passed; no figure regressed (2 runs against the baseline's 2).\n");
     // Other seeds of the same scheduler are noise.
     expect(&compare("fifo", &["--seed", "7", "--baseline", &baseline]), 0, "Baseline: fifo passed");

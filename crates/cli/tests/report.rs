@@ -123,7 +123,7 @@ fn what_cannot_be_reported_leaves_nothing() {
     };
     check(&["report", damaged, "-o", page], "damaged");
     check(&["report", damaged, "-o", damaged], "would be overwritten");
-    check(&["report", damaged, "-o", page, "--perfetto", page], "give each a file of its own");
+    check(&["report", damaged, "-o", page, "--perfetto", page], "give each its own file");
     check(&["report", damaged, damaged, "--perfetto", page], "about one trace");
     check(&["report", damaged, "-o", "x.svg"], "pages to explore, not pictures");
     for end in ["png", "jpg", "pdf", "htm", "html.gz", "htmlx"] {
@@ -133,7 +133,10 @@ fn what_cannot_be_reported_leaves_nothing() {
         check(&["compare", "fifo,fifo", "--report", name], "name a file that ends in .html");
         check(&["lab", "--report", name], "give a name that ends in .html");
     }
-    check(&["sim", "fifo", "--report", page.trim_end_matches(".html")], "keel sim writes pages and pictures");
+    check(
+        &["sim", "fifo", "--report", page.trim_end_matches(".html")],
+        "keel sim writes HTML pages and SVG pictures",
+    );
     check(&["report", "no-such-trace", "-o", page], "no such file");
     check(&["report", damaged], "--output");
     check(&["compare", "fifo,fifo", "--report", "x.svg"], "about one run");

@@ -39,7 +39,7 @@ pub enum Problem {
     #[error("{0}")]
     Syntax(String),
     /// A name that cannot be one.
-    #[error("'{0}' is no name; write small letters, digits and '-'")]
+    #[error("'{0}' is not a name; use lower-case letters, digits and '-'")]
     BadName(String),
     /// A text that must not be empty.
     #[error("it is empty; say {0}")]
@@ -96,7 +96,7 @@ pub enum Problem {
     #[error("arm '{0}' is compared with itself")]
     Itself(String),
     /// An arm that nothing needs.
-    #[error("no claim uses arm '{0}'; remove it, or claim something")]
+    #[error("no claim uses arm '{0}'; remove it, or add a claim")]
     Unused(String),
     /// Published figures that do not fit the claim.
     #[error("{0}")]

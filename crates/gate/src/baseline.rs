@@ -78,13 +78,13 @@ pub struct Scene {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaselineError {
     /// No JSON, or not ours.
-    #[error("it is no --json of keel sim or keel compare: {0}")]
+    #[error("this is not --json output of keel sim or keel compare: {0}")]
     NoRuns(String),
     /// Nothing in it.
-    #[error("it holds no run")]
+    #[error("it contains no run")]
     Empty,
     /// Another workload, machine or duration.
-    #[error("its {what} is {theirs}, and this run's is {ours}: figures of different runs tell nothing")]
+    #[error("its {what} is {theirs}, but this run's is {ours}, so the figures cannot be compared")]
     Other {
         /// What differs.
         what: &'static str,
@@ -94,7 +94,9 @@ pub enum BaselineError {
         ours: String,
     },
     /// A run that ended with its scheduler's failure.
-    #[error("its run of {scheduler} with seed {seed} failed ({exit}): its figures are of less than a run")]
+    #[error(
+        "its run of {scheduler} with seed {seed} failed ({exit}), so its figures cover only part of a run"
+    )]
     Failed {
         /// The scheduler.
         scheduler: String,
@@ -104,7 +106,7 @@ pub enum BaselineError {
         exit: String,
     },
     /// Several schedulers, and this is none of them.
-    #[error("it has no run of {scheduler}; it has runs of {there}")]
+    #[error("it has no run of {scheduler}, only of {there}")]
     NoScheduler {
         /// The one that is run.
         scheduler: String,

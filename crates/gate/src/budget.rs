@@ -23,12 +23,12 @@ pub enum Budget {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
     /// No kind of that name.
-    #[error("there is no kind '{0}'; the kinds are {list}", list = Subject::names())]
+    #[error("unknown kind '{0}'; the kinds are {list}", list = Subject::names())]
     NoKind(String),
     /// It is none of the forms.
     #[error(
-        "'{text}' is no budget for {subject}; write {}",
-        if *.counted { "a number, none or any" } else { "a share as in 0.5%, a number, a time as in 20ms or 20ms-each, none or any" }
+        "'{text}' is not a budget for {subject}; write {}",
+        if *.counted { "a number, none or any" } else { "a share such as 0.5%, a number, a time such as 20ms or 20ms-each, none or any" }
     )]
     NoBudget {
         /// What was given.
@@ -39,7 +39,7 @@ pub enum BudgetError {
         counted: bool,
     },
     /// A share that is less than nothing or more than all.
-    #[error("'{text}' is no share that {subject} can have; write 0% to 100%, or any")]
+    #[error("'{text}' is not a share for {subject}; write 0% to 100%, or any")]
     OutOfRange {
         /// What was given.
         text: String,
@@ -47,7 +47,7 @@ pub enum BudgetError {
         subject: &'static str,
     },
     /// A time that cannot be.
-    #[error("'{text}' is no time that {subject} can have: {why}")]
+    #[error("'{text}' is not a time for {subject}: {why}")]
     NoTime {
         /// What was given.
         text: String,
@@ -57,7 +57,7 @@ pub enum BudgetError {
         why: SpanError,
     },
     /// `any` or `none` beside something else.
-    #[error("'{text}' says all for {subject}; write it alone")]
+    #[error("'{text}' must be the only budget for {subject}")]
     Contradicts {
         /// What was given.
         text: String,

@@ -23,10 +23,10 @@ pub enum Limit {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// No figure of that name.
-    #[error("there is no figure '{0}'; the figures are {list}", list = KEYS.join(", "))]
+    #[error("unknown figure '{0}'; the figures are {list}", list = KEYS.join(", "))]
     NoFigure(String),
     /// Neither a share nor `any`.
-    #[error("'{0}' is no limit; write a share of what it was, as in 5%, at most 10000%, or any")]
+    #[error("'{0}' is not a limit; write a share of the baseline such as 5%, up to 10000%, or any")]
     NoLimit(String),
 }
 

@@ -64,7 +64,7 @@ struct File {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a budget is a text, a number, or a list of texts")]
+#[serde(untagged, expecting = "a budget is a string, a number, or a list of strings")]
 enum Value {
     Number(u64),
     Text(String),
@@ -171,7 +171,7 @@ mod tests {
             4,
             "'much' is no budget for long_delay",
         );
-        check("[allow]\nstall = -1\n", 2, "a budget is a text, a number, or a list of texts");
+        check("[allow]\nstall = -1\n", 2, "a budget is a string, a number, or a list of strings");
         check("[allow]\nstall = 0.5\n", 2, "a budget is a text");
         check("[allow]\nstall = []\n", 2, "'' is no budget for stall");
         check("[allow]\nstall = ['any', '1']\n", 2, "'any' says all for stall");

@@ -174,7 +174,7 @@ fn mirror() -> Result<String, GuestError> {
     let found = paths.iter().find_map(|path| parse_mirror(&std::fs::read_to_string(path).ok()?));
     found.ok_or_else(|| {
         GuestError::Missing(
-            "this machine's apt names no Debian mirror to fetch kernels from; run this on Debian".into(),
+            "apt on this machine has no Debian mirror to fetch kernels from; run this on Debian".into(),
         )
     })
 }

@@ -45,7 +45,7 @@ impl Links {
         for &[a, b] in &self.0 {
             if a == b || a.max(b) >= nodes {
                 return Err(format!(
-                    "{a}-{b} is no link between two of {nodes} NUMA nodes, which are 0 to {}",
+                    "{a}-{b} does not link two of the {nodes} NUMA nodes, which are 0 to {}",
                     nodes - 1
                 ));
             }
@@ -59,7 +59,7 @@ impl Links {
             .collect();
         match all {
             Some(all) => Ok(Some(all)),
-            None => Err(format!("the links do not join all of {nodes} NUMA nodes within 23 hops")),
+            None => Err(format!("the links do not connect all {nodes} NUMA nodes within 23 hops")),
         }
     }
 }

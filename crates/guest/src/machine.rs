@@ -57,7 +57,7 @@ impl Machine {
                 format!("a guest of {cpus} CPUs has 1 to {cpus} NUMA nodes, not {nodes}")
             }
             () if threads != 1 && (threads == 0 || !cpus.is_multiple_of(nodes * threads)) => {
-                format!("{cpus} CPUs on {nodes} nodes make no cores of {threads} threads each")
+                format!("{cpus} CPUs on {nodes} nodes cannot be divided into cores of {threads} threads")
             }
             () if !(LEAST_MIB..=MOST_MIB).contains(&memory_mib) => {
                 format!("a guest has {LEAST_MIB}M to {}G of memory, not {memory_mib}M", MOST_MIB >> 10)

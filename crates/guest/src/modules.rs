@@ -93,9 +93,7 @@ fn read(path: &Path) -> Result<Vec<u8>, GuestError> {
     match path.extension().and_then(|end| end.to_str()) {
         Some("ko") => std::fs::read(path).map_err(at(path)),
         Some("xz") => tools::unxz(path),
-        _ => {
-            Err(GuestError::Input(format!("{}: a module packed in a way that is not known", path.display())))
-        }
+        _ => Err(GuestError::Input(format!("{}: the module's compression is unknown", path.display()))),
     }
 }
 

@@ -96,7 +96,7 @@ impl Running {
     /// # Errors
     /// [`GuestError::Guest`] where the host lost it.
     pub fn wait(&mut self) -> Result<ExitStatus, GuestError> {
-        self.child.wait().map_err(|e| GuestError::Guest(format!("QEMU is lost: {e}")))
+        self.child.wait().map_err(|e| GuestError::Guest(format!("lost contact with QEMU: {e}")))
     }
 
     fn connection(&mut self, port: &UnixListener) -> Option<impl Read + Send + use<>> {

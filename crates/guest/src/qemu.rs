@@ -40,7 +40,7 @@ impl Qemu {
         let output = Command::new(PROGRAM).arg("--version").stdin(Stdio::null()).output();
         let output = output.map_err(|e| missing(&e.to_string()))?;
         let major = major(&String::from_utf8_lossy(&output.stdout));
-        let major = major.ok_or_else(|| missing("it does not tell its version"))?;
+        let major = major.ok_or_else(|| missing("it does not print its version"))?;
         Ok(Self { program: PROGRAM.into(), major })
     }
 

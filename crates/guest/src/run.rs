@@ -227,9 +227,9 @@ impl Watch {
     }
 
     fn ended(&self) -> Result<End, GuestError> {
-        let when = if self.begun { "died" } else { "does not come up" };
+        let when = if self.begun { "died" } else { "does not boot" };
         self.code.map(End::Code).ok_or_else(|| {
-            GuestError::Guest(format!("the guest {when}; it last said: {}", self.console.verdict()))
+            GuestError::Guest(format!("the guest {when}; its last output: {}", self.console.verdict()))
         })
     }
 
@@ -238,18 +238,18 @@ impl Watch {
         let (total, silence) = (start.elapsed(), heard.elapsed());
         let fault = match () {
             () if limits.total.is_some_and(|limit| total > limit) => {
-                format!("the guest took longer than {} s, and was ended", total.as_secs())
+                format!("the guest took longer than {} s and was stopped", total.as_secs())
             }
             () if silence > limits.silence => format!(
-                "the guest hangs: no sign of life for {} s; its console last said: {}",
+                "the guest hangs: no output for {} s; its console's last output: {}",
                 silence.as_secs(),
                 last()
             ),
             () if !self.begun && total > limits.boot => {
-                format!("the guest does not come up in {} s; it last said: {}", total.as_secs(), last())
+                format!("the guest did not boot within {} s; its last output: {}", total.as_secs(), last())
             }
             () if !self.begun && self.console.verdict().contains("internal error") => {
-                format!("the guest does not come up: {}", last())
+                format!("the guest does not boot: {}", last())
             }
             () => return Ok(()),
         };

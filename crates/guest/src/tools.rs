@@ -11,9 +11,7 @@ use std::process::Command;
 pub fn busybox() -> Result<PathBuf, GuestError> {
     let places = ["/bin/busybox", "/usr/bin/busybox", "/usr/sbin/busybox"];
     let found = places.iter().map(PathBuf::from).find(|path| path.exists());
-    found.ok_or_else(|| {
-        GuestError::Missing("there is no busybox for the guest; install busybox-static".to_owned())
-    })
+    found.ok_or_else(|| GuestError::Missing("the guest needs busybox; install busybox-static".to_owned()))
 }
 
 /// The shared libraries of a program, the loader included; none of one that is linked statically.
@@ -38,6 +36,6 @@ pub(crate) fn unxz(path: &Path) -> Result<Vec<u8>, GuestError> {
     let output = output.map_err(|e| GuestError::Missing(format!("busybox cannot be run: {e}")))?;
     match output.status.success() {
         true => Ok(output.stdout),
-        false => Err(GuestError::Input(format!("{}: this is no xz file", path.display()))),
+        false => Err(GuestError::Input(format!("{}: this is not an xz file", path.display()))),
     }
 }

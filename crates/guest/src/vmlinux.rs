@@ -23,7 +23,7 @@ const PROGRAMS: &[(&[u8], &str)] = &[
 /// unpacks it.
 pub fn uncompress(vmlinuz: &Path, into: &Path) -> Result<(), GuestError> {
     let image = std::fs::read(vmlinuz).map_err(at(vmlinuz))?;
-    let no_image = || GuestError::Input(format!("{} is no kernel image for x86", vmlinuz.display()));
+    let no_image = || GuestError::Input(format!("{} is not a kernel image for x86", vmlinuz.display()));
     let packed = payload(&image).ok_or_else(no_image)?;
     let known = PROGRAMS.iter().find(|(magic, _)| packed.starts_with(magic));
     let (_, program) = known.ok_or_else(no_image)?;

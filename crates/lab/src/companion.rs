@@ -111,7 +111,7 @@ fn run_observer(companion: &Companion, object: &Object, vm: &mut Vm) -> Result<R
     for &(call, place) in &program.calls {
         if !maps[place].kind.allows(call) {
             let map = &program.maps[place].map;
-            return Err(format!("maps of the kind of {map} have no {}()", call.name()));
+            return Err(format!("maps of the type of {map} have no {}()", call.name()));
         }
     }
     let mut variables = Vec::new();
@@ -126,7 +126,7 @@ fn run_observer(companion: &Companion, object: &Object, vm: &mut Vm) -> Result<R
         variables.push(variable.clone());
     }
     let most = program.maps.iter().map(Layout::bytes).max().unwrap_or(0) as u64 + 16;
-    let room = vm.world().alloc(most).ok_or("there is no room for its records")?;
+    let room = vm.world().alloc(most).ok_or("there is no memory for its records")?;
     Ok(RunObserver { machine: Machine::new(program), rest: companion.rest, maps, variables, room })
 }
 
@@ -135,7 +135,7 @@ fn map(layout: &Layout, object: &Object) -> Result<Map, String> {
     let found = object.maps.iter().enumerate().find(|(_, map)| map.name == *name);
     let (place, def) = found.ok_or_else(|| format!("the object has no map {name}"))?;
     let kind =
-        Kind::of(def.kind).ok_or_else(|| format!("a companion cannot talk to maps of the kind of {name}"))?;
+        Kind::of(def.kind).ok_or_else(|| format!("a companion cannot use maps of the type of {name}"))?;
     let MapDef { key_size, value_size, .. } = *def;
     let is_ring = matches!(kind, Kind::Ring | Kind::UserRing);
     let keys = if kind.has_key() { key_size as usize } else { 0 };

@@ -14,7 +14,7 @@ pub(crate) const FLAGS: &[(u64, &str, Level)] = &[
         bit::SWITCH_PARTIAL,
         "SCX_OPS_SWITCH_PARTIAL",
         Level::Approximate(
-            "exact for the scheduler; where the fair class, which has the others, puts its tasks is simpler",
+            "exact for the scheduler; the fair class, which runs the other tasks, places them by simpler rules",
         ),
     ),
     (bit::ENQ_MIGRATION_DISABLED, "SCX_OPS_ENQ_MIGRATION_DISABLED", EXACT),

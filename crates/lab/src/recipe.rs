@@ -75,7 +75,7 @@ fn introduce(name: &str, object: &mut Object, companion: &Companion, number: u32
 
 fn absent(name: &str, program: &str) -> LabError {
     LabError::Unsupported(format!(
-        "{name}: the recipe has the traced program {program} run beside the scheduler, which is not simulated"
+        "{name}: the recipe runs the tracing program {program} beside the scheduler, which keel does not simulate"
     ))
 }
 
@@ -125,8 +125,11 @@ fn set(object: &mut Object, variable: &str, value: &Value) -> Result<(), SetErro
 
 fn counted(name: &str, object: &Object, variable: &str) -> Result<(), LabError> {
     let known = object.variable(variable).is_some_and(|variable| variable.signed.is_some());
-    let unknown =
-        || LabError::BadInput(format!("{name}: the recipe counts {variable}, which is no integer of it"));
+    let unknown = || {
+        LabError::BadInput(format!(
+            "{name}: the recipe counts {variable}, which is not an integer of the object"
+        ))
+    };
     known.then_some(()).ok_or_else(unknown)
 }
 
@@ -135,7 +138,7 @@ fn choose(name: &str, object: &mut Object, scheduler: &str) -> Result<(), LabErr
     let is_it = |ops: &keel_object::StructOps| ops.variable == scheduler && ops.type_name == "sched_ext_ops";
     if !object.struct_ops.iter().any(is_it) {
         return Err(LabError::BadInput(format!(
-            "{name}: the recipe attaches {scheduler}, which is no struct sched_ext_ops of it"
+            "{name}: the recipe attaches {scheduler}, which is not a struct sched_ext_ops of the object"
         )));
     }
     object.struct_ops.retain(is_it);
@@ -206,7 +209,7 @@ fn nest(name: &str, object: &Object, vm: &mut Vm, (map, maps): (&str, u32)) -> R
             let why = match errno {
                 Errno::EINVAL => "it is no map of maps",
                 Errno::E2BIG => "it has fewer elements",
-                _ => "there is no room",
+                _ => "there is no memory left",
             };
             LabError::BadInput(format!(
                 "{name}: the recipe's {maps} inner maps of map {map} are not possible: {why}"

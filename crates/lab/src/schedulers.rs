@@ -13,16 +13,16 @@ const ABOUT: &[(&str, &str)] = &[
         "Linux 3.17 to 4.3: vruntime, groups, domains; the Wasted Cores paper's four bugs (--set bug=group-imbalance, ...)",
     ),
     ("fifo", "one queue for the machine, ordered by weighted vtime, or by arrival with --set fifo=1"),
-    ("goodness", "Linux 2.4: one list, weighed task by task under one lock; counters anew for all at once"),
+    (
+        "goodness",
+        "Linux 2.4: one list, searched task by task under one lock; recalculates all counters at once",
+    ),
     (
         "mq",
-        "HP multiqueue for Linux 2.4: goodness with a list a CPU; steals where nobody has time left (--set steal=0: never)",
+        "HP multiqueue for Linux 2.4: goodness with one list per CPU; steals if no task has time left (--set steal=0: never)",
     ),
-    ("o1", "Molnar's O(1): two priority arrays a CPU, load history, a balancer (--set balance=0: none)"),
-    (
-        "ule",
-        "Roberson's ULE: two queues a CPU, scores from sleeping and running (--set posted=1: as of January 2003)",
-    ),
+    ("o1", "Molnar's O(1): two priority arrays per CPU, load history, a balancer (--set balance=0: none)"),
+    ("ule", "Roberson's ULE: two queues per CPU, interactivity scores (--set posted=1: as of January 2003)"),
 ];
 
 /// The built-in schedulers: name, and one line on what it is.

@@ -41,7 +41,7 @@ pub struct RunSpec {
     pub machine: Machine,
     /// How long, in virtual time.
     pub duration: Span,
-    /// Where all random numbers come from.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Who executes instructions.
     pub engine: Engine,

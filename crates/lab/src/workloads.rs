@@ -11,10 +11,10 @@ pub const DEFAULT: &str = "mix";
 
 /// One line on each file, by name.
 const ABOUT: &[(&str, &str)] = &[
-    ("mix-64", "a few hundred threads of several kinds, about 90 % of 64 CPUs"),
+    ("mix-64", "a few hundred threads of several kinds that load 64 CPUs to about 90 %"),
     ("hogs", "threads that only compute"),
     ("pingpong", "pairs of threads that wake each other"),
-    ("interactive", "one thread that sleeps and works beside many that only compute"),
+    ("interactive", "one thread that sleeps and works, beside many that only compute"),
     ("typist", "one thread that sleeps and works, to be joined with others: typist+hogs:1000"),
 ];
 

@@ -22,7 +22,7 @@ pub enum LiveError {
     NoSchedExt,
     /// No `/sys/kernel/btf/vmlinux`.
     #[error(
-        "this kernel does not tell its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
+        "this kernel does not provide its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoBtf,
     /// Kfuncs whose types show an argument that callers never give.
@@ -127,10 +127,10 @@ impl LiveError {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NoSchedExt | Self::NoBtf | Self::BrokenBtf(_) => {
-                Some("keel vm boots a kernel that has it; keel sim needs none")
+                Some("keel vm boots a kernel that has it; keel sim does not need it")
             }
             Self::NoRights => Some("run it with sudo"),
-            Self::Busy(_) => Some("end it first; this kernel has one scheduler at a time"),
+            Self::Busy(_) => Some("detach it first; the kernel allows one scheduler at a time"),
             _ => None,
         }
     }

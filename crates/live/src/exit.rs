@@ -62,7 +62,7 @@ impl ExitReport {
     /// In one sentence: reason and message.
     pub fn sentence(&self) -> String {
         let said = match (self.reason.as_str(), self.message.as_str()) {
-            ("", "") => "without a word".to_owned(),
+            ("", "") => "without a message".to_owned(),
             (reason, "") => reason.to_owned(),
             ("", message) => message.to_owned(),
             (reason, message) => format!("{reason}: {message}"),
@@ -192,7 +192,7 @@ mod tests {
             "runnable task stall: sh[1] failed to run for 2.1s",
         );
         check(report(65, 2, "unregistered from BPF", ""), "unregistered from BPF (exit code 0x2)");
-        check(report(0, 0, "", ""), "without a word");
+        check(report(0, 0, "", ""), "without a message");
         let log = vec!["BPF scheduler \"x\" disabled (runtime error)".to_owned()];
         check(report(0, 0, "", "").with_log(log), "runtime error");
     }

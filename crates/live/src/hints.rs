@@ -48,15 +48,15 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     match host.state() {
         None => return Err(LiveError::NoSchedExt),
         Some(State::Enabled) => {}
-        Some(_) => return bad("no scheduler is loaded that could take a hint".to_owned()),
+        Some(_) => return bad("no scheduler is loaded that could accept a hint".to_owned()),
     }
     if !crate::ready::has_sys_admin(host) {
-        return bad("telling a scheduler of a task needs root, or the capability CAP_SYS_ADMIN".to_owned());
+        return bad("giving a scheduler a hint needs root, or the capability CAP_SYS_ADMIN".to_owned());
     }
     let scheduler = host.scheduler().unwrap_or_else(|| "the loaded scheduler".to_owned());
     let maps: Vec<u32> = MapInfoIter::default().filter(is_hints).map(|info| info.id).collect();
     if maps.is_empty() {
-        return bad(format!("{scheduler} takes no hints: it has no map 'hints' of task storage"));
+        return bad(format!("{scheduler} accepts no hints: it has no task storage map 'hints'"));
     }
     let pidfd = match pidfd_open(getpid(), PidfdFlags::empty()) {
         Ok(pidfd) => pidfd,
@@ -67,7 +67,7 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     for id in maps {
         let told = MapHandle::from_map_id(id).and_then(|map| map.update(&key, &hint.bytes(), MapFlags::ANY));
         if let Err(e) = told {
-            return bad(format!("{scheduler} does not take the hint: {e}"));
+            return bad(format!("{scheduler} does not accept the hint: {e}"));
         }
     }
     sleep_and_wake(host);
@@ -115,10 +115,13 @@ mod tests {
         let check = |files: &[(&str, &str)], expected: &str| {
             assert_eq!(give_hint(&fake(files).1, hint).unwrap_err().to_string(), expected);
         };
-        check(&[("sys/kernel/sched_ext/state", "disabled")], "no scheduler is loaded that could take a hint");
+        check(
+            &[("sys/kernel/sched_ext/state", "disabled")],
+            "no scheduler is loaded that could accept a hint",
+        );
         check(
             &[("sys/kernel/sched_ext/state", "enabled")],
-            "telling a scheduler of a task needs root, or the capability CAP_SYS_ADMIN",
+            "giving a scheduler a hint needs root, or the capability CAP_SYS_ADMIN",
         );
         assert_eq!(give_hint(&fake(&[]).1, hint), Err(LiveError::NoSchedExt));
     }

@@ -23,7 +23,7 @@ pub fn check(host: &Host) -> Result<(), LiveError> {
         return Err(LiveError::NoRights);
     }
     if state != State::Disabled {
-        let name = host.scheduler().unwrap_or_else(|| "one that comes or goes just now".to_owned());
+        let name = host.scheduler().unwrap_or_else(|| "one that is being attached or detached".to_owned());
         return Err(LiveError::Busy(name));
     }
     Ok(())
@@ -100,7 +100,7 @@ mod tests {
         check(&[off, BTF, ("proc/self/status", "CapEff:\t000000c000000000\n")], Ok(()));
         let other = ("sys/kernel/sched_ext/root/ops", "lavd\n");
         check(&[(STATE, "enabled"), BTF, ROOT, other], Err(LiveError::Busy("lavd".into())));
-        let nameless = LiveError::Busy("one that comes or goes just now".into());
+        let nameless = LiveError::Busy("one that is being attached or detached".into());
         check(&[(STATE, "disabling"), BTF, ROOT], Err(nameless));
     }
 

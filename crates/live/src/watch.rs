@@ -91,7 +91,7 @@ impl Watcher {
     /// # Errors
     /// Where the programs cannot be attached, or a recording is under way.
     pub fn record(&mut self, sink: &mut dyn Sink) -> Result<Recorder, WatchError> {
-        let busy = || WatchError::Failed("a recording is under way already".to_owned());
+        let busy = || WatchError::Failed("a recording is already running".to_owned());
         let kernel = self.resting.take().ok_or_else(busy)?;
         self.run_time.begin();
         self.online = self.online_now();

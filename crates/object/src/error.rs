@@ -7,7 +7,7 @@ use crate::btf::BtfError;
 #[non_exhaustive]
 pub enum ObjectError {
     /// No ELF file, or a broken one.
-    #[error("it is no readable ELF file: {0}")]
+    #[error("it is not a readable ELF file: {0}")]
     Elf(String),
     /// ELF of another byte order or word size.
     #[error("it is a {0} ELF file; only little-endian 64-bit objects are read")]
@@ -26,7 +26,7 @@ pub enum ObjectError {
         limit: u64,
     },
     /// Types so entangled that comparing them takes too long.
-    #[error("the object's types are too entangled to compare with the kernel's")]
+    #[error("the object's types are too deeply connected to compare with the kernel's")]
     TooComplex,
     /// Its type information.
     #[error(transparent)]

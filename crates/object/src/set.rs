@@ -21,7 +21,7 @@ pub enum SetError {
     #[error("variable {0} is no array of integers")]
     NotArray(String),
     /// More numbers than the array has elements.
-    #[error("variable {name} has room for {room} numbers, not {given}")]
+    #[error("variable {name} holds {room} numbers, not {given}")]
     TooLong {
         /// The variable.
         name: String,

@@ -11,8 +11,8 @@ pub enum ReadError {
     Empty,
     /// Of no kind that is known.
     #[error(
-        "this is no recording that keel knows: it reads its own traces, perf.data, trace.dat, and the text of ftrace, \
-         trace-cmd report and perf script"
+        "unknown format: keel reads its own traces, perf.data, trace.dat, and the text of ftrace, trace-cmd \
+         report and perf script"
     )]
     Foreign,
     /// A version or a variant that is not known.
@@ -29,12 +29,12 @@ pub enum ReadError {
         what: &'static str,
     },
     /// No `sched_switch` in it.
-    #[error("it holds no sched_switch event, so that nobody can tell who ran: {0}")]
+    #[error("it contains no sched_switch event, so it does not show which task ran: {0}")]
     NoSwitches(String),
     /// Its records are in no order of time.
     #[error(
-        "time runs backwards at {backwards} of its {records} records, by {furthest} at most: nothing of it can be judged; write it \
-         anew in the order of time"
+        "time runs backwards at {backwards} of its {records} records, by up to {furthest}, so keel cannot judge \
+         it; write it again in order of time"
     )]
     NoOrder {
         /// How many records were earlier than the one before them.
@@ -45,6 +45,6 @@ pub enum ReadError {
         furthest: Span,
     },
     /// The host cannot read it.
-    #[error("it could not be read: {0}")]
+    #[error("cannot read it: {0}")]
     Io(#[from] io::Error),
 }

@@ -22,11 +22,11 @@ pub(crate) fn notes(
     of_hotplug(survey, &mut limits);
     if survey.lost > 0 || facts.lost > 0 {
         let lost = survey.lost.saturating_add(facts.lost);
-        notes.push(format!("{} lost while it was recorded: all figures are estimates", were(lost, "event")));
+        notes.push(format!("{} lost during recording, so all figures are estimates", were(lost, "event")));
     }
     if survey.wakeups == 0 {
         limits.push(
-            "it holds no wakeups: how long tasks waited is known only where they had been preempted, and wasted cores \
+            "it contains no wakeups: keel knows how long tasks waited only after preemptions, and wasted cores \
              are a lower bound"
                 .to_owned(),
         );
@@ -38,19 +38,17 @@ pub(crate) fn notes(
     }
     if counts.made_up > 0 {
         let made_up = were(counts.made_up, "switch");
-        limits.push(format!(
-            "{made_up} not recorded and made up, so that tasks are where later events find them"
-        ));
+        limits.push(format!("{made_up} missing and inferred from later events"));
         if counts.made_up as f64 > survey.switches as f64 * UNSEEN_SHARE && survey.lost == 0 {
             notes.push(
-                "so many switches are missing though none is said to be lost: it seems to be of some tasks or CPUs alone, \
-                 and says little about the machine (perf record needs -a)"
+                "many switches are missing though none was reported lost: it seems to cover only some tasks or \
+                 CPUs, and says little about the machine (perf record needs -a)"
                     .to_owned(),
             );
         }
     }
     limits.push(
-        "it does not tell which CPUs tasks may use or when they are throttled: pinned and throttled tasks look like waste"
+        "it does not show which CPUs tasks may use or when they are throttled: pinned and throttled tasks look like waste"
             .to_owned(),
     );
     (notes, limits)
@@ -59,10 +57,8 @@ pub(crate) fn notes(
 /// Why there is nothing to judge.
 pub(crate) fn without_switches(survey: &Survey) -> String {
     match survey.records {
-        0 => {
-            "no event at all could be read; record with perf sched record, or with trace-cmd record -e sched"
-                .to_owned()
-        }
+        0 => "no event could be read; record with perf sched record, or with trace-cmd record -e sched"
+            .to_owned(),
         records => format!(
             "{} of other kinds; record with perf sched record, or with trace-cmd record -e sched",
             many(records, "event")
@@ -73,41 +69,40 @@ pub(crate) fn without_switches(survey: &Survey) -> String {
 fn of_damage(damage: &Damage, survey: &Survey, notes: &mut Vec<String>) {
     let place = if damage.lines { "line" } else { "byte" };
     if let Some((at, why)) = damage.ends {
-        notes
-            .push(format!("it can be read no further than {place} {at}: {why}; what comes before is judged"));
+        notes.push(format!("it cannot be read beyond {place} {at}: {why}; keel judges the part before it"));
     }
     if let Some((at, why)) = damage.first {
         let skipped = were(damage.skipped, "record");
-        notes.push(format!("{skipped} damaged and left out, the first at {place} {at}: {why}"));
+        notes.push(format!("{skipped} damaged and skipped, the first at {place} {at}: {why}"));
     }
     if damage.unknown > 0 {
         notes.push(format!(
-            "{} of events that the file does not describe, and left out",
+            "{} of events that the file does not describe, and skipped",
             were(damage.unknown, "record")
         ));
     }
     if survey.impossible > 0 {
         let were = were(survey.impossible, "record");
-        notes.push(format!("{were} about CPUs or tasks that cannot be, and left out"));
+        notes.push(format!("{were} about impossible CPUs or tasks, and skipped"));
     }
 }
 
 fn of_time(survey: &Survey, notes: &mut Vec<String>) {
     let clock = survey.clock;
     if clock.wild > 0 {
-        notes.push(format!("{} left out because of times that make no sense", were(clock.wild, "record")));
+        notes.push(format!("{} skipped because of impossible times", were(clock.wild, "record")));
     }
     if clock.backwards > 0 {
         let (times, furthest) = (times(clock.backwards), clock.furthest);
         notes.push(format!(
-            "time ran backwards {times}, by {furthest} at most: such records have the time of the one before them"
+            "time ran backwards {times}, by up to {furthest}: such records get the time of the one before"
         ));
     }
     if clock.leaps > 0 {
         let (times, longest) = (times(clock.leaps), clock.longest);
         notes.push(format!(
-            "time leapt ahead {times}, by {longest} at most, and no CPU wrote anything meanwhile: figures take the \
-             machine for unchanged"
+            "time jumped ahead {times}, by up to {longest}, without a record from any CPU: figures assume that \
+             nothing changed meanwhile"
         ));
     }
 }
@@ -117,9 +112,8 @@ fn of_cpus(facts: &Facts, survey: &Survey, notes: &mut Vec<String>) {
     let silent: CpuSet = (0..all).filter(|cpu| !survey.cpus.contains_key(cpu)).map(CpuId).collect();
     match silent.len() {
         0 => {}
-        1 => notes.push(format!("CPU {silent} has no record: what it did is unknown, and it is left out")),
-        _ => notes
-            .push(format!("CPUs {silent} have no record: what they did is unknown, and they are left out")),
+        1 => notes.push(format!("CPU {silent} has no record, so it is left out")),
+        _ => notes.push(format!("CPUs {silent} have no record, so they are left out")),
     }
     let late: CpuSet = survey
         .cpus
@@ -130,7 +124,7 @@ fn of_cpus(facts: &Facts, survey: &Survey, notes: &mut Vec<String>) {
     if !late.is_empty() {
         let who = if late.len() == 1 { "CPU" } else { "CPUs" };
         notes.push(format!(
-            "older records of {who} {late} were overwritten: what happened there before the first that is left is unknown"
+            "older records of {who} {late} were overwritten: what happened there before the first remaining one is unknown"
         ));
     }
 }
@@ -139,7 +133,7 @@ fn of_hotplug(survey: &Survey, notes: &mut Vec<String>) {
     let (changed, who) = (&survey.changed, if survey.changed.len() == 1 { "CPU" } else { "CPUs" });
     if !changed.is_empty() && !survey.has_hotplug {
         notes.push(format!(
-            "{who} {changed} came or went, and it does not tell when: a CPU that is gone looks idle (record cpuhp events, too)"
+            "{who} {changed} went online or offline at an unknown time: an offline CPU looks idle (record cpuhp events, too)"
         ));
     }
 }

@@ -32,7 +32,7 @@ pub enum UnpackError {
     #[error("it cannot be decompressed: {0}")]
     Damaged(String),
     /// Too much comes out of it.
-    #[error("its first {} compressed KiB expand to more than {} MiB, as no recording's do", packed >> 10, most >> 20)]
+    #[error("its first {} compressed KiB expand to more than {} MiB, so it is not a recording", packed >> 10, most >> 20)]
     TooMuch {
         /// Bytes that were read.
         packed: u64,
@@ -40,7 +40,7 @@ pub enum UnpackError {
         most: u64,
     },
     /// It could not be read.
-    #[error("it could not be read: {0}")]
+    #[error("cannot read it: {0}")]
     Read(io::Error),
     /// What comes out could not be written.
     #[error("{0}")]

@@ -51,7 +51,7 @@ pub enum Problem {
     #[error("there is no flag {0:?}; write one of SCX_OPS_* or a number")]
     NoFlag(String),
     /// A map of which nothing is said.
-    #[error("it says nothing of the map: add max_entries, values, inner_maps or entries")]
+    #[error("it does not describe the map: add max_entries, values, inner_maps or entries")]
     EmptyMap,
     /// A record of a companion that cannot be.
     #[error("{0}")]

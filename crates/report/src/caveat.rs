@@ -7,13 +7,13 @@ pub(crate) fn sentence(unknown: Unknown) -> Option<&'static str> {
     match (unknown.affinity, unknown.throttling) {
         (false, false) => None,
         (true, false) => {
-            Some("This recording does not say which CPUs tasks may use, so pinned tasks look like waste.")
+            Some("This recording does not show which CPUs tasks may use, so pinned tasks look like waste.")
         }
         (false, true) => {
-            Some("This recording does not say when tasks are throttled, so throttled tasks look like waste.")
+            Some("This recording does not show when tasks are throttled, so throttled tasks look like waste.")
         }
         (true, true) => Some(
-            "This recording does not say which CPUs tasks may use or when they are throttled, so pinned and throttled tasks \
+            "This recording does not show which CPUs tasks may use or when they are throttled, so pinned and throttled tasks \
              look like waste.",
         ),
     }
@@ -23,7 +23,7 @@ pub(crate) fn sentence(unknown: Unknown) -> Option<&'static str> {
 pub(crate) fn before(unknown: Unknown, claim: String) -> String {
     match sentence(unknown).filter(|_| !claim.is_empty()) {
         None => claim,
-        Some(caveat) => format!("{caveat} If there are no such tasks, {}", within(&claim)),
+        Some(caveat) => format!("{caveat} If it has no such tasks: {}", within(&claim)),
     }
 }
 
@@ -48,15 +48,15 @@ mod tests {
             true,
             false,
             "Core 3 idled.",
-            "This recording does not say which CPUs tasks may use, so pinned tasks look like waste. If there are no such \
-             tasks, core 3 idled.",
+            "This recording does not show which CPUs tasks may use, so pinned tasks look like waste. If it has no such tasks: \
+             core 3 idled.",
         );
         check(
             false,
             true,
             "12 cores idled.",
-            "This recording does not say when tasks are throttled, so throttled tasks look like waste. If there are no such \
-             tasks, 12 cores idled.",
+            "This recording does not show when tasks are throttled, so throttled tasks look like waste. If it has no such tasks: \
+             12 cores idled.",
         );
         assert!(
             before(Unknown { affinity: true, throttling: true }, "Core".into())

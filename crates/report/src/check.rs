@@ -7,10 +7,10 @@ use crate::partial::Partial;
 use crate::run::{FindingReport, RunReport, SpreadReport, SumsReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::units::{core_seconds, count, percent};
 use crate::verdict::{first, painted, printable};
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
+use keel_abi::numbers::{core_seconds, count, percent};
 use keel_gate::{Facts, Ruling};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ pub struct CheckReport {
 /// From where times count, as a clause: `times count from 7654.190123 in the recording`.
 pub fn counted_from(clock_ns: u64) -> String {
     let (seconds, us) = (clock_ns / 1_000_000_000, clock_ns % 1_000_000_000 / 1_000);
-    format!("times count from {seconds}.{us:06} in the recording")
+    format!("times count from {seconds}.{us:06} of the recorder's clock")
 }
 
 /// The same as a line of its own.
@@ -210,12 +210,12 @@ impl CheckReport {
         text += &format!("\n{}\n", names(self, style));
         text += &findings::list(&self.run, style);
         if self.wasted_transient_ns > 0 {
-            text += &format!("\n{} were wasted in transients.\n", core_seconds(self.wasted_transient_ns));
+            text += &format!("\nTransients wasted another {}.\n", core_seconds(self.wasted_transient_ns));
         }
         // Where the reader had nothing to say of it.
         if self.lost_events > 0 && self.notes.is_empty() {
             let lost = count(self.lost_events);
-            text += &format!("\n{lost} events were lost: all figures are estimates.\n");
+            text += &format!("\n{lost} events were lost, so all figures are estimates.\n");
         }
         if !self.notes.is_empty() {
             text += &format!("\n{}\n", style.paint(Paint::Bold, "About the recording"));

@@ -11,10 +11,10 @@
 use crate::run::RunReport;
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::units::{count, figures};
 use crate::verdict::{painted, printable};
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
+use keel_abi::numbers::{count, figures};
 
 /// How a figure is shown.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ const RATIO: u16 = 14;
 type Figure = (&'static str, Unit, fn(&RunReport) -> f64);
 
 const FIGURES: [Figure; 11] = [
-    ("throughput, a second", Unit::Plain, |r| r.throughput),
+    ("throughput per second", Unit::Plain, |r| r.throughput),
     ("switches", Unit::Plain, |r| r.switches as f64),
     ("wakeups", Unit::Plain, |r| r.wakeups as f64),
     ("migrations", Unit::Plain, |r| r.migrations as f64),
@@ -107,7 +107,7 @@ pub fn table(runs: &[RunReport], style: Style) -> String {
     let verdicts = groups.iter().map(|group| verdict(group, style));
     let notes = groups.iter().filter(|group| group.alike).map(|group| {
         let (name, count) = (printable(group.name()), group.runs.len());
-        format!("{name}: its {count} runs are identical; nothing in them depends on the seed\n")
+        format!("{name}: all {count} runs are identical, because nothing in them depends on the seed\n")
     });
     parts.join("\n\n") + "\n\n" + &notes.chain(verdicts).collect::<String>()
 }

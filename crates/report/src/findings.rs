@@ -2,8 +2,8 @@
 
 use crate::run::{FindingReport, RunReport};
 use crate::style::{Paint, Style};
-use crate::units::count;
 use keel_abi::Span;
+use keel_abi::numbers::count;
 use keel_check::{Blame, Kind};
 
 /// How many findings the text lists, or one of each kind where that is more.
@@ -24,11 +24,11 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
     for found in listed {
         text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
         if found.blame == Blame::Program.name() {
-            text += "  it is the program's own doing: nobody had to wait for a CPU meanwhile for long\n";
+            text += "  the program itself caused this: no task waited long for a CPU meanwhile\n";
         }
         // The sentence of a wasted core tells it already.
         if let Some(decision) = found.decision.as_ref().filter(|_| found.kind != Kind::WastedCore.name()) {
-            text += &format!("  it had been {}\n", decision.text);
+            text += &format!("  it was {}\n", decision.text);
         }
     }
     text

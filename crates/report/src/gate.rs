@@ -2,15 +2,15 @@
 
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::units::figures;
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
+use keel_abi::numbers::figures;
 use keel_gate::{Change, Held, Regression, Row, Ruling};
 
 /// What one run on each side leaves open.
-const SINGLE: &str = "One run each, of one seed: the same scheduler gives the same figures, and what a seed would do to\n\
-                      a changed one is not known. keel compare --runs N takes that into account.\n";
+const SINGLE: &str = "These are single runs with one seed, so a change of the scheduler cannot be told from the effect\n\
+                      of the seed. keel compare --runs N takes that into account.\n";
 
 /// The budgets of one run, with an empty line before them; the last line says what was exceeded.
 pub fn budgets(ruling: &Ruling, style: Style) -> String {
@@ -31,7 +31,7 @@ pub fn budgets(ruling: &Ruling, style: Style) -> String {
 /// `Strict: failed: ...` or `Strict: passed.`
 fn strict_sentence(ruling: &Ruling, style: Style) -> String {
     if ruling.passed {
-        return style.paint(Paint::Good, "Strict: passed; every budget held.");
+        return style.paint(Paint::Good, "Strict: passed; every finding is within its budget.");
     }
     let exceeded: Vec<String> = ruling.exceeded().map(exceeded).collect();
     style.paint(Paint::Bad, &format!("Strict: failed; {}.", exceeded.join("; ")))
@@ -67,7 +67,7 @@ pub fn regression(found: &Regression, style: Style) -> String {
     let heads = ["baseline", "now", "change", "limit", "noise"].map(str::to_owned).map(right);
     table.set_header([Cell::new("figure")].into_iter().chain(heads).chain([Cell::new("")]));
     for row in found.figures.iter().filter(|row| is_shown(row)) {
-        let per = row.per.map_or_else(String::new, |per| format!(" a {per}"));
+        let per = row.per.map_or_else(String::new, |per| format!(" per {per}"));
         let noise = if row.noise > 0.0 { shown(row, row.noise) } else { "-".to_owned() };
         let cells =
             [shown(row, row.baseline), shown(row, row.now), change(row), row.limit.clone(), noise].map(right);
@@ -101,7 +101,7 @@ fn baseline_sentence(found: &Regression, style: Style) -> String {
 
 /// `switches a unit went from 1.64 to 2.10 (+28 %), where 0.10 more is allowed`.
 fn regressed(row: &Row) -> String {
-    let per = row.per.map_or_else(String::new, |per| format!(" a {per}"));
+    let per = row.per.map_or_else(String::new, |per| format!(" per {per}"));
     let less = if row.now < row.baseline { "less" } else { "more" };
     let by = match change(row).as_str() {
         "" => String::new(),
@@ -144,7 +144,7 @@ mod tests {
             Facts { found, machine_time: Span::from_s(80), wakeups: 560_000, tasks: 32, ..Facts::default() };
         insta::assert_snapshot!(budgets(&Ruling::new(&Budgets::default(), &facts), Style::PLAIN));
         let passed = budgets(&Ruling::new(&Budgets::default(), &Facts::default()), Style::PLAIN);
-        assert!(passed.ends_with("\nStrict: passed; every budget held.\n"), "{passed}");
+        assert!(passed.ends_with("\nStrict: passed; every finding is within its budget.\n"), "{passed}");
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         found.figures.clear();
         let text = regression(&found, Style::PLAIN);
         assert!(
-            text.contains("One run each")
+            text.contains("single runs")
                 && text.ends_with("no figure regressed (1 run against the baseline's 1).\n"),
             "{text}"
         );

@@ -1,7 +1,7 @@
 //! What stands first in a judgement: which cores idled, for how long and who waited where; and which decision had brought them there.
 
-use crate::units::{core_seconds, count, percent};
 use crate::verdict::printable;
+use keel_abi::numbers::{core_seconds, count, percent};
 use keel_abi::{CpuId, Span, Topology};
 use keel_check::{Groups, How, Waiters, Wakers};
 use serde::Serialize;
@@ -91,7 +91,7 @@ impl WastedWhere {
     }
 }
 
-/// `8 of 32 CPUs (node 1, cores 8-15) idled for 1.90 core-seconds while 14 make tasks waited on node 0 (cores 0-7). They had been woken
+/// `8 of 32 CPUs (node 1, cores 8-15) idled for 1.90 core-seconds while 14 make tasks waited on node 0 (cores 0-7). They were woken
 /// on their last node by make each time.`
 fn sentence(groups: &Groups) -> Option<String> {
     if sum(&groups.idle) == 0 {
@@ -100,10 +100,10 @@ fn sentence(groups: &Groups) -> Option<String> {
     let shape = groups.topology.as_ref();
     let all: u64 = groups.waiters.iter().map(|one| one.tasks).sum();
     let (idle, at) = (idled(groups, shape), places(groups, shape));
-    let (they, had) = if all == 1 { ("It", "its") } else { ("They", "their") };
+    let (they, their) = if all == 1 { ("It was", "its") } else { ("They were", "their") };
     let each = if all == 1 { "" } else { " each time" };
-    let how = ways(&groups.how, had, &by(groups), each);
-    Some(format!("{idle} while {} waited{at}. {they} had been {how}.", who(groups, all)))
+    let how = ways(&groups.how, their, &by(groups), each);
+    Some(format!("{idle} while {} waited{at}. {they} {how}.", who(groups, all)))
 }
 
 /// `Core 3 idled for 50.40 ms`, `8 of 64 CPUs (cores 8-15) idled for 60.00 core-seconds`.
@@ -168,7 +168,7 @@ fn places(groups: &Groups, shape: Option<&Topology>) -> String {
         share if share > 1.0 - REST => " in the scheduler's queues".to_owned(),
         share => {
             format!(
-                " on {} and ({} of it) in the scheduler's queues",
+                " on {} and, for {} of the time, in the scheduler's queues",
                 cores(&groups.waited_on, shape),
                 percent(share)
             )
@@ -247,10 +247,10 @@ fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     let share = |span: Span| span.as_ns() as f64 / all;
     let told = |way: How| format!("{}{}", words(way, their), if is_by_waker(way) { by } else { "" });
     match how {
-        [] => "brought there in a way that is not told".to_owned(),
+        [] => "put there in an unknown way".to_owned(),
         [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{}{each}", told(*way)),
         [(way, span), ..] if share(*span) >= 0.5 => {
-            format!("{} ({} of it)", told(*way), percent(share(*span)))
+            format!("{} ({} of the waste)", told(*way), percent(share(*span)))
         }
         many => {
             let told: Vec<String> = many
@@ -271,18 +271,18 @@ fn is_by_waker(how: How) -> bool {
 fn words(how: How, their: &str) -> String {
     match how {
         How::WokenLastCpu => format!("woken on {their} last CPU"),
-        How::WokenLastCache => format!("woken beside {their} last CPU, on the same cache"),
+        How::WokenLastCache => format!("woken on another CPU of {their} last LLC"),
         How::WokenLastNode => format!("woken on {their} last node"),
-        How::WokenOtherNode => format!("woken on another node than {their} last"),
+        How::WokenOtherNode => format!("woken on a node other than {their} last"),
         How::Woken => "woken there".to_owned(),
-        How::Forked => "made there".to_owned(),
+        How::Forked => "forked there".to_owned(),
         How::Pulled => "pulled there".to_owned(),
         How::Pushed => "pushed there".to_owned(),
         How::Moved => "moved there by a third CPU".to_owned(),
         How::Dispatched => "dispatched there by the scheduler".to_owned(),
         How::Queued => "queued there by the scheduler".to_owned(),
         How::Pinned => "pinned there".to_owned(),
-        How::Unknown => "brought there in a way that is not told".to_owned(),
+        How::Unknown => "put there in an unknown way".to_owned(),
     }
 }
 
@@ -327,12 +327,12 @@ mod tests {
         check(
             groups(4, &high, &low, &[("make", 14)], &last_node),
             "8 of 32 CPUs (node 1, cores 8-15) idled for 1.60 core-seconds while 14 make tasks waited on node 0 (cores 0-7). \
-             They had been woken on their last node each time.",
+             They were woken on their last node each time.",
         );
         check(
             groups(1, &[3, 5, 6], &[1], &[("a", 1)], &[(How::Forked, 70), (How::Pulled, 30)]),
-            "3 of 8 CPUs (cores 3, 5-6) idled for 0.600 core-seconds while 1 a task waited on core 1. It had been made there \
-             (70 % of it).",
+            "3 of 8 CPUs (cores 3, 5-6) idled for 0.600 core-seconds while 1 a task waited on core 1. It was forked there \
+             (70 % of the waste).",
         );
         check(
             groups(
@@ -342,15 +342,15 @@ mod tests {
                 &[("a", 1), ("b\x1b", 2)],
                 &[(How::Forked, 40), (How::Pulled, 30), (How::Woken, 30)],
             ),
-            "5 of 8 CPUs (cores 0, 2, 4, 6-7) idled for 1.00 core-seconds while 3 tasks (a, b\\u{1b}) waited on core 1. They had \
-             been made there (40 %), pulled there (30 %), woken there (30 %).",
+            "5 of 8 CPUs (cores 0, 2, 4, 6-7) idled for 1.00 core-seconds while 3 tasks (a, b\\u{1b}) waited on core 1. They were \
+             forked there (40 %), pulled there (30 %), woken there (30 %).",
         );
         let mut queued = groups(1, &[0], &[], &[("a", 1), ("b", 2), ("c", 3)], &[]);
         queued.in_queues = Span::from_ms(200);
         check(
             queued,
-            "Core 0 idled for 200.00 ms while 6 tasks (a, b and others) waited in the scheduler's queues. They had been brought \
-             there in a way that is not told.",
+            "Core 0 idled for 200.00 ms while 6 tasks (a, b and others) waited in the scheduler's queues. They were put \
+             there in an unknown way.",
         );
         let woken_by = |wakers: &[(&str, u64)]| Groups {
             wakers: wakers
@@ -359,30 +359,31 @@ mod tests {
                 .collect(),
             ..groups(1, &[3], &[0], &[("victim", 1)], &[(How::WokenLastCpu, 200)])
         };
-        let idled = "Core 3 idled for 200.00 ms while 1 victim task waited on core 0. It had been woken on its last CPU";
+        let idled =
+            "Core 3 idled for 200.00 ms while 1 victim task waited on core 0. It was woken on its last CPU";
         check(woken_by(&[("waker", 195), ("b", 5)]), &format!("{idled} by waker."));
         check(woken_by(&[("waker", 120), ("b", 50)]), &format!("{idled}, mostly by waker."));
         check(woken_by(&[("waker", 80), ("b", 50)]), &format!("{idled}."));
         let mut one = groups(1, &[3], &[0], &[("a", 1)], &[(How::Forked, 1)]);
         one.idle.push((CpuId(5), Span::from_ms(5)));
-        check(one, "Core 3 idled for 200.00 ms while 1 a task waited on core 0. It had been made there.");
+        check(one, "Core 3 idled for 200.00 ms while 1 a task waited on core 0. It was forked there.");
         let mut scattered = groups(2, &[0, 2, 4, 6, 8, 10], &[1], &[("a", 1)], &[(How::Forked, 1)]);
         scattered.idle.push((CpuId(12), Span::from_us(1)));
         check(
             scattered,
-            "7 of 16 CPUs (mostly 6 of them) idled for 1.20 core-seconds while 1 a task waited on core 1. It had been made there.",
+            "7 of 16 CPUs (mostly 6 of them) idled for 1.20 core-seconds while 1 a task waited on core 1. It was forked there.",
         );
         let whole: Vec<u32> = (0..8).collect();
         check(
             groups(1, &whole, &[1], &[("a", 2)], &[(How::Pulled, 1)]),
-            "All 8 CPUs idled for 1.60 core-seconds while 2 a tasks waited on core 1. They had been pulled there each time.",
+            "All 8 CPUs idled for 1.60 core-seconds while 2 a tasks waited on core 1. They were pulled there each time.",
         );
         let all: Vec<u32> = (0..7).collect();
         let mut few = groups(1, &all, &[1], &[("a", 2)], &[(How::Forked, 1)]);
         few.idle.push((CpuId(7), Span::from_us(1)));
         check(
             few,
-            "All 8 CPUs (mostly cores 0-6) idled for 1.40 core-seconds while 2 a tasks waited on core 1. They had been made there \
+            "All 8 CPUs (mostly cores 0-6) idled for 1.40 core-seconds while 2 a tasks waited on core 1. They were forked there \
              each time.",
         );
     }

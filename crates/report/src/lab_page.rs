@@ -42,7 +42,7 @@ pub fn of_experiments(
     reports: &[ExperimentReport],
     pictures: &[Vec<Option<ArmPicture>>],
 ) -> String {
-    let mut page = head("Published experiments, ours beside theirs", &sentence(reports));
+    let mut page = head("Published experiments: their results and ours", &sentence(reports));
     claims::verdicts(&mut page, reports);
     for ((experiment, report), pictures) in experiments.iter().zip(reports).zip(pictures) {
         article(&mut page, experiment, report, pictures);
@@ -85,7 +85,7 @@ fn drawn(page: &mut String, pictures: &[Option<ArmPicture>]) {
     if pictures.is_empty() {
         return;
     }
-    put!(page, "<details><summary>The beginning of one run of each arm</summary>");
+    put!(page, "<details><summary>The start of one run of each arm</summary>");
     for picture in pictures {
         let label = text(&picture.label);
         match picture.svg.len() {

@@ -34,7 +34,6 @@ pub mod watch;
 
 mod caveat;
 mod findings;
-mod units;
 
 pub use check::CheckReport;
 pub use decisions::DecisionsReport;

@@ -69,7 +69,7 @@ fn outcome(policy: &Policy) -> Option<String> {
         Outcome::Balanced => format!("balanced, moved {moved}"),
         Outcome::NotDesignated => format!("another CPU is designated, moved {moved}"),
         Outcome::Pinned => format!("pinned{on}, moved {moved}"),
-        Outcome::Nobody => format!("nobody waits{on}, moved {moved}"),
+        Outcome::Nobody => format!("no task waits{on}, moved {moved}"),
         Outcome::Chose => policy.chosen.map_or("chose none".to_owned(), |cpu| format!("chose CPU {cpu}")),
     })
 }

@@ -2,9 +2,9 @@
 
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::units::figures;
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
+use keel_abi::numbers::figures;
 use serde::Serialize;
 
 /// A ratio that moves by less is not listed for people.
@@ -73,7 +73,7 @@ pub(crate) fn counted(experiments: &[SensitivityReport]) -> String {
             .filter(|constant| experiment.crosses(constant.halved) || experiment.crosses(constant.doubled))
     });
     format!(
-        "{moved} pairs of experiment and constant move by 5 % or more when the constant is halved or doubled, {} do not; {} enter or leave the published band (*).",
+        "{moved} pairs of experiment and constant change by 5 % or more when the constant is halved or doubled, {} do not; {} enter or leave the published band (*).",
         varied - moved,
         crossing.count(),
     )

@@ -4,10 +4,10 @@ use crate::findings;
 use crate::gate;
 use crate::run::{NameReport, RunReport, TaskReport};
 use crate::style::{Paint, Style};
-use crate::units::{core_seconds, count, figures, percent};
 use crate::verdict::{first, painted, printable};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use keel_abi::Span;
+use keel_abi::numbers::{core_seconds, count, figures, percent};
 
 /// How many tasks the text lists.
 const TASKS: usize = 10;
@@ -28,10 +28,12 @@ pub fn run(run: &RunReport, style: Style) -> String {
     }
     text += &findings::list(run, style);
     if run.bad_accesses > 0 && !run.failed() {
-        let times =
-            if run.bad_accesses == 1 { "once" } else { &format!("{} times", count(run.bad_accesses)) };
+        let accesses = match run.bad_accesses {
+            1 => "an invalid memory access".to_owned(),
+            n => format!("{} invalid memory accesses", count(n)),
+        };
         text += &format!(
-            "\nThe scheduler reached {times} where nothing is; keel sim --checked names the first place.\n"
+            "\nThe scheduler made {accesses}; keel sim --checked stops at the first one and names it.\n"
         );
     }
     text += &format!("\n{}\n", painted(run, style));

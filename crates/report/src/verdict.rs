@@ -4,11 +4,11 @@ use crate::caveat;
 use crate::findings::others;
 use crate::run::{FindingReport, RunReport};
 use crate::style::{Paint, Style};
-use crate::units::{core_seconds, count, percent};
+use keel_abi::numbers::{core_seconds, count, percent};
 use keel_check::escape;
 
 /// Behind findings that may be none.
-const UNCOUNTED: &str = " --strict counts what rests on this only with --assume-unrestricted.";
+const UNCOUNTED: &str = " --strict ignores such findings unless you add --assume-unrestricted.";
 
 /// The verdict: a failure before waste, waste before anything else; and what the stream cannot tell before what rests on it.
 /// That it is about a part comes first of all.
@@ -21,7 +21,7 @@ pub fn sentence(run: &RunReport) -> String {
 
 fn whole(run: &RunReport) -> String {
     match doubt(run) {
-        Some(doubt) => format!("{doubt} As far as it tells, {}", caveat::within(&known(run))),
+        Some(doubt) => format!("{doubt} As far as it shows, {}", caveat::within(&known(run))),
         None => known(run),
     }
 }
@@ -29,7 +29,7 @@ fn whole(run: &RunReport) -> String {
 /// What is missing or makes no sense, which a scheduler's failure makes up for.
 fn doubt(run: &RunReport) -> Option<String> {
     let doubt = run.doubt.as_ref().filter(|_| !run.failed())?;
-    Some(format!("This recording is not whole: {}.", printable(doubt)))
+    Some(format!("This recording is incomplete: {}.", printable(doubt)))
 }
 
 fn known(run: &RunReport) -> String {
@@ -51,7 +51,7 @@ fn claim(run: &RunReport) -> String {
         });
         let restart = match run.exit.kind.as_str() {
             "unreg_kern" => {
-                " The kernel asks for it to be loaded again, which keel run does; a simulated run ends unless its recipe has restart_ms."
+                " It asked to be restarted: keel run does that; a simulated run ends unless the recipe sets restart_ms."
             }
             _ => "",
         };
@@ -63,33 +63,33 @@ fn claim(run: &RunReport) -> String {
     let starved_alone = run.findings_total.iter().all(|(kind, &n)| kind == "starvation" || n == 0);
     match (run.wasted_core_ns, starved) {
         (0, _) if !run.found_something() && !run.is_unsure() && !others.is_empty() => {
-            format!("No core idled while a thread waited; {others} of programs' own doing.")
+            format!("No core idled while a thread waited; {others} caused by the programs themselves.")
         }
         (0, _) if !starved_alone => format!(
-            "No core idled while a thread waited, but there {} {others}; {}.",
+            "No core idled while a thread waited, but there {} {others}.{}",
             if others.starts_with("1 ") && !others.contains(" and ") { "was" } else { "were" },
             told(run.findings.first())
         ),
         (0, 0) => "No core idled while a thread waited.".to_owned(),
         (0, n) => format!(
-            "No core idled while a thread waited, but {} too long; {}.",
+            "No core idled while a thread waited, but {}.{}",
             if n == 1 {
-                "one thread waited".to_owned()
+                "one thread waited too long".to_owned()
             } else {
-                format!("threads waited {} times", count(n))
+                format!("threads waited too long {} times", count(n))
             },
             told(worst("starvation"))
         ),
         (wasted, _) => format!(
-            "{}{} ({} of the machine) were idle while threads waited; {}.{}",
-            if run.wasted_lower_bound { "At least " } else { "" },
+            "Cores idled for {}{} ({} of the machine) while threads waited{}.{}",
+            if run.wasted_lower_bound { "at least " } else { "" },
             core_seconds(wasted),
             percent(run.wasted_share),
-            told(worst("wasted_core")),
             match others.as_str() {
                 "" => String::new(),
-                others => format!(" Beside that: {others}."),
-            }
+                others => format!("; keel also found {others}"),
+            },
+            told(worst("wasted_core")),
         ),
     }
 }
@@ -113,7 +113,7 @@ fn headline(run: &RunReport) -> String {
 }
 
 fn told(worst: Option<&FindingReport>) -> String {
-    worst.map_or("nothing more is known".to_owned(), |worst| format!("worst: {}", worst.text))
+    worst.map_or(String::new(), |worst| format!(" Worst: {}.", worst.text))
 }
 
 /// [`escape`] for texts of any length.
@@ -126,7 +126,7 @@ pub(crate) fn printable(text: &str) -> String {
 /// each with an empty line after it.
 pub(crate) fn first(run: &RunReport, style: Style) -> String {
     let partial = run.partial.map_or(String::new(), |partial| {
-        let told = format!("{}; all figures are of this part.", partial.words());
+        let told = format!("{}; all figures cover only this part.", partial.words());
         style.paint(Paint::Doubtful, &told) + "\n\n"
     });
     partial + &painted_headline(run, style)

@@ -3,9 +3,9 @@
 use crate::check::counted_from_line;
 use crate::run::DecisionReport;
 use crate::style::{Paint, Style};
-use crate::units::count;
 use crate::verdict::printable;
 use keel_abi::Span;
+use keel_abi::numbers::count;
 use keel_check::{Act, Began, Ended, Story, WaitSums};
 use keel_trace::Why;
 use serde::Serialize;
@@ -154,8 +154,8 @@ impl WaitsReport {
         let idle = self.waits.iter().filter(|wait| !wait.idled.is_empty()).count();
         let beside = match (idle, self.waits.len()) {
             (_, 0) => String::new(),
-            (0, _) => "; no CPU that it may use idled during the longest".to_owned(),
-            (idle, all) => format!("; during {idle} of the {all} longest CPUs idled that it may use"),
+            (0, _) => "; during the longest waits, no CPU that it may use idled".to_owned(),
+            (idle, all) => format!("; during {idle} of the {all} longest waits, CPUs that it may use idled"),
         };
         let times = if self.waits_total == 1 { "wait" } else { "waits" };
         format!("{who} waited for {waited} in {} {times} and ran for {ran}{beside}.", count(self.waits_total))
@@ -165,14 +165,14 @@ impl WaitsReport {
 impl WaitReport {
     fn text(&self, affinity_known: bool) -> String {
         let [start, length] = [self.start_ns, self.duration_ns].map(Span::from_ns);
-        let mut lines = vec![format!("{} waited for {length} from {start} on", self.task)];
+        let mut lines = vec![format!("{} waited for {length} from {start}", self.task)];
         lines.push(self.beginning());
         lines.push(self.runners());
         for one in &self.moves {
             lines.push(one.text.clone());
         }
         if self.moves_total > self.moves.len() as u64 {
-            lines.push(format!("moved {} times in all", count(self.moves_total)));
+            lines.push(format!("moved {} times in total", count(self.moves_total)));
         }
         lines.push(self.idle(affinity_known));
         lines.push(self.end());
@@ -183,20 +183,20 @@ impl WaitReport {
         let put = self.decision.as_ref().map(|decision| decision.text.as_str());
         match (self.began.as_str(), &self.preempted_by, put) {
             ("preempted", Some(by), put) => {
-                let put = put.map_or(String::new(), |put| format!("; it had been {put}"));
+                let put = put.map_or(String::new(), |put| format!("; it was {put}"));
                 format!("lost CPU {} to {by}{put}", self.cpu)
             }
             ("preempted", None, _) => format!("lost CPU {}", self.cpu),
             ("yielded", ..) => format!("gave up CPU {}", self.cpu),
             ("unthrottled", _, Some(put)) => {
-                format!("was no longer throttled, on CPU {}; it had been {put}", self.cpu)
+                format!("was no longer throttled, on CPU {}; it was {put}", self.cpu)
             }
             ("unthrottled", _, None) => format!("was no longer throttled, on CPU {}", self.cpu),
             (_, _, Some(put)) => match &self.woken_by {
-                Some(waker) => format!("{put}; {waker} did it"),
+                Some(waker) => format!("{put}, by task {waker}"),
                 None => put.to_owned(),
             },
-            (_, _, None) => format!("came to CPU {} in a way that is not told", self.cpu),
+            (_, _, None) => format!("came to CPU {} in an unknown way", self.cpu),
         }
     }
 
@@ -209,17 +209,17 @@ impl WaitReport {
             .collect();
         let there = match self.moves_total {
             0 => format!("on CPU {}", self.cpu),
-            _ => format!("on CPU {} and where it was moved", self.cpu),
+            _ => format!("on CPU {} and where it was moved to", self.cpu),
         };
         match (all.is_empty(), self.ran.len().saturating_sub(LISTED)) {
-            (true, _) => format!("nobody ran {there} meanwhile"),
+            (true, _) => format!("no task ran {there} meanwhile"),
             (false, 0) => format!("{there} ran {}", all.join(", ")),
             (false, more) => format!("{there} ran {} and {more} more tasks", all.join(", ")),
         }
     }
 
     fn idle(&self, affinity_known: bool) -> String {
-        let may = if affinity_known { "that it may use" } else { "that it may perhaps use" };
+        let may = if affinity_known { "that it may use" } else { "that it might be allowed to use" };
         if self.idled.is_empty() {
             return format!("no CPU {may} idled meanwhile");
         }
@@ -233,27 +233,27 @@ impl WaitReport {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("CPUs {may} and that idled meanwhile: {}{more}", listed.join(", "))
+        format!("idle meanwhile, of the CPUs {may}: {}{more}", listed.join(", "))
     }
 
     fn end(&self) -> String {
         let Some(cpu) = self.ended_on_cpu else {
             return match self.ended.as_str() {
-                "throttled" => "ended as it was throttled".to_owned(),
-                "gone" => "ended as it was gone before it ran".to_owned(),
-                _ => "has not ended when the stream does".to_owned(),
+                "throttled" => "ended when the task was throttled".to_owned(),
+                "gone" => "ended when the task exited before it ran".to_owned(),
+                _ => "had not ended when the stream did".to_owned(),
             };
         };
         match (&self.after, self.why) {
-            (None, _) => format!("ended as CPU {cpu}, which idled, took it"),
+            (None, _) => format!("ended when idle CPU {cpu} took it"),
             (Some(after), why) => {
                 let did = match why {
                     Some(Why::Preempted) => "lost its CPU",
-                    Some(Why::Yielded) => "gave its CPU up",
-                    Some(Why::Exited) => "was gone",
+                    Some(Why::Yielded) => "gave up its CPU",
+                    Some(Why::Exited) => "exited",
                     Some(Why::Blocked | Why::WasIdle) | None => "slept",
                 };
-                format!("ended as CPU {cpu} took it when {after} {did}")
+                format!("ended when CPU {cpu} took it after {after} {did}")
             }
         }
     }

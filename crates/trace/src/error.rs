@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file is of another kind.
-    #[error("this is no keel trace: it does not begin with 'KEELTRC'")]
+    #[error("this is not a keel trace: it does not begin with 'KEELTRC'")]
     Foreign,
     /// The file is of a version that this program does not know.
     #[error("this keel trace has format version {0}; this program reads versions up to {known}", known = crate::format::VERSION)]
@@ -37,6 +37,6 @@ pub enum WriteError {
     #[error("the trace could not be written: {0}")]
     Io(#[from] io::Error),
     /// The stream ended without its end record.
-    #[error("the trace is incomplete: the run did not come to its end")]
+    #[error("the trace is incomplete: the run did not finish")]
     NoEnd,
 }

@@ -342,7 +342,7 @@ impl<R: Read> Reader<R> {
             *byte = self.input.byte()?;
         }
         if u32::from_le_bytes(told) != expected {
-            return Err(self.input.damaged("the checksum does not fit"));
+            return Err(self.input.damaged("the checksum does not match"));
         }
         if self.input.byte_or_end()?.is_some() {
             return Err(self.input.damaged("something follows the end"));

@@ -20,7 +20,10 @@ impl Compiler<'_> {
     pub(crate) fn cpu_list(&self, at: &Place<'_>, field: &Field<'_>) -> Result<CpuSet, WorkloadError> {
         let Some(text) = field.value.as_string_lit() else { return self.cpus(at, field) };
         let cpus: CpuSet = text.value.parse().map_err(|e: BadCpuList| {
-            self.error(at, format!("'{}' is no list of CPUs; write \"1-3,8\" or [1, 2, 3, 8]", shown(&e.0)))
+            self.error(
+                at,
+                format!("'{}' is not a list of CPUs; write \"1-3,8\" or [1, 2, 3, 8]", shown(&e.0)),
+            )
         })?;
         if let Some(cpu) = cpus.iter().find(|cpu| cpu.0 >= self.topology.cpus()) {
             return Err(self.error(at, no_such("CPU", cpu.0, self.topology.cpus())));

@@ -233,7 +233,7 @@ impl<'a> Compiler<'a> {
                 _ => {
                     let own = if is_new { "later" } else { "path" };
                     let words = format!("{own}, weight, idle, quota_us, period_us, burst_us");
-                    return Err(self.error(&at, format!("is nothing that a cgroup has; there are {words}")));
+                    return Err(self.error(&at, format!("is not a cgroup setting; the settings are {words}")));
                 }
             }
         }

@@ -125,7 +125,7 @@ impl<'a> Compiler<'a> {
     pub(crate) fn warn(&mut self, at: &Place<'_>, note: impl Into<String>) {
         let note = match self.warnings.len() {
             0..MAX_WARNINGS => note.into(),
-            MAX_WARNINGS => "from here on there are more remarks, left out".to_owned(),
+            MAX_WARNINGS => "there are more notes, left out".to_owned(),
             _ => return,
         };
         let file = self.source.file().to_owned();
@@ -164,7 +164,7 @@ impl<'a> Compiler<'a> {
         for field in &top.list {
             let known = matches!(field.key, "tasks" | "global" | "resources" | "evenkeel");
             if !known && meaning(field.key) != Key::Comment {
-                self.warn(&root.child(field.key, field.start), "is no section of rt-app's; it has no effect");
+                self.warn(&root.child(field.key, field.start), "is not an rt-app section; it has no effect");
             }
         }
         let tasks = find("tasks");
@@ -224,7 +224,7 @@ impl<'a> Compiler<'a> {
                 );
             }
             if endless::spins(&spec, &barriers) {
-                let problem = "goes around without any time passing; give the loop a run, sleep or timer";
+                let problem = "loops without letting time pass; add a run, sleep or timer to the loop";
                 return Err(self.error(&at, problem));
             }
             let starts = spec.instances > 0 && !spec.kthread;

@@ -102,7 +102,9 @@ impl<'a> Compiler<'a> {
                         }
                         Level::Phase => "jitter_percent, count, unit, nodes, steps",
                     };
-                    return Err(self.error(&at, format!("is no extension here; there are {words}")));
+                    return Err(
+                        self.error(&at, format!("is not an extension here; the extensions are {words}"))
+                    );
                 }
             }
         }

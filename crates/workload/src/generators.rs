@@ -51,21 +51,21 @@ const TASKS: Limit = limit("TASKS", 1, MAX_INSTANCES as i64);
 const FIT: Generator = Generator {
     form: "mix",
     example: "mix",
-    about: "four threads a CPU that run and sleep, 90 % of any machine",
+    about: "four threads per CPU that run and sleep, and load any machine to 90 %",
     limits: &[],
     beside: "",
 };
 const MIX: Generator = Generator {
     form: "mix:TASKS:LOAD[:JITTER]",
     example: "mix:1000:80:40",
-    about: "run and sleep by turns; LOAD and JITTER are in percent",
+    about: "tasks that run and sleep by turns; LOAD and JITTER are in percent",
     limits: &[TASKS, limit("LOAD", 1, MAX_LOAD as i64), limit("JITTER", 0, 100)],
     beside: "",
 };
 const HOGS: Generator = Generator {
     form: "hogs:TASKS[:NICE]",
     example: "hogs:1000",
-    about: "so many threads that only compute",
+    about: "TASKS threads that only compute",
     limits: &[TASKS, NICE],
     beside: "",
 };

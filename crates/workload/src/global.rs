@@ -20,7 +20,7 @@ impl<'a> Compiler<'a> {
                 "default_policy" => self.default_policy = self.policy(&here, &setting)?,
                 "pi_enabled" => self.priority_inheritance(&here, &setting)?,
                 _ if self.is_idle(&here, &setting)? => idle.push(setting.key),
-                _ => self.warn(&here, "is no setting of rt-app's; it has no effect"),
+                _ => self.warn(&here, "is not an rt-app setting; it has no effect"),
             }
         }
         if !idle.is_empty() {

@@ -91,7 +91,7 @@ impl Compiler<'_> {
         let number = digits.parse::<i64>().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| {
             let (low, high) = (range.start(), range.end());
-            self.error(at, format!("{} is no {what}; it must be {low} to {high}", shown(digits)))
+            self.error(at, format!("{} is not a {what}; it must be {low} to {high}", shown(digits)))
         })
     }
 

@@ -8,7 +8,7 @@ const RUNS_US: [u64; 4] = [50, 100, 200, 400];
 
 /// `tasks` tasks that run and sleep by turns and together ask for `load_percent` of `cpus` CPUs.
 ///
-/// They are of four kinds, as equal in number as can be, which run for 50 to 400 us at a time,
+/// They are of four kinds, as equal in number as can be, which run for 50 to 400 µs at a time,
 /// and all ask for the same share. Run and sleep vary uniformly by `jitter_percent` of their
 /// length, at most 100; the kernel's seed decides how. Each task first sleeps for a part of its
 /// period, so that they do not start in step. A task cannot ask for more than one CPU: where

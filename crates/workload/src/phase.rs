@@ -141,7 +141,7 @@ impl<'a> Compiler<'a> {
             Some((-1, _)) => Ok(None),
             Some((0, start)) => {
                 let at = at.child("loop", start);
-                Err(self.error(&at, "0 passes are none; rt-app would repeat for ever, which is -1"))
+                Err(self.error(&at, "0 passes do nothing; rt-app would repeat for ever, which is -1"))
             }
             Some((times, _)) => Ok(u32::try_from(times).ok()),
         }

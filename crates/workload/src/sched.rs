@@ -42,11 +42,11 @@ impl Compiler<'_> {
         match self.string(at, field.value)? {
             "SCHED_OTHER" => Ok(Policy::Other),
             "SCHED_BATCH" => {
-                self.warn(at, "SCHED_BATCH is ours; rt-app itself does not know it");
+                self.warn(at, "SCHED_BATCH is an extension of keel's; rt-app does not have it");
                 Ok(Policy::Batch)
             }
             "SCHED_EXT" => {
-                self.warn(at, "SCHED_EXT is ours; rt-app itself does not know it");
+                self.warn(at, "SCHED_EXT is an extension of keel's; rt-app does not have it");
                 Ok(Policy::Ext)
             }
             "SCHED_IDLE" => {

@@ -32,7 +32,7 @@ pub fn settings(name: &str, is_file: impl Fn(&str) -> bool) -> Result<(&str, Vec
     while !is_file(own) {
         let Some((before, setting)) = own.rsplit_once(SIGN) else { break };
         let read = read(setting)
-            .ok_or_else(|| format!("'{SIGN}{setting}' is no setting of a workload; write {FORMS}"))?;
+            .ok_or_else(|| format!("'{SIGN}{setting}' is not a setting of a workload; write {FORMS}"))?;
         settings.push(read);
         own = before;
     }

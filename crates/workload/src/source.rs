@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
             let range = error.range();
             let near = text.get(range.start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
             let reason = lower_first(&error.kind().to_string());
-            broken(range.start, format!("this is no JSON: {reason} at '{}'", shown(near.trim())))
+            broken(range.start, format!("this is not JSON: {reason} at '{}'", shown(near.trim())))
         })?;
         parsed.value.ok_or_else(|| broken(0, "the file is empty; it needs a \"tasks\" object".to_owned()))
     }

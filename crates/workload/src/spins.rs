@@ -28,7 +28,7 @@ impl<'a> Compiler<'a> {
                 "patience" => patience = Some(self.patience(&at, part.value)?),
                 _ => {
                     return Err(
-                        self.error(&at, "is nothing that a spin_barrier has; there are ref, patience")
+                        self.error(&at, "is not a spin_barrier setting; the settings are ref, patience")
                     );
                 }
             }
@@ -40,7 +40,7 @@ impl<'a> Compiler<'a> {
     fn patience(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Span, WorkloadError> {
         match self.time(at, value)? {
             Span::ZERO => {
-                Err(self.error(at, "must be at least 1 microsecond; who is not to spin uses barrier"))
+                Err(self.error(at, "must be at least 1 microsecond; use barrier to wait without spinning"))
             }
             patience => Ok(patience),
         }

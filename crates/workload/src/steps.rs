@@ -37,7 +37,9 @@ impl<'a> Compiler<'a> {
                         made.capacity_bytes =
                             self.count_of(&at, part.value, 1, MAX_BYTES, "capacity in bytes")?
                     }
-                    _ => return Err(self.error(&at, "is nothing that a channel has; there are kind, bytes")),
+                    _ => {
+                        return Err(self.error(&at, "is not a channel setting; the settings are kind, bytes"));
+                    }
                 }
             }
             if made.capacity_bytes == 0 {

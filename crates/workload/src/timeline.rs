@@ -92,7 +92,9 @@ impl<'a> Compiler<'a> {
                 entry.nice = i8::try_from(nice).ok();
             }
             "policy" => entry.policy = Some(self.ordinary_policy(at, word)?),
-            _ => return Err(self.error(at, format!("is nothing that an entry has; there are {WORDS}"))),
+            _ => {
+                return Err(self.error(at, format!("is not a setting of an entry; the settings are {WORDS}")));
+            }
         }
         Ok(())
     }
@@ -143,7 +145,7 @@ impl<'a> Compiler<'a> {
             "SCHED_EXT" => Policy::Ext,
             name => {
                 let problem = format!(
-                    "{} is no policy that an entry may set; there are SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT",
+                    "{} is not a policy that an entry can set; use SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT",
                     shown(name)
                 );
                 return Err(match name {

@@ -99,7 +99,7 @@ fn wrong_types_and_numbers_are_refused() {
         r#""run": 1, "loop": -2"#,
         ".loop: -2 is no number of passes (-1 is for ever); it must be -1 to 2147483647",
     );
-    task(r#""run": 1, "loop": 0"#, ".loop: 0 passes are none; rt-app would repeat for ever, which is -1");
+    task(r#""run": 1, "loop": 0"#, ".loop: 0 passes do nothing; rt-app would repeat for ever, which is -1");
     task(
         r#""run": 1, "priority": 20"#,
         ".priority: 20 is no priority of SCHED_OTHER (a nice value); it must be -20 to 19",
@@ -176,7 +176,7 @@ fn what_makes_no_sense_is_refused() {
         "{ \"tasks\": { \"a\": { \"instance\": 0,\n \"barrier\": \"b\" } } }",
         "2: tasks: the barrier at this line has no user: its tasks have 0 instances",
     );
-    let idle = "goes around without any time passing; give the loop a run, sleep or timer";
+    let idle = "loops without letting time pass; add a run, sleep or timer to the loop";
     let idles = [
         r#""signal": "c""#,
         r#""run": 0"#,
@@ -317,11 +317,11 @@ fn extensions_for_processes_and_channels_are_checked() {
     steps(r#"{ "spin_barrier": {} }"#, ".spin_barrier: needs the barrier's name in \"ref\"");
     steps(
         r#"{ "spin_barrier": { "ref": "b", "patience": 0 } }"#,
-        ".spin_barrier.patience: must be at least 1 microsecond; who is not to spin uses barrier",
+        ".spin_barrier.patience: must be at least 1 microsecond; use barrier to wait without spinning",
     );
     steps(
         r#"{ "spin_barrier": { "name": "b" } }"#,
-        ".spin_barrier.name: is nothing that a spin_barrier has; there are ref, patience",
+        ".spin_barrier.name: is not a spin_barrier setting; the settings are ref, patience",
     );
     steps(r#"{ "send": { "bytes": 1 } }"#, ".send: needs both \"channel\" and \"bytes\"");
     steps(
@@ -353,7 +353,7 @@ fn extensions_for_processes_and_channels_are_checked() {
         r#"{ "kind": "fax", "bytes": 1 }"#,
         ".kind: must be \"pipe\", \"unix\", \"tcp\" or \"queue\", not \"fax\"",
     );
-    channel(r#"{ "size": 1 }"#, ".size: is nothing that a channel has; there are kind, bytes");
+    channel(r#"{ "size": 1 }"#, ".size: is not a channel setting; the settings are kind, bytes");
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Args {
                 "--json" => args.json = true,
                 "--recordings" => args.recordings = Some(EVENTS),
                 "--events" => events = Some(number(MOST_EVENTS)?),
-                other => return Err(format!("bench: there is no {other}: {USAGE}")),
+                other => return Err(format!("bench: unknown argument {other}: {USAGE}")),
             }
         }
         if let Some(events) = events {

@@ -42,11 +42,11 @@ impl Facts {
             _ => None,
         };
         let facts = words.chunks(2).map(fact).collect::<Option<_>>();
-        facts.map(Self).ok_or_else(|| format!("the driver says no names and numbers, but: {text}"))
+        facts.map(Self).ok_or_else(|| format!("the driver printed no names and numbers, but: {text}"))
     }
 
     pub(super) fn get(&self, name: &str) -> Result<f64, Failure> {
-        self.0.get(name).map(|&n| n as f64).ok_or_else(|| format!("the driver does not tell {name}"))
+        self.0.get(name).map(|&n| n as f64).ok_or_else(|| format!("the driver does not report {name}"))
     }
 
     /// Switches and wakeups.

@@ -44,7 +44,7 @@ impl Lab {
 /// CPU time of the children that have ended, in seconds.
 fn of_children() -> Result<f64, Failure> {
     let stat = std::fs::read_to_string("/proc/self/stat").map_err(|e| format!("/proc/self/stat: {e}"))?;
-    children_s(&stat).ok_or_else(|| "/proc/self/stat is not as proc(5) tells".to_owned())
+    children_s(&stat).ok_or_else(|| "/proc/self/stat is not as proc(5) describes".to_owned())
 }
 
 /// `cutime` and `cstime` of proc(5), in ticks of 10 ms.

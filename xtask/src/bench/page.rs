@@ -79,8 +79,8 @@ fn events(keel: &Path, trace: &Path) -> Result<f64, Failure> {
     let output = Command::new(keel).args(["check", "--json"]).arg(trace).output();
     let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
     let told: Value =
-        serde_json::from_slice(&output.stdout).map_err(|e| format!("keel check told no JSON: {e}"))?;
-    told["events"].as_f64().ok_or_else(|| "keel check --json tells no events".to_owned())
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("keel check printed no JSON: {e}"))?;
+    told["events"].as_f64().ok_or_else(|| "keel check --json reports no events".to_owned())
 }
 
 /// Instructions of the host that one more event costs.
@@ -99,11 +99,11 @@ fn instructions(keel: &Path, folder: &Path) -> Result<f64, Failure> {
 /// What Chromium says of it; nothing where it or Node.js is not there.
 fn looked_at(page: &Path) -> Result<Option<Browser>, Failure> {
     if let Some(missing) = viewer::missing().or_else(viewer::no_browser) {
-        eprintln!("x: nobody looks at the page: {missing}");
+        eprintln!("x: the page is not opened in a browser: {missing}");
         return Ok(None);
     }
     let told = viewer::large(page)?;
-    Browser::of(&told).map(Some).ok_or_else(|| format!("the browser tells something else: {told}"))
+    Browser::of(&told).map(Some).ok_or_else(|| format!("the browser printed something else: {told}"))
 }
 
 impl Browser {

@@ -123,7 +123,7 @@ impl Check {
         let took = took(command.args(["check", "--json"]).arg(file).stdout(to).stderr(Stdio::null()))?;
         let told = std::fs::read(&told).map_err(|e| format!("{}: {e}", told.display()))?;
         let told: Value = serde_json::from_slice(&told).map_err(|e| format!("keel check --json: {e}"))?;
-        let events = told["events"].as_f64().ok_or("keel check --json tells no events")?;
+        let events = told["events"].as_f64().ok_or("keel check --json reports no events")?;
         Ok(Self { events, took })
     }
 }

@@ -38,7 +38,7 @@ fn watched(child: &Child) -> Result<(f64, u64), Failure> {
     let of = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", child.id()));
     let mut peak_kib = 0;
     loop {
-        let stat = of("stat").map_err(|e| format!("/proc tells nothing of keel: {e}"))?;
+        let stat = of("stat").map_err(|e| format!("/proc has nothing about keel: {e}"))?;
         let (is_over, user_s) = ended(&stat).ok_or("/proc/PID/stat has other words than known")?;
         if is_over {
             return Ok((user_s, peak_kib));

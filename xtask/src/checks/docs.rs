@@ -72,7 +72,7 @@ fn faults(file: &File, leads: impl Fn(&str) -> bool) -> Vec<String> {
         }
         for link in links(line) {
             if !leads(&target(&file.path, link)) {
-                faults.push(format!("{place} links to {link}, which is not there"));
+                faults.push(format!("{place} links to {link}, which does not exist"));
             }
         }
     }
@@ -189,8 +189,8 @@ mod tests {
     #[test]
     fn links_lead_somewhere() {
         check("[b](b.md), [kinds](b.md#the-kinds), [up](../README.md), [here](#a), [site](https://x.y)", &[]);
-        check("[c](c.md)", &["docs/a.md:1 links to c.md, which is not there"]);
-        check("[b](b.md#kinds)", &["docs/a.md:1 links to b.md#kinds, which is not there"]);
+        check("[c](c.md)", &["docs/a.md:1 links to c.md, which does not exist"]);
+        check("[b](b.md#kinds)", &["docs/a.md:1 links to b.md#kinds, which does not exist"]);
         assert_eq!(slug("`--json` and the rest!"), "--json-and-the-rest");
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Check {
 pub(crate) const ALL: &[Check] = &[
     Check {
         name: "walls",
-        guards: "rooms that can be read, tested and replaced one by one",
+        guards: "crates that can be read, tested and replaced one by one",
         run: walls::run,
     },
     Check {
@@ -37,7 +37,7 @@ pub(crate) const ALL: &[Check] = &[
     },
     Check {
         name: "bans",
-        guards: "determinism: clippy reads the list of banned types in each room",
+        guards: "determinism: clippy reads the list of banned types in each crate",
         run: banned::run,
     },
     Check {
@@ -47,7 +47,7 @@ pub(crate) const ALL: &[Check] = &[
     },
     Check {
         name: "paths and hosts",
-        guards: "a checkout that works, and reads the same, on any machine",
+        guards: "a checkout that works and reads the same on any machine",
         run: hosts::run,
     },
     Check {

@@ -19,32 +19,36 @@ enum Wall {
 
 /// The walls, each with its reason.
 const WALLS: &[(&str, Wall, &str)] = &[
-    ("abi", Wall::Only(&[]), "the shared words depend on no room"),
-    ("trace", Wall::Only(&["abi"]), "a stream of events is the same whoever made it"),
+    ("abi", Wall::Only(&[]), "the shared types depend on no other crate"),
+    ("trace", Wall::Only(&["abi"]), "an event stream does not depend on where it comes from"),
     // Its tests have the judge hear what was read.
     (
         "readers",
         Wall::Only(&["abi", "trace", "check"]),
-        "who reads a recording knows nothing of simulated runs",
+        "readers of recordings know nothing of simulated runs",
     ),
-    ("bpfc", Wall::Only(&[]), "compiling BPF C is for build scripts, and knows no room"),
-    ("vm", Wall::Never(&["kernel", "lab", "live"]), "who executes BPF knows nothing of who plays the kernel"),
+    ("bpfc", Wall::Only(&[]), "compiling BPF C is for build scripts, and needs no other crate"),
+    (
+        "vm",
+        Wall::Never(&["kernel", "lab", "live"]),
+        "the code that executes BPF knows nothing of the simulated kernel",
+    ),
     (
         "kernel",
         Wall::Never(&["vm", "lab", "live"]),
-        "who plays the kernel knows nothing of how BPF is executed",
+        "the simulated kernel knows nothing of how BPF is executed",
     ),
     ("lab", Wall::Never(&["live"]), "simulated and live runs meet in the command line only"),
     ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
     ("recipe", Wall::Only(&["abi"]), "real and simulated kernels read the same recipe"),
-    ("guest", Wall::Only(&["abi"]), "who boots a kernel knows nothing of what is run on it"),
-    ("check", JUDGE, "the judge reads events and knows nothing of who made them"),
-    ("gate", Wall::Only(&["abi", "check", "trace"]), "whether a run passes depends on its judgement alone"),
-    ("report", JUDGE, "what is shown comes from events and findings alone"),
-    ("perfetto", JUDGE, "a run is written the same whoever made it"),
-    ("experiment", JUDGE, "what counts as reproduced depends on what was measured alone"),
-    ("lab", Wall::Never(&["experiment"]), "who makes runs knows nothing of what was published"),
-    ("page", JUDGE, "what is explored comes from events and findings alone"),
+    ("guest", Wall::Only(&["abi"]), "the code that boots a kernel knows nothing of what runs on it"),
+    ("check", JUDGE, "checks read events and know nothing of their source"),
+    ("gate", Wall::Only(&["abi", "check", "trace"]), "whether a run passes depends only on its judgement"),
+    ("report", JUDGE, "reports use only events and findings"),
+    ("perfetto", JUDGE, "a trace is written the same way for every source of events"),
+    ("experiment", JUDGE, "what counts as reproduced depends only on measurements"),
+    ("lab", Wall::Never(&["experiment"]), "the code that makes runs knows nothing of published results"),
+    ("page", JUDGE, "pages use only events and findings"),
 ];
 
 const JUDGE: Wall = Wall::Never(&["object", "vm", "kernel", "lab", "live"]);
@@ -101,7 +105,7 @@ fn crossed(rooms: &Rooms) -> Vec<String> {
     }
     for (room, needs) in rooms {
         for top in TOPS.iter().filter(|top| needs.contains(**top)) {
-            faults.push(format!("{room} depends on {top}: nobody does"));
+            faults.push(format!("{room} depends on {top}, which no crate may depend on"));
         }
     }
     faults

@@ -7,16 +7,16 @@ pub(super) const HELP: &str = "\
 usage: ./x corpus [--only NAME] [--cpus 1|2|8|64]
        ./x corpus --real [--only NAME] [--kernel V] [--keep]
 
-Fetches the kernel's own schedulers (tools/sched_ext) and selftests as Debian has them, builds them,
-runs each on simulated machines, and prints a table: how it did, or what is missing by name. Verdicts
-of selftests are held against tests/corpus/selftests.tsv. The table is left in out/corpus.tsv.
+Fetches the kernel's own schedulers (tools/sched_ext) and selftests from Debian, builds them, runs each
+on simulated machines, and prints a table of the results; missing features are named. Compares the
+selftests with tests/corpus/selftests.tsv. The table is also in out/corpus.tsv.
 
-  --only NAME  only objects whose names begin so
-  --cpus N     only the machine with so many CPUs
-  --real       each on a real kernel of four emulated CPUs and on the simulated one, with the same workload: how it
-               ended, and what its tasks had; this takes some ten minutes, and is left in out/corpus/real.tsv
-  --keep       hold the recordings of the last time against simulated runs of today
-  --kernel V   this real kernel, as keel vm has it [default: 7.2]
+  --only NAME  only objects whose names begin with NAME
+  --cpus N     only the machine with N CPUs
+  --real       run each on a real kernel with four emulated CPUs and on the simulated one, with the same
+               workload, and compare; takes about ten minutes; the table is also in out/corpus/real.tsv
+  --keep       compare the last recordings with new simulated runs
+  --kernel V   the real kernel, as for keel vm [default: 7.2]
 ";
 
 /// What is asked for.
@@ -47,7 +47,7 @@ impl Args {
                     let cpus = args.next().and_then(|n| n.parse().ok()).filter(|n| CPUS.contains(n));
                     parsed.cpus = Some(cpus.ok_or("--cpus takes 1, 2, 8 or 64")?);
                 }
-                other => return Err(format!("corpus: there is no {other}; ./x corpus --help tells more")),
+                other => return Err(format!("corpus: unknown argument {other}; see ./x corpus --help")),
             }
         }
         Ok(Some(parsed))

@@ -46,5 +46,5 @@ pub(super) fn run(driver: &Path, object: &Path, test: &Test, cpus: u32) -> Resul
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let why = said.lines().find(|line| line.contains("panicked")).unwrap_or("it died");
-    Err(format!("{} on {cpus} CPUs: a bug of ours: {why}: {}", test.name, said.trim()))
+    Err(format!("{} on {cpus} CPUs: an internal error: {why}: {}", test.name, said.trim()))
 }

@@ -80,10 +80,10 @@ pub(super) fn compare(tests: &[Test], objects: &[Built], args: &Args) -> Result<
     }
     let path = root().join(format!("{OUT}/real.tsv"));
     std::fs::write(&path, table).map_err(|e| format!("{}: {e}", path.display()))?;
-    println!("{} objects, {} that end otherwise on Linux {kernel}", rows.len(), differ.len());
+    println!("{} objects, {} that end differently on Linux {kernel}", rows.len(), differ.len());
     match differ.as_slice() {
         [] => Ok(()),
-        some => Err(format!("not the same end: {}", some.join(", "))),
+        some => Err(format!("different results: {}", some.join(", "))),
     }
 }
 
@@ -99,7 +99,7 @@ fn rows(tests: &[Test], objects: &[Built]) -> Result<Vec<(String, PathBuf, Optio
         }
     }
     match rows.is_empty() {
-        true => Err("no object's name begins so".to_owned()),
+        true => Err("no object's name begins with that".to_owned()),
         false => Ok(rows),
     }
 }

@@ -101,7 +101,10 @@ fn parse(text: &str) -> Result<Vec<Test>, Failure> {
     rows.skip(1)
         .map(|(number, row)| {
             test(row).ok_or_else(|| {
-                format!("{KNOWN}/selftests.tsv, line {}: not a test, as its first lines tell", number + 1)
+                format!(
+                    "{KNOWN}/selftests.tsv, line {}: not a test; its first lines describe the format",
+                    number + 1
+                )
             })
         })
         .collect()

@@ -6,16 +6,16 @@ use crate::Failure;
 pub(super) const HELP: &str = "\
 usage: ./x fuzz [--replay | --minimise] [--cases N] [--seconds N] [--no-sanitizer] [TARGET...]
 
-Gives altered objects, workloads, machines, recipes, experiments and traces to keel, guided by what code
-they reach, under AddressSanitizer, and prints a line a target. All targets, unless some are named.
+Feeds mutated objects, workloads, machines, recipes, experiments and traces to keel, guided by code
+coverage, under AddressSanitizer. Prints one line per target. Runs all targets, unless you name some.
 
   --cases N       cases of each target [default: 20000]
-  --seconds N     and no longer than this for each target
-  --replay        only what is kept in fuzz/corpus and fuzz/regressions, under the sanitizer
-  --minimise      afterwards put into fuzz/corpus the fewest cases that reach all that was reached
-  --no-sanitizer  twice as fast, and blind to errors of memory that do no harm
+  --seconds N     stop each target after this time
+  --replay        only run fuzz/corpus and fuzz/regressions, under the sanitizer
+  --minimise      afterwards, reduce fuzz/corpus to the fewest cases with the same coverage
+  --no-sanitizer  twice as fast, but misses memory errors that do no visible harm
 
-What is found stays in .cache/fuzz/found; docs/how-to/fuzzing.md tells what to do with it.
+Findings stay in .cache/fuzz/found; docs/how-to/fuzzing.md says what to do with them.
 ";
 
 /// What is asked for.
@@ -53,7 +53,7 @@ impl Args {
                 name if TARGETS.iter().any(|target| target.name == name) => {
                     parsed.targets.push(name.to_owned())
                 }
-                other => return Err(format!("fuzz: there is no {other}; ./x fuzz --help tells more")),
+                other => return Err(format!("fuzz: unknown argument {other}; see ./x fuzz --help")),
             }
         }
         if parsed.replay && parsed.minimise {

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     match found {
         0 => Ok(()),
-        n => Err(format!("{n} targets found something; docs/how-to/fuzzing.md tells what to do with it")),
+        n => Err(format!("{n} targets found something; docs/how-to/fuzzing.md says what to do")),
     }
 }
 
@@ -177,7 +177,7 @@ fn listen(mut command: Command, log: &Path) -> Result<Told, Failure> {
     let status = child.wait().map_err(failed)?;
     std::fs::write(log, said).map_err(|e| format!("{}: {e}", log.display()))?;
     if !status.success() {
-        eprintln!("x: {name} ended with {status}; what it said is in {}", log.display());
+        eprintln!("x: {name} ended with {status}; its output is in {}", log.display());
         told.found.get_or_insert_with(|| log.display().to_string());
     }
     Ok(told)

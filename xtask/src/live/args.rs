@@ -11,30 +11,30 @@ usage: ./x live [--load | --failures] [--quick] [--kernel V]... [--scheduler S].
        ./x live --scenes [--scene NAME]... [--kernel V]... [--seconds N]
        ./x live --harm [--kernel V]... [--minutes N] [--seconds N] [--recorder KEEL]
 
-Boots real kernels under QEMU with 8 CPUs on 2 nodes. On each, keel run attaches each scheduler, which then has hackbench,
-stress-ng and an rt-app mix to schedule; it must stay in charge without a word of complaint from the kernel, and
-be detached by Ctrl-C. Then keel meets what can go wrong, and must say what tests/live/failures.tsv holds.
-What guests write is left in out/live, with the table.
+Boots real kernels under QEMU with 8 CPUs on 2 nodes. First (load), keel run attaches each scheduler under hackbench,
+stress-ng and an rt-app mix; it must stay attached without a warning from the kernel until Ctrl-C detaches it. Then
+(failures), keel meets what can go wrong, and must print what tests/live/failures.tsv holds. The guests' output and the
+table are in out/live.
 
-  --load         only the first
-  --failures     only the second
-  --rt-migrate   instead: SCHED_FIFO threads that share locks on 4 CPUs of a kernel of its own [default: 7.2], counted by
-                 that kernel and by today's rule of the simulated one
-  --bugs         instead: cfs with bugs of the Wasted Cores paper and cured of them on 8 CPUs of 4 nodes in a ring, each
-                 recorded for some seconds [default: 10] and checked, which must find the waste
-  --watch        instead: keel watch, for some seconds [default: 10] each, while cores are wasted and while they are not
-  --scenes       instead: scenes whose truth is known (tests/live/scenes.tsv) on 4 CPUs, each recorded for some seconds
+  --load         only the load
+  --failures     only the failures
+  --rt-migrate   instead: SCHED_FIFO threads that share locks, on 4 CPUs, with the counts of a real kernel [default: 7.2]
+                 beside those of the simulated kernel's current rule
+  --bugs         instead: cfs with bugs of the Wasted Cores paper and without, on 8 CPUs of 4 nodes in a ring, each
+                 recorded for some seconds [default: 10]; keel check must find the waste
+  --watch        instead: keel watch for some seconds [default: 10] each, while cores are wasted and while they are not
+  --scenes       instead: scenes whose truth is known (tests/live/scenes.tsv), on 4 CPUs, each recorded for some seconds
                  [default: 2] by keel, perf and trace-cmd, and judged
   --scene NAME   this scene; may be repeated [default: all]
-  --harm         instead: keel record and keel watch on 4 CPUs while the kernel is bothered with mounts, forks, hotplug, cgroups,
-                 real-time and deadline tasks, perf and trace-cmd, for some minutes [default: 15] in turns of some
-                 seconds [default: 40]; the kernel must not complain of anything, and the recordings must be whole
-  --recorder KEEL  with --harm or --scenes: this keel records and boots the guests, and none is built
-  --runs N       of these threads, with plain locks and with inheritance each [default: 3]
-  --quick        Linux 7.2 alone, 10 seconds of load, and no failures that need a kernel of their own
-  --kernel V     this kernel, as keel vm has it; may be repeated [default: 6.18, 7.0 and 7.2]
+  --harm         instead: keel record and keel watch on 4 CPUs under mounts, forks, hotplug, cgroups, real-time and
+                 deadline tasks, perf and trace-cmd, for some minutes [default: 15] in turns of some seconds
+                 [default: 40]; the kernel must not warn, and the recordings must be complete
+  --recorder KEEL  with --harm or --scenes: use this keel to record and to boot guests, and build none
+  --runs N       with --rt-migrate: runs with plain locks and with inheritance each [default: 3]
+  --quick        only Linux 7.2, 10 seconds of load, and no failures that need another kernel
+  --kernel V     this kernel, as for keel vm; may be repeated [default: 6.18, 7.0 and 7.2]
   --scheduler S  this scheduler; may be repeated [default: all]
-  --seconds N    of load, by the guest's clock [default: 60]
+  --seconds N    seconds of load, by the guest's clock [default: 60]
 ";
 
 /// What is asked for.

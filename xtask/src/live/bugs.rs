@@ -44,7 +44,7 @@ struct Turn {
 /// All turns on all kernels; gives what did not hold.
 pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let turns: Vec<String> =
-        BUGS.iter().flat_map(|(bug, _)| [(*bug).to_owned(), format!("{bug}-cured")]).collect();
+        BUGS.iter().flat_map(|(bug, _)| [(*bug).to_owned(), format!("{bug}-fixed")]).collect();
     let mut faults = Vec::new();
     for kernel in &args.kernels {
         println!("Linux {kernel}: schedulers with bugs and without, {} s of each recorded", args.seconds);
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
         for pair in seen.chunks(2) {
             let fault = pair.iter().find_map(|turn| turn.fault.clone()).or_else(|| compared(pair));
             for turn in pair {
-                println!("  {:26} {:5.2} CPUs idle beside waiting tasks", turn.name, turn.wasted_cpus);
+                println!("  {:26} {:5.2} CPUs idle while tasks wait", turn.name, turn.wasted_cpus);
             }
             println!("  {:26} {}", "", fault.as_deref().unwrap_or("good"));
             faults.extend(fault.map(|fault| format!("{} on Linux {kernel}: {fault}", pair[0].name)));
@@ -106,7 +106,7 @@ fn unsure(seen: &Seen, told: &Value, is_measured: bool) -> Option<String> {
     let why = match (is_measured, told["lost_events"].as_u64()) {
         (true, Some(0)) => return None,
         (true, lost) => format!("{} events were lost", lost.unwrap_or_default()),
-        (false, _) => "keel check told no waste".to_owned(),
+        (false, _) => "keel check reported no waste".to_owned(),
     };
     Some(format!("{}: {why} (see {OUT})", seen.turn))
 }
@@ -119,7 +119,7 @@ fn compared(pair: &[Turn]) -> Option<String> {
     }
     let most = MOST_WITHOUT * with.wasted_cpus;
     (without.wasted_cpus > most)
-        .then(|| format!("cured it wastes {:.2} CPUs, not at most {most:.2}", without.wasted_cpus))
+        .then(|| format!("fixed, it wastes {:.2} CPUs, not at most {most:.2}", without.wasted_cpus))
 }
 
 #[cfg(test)]
@@ -142,13 +142,13 @@ mod tests {
     #[test]
     fn a_bug_must_waste_and_its_cure_not() {
         let check = |with, without, expected: Option<&str>| {
-            let pair = [judge(&seen("b"), &told(with, 0)), judge(&seen("b-cured"), &told(without, 0))];
+            let pair = [judge(&seen("b"), &told(with, 0)), judge(&seen("b-fixed"), &told(without, 0))];
             assert_eq!(pair.iter().find_map(|turn| turn.fault.as_deref()), None);
             assert_eq!(compared(&pair).as_deref(), expected);
         };
         check(2_000_000_000, 10_000_000, None);
         check(900_000_000, 0, Some("the bug wastes 0.90 CPUs, not 1.00 or more"));
-        check(2_000_000_000, 210_000_000, Some("cured it wastes 0.21 CPUs, not at most 0.20"));
+        check(2_000_000_000, 210_000_000, Some("fixed, it wastes 0.21 CPUs, not at most 0.20"));
         assert_eq!(compared(&[]).as_deref(), Some("a turn is missing"));
     }
 
@@ -161,10 +161,10 @@ mod tests {
             assert!(fault.contains(expected), "{fault}");
         };
         check("attached", "disabled -", "attached is 'disabled -', not 'enabled cfs'");
-        assert_eq!(facts("left-behind-cured")[0], ("attached", "enabled ule".to_owned()));
+        assert_eq!(facts("left-behind-fixed")[0], ("attached", "enabled ule".to_owned()));
         check("works", "1", "hackbench fails afterwards");
         let fault = |told: Value| judge(&seen("b"), &told).fault.unwrap_or_default();
         assert_eq!(fault(told(0, 3)), "b: 3 events were lost (see out/live)");
-        assert_eq!(fault(Value::Null), "b: keel check told no waste (see out/live)");
+        assert_eq!(fault(Value::Null), "b: keel check reported no waste (see out/live)");
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     }
     for &what in ONLY {
         let Some(kernel) = kernel_with(what)? else {
-            println!("there is no kernel with {what} to be had: its failures are NOT CHECKED");
+            println!("no kernel with {what} is available: its failures are NOT CHECKED");
             continue;
         };
         faults.extend(meet(&kernel, &cases, Some(what))?);
@@ -119,7 +119,9 @@ fn read() -> Result<Vec<Case>, Failure> {
     let path = format!("{TESTS}/failures.tsv");
     let text = std::fs::read_to_string(root().join(&path)).map_err(|e| format!("{path}: {e}"))?;
     parse(&text).map_err(|line| {
-        format!("{path}:{line}: write case, kernel, exit code, who schedules meanwhile and words, with tabs between")
+        format!(
+            "{path}:{line}: write case, kernel, exit code, current scheduler and words, with tabs between"
+        )
     })
 }
 

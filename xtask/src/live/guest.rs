@@ -51,7 +51,7 @@ impl Script<'_> {
             left = &left[seen.len() - before..];
             if let Some(at) = left.first() {
                 if at == first && !folder.join("turn").exists() {
-                    return Err(format!("no guest with Linux {} comes up: {words}", self.kernel));
+                    return Err(format!("no guest with Linux {} boots: {words}", self.kernel));
                 }
                 seen.push(Seen { guest_ended: Some(words), ..Seen::read(&folder, at) });
                 left = &left[1..];
@@ -76,6 +76,6 @@ impl Script<'_> {
         let said = String::from_utf8_lossy(&output.stderr);
         let log: PathBuf = root().join(&self.out).join("guest.log");
         super::write(&log, &[output.stdout.as_slice(), said.as_bytes()].concat())?;
-        Ok(said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing was said").to_owned())
+        Ok(said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").to_owned())
     }
 }

@@ -160,7 +160,7 @@ fn unprovoked(turn: &Turn, seconds: u64) -> Option<String> {
         return Some(format!("it lasted {} s, not {seconds}", turn.lasted_s));
     }
     let none = turn.provoked.iter().find(|(_, times)| *times == 0);
-    none.map(|(kind, _)| format!("{kind}: not once provoked"))
+    none.map(|(kind, _)| format!("{kind}: never provoked"))
 }
 
 fn told(turn: &Turn) -> String {

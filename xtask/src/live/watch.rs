@@ -23,9 +23,9 @@ const TURNS: [(&str, &str, bool); 8] = [
     ("quiet", "disabled -", false),
     ("freed", "disabled -", false),
     ("missing-domains", "enabled cfs", true),
-    ("missing-domains-cured", "enabled cfs", false),
+    ("missing-domains-fixed", "enabled cfs", false),
     ("group-construction", "enabled cfs", true),
-    ("group-construction-cured", "enabled cfs", false),
+    ("group-construction-fixed", "enabled cfs", false),
 ];
 
 /// A turn, as far as it is judged.
@@ -103,11 +103,9 @@ fn judge(seen: &Seen, lines: &[Value], check: &Value, scheduler: &str, wastes: b
         fault: None,
     };
     turn.fault = fault(seen, scheduler, wastes).or_else(|| match (end.is_null(), wastes) {
-        (true, _) => Some("keel watch came to no end".to_owned()),
+        (true, _) => Some("keel watch did not end".to_owned()),
         (false, true) => not_found(&turn, check),
-        (false, false) => {
-            (turn.findings > 0).then(|| format!("it found what is not there: {}", first["text"]))
-        }
+        (false, false) => (turn.findings > 0).then(|| format!("a false finding: {}", first["text"])),
     });
     turn
 }
@@ -137,7 +135,7 @@ fn not_found(turn: &Turn, check: &Value) -> Option<String> {
         None => Some("it was not found".to_owned()),
         Some(ns) if ns > SOON_NS => Some(format!("it was found after {:.1} s", ns as f64 / 1e9)),
         Some(_) if check["wasted_core_ns"].as_u64().unwrap_or_default() == 0 => {
-            Some("its recording tells no waste".to_owned())
+            Some("its recording shows no waste".to_owned())
         }
         Some(_) => None,
     }
@@ -183,12 +181,12 @@ mod tests {
         check(true, "1", Some(2900), 5, None);
         check(true, "1", Some(900), 5, None);
         check(true, "1", Some(3100), 5, Some("it was found after 2.1 s"));
-        check(true, "1", Some(2900), 0, Some("its recording tells no waste"));
+        check(true, "1", Some(2900), 0, Some("its recording shows no waste"));
         check(true, "0", None, 5, Some("code is '0', not '1': "));
         check(false, "0", None, 0, None);
-        check(false, "0", Some(2900), 5, Some("it found what is not there: \"CPU 7\""));
+        check(false, "0", Some(2900), 5, Some("a false finding: \"CPU 7\""));
         let nothing = judge(&seen("0"), &[], &Value::Null, "enabled cfs", false);
-        assert_eq!(nothing.fault.as_deref(), Some("keel watch came to no end"));
+        assert_eq!(nothing.fault.as_deref(), Some("keel watch did not end"));
         let other = judge(&seen("0"), &said(None), &Value::Null, "disabled -", false);
         assert_eq!(other.fault.as_deref(), Some("scheduler is 'enabled cfs', not 'disabled -': "));
     }

@@ -7,15 +7,15 @@ use crate::tree::root;
 pub(super) const HELP: &str = "\
 usage: ./x twin [--quick | --keep | --versus] [--kernel V] [--scheduler S[:NAME=VALUE]]... [SCENARIO...]
 
-Runs each workload of tests/twin on the simulated kernel and, recorded, on a real one under QEMU, and
-prints the figures of both side by side. Recordings and the table are left in out/twin.
+Runs each workload of tests/twin on the simulated kernel and on a real one under QEMU, and prints the
+figures of both side by side. Recordings and the table are in out/twin.
 
   --quick     one workload under one scheduler, recorded once
-  --keep      judge the recordings of last time
-  --versus    instead: o1 against goodness on a real kernel, under hackbench and loops of sched_yield()
-  --kernel V  the real kernel, as keel vm has it [default: 7.2]
+  --keep      judge the last recordings again
+  --versus    instead, compare o1 with goodness on a real kernel, under hackbench and loops of sched_yield()
+  --kernel V  the real kernel, as for keel vm [default: 7.2]
   --scheduler S[:NAME=VALUE]
-              under this one, with a setting perhaps [default: fifo, goodness and o1]
+              this scheduler, optionally with a setting [default: fifo, goodness and o1]
 ";
 
 /// What is asked for.
@@ -66,10 +66,7 @@ impl Args {
                     parsed.scenarios.push(name.to_owned())
                 }
                 other => {
-                    return Err(format!(
-                        "there is no workload '{other}' in {SCENARIOS}; there are {}",
-                        known.join(", ")
-                    ));
+                    return Err(format!("unknown workload '{other}'; {SCENARIOS} has {}", known.join(", ")));
                 }
             }
         }
@@ -87,7 +84,7 @@ impl Args {
 fn scheduler(name: &str) -> Result<String, Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_=:-".contains(c);
     match name.is_empty() || !name.chars().all(is_plain) {
-        true => Err(format!("--scheduler takes a built-in name and perhaps a setting, not '{name}'")),
+        true => Err(format!("--scheduler takes a built-in name, optionally with a setting, not '{name}'")),
         false => Ok(name.to_owned()),
     }
 }

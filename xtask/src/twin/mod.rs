@@ -158,19 +158,19 @@ fn verdict(pairs: &[Pair]) -> Result<(), Failure> {
     }
     let all = pairs.len();
     println!(
-        "\n{} of {all} within the bounds; {} of {all} nearest to their own scheduler",
+        "\n{} of {all} are within the bounds; {} of {all} are closest to their own scheduler",
         all - beyond.pairs,
         all - beyond.strangers
     );
     let Beyond { by_chance, explained, unexplained, .. } = beyond;
     println!(
-        "Figures beyond the bounds: {by_chance} by which the real runs differ as much; {explained} with a reason in reasons.tsv; {} without",
+        "Figures beyond the bounds: {by_chance} also differ as much between real runs; {explained} have a reason in reasons.tsv; {} have none",
         unexplained.len()
     );
     match unexplained.as_slice() {
         [] => Ok(()),
         some => Err(format!(
-            "beyond the bounds that tests/twin/README.md tells, for no reason in reasons.tsv: {}",
+            "beyond the bounds of tests/twin/README.md, without a reason in reasons.tsv: {}",
             some.join("; ")
         )),
     }
@@ -193,7 +193,9 @@ fn add(beyond: &mut Beyond, pair: &Pair, distance: Distance, reasons: &Reasons) 
         } else if reasons.cover(scenario, scheduler, FOUND, kind) {
             beyond.explained += 1;
         } else {
-            beyond.unexplained.push(format!("{scenario}, {scheduler}: {kind} is found on one kernel alone"));
+            beyond
+                .unexplained
+                .push(format!("{scenario}, {scheduler}: only one of the kernels has findings of {kind}"));
         }
     }
 }

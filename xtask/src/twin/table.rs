@@ -70,7 +70,7 @@ fn findings(text: &mut String, pair: &Pair) {
 
 /// How far each simulated run lies from the real runs, and these from each other; 1 is what is allowed.
 fn distances(text: &mut String, pairs: &[Pair]) {
-    writeln!(text, "\nDistance of the simulated run to the real one of (1 is what is allowed)")
+    writeln!(text, "\nDistance from the simulated run to the real one (1 is the limit)")
         .expect("a string takes all");
     line(text, ["", "", "itself", "real again", "nearest"], "");
     for pair in pairs {

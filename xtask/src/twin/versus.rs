@@ -88,7 +88,7 @@ fn table(said: &str) -> Result<String, Failure> {
     for (at, load) in LOADS.iter().enumerate() {
         let values = [0, 1].map(|arm| values(said, at, arm));
         if values.iter().any(|values| values.len() != RUNS as usize) {
-            return Err(format!("{}: some runs told nothing", load.name));
+            return Err(format!("{}: some runs reported nothing", load.name));
         }
         let [a, b] = &values;
         let ratio = |x: f64, y: f64| if load.more_is_better { x / y } else { y / x };
@@ -99,7 +99,7 @@ fn table(said: &str) -> Result<String, Failure> {
         writeln!(text, "  {:<22} {mean:>8.3}   {between:<18} {spread:.1} %", load.name)
             .expect("a string takes all");
         for words in ended(said, at) {
-            writeln!(text, "  {:<22} not to be relied on: {words}", "").expect("a string takes all");
+            writeln!(text, "  {:<22} unreliable: {words}", "").expect("a string takes all");
         }
     }
     Ok(text)

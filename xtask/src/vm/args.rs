@@ -8,21 +8,20 @@ use std::time::Duration;
 pub(super) const HELP: &str = "\
 usage: ./x vm [--kernel 6.18|7.0|7.2]... [--only NAME] [--quick] [--limit SECONDS]
 
-Boots Debian's kernels under QEMU with 8 CPUs and registers each object of ours with bpftool:
-schedulers/* must attach, survive load and detach without a word of complaint; tests/objects/* must
-be refused or ended as tests/objects/expected-7.2.tsv says; the programs of tests/bpf must find what
-they say themselves. A guest that hangs or dies at an object
-is booted anew for it; three times at one object is that object's fault. An object under which the
-kernel reports a lockup gets two guests of its own, and fails if a fault returns. Prints a line an object;
-writes out/vm.json, and all that the guests said to out/vm-VERSION.log. Kernels and bpftool are fetched once,
-into .cache/vm, from where this machine's own apt gets its packages.
+Boots Debian's kernels under QEMU with 8 CPUs and registers each of our objects with bpftool:
+schedulers/* must attach, survive load and detach without a warning from the kernel; tests/objects/*
+must be refused or ended as tests/objects/expected-7.2.tsv says; the programs of tests/bpf must give
+the results that they name. If a guest hangs or dies, another is booted; an object that ends three
+guests has failed. An object under which the kernel reports a lockup gets two guests of its own, and
+fails if a fault returns. Prints one line per object; writes out/vm.json, and each guest's output to
+out/vm-VERSION.log. Fetches kernels and bpftool once, into .cache/vm, from this machine's apt sources.
 
   --kernel V        only this kernel; may be repeated
-  --only NAME       only objects whose names begin so; bpf/ for those of tests/bpf
-  --quick           without 7.0 and under load for a shorter time, as CI runs it
-  --limit SECONDS   how long a guest may be silent before it counts as hung (default 180)
+  --only NAME       only objects whose names begin with NAME; bpf/ selects those of tests/bpf
+  --quick           skip 7.0 and shorten the load, as CI does
+  --limit SECONDS   how long a guest may be silent before it counts as hung [default: 180]
 
-Exit codes: 0 all held; 1 something did not; 75 something could not be fetched.
+Exit codes: 0 all passed; 1 something failed; 75 something could not be fetched.
 ";
 
 /// The parsed arguments.

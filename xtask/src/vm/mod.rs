@@ -95,9 +95,7 @@ fn check(args: &Args) -> Result<(), Stop> {
     let failed: Vec<_> = outcomes.iter().filter(|outcome| outcome.fault.is_some()).collect();
     match failed.as_slice() {
         [] => Ok(()),
-        [one] => Err(format!("{} did not hold on Linux {}", one.object, one.kernel).into()),
-        several => {
-            Err(format!("{} objects did not hold; the lines marked FAIL say why", several.len()).into())
-        }
+        [one] => Err(format!("{} failed on Linux {}", one.object, one.kernel).into()),
+        several => Err(format!("{} objects failed; the lines marked FAIL say why", several.len()).into()),
     }
 }

@@ -32,11 +32,11 @@ pub(super) fn find(
         turns = if done == 0 { turns + 1 } else { 1 };
         left = &left[done..];
         let Some(at) = left.first() else { break };
-        println!("  the guest ended at {}; it last said: {}", at.name, last_words(&log));
+        println!("  the guest ended at {}; its last output: {}", at.name, last_words(&log));
         if turns == TURNS {
             if !log.contains(guest::BEGUN) {
                 return Err(Stop::Failed(format!(
-                    "the guest does not come up; it last said: {}",
+                    "the guest does not boot; its last output: {}",
                     last_words(&log)
                 )));
             }

@@ -118,7 +118,7 @@ impl Bouncing {
             let on: Vec<String> = cpus.iter().map(CpuId::to_string).collect();
             let each = Span::from_ns(open.ran.as_ns() / u64::from(open.moves));
             let text = format!(
-                "task {} migrated {} times within {duration}, at the end among CPUs {}: once for each {each} that it ran",
+                "task {} migrated {} times within {duration}, last among CPUs {}; it ran {each} on average between migrations",
                 task.called(),
                 open.moves,
                 on.join(", "),

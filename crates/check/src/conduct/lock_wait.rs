@@ -169,6 +169,6 @@ fn tell(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant, lost: Opt
         tasks: [id, awaited.owner].into_iter().filter(|task| !task.is_idle()).collect(),
         events: vec![start, end],
         decision,
-        text: format!("task {name} waited {waited} for mutex {mutex}, which {owner} had when it began{ran}"),
+        text: format!("task {name} waited {waited} for mutex {mutex}, then held by {owner}{ran}"),
     }
 }

@@ -56,8 +56,8 @@ impl Wait {
         let (who, id) = (task.called(), task.id);
         let duration = self.at.since(self.start);
         let ran = match self.cpu {
-            Some(cpu) => format!("came to run {duration} later, on CPU {cpu}"),
-            None => format!("has not run for the {duration} until the end"),
+            Some(cpu) => format!("ran {duration} later, on CPU {cpu}"),
+            None => format!("did not run in the {duration} until the end"),
         };
         let (begin, waker) = (self.begin(scene), self.waker());
         let mut cpus = vec![self.spot.rq];
@@ -91,13 +91,13 @@ impl Wait {
     fn begin(&self, scene: &mut Scene) -> String {
         let to = self.woken.to;
         let Some((act, waker)) = self.woken.by else {
-            return format!("waited on CPU {to} when the recording began");
+            return format!("was waiting on CPU {to} when the recording started");
         };
         let by = match waker.is_idle() {
             true => String::new(),
             false => format!(" by {}", scene.called(waker)),
         };
-        let was = if act == Act::Forked { "made" } else { "woken" };
+        let was = if act == Act::Forked { "forked" } else { "woken" };
         format!("was {was}{by} for CPU {to}")
     }
 
@@ -105,8 +105,8 @@ impl Wait {
     fn place(&self, scene: &mut Scene) -> String {
         let Spot { here, rq, beside } = self.spot;
         let ran = match beside.is_idle() {
-            true => format!("CPU {rq} idled then"),
-            false => format!("CPU {rq} ran {} then", scene.called(beside)),
+            true => format!("CPU {rq} was idle then"),
+            false => format!("CPU {rq} was running {} then", scene.called(beside)),
         };
         match here.queue {
             Queue::Cpu(_) if rq == self.woken.to => ran,

@@ -219,8 +219,8 @@ impl Realtime {
                 events: vec![start, end],
                 decision: owner_row.and_then(|owner| owner.decision()),
                 text: format!(
-                    "real-time task {name} waited {whole} for a mutex of task {owner_name}, which is less urgent and did not \
-                     run for {lost} of it"
+                    "real-time task {name} waited {whole} for a mutex of less urgent task {owner_name}, which did not run \
+                     for {lost} of that"
                 ),
             }
         });

@@ -65,7 +65,9 @@ impl Stalls {
                 tasks: victim.map(|(id, _)| id).into_iter().chain([holder]).collect(),
                 events: vec![since, start, at],
                 decision,
-                text: format!("CPU {cpu} stayed with task {who} for {duration} while {others} in its queue"),
+                text: format!(
+                    "CPU {cpu} ran task {who} without a break for {duration} while {others} in its queue"
+                ),
             }
         });
     }

@@ -157,8 +157,8 @@ impl Unfair {
             events: vec![start, end],
             decision,
             text: format!(
-                "task {} wanted a CPU for {duration} and had {ran}, where its weight among those who wanted the same CPUs entitles \
-                 it to {due}",
+                "task {} was runnable for {duration} and ran for {ran}; its weight among the tasks on the same CPUs \
+                 entitles it to {due}",
                 task.called()
             ),
         });

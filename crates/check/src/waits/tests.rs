@@ -37,9 +37,9 @@ fn a_wait_is_told_event_by_event() {
     let words = |decision: Option<&Decision>| decision.map(Decision::words).unwrap_or_default();
     assert_eq!(
         words(story.decision.as_ref()),
-        "woken by CPU 0 and put on CPU 0 at 200.00 us; it had run last on CPU 1"
+        "woken by CPU 0 and put on CPU 0 at 200.00 µs; it last ran on CPU 1"
     );
-    assert_eq!(words(story.moves.first()), "pulled from CPU 0 by CPU 1 at 900.00 us");
+    assert_eq!(words(story.moves.first()), "pulled from CPU 0 by CPU 1 at 900.00 µs");
     let ran: Vec<_> = story.ran.iter().map(|(name, span)| (name.as_str(), span.as_ns() / 1000)).collect();
     assert_eq!(ran, [("task-c (pid 1002)", 400), ("task-a (pid 1000)", 300)]);
     // CPU 1 idled until it came, CPU 2 all the time.

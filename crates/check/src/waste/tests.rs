@@ -29,7 +29,7 @@ fn the_last_placement_is_named() {
          2000000 end",
         (1_900_000, 0),
         &["CPU 0 idled for 1.90 s while task task-d (pid 1003) waited in the queue of CPU 2, \
-           where select_cpu had put it"],
+           where select_cpu put it"],
     );
 }
 
@@ -90,7 +90,7 @@ fn affinity_decides_who_could_have_run() {
         4,
         &waits_on_0.replace("0 0 may B 0", "0 may B 0,3"),
         (500, 0),
-        &["CPU 3 idled for 500.00 us while task task-b (pid 1001) waited in the queue of CPU 0"],
+        &["CPU 3 idled for 500.00 µs while task task-b (pid 1001) waited in the queue of CPU 0"],
     );
 }
 
@@ -106,7 +106,7 @@ fn an_affinity_that_changes_while_waiting_counts_at_once() {
          800 1 switch - idle B
          900 end",
         (500, 0),
-        &["CPU 1 idled for 500.00 us while task task-b (pid 1001) waited in the queue of CPU 0"],
+        &["CPU 1 idled for 500.00 µs while task task-b (pid 1001) waited in the queue of CPU 0"],
     );
 }
 
@@ -123,8 +123,8 @@ fn one_episode_may_have_many_witnesses() {
          950 end",
         (950, 0),
         &[
-            "CPU 1 idled for 950.00 us while there was always a task waiting; the longest, task-a (pid 1000), for 600.00 us \
-           in the queue of CPU 0 after it had been preempted",
+            "CPU 1 idled for 950.00 µs while at least one task always waited; task-a (pid 1000) waited longest, for 600.00 µs \
+           in the queue of CPU 0 after it was preempted",
         ],
     );
 }
@@ -140,7 +140,7 @@ fn a_task_in_the_programs_hands_is_said_to_be_there() {
          950 end",
         (900, 5),
         &[
-            "CPU 0 idled for 905.00 us while task task-a (pid 1000) waited in the hands of the BPF program, in no queue",
+            "CPU 0 idled for 905.00 µs while task task-a (pid 1000) waited held by the BPF program, in no queue",
         ],
     );
 }
@@ -157,7 +157,7 @@ fn offline_cpus_are_not_wasted() {
          900 1 switch - idle B
          950 end",
         (400, 0),
-        &["CPU 1 idled for 400.00 us while task task-b (pid 1001) waited in the queue of CPU 0"],
+        &["CPU 1 idled for 400.00 µs while task task-b (pid 1001) waited in the queue of CPU 0"],
     );
 }
 
@@ -187,9 +187,9 @@ fn a_throttled_task_waits_for_no_cpu() {
          900 1 switch - idle B",
         300,
         &[
-            "CPU 1 idled for 200.00 us while task task-b (pid 1001) waited in the queue of CPU 0",
-            "CPU 1 idled for 100.00 us while task task-b (pid 1001) waited in the queue of CPU 1, \
-             where it had been moved from CPU 0",
+            "CPU 1 idled for 200.00 µs while task task-b (pid 1001) waited in the queue of CPU 0",
+            "CPU 1 idled for 100.00 µs while task task-b (pid 1001) waited in the queue of CPU 1, \
+             where it was moved from CPU 0",
         ],
     );
     // While it sleeps; being switched to ends it.
@@ -199,8 +199,8 @@ fn a_throttled_task_waits_for_no_cpu() {
          600 1 switch - idle B
          700 1 switch B preempted -",
         300,
-        &["CPU 1 idled for 300.00 us while task task-b (pid 1001) waited in the queue of CPU 1 \
-           after it had been preempted"],
+        &["CPU 1 idled for 300.00 µs while task task-b (pid 1001) waited in the queue of CPU 1 \
+           after it was preempted"],
     );
     // Its CPUs may change meanwhile.
     check_b("100 0 throttled B on\n200 0 wake B 0\n300 may B 1\n400 may B 0-1", 0, &[]);
@@ -242,7 +242,7 @@ fn a_group_may_not_use_a_cpu_where_its_limit_is_used_up() {
 
 #[test]
 fn a_cpu_that_idles_on_purpose_is_not_wasted() {
-    let waits = "CPU 1 idled for 100.00 us while task task-b (pid 1001) waited in the queue of CPU 0";
+    let waits = "CPU 1 idled for 100.00 µs while task task-b (pid 1001) waited in the queue of CPU 0";
     check_b("100 0 wake B 0\n200 1 reserved 1 on", 100, &[waits]);
     check_b("100 1 reserved 1 on\n150 0 wake B 0\n900 1 reserved 1 off", 100, &[waits]);
     // It still is when it idles again, or comes back.
@@ -283,7 +283,7 @@ fn who_ends_a_wait_has_not_put_the_task_where_it_was() {
         let text = format!("CPU 1 idled for 8.00 ms while task task-b (pid 1001) waited{expected}");
         check(2, &meanwhile(lines), (wasted, transient), &[&text]);
     };
-    let woken = " in the queue of CPU 0, where task-a (pid 1000) had woken it";
+    let woken = " in the queue of CPU 0, where task-a (pid 1000) woke it";
     let pulled = "9000 1 migrate B 0 1";
     check(pulled, (8000, 0), woken);
     check("8900 1 migrate B 0 1", (8000, 0), woken);
@@ -299,7 +299,7 @@ fn who_ends_a_wait_has_not_put_the_task_where_it_was() {
     check(
         "6000 0 held B",
         (8000, 0),
-        ", for 5.00 ms of it in the queue of CPU 0, where task-a (pid 1000) had woken it",
+        ", for 5.00 ms of it in the queue of CPU 0, where task-a (pid 1000) woke it",
     );
 }
 
@@ -319,8 +319,8 @@ fn a_preempted_task_waits_where_the_scheduler_took_it_before() {
         lines,
         (8500, 0),
         &[
-            "CPU 1 idled for 8.50 ms while there was always a task waiting; the longest, task-a (pid 1000), for 8.00 ms \
-           in the scheduler's queue 0x7 after it had been preempted",
+            "CPU 1 idled for 8.50 ms while at least one task always waited; task-a (pid 1000) waited longest, for 8.00 ms \
+           in the scheduler's queue 0x7 after it was preempted",
         ],
     );
     let decision = verdict(2, lines).findings[0].decision.expect("it is told");
@@ -328,7 +328,7 @@ fn a_preempted_task_waits_where_the_scheduler_took_it_before() {
     // It may be picked again at once: then it is in that queue no more.
     let again = lines.replace("1000 0 queued A user:7", "900 0 queued A user:7\n950 0 unqueued A");
     let text = &verdict(2, &again).findings[0].text;
-    assert!(text.contains("in the queue of CPU 0 after it had been preempted"), "{text}");
+    assert!(text.contains("in the queue of CPU 0 after it was preempted"), "{text}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_finding_is_one_sentence_and_names_do_nothing() {
     let check = |cpus: &str, tasks: &[(&str, u32, &str)], expected: &str| {
         let (cpus, waiting) = (cpus.parse().unwrap(), waiting(tasks));
         let text = sentence(&cpus, Span::from_ms(100), &passed_over(&cpus, &waiting));
-        let always = "while there was always a task waiting that could run there";
+        let always = "while at least one task that could run there always waited";
         assert_eq!(text, expected.replace("..", always));
     };
     check("7", &[("hog", 0, "0-7")], "CPU 7 idled for 100.00 ms ..: hog (pid 10) on CPU 0");

@@ -63,7 +63,7 @@ fn waits(args: &CheckArgs, task: &str) -> Result<Code, Failure> {
     let sums = longest.sums();
     if sums.tasks == 0 {
         return Err(told(path)(format!(
-            "no task is named '{}' or has that pid; keel check without --task lists names",
+            "no task has the name or pid '{}'; keel check without --task lists the names",
             keel_check::escape(task)
         )));
     }
@@ -79,7 +79,7 @@ fn whole(heard: Heard) -> Result<(), Failure> {
     match interrupt::by() {
         Some(by) if heard.partial.is_some() => Err(interrupt::nothing(
             by,
-            "before all waits were looked at; keel check without --task judges a part",
+            "before all waits were read; keel check without --task can judge part of a recording",
         )),
         _ => Ok(()),
     }
@@ -98,9 +98,9 @@ fn read(
     match (part.has_begun(), interrupt::by()) {
         (true, _) => Ok(heard),
         (false, Some(by)) if heard.partial.is_some() => {
-            Err(interrupt::nothing(by, &format!("before {from}, where --from begins")))
+            Err(interrupt::nothing(by, &format!("before {from}, where --from starts")))
         }
-        (false, _) => Err(told(&args.trace)(format!("it is over before {from}, where --from begins"))),
+        (false, _) => Err(told(&args.trace)(format!("it ends before {from}, where --from starts"))),
     }
 }
 

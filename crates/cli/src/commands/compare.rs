@@ -108,7 +108,7 @@ fn tell_apart(specs: &mut [RunSpec]) {
 /// What one run writes is not for many, but for a page, which shows several.
 fn refuse(args: &CompareArgs) -> Result<(), Failure> {
     let about_one = |option: &str, name: &str| {
-        Failure::input(format!("{option} is about one run, and keel compare makes many"))
+        Failure::input(format!("{option} needs a single run, but keel compare makes several"))
             .help(format!("use keel sim SCHED {option} {name}"))
     };
     let OutputArgs { trace, report, perfetto, .. } = &args.outputs;
@@ -117,14 +117,14 @@ fn refuse(args: &CompareArgs) -> Result<(), Failure> {
         _ if perfetto.is_some() => Err(about_one("--perfetto", "OUT")),
         Some(path) if page::is_picture(path) => Err(about_one("--report", "OUT.svg")),
         Some(path) if !page::is_page(path) => {
-            Err(page::refused("--report", path, "keel compare writes pages", ".html"))
+            Err(page::refused("--report", path, "keel compare writes HTML pages", ".html"))
         }
         Some(_) if args.schedulers.len() > MOST_IN_PAGE => {
             Err(Failure::input(format!("--report: a page shows up to {MOST_IN_PAGE} schedulers"))
-                .help("compare fewer at a time"))
+                .help("compare fewer schedulers at a time"))
         }
         _ if args.schedulers.iter().any(String::is_empty) => {
-            Err(Failure::input("an empty name among the schedulers; write SCHED,SCHED,..."))
+            Err(Failure::input("a scheduler's name is empty; write SCHED,SCHED,..."))
         }
         _ => Ok(()),
     }

@@ -30,7 +30,7 @@ fn described(kernels: &[Listed]) -> Names {
         let number = kernel.release.number();
         // The first of a number is the one that it means.
         if names.iter().all(|(name, _)| name != number) {
-            let state = if kernel.cached { "cached" } else { "to be fetched" };
+            let state = if kernel.cached { "cached" } else { "not downloaded" };
             names.push((number.to_owned(), format!("{state:13}  {}", good_for(kernel))));
         }
     }
@@ -69,9 +69,9 @@ mod tests {
             lines,
             [
                 "7.2.13 cached         the default: its rules are the ones simulated",
-                "7.0.13 to be fetched  schedulers must load and survive on it",
-                "7.2.12 to be fetched  broken BTF: most schedulers fail to load",
-                "6.1.0 to be fetched  no sched_ext: schedulers cannot be loaded",
+                "7.0.13 not downloaded  schedulers must load and survive on it",
+                "7.2.12 not downloaded  broken BTF: most schedulers fail to load",
+                "6.1.0 not downloaded  no sched_ext: schedulers cannot be loaded",
             ]
         );
     }

@@ -79,7 +79,7 @@ fn tell_of_jobs(args: &LabArgs) {
         // Where stderr is gone there is nobody left to tell.
         let _ = writeln!(
             std::io::stderr(),
-            "keel: note: --jobs {asked}: {most} at a time are the most on this host"
+            "keel: note: --jobs {asked}: this host allows at most {most} at a time"
         );
     }
 }

@@ -61,26 +61,26 @@ fn features(lab: &Lab) -> Names {
 
 fn about(kind: Kind) -> &'static str {
     match kind {
-        Kind::WastedCore => "a CPU idled for more than 10 us while a task that may run there waited",
+        Kind::WastedCore => "a CPU idled for more than 10 µs while a task that could run there waited",
         Kind::Starvation => {
-            "a task was runnable and did not run for more than 1 s, and 20 ms for each task that shares its CPU"
+            "a runnable task did not run for more than 1 s plus 20 ms for each task that shares its CPU"
         }
         Kind::LongDelay => {
-            "a task came to run more than 100 ms after its wakeup, and 20 ms for each task that shares its CPU"
+            "a task waited after its wakeup for more than 100 ms plus 20 ms for each task that shares its CPU"
         }
         Kind::Bouncing => {
-            "a task migrated 64 times or more, back and forth, once for less than 500 us of running each"
+            "a task migrated back and forth at least 64 times, and ran for less than 500 µs each time"
         }
-        Kind::Stall => "a CPU stayed with one task for more than 500 ms while others waited in its queue",
-        Kind::PriorityInversion => "something less urgent kept a real-time task waiting for more than 1 ms",
+        Kind::Stall => "a CPU ran one task for more than 500 ms while others waited in its queue",
+        Kind::PriorityInversion => "a less urgent task kept a real-time task waiting for more than 1 ms",
         Kind::MisplacedRealtime => {
-            "a real-time task waited for more than 1 ms while another CPU that it may use idled or ran something less urgent"
+            "a real-time task waited for more than 1 ms while another CPU that it could use idled or ran a less urgent task"
         }
         Kind::UnfairShare => {
-            "a task had less than half of the CPU time that its weight entitles it to, over 1 s"
+            "a task got less than half of the CPU time that its weight entitles it to, over 1 s"
         }
         Kind::LockWait => {
-            "a task waited for a mutex for more than 20 ms, or a CPU for a lock of the kernel's or the scheduler's for more than 1 ms"
+            "a task waited for a mutex for more than 20 ms, or a CPU waited for a kernel or scheduler lock for more than 1 ms"
         }
     }
 }

@@ -60,8 +60,7 @@ fn stay(
 ) -> Result<Option<ExitStatus>, Failure> {
     let begun = Instant::now();
     let bound = args.duration.map(|span| Duration::from_nanos(span.as_ns()));
-    let waits =
-        |e: std::io::Error| Failure::input(format!("the command cannot be waited for: {}", reason(&e)));
+    let waits = |e: std::io::Error| Failure::input(format!("cannot wait for the command: {}", reason(&e)));
     loop {
         let drained = recorder.drain(writer).map_err(failure)?;
         let status = command.as_mut().map(Child::try_wait).transpose().map_err(waits)?.flatten();
@@ -82,7 +81,7 @@ fn end(command: Option<Child>, status: Option<ExitStatus>) -> Result<Code, Failu
         Some(status) => status,
         None => command
             .wait()
-            .map_err(|e| Failure::input(format!("the command cannot be waited for: {}", reason(&e))))?,
+            .map_err(|e| Failure::input(format!("cannot wait for the command: {}", reason(&e))))?,
     };
     // Any code may be the command's; ours are a few.
     std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
@@ -92,16 +91,16 @@ fn summary(recorded: &Recorded) -> String {
     let Recorded { duration, events, lost, tasks, late, made_up, decisions } = *recorded;
     let mut text = format!("keel: recorded {events} events of {tasks} tasks in {duration}; {lost} lost\n");
     if lost > 0 {
-        let help = "give --buffer more KiB a CPU, and record less at once";
-        text += &format!("help: {help}; {made_up} switches that nobody saw are made up\n");
+        let help = "use a larger --buffer, or record for a shorter time";
+        text += &format!("help: {help}; {made_up} missing switches were inferred\n");
     } else if made_up > 0 {
-        text += &format!("keel: {made_up} switches that nobody saw are made up\n");
+        text += &format!("keel: {made_up} missing switches were inferred\n");
     }
     if decisions > 0 {
-        text += &format!("keel: and {decisions} decisions that the scheduler told of\n");
+        text += &format!("keel: {decisions} decisions were reported by the scheduler\n");
     }
     if late > 0 {
-        text += &format!("keel: {late} events came too late and have a later time than theirs\n");
+        text += &format!("keel: {late} events arrived too late and have a later time than their own\n");
     }
     text
 }
@@ -124,7 +123,7 @@ mod tests {
         let first = |lost| format!("keel: recorded 12 events of 3 tasks in 5.00 s; {lost} lost\n");
         check(0, 0, 0, 0, &first(0));
         check(0, 1, 0, 0, &(first(0) + "keel: 1 switches that nobody saw are made up\n"));
-        let help = "help: give --buffer more KiB a CPU, and record less at once; 2 switches that nobody saw are made up\n";
+        let help = "help: use a larger --buffer, or record for a shorter time; 2 switches that nobody saw are made up\n";
         check(7, 2, 0, 0, &(first(7) + help));
         check(0, 0, 0, 9, &(first(0) + "keel: and 9 decisions that the scheduler told of\n"));
         check(0, 0, 4, 0, &(first(0) + "keel: 4 events came too late and have a later time than theirs\n"));

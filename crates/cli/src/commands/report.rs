@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Code, Failure> {
     outputs.page.into_iter().chain(outputs.perfetto).try_for_each(Output::keep)?;
     if let Some(partial) = partial {
         // Where stderr is gone there is nobody left to tell.
-        let _ = writeln!(std::io::stderr(), "keel: {}; what is written shows this part", partial.words());
+        let _ = writeln!(std::io::stderr(), "keel: {}; the page covers only this part", partial.words());
     }
     Ok(interrupt::code(partial.is_some(), Code::Done))
 }
@@ -60,20 +60,20 @@ struct Outputs {
 /// Refuses what the arguments alone show to be wrong.
 fn refuse(args: &ReportArgs) -> Result<(), Failure> {
     if args.traces.iter().filter(|path| recording::is_stdin(path)).count() > 1 {
-        return Err(Failure::input("'-' is standard input, and can be read once"));
+        return Err(Failure::input("'-' is standard input, which can be read only once"));
     }
     if args.perfetto.is_some() && args.traces.len() > 1 {
         return Err(
-            Failure::input("--perfetto is about one trace").help("use keel report TRACE --perfetto OUT")
+            Failure::input("--perfetto takes a single trace").help("use keel report TRACE --perfetto OUT")
         );
     }
     if let Some(path) = args.output.as_deref().filter(|path| page::is_picture(path)) {
         let shown = shown_path(path);
-        return Err(Failure::input(format!("-o {shown}: keel report makes pages to explore, not pictures"))
-            .help("name a file that ends in .html; keel sim --report OUT.svg draws pictures"));
+        return Err(Failure::input(format!("-o {shown}: keel report writes HTML pages, not pictures"))
+            .help("name a file that ends in .html; for a picture use keel sim --report OUT.svg"));
     }
     if let Some(path) = args.output.as_deref().filter(|path| !page::is_page(path)) {
-        return Err(page::refused("-o", path, "keel report writes pages", ".html"));
+        return Err(page::refused("-o", path, "keel report writes HTML pages", ".html"));
     }
     Ok(())
 }
@@ -88,12 +88,12 @@ fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
         && !device(one)
     {
         return Err(Failure::input(format!("-o and --perfetto both name {}", shown_path(one)))
-            .help("give each a file of its own"));
+            .help("give each its own file"));
     }
     for input in args.traces.iter().filter_map(|path| std::fs::canonicalize(path).ok()) {
         if places.iter().any(|place| *place == input) {
             let shown = shown_path(&input);
-            return Err(Failure::input(format!("{shown} is an input, and would be overwritten")));
+            return Err(Failure::input(format!("{shown} is an input file and would be overwritten")));
         }
     }
     Ok(outputs)

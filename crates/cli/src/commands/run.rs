@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
     loop {
         let Some(report) = once(args, &scheduler, &host, &bell)? else { return Ok(Code::Done) };
         if !report.is_failure() {
-            print(&format!("the kernel let it go: {}\n", shown(&report.sentence())))?;
+            print(&format!("the kernel ended the scheduler: {}\n", shown(&report.sentence())))?;
             return Ok(Code::Done);
         }
         if !report.wants_restart() {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
             let why = format!(", and more often than {}", Restarts::bound());
             return Err(ended(&scheduler.name, &report, &why));
         }
-        print(&format!("the kernel asks for another start: {}\n", shown(&report.sentence())))?;
+        print(&format!("the kernel asks for a restart: {}\n", shown(&report.sentence())))?;
     }
 }
 
@@ -51,7 +51,7 @@ fn once(
         Outcome::Attached(attached) => attached,
         Outcome::Ended(report) => return Ok(Some(report)),
     };
-    print(&format!("{} is attached; Ctrl-C gives the CPUs back to the kernel\n", shown(attached.name())))?;
+    print(&format!("{} is attached; press Ctrl-C to detach it\n", shown(attached.name())))?;
     let stopped = stay(args, &mut attached, bell)?;
     let name = shown(attached.name());
     let report = attached.end();

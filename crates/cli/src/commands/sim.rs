@@ -45,9 +45,12 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
 /// A page or a picture is what `--report` writes.
 fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
     match &outputs.report {
-        Some(path) if !page::is_page(path) && !page::is_picture(path) => {
-            Err(page::refused("--report", path, "keel sim writes pages and pictures", ".html or .svg"))
-        }
+        Some(path) if !page::is_page(path) && !page::is_picture(path) => Err(page::refused(
+            "--report",
+            path,
+            "keel sim writes HTML pages and SVG pictures",
+            ".html or .svg",
+        )),
         _ => Ok(()),
     }
 }

@@ -115,10 +115,11 @@ fn boots(kernel: &Kernel, machine: &Machine, accel: Accel) -> String {
 
 fn job(args: &VmArgs) -> Result<Job, Failure> {
     let folder = std::env::current_dir()
-        .map_err(|e| Failure::input(format!("the current folder cannot be had: {}", reason(&e))))?;
+        .map_err(|e| Failure::input(format!("cannot find the current folder: {}", reason(&e))))?;
     let unshared = ["/proc", "/sys", "/dev", "/run"];
     if folder == Path::new("/") || unshared.iter().any(|place| folder.starts_with(place)) {
-        let told = format!("the guest shares the current folder, and cannot share {}", folder.display());
+        let told =
+            format!("the guest needs to share the current folder, but cannot share {}", folder.display());
         return Err(Failure::input(told).help("go to another folder"));
     }
     let environment =
@@ -132,7 +133,7 @@ pub(crate) fn store() -> Result<Store, Failure> {
     let folder = variable("KEEL_CACHE")
         .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("keel")))
         .or_else(|| Some(variable("HOME")?.join(".cache/keel")))
-        .ok_or_else(|| Failure::input("there is no folder for kernels").help("set KEEL_CACHE to one"))?;
+        .ok_or_else(|| Failure::input("no folder to store kernels in").help("set KEEL_CACHE to a folder"))?;
     Store::open(&folder).map_err(failure)
 }
 
@@ -161,7 +162,7 @@ impl Stop {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let value = usize::try_from(signal).expect("signals are small numbers");
             let registered = signal_hook::flag::register_usize(signal, Arc::clone(&asked), value);
-            registered.map_err(|e| Failure::input(format!("Ctrl-C cannot be listened for: {e}")))?;
+            registered.map_err(|e| Failure::input(format!("cannot handle Ctrl-C: {e}")))?;
         }
         Ok(Self(asked))
     }

@@ -136,7 +136,7 @@ fn what_was_not_measured_is_not_reached() {
     let mut elapsed = all.clone();
     elapsed.claims[0].measure = Measure::Elapsed;
     let judged = judge(&elapsed, &[good.clone(), good.clone(), good]);
-    assert_eq!(judged.why, "new, seed 0: the workload had not ended");
+    assert_eq!(judged.why, "new, seed 0: the workload did not finish");
 }
 
 #[test]

@@ -2,17 +2,7 @@
 
 use super::{ClaimVerdict, Standing};
 use crate::model::Claim;
-
-/// Three figures.
-fn figures(n: f64) -> String {
-    match n.abs() {
-        a if a >= 1e6 => format!("{n:.2e}"),
-        a if a >= 100.0 => format!("{n:.0}"),
-        a if a >= 10.0 => format!("{n:.1}"),
-        a if a >= 0.1 => format!("{n:.2}"),
-        _ => format!("{n:.3}"),
-    }
-}
+use keel_abi::numbers::figures;
 
 /// Of a ratio: what does not hold, or that all does.
 pub(super) fn ratio(
@@ -44,7 +34,11 @@ fn direction(verdict: &ClaimVerdict) -> Option<String> {
     };
     Some(match (low..=high).contains(&ours) {
         true => {
-            format!("no more than a scheduler differs from itself ({} to {})", figures(low), figures(high))
+            format!(
+                "within the difference between two runs of one scheduler ({} to {})",
+                figures(low),
+                figures(high)
+            )
         }
         false => format!("{} is on the other side of 1", figures(ours)),
     })
@@ -72,7 +66,7 @@ fn mechanism(verdict: &ClaimVerdict, gone: Option<&str>) -> Option<String> {
 /// Which of the two arms is off: each against its own published figure.
 fn against_published(verdict: &ClaimVerdict, labels: &[&str; 2], means: [f64; 2]) -> Option<String> {
     let [of, to] = [verdict.of?.mean / means[0], verdict.to?.mean / means[1]].map(figures);
-    Some(format!("{} has {of} times its published figure, {} {to} times", labels[0], labels[1]))
+    Some(format!("{} has {of} times its published figure, and {} has {to} times", labels[0], labels[1]))
 }
 
 /// Of one arm's value.
@@ -87,19 +81,4 @@ pub(super) fn value(verdict: &ClaimVerdict, unit: &str) -> String {
         figures(high)
     );
     text.trim_end().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::figures;
-
-    #[test]
-    fn numbers_have_three_figures() {
-        let check = |n, expected: &str| assert_eq!(figures(n), expected);
-        check(6_120_358.0, "6.12e6");
-        check(108.4, "108");
-        check(56.43, "56.4");
-        check(1.0, "1.00");
-        check(0.052, "0.052");
-    }
 }

@@ -54,7 +54,7 @@ fn what_is_no_baseline_is_refused_with_the_reason() {
     check("", "it is no --json of keel sim or keel compare: EOF");
     check("[]", "it is no --json of keel sim or keel compare");
     check("{\"runs\": 3}", "it is no --json of keel sim or keel compare");
-    check("{\"runs\": []}", "it holds no run");
+    check("{\"runs\": []}", "it contains no run");
     for field in ["wasted_share", "overhead", "names", "machine", "exit", "bad_accesses", "seed"] {
         let mut run = json_run("a", 1);
         run.as_object_mut().unwrap().remove(field);

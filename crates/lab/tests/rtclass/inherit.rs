@@ -238,7 +238,7 @@ fn whoever_waits_is_never_held_up_by_the_less_urgent_beyond_its_mutex() {
         // Those that would hold up whoever inherits nothing.
         scenario = scenario.task(repeat("hog", [run(20_000), sleep(15_000)]).policy(fifo(35)).instances(3));
         let run = mutexes(scenario, 4, true).millis(300).survives();
-        // The most urgent task waits for at most the sections of the five others, twice 500 us each and what they cost.
+        // The most urgent task waits for at most the sections of the five others, twice 500 µs each and what they cost.
         let starts = run.starts("t5");
         let wakes = run.events_of(|e| match e.what {
             What::Wakeup { task, .. } if task == run.id("t5") => Some(e.at),

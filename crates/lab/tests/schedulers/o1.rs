@@ -137,7 +137,7 @@ fn children_run_first_and_where_their_parents_are() {
         for (at, cpu, child) in forks {
             let (first, where_first) = seen.first_run(child);
             assert_eq!(cpu, where_first);
-            // Else the parent goes on for 300 us.
+            // Else the parent goes on for 300 µs.
             let is_first = first.since(at) < Span::from_us(20);
             assert_eq!(is_first, expected, "child {child} at {first}");
         }

@@ -3,7 +3,7 @@
 use crate::harness::*;
 use keel_lab::{Machine, machines};
 
-/// Two CPUs that can do a quarter, switch in 20 us, and not twice a millisecond; CPU 1 is half as fast as CPU 0.
+/// Two CPUs that can do a quarter, switch in 20 µs, and not twice a millisecond; CPU 1 is half as fast as CPU 0.
 fn machine() -> Machine {
     let text = r#"
         name = "two"

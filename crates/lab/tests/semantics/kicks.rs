@@ -120,7 +120,7 @@ fn who_waits_goes_on_when_the_kicked_cpu_has_picked() {
         let next = patient.stops("a").into_iter().find(|&at| at > kick).expect("it ends");
         assert!(
             next.since(*pick).as_ns() > 100_000,
-            "`a` works for 100 us after the pick at {pick:?}, until {next:?}"
+            "`a` works for 100 µs after the pick at {pick:?}, until {next:?}"
         );
     }
     let (long, short) = (lengths(&patient), lengths(&hasty));

@@ -203,7 +203,7 @@ fn another_policy_of_the_same_class_is_a_change_all_the_same() {
 
 #[test]
 fn a_change_of_class_while_it_wakes_waits_for_the_wakeup() {
-    // Every 137 us another changes the policy of tasks that wake and sleep all the time.
+    // Every 137 µs another changes the policy of tasks that wake and sleep all the time.
     let change = |us, policy| crate::outside::every(us, Change::Policy { spec: 0, policy });
     let base = partly("tracer").cpus(3).set("slice_ns", 300_000).millis(150);
     let base = base.task(repeat("a", [run(70), sleep(50)]).instances(6)).task(ext(hog("x")));

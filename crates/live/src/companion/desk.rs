@@ -41,7 +41,7 @@ impl Parts {
             let (map, _) = &parts.maps[place];
             if !allows(map.map_type(), call) {
                 let name = &program.maps[place].map;
-                return Err(format!("maps of the kind of {name} have no {}()", call.name()));
+                return Err(format!("maps of the type of {name} have no {}()", call.name()));
             }
         }
         for (place, name) in program.variables.iter().enumerate() {

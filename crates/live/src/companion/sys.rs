@@ -19,7 +19,7 @@ pub(super) fn thread_id() -> u32 {
 /// wait for somebody who waits for this thread.
 pub(super) fn prepare_thread() -> Result<(), String> {
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)
-        .map_err(|e| format!("the memory of this process cannot be locked: {e}"))?;
+        .map_err(|e| format!("cannot lock this process's memory: {e}"))?;
     let priority = libc::sched_param { sched_priority: 0 };
     // SAFETY: the calling thread (0), and a parameter that lives for the call.
     let done = unsafe { libc::sched_setscheduler(0, SCHED_EXT, &raw const priority) };

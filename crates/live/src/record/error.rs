@@ -7,14 +7,14 @@ use crate::errors::Class;
 pub enum RecordError {
     /// No `/sys/kernel/btf/vmlinux`.
     #[error(
-        "this kernel does not tell its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
+        "this kernel does not provide its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoBtf,
     /// Neither root nor the capabilities.
     #[error("recording needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
     NoRights,
     /// The kernel does not take the programs.
-    #[error("this kernel does not take the programs that record: {0}")]
+    #[error("this kernel refuses keel's recording programs: {0}")]
     Refused(String),
     /// The tasks could not be listed, or the buffers not be made or read.
     #[error("the recording failed: {0}")]

@@ -10,10 +10,10 @@ pub enum WatchError {
     #[error("watching needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
     NoRights,
     /// The kernel does not take the program that looks.
-    #[error("this kernel does not take the program that looks at its CPUs: {0}")]
+    #[error("this kernel refuses keel's watch program: {0}")]
     Refused(String),
     /// A look or its result cannot be had.
-    #[error("the CPUs cannot be looked at: {0}")]
+    #[error("cannot watch the CPUs: {0}")]
     Failed(String),
     /// What recording says.
     #[error("{0}")]

@@ -54,6 +54,6 @@ pub enum BtfError {
     #[error("the ELF file has no .BTF section; compile it with -g")]
     NoSection,
     /// No ELF file.
-    #[error("it is no readable ELF file: {0}")]
+    #[error("it is not a readable ELF file: {0}")]
     Elf(String),
 }

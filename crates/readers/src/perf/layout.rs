@@ -100,7 +100,7 @@ impl Layout {
             let entry = bytes(file, at, 16)?;
             let (offset, size) = (u64_at(&entry, 0, self.order), u64_at(&entry, 8, self.order));
             let (Some(offset), Some(size)) = (offset, size) else {
-                damage.end(at, "the list of what perf tells of the machine is cut off");
+                damage.end(at, "the list of perf's machine information is cut off");
                 return Ok(read);
             };
             at += 16;
@@ -109,7 +109,7 @@ impl Layout {
             }
             let told = bytes(file, offset, size)?;
             if (told.len() as u64) < size {
-                damage.end(offset + told.len() as u64, "what perf tells of the machine is cut off");
+                damage.end(offset + told.len() as u64, "perf's machine information is cut off");
             }
             read.push((feature, told));
         }

@@ -54,8 +54,8 @@ impl<R: Read + Seek> Perf<R> {
         layout.attributes(&mut file, &mut formats)?;
         if !layout.is_pipe && decoder.is_none() {
             return Err(ReadError::Unsupported(
-                "this perf.data file does not describe its events: it is of none (perf sched record has them), or it was \
-                 cut off before the end, where perf describes them"
+                "this perf.data file does not describe its events: it has none (use perf sched record), or its \
+                 end, where perf describes them, is cut off"
                     .to_owned(),
             ));
         }

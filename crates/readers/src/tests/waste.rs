@@ -69,7 +69,7 @@ fn check(with: &[u8], without: &[u8], ms: Range<u64>, busy: &[u32]) {
 fn hogs_that_cannot_leave_their_node_are_seen() {
     check(
         include_bytes!("../../recordings/waste/missing-domains.trc"),
-        include_bytes!("../../recordings/waste/missing-domains-cured.trc"),
+        include_bytes!("../../recordings/waste/missing-domains-fixed.trc"),
         ALL_MS,
         &[0, 1],
     );
@@ -80,7 +80,7 @@ fn hogs_that_cannot_leave_their_node_are_seen() {
 fn hogs_that_are_not_balanced_over_two_hops_are_seen() {
     check(
         include_bytes!("../../recordings/waste/group-construction.trc"),
-        include_bytes!("../../recordings/waste/group-construction-cured.trc"),
+        include_bytes!("../../recordings/waste/group-construction-fixed.trc"),
         ALL_MS,
         &[0, 1, 2, 3, 4, 5],
     );
@@ -91,7 +91,7 @@ fn hogs_that_are_not_balanced_over_two_hops_are_seen() {
 fn hogs_that_are_freed_and_left_behind_are_seen() {
     check(
         include_bytes!("../../recordings/waste/left-behind.trc"),
-        include_bytes!("../../recordings/waste/left-behind-cured.trc"),
+        include_bytes!("../../recordings/waste/left-behind-fixed.trc"),
         ALL_MS,
         &[0],
     );
@@ -102,7 +102,7 @@ fn hogs_that_are_freed_and_left_behind_are_seen() {
 fn perf_tells_of_them_too() {
     check(
         include_bytes!("../../recordings/waste/left-behind.data"),
-        include_bytes!("../../recordings/waste/left-behind-cured.data"),
+        include_bytes!("../../recordings/waste/left-behind-fixed.data"),
         600..1500,
         &[0],
     );

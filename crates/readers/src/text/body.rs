@@ -5,11 +5,11 @@ use super::keys::{self, ARROW, Keys};
 use crate::sched_record::{Name, SchedEvent, Who};
 use keel_trace::Why;
 
-const SWITCH: &str = "a sched_switch has other words than known";
-const WAKEUP: &str = "a wakeup has other words than known";
-const MIGRATE: &str = "a sched_migrate_task has other words than known";
-const FORK: &str = "a sched_process_fork has other words than known";
-const ONLINE: &str = "a cpuhp_enter has other words than known";
+const SWITCH: &str = "unknown form of sched_switch";
+const WAKEUP: &str = "unknown form of a wakeup";
+const MIGRATE: &str = "unknown form of sched_migrate_task";
+const FORK: &str = "unknown form of sched_process_fork";
+const ONLINE: &str = "unknown form of cpuhp_enter";
 
 /// What the words of `event` tell; why not, where they are not known.
 #[inline]
@@ -28,7 +28,7 @@ pub(super) fn read(event: &[u8], words: &[u8]) -> Result<SchedEvent, &'static st
         }
         b"sched_migrate_task" => migrate(words).ok_or(MIGRATE),
         b"sched_process_fork" => forked(words).ok_or(FORK),
-        b"task_rename" => renamed(words).ok_or("a task_rename has other words than known"),
+        b"task_rename" => renamed(words).ok_or("unknown form of task_rename"),
         b"cpuhp_enter" => online(words).ok_or(ONLINE),
         _ => Ok(SchedEvent::Other),
     }

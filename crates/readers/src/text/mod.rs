@@ -131,7 +131,7 @@ impl<R: Read> Text<R> {
         } else if head::is_stack(line) {
             self.in_stack = true;
         } else if !(self.in_stack && line[0].is_ascii_whitespace()) {
-            self.damage.skip(self.lines, "this is no event");
+            self.damage.skip(self.lines, "this is not an event");
         }
     }
 }

@@ -109,7 +109,7 @@ fn remarks_are_read() {
     let event = "a-1 [003] d..2. 1.000000: other: x\n";
     check(&format!("# entries-in-buffer/entries-written: 4/4   #P:16\n{event}"), 16, false, &[], 0, 1);
     check(&format!("# entries-in-buffer/entries-written: 4/9   #P:2\r\n\r\n{event}"), 2, true, &[], 0, 1);
-    check(&format!("# latency: 0 us, #476/981, CPU#0 | (M:PREEMPT VP:0 #P:2)\n{event}"), 2, true, &[], 0, 1);
+    check(&format!("# latency: 0 µs, #476/981, CPU#0 | (M:PREEMPT VP:0 #P:2)\n{event}"), 2, true, &[], 0, 1);
     check(&format!("cpus=8\n{event}CPU:3 [LOST 12 EVENTS]\n{event}"), 8, false, &[(3, 12)], 0, 2);
     check(&format!("CPU:3 [LOST EVENTS]\nCPU:3 [7 EVENTS DROPPED]\n{event}"), 0, false, &[(3, 8)], 0, 1);
     check(&format!("{event}CPU:4 [LOST 12 EVENTS]\n"), 0, false, &[(4, 12)], 0, 2);

@@ -150,10 +150,7 @@ impl Layout {
         for list in 0..MOST_LISTS {
             let Some(bytes) = self.section(file, at, id::DONE)? else {
                 if list == 0 {
-                    return Err(damaged(
-                        at,
-                        "its list of sections is not there, which trace-cmd writes last",
-                    ));
+                    return Err(damaged(at, "its list of sections, which trace-cmd writes last, is missing"));
                 }
                 damage.end(at, "a list of sections is cut off or makes no sense");
                 break;
@@ -353,7 +350,7 @@ impl Layout {
             self.clock.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(clock, _)| clock);
         let clock = clock.unwrap_or(&self.clock).to_owned();
         let Some(pages) = &mut self.pages else {
-            return Err(damaged(0, "how its pages begin is not told, or makes no sense"));
+            return Err(damaged(0, "the page header format is missing or invalid"));
         };
         if let Some(conversion) = self.conversion.filter(|_| clock == "x86-tsc" || clock == "tsc2nsec") {
             pages.clock = conversion;
@@ -387,8 +384,7 @@ fn compression(name: &str) -> Result<Option<Compression>, ReadError> {
         "zlib" => Ok(Some(Compression::Zlib)),
         "zstd" => Ok(Some(Compression::Zstd)),
         _ => Err(ReadError::Unsupported(
-            "this trace.dat file is compressed in a way that keel does not know: it reads zlib and zstd"
-                .to_owned(),
+            "this trace.dat file uses an unknown compression: keel reads zlib and zstd".to_owned(),
         )),
     }
 }

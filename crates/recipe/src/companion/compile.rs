@@ -132,7 +132,7 @@ impl<'a> Compiler<'a> {
     fn expect(&mut self, sign: &str) -> Result<(), Wrong> {
         match self.takes(sign) {
             true => Ok(()),
-            false => self.wrong(format!("{sign:?} is wanted, not {}", self.told())),
+            false => self.wrong(format!("{sign:?} is expected, not {}", self.told())),
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Compiler<'a> {
                 self.at += 1;
                 Ok(name)
             }
-            _ => self.wrong(format!("a name is wanted, not {}", self.told())),
+            _ => self.wrong(format!("a name is expected, not {}", self.told())),
         }
     }
 
@@ -273,7 +273,7 @@ impl<'a> Compiler<'a> {
             Some(Word::Sign("=")) => None,
             Some(Word::Sign("+=")) => Some(Two::Add),
             Some(Word::Sign("-=")) => Some(Two::Sub),
-            _ => return self.wrong(format!("\"=\" is wanted, not {}", self.told())),
+            _ => return self.wrong(format!("\"=\" is expected, not {}", self.told())),
         };
         self.at += 1;
         if two.is_some() {

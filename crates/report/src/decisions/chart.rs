@@ -8,9 +8,9 @@ mod scale;
 
 use super::{Axis, DecisionsReport};
 use crate::picture::xml;
-use crate::units;
 use crate::verdict::printable;
 use keel_abi::Span;
+use keel_abi::numbers;
 use marks::{COLOURS, mark};
 use scale::Scale;
 use std::fmt::Write;
@@ -47,11 +47,11 @@ pub fn svg(schedulers: &[DecisionsReport]) -> String {
     let on = schedulers.iter().find_map(|report| report.by_tasks.together.sizes.first());
     let on = on.map_or(String::new(), |at| match at.size.cpus {
         1 => ", on one CPU".to_owned(),
-        cpus => format!(", on {} CPUs", units::count(u64::from(cpus))),
+        cpus => format!(", on {} CPUs", numbers::count(u64::from(cpus))),
     });
     let titles = [
-        (format!("As more tasks wait{on}"), "tasks that want a CPU"),
-        ("As there are more CPUs, with three tasks each".to_owned(), "CPUs"),
+        (format!("More waiting tasks{on}"), "runnable tasks"),
+        ("More CPUs, with three tasks each".to_owned(), "CPUs"),
     ];
     for ((lines, left), (title, label)) in panels.iter().zip(LEFTS).zip(&titles) {
         panel(&mut svg, left, &y, lines, (title, label));
@@ -78,7 +78,7 @@ fn head() -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
          viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <title>What a decision costs</title>\n\
-         <desc>Time of all callbacks for each dispatch, by waiting tasks and by CPUs, on logarithmic scales</desc>\n"
+         <desc>Time in all callbacks per dispatch, by waiting tasks and by CPUs, on logarithmic scales</desc>\n"
     );
     let colours = |pick: fn(&(&'static str, &'static str)) -> &'static str| -> String {
         let rule = |(at, pair)| format!(".s{at}{{color:{}}}", pick(pair));
@@ -130,7 +130,7 @@ fn panel(svg: &mut String, left: f64, y: &Scale, lines: &[Line<'_>], (title, lab
     for &size in &sizes {
         let at = x.at(size);
         put!(svg, "<path class=\"axis\" d=\"M{at:.1} {bottom}v5\"/>");
-        let text = units::count(size as u64);
+        let text = numbers::count(size as u64);
         put!(svg, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>", bottom + 20.0);
     }
     let middle = left + PANEL.0 / 2.0;

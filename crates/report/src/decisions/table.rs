@@ -5,10 +5,10 @@ use super::{Axis, DecisionsReport};
 use crate::run::SpreadReport;
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::units;
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment, Table};
 use keel_abi::Span;
+use keel_abi::numbers;
 
 /// What grows by less is called the same: the noise of lines that lie elsewhere.
 const GROWS: f64 = 0.1;
@@ -43,7 +43,7 @@ fn one(name: &str, head: &str, axis: Axis, sweep: &SweepReport, style: Style) ->
     for (at, size) in sweep.together.sizes.iter().enumerate() {
         let first = at == 0;
         let mut row = vec![Cell::new(if first { "together" } else { "" })];
-        row.push(right(units::count(u64::from(size.size.along(axis)))));
+        row.push(right(numbers::count(u64::from(size.size.along(axis)))));
         row.extend((0..5).map(|_| right(String::new())));
         row.push(right(Span::from_ns(size.mean_ns).to_string()));
         row.push(right(shown(sweep.together.exponent.filter(|_| first))));
@@ -56,9 +56,9 @@ fn rows(table: &mut Table, axis: Axis, callback: &CallbackReport) {
     for (at, size) in callback.sizes.iter().enumerate() {
         let first = at == 0;
         let mut row = vec![Cell::new(if first { &callback.callback } else { "" })];
-        row.push(right(units::count(u64::from(size.size.along(axis)))));
-        row.push(right(units::count(size.calls)));
-        row.push(right(units::count(size.instructions.p50)));
+        row.push(right(numbers::count(u64::from(size.size.along(axis)))));
+        row.push(right(numbers::count(size.calls)));
+        row.push(right(numbers::count(size.instructions.p50)));
         let SpreadReport { p50, p99, max } = size.time_ns;
         row.extend([p50, p99, max, size.mean_ns].map(|ns| right(Span::from_ns(ns).to_string())));
         row.push(right(shown(callback.exponent.filter(|_| first))));
@@ -78,17 +78,17 @@ fn shown(exponent: Option<f64>) -> String {
 /// What grows, by name.
 fn sentence(scheduler: &str, axis: Axis, sweep: &SweepReport) -> String {
     let callbacks = sweep.callbacks.iter().map(|callback| (callback.callback.as_str(), callback.exponent));
-    let all = callbacks.chain([("all together", sweep.together.exponent)]);
+    let all = callbacks.chain([("total", sweep.together.exponent)]);
     let growing: Vec<String> = all
         .filter_map(|(name, exponent)| Some((name, exponent.filter(|&exponent| exponent > GROWS)?)))
         .map(|(name, exponent)| format!("{name} (exponent {exponent:.2})"))
         .collect();
     let what = match axis {
-        Axis::Tasks => "the tasks that wait",
-        Axis::Cpus => "the CPUs",
+        Axis::Tasks => "the number of waiting tasks",
+        Axis::Cpus => "the number of CPUs",
     };
     match growing.as_slice() {
-        [] => format!("{scheduler}: no decision grows with {what}."),
-        names => format!("{scheduler}: with {what} grow {}.", names.join(", ")),
+        [] => format!("{scheduler}: no decision's cost grows with {what}."),
+        names => format!("{scheduler}: these costs grow with {what}: {}.", names.join(", ")),
     }
 }

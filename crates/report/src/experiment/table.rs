@@ -3,9 +3,9 @@
 use super::{ClaimReport, ExperimentReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::units::figures;
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
+use keel_abi::numbers::figures;
 
 /// Narrower terminals get the reasons below the table.
 const WIDE: u16 = 160;
@@ -95,7 +95,7 @@ pub fn sentence(experiments: &[ExperimentReport]) -> String {
     }
     let of = experiments.len() - calibrated;
     match of {
-        0 => format!("Nothing was to be reproduced{rest}."),
+        0 => format!("There was nothing to reproduce{rest}."),
         1 if reproduced == 1 => format!("The experiment is reproduced{rest}."),
         _ => format!("{reproduced} of {of} experiments {} reproduced{rest}.", is_are(reproduced)),
     }

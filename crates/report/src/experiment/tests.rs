@@ -124,7 +124,7 @@ fn the_sentence_counts() {
     let check = |verdicts: &[&'static str], expected: &str| assert_eq!(with(verdicts), expected);
     check(&["reproduced"], "The experiment is reproduced.");
     check(&["not_reached"], "0 of 1 experiments are reproduced, 1 is not reached.");
-    check(&["calibrated"], "Nothing was to be reproduced; 1 is calibrated.");
+    check(&["calibrated"], "There was nothing to reproduce; 1 is calibrated.");
     check(
         &["reproduced", "not_reached", "not_reached", "undecidable", "calibrated"],
         "1 of 4 experiments is reproduced, 2 are not reached, 1 is undecidable; 1 is calibrated.",

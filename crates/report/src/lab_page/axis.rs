@@ -5,7 +5,7 @@
 
 use super::put;
 use crate::experiment::ClaimReport;
-use crate::units::figures;
+use keel_abi::numbers::figures;
 use std::fmt::Write;
 
 const WIDTH: f64 = 416.0;
@@ -38,7 +38,7 @@ pub(super) fn svg(claim: &ClaimReport) -> Option<String> {
     let [from, to] = claim.band.map(|value| scale.at(value));
     put!(
         svg,
-        "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"><title>where ours must lie</title></rect>",
+        "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"><title>our result must be in this band</title></rect>",
         (to - from).max(1.0),
         bottom - TOP
     );

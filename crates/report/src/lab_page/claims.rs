@@ -2,7 +2,7 @@
 
 use super::{axis, put, table, text, words};
 use crate::experiment::{ArmReport, ClaimReport, CountsReport, ExperimentReport, TableReport};
-use crate::units::{figures, percent};
+use keel_abi::numbers::{figures, percent};
 use std::fmt::Write;
 
 fn strings<const N: usize>(given: [&str; N]) -> Vec<String> {
@@ -65,7 +65,7 @@ type Column = (&'static str, fn(&CountsReport) -> Option<f64>);
 
 /// A table of tasks: theirs, then ours in small print.
 pub(super) fn tasks(page: &mut String, tasks: &TableReport) {
-    put!(page, "<h3>{} <small>published, and ours below</small></h3>", text(&tasks.says));
+    put!(page, "<h3>{} <small>published, with ours below</small></h3>", text(&tasks.says));
     let columns: [Column; 4] = [
         ("voluntary", |counts| counts.voluntary),
         ("involuntary", |counts| counts.involuntary),

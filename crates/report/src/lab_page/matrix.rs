@@ -19,7 +19,7 @@ pub fn of_matrix(matrix: &MatrixReport) -> String {
             _ => format!("{value}<br><small>{place}</small>"),
         }
     });
-    put!(page, "<h2>Core-seconds that idled while tasks waited, each second</h2>");
+    put!(page, "<h2>Core-seconds wasted per second: cores idled while tasks waited</h2>");
     lines(&mut page, matrix, |row| text(&row.id), wasted);
     for (row, cell) in failures(matrix) {
         let why = cell.failed.as_deref().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::{end, head, put, table, text};
 use crate::sensitivity::{ConstantReport, SensitivityReport, changed, counted};
-use crate::units::figures;
+use keel_abi::numbers::figures;
 use std::fmt::Write;
 
 /// The page: what moves by 5 % or more, the most first.
@@ -25,7 +25,7 @@ pub fn of_sensitivity(experiments: &[SensitivityReport]) -> String {
         let constants = experiment.moving();
         match constants.is_empty() {
             true => {
-                put!(page, "<p>No constant moves it by 5 %.</p>");
+                put!(page, "<p>No constant changes it by 5 %.</p>");
             }
             false => table(&mut page, "constants", &heads, &constants.iter().map(row).collect::<Vec<_>>()),
         }

@@ -3,9 +3,9 @@
 use super::{CellReport, MatrixReport, RowReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::units::figures;
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
+use keel_abi::numbers::figures;
 use std::fmt::Write;
 
 /// Nearer to the best than so many times is as good.
@@ -22,7 +22,7 @@ pub fn table(matrix: &MatrixReport, style: Style) -> String {
     heading(&mut text, "Each scheduler's mean, and how many times worse it is than the row's best");
     text += &lines(matrix, style, |row| format!("{}\n{}", printable(&row.id), measured(row)), value);
     text += "\n\n";
-    heading(&mut text, "Core-seconds that idled while tasks waited, each second");
+    heading(&mut text, "Core-seconds wasted per second: cores idled while tasks waited");
     text += &lines(matrix, style, |row| printable(&row.id), wasted);
     text += "\n\n";
     for (row, cell) in failures(matrix) {
@@ -35,7 +35,7 @@ pub fn table(matrix: &MatrixReport, style: Style) -> String {
 /// What is measured, in its unit, and which way is better.
 pub(crate) fn measured(row: &RowReport) -> String {
     match row.real_time {
-        true => "no part in it".to_owned(),
+        true => "not measured".to_owned(),
         false => format!("{}, {}", row.measure, if row.more_is_better { "more" } else { "less" }),
     }
 }
@@ -99,5 +99,5 @@ pub(crate) fn sentence(matrix: &MatrixReport) -> String {
     };
     let told: Vec<String> =
         matrix.schedulers.iter().map(|name| format!("{} {}", printable(name), best(name))).collect();
-    format!("Best or as good in how many of {} rows: {}.", rows.clone().count(), told.join(", "))
+    format!("Rows, of {}, in which each is best or as good: {}.", rows.clone().count(), told.join(", "))
 }

@@ -7,8 +7,8 @@ use super::draw::xml;
 use super::layout::{Layout, WIDTH};
 use crate::policy::{group_lines, sentence};
 use crate::telling::{Kept, Telling, Worth};
-use crate::units::count;
 use keel_abi::CpuId;
+use keel_abi::numbers::count;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -53,14 +53,14 @@ impl Considered {
     pub(super) fn legend(&self) -> [String; 2] {
         let which = match self.shown < self.heard {
             true => {
-                format!("{} of {} decisions, the most telling ones", count(self.shown), count(self.heard))
+                format!("the {} most interesting of {} decisions", count(self.shown), count(self.heard))
             }
             false if self.heard == 1 => "1 decision".to_owned(),
             false => format!("{} decisions", count(self.heard)),
         };
         [
-            format!("under each strip: bars at the CPUs that the scheduler looked at when it decided ({which})"),
-            "blue while a CPU idled and a task waited; a dot: who decided; a red ring: the CPU chosen, or the busiest"
+            format!("under each strip: bars mark the CPUs that the scheduler looked at when it decided ({which})"),
+            "blue: a CPU idled while a task waited; dot: the deciding CPU; red ring: the CPU chosen, or the busiest"
                 .to_owned(),
         ]
     }

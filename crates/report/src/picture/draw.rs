@@ -175,7 +175,7 @@ fn legend(svg: &mut String, y: u32) {
     let mut entries = vec![("#fff".to_owned(), "idle")];
     entries.extend(colours.zip(labels));
     entries.push(("url(#dense-legend)".to_owned(), "idle while a thread waited for a CPU"));
-    entries.push(("url(#light-legend)".to_owned(), "so for 10 to 50 % of the time"));
+    entries.push(("url(#light-legend)".to_owned(), "the same for 10 to 50 % of the time"));
     let mut x = 16;
     for (fill, label) in entries {
         put!(

@@ -7,7 +7,7 @@
 use super::heat::Heat;
 use super::layout::{Layout, WIDTH};
 use super::paths::{Strokes, grade, strokes};
-use crate::units::count;
+use keel_abi::numbers::count;
 use keel_abi::{CpuId, Instant, Topology};
 use keel_trace::Policy;
 use std::collections::BTreeMap;
@@ -184,7 +184,7 @@ impl Drawn {
         let of = if self.size == 1 { "each CPU".to_owned() } else { format!("groups of {} CPUs", self.size) };
         let highest = count(self.highest);
         format!(
-            "and under that: the load of {of} as the scheduler told it last, from white (0, or untold) to dark red ({highest})"
+            "below: the load of {of} as the scheduler last reported it, from white (0 or not reported) to dark red ({highest})"
         )
     }
 

@@ -89,7 +89,7 @@ fn wasteful(scale: f64) -> Judgement {
         text: text.into(),
     };
     let text = "CPU 5 idled for 1.90 s while task worker-3 (pid 1003) waited in the queue of CPU 2, where \
-                select_cpu had put it";
+                select_cpu put it";
     let starved = "task worker-4 (pid 1004) was runnable for 1.90 s without running, on CPU 2";
     let mut judgement = judgement(scale);
     judgement.waste.wasted = Span::from_ms((12_300.0 * scale) as u64);
@@ -123,15 +123,15 @@ fn a_run_reads_well() {
 }
 
 #[test]
-fn who_went_astray_is_told_unless_that_ended_it() {
+fn invalid_accesses_are_reported_unless_they_ended_the_run() {
     let check = |times: u64, run: RunReport, expected: &str| {
         let text = table::run(&RunReport { bad_accesses: times, ..run }, Style::PLAIN);
-        let told = text.lines().find(|line| line.contains("where nothing is")).unwrap_or_default();
+        let told = text.lines().find(|line| line.contains("invalid memory access")).unwrap_or_default();
         assert_eq!(told.split(';').next(), Some(expected), "{text}");
     };
     check(0, good(), "");
-    check(1, good(), "The scheduler reached once where nothing is");
-    check(1234, bad(), "The scheduler reached 1,234 times where nothing is");
+    check(1, good(), "The scheduler made an invalid memory access");
+    check(1234, bad(), "The scheduler made 1,234 invalid memory accesses");
     check(1, stalled(), "");
 }
 
@@ -150,7 +150,7 @@ fn a_narrow_terminal_gets_narrow_lines() {
 }
 
 #[test]
-fn colour_only_where_it_is_welcome() {
+fn colour_only_where_the_style_allows_it() {
     assert!(table::run(&bad(), Style::terminal(100, false)).contains("\x1b["));
     for style in [Style::PLAIN, Style::terminal(100, true)] {
         assert!(!table::run(&stalled(), style).contains('\x1b'), "not even a task's name brings one in");
@@ -158,7 +158,7 @@ fn colour_only_where_it_is_welcome() {
 }
 
 #[test]
-fn verdicts_say_it_in_one_sentence() {
+fn verdicts_have_at_most_two_sentences() {
     let mut starving = good();
     starving.findings = bad().findings.split_off(1);
     starving.findings_total = [("starvation".to_owned(), 1)].into();
@@ -167,7 +167,7 @@ fn verdicts_say_it_in_one_sentence() {
         vec![FindingReport { kind: "lock_wait".into(), blame: "program".into(), ..bad().findings.remove(0) }];
     (locked.findings_total, locked.findings_of_programs) = ([("lock_wait".to_owned(), 3)].into(), 3);
     assert!(!locked.found_something());
-    assert!(table::run(&locked, Style::PLAIN).contains("it is the program's own doing"));
+    assert!(table::run(&locked, Style::PLAIN).contains("the program itself caused this"));
     let all = [good(), bad(), starving, stalled(), locked].map(|run| verdict::sentence(&run)).join("\n");
     insta::assert_snapshot!("verdicts", all);
 }
@@ -228,12 +228,12 @@ fn what_a_recording_cannot_tell_stands_before_what_rests_on_it() {
         assert!(told.starts_with(begins) && told.ends_with(ends), "{told}");
         assert_eq!(run.found_something(), found, "{told}");
     };
-    let caveat = "This recording does not say which CPUs tasks may use or when they are throttled, so pinned and throttled tasks \
-                  look like waste. If there are no such tasks, 1.90 core-seconds (25 % of the machine) were idle";
+    let caveat = "This recording does not show which CPUs tasks may use or when they are throttled, so pinned and throttled tasks \
+                  look like waste. If it has no such tasks: cores idled for 1.90 core-seconds (25 % of the machine)";
     let flag = "--assume-unrestricted.";
     let unsure = report(Judgement { unsure: vec![Kind::WastedCore], ..wasteful() });
     check(&unsure, caveat, flag, false);
-    check(&report(wasteful()), caveat, "known.", true);
+    check(&report(wasteful()), caveat, "while threads waited.", true);
     let also = Judgement {
         unsure: vec![Kind::WastedCore],
         found: vec![(Kind::WastedCore, 1), (Kind::Bouncing, 2)],
@@ -243,8 +243,8 @@ fn what_a_recording_cannot_tell_stands_before_what_rests_on_it() {
     // Nothing rests on it.
     let sound = report(Judgement { unknown, ..Judgement::default() });
     check(&sound, "No core idled", "waited.", false);
-    let doubt = Some("1 record was damaged and left out".to_owned());
-    let whole = "This recording is not whole: 1 record was damaged and left out. As far as it tells, ";
+    let doubt = Some("1 record is damaged and skipped".to_owned());
+    let whole = "This recording is incomplete: 1 record is damaged and skipped. As far as it shows, ";
     check(&RunReport { doubt: doubt.clone(), ..sound }, &format!("{whole}no core idled"), "waited.", false);
-    check(&RunReport { doubt, ..unsure }, &format!("{whole}this recording does not say"), flag, false);
+    check(&RunReport { doubt, ..unsure }, &format!("{whole}this recording does not show"), flag, false);
 }

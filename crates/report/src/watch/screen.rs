@@ -3,8 +3,8 @@
 use super::text::{clock, costs, many};
 use super::{WatchBegin, WatchEnd, WatchFinding};
 use crate::style::{Paint, Style};
-use crate::units::count;
 use crate::verdict::printable;
+use keel_abi::numbers::count;
 
 /// What is so at the last look.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub fn screen(
     rows: usize,
 ) -> Vec<String> {
     let verdict = match sums.findings {
-        0 => (Paint::Good, "No core idles for long while a task waits that it could run".to_owned()),
+        0 => (Paint::Good, "No core idles for long while a task that it could run waits".to_owned()),
         n => (Paint::Bad, format!("{}: cores idle while tasks wait", many(n, "finding"))),
     };
     let state = format!(
@@ -41,7 +41,7 @@ pub fn screen(
         many(now.waiting.into(), "task")
     );
     let looks = format!(
-        "{} in {}, {}, {} over by themselves",
+        "{} in {}, {}, {} ended by themselves",
         many(sums.looks, "look"),
         clock(sums.duration_ns).trim_start(),
         many(sums.suspicions, "suspicion"),
@@ -71,7 +71,7 @@ pub fn screen(
     );
     // Where there is room it says how to end it.
     if lines.len() < rows && begin.cpus > 0 {
-        lines.push(fit("Ctrl-C ends it", style.width));
+        lines.push(fit("Press Ctrl-C to stop", style.width));
     }
     lines
 }

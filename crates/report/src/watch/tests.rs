@@ -38,7 +38,7 @@ fn lines_of_text_are_sentences() {
     check(
         WatchLine::Begin(begin()),
         Some(
-            "Watching 8 CPUs under evil\\u{1b}[2J: a look every 1.00 s, suspicions watched for 100.00 ms.\n",
+            "Watching 8 CPUs under evil\\u{1b}[2J: one look every 1.00 s; a suspicion becomes a finding if it lasts 100.00 ms.\n",
         ),
     );
     check(WatchLine::Finding(finding(3_250_000_000, "CPU 7 idled")), Some("     3.2 s  CPU 7 idled\n"));
@@ -47,13 +47,13 @@ fn lines_of_text_are_sentences() {
     check(WatchLine::Cured(WatchCured::default()), None);
     let unsure = WatchUnsure { at_ns: 0, cpus: vec![7], lost_events: 3 };
     let told =
-        "     0.0 s  CPUs may have idled beside waiting tasks, but 3 events were lost, so nobody knows\n";
+        "     0.0 s  CPUs may have idled while tasks waited, but 3 events were lost, so this is unknown\n";
     check(WatchLine::Unsure(unsure), Some(told));
-    let cost = "Own cost 0.30 % of a CPU, of 0.50 % that it may take: 28.00 ms in keel, 2.00 ms in its programs; \
+    let cost = "keel itself used 0.30 % of a CPU (limit 0.50 %): 28.00 ms in user space, 2.00 ms in its BPF programs; \
                 90.00 ms to load them.\n";
     let nothing =
-        "4 suspicions came to nothing: 1 over a moment later, 2 cured (migration 1, wakeup 1), 1 unknown.\n";
-    let none = "10 looks in 10.00 s: no core idled for long while a task waited that it could run.\n";
+        "4 suspicions not confirmed: 1 passed at once, 2 ended (migration 1, wakeup 1), 1 unknown.\n";
+    let none = "10 looks in 10.00 s: no core idled for long while a task that it could run waited.\n";
     check(WatchLine::End(end(0)), Some(&format!("{none}{nothing}{cost}")));
     let one = "10 looks in 10.00 s: 1 finding of cores that idled while tasks waited.\n";
     check(WatchLine::End(end(1)), Some(&format!("{one}{nothing}{cost}")));

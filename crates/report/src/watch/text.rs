@@ -1,9 +1,9 @@
 //! Lines of text, for pipes and files.
 
 use super::{WatchBegin, WatchCost, WatchEnd, WatchFinding, WatchLine};
-use crate::units::{count, percent};
 use crate::verdict::printable;
 use keel_abi::Span;
+use keel_abi::numbers::{count, percent};
 
 /// A line as people read it; `None` for what they need not know at once.
 pub fn line(line: &WatchLine) -> Option<String> {
@@ -12,7 +12,7 @@ pub fn line(line: &WatchLine) -> Option<String> {
         WatchLine::Finding(finding) => Some(finds(finding)),
         WatchLine::Cured(_) => None,
         WatchLine::Unsure(unsure) => Some(format!(
-            "{}  CPUs may have idled beside waiting tasks, but {} events were lost, so nobody knows\n",
+            "{}  CPUs may have idled while tasks waited, but {} events were lost, so this is unknown\n",
             clock(unsure.at_ns),
             count(unsure.lost_events)
         )),
@@ -28,7 +28,7 @@ pub(super) fn clock(ns: u64) -> String {
 fn begins(begin: &WatchBegin) -> String {
     let (every, confirm) = (Span::from_ns(begin.every_ns), Span::from_ns(begin.confirm_ns));
     format!(
-        "Watching {} under {}: a look every {every}, suspicions watched for {confirm}.\n",
+        "Watching {} under {}: one look every {every}; a suspicion becomes a finding if it lasts {confirm}.\n",
         many(begin.cpus.into(), "CPU"),
         printable(&begin.scheduler)
     )
@@ -41,17 +41,17 @@ fn finds(finding: &WatchFinding) -> String {
 
 fn ends(end: &WatchEnd) -> String {
     let found = match end.findings {
-        0 => "no core idled for long while a task waited that it could run".to_owned(),
+        0 => "no core idled for long while a task that it could run waited".to_owned(),
         n => format!("{} of cores that idled while tasks waited", many(n, "finding")),
     };
     let mut text = format!("{} in {}: {found}.\n", many(end.looks, "look"), Span::from_ns(end.duration_ns));
     let watched: u64 = end.cured.values().sum();
     if end.suspicions > end.findings {
-        text += &format!("{} came to nothing: ", many(end.suspicions - end.findings, "suspicion"));
-        text += &format!("{} over a moment later", count(end.passing));
+        text += &format!("{} not confirmed: ", many(end.suspicions - end.findings, "suspicion"));
+        text += &format!("{} passed at once", count(end.passing));
         if watched > 0 {
             let by: Vec<String> = end.cured.iter().map(|(by, n)| format!("{by} {}", count(*n))).collect();
-            text += &format!(", {} cured ({})", count(watched), by.join(", "));
+            text += &format!(", {} ended ({})", count(watched), by.join(", "));
         }
         if end.unsure > 0 {
             text += &format!(", {} unknown", count(end.unsure));
@@ -64,11 +64,11 @@ fn ends(end: &WatchEnd) -> String {
 /// What it takes, without a full stop.
 pub(super) fn costs(cost: &WatchCost) -> String {
     let programs = match cost.programs_ns {
-        Some(ns) => format!("{} in its programs", Span::from_ns(ns)),
-        None => "and an unknown time in its programs".to_owned(),
+        Some(ns) => format!("{} in its BPF programs", Span::from_ns(ns)),
+        None => "an unknown time in its BPF programs".to_owned(),
     };
     format!(
-        "Own cost {} of a CPU, of {} that it may take: {} in keel, {programs}; {} to load them",
+        "keel itself used {} of a CPU (limit {}): {} in user space, {programs}; {} to load them",
         percent(cost.share_of_a_cpu),
         percent(cost.allowed_share),
         Span::from_ns(cost.process_ns),

@@ -225,8 +225,8 @@ fn other_files_are_refused() {
     let check = |bytes: &[u8], expected: &str| {
         assert_eq!(read(bytes).expect_err("refused").to_string(), expected);
     };
-    check(b"PERFILE2....", "this is no keel trace: it does not begin with 'KEELTRC'");
-    check(b"", "this is no keel trace: it does not begin with 'KEELTRC'");
+    check(b"PERFILE2....", "this is not a keel trace: it does not begin with 'KEELTRC'");
+    check(b"", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
     check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 4");
     check(

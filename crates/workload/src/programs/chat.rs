@@ -6,7 +6,7 @@
 //! writes to the connection. What a client's receiver gets counts: rooms x users x users x messages in all.
 //!
 //! The sockets hold 16 KiB each way (tcp_wmem of Linux 2.4), a queue 100 messages. Each message takes a
-//! thread an estimated 1 us beside the system calls, and each further queue 0.2 us.
+//! thread an estimated 1 µs beside the system calls, and each further queue 0.2 µs.
 
 use super::{again, task, within};
 use keel_abi::Span;

@@ -5,7 +5,7 @@
 //! it exits or execs. The parent does nothing but wait: 3 pages, counted with a program that does the same (faults a round, by
 //! getrusage(2)); a shell, which keeps its books, as many as its child. A small dynamic program touches 60 pages
 //! until it has said hello, a shell 120. What the shell itself does, start-up files and all, is fitted on lmbench's
-//! own row for it: 4018 us, less two programs started.
+//! own row for it: 4018 µs, less two programs started.
 
 use super::{again, run_us, task};
 use keel_abi::task::{Step, TaskSpec, Workload};

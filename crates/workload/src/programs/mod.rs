@@ -90,14 +90,14 @@ const PROGRAMS: &[Program] = &[
     entry(
         "make:JOBS[:FILES]",
         "make:4",
-        "a build: compilers as processes, so many at once (0 for all), and a final link",
+        "a build: up to JOBS compiler processes at a time (0: all at once), and a final link",
         &[limit("JOBS", 0, 100_000), limit("FILES", 1, 100_000)],
         make::workload,
     ),
     entry(
         "buildworld:JOBS[:ROUNDS]",
         "buildworld:4",
-        "FreeBSD's build of itself: small directories one after another, so many compilers at once",
+        "FreeBSD's build of itself: small directories in sequence, up to JOBS compilers at a time",
         &[limit("JOBS", 1, 100_000), limit("ROUNDS", 1, 10_000)],
         buildworld::workload,
     ),
@@ -117,7 +117,7 @@ const PROGRAMS: &[Program] = &[
     entry(
         "rt-migrate:THREADS:LOCKS[:PI]",
         "rt-migrate:8:4:1",
-        "SCHED_FIFO threads of a priority each that share locks; PI is 1 or 0 (Rostedt's test of 2010)",
+        "SCHED_FIFO threads of different priorities that share locks; PI is 1 or 0 (Rostedt's test of 2010)",
         &[limit("THREADS", 1, 98), limit("LOCKS", 1, 1_000), limit("PI", 0, 1)],
         rt_migrate::workload,
     ),
@@ -138,14 +138,14 @@ const PROGRAMS: &[Program] = &[
     entry(
         "tpch[:QUERY[:BLOCKS]]",
         "tpch:18",
-        "a database's 64 workers in three pools that wake each other, at one of TPC-H's queries or all (0)",
+        "64 database workers in three pools that wake each other, running one TPC-H query or all (0)",
         &[limit("QUERY", 0, 22), limit("BLOCKS", 1, 100_000)],
         tpch::workload,
     ),
     entry(
         "crowd:TASKS",
         "crowd:1000",
-        "so many tasks that always want a CPU, and 16 that wake often",
+        "TASKS tasks that are always runnable, and 16 that wake often",
         &[limit("TASKS", 1, 1_000_000)],
         crowd::workload,
     ),

@@ -3,7 +3,7 @@
 //! and sleeps for id milliseconds. With PI other than 0 the locks hand priorities on.
 //!
 //! 'Keeps the CPU spinning for ms milliseconds' is taken by the clock, as in rt-migrate-test of the same author: time that a
-//! preempted thread is away counts. Each of the four lines that a pass writes to the ftrace buffer is estimated at 1 us. A
+//! preempted thread is away counts. Each of the four lines that a pass writes to the ftrace buffer is estimated at 1 µs. A
 //! sleep of 0 ms is a system call. How many locks there were 001 does not say: task 1 blocked 562 times in 98 passes, so at
 //! most 5 times a pass, once for each sleep; four locks it is.
 

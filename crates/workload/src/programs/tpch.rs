@@ -10,7 +10,7 @@
 //!
 //! Where the numbers are from. 64 workers, pools of different size, tasks of less than a millisecond: the paper, section 3.3;
 //! how the workers are divided is an estimate. The work of a row: query 18 took 43.3 s with all fixes on 64 cores (the paper's
-//! table 2) and goes over the 600 million line items of scale factor 100 twice, which makes 2.3 us of a core. That factor, rows
+//! table 2) and goes over the 600 million line items of scale factor 100 twice, which makes 2.3 µs of a core. That factor, rows
 //! of 32 bytes, batches and queues of that size, how often something is logged, and that scanning a batch takes as long as
 //! taking it in, are estimates. So is what share of a query's batches changes hands ([`EXCHANGED`]).
 

@@ -4,7 +4,7 @@ use super::Truth;
 use serde_json::Value;
 
 /// What begins a sentence about waste in a recording that lacks something.
-const CAVEAT: &str = "This recording does not say";
+const CAVEAT: &str = "This recording does not show";
 /// Waste that is none, as a share of the machine.
 const MOST_FALSE: f64 = 0.005;
 /// Waste that is there: the scenes leave half of the machine without work.
@@ -124,7 +124,7 @@ mod tests {
         let check = |judged: Judged, truth, own, expected: Option<&str>| {
             assert_eq!(judged.fault(truth, own).as_deref(), expected);
         };
-        let caveat = "This recording does not say X. If";
+        let caveat = "This recording does not show X. If";
         check(judged(0.004, "Core 1 idled", 1), Truth::None, true, None);
         check(
             judged(0.006, "Core 1 idled", 1),
@@ -136,7 +136,7 @@ mod tests {
             judged(0.006, caveat, 0),
             Truth::None,
             true,
-            Some("0.60 % wasted, which are none: This recording does not say X. If"),
+            Some("0.60 % wasted, which are none: This recording does not show X. If"),
         );
         check(judged(0.7, caveat, 0), Truth::None, false, None);
         check(
@@ -174,7 +174,7 @@ mod tests {
     fn a_scene_is_a_line() {
         let told = [
             judged(0.0012, "", 0),
-            judged(0.7, "This recording does not say X.", 0),
+            judged(0.7, "This recording does not show X.", 0),
             Judged::new(&Value::Null, "", None),
         ];
         assert_eq!(

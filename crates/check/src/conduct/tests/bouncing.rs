@@ -18,8 +18,8 @@ fn hops(times: u32, cpus: u32, ran_us: u32, rest_us: u32) -> String {
 
 #[test]
 fn a_task_that_goes_to_and_fro_bounces() {
-    let text = "task task-a (pid 1000) migrated 96 times within 9.60 ms, at the end among CPUs 0, 1: once for each 50.00 us \
-                that it ran";
+    let text = "task task-a (pid 1000) migrated 96 times within 9.60 ms, last among CPUs 0, 1; it ran 50.00 µs \
+                on average between migrations";
     check(2, &hops(100, 2, 50, 50), BOUNCES, &[text]);
 }
 

@@ -54,7 +54,7 @@ fn the_wait_of_a_stalled_cpu_is_no_starvation_and_no_delay() {
          1600000 end";
     check(1, lines, STARVED, &[]);
     check(1, lines, LATE, &[]);
-    let stall = "CPU 0 stayed with task task-a (pid 1000) for 1.50 s while 2 tasks waited, the first task-b (pid 1001), in \
+    let stall = "CPU 0 ran task task-a (pid 1000) without a break for 1.50 s while 2 tasks waited, the first task-b (pid 1001), in \
                  its queue";
     check(1, lines, Kind::Stall, &[stall]);
 }
@@ -69,14 +69,14 @@ fn a_late_wakeup_is_told_with_its_waker_and_who_ran() {
          10000  0 wake B 0 A
          160000 0 switch A blocked B
          170000 end";
-    let late = "task task-b (pid 1001) was woken by task-a (pid 1000) for CPU 0 and came to run 150.00 ms later, on CPU 0; \
-                CPU 0 ran task-a (pid 1000) then";
+    let late = "task task-b (pid 1001) was woken by task-a (pid 1000) for CPU 0 and ran 150.00 ms later, on CPU 0; \
+                CPU 0 was running task-a (pid 1000) then";
     check(2, lines, LATE, &[late]);
     let finding = &found(Limits::default(), 2, lines, LATE)[0];
     assert_eq!((finding.threshold, finding.tasks.len()), (DELAY, 2));
     assert_eq!(
         finding.decision.map(|decision| decision.words()).unwrap_or_default(),
-        "woken by CPU 0 and put on CPU 0 at 10.00 ms; it had run last on CPU 1"
+        "woken by CPU 0 and put on CPU 0 at 10.00 ms; it last ran on CPU 1"
     );
 }
 
@@ -174,11 +174,12 @@ fn of_a_wait_that_was_moved_the_longest_part_is_told() {
              220000 end"
         )
     };
-    let woken = "task task-b (pid 1001) was woken by task-a (pid 1000) for CPU 0 and came to run 200.00 ms later, on CPU 2; ";
-    let there = "CPU 0 ran task-a (pid 1000) then";
+    let woken =
+        "task task-b (pid 1001) was woken by task-a (pid 1000) for CPU 0 and ran 200.00 ms later, on CPU 2; ";
+    let there = "CPU 0 was running task-a (pid 1000) then";
     check(3, &lines(150_000), LATE, &[&format!("{woken}{there}")]);
-    let moved = "it waited longest, for 159.00 ms, in the queue of CPU 1, where it had been moved from CPU 0; \
-                 CPU 1 ran task-c (pid 1002) then";
+    let moved = "it waited longest, for 159.00 ms, in the queue of CPU 1, where it was moved from CPU 0; \
+                 CPU 1 was running task-c (pid 1002) then";
     check(3, &lines(50_000), LATE, &[&format!("{woken}{moved}")]);
     let finding = &found(Limits::default(), 3, &lines(50_000), LATE)[0];
     let words = finding.decision.map(|decision| decision.words()).unwrap_or_default();

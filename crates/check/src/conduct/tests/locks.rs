@@ -19,7 +19,7 @@ fn waits(us: u32) -> String {
 
 #[test]
 fn a_long_wait_for_a_mutex_is_told_with_its_owner() {
-    let text = "task task-b (pid 1001) waited 30.00 ms for mutex 3, which task-a (pid 1000) had when it began, which ran for 30.00 ms \
+    let text = "task task-b (pid 1001) waited 30.00 ms for mutex 3, then held by task-a (pid 1000), which ran for 30.00 ms \
                 of that";
     check(2, &waits(30_010), LOCKED, &[text]);
     check(2, &waits(20_010), LOCKED, &[]);
@@ -77,7 +77,7 @@ fn what_a_program_does_to_itself_is_no_schedulers_doing() {
     check(&owner_waits(20_000, 40_001), Blame::Scheduler);
     // What becomes of the owner after B has run is none of its wait.
     check(&owner_waits(20_000, 39_999), Blame::Program);
-    // Who waits was woken in time, and came to run late.
+    // Who waits was woken in time, and ran late.
     let late = waits(30_010).replace("30010 1 switch - idle B", "55000 1 switch - idle B");
     check(&late, Blame::Scheduler);
     // A CPU that spins.

@@ -94,8 +94,8 @@ fn the_owner_of_a_mutex_that_does_not_run_inverts() {
              20000 end"
         )
     };
-    let text = "real-time task task-b (pid 1001) waited 8.00 ms for a mutex of task task-a (pid 1000), which is less urgent and did \
-                not run for 6.00 ms of it";
+    let text = "real-time task task-b (pid 1001) waited 8.00 ms for a mutex of less urgent task task-a (pid \
+                1000), which did not run for 6.00 ms of that";
     check(1, &lines(120), INVERTED, &[text]);
     check(1, &lines(50), INVERTED, &[]);
 }

@@ -19,8 +19,8 @@ const EQUAL: &str = "0 0 prio A 120 100\n0 0 prio B 120 100";
 
 #[test]
 fn less_than_half_of_what_its_weight_entitles_to_is_unfair() {
-    let text = "task task-b (pid 1001) wanted a CPU for 1.00 s and had 200.00 ms, where its weight among those who wanted the same \
-                CPUs entitles it to 500.00 ms";
+    let text = "task task-b (pid 1001) was runnable for 1.00 s and ran for 200.00 ms; its weight among the tasks \
+                on the same CPUs entitles it to 500.00 ms";
     check(1, &rounds(EQUAL, 21, 80, 20), UNFAIR, &[text]);
     check(1, &rounds(EQUAL, 21, 74, 26), UNFAIR, &[]);
 }

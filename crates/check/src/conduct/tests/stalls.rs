@@ -11,7 +11,7 @@ fn a_cpu_that_does_not_switch_while_somebody_waits_stalls() {
              700000 end"
         )
     };
-    let text = "CPU 0 stayed with task task-a (pid 1000) for 500.00 ms while task task-b (pid 1001) waited in its queue";
+    let text = "CPU 0 ran task task-a (pid 1000) without a break for 500.00 ms while task task-b (pid 1001) waited in its queue";
     check(1, &lines(600_001), Kind::Stall, &[text]);
     check(1, &lines(600_000), Kind::Stall, &[]);
 }
@@ -20,7 +20,7 @@ fn a_cpu_that_does_not_switch_while_somebody_waits_stalls() {
 fn a_stall_ends_where_nobody_waits_any_more_and_may_last_to_the_end() {
     let text = |ms: &str| {
         format!(
-            "CPU 0 stayed with task task-a (pid 1000) for {ms} while task task-b (pid 1001) waited in its queue"
+            "CPU 0 ran task task-a (pid 1000) without a break for {ms} while task task-b (pid 1001) waited in its queue"
         )
     };
     let begin = "0 0 fork A 0\n0 0 switch - idle A\n0 0 fork B 0\n";
@@ -29,7 +29,7 @@ fn a_stall_ends_where_nobody_waits_any_more_and_may_last_to_the_end() {
         2,
         &moved,
         Kind::Stall,
-        &["CPU 0 stayed with task task-a (pid 1000) for 700.00 ms while a task waited in its queue"],
+        &["CPU 0 ran task task-a (pid 1000) without a break for 700.00 ms while a task waited in its queue"],
     );
     check(2, &format!("{begin}800000 end"), Kind::Stall, &[&text("800.00 ms")]);
 }

@@ -88,8 +88,8 @@ pub(super) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
 /// The picture's file, which is none of the inputs.
 fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
     if let Some(path) = args.report.as_ref().filter(|path| !is_picture(path)) {
-        let told = format!("{}: the chart of decisions is an SVG picture", shown_path(path));
-        return Err(Failure::input(told).help("give a name that ends in .svg"));
+        let told = format!("{}: with --decisions, --report writes an SVG picture", shown_path(path));
+        return Err(Failure::input(told).help("name a file that ends in .svg"));
     }
     let asked = OutputArgs { trace: None, report: args.report.clone(), perfetto: None, json: false };
     let inputs: Vec<&str> = args.decisions.iter().chain([&args.machine]).map(String::as_str).collect();
@@ -137,7 +137,7 @@ fn measure(
     }
 }
 
-/// By when so many tasks have come: to start one takes 10 to 50 us on one CPU of our machines.
+/// By when so many tasks have come: to start one takes 10 to 50 µs on one CPU of our machines.
 const fn arrival(tasks: u32) -> Span {
     Span::from_us(200_000 + 60 * tasks as u64)
 }

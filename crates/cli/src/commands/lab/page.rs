@@ -20,15 +20,16 @@ const DRAWN: Span = Span::from_ms(500);
 pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     let Some(path) = &args.report else { return Ok(None) };
     if !is_page(path) {
-        let told = format!("{}: the lab's report is a page", shown_path(path));
-        return Err(
-            Failure::input(told).help("give a name that ends in .html; pictures (.svg) are of --decisions")
-        );
+        let told = format!("{}: keel lab writes HTML pages", shown_path(path));
+        return Err(Failure::input(told)
+            .help("name a file that ends in .html; only --decisions draws pictures (.svg)"));
     }
     let output = Output::reserve(path)?;
     let is_input = |given: &&String| std::fs::canonicalize(given).is_ok_and(|input| input == output.path());
     match args.experiments.iter().find(is_input) {
-        Some(given) => Err(Failure::input(format!("{} is an input, and would be overwritten", shown(given)))),
+        Some(given) => {
+            Err(Failure::input(format!("{} is an input file and would be overwritten", shown(given))))
+        }
         None => Ok(Some(output)),
     }
 }
@@ -79,7 +80,7 @@ fn draw(lab: &Lab, experiment: &Experiment, arm: usize, spec: &RunSpec) -> Optio
     (lab.run)(&spec, &mut picture, &mut |_| {}, &interrupt::stop()).ok()?;
     let label = experiment.arms[arm].label.clone();
     let caption = Caption {
-        title: format!("{label}, the first {}", spec.duration),
+        title: format!("{label}: the first {}", spec.duration),
         subtitle: format!(
             "scheduler {} · workload {} · machine {} · seed {}",
             spec.scheduler.name, spec.workload.name, spec.machine.name, spec.seed

@@ -31,7 +31,7 @@ pub(super) const TASKS_A_CPU: u32 = 3;
 /// What callbacks cost, and all of them together a dispatch; nothing of a run that a signal stopped.
 type Costs = Option<(Vec<DecisionCost>, Option<Span>)>;
 
-/// With so many tasks that want a CPU all the time, beside 16 that wake a thousand times a second.
+/// With so many runnable tasks all the time, beside 16 that wake a thousand times a second.
 pub(super) fn of_crowd(
     lab: &Lab,
     scheduler: &SchedulerSource,

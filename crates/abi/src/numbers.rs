@@ -1,0 +1,103 @@
+//! Numbers as people read them: digits in groups, three significant figures, no scientific notation.
+
+/// The least magnitude that [`figures`] shows: nine decimals, three of them significant.
+const LEAST: f64 = 1e-7;
+
+/// `1,234,567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut shown = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// Three figures or more: `1,234`, `12.3`, `0.123`, `0.0000123`.
+pub fn figures(n: f64) -> String {
+    match n.abs() {
+        0.0 => "0".to_owned(),
+        a if !a.is_finite() => "-".to_owned(),
+        a if a >= 100.0 => count(n.round() as u64),
+        a if a >= 10.0 => format!("{n:.1}"),
+        a if a >= 1.0 => format!("{n:.2}"),
+        a if a >= 0.0005 => format!("{n:.3}"),
+        a if a < LEAST => "under 0.0000001".to_owned(),
+        a => format!("{n:.0$}", (2 - a.log10().floor() as i32) as usize),
+    }
+}
+
+/// A share as `19 %`, `1.9 %`, `0.02 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        0.0 => "0 %".to_owned(),
+        p if p < 0.01 => "under 0.01 %".to_owned(),
+        p if p < 1.0 => format!("{p:.2} %"),
+        p if p < 10.0 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// Core time as `12.3 core-seconds` or `14.9 core-µs`: times of several CPUs, summed.
+pub fn core_seconds(ns: u64) -> String {
+    match ns {
+        1..1_000 => format!("{ns} core-ns"),
+        1_000..500_000 => format!("{} core-µs", figures(ns as f64 / 1e3)),
+        _ => format!("{} core-seconds", figures(ns as f64 / 1e9)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn core_time_has_a_unit_that_fits() {
+        let check = |ns: u64, expected: &str| assert_eq!(core_seconds(ns), expected);
+        check(0, "0 core-seconds");
+        check(60_000_000_000, "60.0 core-seconds");
+        check(600_000_000, "0.600 core-seconds");
+        check(50_401_000, "0.050 core-seconds");
+        check(440_000, "440 core-µs");
+        check(6_000, "6.00 core-µs");
+        check(7, "7 core-ns");
+    }
+
+    #[test]
+    fn counts_are_in_groups_of_three() {
+        let check = |n: u64, expected: &str| assert_eq!(count(n), expected);
+        check(0, "0");
+        check(999, "999");
+        check(1000, "1,000");
+        check(1_234_567, "1,234,567");
+    }
+
+    #[test]
+    fn numbers_have_three_figures_and_no_exponent() {
+        let check = |n: f64, expected: &str| assert_eq!(figures(n), expected);
+        check(0.0, "0");
+        check(6_120_358.0, "6,120,358");
+        check(1234.4, "1,234");
+        check(12.34, "12.3");
+        check(1.234, "1.23");
+        check(0.1234, "0.123");
+        check(0.00001, "0.0000100");
+        check(0.000_000_123_4, "0.000000123");
+        check(1e-12, "under 0.0000001");
+        check(f64::NAN, "-");
+    }
+
+    #[test]
+    fn shares_are_in_percent() {
+        let check = |share: f64, expected: &str| assert_eq!(percent(share), expected);
+        check(0.0, "0 %");
+        check(0.00001, "under 0.01 %");
+        check(0.005, "0.50 %");
+        check(0.019, "1.9 %");
+        check(0.19, "19 %");
+    }
+}
