@@ -44,7 +44,7 @@ async function colour(page: Page, x: number, y: number, map = 0): Promise<number
 test('shows the run: red where there is a crowd, hatched where cores idle beside it', async ({ page }) => {
   await open(page);
   await expect(page.locator('h2')).toContainText('idled for');
-  expect(await page.title(), 'the first line').toBe(await page.locator('h2').textContent());
+  expect((await page.title()).length, 'short').toBeLessThan(60);
   await expect(page.locator('.verdict')).toContainText('of the machine) while threads waited');
   expect(await span(page)).toEqual({ from: 0, to: WHOLE });
   expect(await colour(page, 0.4, 0.1), 'node 0 has 5 to 8 tasks a CPU').toEqual([216, 69, 43]);

@@ -17,7 +17,7 @@ pub(crate) enum Code {
     Scheduler = 3,
     /// The object or workload needs something that we do not support.
     Unsupported = 4,
-    /// A bug of ours.
+    /// An internal error of keel.
     Bug = 70,
     /// SIGHUP: what was printed and written is of a part.
     HungUp = 129,

@@ -1,11 +1,16 @@
 //! Published experiments as data: what is run, what was claimed, and what counts as reproduced.
 //!
-//! [`read`] turns a file's text into an [`Experiment`], [`plan`] says which runs it needs, and
-//! [`judge`] holds what was measured against what was claimed; [`matrix`] has every scheduler do each experiment's work. How a run is made is not known here,
-//! nor how a verdict is shown.
+//! This crate does not know how a run is made, nor how a verdict is shown. Its functions are pure: they touch no file,
+//! clock, thread or environment, and reading ends whatever an untrusted file holds.
 //!
-//! Pure functions: no file, clock, thread or environment is touched, and whatever a stranger's file
-//! holds, reading it ends.
+//! - [`model`]: an experiment, as its file describes it.
+//! - `read`: the TOML file, as an [`Experiment`].
+//! - [`built_in`]: the experiments of `experiments/`.
+//! - [`plan`]: which runs an experiment needs.
+//! - [`outcome`]: what the runs measured, arm by arm.
+//! - [`judge`]: compares measurements with claims.
+//! - [`matrix`]: every scheduler under every experiment's workload.
+//! - [`error`]: what can be wrong with an experiment's file.
 #![forbid(unsafe_code)]
 
 pub mod built_in;

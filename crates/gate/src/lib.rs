@@ -3,6 +3,17 @@
 //!
 //! This is the only place that decides it. Text in, verdicts out.
 //!
+//! - [`budget`]: one budget, as people write it: `none`, `any`, `0.5%`, `3`, `20ms`, `20ms-each`.
+//! - [`budgets`]: all budgets of a run, by default or as the user set them.
+//! - [`subject`]: what has a budget: each kind of finding, and invalid memory accesses.
+//! - [`settings`]: a repository's TOML file of budgets.
+//! - [`ruling`]: compares findings with their budgets.
+//! - [`baseline`]: an earlier `--json` of the same run.
+//! - [`figure`]: the figures that are compared: which way is worse, and what is too small to matter.
+//! - [`limits`]: how much worse than the baseline figures may be.
+//! - [`regress`]: compares every figure with the baseline's.
+//! - [`spread`]: how much a figure varies from seed to seed: Student's t for two samples.
+//!
 //! Never here: files, printing, exit codes, a rule for what a finding is (that is [`keel_check`]'s).
 #![forbid(unsafe_code)]
 

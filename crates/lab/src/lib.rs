@@ -1,9 +1,22 @@
-//! The joining room: a scheduler object, a workload and a machine in; events and an [`Outcome`]
-//! out.
+//! Joins `object`, `vm`, `kernel` and `workload`: a scheduler object, a workload and a machine in; events and an
+//! [`Outcome`] out.
 //!
-//! It alone knows `object`, `vm`, `kernel` and `workload` together. It never judges, prints,
-//! reads files or looks at a clock: callers bring bytes and a sink, and measure the time of the
-//! host themselves.
+//! This crate never judges, prints, reads files or looks at a clock: callers bring bytes and a sink, and measure the
+//! host's time themselves.
+//!
+//! - [`spec`]: all that one run is a function of.
+//! - [`run`]: one run.
+//! - [`watch`]: runs that end as soon as the listener has seen enough.
+//! - [`compare`]: many runs, side by side on the host's threads.
+//! - [`prepared`]: a scheduler that is loaded once and run often.
+//! - `load`: from a scheduler's bytes to a kernel with it attached.
+//! - `recipe` and `companion`: a recipe, and its companions, on the simulated kernel.
+//! - `living`: detects when the last task of a workload has exited.
+//! - [`outcome`]: how a run ended, without its events.
+//! - [`variables`]: the scheduler's global variables after a run.
+//! - [`schedulers`], [`machines`] and [`workloads`]: the built-in ones, by name.
+//! - [`features`]: what a scheduler can use here, and how exact it is.
+//! - [`error`]: why a run could not be made.
 #![forbid(unsafe_code)]
 
 mod companion;

@@ -15,12 +15,9 @@ const HASH: &str = include_str!("../../../viewer/dist/viewer.sha256");
 
 /// Writes a page of these runs, of the same or of different machines, one above the other.
 ///
-/// Its title is what the run comes to; of several, what they are called. Who has no JavaScript reads what each comes to.
+/// Its title is short: the runs' names. Without JavaScript, the page shows each run's verdict.
 pub fn html(runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
-    let title = match runs {
-        [run] => run.head.title.clone(),
-        runs => runs.iter().map(|run| run.head.name.as_str()).collect::<Vec<_>>().join(" | "),
-    };
+    let title = runs.iter().map(|run| run.head.name.as_str()).collect::<Vec<_>>().join(" | ");
     let told: String = runs.iter().map(told).collect();
     write!(
         to,

@@ -288,7 +288,11 @@ fn holds(scene: &Scene) -> Result<(), TestCaseError> {
         prop_assert_eq!(&late.cpus, &[guilty.to, IDLE.0]);
         let woken = format!("for CPU {}", scene.steps[0].to);
         prop_assert!(late.text.contains(&woken), "{}", late.text);
-        prop_assert!(late.text.contains(&format!("CPU {} was running hog{}", guilty.to, guilty.to)), "{}", late.text);
+        prop_assert!(
+            late.text.contains(&format!("CPU {} was running hog{}", guilty.to, guilty.to)),
+            "{}",
+            late.text
+        );
     }
     Ok(())
 }

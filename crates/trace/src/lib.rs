@@ -1,11 +1,17 @@
 //! What happened, as one stream of events: simulated, recorded and live runs become this stream,
 //! and the checks read it and nothing else.
 //!
-//! [`event`] is the schema; [`Writer`] and [`Reader`] keep it in files of our own compact format
-//! (docs/reference/trace-format.md tells it byte by byte); [`story`] makes streams that agree with themselves of what recordings
-//! tell.
+//! - [`event`]: the schema of events.
+//! - [`policy`]: the decisions that a scheduler reports.
+//! - [`writer`] and [`reader`]: files in our own compact format (docs/reference/trace-format.md).
+//! - `format` and `input`: the format's numbers, and how untrusted bytes are read.
+//! - [`story`]: makes a consistent stream of recorded events.
+//! - [`sinks`]: sinks that combine others.
+//! - [`cut`]: a part of a stream as a stream.
+//! - `relay`: makes a stream on one thread and hands it to a sink on another.
+//! - [`error`]: what can be wrong with a trace file.
 //!
-//! This room depends on `abi` alone. It never judges.
+//! This crate depends on `abi` alone. It never judges.
 #![forbid(unsafe_code)]
 
 pub mod cut;

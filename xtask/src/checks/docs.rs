@@ -15,6 +15,7 @@ const CONTENTS: &str = "docs/SUMMARY.md";
 
 /// Words that nobody outside this project uses in these senses, and what to say instead.
 const PRIVATE: &[(&str, &str)] = &[
+    ("a bug of ours", "an internal error"),
     ("beholder", "observer"),
     ("bids", "asks, tells"),
     ("cured", "fixed"),
@@ -24,13 +25,16 @@ const PRIVATE: &[(&str, &str)] = &[
     ("go astray", "are invalid"),
     ("gone astray", "been invalid"),
     ("in the hands of", "held by"),
+    ("in a way that is not told", "in an unknown way"),
     ("is told of", "learns of, hears of"),
     ("rarities", "slow path"),
+    ("stray memory access", "invalid memory access"),
     ("strangers", "untrusted input"),
     ("stranger's", "untrusted"),
     ("tells what becomes of", "reports"),
     ("the rooms", "the crates"),
     ("this room", "this crate"),
+    ("where nothing is", "an invalid address"),
 ];
 
 pub(super) fn run() -> Result<(), Failure> {
@@ -99,7 +103,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// The private words of a line, code in backticks apart.
-fn private(line: &str) -> Vec<(&'static str, &'static str)> {
+pub(super) fn private(line: &str) -> Vec<(&'static str, &'static str)> {
     let words: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
     let is_edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
     let holds = |word: &str| {

@@ -5,6 +5,7 @@ mod docs;
 mod hosts;
 mod length;
 mod licences;
+mod outputs;
 mod unsafe_code;
 mod walls;
 
@@ -54,6 +55,11 @@ pub(crate) const ALL: &[Check] = &[
         name: "documents",
         guards: "pages that read well: wrapped lines, plain words, links that lead somewhere",
         run: docs::run,
+    },
+    Check {
+        name: "outputs",
+        guards: "output that reads well: plain words, numbers without exponents",
+        run: outputs::run,
     },
     Check { name: "file lengths", guards: "files that can be read in one sitting", run: length::run },
 ];

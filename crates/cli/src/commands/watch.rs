@@ -203,7 +203,7 @@ impl Watch<'_> {
         Ok(is_whole.then_some(Window { outcome, trace, length }))
     }
 
-    /// Reads what is recorded until the time is over, or it is cured. False where somebody stops it.
+    /// Reads what is recorded until the time is over, or the suspicion has ended. False where somebody stops it.
     fn follow(
         &self,
         recorder: &mut Recorder,
