@@ -108,11 +108,11 @@ fn a_longer_run_begins_with_the_shorter_one() {
             assert!(long.events[same].at.as_ns() >= end, "{place}: nothing before the end is left out");
         }
     };
-    for seed in 0..4 {
+    for seed in 0..3 {
         check("fifo", "mix:20:150", 4, seed);
         check("fifo", "chat:2:4:50", 8, seed);
         check("goodness", "mix:30:150", 16, seed);
-        check("ule", "mix:200:120", 72, seed);
+        check("ule", "mix:90:120", 72, seed);
         check("cfs", "chat:2:4:50", 8, seed);
         check("o1", "mix:12:150", 3, seed);
     }
