@@ -19,6 +19,7 @@ const ABOUT: &[(&str, &str)] = &[
         "HP multiqueue for Linux 2.4: goodness with a list a CPU; steals where nobody has time left (--set steal=0: never)",
     ),
     ("o1", "Molnar's O(1): two priority arrays a CPU, load history, a balancer (--set balance=0: none)"),
+    ("percpu", "a queue for each CPU and nothing shared: tasks stay where they began; a baseline"),
     (
         "ule",
         "Roberson's ULE: two queues a CPU, scores from sleeping and running (--set posted=1: as of January 2003)",
