@@ -15,6 +15,7 @@ impl Kernel {
         let (rq, is_running) = (t.cpu, t.on_cpu);
         let share = self.share_of(task);
         self.charge_fair_curr(rq);
+        self.end_slice(rq);
         let entity = self.fair.entity(task);
         if entity.delayed && entity.cpu != rq {
             self.forget_delayed(task);
@@ -32,7 +33,6 @@ impl Kernel {
             self.fair.queued += 1;
         }
         self.note_crowd(rq);
-        self.end_slice(rq);
         self.start_hrtick(rq);
     }
 
