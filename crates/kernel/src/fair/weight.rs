@@ -34,7 +34,7 @@ pub(super) fn scaled(ns: u64, weight: i64) -> i64 {
         factor >>= 1;
         shift -= 1;
     }
-    i64::try_from(u128::from(ns) * u128::from(factor) >> shift).unwrap_or(i64::MAX / 4)
+    i64::try_from((u128::from(ns) * u128::from(factor)) >> shift).unwrap_or(i64::MAX / 4)
 }
 
 /// The run time after which a task of this weight has got so far in virtual time (`hrtick_start_fair()`).
