@@ -280,6 +280,8 @@ pub struct TaskSpec {
     pub hint: Option<Hint>,
     /// The policy that it starts with.
     pub policy: Policy,
+    /// What it asks the fair class to run it for at a time (`sched_attr::sched_runtime`); without one the class's own.
+    pub slice: Option<Span>,
     /// It is a kernel thread: no address space, `PF_KTHREAD`, and where it is confined to CPUs
     /// `PF_NO_SETAFFINITY`.
     pub kthread: bool,

@@ -5,13 +5,15 @@ use crate::lab::{Lab, REAL};
 use keel_abi::scx::ExitKind;
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Stop, TaskId};
-use keel_lab::{Counters, LabError, Log, LogLine, Machine, Outcome, Overhead, Progress, RunSpec};
+use keel_lab::{
+    Counters, LabError, Log, LogLine, Machine, Outcome, Overhead, Progress, RunSpec, SchedulerSource,
+};
 use keel_trace::{Event, Meta, Sink, TaskInfo, What, Why};
 
 /// Built in are `good`, `wasteful`, `fails`, `refused`, `unsupported`, `buggy`; and one workload.
 pub(crate) const FAKE: Lab = Lab {
     schedulers: || ["good", "fails"].map(|name| (name.to_owned(), String::new())).into(),
-    scheduler: |name| NAMES.contains(&name).then_some(b"object".as_slice()),
+    scheduler: |name| NAMES.contains(&name).then(|| source(name)),
     workload: |name| (name == keel_lab::workloads::DEFAULT).then_some("{}"),
     read_workload,
     run,
@@ -19,6 +21,11 @@ pub(crate) const FAKE: Lab = Lab {
     experiments,
     ..REAL
 };
+
+fn source(name: &str) -> SchedulerSource {
+    let bytes = b"object".as_slice().into();
+    SchedulerSource { name: name.to_owned(), bytes, recipe: keel_recipe::Recipe::default() }
+}
 
 const NAMES: &[&str] = &["good", "wasteful", "fails", "refused", "unsupported", "buggy"];
 

@@ -77,18 +77,14 @@ pub(crate) fn scheduler_by(
     given: &str,
     recipe: Option<&Path>,
 ) -> Result<SchedulerSource, Failure> {
-    let (name, bytes) = match (lab.scheduler)(given) {
-        Some(bytes) => (given.to_owned(), bytes.into()),
-        None => {
-            let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?;
-            (Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned(), bytes.into())
-        }
-    };
+    if let Some(built_in) = (lab.scheduler)(given) {
+        let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
+        return Ok(SchedulerSource { recipe, ..built_in });
+    }
+    let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?.into();
+    let name = Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = Path::new(given.strip_suffix(".bpf.o").unwrap_or(given)).with_added_extension("keel.toml");
-    let recipe = match recipe {
-        Some(path) => Some(path),
-        None => Some(beside.as_path()).filter(|path| (lab.scheduler)(given).is_none() && path.exists()),
-    };
+    let recipe = recipe.or_else(|| Some(beside.as_path()).filter(|path| path.exists()));
     let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
     Ok(SchedulerSource { name, bytes, recipe })
 }

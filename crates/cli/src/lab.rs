@@ -6,7 +6,7 @@ use keel_abi::feature::Feature;
 use keel_abi::task::Workload;
 use keel_experiment::Experiment;
 use keel_lab::machines::Scale;
-use keel_lab::{LabError, Machine, Outcome, Progress, RunSpec};
+use keel_lab::{LabError, Machine, Outcome, Progress, RunSpec, SchedulerSource};
 use keel_trace::Sink;
 
 /// Names, each with one line on what it is.
@@ -22,7 +22,7 @@ pub(crate) type Run =
 /// What `keel` asks of the joining room.
 pub(crate) struct Lab {
     pub(crate) schedulers: fn() -> Names,
-    pub(crate) scheduler: fn(&str) -> Option<&'static [u8]>,
+    pub(crate) scheduler: fn(&str) -> Option<SchedulerSource>,
     pub(crate) machines: fn() -> Names,
     pub(crate) machine: fn(&str) -> Option<Machine>,
     pub(crate) machine_of_cpus: fn(u32) -> Machine,
@@ -42,7 +42,7 @@ pub(crate) struct Lab {
 /// The joining room itself.
 pub(crate) const REAL: Lab = Lab {
     schedulers: keel_lab::schedulers::list,
-    scheduler: keel_lab::schedulers::built_in,
+    scheduler: keel_lab::schedulers::source,
     machines: keel_lab::machines::list,
     machine: keel_lab::machines::built_in,
     machine_of_cpus: keel_lab::machines::of_cpus,

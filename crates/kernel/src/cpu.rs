@@ -173,10 +173,12 @@ pub(crate) struct Cpu {
     pub(crate) curr: TaskId,
     /// It should reschedule.
     pub(crate) need_resched: bool,
-    /// When the interrupt that tells it so arrives.
+    /// When the interrupt that tells it so arrives; never where it is to look when it next leaves the kernel.
     pub(crate) resched_at: Instant,
     /// Its next tick; [`Instant::NEVER`] while idle.
     pub(crate) tick_at: Instant,
+    /// When the slice of the fair task that runs ends, where others wait; else [`Instant::NEVER`].
+    pub(crate) hrtick_at: Instant,
     /// When the current task's work is done at the present speed.
     pub(crate) work_done_at: Instant,
     /// Since when the current task has been working undisturbed.
@@ -268,6 +270,7 @@ impl Cpu {
             need_resched: false,
             resched_at: Instant::NEVER,
             tick_at: Instant::NEVER,
+            hrtick_at: Instant::NEVER,
             work_done_at: Instant::NEVER,
             working_since: Instant::ZERO,
             in_user: true,

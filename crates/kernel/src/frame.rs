@@ -85,6 +85,8 @@ pub(crate) enum Frame {
     Tick,
     /// Charges the current task and calls `ops.tick`.
     TickLocked,
+    /// The timer at the end of a fair task's slice.
+    Hrtick,
     /// `ops.tick` has returned.
     Ticked,
 

@@ -302,7 +302,8 @@ impl Kernel {
     pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
         let (clock, spent_ps) = (self.cpus.this_cpu.clock, self.cpus.this_cpu.spent_ps);
         let to = &mut self.cpus[target];
-        if to.need_resched || !to.alive {
+        let is_asked = to.need_resched && to.resched_at != Instant::NEVER;
+        if is_asked || !to.alive {
             return;
         }
         to.need_resched = true;

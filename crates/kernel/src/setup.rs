@@ -112,8 +112,8 @@ pub struct Setup {
     pub machine: Machine,
     /// What its tasks do.
     pub workload: Workload,
-    /// Who schedules them.
-    pub scheduler: Scheduler,
+    /// Who schedules them; `None` for the kernel's own fair class, with no sched_ext scheduler loaded.
+    pub scheduler: Option<Scheduler>,
     /// What its user-space half runs, in this order.
     pub programs: Vec<UserProgram>,
     /// Where all random numbers come from.
@@ -149,7 +149,10 @@ pub struct ProgramFailure {
 
 impl Kernel {
     pub(crate) fn boot<W: World>(world: &mut W, setup: Setup, wants: Class) -> Result<Self, SetupError> {
-        refuse(&setup.scheduler)?;
+        let scheduler = setup
+            .scheduler
+            .unwrap_or_else(|| Scheduler { name: crate::fair::NAME.to_owned(), ..Scheduler::default() });
+        refuse(&scheduler)?;
         let topology = &setup.machine.topology;
         let cpus = Cpus::new(topology.iter().map(|c| siblings(&setup.machine, c)));
         let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
@@ -165,11 +168,11 @@ impl Kernel {
             fair: Fair::new(topology.cpus()),
             lines: KernelLines::new(topology, setup.machine.lines),
             bus: Bus::new(topology, &setup.machine.costs),
-            scx: Scx::new(&setup.scheduler),
+            scx: Scx::new(&scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),
             cgroups: Cgroups::default(),
-            decisions: setup.scheduler.decisions,
-            local_types: setup.scheduler.local_types.clone(),
+            decisions: scheduler.decisions,
+            local_types: scheduler.local_types.clone(),
             spins: SpinLocks::default(),
             timers: Timers::default(),
             out: Out::new(wants),
@@ -205,14 +208,14 @@ impl Kernel {
             machine: setup.machine,
             workload: setup.workload,
         };
-        kernel.objects.processes.hints = setup.scheduler.hints;
-        kernel.idle.set_per_node(setup.scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
+        kernel.objects.processes.hints = scheduler.hints;
+        kernel.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
         kernel.lines.set_idle_per_node(kernel.idle.per_node());
         if !kernel.make_first_cgroups(world) {
             return Err(SetupError::NoRoomForCgroups(kernel.workload.cgroups.len()));
         }
         kernel.mirror_idle_tasks(world);
-        kernel.tell_start(&setup.scheduler.name, &setup.scheduler.queues);
+        kernel.tell_start(&scheduler.name, &scheduler.queues);
         for c in kernel.machine.topology.iter() {
             kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
         }

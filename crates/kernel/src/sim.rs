@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
 use crate::log::Log;
+use crate::scx::Phase;
 use crate::setup::{ProgramFailure, Setup, SetupError};
 use crate::task_program::companion::{Beside, add_specs};
 use keel_abi::bpf::{CallPlace, Engine};
@@ -46,6 +47,8 @@ pub(crate) enum Duty {
     Schedule,
     /// The tick is due.
     Tick,
+    /// The slice of the fair task that runs is over.
+    Hrtick,
     /// The current task's work is done.
     Act,
     /// This CPU goes away, and nobody is left on it.
@@ -60,6 +63,7 @@ impl Duty {
             Self::Interrupt => Some(Frame::Interrupt),
             Self::Schedule => Some(Frame::Schedule),
             Self::Tick => Some(Frame::Tick),
+            Self::Hrtick => Some(Frame::Hrtick),
             Self::Disable | Self::Reenqueue | Self::Kick | Self::Die => None,
         }
     }
@@ -75,7 +79,7 @@ pub struct Sim<E: Engine> {
 }
 
 impl<E: Engine> Sim<E> {
-    /// Boots a machine with a scheduler attached and a workload about to start.
+    /// Boots a machine with a scheduler attached, if the setup has one, and a workload about to start.
     pub fn new(vm: E, setup: Setup, wants: Class) -> Result<Self, SetupError> {
         Self::with_companions(vm, setup, Vec::new(), wants)
     }
@@ -89,12 +93,16 @@ impl<E: Engine> Sim<E> {
         wants: Class,
     ) -> Result<Self, SetupError> {
         add_specs(&mut setup, &companions);
+        let is_attached = setup.scheduler.is_some();
         let k = Kernel::boot(vm.world(), setup, wants)?;
         let mut sim = Self { k, vm, companions, stop: Stop::default() };
         sim.make_first_task();
         sim.make_companions();
         sim.run_programs_once().map_err(SetupError::Program)?;
-        sim.begin_enable();
+        match is_attached {
+            true => sim.begin_enable(),
+            false => sim.k.scx.phase = Phase::Absent,
+        }
         Ok(sim)
     }
 
@@ -227,6 +235,9 @@ impl<E: Engine> Sim<E> {
         } else if cpu.tick_at <= at {
             cpu.spent_ps += irq_ns * 1000;
             Some(Duty::Tick)
+        } else if cpu.hrtick_at <= at {
+            cpu.spent_ps += irq_ns * 1000;
+            Some(Duty::Hrtick)
         } else if cpu.work_done_at <= at {
             Some(Duty::Act)
         } else {
@@ -272,6 +283,7 @@ impl<E: Engine> Sim<E> {
             Duty::Interrupt => self.take_interrupt(c),
             Duty::Schedule => self.schedule(c),
             Duty::Tick => self.tick(c),
+            Duty::Hrtick => self.hrtick(c),
             Duty::Kick => {
                 let (target, flags) = self.k.this_cpu().next_kick();
                 self.kick(c, target, flags);
@@ -351,6 +363,8 @@ impl<E: Engine> Sim<E> {
             Some(Duty::Schedule)
         } else if cpu.tick_at <= cpu.clock {
             Some(Duty::Tick)
+        } else if cpu.hrtick_at <= cpu.clock {
+            Some(Duty::Hrtick)
         } else if cpu.leaving && cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle() {
             Some(Duty::Die)
         } else {
@@ -370,7 +384,7 @@ impl<E: Engine> Sim<E> {
         self.k.start_working(c);
         let cpu = self.k.this_cpu();
         cpu.in_user = true;
-        let at = cpu.tick_at.min(cpu.work_done_at);
+        let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
         if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.is_over() && !self.stop.is_asked() {
             return Some(at);
         }

@@ -51,7 +51,7 @@ pub fn each<I: Sync, T: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Engine, SchedulerSource};
+    use crate::spec::{Engine, ObjectBytes, SchedulerSource};
     use crate::{Machine, machines};
     use keel_abi::Span;
 
@@ -60,7 +60,7 @@ mod tests {
         RunSpec {
             scheduler: SchedulerSource {
                 name: name.into(),
-                bytes: [].into(),
+                bytes: ObjectBytes::NONE,
                 recipe: keel_recipe::Recipe::default(),
             },
             settings: Vec::new(),

@@ -44,4 +44,4 @@ pub use machines::{Machine, Scale};
 pub use outcome::{Counters, Outcome, Overhead};
 pub use prepared::Prepared;
 pub use run::{Progress, run, run_and_read, run_or_stop, run_to_end, run_to_end_or_stop};
-pub use spec::{Engine, RunSpec, SchedulerSource};
+pub use spec::{Engine, ObjectBytes, RunSpec, SchedulerSource};

@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::features;
 use crate::recipe;
-use crate::spec::{Engine, RunSpec};
+use crate::spec::{Engine, RunSpec, SchedulerSource};
 use keel_abi::DsqId;
 use keel_abi::bpf::{Ea, Entry, FuncId, MapId, World};
 use keel_abi::lines::Transfers;
@@ -34,8 +34,8 @@ pub(crate) fn kernel_types() -> Result<Btf, LabError> {
 /// As [`object`], against these types.
 pub(crate) fn object_for(types: &Btf, spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     let name = &spec.scheduler.name;
-    let mut object = keel_object::load(&spec.scheduler.bytes, types, &options(spec))
-        .map_err(|e| object_error(name, &e))?;
+    let Some(bytes) = spec.scheduler.bytes.get() else { return nothing(spec, actions) };
+    let mut object = keel_object::load(bytes, types, &options(spec)).map_err(|e| object_error(name, &e))?;
     recipe::prepare(name, actions, &mut object)?;
     for (variable, value) in &spec.settings {
         object
@@ -43,6 +43,22 @@ pub(crate) fn object_for(types: &Btf, spec: &RunSpec, actions: &[Action]) -> Res
             .map_err(|e| LabError::BadInput(format!("--set {variable}={value}: {e}")))?;
     }
     Ok(object)
+}
+
+/// The empty object of a run in which no scheduler is loaded: there is nothing to set in it.
+fn nothing(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
+    let name = &spec.scheduler.name;
+    if let Some((variable, value)) = spec.settings.first() {
+        return Err(LabError::BadInput(format!(
+            "--set {variable}={value}: {name} is the kernel's own scheduler and has no variables; leave --set out"
+        )));
+    }
+    match actions.is_empty() {
+        true => Ok(Object::default()),
+        false => Err(LabError::BadInput(format!(
+            "{name} is the kernel's own scheduler and takes no recipe; leave the recipe out"
+        ))),
+    }
 }
 
 /// The kernel's configuration as far as schedulers ask for it.
@@ -63,8 +79,13 @@ fn object_error(name: &str, error: &ObjectError) -> LabError {
     if error.is_unsupported() { LabError::Unsupported(text) } else { LabError::BadInput(text) }
 }
 
+/// The scheduler of a spec, whose object this is; none where nothing is to be loaded.
+pub(crate) fn scheduler(source: &SchedulerSource, object: &Object) -> Result<Option<Scheduler>, LabError> {
+    source.bytes.get().map(|_| defined(&source.name, object)).transpose()
+}
+
 /// The scheduler that the object defines: which programs serve which callbacks.
-pub(crate) fn scheduler(name: &str, object: &Object) -> Result<Scheduler, LabError> {
+fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError> {
     let ops = sched_ext_ops(name, object)?;
     let mut callbacks = Vec::new();
     for (member, program) in &ops.callbacks {

@@ -34,7 +34,7 @@ impl KernelTypes {
 pub struct Prepared {
     actions: Vec<Action>,
     object: Object,
-    scheduler: Scheduler,
+    scheduler: Option<Scheduler>,
     code: Arc<Code>,
 }
 
@@ -46,7 +46,7 @@ impl Prepared {
     pub fn new(types: &KernelTypes, spec: &RunSpec) -> Result<Self, LabError> {
         let actions = recipe::plan(spec)?;
         let object = load::object_for(&types.0, spec, &actions)?;
-        let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
+        let scheduler = load::scheduler(&spec.scheduler, &object)?;
         let code = load::code(&spec.scheduler.name, &object)?;
         Ok(Self { actions, object, scheduler, code })
     }

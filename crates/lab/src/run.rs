@@ -93,7 +93,7 @@ pub(crate) enum Begun {
 pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
     let actions = recipe::plan(spec)?;
     let object = load::object(spec, &actions)?;
-    let scheduler = load::scheduler(&spec.scheduler.name, &object)?;
+    let scheduler = load::scheduler(&spec.scheduler, &object)?;
     let vm = load::engine(spec, &object)?;
     Ok(match attach(spec, &actions, &object, scheduler, vm, wants)? {
         Attached::Running(sim) => Begun::Running(sim, object, actions),
@@ -114,7 +114,7 @@ pub(crate) fn attach(
     spec: &RunSpec,
     actions: &[Action],
     object: &Object,
-    scheduler: Scheduler,
+    scheduler: Option<Scheduler>,
     mut vm: Vm,
     wants: Class,
 ) -> Result<Attached, LabError> {
@@ -224,7 +224,8 @@ pub(crate) fn attach_again(
     load::again(name, object, sim.engine())?;
     recipe::fill(name, actions, object, sim.engine(), spec.machine.topology.cpus())?;
     let programs = recipe::programs(name, actions, object)?;
-    let scheduler = load::scheduler(name, object)?;
+    let scheduler =
+        load::scheduler(&spec.scheduler, object)?.expect("only a scheduler asks to be loaded again");
     sim.attach_again(&scheduler, programs).map_err(|e| LabError::BadInput(e.to_string()))
 }
 

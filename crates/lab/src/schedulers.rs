@@ -1,4 +1,12 @@
-//! The schedulers that are built in: compiled objects, as a real kernel would load them.
+//! The schedulers that are built in: compiled objects, as a real kernel would load them, and `eevdf`, the simulated
+//! kernel's own.
+
+use crate::spec::{ObjectBytes, SchedulerSource};
+use keel_recipe::Recipe;
+
+/// The name of the scheduler that needs no object: Linux's own fair class. On a real kernel it is there when no sched_ext
+/// scheduler is attached.
+pub use keel_kernel::EEVDF;
 
 include!(concat!(env!("OUT_DIR"), "/schedulers.rs"));
 
@@ -11,6 +19,10 @@ const ABOUT: &[(&str, &str)] = &[
     (
         "cfs",
         "Linux 3.17 to 4.3: vruntime, groups, domains; the Wasted Cores paper's four bugs (--set bug=group-imbalance, ...)",
+    ),
+    (
+        EEVDF,
+        "Linux 7.2's own scheduler: no sched_ext scheduler is loaded, and the fair class has all ordinary tasks",
     ),
     ("fifo", "one queue for the machine, ordered by weighted vtime, or by arrival with --set fifo=1"),
     (
@@ -29,10 +41,21 @@ const ABOUT: &[(&str, &str)] = &[
 /// The built-in schedulers: name, and one line on what it is.
 pub fn list() -> Vec<(String, String)> {
     let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
-    OBJECTS.iter().map(|(name, _)| ((*name).to_owned(), about(name).to_owned())).collect()
+    let mut names: Vec<&str> = OBJECTS.iter().map(|(name, _)| *name).chain([EEVDF]).collect();
+    names.sort_unstable();
+    names.into_iter().map(|name| (name.to_owned(), about(name).to_owned())).collect()
 }
 
-/// The compiled object with this name.
+/// The built-in scheduler with this name, as a run takes it.
+pub fn source(name: &str) -> Option<SchedulerSource> {
+    let bytes = match name {
+        EEVDF => ObjectBytes::NONE,
+        _ => built_in(name)?.into(),
+    };
+    Some(SchedulerSource { name: name.to_owned(), bytes, recipe: Recipe::default() })
+}
+
+/// The compiled object with this name; `eevdf` has none.
 pub fn built_in(name: &str) -> Option<&'static [u8]> {
     OBJECTS.iter().find(|(n, _)| *n == name).map(|(_, bytes)| *bytes)
 }
@@ -45,8 +68,9 @@ mod tests {
     fn every_scheduler_is_described() {
         for (name, line) in list() {
             assert!(!line.is_empty(), "{name}");
-            assert!(built_in(&name).is_some(), "{name}");
+            let source = source(&name).expect(&name);
+            assert_eq!(source.bytes.get().is_none(), name == EEVDF, "{name}");
         }
-        assert!(built_in("no such scheduler").is_none());
+        assert!(source("no such scheduler").is_none());
     }
 }

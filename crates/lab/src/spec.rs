@@ -11,11 +11,42 @@ use std::sync::Arc;
 pub struct SchedulerSource {
     /// The built-in name, or the file's name without its folder. A stranger's text.
     pub name: String,
-    /// A `.bpf.o`, or an ELF binary that carries one in `.bpf.objs`. Shared by the runs of a
-    /// comparison.
-    pub bytes: Arc<[u8]>,
+    /// A `.bpf.o`, or an ELF binary that carries one in `.bpf.objs`; none for `eevdf`.
+    pub bytes: ObjectBytes,
     /// What its user-space half would do; empty where there is none.
     pub recipe: Recipe,
+}
+
+/// The bytes of a scheduler's object, shared by the runs of a comparison.
+#[derive(Clone, Debug)]
+pub struct ObjectBytes(Option<Arc<[u8]>>);
+
+impl ObjectBytes {
+    /// No object: the kernel's own fair class has every ordinary task.
+    pub const NONE: Self = Self(None);
+
+    /// The bytes, if a scheduler is to be loaded.
+    pub fn get(&self) -> Option<&[u8]> {
+        self.0.as_deref()
+    }
+}
+
+impl From<Arc<[u8]>> for ObjectBytes {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self(Some(bytes))
+    }
+}
+
+impl From<Vec<u8>> for ObjectBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Some(bytes.into()))
+    }
+}
+
+impl From<&[u8]> for ObjectBytes {
+    fn from(bytes: &[u8]) -> Self {
+        Self(Some(bytes.into()))
+    }
 }
 
 /// Who executes the scheduler's instructions. Results are the same.

@@ -81,7 +81,13 @@ fn run(file: &File, case: &Case, mode: Mode, machine: &Machine) -> Result<Vec<u8
     let local_types = object.local_types.clone();
     let scheduler = Scheduler { callbacks: vec![(Op::Yield, entry)], local_types, ..Scheduler::default() };
     let workload = common::workload(YIELDS, machine);
-    let setup = Setup { machine: machine.clone(), workload, scheduler, programs: Vec::new(), seed: 1 };
+    let setup = Setup {
+        machine: machine.clone(),
+        workload,
+        scheduler: Some(scheduler),
+        programs: Vec::new(),
+        seed: 1,
+    };
     let mut sim = Sim::new(vm, setup, Class::default()).map_err(|e| e.to_string())?;
     sim.run_until(Instant::ZERO + DURATION, &mut Fanout::new());
     if let Some(exit) = sim.exit() {

@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{fifo, object, source, spec};
+use common::{object, source, spec};
 use keel_abi::task::Workload;
-use keel_lab::{Engine, LabError, Outcome, RunSpec, SchedulerSource, machines, workloads};
+use keel_lab::{Engine, LabError, Outcome, RunSpec, SchedulerSource, machines, schedulers, workloads};
 use keel_trace::NullSink;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -100,7 +100,7 @@ fn parts(elf: &[u8]) -> Vec<Part> {
 fn an_object_with_a_flipped_bit_ends_in_an_outcome_or_a_sentence() {
     /// Bits flipped in each part.
     const FLIPS: usize = 12;
-    let good = fifo().bytes;
+    let good = schedulers::built_in("fifo").expect("fifo is built in");
     let mut cases = Vec::new();
     for Part { name, at, len, .. } in parts(&good) {
         for flip in 0..FLIPS.min(len) {
@@ -120,7 +120,7 @@ fn an_object_with_a_flipped_bit_ends_in_an_outcome_or_a_sentence() {
 fn altered_instructions_end_in_an_outcome_or_a_sentence() {
     /// Few instructions would be left untried, and no byte of an instruction.
     const STEP: usize = 11;
-    let good = fifo().bytes;
+    let good = schedulers::built_in("fifo").expect("fifo is built in");
     let mut cases = Vec::new();
     for Part { name, at, len, .. } in parts(&good).into_iter().filter(|part| part.is_code) {
         for (number, place) in (at..at + len).step_by(STEP).enumerate() {
@@ -139,7 +139,7 @@ fn altered_instructions_end_in_an_outcome_or_a_sentence() {
 #[test]
 fn a_truncated_object_ends_in_a_sentence() {
     const CUTS: usize = 100;
-    let good = fifo().bytes;
+    let good = schedulers::built_in("fifo").expect("fifo is built in");
     let cut = |number: usize| number * good.len() / CUTS;
     let cases = (0..CUTS).map(|n| (format!("cut at byte {}", cut(n)), good[..cut(n)].to_vec())).collect();
     assert_eq!(all_end(cases), 0, "the section table is at the end: no cut object can run");

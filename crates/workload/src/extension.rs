@@ -4,9 +4,9 @@ use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
 use crate::json::{Field, fields};
 use crate::place::Place;
-use keel_abi::CpuSet;
 use keel_abi::cgroup::CgroupId;
 use keel_abi::task::{Hint, HintPolicy, Step};
+use keel_abi::{CpuSet, Span};
 
 /// An `"evenkeel"` object at the top, in a task or in a phase.
 #[derive(Default)]
@@ -26,6 +26,8 @@ pub(crate) struct Extension {
     pub(crate) pages: Option<u32>,
     /// Whether the task is a kernel thread.
     pub(crate) kthread: bool,
+    /// What a task asks the fair class to run it for at a time.
+    pub(crate) slice: Option<Span>,
     /// The cgroup that a task is born in.
     pub(crate) cgroup: Option<CgroupId>,
     /// What is done where the extension stands.
@@ -90,6 +92,10 @@ impl<'a> Compiler<'a> {
                     let session = self.integer(&at, word.value, 0..=1_000_000, "session")?;
                     extension.session = u32::try_from(session).ok();
                 }
+                ("slice_us", Level::Task) => {
+                    let slice_us = self.integer(&at, word.value, 100..=100_000, "slice in microseconds")?;
+                    extension.slice = u64::try_from(slice_us).ok().map(Span::from_us);
+                }
                 ("kthread", Level::Task) => extension.kthread = self.boolean(&at, word.value)?,
                 ("pages", Level::Task) => extension.pages = Some(self.pages(&at, word.value, 0)?),
                 ("steps", Level::Task | Level::Phase) => extension.steps = self.extra_steps(&at, &word)?,
@@ -98,7 +104,7 @@ impl<'a> Compiler<'a> {
                         Level::Top => "jitter_percent, count, unit, duplicates, channels, cgroups, timeline",
                         Level::Task => {
                             "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, \
-                             kthread, cgroup, steps"
+                             kthread, slice_us, cgroup, steps"
                         }
                         Level::Phase => "jitter_percent, count, unit, nodes, steps",
                     };

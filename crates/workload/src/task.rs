@@ -31,6 +31,7 @@ pub(crate) struct Draft {
     session: u32,
     pages: u32,
     kthread: bool,
+    slice: Option<Span>,
     /// The cgroup that it is born in, and the one that it moves to when it begins.
     cgroup: Option<CgroupId>,
     task_group: Option<CgroupId>,
@@ -65,7 +66,9 @@ impl Draft {
         if self.task_group.is_some() || self.phases.iter().any(|phase| phase.task_group.is_some()) {
             steps.push(join(CgroupId::ROOT));
         }
-        let Self { name, instances, delay, cpus, hint, process, session, pages, kthread, cgroup, .. } = self;
+        let Self {
+            name, instances, delay, cpus, hint, process, session, pages, kthread, slice, cgroup, ..
+        } = self;
         TaskSpec {
             name,
             instances,
@@ -78,6 +81,7 @@ impl Draft {
             pages,
             hint,
             policy,
+            slice,
             kthread,
             cgroup,
         }
@@ -176,6 +180,7 @@ impl<'a> Compiler<'a> {
             session: body.extension.session.unwrap_or(0),
             pages: body.extension.pages.unwrap_or(0),
             kthread: body.extension.kthread,
+            slice: body.extension.slice,
             cgroup: body.extension.cgroup,
             task_group: body.task_group,
             start: field.start,

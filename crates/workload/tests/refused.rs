@@ -200,7 +200,7 @@ fn extensions_are_checked() {
     );
     task(
         r#""run": 1, "evenkeel": { "jiter": 1 }"#,
-        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, kthread, cgroup, steps",
+        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, kthread, slice_us, cgroup, steps",
     );
     task(r#""run": 1, "evenkeel": true"#, ".evenkeel: must be an object, not true");
     file(
@@ -341,6 +341,10 @@ fn extensions_for_processes_and_channels_are_checked() {
     task(
         r#""run": 1, "evenkeel": { "rt_priority": 100 }"#,
         ".evenkeel.rt_priority: 100 is no real-time priority; it must be 1 to 99",
+    );
+    task(
+        r#""run": 1, "evenkeel": { "slice_us": 50 }"#,
+        ".evenkeel.slice_us: 50 is no slice in microseconds; it must be 100 to 100000",
     );
     let channel = |body: &str, expected: &str| {
         let text = format!(

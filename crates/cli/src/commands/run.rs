@@ -17,6 +17,9 @@ const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
     let scheduler = inputs::scheduler_by(lab, &args.scheduler, args.host.as_deref())?;
+    if scheduler.bytes.get().is_none() {
+        return Err(own(&scheduler.name));
+    }
     let host = Host::this();
     keel_live::check(&host).map_err(|e| Failure::from_live(None, &e))?;
     let bell = Bell::hang()?;
@@ -38,6 +41,14 @@ pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
     }
 }
 
+/// There is nothing to attach.
+fn own(name: &str) -> Failure {
+    Failure::input(format!(
+        "{name} is the kernel's own scheduler: it runs while no sched_ext scheduler is attached"
+    ))
+    .help("use keel record or keel watch to see what it does")
+}
+
 /// From attaching to the end; nothing where the user ended it.
 fn once(
     args: &RunArgs,
@@ -46,6 +57,7 @@ fn once(
     bell: &Bell,
 ) -> Result<Option<ExitReport>, Failure> {
     let SchedulerSource { name, bytes, recipe } = scheduler;
+    let bytes = bytes.get().ok_or_else(|| own(name))?;
     let live = |e| Failure::from_live(Some(name), &e);
     let mut attached = match keel_live::attach(host, name, bytes, recipe, &args.settings).map_err(live)? {
         Outcome::Attached(attached) => attached,

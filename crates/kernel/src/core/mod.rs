@@ -84,6 +84,7 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     fn step_rarely(&mut self, c: CpuId, frame: Frame) {
         match frame {
+            Frame::Hrtick => self.hrtick(c),
             Frame::Kick { target, flags } => self.kick(c, target, flags),
             Frame::SyncWait => self.sync_wait(),
             Frame::Reenqueue { rq } => self.reenqueue(c, rq),

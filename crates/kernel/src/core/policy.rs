@@ -93,6 +93,7 @@ impl<E: Engine> Sim<E> {
             _ => {}
         }
         let class = self.k.class_of_urgency(to);
+        self.k.forget_delayed(task);
         self.k.task(task).class = class;
         self.k.give_urgency(self.vm.world(), task, to);
         if class != SchedClass::Ext {

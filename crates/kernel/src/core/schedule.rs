@@ -3,6 +3,7 @@
 
 use crate::class::SchedClass;
 use crate::frame::Frame;
+use crate::scx::Phase;
 use crate::sim::Sim;
 use crate::task::State;
 use keel_abi::bpf::{Engine, World};
@@ -97,8 +98,11 @@ impl<E: Engine> Sim<E> {
         if !cpu.rt.is_empty() && self.pick_rt(c) {
             return;
         }
-        if self.k.fair.runnable > 0 && self.pick_fair(c) {
+        if self.k.fair.queued > 0 && self.pick_fair(c) {
             return;
+        }
+        if self.k.scx.phase == Phase::Absent {
+            return self.go(Frame::Switch { next: TaskId::IDLE }, |sim| sim.switch(c, TaskId::IDLE));
         }
         self.pick_ext(c);
     }
@@ -128,10 +132,11 @@ impl<E: Engine> Sim<E> {
         if cpu.rt.is_empty() {
             cpu.fair_server.stop();
         }
-        if cpu.nr_ready() == 0 && !self.k.pull_fair(self.vm.world(), c) {
-            return false;
+        let mut next = self.k.next_fair(c);
+        if self.k.cpus[c].nr_ready() == 0 && self.k.pull_fair(self.vm.world(), c) {
+            next = self.k.next_fair(c);
         }
-        let Some(next) = self.k.next_fair(c) else { return false };
+        let Some(next) = next else { return false };
         self.k.this_cpu().next_class = SchedClass::Fair;
         self.k.arm_servers(c);
         self.k.this_cpu().stack.push(Frame::Switch { next });
@@ -379,6 +384,9 @@ impl crate::kernel::Kernel {
         self.charge_ns(c, switch_ns);
         self.counters.switches += 1;
         let why = self.why_left(prev);
+        if self.cpus.this_cpu.fair.curr().is_some() {
+            self.put_prev_fair(c, next);
+        }
         if !prev.is_idle() {
             let t = self.task(prev);
             t.on_cpu = false;
@@ -399,8 +407,10 @@ impl crate::kernel::Kernel {
             let t = self.task(next);
             t.on_cpu = true;
             t.exec_start = at;
-            if t.class == SchedClass::Rt {
-                self.set_rt(next);
+            match t.class {
+                SchedClass::Rt => self.set_rt(next),
+                SchedClass::Fair => self.set_next_fair(c, next),
+                _ => {}
             }
             self.clear_runnable(next, true);
         }

@@ -27,14 +27,14 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn tick_locked(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
         self.k.update_curr(self.vm.world(), c);
-        if self.k.fair.runnable > 0 {
+        if self.k.fair.queued > 0 {
             self.k.balance_fair(self.vm.world(), c);
         }
         match self.k.tasks[curr].class {
             SchedClass::Ext => {}
             class => {
                 match class {
-                    SchedClass::Fair => self.k.tick_fair(c, curr),
+                    SchedClass::Fair => self.k.tick_fair(c),
                     _ => self.k.tick_rt(c, curr),
                 }
                 return self.k.this_cpu().stack.push(Frame::Unlock { rq: c });

@@ -39,6 +39,7 @@ impl<E: Engine> Sim<E> {
             self.place(c, task, only, flags, waker, Chooser::OnlyOne);
         } else if t.class != SchedClass::Ext {
             let chosen = match t.class {
+                SchedClass::Fair if let Some(cpu) = self.k.sleeps_in(task) => cpu,
                 SchedClass::Fair => self.k.select_fair(c, task, prev, flags),
                 _ => self.k.select_rt(c, task, prev, flags),
             };

@@ -101,7 +101,7 @@ impl Kernel {
         let at = self.now;
         let cpu = self.cpu(c);
         cpu.work_done_at = done_at;
-        let mut next = cpu.tick_at.min(done_at);
+        let mut next = cpu.tick_at.min(cpu.hrtick_at).min(done_at);
         if cpu.need_resched {
             next = next.min(cpu.resched_at);
         }

@@ -181,6 +181,7 @@ impl Kernel {
         (cpu.alive, cpu.leaving) = (false, false);
         cpu.tick_at = Instant::NEVER;
         cpu.need_resched = false;
+        cpu.hrtick_at = keel_abi::Instant::NEVER;
         cpu.server.disarm();
         cpu.fair_server.disarm();
         self.idle.set_online(c, false);

@@ -92,7 +92,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Happen`]: does what entry `entry` does to its `nth` task or CPU, and then to the others.
     pub(crate) fn happen(&mut self, c: CpuId, entry: u32, nth: u32) {
         match self.k.scx.phase {
-            Phase::Enabled => {}
+            Phase::Enabled | Phase::Absent => {}
             // Neither CPUs (`cpus_read_lock()`) nor tasks change while a scheduler is being enabled.
             Phase::Loaded | Phase::Enabling | Phase::Disabling => {
                 return self.k.outside.waiting.push((entry, nth));

@@ -1,50 +1,66 @@
 //! A task as the fair class counts it (`struct sched_entity`).
 
-use keel_abi::task::Policy;
-
-/// The weight of nice 0.
-const NICE_0_WEIGHT: i64 = 1024;
-/// The weight of a SCHED_IDLE task (`WEIGHT_IDLEPRIO`).
-const IDLE_WEIGHT: i64 = 3;
+use super::weight::scaled;
+use keel_abi::CpuId;
 
 /// Virtual times are nanoseconds of a task of nice 0.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Entity {
-    /// Its share of the CPU; 0 while it is in no queue.
+    /// Its share of the CPU.
     pub(super) weight: i64,
+    /// Is it in a queue?
+    pub(super) on_rq: bool,
     /// What it has run for.
     pub(super) vruntime: i64,
-    /// When its slice would end.
+    /// When its slice ends.
     pub(super) deadline: i64,
-    /// Until then nobody takes the CPU from it who is not more urgent (`vprot`).
+    /// Until then it keeps the CPU from whoever has no shorter slice (`vprot`).
     pub(super) protected: i64,
-    /// By how much it was behind the others when it left a queue.
+    /// By how much it was behind the others when it left a queue (`vlag`).
     pub(super) lag: i64,
-    /// What was left until its deadline, where it left a queue without having slept.
+    /// What was left until its deadline, where it left a queue without having slept (`rel_deadline`).
     pub(super) left: Option<i64>,
+    /// What it asks to run for at a time, in nanoseconds of its own.
+    pub(super) slice_ns: u64,
+    /// It sleeps, but competes until it is owed something again (`sched_delayed`).
+    pub(super) delayed: bool,
+    /// Its policy is SCHED_IDLE.
+    pub(super) is_idle: bool,
+    /// The CPU whose queue it was in last.
+    pub(super) cpu: CpuId,
+    /// Its place among those of the same deadline: the order in which they came.
+    pub(super) turn: u64,
 }
 
 impl Entity {
-    /// Is it in a queue?
-    pub(super) fn is_queued(&self) -> bool {
-        self.weight > 0
-    }
+    /// One that has never been in a queue.
+    pub(super) const NEW: Self = Self {
+        weight: 0,
+        on_rq: false,
+        vruntime: 0,
+        deadline: 0,
+        protected: 0,
+        lag: 0,
+        left: None,
+        slice_ns: 0,
+        delayed: false,
+        is_idle: false,
+        cpu: CpuId(0),
+        turn: 0,
+    };
 
     /// Time of its own in virtual time (`calc_delta_fair()`).
     pub(super) fn scaled(&self, ns: u64) -> i64 {
         scaled(ns, self.weight)
     }
-}
 
-/// Time of a task of this weight in virtual time.
-pub(super) fn scaled(ns: u64, weight: i64) -> i64 {
-    i64::try_from(u128::from(ns) * NICE_0_WEIGHT as u128 / weight as u128).unwrap_or(i64::MAX / 4)
-}
+    /// Does it keep the CPU (`protect_slice()`)?
+    pub(super) fn is_protected(&self) -> bool {
+        self.vruntime < self.protected
+    }
 
-/// The weight of a task (`set_load_weight()`).
-pub(super) fn weight_of(policy: Policy, nice: i8) -> i64 {
-    match policy {
-        Policy::Idle => IDLE_WEIGHT,
-        _ => i64::from(keel_abi::scx::load_weight_of_nice(nice)),
+    /// It does no more (`cancel_protect_slice()`).
+    pub(super) fn unprotect(&mut self) {
+        self.protected = self.protected.min(self.vruntime);
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::kernel::Kernel;
 use keel_abi::scx::wake;
+use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
@@ -21,7 +22,19 @@ impl Kernel {
         cpu.online && cpu.is_idle() && cpu.nr_ready() == 0
     }
 
-    fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
+    /// Could the task run there at once (`choose_idle_cpu()`)? Where all others are SCHED_IDLE, one that is not could.
+    fn is_free_for(&self, task: TaskId, cpu: CpuId) -> bool {
+        let has_idle_policy = self.tasks[task].policy == Policy::Idle;
+        self.is_vacant(cpu) || !has_idle_policy && self.has_only_idle_policy(cpu)
+    }
+
+    /// Does it run SCHED_IDLE tasks and nothing else (`sched_idle_rq()`)?
+    fn has_only_idle_policy(&self, cpu: CpuId) -> bool {
+        let cpu = &self.cpus[cpu];
+        cpu.online && cpu.fair.is_idle_only() && cpu.nr_running == cpu.fair.len()
+    }
+
+    pub(super) fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
         let topology = &self.machine.topology;
         topology.place(a).llc == topology.place(b).llc
     }
@@ -45,7 +58,7 @@ impl Kernel {
     /// An idle CPU that shares the cache of `target` (`select_idle_sibling()`): itself, the last one, a whole idle core, any.
     fn idle_sibling(&self, task: TaskId, prev: CpuId, target: CpuId) -> Option<CpuId> {
         let topology = &self.machine.topology;
-        let is_good = |cpu: &CpuId| self.is_vacant(*cpu) && self.may_use(task, *cpu);
+        let is_good = |cpu: &CpuId| self.is_free_for(task, *cpu) && self.may_use(task, *cpu);
         if is_good(&target) {
             return Some(target);
         }
@@ -64,7 +77,7 @@ impl Kernel {
     /// The CPU with the least to do, near ones first (`sched_balance_find_dst_cpu()`).
     fn idlest(&self, c: CpuId, task: TaskId) -> Option<CpuId> {
         let topology = &self.machine.topology;
-        let load = |cpu: CpuId| (self.cpus[cpu].nr_ready(), self.cpus[cpu].fair.weight());
+        let load = |cpu: CpuId| (self.cpus[cpu].nr_ready(), self.cpus[cpu].fair.weight(&self.fair.entities));
         let is_core_busy = |cpu: CpuId| self.cpus[cpu].siblings.iter().any(|other| !self.is_vacant(other));
         let rank = |&cpu: &CpuId| (load(cpu), is_core_busy(cpu), topology.distance(c, cpu), cpu);
         topology.iter().filter(|&cpu| self.may_use(task, cpu)).min_by_key(rank)

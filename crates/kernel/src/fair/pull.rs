@@ -37,14 +37,16 @@ impl Kernel {
     /// A task that waits on `busiest` and may run on `c`: where `c` has fair tasks itself, one that leaves both with about
     /// as much (`detach_tasks()`).
     fn movable(&self, busiest: CpuId, c: CpuId) -> Option<TaskId> {
-        let (theirs, mine) = (self.cpus[busiest].fair.weight(), self.cpus[c].fair.weight());
+        let entities = &self.fair.entities;
+        let weight = |cpu: CpuId| self.cpus[cpu].fair.weight(entities);
+        let (theirs, mine) = (weight(busiest), weight(c));
         let is_fit = |&task: &TaskId| {
             let t = &self.tasks[task];
             let weight = self.fair.entities[task.index()].weight;
             let is_less = mine == 0 || 2 * weight <= theirs - mine;
             !t.on_cpu && !t.busy && t.migration_disabled == 0 && self.may_use(task, c) && is_less
         };
-        self.cpus[busiest].fair.tasks().find(is_fit)
+        self.cpus[busiest].fair.waiting(entities).find(is_fit)
     }
 
     fn take_over<W: World>(&mut self, world: &mut W, c: CpuId, task: TaskId, from: CpuId) {

@@ -1,61 +1,108 @@
-//! Queueing, preemption, ticks and picks of fair tasks (`kernel/sched/fair.c`).
+//! Tasks that come, go, run and are picked (`enqueue_task_fair()`, `dequeue_task_fair()`, `pick_task_fair()`).
 
-use super::entity::weight_of;
-use super::queue::Joins;
+use super::queue::{Joins, Pick, Share};
+use super::weight::weight_of;
 use crate::class::SchedClass;
 use crate::kernel::Kernel;
+use crate::task::State;
 use keel_abi::task::Policy;
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, Span, TaskId};
 
 impl Kernel {
     /// Puts a task that has become runnable on its CPU's queue (`enqueue_task_fair()`).
     pub(crate) fn enqueue_fair(&mut self, task: TaskId, is_new: bool) {
         let t = &self.tasks[task];
-        let (rq, weight) = (t.cpu, weight_of(t.policy, t.nice));
+        let (rq, is_running) = (t.cpu, t.on_cpu);
+        let share = self.share_of(task);
         self.charge_fair_curr(rq);
-        let slice_ns = self.fair.slice.as_ns();
-        let joins = if is_new { Joins::New } else { Joins::Restart };
+        self.end_slice(rq);
         let entity = self.fair.entity(task);
-        self.cpus[rq].fair.join(task, entity, weight, joins, slice_ns);
-        self.fair.runnable += 1;
+        if entity.delayed && entity.cpu != rq {
+            self.forget_delayed(task);
+        }
+        let tick_ns = self.tick.as_ns();
+        let (queue, entities) = (&mut self.cpus[rq].fair, &mut self.fair.entities);
+        if is_running {
+            queue.adopt(task);
+        }
+        if entities[task.index()].delayed {
+            queue.wakes(entities, task, tick_ns);
+        } else {
+            queue.join(entities, task, share, if is_new { Joins::New } else { Joins::Restart });
+            entities[task.index()].cpu = rq;
+            self.fair.queued += 1;
+        }
+        self.note_crowd(rq);
+        self.start_hrtick(rq);
+    }
+
+    /// `dequeue_task_fair()`. One that goes to sleep may stay until it is owed something, though it counts no more.
+    pub(crate) fn dequeue_fair(&mut self, task: TaskId) {
+        let (rq, state) = (self.tasks[task].cpu, self.tasks[task].state);
+        self.charge_fair_curr(rq);
+        let tick_ns = self.tick.as_ns();
+        let (queue, entities) = (&mut self.cpus[rq].fair, &mut self.fair.entities);
+        let stays = state == State::Blocked && queue.stays_asleep(entities, task, tick_ns);
+        if !stays {
+            let slept = matches!(state, State::Blocked | State::Dead);
+            queue.leave(entities, task, slept, tick_ns);
+            self.fair.queued -= 1;
+        }
         self.note_crowd(rq);
     }
 
-    /// `dequeue_task_fair()`.
-    pub(crate) fn dequeue_fair(&mut self, task: TaskId) {
+    /// A task that sleeps leaves the queue that it has stayed in (`DEQUEUE_DELAYED`).
+    pub(crate) fn forget_delayed(&mut self, task: TaskId) {
+        let Some(entity) = self.fair.entities.get(task.index()).filter(|entity| entity.delayed) else {
+            return;
+        };
+        let (rq, tick_ns) = (entity.cpu, self.tick.as_ns());
+        self.cpus[rq].fair.leave(&mut self.fair.entities, task, true, tick_ns);
+        self.fair.queued -= 1;
+    }
+
+    /// The CPU in whose queue the task sleeps, if it does: it wakes there, wherever else is idle (`ttwu_runnable()`).
+    pub(crate) fn sleeps_in(&self, task: TaskId) -> Option<CpuId> {
+        self.fair.entities.get(task.index()).filter(|entity| entity.delayed).map(|entity| entity.cpu)
+    }
+
+    fn share_of(&self, task: TaskId) -> Share {
         let t = &self.tasks[task];
-        let (rq, slept) = (t.cpu, t.state != crate::task::State::Runnable);
-        self.charge_fair_curr(rq);
-        let most_ns = self.fair.slice.as_ns() + self.tick.as_ns();
-        let entity = self.fair.entity(task);
-        self.cpus[rq].fair.leave(task, entity, slept, most_ns);
-        self.fair.runnable -= 1;
-        self.note_crowd(rq);
+        let own = t.spec.and_then(|spec| self.workload.tasks[spec as usize].slice);
+        Share {
+            weight: weight_of(t.policy, t.nice),
+            slice_ns: own.unwrap_or(self.fair.slice).as_ns(),
+            is_idle: t.policy == Policy::Idle,
+        }
     }
 
     /// Its nice value or policy has changed (`reweight_entity()`): what it is owed is owed by its new weight.
     pub(crate) fn reweight_fair(&mut self, task: TaskId) {
         let t = &self.tasks[task];
-        let (policy, nice, state) = (t.policy, t.nice, t.state);
-        let before = self.fair.entity(task).weight;
+        let (policy, nice, is_dead) = (t.policy, t.nice, t.state == State::Dead);
+        self.forget_delayed(task);
+        let entity = self.fair.entity(task);
+        let (before, was_on_rq) = (entity.weight, entity.on_rq);
         let weight = weight_of(policy, nice);
-        if before == 0 || before == weight || state == crate::task::State::Dead {
+        if before == 0 || before == weight || is_dead {
             return;
         }
-        let was_protected = self.fair.entity(task).protected;
-        self.dequeue_fair(task);
+        if was_on_rq {
+            self.dequeue_fair(task);
+        }
         let by_weight =
             |virtual_ns: i64| (i128::from(virtual_ns) * i128::from(before) / i128::from(weight)) as i64;
         let entity = self.fair.entity(task);
         entity.lag = by_weight(entity.lag);
         entity.left = entity.left.map(by_weight);
-        self.enqueue_fair(task, false);
-        let entity = self.fair.entity(task);
-        entity.protected = was_protected.min(entity.deadline);
+        entity.weight = weight;
+        if was_on_rq {
+            self.enqueue_fair(task, false);
+        }
     }
 
     /// Charges the fair task that runs on `rq`, if one does, up to now.
-    fn charge_fair_curr(&mut self, rq: CpuId) {
+    pub(super) fn charge_fair_curr(&mut self, rq: CpuId) {
         let (curr, at) = (self.cpus[rq].curr, self.cpus.this_cpu.clock);
         if self.class_of(curr) != SchedClass::Fair {
             return;
@@ -71,69 +118,52 @@ impl Kernel {
     #[cold]
     pub(crate) fn charge_fair(&mut self, task: TaskId, ran: Span) {
         let rq = self.tasks[task].cpu;
-        self.cpus[rq].fair_server.ran += ran;
-        let slice_ns = self.fair.slice.as_ns();
-        let entity = self.fair.entity(task);
-        if ran > Span::ZERO && entity.is_queued() {
-            self.cpus[rq].fair.ran(task, entity, ran.as_ns(), slice_ns);
-        }
-    }
-
-    /// Among fair tasks one that wakes takes the CPU where it would be picked now (`wakeup_preempt_fair()`).
-    pub(crate) fn preempt_fair(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
-        let curr = self.cpus[rq].curr;
-        if curr == task || self.class_of(curr) != SchedClass::Fair {
-            return;
-        }
-        self.charge_fair_curr(rq);
-        let (woken, running) = (self.tasks[task].policy, self.tasks[curr].policy);
-        let is_new = self.tasks[task].began == Instant::NEVER;
-        let goes = match (woken, running) {
-            (Policy::Idle, _) => false,
-            (_, Policy::Idle) => true,
-            (Policy::Batch, _) => false,
-            _ if is_new => false,
-            _ => self.cpus[rq].fair.pick(&self.fair.entities, Some(curr)) == Some(task),
-        };
-        if goes {
-            let running = self.fair.entity(curr);
-            running.protected = running.vruntime;
-            self.resched(c, rq);
-        }
-    }
-
-    /// The tick of a fair task (`task_tick_fair()`): a slice that is over goes to another, if there is one.
-    pub(crate) fn tick_fair(&mut self, c: CpuId, task: TaskId) {
-        let entity = self.fair.entity(task);
-        let is_over = entity.protected <= entity.vruntime;
-        let cpu = &self.cpus[c];
-        let was_served = cpu.rt.is_ready() && !cpu.fair_server.is_serving();
-        if was_served || is_over && cpu.fair.len() > 1 {
-            self.resched(c, c);
+        let cpu = &mut self.cpus[rq];
+        cpu.fair_server.ran += ran;
+        if ran > Span::ZERO && cpu.fair.curr() == Some(task) && self.fair.entities[task.index()].on_rq {
+            cpu.fair.ran(&mut self.fair.entities, task, ran.as_ns());
         }
     }
 
     /// `yield_task_fair()`.
     pub(crate) fn yield_fair(&mut self, task: TaskId) {
         let rq = self.tasks[task].cpu;
-        let slice_ns = self.fair.slice.as_ns();
-        if self.cpus[rq].nr_ready() > 1 {
-            let entity = self.fair.entity(task);
-            self.cpus[rq].fair.give_way(task, entity, slice_ns);
+        let cpu = &mut self.cpus[rq];
+        if cpu.nr_ready() > 1 {
+            cpu.fair.give_way(&mut self.fair.entities, task);
         }
     }
 
     /// Who of `c`'s fair tasks is next; the one that runs has been charged (`pick_task_fair()`).
     pub(crate) fn next_fair(&mut self, c: CpuId) -> Option<TaskId> {
-        let curr = self.cpus[c].curr;
-        let running = (self.class_of(curr) == SchedClass::Fair).then_some(curr);
-        let next = self.cpus[c].fair.pick(&self.fair.entities, running)?;
-        if running != Some(next) {
-            // `set_protect_slice()`
-            let entity = self.fair.entity(next);
-            entity.protected = entity.deadline;
+        self.pick_awake(c, Pick::Protecting)
+    }
+
+    /// As `pick_eevdf()` says. Whoever sleeps and would be next is owed nothing any more, and goes
+    /// (`pick_next_entity()`).
+    pub(super) fn pick_awake(&mut self, rq: CpuId, pick: Pick) -> Option<TaskId> {
+        loop {
+            let next = self.cpus[rq].fair.pick(&self.fair.entities, pick)?;
+            if !self.fair.entities[next.index()].delayed {
+                return Some(next);
+            }
+            self.forget_delayed(next);
         }
-        Some(next)
+    }
+
+    /// `c` switches from a fair task to `next` (`put_prev_task_fair()`).
+    pub(crate) fn put_prev_fair(&mut self, c: CpuId, next: TaskId) {
+        let cpu = &mut self.cpus[c];
+        cpu.fair.put_prev(&mut self.fair.entities);
+        if next.is_idle() {
+            cpu.hrtick_at = keel_abi::Instant::NEVER;
+        }
+    }
+
+    /// `c` switches to a fair task (`set_next_task_fair()`).
+    pub(crate) fn set_next_fair(&mut self, c: CpuId, next: TaskId) {
+        self.cpus[c].fair.set_next(&mut self.fair.entities, next);
+        self.set_hrtick(c);
     }
 
     /// Has `rq` more fair tasks than it can run?

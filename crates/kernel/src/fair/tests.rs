@@ -1,75 +1,81 @@
 //! Fairness of one queue, its tasks run by hand.
 
 use super::*;
-use crate::fair::entity::weight_of;
+use crate::fair::weight::weight_of;
 use keel_abi::task::Policy;
 use proptest::prelude::*;
 
 const SLICE_NS: u64 = 2_800_000;
 const TICK_NS: u64 = 1_000_000;
 
-/// A queue with tasks that never sleep, ticked.
+/// A queue with tasks that never sleep, looked at every tick.
 struct Bench {
     queue: FairQueue,
     entities: Vec<Entity>,
     got_ns: Vec<u64>,
-    running: Option<TaskId>,
 }
 
 impl Bench {
     fn new(weights: &[i64]) -> Self {
-        let mut bench = Self {
-            queue: FairQueue::default(),
-            entities: vec![Entity::default(); weights.len()],
-            got_ns: vec![0; weights.len()],
-            running: None,
-        };
+        let tasks = weights.len();
+        let mut bench =
+            Self { queue: FairQueue::default(), entities: vec![Entity::NEW; tasks], got_ns: vec![0; tasks] };
         for (number, &weight) in weights.iter().enumerate() {
-            bench.join(number as u32, weight, Joins::New);
+            bench.join(number as u32, weight, SLICE_NS, Joins::New);
         }
         bench
     }
 
-    fn join(&mut self, task: u32, weight: i64, joins: Joins) {
-        let entity = &mut self.entities[task as usize];
-        self.queue.join(TaskId(task), entity, weight, joins, SLICE_NS);
+    fn join(&mut self, task: u32, weight: i64, slice_ns: u64, joins: Joins) {
+        let share = Share { weight, slice_ns, is_idle: false };
+        self.queue.join(&mut self.entities, TaskId(task), share, joins);
+    }
+
+    /// One more task, with this slice.
+    fn join_new(&mut self, slice_ns: u64) {
+        let task = self.entities.len() as u32;
+        self.entities.push(Entity::NEW);
+        self.got_ns.push(0);
+        self.join(task, 1024, slice_ns, Joins::New);
     }
 
     fn leave(&mut self, task: u32, slept: bool) {
-        let entity = &mut self.entities[task as usize];
-        self.queue.leave(TaskId(task), entity, slept, 2 * SLICE_NS);
-        self.running = self.running.filter(|&running| running != TaskId(task));
+        self.queue.leave(&mut self.entities, TaskId(task), slept, TICK_NS);
     }
 
+    /// The task stays on the CPU until it is not protected any more; then whoever is next runs.
     fn run(&mut self, ticks: u64) {
-        for _ in 0..ticks {
-            // As at a tick: nobody is looked for while a slice lasts.
-            let keeps = |task: &TaskId| {
-                let entity = &self.entities[task.index()];
-                entity.protected > entity.vruntime
+        self.run_for(ticks, TICK_NS);
+    }
+
+    fn run_for(&mut self, times: u64, ns: u64) {
+        for _ in 0..times {
+            let keeps = |task: &TaskId| self.entities[task.index()].is_protected();
+            let task = match self.queue.curr().filter(keeps) {
+                Some(task) if self.entities[task.index()].on_rq => task,
+                _ => self.next(),
             };
-            let next = match self.running.filter(keeps) {
-                Some(running) => running,
-                None => self.queue.pick(&self.entities, self.running).expect("somebody is always eligible"),
-            };
-            if self.running != Some(next) {
-                let entity = &mut self.entities[next.index()];
-                entity.protected = entity.deadline;
-            }
-            self.running = Some(next);
-            self.queue.ran(next, &mut self.entities[next.index()], TICK_NS, SLICE_NS);
-            self.got_ns[next.index()] += TICK_NS;
+            self.queue.ran(&mut self.entities, task, ns);
+            self.got_ns[task.index()] += ns;
         }
     }
-}
 
-#[test]
-fn weights_are_the_kernels() {
-    let check = |policy, nice, expected| assert_eq!(weight_of(policy, nice), expected);
-    check(Policy::Other, 0, 1024);
-    check(Policy::Batch, -20, 88_761);
-    check(Policy::Ext, 19, 15);
-    check(Policy::Idle, -20, 3);
+    fn next(&mut self) -> TaskId {
+        let next = self.queue.pick(&self.entities, Pick::Protecting).expect("somebody is always eligible");
+        if self.queue.curr() != Some(next) {
+            self.queue.put_prev(&mut self.entities);
+            self.queue.set_next(&mut self.entities, next);
+        }
+        next
+    }
+
+    fn of(&self, task: u32) -> &Entity {
+        &self.entities[task as usize]
+    }
+
+    fn lag(&self, task: u32) -> i64 {
+        self.queue.time(&self.entities) - self.of(task).vruntime
+    }
 }
 
 #[test]
@@ -81,12 +87,27 @@ fn time_goes_by_weight() {
 }
 
 #[test]
+fn ten_nice_values_get_their_shares() {
+    let nices = [-10, -5, -3, -1, 0, 1, 3, 5, 10, 15];
+    let weights = nices.map(|nice| weight_of(Policy::Other, nice));
+    let mut bench = Bench::new(&weights);
+    let ticks = 100_000;
+    bench.run(ticks);
+    let all: i64 = weights.iter().sum();
+    for (nice, (&got_ns, weight)) in nices.iter().zip(bench.got_ns.iter().zip(weights)) {
+        let share_ns = ticks * TICK_NS * weight.unsigned_abs() / all.unsigned_abs();
+        // What a task is owed or owes never exceeds a slice and a tick.
+        assert!(got_ns.abs_diff(share_ns) <= SLICE_NS + TICK_NS, "nice {nice}: {got_ns} of {share_ns}");
+    }
+}
+
+#[test]
 fn whoever_runs_keeps_the_cpu_for_a_slice() {
     let mut bench = Bench::new(&[1024, 1024]);
     let mut runs = Vec::new();
     for _ in 0..30 {
         bench.run(1);
-        runs.push(bench.running.expect("somebody runs"));
+        runs.push(bench.queue.curr().expect("somebody runs"));
     }
     let lengths: Vec<usize> = runs.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
     // Each begins with half a slice.
@@ -94,15 +115,38 @@ fn whoever_runs_keeps_the_cpu_for_a_slice() {
 }
 
 #[test]
+fn a_shorter_slice_in_the_queue_shortens_protection() {
+    let check = |slice_ns, expected| {
+        let mut bench = Bench::new(&[1024]);
+        bench.join_new(slice_ns);
+        bench.queue.set_next(&mut bench.entities, TaskId(0));
+        assert_eq!(bench.of(0).protected - bench.of(0).vruntime, expected, "beside {slice_ns}");
+    };
+    // Half a slice at first.
+    check(SLICE_NS, 1_400_000);
+    check(700_000, 700_000);
+    check(2_000_000, 1_400_000);
+}
+
+#[test]
+fn who_comes_with_a_shorter_slice_tightens_protection() {
+    let mut bench = Bench::new(&[1024]);
+    bench.queue.set_next(&mut bench.entities, TaskId(0));
+    bench.join_new(500_000);
+    bench.queue.tighten(&mut bench.entities, TaskId(0));
+    assert_eq!(bench.of(0).protected - bench.of(0).vruntime, 500_000);
+}
+
+#[test]
 fn sleep_is_no_gain_and_no_loss() {
     // Task 0 is owed something when it leaves: the same when it comes again, however long it was away.
     let mut bench = Bench::new(&[1024, 1024, 1024]);
     bench.run(7);
-    let owed = bench.queue.now() - bench.entities[0].vruntime;
+    let owed = bench.lag(0);
     bench.leave(0, true);
     bench.run(500);
-    bench.join(0, 1024, Joins::Restart);
-    let owed_now = bench.queue.now() - bench.entities[0].vruntime;
+    bench.join(0, 1024, SLICE_NS, Joins::Restart);
+    let owed_now = bench.lag(0);
     assert!(owed != 0 && owed_now.abs_diff(owed) <= 2, "{owed} {owed_now}");
 }
 
@@ -110,31 +154,78 @@ fn sleep_is_no_gain_and_no_loss() {
 fn what_a_sleeper_is_owed_has_a_bound() {
     let mut bench = Bench::new(&[1024, 88_761]);
     bench.run(3);
-    bench.entities[0].lag = 0;
-    bench.queue.leave(TaskId(0), &mut bench.entities[0], true, 1000);
-    assert!(bench.entities[0].lag.abs() <= 1000, "{:?}", bench.entities[0]);
+    bench.entities[0].vruntime -= 1_000_000_000;
+    bench.queue.weighted -= 1024 * 1_000_000_000;
+    bench.leave(0, true);
+    assert_eq!(bench.of(0).lag, (SLICE_NS + TICK_NS) as i64);
 }
 
 #[test]
 fn whoever_moves_keeps_what_was_left_of_its_slice() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(1);
-    let first = bench.running.expect("somebody runs").0;
-    let left = bench.entities[first as usize].deadline - bench.entities[first as usize].vruntime;
+    let first = bench.queue.curr().expect("somebody runs").0;
+    bench.queue.put_prev(&mut bench.entities);
+    let left = bench.of(first).deadline - bench.of(first).vruntime;
     bench.leave(first, false);
-    bench.join(first, 1024, Joins::Restart);
-    let entity = bench.entities[first as usize];
-    assert_eq!(entity.deadline - entity.vruntime, left);
+    bench.join(first, 1024, SLICE_NS, Joins::Restart);
+    assert_eq!(bench.of(first).deadline - bench.of(first).vruntime, left);
 }
 
 #[test]
 fn who_gives_way_is_not_next() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(1);
-    let running = bench.running.expect("somebody runs");
-    bench.queue.give_way(running, &mut bench.entities[running.index()], SLICE_NS);
-    let next = bench.queue.pick(&bench.entities, Some(running));
-    assert_ne!(next, Some(running));
+    let running = bench.queue.curr().expect("somebody runs");
+    bench.entities[running.index()].unprotect();
+    bench.queue.give_way(&mut bench.entities, running);
+    assert_ne!(bench.queue.pick(&bench.entities, Pick::Protecting), Some(running));
+}
+
+#[test]
+fn who_has_had_too_much_stays_when_it_sleeps() {
+    let mut bench = Bench::new(&[1024, 1024]);
+    bench.run(1);
+    let (sleeper, other) = (TaskId(0), TaskId(1));
+    assert_eq!(bench.queue.curr(), Some(sleeper));
+    assert!(!bench.queue.stays_asleep(&mut bench.entities, other, TICK_NS), "it is owed something");
+    assert!(bench.queue.stays_asleep(&mut bench.entities, sleeper, TICK_NS));
+    assert_eq!((bench.queue.len(), bench.queue.queued()), (1, 2));
+    let owes = bench.of(0).lag;
+    assert!(owes < 0);
+    // The other one runs, and what the sleeper owes gets less, until it is picked: then it owes nothing.
+    let picked = loop {
+        bench.queue.put_prev(&mut bench.entities);
+        match bench.queue.pick(&bench.entities, Pick::Plain).expect("both are queued") {
+            task if task == sleeper => break task,
+            task => bench.queue.set_next(&mut bench.entities, task),
+        }
+        bench.queue.ran(&mut bench.entities, other, TICK_NS / 4);
+    };
+    bench.queue.leave(&mut bench.entities, picked, true, TICK_NS);
+    assert_eq!((bench.of(0).lag, bench.queue.queued()), (0, 1));
+}
+
+#[test]
+fn who_wakes_where_it_has_stayed_owes_what_is_left() {
+    let mut bench = Bench::new(&[1024, 1024]);
+    bench.run(2);
+    assert!(bench.queue.stays_asleep(&mut bench.entities, TaskId(0), TICK_NS));
+    let owed = bench.of(0).lag;
+    bench.queue.put_prev(&mut bench.entities);
+    bench.queue.set_next(&mut bench.entities, TaskId(1));
+    bench.queue.ran(&mut bench.entities, TaskId(1), TICK_NS / 2);
+    bench.queue.wakes(&mut bench.entities, TaskId(0), TICK_NS);
+    assert_eq!(bench.queue.len(), 2);
+    assert!(owed < bench.of(0).lag && bench.of(0).lag < 0, "{owed} {}", bench.of(0).lag);
+}
+
+#[test]
+fn the_one_that_came_first_is_first_among_equals() {
+    let mut bench = Bench::new(&[1024, 1024, 1024]);
+    assert_eq!(bench.next(), TaskId(0));
+    bench.queue.put_prev(&mut bench.entities);
+    assert_eq!(bench.next(), TaskId(1), "task 0 has come again, behind its equals");
 }
 
 proptest! {
@@ -151,24 +242,47 @@ proptest! {
         }
     }
 
+    /// A task of a steady crowd is never owed more than a slice and a tick of its own time, nor owes more
+    /// (`-r_max < lag < max(r_max, q)`).
+    #[test]
+    fn lag_has_bounds(nices in prop::collection::vec(-20i8..20, 2..10), ticks in 1u64..300) {
+        let weights: Vec<i64> = nices.iter().map(|&nice| weight_of(Policy::Other, nice)).collect();
+        let mut bench = Bench::new(&weights);
+        for _ in 0..ticks {
+            bench.run(1);
+            for task in 0..weights.len() as u32 {
+                let most = bench.of(task).scaled(SLICE_NS + TICK_NS);
+                prop_assert!(bench.lag(task).abs() <= most, "{} of {most}", bench.lag(task));
+            }
+        }
+    }
+
     /// The sums are those of the tasks, whatever came and went.
     #[test]
     fn sums_are_kept(moves in prop::collection::vec((0u32..6, 0u64..5), 1..200)) {
         let mut bench = Bench::new(&[1024]);
-        bench.entities.resize(6, Entity::default());
+        bench.entities.resize(6, Entity::NEW);
         bench.got_ns.resize(6, 0);
         for (task, ticks) in moves {
-            match bench.entities[task as usize].is_queued() {
-                true => bench.leave(task, ticks % 2 == 0),
-                false => bench.join(task, 15 + i64::from(task) * 500, Joins::Restart),
+            match *bench.of(task) {
+                Entity { delayed: true, .. } => bench.queue.wakes(&mut bench.entities, TaskId(task), TICK_NS),
+                Entity { on_rq: true, .. } if ticks == 3 => {
+                    bench.queue.stays_asleep(&mut bench.entities, TaskId(task), TICK_NS);
+                }
+                Entity { on_rq: true, .. } => bench.leave(task, ticks % 2 == 0),
+                _ => bench.join(task, 15 + i64::from(task) * 500, SLICE_NS + u64::from(task), Joins::Restart),
             }
-            if !bench.queue.is_empty() {
+            if bench.queue.queued() > 0 {
                 bench.run(ticks);
             }
-            let queued = || bench.entities.iter().filter(|e| e.is_queued());
-            prop_assert_eq!(bench.queue.weight, queued().map(|e| e.weight).sum::<i64>());
-            let weighted = |e: &Entity| i128::from(e.weight) * i128::from(e.vruntime);
-            prop_assert_eq!(bench.queue.weighted, queued().map(weighted).sum::<i128>());
+            let queued = || bench.entities.iter().filter(|e| e.on_rq);
+            let (weight, weighted) = bench.queue.sums(&bench.entities);
+            prop_assert_eq!(weight, queued().map(|e| e.weight).sum::<i64>());
+            prop_assert_eq!(weighted, queued().map(product).sum::<i128>());
+            prop_assert_eq!(bench.queue.queued() as usize, queued().count());
+            prop_assert_eq!(bench.queue.delayed as usize, queued().filter(|e| e.delayed).count());
+            let shortest = queued().map(|e| e.slice_ns).min().unwrap_or(u64::MAX);
+            prop_assert_eq!(bench.queue.slices.shortest(), shortest);
         }
     }
 }

@@ -32,6 +32,8 @@ use keel_abi::{Instant, NodeId, Span};
 /// Where a scheduler is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// No scheduler is loaded, and none will be: the fair class has every ordinary task.
+    Absent,
     /// Its object is loaded; the kernel has not heard of it.
     Loaded,
     Enabling,

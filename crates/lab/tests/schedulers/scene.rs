@@ -31,7 +31,7 @@ pub(crate) fn under(scheduler: &str) -> Scene {
     Scene {
         scheduler: SchedulerSource {
             name: scheduler.to_owned(),
-            bytes,
+            bytes: bytes.into(),
             recipe: keel_recipe::Recipe::default(),
         },
         settings: Vec::new(),

@@ -141,7 +141,7 @@ impl Scenario {
         let spec = RunSpec {
             scheduler: SchedulerSource {
                 name,
-                bytes: object(&self.scheduler),
+                bytes: object(&self.scheduler).into(),
                 recipe: keel_recipe::Recipe::read("recipe", &self.recipe).unwrap_or_else(|e| panic!("{e}")),
             },
             settings: self.settings,

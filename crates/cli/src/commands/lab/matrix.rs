@@ -17,7 +17,7 @@ use keel_report::MatrixReport;
 use keel_report::matrix::RowReport;
 
 /// The columns, the simplest first and then the oldest; what is not named here stands behind them.
-const BY_AGE: &[&str] = &["fifo", "bsd", "goodness", "mq", "o1", "ule", "cfs"];
+const BY_AGE: &[&str] = &["fifo", "bsd", "goodness", "mq", "o1", "ule", "cfs", "eevdf"];
 /// Runs of a scheduler in a row where nothing else is asked for.
 const RUNS: u32 = 3;
 

@@ -1,0 +1,63 @@
+//! The timer that ends slices to the microsecond (`HRTICK`, which Linux has by default since 7.1).
+//!
+//! It is set when a task begins to run beside others, and when the first other comes; not when a pick finds
+//! that whoever runs goes on. Then the slice ends at a tick.
+
+use super::weight::run_time;
+use crate::class::SchedClass;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, Instant, Span};
+
+/// No slice is shorter (`hrtick_start()`).
+const SHORTEST_NS: u64 = 10_000;
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Hrtick`]: the slice of whoever runs is over (`hrtick()`, `entity_tick()`).
+    pub(crate) fn hrtick(&mut self, c: CpuId) {
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Hrtick);
+        }
+        self.k.this_cpu().hrtick_at = Instant::NEVER;
+        let timer_ns = self.k.machine.costs.timer_ns;
+        self.k.charge_ns(c, timer_ns);
+        let curr = self.k.this_cpu().curr;
+        if self.k.class_of(curr) == SchedClass::Fair {
+            self.k.update_curr(self.vm.world(), c);
+            self.k.resched(c, c);
+        }
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+    }
+}
+
+impl Kernel {
+    /// A task has come: the timer is set where it is not yet (`hrtick_update()`).
+    pub(super) fn start_hrtick(&mut self, rq: CpuId) {
+        let cpu = &self.cpus[rq];
+        if cpu.hrtick_at == Instant::NEVER && self.class_of(cpu.curr) == SchedClass::Fair {
+            self.set_hrtick(rq);
+        }
+    }
+
+    /// Sets it to the end of the slice of whoever runs on `rq`, if anybody else is there (`hrtick_start_fair()`).
+    pub(super) fn set_hrtick(&mut self, rq: CpuId) {
+        let cpu = &self.cpus[rq];
+        let Some(curr) = cpu.fair.curr().filter(|_| cpu.fair.queued() > 1) else { return };
+        let entity = &self.fair.entities[curr.index()];
+        let left = entity.deadline - entity.vruntime;
+        if left < 0 || !entity.on_rq {
+            return;
+        }
+        let left_ns = run_time(left, entity.weight).max(SHORTEST_NS);
+        let me = &self.cpus.this_cpu;
+        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + left_ns);
+        let cpu = &mut self.cpus[rq];
+        cpu.hrtick_at = at;
+        if cpu.in_user && !cpu.is_idle() {
+            let at = at.min(self.queue.cpu_at(rq));
+            self.queue.set_cpu(rq, at);
+        }
+    }
+}

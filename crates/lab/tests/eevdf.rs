@@ -1,0 +1,128 @@
+//! Runs with no sched_ext scheduler loaded: `eevdf`, the kernel's own.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::{spec, trace, workload};
+use keel_abi::Span;
+use keel_check::{Figures, Judge, TaskFigures};
+use keel_lab::{LabError, RunSpec, machines, schedulers};
+
+fn eevdf(cpus: u32, text: &str, ms: u64) -> RunSpec {
+    let machine = machines::of_cpus(cpus);
+    let source = schedulers::source(schedulers::EEVDF).expect("eevdf is built in");
+    spec(source, workload(text, &machine), machine, ms, 1)
+}
+
+/// What is said of each task at the end.
+fn tasks(spec: &RunSpec) -> Vec<TaskFigures> {
+    let mut judge = Judge::new(Figures::default());
+    let outcome = keel_lab::run(spec, &mut judge, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+    assert!(!outcome.exit.is_failure(), "{}", outcome.message);
+    assert_eq!(outcome.counters.callbacks, 0, "there is nobody to call");
+    judge.judgement().summary.tasks.clone()
+}
+
+fn of<'t>(tasks: &'t [TaskFigures], name: &str) -> &'t TaskFigures {
+    tasks.iter().find(|task| task.name == name).unwrap_or_else(|| panic!("no task is called {name}"))
+}
+
+#[test]
+fn a_run_repeats_byte_for_byte() {
+    let text = r#"{ "tasks": {
+        "hog": { "instance": 5, "loop": -1, "run": 3000 },
+        "sleeper": { "instance": 6, "loop": -1, "run": 300, "sleep": 700 } } }"#;
+    let (first, _) = trace(&eevdf(4, text, 300));
+    let (second, _) = trace(&eevdf(4, text, 300));
+    assert!(first.len() > 10_000 && first == second);
+}
+
+#[test]
+fn ten_nice_values_get_their_shares_of_a_cpu() {
+    let nices = [-10, -5, -3, -1, 0, 1, 3, 5, 10, 15];
+    let weights = [9548, 3121, 1991, 1277, 1024, 820, 526, 335, 110, 36];
+    let task = |nice| format!(r#""nice{nice}": {{ "priority": {nice}, "loop": -1, "run": 5000 }}"#);
+    let text = format!(r#"{{ "tasks": {{ {} }} }}"#, nices.map(task).join(", "));
+    let ran = tasks(&eevdf(1, &text, 10_000));
+    let total: u64 = ran.iter().map(|task| task.cpu.as_ns()).sum();
+    let all: u64 = weights.iter().sum();
+    for (nice, weight) in nices.iter().zip(weights) {
+        let got = of(&ran, &format!("nice{nice}")).cpu.as_ns();
+        // A slice of 0.7 ms and a tick of 1 ms at most are still owed at the end.
+        let share = total * weight / all;
+        assert!(got.abs_diff(share) <= 1_700_000 + 5_000_000, "nice {nice}: {got} ns of {share} ns");
+    }
+}
+
+#[test]
+fn slices_end_without_a_tick() {
+    // Two tasks that never rest take turns of 0.7 ms, though ticks are 1 ms apart: a switch a slice, or one a tick where
+    // a pick has found that whoever runs goes on.
+    let text = r#"{ "tasks": { "hog": { "instance": 2, "loop": -1, "run": 5000, "cpus": [0] } } }"#;
+    let switches: u64 = tasks(&eevdf(1, text, 1000)).iter().map(|task| task.switches).sum();
+    assert!((1_000..=1_450).contains(&switches), "{switches}");
+}
+
+/// How long a task that wants 20 us every 9 ms waits for the CPU each time, beside one that never rests.
+fn mean_wait_ns(other: &str) -> u64 {
+    let text = format!(
+        r#"{{ "tasks": {{ "hog": {{ "loop": -1, "run": 5000, "cpus": [0] }},
+             "other": {{ {other}, "loop": -1, "run": 20, "sleep": 9000, "cpus": [0] }} }} }}"#
+    );
+    let ran = tasks(&eevdf(1, &text, 2000));
+    let other = of(&ran, "other");
+    other.wait.as_ns() / other.switches.max(1)
+}
+
+#[test]
+fn who_asks_for_less_at_a_time_takes_the_cpu_at_once() {
+    let check = |slice_us: u32, is_at_once: bool| {
+        let wait_ns = mean_wait_ns(&format!(r#""evenkeel": {{ "slice_us": {slice_us} }}"#));
+        assert_eq!(wait_ns < 20_000, is_at_once, "a slice of {slice_us} us: {wait_ns} ns");
+    };
+    // The other task's slice is 700 us.
+    check(100, true);
+    check(600, true);
+    check(700, false);
+    check(5000, false);
+}
+
+#[test]
+fn a_batch_task_takes_the_cpu_from_nobody() {
+    let short = r#""evenkeel": { "slice_us": 100 }"#;
+    let check = |policy: &str, preempts: bool| {
+        let wait_ns = mean_wait_ns(&format!(r#""policy": "{policy}", {short}"#));
+        assert_eq!(wait_ns < 20_000, preempts, "{policy}: {wait_ns} ns");
+    };
+    check("SCHED_OTHER", true);
+    check("SCHED_BATCH", false);
+}
+
+#[test]
+fn whoever_is_not_sched_idle_takes_the_cpu_from_one_that_is() {
+    let text = r#"{ "tasks": {
+        "idle": { "policy": "SCHED_IDLE", "loop": -1, "run": 5000, "cpus": [0] },
+        "other": { "loop": -1, "run": 20, "sleep": 9000, "cpus": [0], "evenkeel": { "slice_us": 5000 } } } }"#;
+    let ran = tasks(&eevdf(1, text, 2000));
+    let wait_ns = of(&ran, "other").wait.as_ns() / of(&ran, "other").switches;
+    assert!(wait_ns < 20_000, "{wait_ns}");
+}
+
+#[test]
+fn a_setting_or_a_recipe_is_refused_in_a_sentence() {
+    let check =
+        |spec: &RunSpec, expected: &str| match keel_lab::run(spec, &mut keel_trace::NullSink, &mut |_| {}) {
+            Err(LabError::BadInput(text)) => assert_eq!(text, expected),
+            other => panic!("{other:?}"),
+        };
+    let mut spec = eevdf(1, r#"{ "tasks": { "hog": { "run": 10 } } }"#, 10);
+    spec.duration = Span::from_ms(10);
+    spec.settings = vec![("slice_ns".into(), "5".into())];
+    check(
+        &spec,
+        "--set slice_ns=5: eevdf is the kernel's own scheduler and has no variables; leave --set out",
+    );
+    spec.settings.clear();
+    spec.scheduler.recipe = keel_recipe::Recipe::read("r.toml", "[set]\nx = 1\n").expect("it is a recipe");
+    check(&spec, "eevdf is the kernel's own scheduler and takes no recipe; leave the recipe out");
+}
