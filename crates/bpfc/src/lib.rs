@@ -1,7 +1,11 @@
 //! Compiles BPF C with clang, for build scripts and tests: the same source gives the same bytes
-//! wherever it lies and whoever builds it.
+//! wherever it lies and whatever machine builds it.
 //!
-//! Never part of what users run: `keel` carries the compiled objects.
+//! This crate is never part of what users run: `keel` carries the compiled objects.
+//!
+//! - `cases`: the cases of `tests/bpf`: what each program must leave in its variable
+//! - `embed`: a folder of sources as a Rust table of objects
+//! - `tests`: this crate's tests
 #![forbid(unsafe_code)]
 
 mod cases;

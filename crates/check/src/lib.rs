@@ -1,14 +1,46 @@
-//! The judge: what a run's events say about its scheduler. Events in, figures and findings out.
+//! The checks: what a run's events say about its scheduler. Events in, figures and findings out.
 //!
-//! Simulated, recorded and live runs are judged by the same code, from the stream alone. One kind
-//! of finding a file. Everything streams: memory depends on the machine and on the tasks alive,
+//! Simulated, recorded and live runs are judged by the same code, from the stream alone. Each kind
+//! of finding has a file. Everything streams: memory depends on the machine and on the tasks alive,
 //! not on the length of the run, and every list has a bound and says how much it left out.
 //!
-//! What every sink here relies on: instants never decrease; CPUs are those of [`Meta::Start`];
-//! task ids are dense; every CPU idles from the start until a switch says otherwise (a reader of
-//! a recording that begins midway supplies switches from idle).
+//! Every sink here relies on this: times never decrease; CPUs are those of [`Meta::Start`]; task
+//! ids are dense; every CPU idles from the start until a switch says otherwise (a reader of a
+//! recording that begins midway supplies switches from idle).
 //!
-//! Never here: a wall clock, threads, files, unordered maps, knowledge of who made the stream.
+//! This crate never uses a wall clock, threads, files or unordered maps, and does not know who made
+//! the stream.
+//!
+//! All checks together:
+//!
+//! - [`judge`]: one sink for a whole run, and its judgement at the end
+//! - [`finding`]: a finding, as data and as one plain sentence
+//!
+//! The checks:
+//!
+//! - [`waste`]: wasted cores: a CPU idles while a task that may run there waits
+//! - [`conduct`]: how tasks fare: starvation, long delays, unfair shares, stalls, locks and others
+//! - [`watch`]: the sanity checker of the Wasted Cores paper, for live machines
+//! - [`waits`]: why a task waited: its longest waits, event by event
+//!
+//! Figures:
+//!
+//! - [`figures`]: the run in numbers: switches, wakeups, CPU time, delays
+//! - [`window`]: figures of a part of a run
+//! - [`measure`]: the measures that experiments compare
+//! - [`decisions`]: what a decision of the scheduler costs
+//! - [`counted`]: which calls of a callback did what a counter of the scheduler counts
+//! - `histogram`: histograms with precise quantiles, in fixed memory
+//!
+//! What the checks share:
+//!
+//! - [`origin`]: which decision brought a task to its queue
+//! - `place`: where a task waits and who put it there
+//! - `matching`: how many idle CPUs could run a waiting task
+//! - `cpus`, `table`: rows by CPU and by task
+//! - `longest`: the longest findings of one kind, and their number
+//! - `gone`: when the last task of each name was gone
+//! - `script`: event streams written by hand, for tests
 //!
 //! [`Meta::Start`]: keel_trace::Meta::Start
 #![forbid(unsafe_code)]

@@ -185,7 +185,7 @@ pub(crate) fn document(kind: &str, given: &str) -> Result<String, Failure> {
     text(kind, "", given)
 }
 
-/// A file's bytes, at most `limit` of them. `list` names what is built in of this kind; nothing where it is empty.
+/// A file's bytes, at most `limit` of them. `list` lists the built-in ones of this kind; nothing where it is empty.
 fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let opened = crate::pipe::open(Path::new(given));

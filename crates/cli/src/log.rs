@@ -55,10 +55,7 @@ mod tests {
                         \x20      e\\u{7}vil-123456  [007]    12.000000002: \n\
                         1 more line is left out\n";
         assert_eq!(text(&Log { lines, dropped: 1 }), expected);
-        assert_eq!(
-            text(&Log { lines: Vec::new(), dropped: 12 }),
-            "12 more lines were printed, and not kept\n"
-        );
+        assert_eq!(text(&Log { lines: Vec::new(), dropped: 12 }), "12 more lines are left out\n");
         assert_eq!(text(&Log::default()), "");
     }
 }

@@ -61,7 +61,7 @@ fn joined_workloads_are_told_by_part() {
     );
     check(
         "mix+nobody",
-        "part 2 of the workload, 'nobody': no workload is called 'nobody', and there is no such file",
+        "part 2 of the workload, 'nobody': no built-in workload and no file is named 'nobody'",
     );
     check(
         "hogs:900000+hogs:900000",
@@ -73,7 +73,7 @@ fn joined_workloads_are_told_by_part() {
     );
     check(
         "hogs:3@node=0",
-        "'hogs:3@node=0': '@node=0' is no setting of a workload; write @nodes=0,1, @cpus=0-7,16 or @after_ms=300",
+        "'hogs:3@node=0': '@node=0' is not a setting of a workload; write @nodes=0,1, @cpus=0-7,16 or @after_ms=300",
     );
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a@b.json");
@@ -198,7 +198,7 @@ fn outputs_are_neither_inputs_nor_each_other() {
 fn what_a_scheduler_prints_is_kept_where_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.txt");
-    let told = "          worker-1       [003]     1.000000007: hello\\u{1b}[2J\n4 more lines were printed, and not kept\n";
+    let told = "          worker-1       [003]     1.000000007: hello\\u{1b}[2J\n4 more lines are left out\n";
     for (scheduler, expected) in [("good", Code::Done), ("fails", Code::Scheduler)] {
         assert_eq!(code(&["sim", scheduler, "--log", log.to_str().unwrap()]), expected);
         assert_eq!(std::fs::read_to_string(&log).unwrap(), told, "{scheduler}");
@@ -239,7 +239,7 @@ fn a_lab_ends_as_its_worst_run_and_goes_on_after_each() {
     check(&["./no-such.toml"], Code::Input);
     let failure = keel(&["lab", "sounds"]).unwrap_err();
     assert_eq!(failure.code, Code::Input);
-    let told = "no experiment is called 'sounds'; there are broken, missing, sound, torn";
+    let told = "unknown experiment 'sounds'; the built-in ones are broken, missing, sound, torn";
     assert!(failure.to_string().contains(told), "{failure}");
 }
 
@@ -260,7 +260,7 @@ fn a_lab_writes_its_page_whole_or_not_at_all() {
         assert_eq!(failure.code, Code::Input);
         assert!(failure.sentence().contains(expected), "{failure}");
     };
-    refused("out.svg", "the lab's report is a page");
+    refused("out.svg", "keel lab writes HTML pages");
     refused("no/such/place.html", "cannot be written");
 }
 

@@ -7,9 +7,9 @@ use std::process::Command;
 const FIRST: &str =
     "Core 3 idled for 50.40 ms while 1 victim task waited on core 0. It was woken on its last CPU by waker.";
 const WASTE: &str = "CPU 3 idled for 50.40 ms while task victim (pid 200) waited in the queue of CPU 0, \
-                     where waker (pid 204) had woken it";
+                     where waker (pid 204) woke it";
 const LATE: &str = "task victim (pid 200) was woken by waker (pid 204) for CPU 0 and ran 50.40 ms later, \
-                    on CPU 3; CPU 0 ran hog0 (pid 100) then";
+                    on CPU 3; CPU 0 was running hog0 (pid 100) then";
 const DECISION: &str = "woken by CPU 1 and put on CPU 0 at 10.00 ms, where it last ran";
 
 fn keel(args: &[&str]) -> String {

@@ -96,7 +96,7 @@ fn the_parts_of_a_trace_are_the_whole() {
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(2) && told.contains(expected), "{range:?}: {told}");
     };
-    check(&["--from", "2s"], "it is over before 2.00 s, where --from begins");
+    check(&["--from", "2s"], "it ends before 2.00 s, where --from starts");
     check(&["--from", "2s", "--until", "1s"], "--until 1.00 s is not later than --from 2.00 s");
     check(&["--until", "0s"], "--until");
 }
@@ -129,7 +129,7 @@ fn of_a_trace_that_is_not_whole_what_is_left_is_judged() {
         assert!(told.contains("run.keel: ") && told.contains(expected), "{told}");
     };
     nothing(b"", "the file is empty");
-    nothing(b"hello", "no recording that keel knows");
+    nothing(b"hello", "unknown format: keel reads");
     nothing(b"PERFILE2", "the perf.data file is damaged at byte 8");
     nothing(&bytes[..12], "cut off");
     std::fs::remove_file(&trace).unwrap();
@@ -195,7 +195,7 @@ fn what_rests_on_the_unknown_counts_only_when_asked_for() {
     };
     let text = check(&["--strict"], 0);
     assert!(text.starts_with("This recording does not show which CPUs tasks may use"), "{text}");
-    assert!(text.contains("no such tasks, core 1 idled for 800.00 ms"), "{text}");
+    assert!(text.contains("no such tasks: core 1 idled for 800.00 ms"), "{text}");
     check(&["--strict", "--assume-unrestricted"], 1);
     let report: serde_json::Value = serde_json::from_str(&check(&["--json"], 0)).expect("one JSON object");
     assert_eq!((&report["affinity_known"], &report["throttling_known"]), (&false.into(), &false.into()));
@@ -241,7 +241,7 @@ fn times_count_from_the_recorders_clock_which_names_moments_too() {
     assert!(clock_ns > length_ns, "it began long after the clock did");
     let seconds = |ns: u64| format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000);
     let text = String::from_utf8(keel(&["check", trace]).stdout).unwrap();
-    let line = format!("\nTimes count from {} in the recording.\n", seconds(clock_ns));
+    let line = format!("\nTimes count from {} of the recorder's clock.\n", seconds(clock_ns));
     assert!(text.contains(&line), "{text}");
     // The middle, by both clocks: whole microseconds of the recorder's.
     let middle = (clock_ns + length_ns / 2) / 1000 * 1000;
@@ -259,5 +259,5 @@ fn times_count_from_the_recorders_clock_which_names_moments_too() {
     let run = simulated_trace.to_str().unwrap();
     assert!(json(&keel(&["check", run, "--json"]))["clock_start_ns"].is_null());
     let refused = String::from_utf8(keel(&["check", run, "--from", "0.1"]).stderr).unwrap();
-    assert!(refused.contains("--from: it holds no recorder's clock"), "{refused}");
+    assert!(refused.contains("--from: this recording has no recorder's clock"), "{refused}");
 }

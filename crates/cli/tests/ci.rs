@@ -76,7 +76,7 @@ fn a_sound_scheduler_passes_and_a_regression_fails() {
         text.contains("REGRESSED") && text.contains("failed (3 runs against the baseline's 3); "),
         "{text}"
     );
-    assert!(text.contains("preemptions a unit went from 0 to "), "{text}");
+    assert!(text.contains("preemptions per unit went from 0 to "), "{text}");
 }
 
 #[test]

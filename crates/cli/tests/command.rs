@@ -36,7 +36,7 @@ fn wrong_usage_is_told_on_stderr_alone() {
     check(&["sim", "fifo", "--set", "x"], "write NAME=VALUE");
     check(&["sim", "fifo", "--engine", "valve"], "native, interpreter");
     check(&["compare", "fifo", "--runs", "0"], "1..=1000");
-    check(&["lab", "yield-9"], "no experiment is called 'yield-9'; there are ");
+    check(&["lab", "yield-9"], "unknown experiment 'yield-9'; the built-in ones are ");
     check(&["lab", "--runs", "0"], "1..=1000");
     check(&["lab", "--list", "--sensitivity"], "cannot be used with");
     check(&["vm"], "<CMD>");
@@ -49,7 +49,7 @@ fn wrong_usage_is_told_on_stderr_alone() {
     check(&["watch", "--every", "1ms"], "--every 1.00 ms is too often");
     check(&["watch", "--confirm", "2s"], "--confirm 2.00 s is longer than --every 1.00 s");
     check(&["watch", "--pid", "1"], "'--pid'");
-    check(&["sim", "no-such-scheduler"], "keel list schedulers names what is built in");
+    check(&["sim", "no-such-scheduler"], "keel list schedulers lists the built-in ones");
     check(&["sim", "./no-such-file.bpf.o"], "cannot be read: no such file or directory");
     check(&["sim", "/"], "cannot be read: is a directory");
     check(&["sim", "/dev/zero"], "cannot be read: it is a device");

@@ -83,8 +83,8 @@ fn nonsense_is_refused_before_anything_runs() {
         expect(&sim(&[args, &["--trace", trace.to_str().unwrap()]].concat()), 2, words);
         assert!(!trace.exists(), "{args:?}");
     };
-    check(&["--allow", "wasted=1%"], "there is no kind 'wasted'; the kinds are wasted_core, starvation");
-    check(&["--allow", "wasted_core=-1%"], "'-1%' is no budget for wasted_core");
+    check(&["--allow", "wasted=1%"], "unknown kind 'wasted'; the kinds are wasted_core, starvation");
+    check(&["--allow", "wasted_core=-1%"], "'-1%' is not a budget for wasted_core");
     check(&["--allow", "wasted_core=101%"], "write 0% to 100%");
     check(&["--allow", "stall"], "is not KIND=BUDGET");
     check(&["--regression", "5%"], "--baseline");
@@ -93,11 +93,11 @@ fn nonsense_is_refused_before_anything_runs() {
     let file = folder.path().join("b.toml");
     std::fs::write(&file, "[allow]\nstall = 1\nspeed = 3\n").unwrap();
     let file = file.to_str().unwrap();
-    check(&["--budgets", file], "b.toml:3: there is no kind 'speed'");
+    check(&["--budgets", file], "b.toml:3: unknown kind 'speed'");
     check(&["--budgets", file, "--log", file], "");
-    check(&["--baseline", file], "b.toml: it is no --json of keel sim or keel compare");
+    check(&["--baseline", file], "b.toml: this is not --json output of keel sim or keel compare");
     let baseline = kept(folder.path(), "run.json", &sim(&["--json"]));
-    check(&["--baseline", &baseline, "--regression", "speed=1%"], "--regression: there is no figure 'speed'");
+    check(&["--baseline", &baseline, "--regression", "speed=1%"], "--regression: unknown figure 'speed'");
     check(&["--baseline", &baseline, "--trace", &baseline], "");
     let with = |args: &[&str], words: &str| check(&[&["--baseline", &baseline], args].concat(), words);
     with(&["--seed", "2"], "it is one run with seed 1, and this is one with seed 2");
@@ -112,13 +112,17 @@ fn a_baseline_of_something_else_is_refused() {
         let output = keel(&[&["sim", "fifo", "--baseline", &baseline], &scene[..]].concat());
         expect(&output, 2, &format!("--baseline {baseline}: its {words}"));
     };
-    check("mix:6:90", "2", "300ms", "workload is 'mix-5-on-2-at-90', and this run's is 'mix-6-on-2-at-90'");
-    check("mix:5:90", "3", "300ms", "workload is 'mix-5-on-2-at-90', and this run's is 'mix-5-on-3-at-90'");
-    check("mix:5:90", "2", "301ms", "duration is '300.00 ms', and this run's is '301.00 ms'");
+    check("mix:6:90", "2", "300ms", "workload is 'mix-5-on-2-at-90', but this run's is 'mix-6-on-2-at-90'");
+    check("mix:5:90", "3", "300ms", "workload is 'mix-5-on-2-at-90', but this run's is 'mix-5-on-3-at-90'");
+    check("mix:5:90", "2", "301ms", "duration is '300.00 ms', but this run's is '301.00 ms'");
     let recording = folder.path().join("run.keel");
     sim(&["--trace", recording.to_str().unwrap()]);
     let checked = kept(folder.path(), "check.json", &keel(&["check", recording.to_str().unwrap(), "--json"]));
-    expect(&sim(&["--baseline", &checked]), 2, "it is no --json of keel sim or keel compare: missing field");
+    expect(
+        &sim(&["--baseline", &checked]),
+        2,
+        "this is not --json output of keel sim or keel compare: missing field",
+    );
 }
 
 #[test]
@@ -126,7 +130,7 @@ fn the_same_run_never_regresses_and_a_worse_one_does() {
     let folder = tempfile::tempdir().expect("a folder");
     let baseline = kept(folder.path(), "run.json", &sim(&["--json"]));
     let again = sim(&["--baseline", &baseline, "--regression", "0%"]);
-    expect(&again, 0, "One run each, of one seed");
+    expect(&again, 0, "These are single runs with one seed");
     expect(&again, 0, "Baseline: fifo passed; no figure regressed (1 run against the baseline's 1).\n");
     let worse = ["--baseline", &baseline, "--set", "slice_ns=50000"];
     expect(&sim(&worse), 1, "Baseline: fifo failed (1 run against the baseline's 1); ");
@@ -151,7 +155,7 @@ fn several_seeds_are_compared_by_scheduler() {
     expect(&held, 0, "Baseline: bsd passed; no figure regressed (2 runs against the baseline's 2).\n");
     // Other seeds of the same scheduler are noise.
     expect(&compare("fifo", &["--seed", "7", "--baseline", &baseline]), 0, "Baseline: fifo passed");
-    expect(&compare("ule", &["--baseline", &baseline]), 2, "it has no run of ule; it has runs of bsd, fifo");
+    expect(&compare("ule", &["--baseline", &baseline]), 2, "it has no run of ule, only of bsd, fifo");
     let bouncing = "fifo, 2 of 2 runs, the first with seed 1: Strict: failed; bouncing: ";
     expect(&compare("fifo", &["--allow", "bouncing=none"]), 1, bouncing);
     let found = json(&compare("bsd,fifo", &["--baseline", &baseline, "--json"]));

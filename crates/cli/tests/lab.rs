@@ -97,10 +97,13 @@ fn what_decisions_cannot_use_is_told_before_any_run() {
     check(&["--decisions", ""], "no scheduler is called ''");
     check(&["--decisions", "fifo", "--machine", "0"], "a machine has 1 to 4096 CPUs");
     check(&["--decisions", "fifo", "--report", "no/such/place.svg"], "no/such/place.svg cannot be written");
-    check(&["--decisions", "fifo", "--report", "chart.png"], "the chart of decisions is an SVG picture");
+    check(
+        &["--decisions", "fifo", "--report", "chart.png"],
+        "with --decisions, --report writes an SVG picture",
+    );
     check(
         &["--decisions", "../../docs/demo.svg", "--report", "../../docs/demo.svg"],
-        "is an input, and would be overwritten",
+        "is an input file and would be overwritten",
     );
     check(&["--report", "out.svg"], "--decisions");
     check(&["--decisions", "fifo", "tests/data/ends.toml"], "cannot be used with");

@@ -118,7 +118,7 @@ fn nobody_waits_for_ever_for_a_writer() {
         let output = child.wait_with_output().unwrap();
         let told = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
-        assert!(told.contains("nobody has written into this pipe for 10 s"), "{args:?}: {told}");
+        assert!(told.contains("nothing has been written to this pipe for 10 s"), "{args:?}: {told}");
     }
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 1);

@@ -184,7 +184,7 @@ mod tests {
             "-each",
             "１",
         ] {
-            check(WASTE, text, "is no budget for wasted_core; write a share as in 0.5%");
+            check(WASTE, text, "is not a budget for wasted_core; write a share such as 0.5%");
         }
         check(WASTE, "100.1%", "write 0% to 100%");
         check(WASTE, "1e3", "the unit must be ns, us, ms, s or m");

@@ -99,12 +99,12 @@ mod tests {
             let told = pair(text).unwrap_err().to_string();
             assert!(told.contains(expected), "{text}: {told}");
         };
-        check("wasted=1%", "there is no kind 'wasted'; the kinds are wasted_core, starvation, ");
+        check("wasted=1%", "unknown kind 'wasted'; the kinds are wasted_core, starvation, ");
         check("wasted_core", "'wasted_core' is not KIND=BUDGET");
-        check("wasted_core=", "'' is no budget for wasted_core");
-        check("wasted_core=1%,", "'' is no budget for wasted_core");
-        check("stall=any,3", "'any' says all for stall; write it alone");
-        check("stall=3,none", "'none' says all for stall");
+        check("wasted_core=", "'' is not a budget for wasted_core");
+        check("wasted_core=1%,", "'' is not a budget for wasted_core");
+        check("stall=any,3", "'any' must be the only budget for stall");
+        check("stall=3,none", "'none' must be the only budget for stall");
     }
 
     #[test]

@@ -125,10 +125,10 @@ mod tests {
             let told = Limits::default().set_pair(text).unwrap_err().to_string();
             assert!(told.contains(expected), "{text}: {told}");
         };
-        check("5", "'5' is no limit; write a share");
-        check("-5%", "'-5%' is no limit");
-        check("10001%", "at most 10000%");
-        check("speed=5%", "there is no figure 'speed'; the figures are throughput, ");
-        check("switches=", "'' is no limit");
+        check("5", "'5' is not a limit; write a share");
+        check("-5%", "'-5%' is not a limit");
+        check("10001%", "up to 10000%");
+        check("speed=5%", "unknown figure 'speed'; the figures are throughput, ");
+        check("switches=", "'' is not a limit");
     }
 }

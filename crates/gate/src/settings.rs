@@ -165,20 +165,20 @@ mod tests {
                 "{text}: {told}"
             );
         };
-        check("[allow]\n\nwasted = '1%'\n", 3, "there is no kind 'wasted'; the kinds are");
+        check("[allow]\n\nwasted = '1%'\n", 3, "unknown kind 'wasted'; the kinds are");
         check(
             "[allow]\nstall = 1\nwasted_core = '1'\nlong_delay = 'much'\n",
             4,
-            "'much' is no budget for long_delay",
+            "'much' is not a budget for long_delay",
         );
         check("[allow]\nstall = -1\n", 2, "a budget is a string, a number, or a list of strings");
-        check("[allow]\nstall = 0.5\n", 2, "a budget is a text");
-        check("[allow]\nstall = []\n", 2, "'' is no budget for stall");
-        check("[allow]\nstall = ['any', '1']\n", 2, "'any' says all for stall");
+        check("[allow]\nstall = 0.5\n", 2, "a budget is a string");
+        check("[allow]\nstall = []\n", 2, "'' is not a budget for stall");
+        check("[allow]\nstall = ['any', '1']\n", 2, "'any' must be the only budget for stall");
         check("[allow]\nstall = 1\nstall = 2\n", 3, "duplicate key");
         check("[allowed]\n", 1, "unknown field `allowed`");
         check("[allow\n", 1, "");
-        check("[regression]\nspeed = '5%'\n", 2, "there is no figure 'speed'");
-        check("[regression]\nswitches = '5'\n", 2, "'5' is no limit");
+        check("[regression]\nspeed = '5%'\n", 2, "unknown figure 'speed'");
+        check("[regression]\nswitches = '5'\n", 2, "'5' is not a limit");
     }
 }

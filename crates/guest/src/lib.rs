@@ -1,9 +1,38 @@
 //! Throwaway real kernels: fetched from the distribution's packages, booted under QEMU with the
-//! CPUs and nodes asked for, given one command whose output and exit code come back.
+//! requested CPUs and nodes, given one command whose output and exit code come back.
 //!
-//! [`Store`] has kernels, [`Machine`] says what they run on, [`Guest`] boots one with the host's
-//! files inside and runs a [`Job`]. The parts ([`Archive`], [`Qemu`], [`Running`]) serve those who
-//! make a guest of their own.
+//! Start at [`Store`], which has kernels; [`Machine`] says what they run on, and [`Guest`] boots
+//! one with the host's files inside and runs a [`Job`]. The parts ([`Archive`], [`Qemu`],
+//! [`Running`]) serve callers that make a guest of their own.
+//!
+//! Kernels:
+//!
+//! - `store`: kernels in a cache, fetched where they are missing
+//! - `apt`: packages of other Debian releases
+//! - `release`: names of kernels, and which is the better one
+//! - `vmlinux`: the kernel inside its compressed image
+//!
+//! The guest's first files:
+//!
+//! - `initramfs`: busybox, modules, scripts and the command
+//! - `cpio`: the archive format that kernels take
+//! - `modules`: the modules that the guest loads first
+//! - `tools`: the host's programs that go into a guest
+//!
+//! The machine:
+//!
+//! - `machine`: what a guest runs on, as QEMU's arguments
+//! - `links`: which NUMA nodes are neighbours, and the distances of the others
+//! - `qemu`: which QEMU is installed, and what it can do
+//! - `kvm`: whether the host's virtualization works
+//!
+//! A run:
+//!
+//! - `run`: one command in one guest
+//! - `process`: QEMU's process and its output
+//! - `folder`: the folder of a running guest
+//! - `console`: the last messages of a kernel, cut to the most useful
+//! - `error`: why there is no guest, or none any more
 #![forbid(unsafe_code)]
 
 mod apt;

@@ -98,9 +98,9 @@ mod tests {
         };
         check("0-1,1-2,2-3,3-0", 4, Ok("10 20 30 20 | 20 10 20 30 | 30 20 10 20 | 20 30 20 10"));
         check("0-1, 1-2", 3, Ok("10 20 30 | 20 10 20 | 30 20 10"));
-        check("0-1", 3, Err("do not join all of 3"));
-        check("0-2", 2, Err("0-2 is no link between two of 2 NUMA nodes"));
-        check("1-1", 2, Err("1-1 is no link"));
+        check("0-1", 3, Err("do not connect all 3"));
+        check("0-2", 2, Err("0-2 does not link two of the 2 NUMA nodes"));
+        check("1-1", 2, Err("1-1 does not link"));
         for bad in ["", "0", "0-", "a-b", "0-1,", "0-1-2", "-1-0", "0-99999999999"] {
             check(bad, 2, Err("write pairs of nodes"));
         }

@@ -179,7 +179,7 @@ mod tests {
         check(machine(4, 0, 2048), "not 0");
         check(machine(4, 1, 255), "256M");
         check(machine(4, 1, u32::MAX), "1024G");
-        check(Machine { links: "0-3".parse().unwrap(), ..machine(4, 2, 2048) }, "0-3 is no link");
+        check(Machine { links: "0-3".parse().unwrap(), ..machine(4, 2, 2048) }, "0-3 does not link");
         check(machine(64, 64, 1024), "64 NUMA nodes need at least 4096M");
     }
 }

@@ -89,7 +89,7 @@ mod tests {
         for bytes in [b"nothing".to_vec(), image(b"kernel"), image(&[0x1f, 0x8b, 0])] {
             std::fs::write(&from, bytes).unwrap();
             let told = uncompress(&from, &to).unwrap_err().to_string();
-            assert!(told.ends_with("is no kernel image for x86"), "{told}");
+            assert!(told.ends_with("is not a kernel image for x86"), "{told}");
         }
     }
 }

@@ -1,11 +1,30 @@
-//! What strangers may hand to keel: one entry a kind of input, which takes any bytes at all.
+//! Untrusted input that keel may get: one entry for each kind, which takes any bytes at all.
 //!
-//! The rule of an entry: it does with the bytes what `keel` does with a file of them, in bounded time and memory, and
-//! returns. What it finds wrong with keel itself (a fault that is ours, a sentence with a line break, engines that
-//! disagree) is a panic, as every other panic is. The fuzzer of `fuzz/` calls the entries, and this crate's tests
-//! replay what it kept.
+//! The rule of an entry: it does with the bytes what `keel` does with a file of them, in bounded
+//! time and memory, and returns. If it finds a fault in keel itself (a bug of ours, a sentence with
+//! a line break, engines that disagree), it panics, as for every other panic. The fuzzer of `fuzz/`
+//! calls the entries, and this crate's tests replay the inputs that it kept.
 //!
-//! Never part of what users run.
+//! This crate is never part of what users run.
+//!
+//! Entries, one for each kind of input:
+//!
+//! - `experiment`: published experiments
+//! - `machine`: machine files, and a scheduler run on them
+//! - `object`: BPF objects: read, relocated, translated and attached
+//! - `recipe`: recipes, followed on a simulated kernel
+//! - `recording`: recordings by other tools
+//! - `run`: objects with altered instructions, run by both engines
+//! - `trace`: traces
+//! - `workload`: workloads, run under a scheduler
+//!
+//! What the entries share:
+//!
+//! - `altered`: our objects with a list of changes
+//! - `bases`: the objects that are altered
+//! - `scene`: small scenes to run schedulers in
+//! - [`seeds`]: the inputs that the fuzzer starts from
+//! - `text`: texts, and the sentences that refuse them
 #![forbid(unsafe_code)]
 
 mod altered;

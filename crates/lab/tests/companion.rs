@@ -225,11 +225,11 @@ fn what_cannot_be_done_is_refused_by_name() {
         format!("records = {{ {name} = {fields} }}\nround = '{script}'")
     };
     check(&map("nobody", "['u8 a']", "take(nobody)"), &told("the object has no map nobody"));
-    let kind = "a companion cannot talk to maps of the kind of each";
+    let kind = "a companion cannot use maps of the type of each";
     check(&map("each", "['u64 a']", "take(each)"), &told(kind));
     check(&map("stacked", "['u64 a']", "take(stacked)"), &told("values of map stacked have 4 bytes, not 8"));
     check(&map("sent", "['u64 a']", "take(sent)"), &told("keys of map sent have 4 bytes, not 0"));
-    check(&map("decided", "['u64 a']", "take(decided)"), &told("maps of the kind of decided have no take()"));
+    check(&map("decided", "['u64 a']", "take(decided)"), &told("maps of the type of decided have no take()"));
     let pid = "the pid of companion companion: the object has no variable helper_pid";
     check("pid = 'helper_pid'\nround = ''", pid);
 }

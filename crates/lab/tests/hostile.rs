@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{object, source, spec};
+use common::{fifo, object, source, spec};
 use keel_abi::task::Workload;
 use keel_lab::{Engine, LabError, Outcome, RunSpec, SchedulerSource, machines, schedulers, workloads};
 use keel_trace::NullSink;
@@ -164,8 +164,11 @@ fn what_is_no_scheduler_is_refused_by_name() {
                 .into(),
         ),
     );
-    check(source("empty", b""), bad("empty: it is no readable ELF file: it doesn't start as one"));
-    check(source("text", b"#!/bin/sh\n"), bad("text: it is no readable ELF file: it doesn't start as one"));
+    check(source("empty", b""), bad("empty: it is not a readable ELF file: it doesn't start as one"));
+    check(
+        source("text", b"#!/bin/sh\n"),
+        bad("text: it is not a readable ELF file: it doesn't start as one"),
+    );
 }
 
 #[test]

@@ -39,7 +39,10 @@ fn one_of_several_schedulers_is_chosen() {
         assert_eq!(run(recipe), Err(LabError::BadInput(format!("two: {why}"))));
     };
     refused("", "more than one scheduler in it; name one in a recipe: [ops] variable = \"NAME\"");
-    refused("[ops]\nvariable = 'x'", "the recipe attaches x, which is no struct sched_ext_ops of it");
+    refused(
+        "[ops]\nvariable = 'x'",
+        "the recipe attaches x, which is not a struct sched_ext_ops of the object",
+    );
 }
 
 #[test]
@@ -111,8 +114,7 @@ fn variables_maps_and_members_come_from_the_recipe() {
 #[test]
 fn what_cannot_be_followed_is_refused_by_name() {
     let check = |recipe: &str, expected: LabError| assert_eq!(outcome(recipe, &[]).unwrap_err(), expected);
-    let absent =
-        "halved: the recipe has the traced program probe run beside the scheduler, which is not simulated";
+    let absent = "halved: the recipe runs the tracing program probe beside the scheduler, which keel does not simulate";
     check("attach = ['probe']", LabError::Unsupported(absent.into()));
     let absent_flag = "[ops]\nflags = ['SCX_OPS_TID_TO_TASK']";
     check(absent_flag, LabError::Unsupported("halved: SCX_OPS_TID_TO_TASK is not modelled".into()));
@@ -137,7 +139,7 @@ fn what_cannot_be_followed_is_refused_by_name() {
         &entry("{ key = 0, value = [1, 2, 3] }"),
         bad("halved: the recipe's element for map weights does not fit its value of 8 bytes"),
     );
-    check("counters = ['uei']", bad("halved: the recipe counts uei, which is no integer of it"));
+    check("counters = ['uei']", bad("halved: the recipe counts uei, which is not an integer of the object"));
 }
 
 #[test]
@@ -153,7 +155,7 @@ fn arrays_grow_and_maps_of_maps_are_filled() {
     let told = "halved: the recipe's 1 inner maps of map weights are not possible: it is no map of maps";
     assert_eq!(weights, LabError::BadInput(told.into()));
     // What is beside others in its section does not grow.
-    let told = "halved: the recipe's set.node_of: variable node_of has room for 64 numbers, not 65";
+    let told = "halved: the recipe's set.node_of: variable node_of holds 64 numbers, not 65";
     let long = format!("[set]\nnode_of = [{}]", vec!["1"; 65].join(", "));
     assert_eq!(outcome(&long, &[]).unwrap_err(), LabError::BadInput(told.into()));
 }

@@ -1,7 +1,33 @@
-//! The running kernel, through libbpf: loads a scheduler into it and takes it out again, and
-//! records what it does as Evenkeel's events.
+//! The running kernel, through libbpf: loads a scheduler into it, takes it out again, and records
+//! what it does as Evenkeel's events.
 //!
-//! Unsafe code stays in narrow modules that argue for it.
+//! Unsafe code stays in narrow modules that justify it.
+//!
+//! Loading a scheduler:
+//!
+//! - `ready`: what must be there before a scheduler can be loaded
+//! - `load`: from an object's bytes to an attached scheduler
+//! - `plan`: a recipe's actions and `--set`, applied to an object before it is loaded
+//! - `maps`: libbpf's maps by the object's own names
+//! - `words`: libbpf's messages while it loads
+//! - `errors`: why a scheduler could not be loaded
+//!
+//! While it runs, and its end:
+//!
+//! - `attached`: a scheduler in charge, and its removal when it is dropped
+//! - `companion`: a recipe's companions, one thread each
+//! - `hints`: real-time hints for tasks
+//! - `guard`: how often a scheduler is attached again when the kernel asks
+//! - `exit`: why the kernel ended a scheduler
+//! - `kernel_log`: the kernel's log, as far as it is about sched_ext
+//!
+//! Observing the kernel:
+//!
+//! - [`record`]: what this kernel schedules, as a stream of events
+//! - [`watch`]: the same at a small part of the cost: looks now and then, short recordings
+//! - `programs`: the compiled BPF programs that observe the kernel
+//! - `host`: what the kernel's files say of sched_ext
+//! - `machine`: the machine under the kernel, from `/sys/devices/system`
 
 mod attached;
 mod companion;

@@ -1,9 +1,46 @@
 //! From the bytes of a compiled BPF object to a typed [`Object`]: ELF, BTF, CO-RE relocation,
-//! struct_ops, ksyms, kconfig, global variables.
+//! `struct_ops`, ksyms, kconfig, global variables.
 //!
-//! This room reads bytes and never runs them; it knows nothing of any simulated kernel but the
-//! BTF that it is given. Bytes come from strangers: whatever they hold, [`load`] ends in bounded time
-//! and memory with an [`Object`] or one sentence.
+//! This crate reads bytes and never runs them; it knows nothing of any simulated kernel but the BTF
+//! that it is given. The bytes are untrusted input: whatever they hold, [`load()`] ends in bounded
+//! time and memory with an [`Object`] or one sentence.
+//!
+//! Loading:
+//!
+//! - `load`: the order in which an object is put together
+//! - [`model`]: a loaded object: functions, maps, `struct_ops`, variables
+//! - `options`: what the kernel that an object is loaded for says of itself
+//! - `outline`: what an object says without any kernel's types
+//! - `error`: what can be wrong with an object
+//! - `budget`: a bound on the work of comparing types
+//!
+//! File formats:
+//!
+//! - `elf`: sections, symbols and relocations; the object within a binary
+//! - [`btf`]: BTF, the type information of a kernel or an object
+//! - `ext`: `.BTF.ext`: source lines, function types and CO-RE relocations
+//! - `lines`: source lines of functions
+//!
+//! Parts of an object:
+//!
+//! - `code`: functions, cut from the code sections
+//! - `data`: global data as array maps
+//! - `maps`: maps defined in `.maps`
+//! - `struct_ops`: `struct_ops` variables, their callbacks and other members
+//! - `externs`: kfuncs, kernel variables and configuration, by libbpf's rules
+//! - `kconfig`: variables filled from the kernel's configuration
+//! - `queues`: the object's own names of its dispatch queues
+//!
+//! Relocation:
+//!
+//! - `refer`: references between parts, by symbol and by distance
+//! - `relo`: CO-RE: the object's accesses to types, adapted to the kernel's types
+//!
+//! Settings:
+//!
+//! - `variables`: global variables by name, and constants that a loader fills
+//! - `set`: `--set NAME=VALUE`: a global variable's first value
+//! - `words`: settings that are enums, by the names of their values
 #![forbid(unsafe_code)]
 
 pub mod btf;

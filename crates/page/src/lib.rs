@@ -1,11 +1,35 @@
-//! Runs as one HTML page that people explore, without a network: docs/reference/report.md tells what it shows and how its
-//! data lie.
+//! Runs as one HTML page that people explore without a network. docs/reference/report.md describes
+//! what the page shows and the layout of its data.
 //!
-//! [`Page`] listens to a run, in memory that depends on the machine and on [`Budget`] alone, and makes levels of detail as it
-//! goes; [`html`] joins one or more runs with the viewer, which is TypeScript (`viewer/`). Names of tasks are a stranger's
-//! text: they lie in compressed data, or in JSON without `<`, and the viewer never makes markup of them.
+//! Start at [`Page`], which listens to a run, in memory that depends on the machine and on
+//! [`Budget`] alone, and makes levels of detail as it goes. [`html()`] joins one or more runs with
+//! the viewer, which is TypeScript (`viewer/`). Names of tasks are names from outside: they lie in
+//! compressed data, or in JSON without `<`, and the viewer never makes markup of them.
 //!
-//! Never here: files, a clock, a judgement. Findings and figures come from [`keel_check`] by way of [`keel_report`].
+//! This crate never uses files or a clock, and never judges. Findings and figures come from
+//! [`keel_check`] by way of [`keel_report`].
+//!
+//! From a run to a page:
+//!
+//! - `page`: listens to a run and keeps what the page shows
+//! - `data`: a run's data in the page: a head in JSON and compressed chunks
+//! - `html`: the document: viewer, style and data in one file
+//!
+//! What the page keeps of a run:
+//!
+//! - `grid`: what each CPU did, summed over buckets of time
+//! - `tiles`: the grid as levels of detail, cut into tiles
+//! - `lives`: where each task ran and waited, summed over buckets of time
+//! - `detail`: the events themselves, in chunks of time
+//! - `episodes`: the longest times in which CPUs were wasted
+//! - `moments`: the run's most informative decisions
+//! - `delays`: histograms of how long tasks waited and ran
+//! - `names`: pids, names and nice values of tasks
+//!
+//! Sizes:
+//!
+//! - `thin`: chooses what to keep within a budget
+//! - `pack`: how numbers are packed
 #![forbid(unsafe_code)]
 
 mod data;

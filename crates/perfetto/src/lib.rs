@@ -1,7 +1,12 @@
-//! A run as a Perfetto trace: what the kernel's own events would have told, so that every tool which knows
-//! ftrace knows what to do with it, and the moments of wasted cores as slices of tracks of their own.
+//! A run as a Perfetto trace: the kernel's own events, as ftrace would have recorded them, so that
+//! every tool that reads ftrace can use them, and the episodes of wasted cores as slices of
+//! separate tracks.
 //!
-//! Never here: files (callers say what is written to), a judgement of its own.
+//! This crate never uses files (callers say what is written to), and never judges.
+//!
+//! - `writer`: from the stream to packets, one bundle for each CPU
+//! - `messages`: the messages of Perfetto's published protos that are written here
+//! - `tests`: tests that read the output by the wire format and the published field numbers alone
 #![forbid(unsafe_code)]
 
 mod messages;

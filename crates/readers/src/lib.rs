@@ -1,12 +1,48 @@
-//! Recordings that other tools made, as the one stream of events that the checks read: `perf record`'s files,
-//! `trace-cmd record`'s files, and the text of ftrace, `trace-cmd report` and `perf script`.
+//! Recordings that other tools made, as the one stream of events that the checks read: files of
+//! `perf record` and `trace-cmd record`, and the text of ftrace, `trace-cmd report` and `perf
+//! script`.
 //!
-//! A file is known by its content ([`Kind`]). Each format's reader gives records ([`seen`]) nearly in order, from a
-//! stream, in bounded memory, and trusts nothing: what makes no sense is left out and counted, and the rest is read on.
-//! [`line`] puts them in order and wakeups together, [`survey`] goes through the recording once to learn how it begins,
-//! and [`tell`] goes through it again and hands everything to [`keel_trace::story`].
+//! A file is known by its content ([`Kind`]). Each format's reader gives records (`sched_record`)
+//! nearly in order, from a stream, in bounded memory, and trusts nothing: what makes no sense is
+//! left out and counted, and reading goes on. `line` puts records in order and the parts of a
+//! wakeup together, `survey` reads the recording once to learn how it begins, and `emit` goes
+//! through it again and hands everything to [`keel_trace::story`].
 //!
-//! What a recording cannot tell is said in [`Recording::notes`], a sentence each, and never guessed.
+//! What a recording cannot show is said in [`Recording::notes`], one sentence each, and never
+//! guessed.
+//!
+//! Formats:
+//!
+//! - `kind`: what a file is, by its first bytes
+//! - `perf`: perf.data, the files of `perf record`
+//! - `tracedat`: trace.dat, the files of `trace-cmd record`
+//! - `text`: the text of ftrace, `trace-cmd report` and `perf script`
+//! - `formats`: events as the kernel writes them, read by the recording's own descriptions
+//! - `packed`: recordings compressed as a whole with gzip or zstd
+//!
+//! From records to the stream:
+//!
+//! - `source`: what every format's reader gives
+//! - `sched_record`: one record, whatever its format
+//! - `line`: puts records in order and completes wakeups
+//! - `survey`: the first pass: how the machine was at the start, and what the recording holds
+//! - `emit`: the second pass: records to the stream
+//! - `woken_asleep`: tasks that are woken on their way to sleep
+//! - `own_cpu`: the kernel's own threads of one CPU, by their names
+//! - `topology`: a machine's shape, from sets of CPUs that share something
+//!
+//! Speed:
+//!
+//! - `ahead`: a file that is read ahead
+//! - `reader_thread`: records read on a thread of their own
+//! - `record_cache`: records kept from the first pass, so that most recordings are read once
+//!
+//! Problems and tests:
+//!
+//! - `error`: why nothing of a file could be judged
+//! - `notes`: what was wrong with a recording and what it cannot show
+//! - `make`: writers of every format, for tests
+//! - `tests`: tests of every format, whole and damaged
 #![forbid(unsafe_code)]
 
 mod ahead;

@@ -259,7 +259,7 @@ mod tests {
         for packed in [gzip(b"something"), zstd(b"something")] {
             let packing = Packing::of(&packed).unwrap();
             let read = packing.unpack(packed[..8].chain(Fails), &mut io::sink()).unwrap_err();
-            assert_eq!(read.to_string(), "it could not be read: the disk is gone");
+            assert_eq!(read.to_string(), "cannot read it: the disk is gone");
             let mut full = [0; 1];
             let written = packing.unpack(&packed[..], &mut &mut full[..]).unwrap_err();
             assert!(matches!(written, UnpackError::Write(_)), "{written}");

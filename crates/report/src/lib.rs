@@ -1,10 +1,49 @@
-//! Figures and findings, for people and for programs: tables, one sentence of verdict, JSON, pictures.
+//! Figures and findings, for people and for programs: tables, a one-sentence verdict, JSON,
+//! pictures.
 //!
-//! It judges nothing itself: all that it shows comes from [`keel_check`]. Names of tasks,
-//! schedulers and workloads are a stranger's text and are escaped wherever they are shown.
+//! This crate judges nothing itself: all that it shows comes from [`keel_check`]. Names of tasks,
+//! schedulers and workloads are names from outside and are escaped wherever they are shown.
 //!
-//! Never here: knowledge of where a stream came from; files; the terminal (callers say how wide
-//! it is and whether it takes colour: [`Style`]).
+//! This crate never knows where a stream came from, and never uses files or the terminal (callers
+//! say how wide it is and whether it takes colour: [`Style`]).
+//!
+//! One run:
+//!
+//! - [`run`]: a run as JSON
+//! - [`table`]: a run as text
+//! - [`verdict`]: a run in one plain sentence
+//! - [`headline`]: which cores idled, who waited where, and which decision caused it
+//! - `findings`: the findings as a list
+//! - [`check`]: the judgement of a trace, as text and JSON
+//! - `caveat`: what a recording cannot show
+//! - [`waits`]: why a task waited, as text and JSON
+//! - [`watch`]: the output of `keel watch`: JSON lines, text lines and a screen
+//! - [`gate`]: whether a run passed its budgets, as text
+//!
+//! Several runs:
+//!
+//! - [`compare`]: schedulers side by side
+//! - [`experiment`]: published experiments beside ours, as JSON
+//! - [`matrix`]: every scheduler on every experiment, as tables and JSON
+//! - [`sensitivity`]: how far each machine constant moves each experiment
+//! - [`decisions`]: how the cost of decisions grows with waiting tasks and CPUs
+//! - [`lab_page`]: the lab as one HTML page
+//! - [`partial`]: results that a signal cut short
+//!
+//! Pictures, and what is collected for them:
+//!
+//! - [`picture`]: a run as a static SVG
+//! - [`buckets`]: what each CPU did, summed over buckets of time
+//! - [`follow`]: which task runs or waits where as the stream goes
+//! - [`telling`]: a run's most informative decisions, spread over its time
+//!
+//! Shared parts:
+//!
+//! - [`policy`]: a decision that a scheduler reports, as a sentence
+//! - [`queues`]: names for a scheduler's own queues
+//! - [`style`]: how text is shown
+//! - [`features`]: lists for LIMITATIONS.md, from the code's own tables
+//! - [`made_up`]: made-up runs for tests, examples and measurements
 #![forbid(unsafe_code)]
 
 pub mod buckets;

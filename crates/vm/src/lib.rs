@@ -1,17 +1,31 @@
 //! Executes BPF objects: memory and maps, a checked interpreter, native code, fibers.
 //!
-//! The rule of this room: no object, however broken, may crash or read the process, and both
+//! The rule of this crate: no object, however broken, may crash or read the process, and both
 //! engines give the same results, the same instruction counts and the same stalls.
 //!
-//! | module | what it holds |
-//! |---|---|
-//! | [`code`] | from an object's instructions to checked operations, shared by many [`Vm`]s |
-//! | `interp` | the interpreter, the oracle of the native code |
-//! | `native` | Cranelift code |
-//! | `context`, `calls`, `drain`, `numbers`, `trees` | what running code shares with the engine, and how it calls out |
-//! | `fiber` | stacks that callbacks run on, so that they can be suspended |
-//! | [`vm`] | [`Vm`], the [`Engine`](keel_abi::bpf::Engine) |
-//! | [`memory`], [`maps`] | the region of simulated memory, and the maps in it |
+//! Engines:
+//!
+//! - [`vm`]: [`Vm`], the [`Engine`](keel_abi::bpf::Engine)
+//! - [`code`]: from an object's instructions to checked operations, shared by many [`Vm`]s
+//! - `interp`: the interpreter, which the native code is compared with
+//! - `interp_alu`: arithmetic and conditions, as the instruction set defines them
+//! - `native`: native code by Cranelift
+//! - `error`: why an object cannot be loaded
+//!
+//! Running code:
+//!
+//! - `context`: what a running callback shares with the engine
+//! - `calls`: calls to the host, to the engine's helpers, and faults
+//! - `fiber`: stacks that callbacks run on, so that they can be suspended
+//! - `stacks`: where BPF stacks and `struct_ops` contexts lie
+//! - `drain`: `bpf_user_ringbuf_drain`
+//! - `numbers`: `bpf_iter_num_next`
+//! - `trees`: `bpf_rbtree_add`
+//!
+//! Memory:
+//!
+//! - [`memory`]: the region of simulated memory
+//! - [`maps`]: the maps in that region
 
 mod calls;
 pub mod code;

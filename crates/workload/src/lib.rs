@@ -1,12 +1,51 @@
 //! Workloads: what the simulated tasks do.
 //!
-//! [`parse`] reads rt-app's JSON, [`generated`] makes what a name such as `mix:1000:80` or `chat:10:20:100`
-//! asks for, and [`built_in`] holds the files of `workloads/`. Each gives a [`Workload`]: data, which the
-//! kernel room executes; [`join`] makes several one. The language as supported is described in
-//! `docs/reference/workloads.md`.
+//! Start at [`parse`], which reads rt-app's JSON; [`generated`] makes what a name such as
+//! `mix:1000:80` or `chat:10:20:100` asks for, and [`built_in()`] holds the files of `workloads/`.
+//! Each gives a [`Workload`]: data, which the simulated kernel executes; [`join()`] makes several
+//! one. `docs/reference/workloads.md` describes the supported language.
 //!
-//! Pure functions: no file, clock or environment is touched, and whatever a stranger's file
-//! holds, reading it ends in time and memory proportional to its length.
+//! This crate has pure functions only: it touches no file, clock or environment, and whatever a
+//! file of untrusted input holds, reading it ends in time and memory proportional to its length.
+//!
+//! Files:
+//!
+//! - `compile`: from a file's text to a [`Workload`]
+//! - `source`: the text of a file and its lines
+//! - `json`: an object's fields in rt-app's order, and values of the right type
+//! - `place`: where in the file a value stands
+//! - `error`: errors and warnings about a file
+//!
+//! rt-app's language:
+//!
+//! - `global`: the `global` object: the run's length, default policy, mutexes
+//! - `task`: one task, as one program of steps
+//! - `phase`: a task or phase: settings, then events
+//! - `event`: from one event to its steps
+//! - `keys`: what a key in a task or phase means
+//! - `sched`: policies and priorities
+//! - `affinity`: where a task may run
+//! - `cgroups`: cgroups, from rt-app's `taskgroup` and the extension
+//! - `timers`: whose timers are, and whether they are relative or absolute
+//! - `names`: ids for mutexes, conditions, barriers and the rest
+//! - `endless`: refuses tasks that loop for ever without time passing
+//!
+//! The extension:
+//!
+//! - `extension`: what stands under `"evenkeel"`: jitter, units, counting, nodes
+//! - `steps`: steps that rt-app does not have, and channels
+//! - `spins`: waits that keep a CPU busy
+//! - `timeline`: what happens from outside during a run
+//!
+//! Other sources of workloads:
+//!
+//! - `built_in`: the files of `workloads/`
+//! - `generators`: workloads made from names with numbers
+//! - `mix`: run-and-sleep tasks of a given load
+//! - `programs`: programs that published benchmarks ran
+//! - `limits`: the ranges of the numbers in a generator's name, in words
+//! - `settings`: settings behind a workload's name
+//! - `join`: several workloads as one
 #![forbid(unsafe_code)]
 
 mod affinity;

@@ -152,7 +152,7 @@ mod tests {
             "@after_ms=86400001",
             "@x=1",
         ] {
-            let problem = format!("'{bad}' is no setting of a workload; write {FORMS}");
+            let problem = format!("'{bad}' is not a setting of a workload; write {FORMS}");
             check(&format!("lu:2{bad}"), Err(&problem));
         }
     }

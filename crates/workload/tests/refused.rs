@@ -81,10 +81,13 @@ fn wrong_types_and_numbers_are_refused() {
     task(r#""run": 1.5"#, ".run: must be a whole number, not 1.5");
     task(r#""run": 1e3"#, ".run: must be a whole number, not 1e3");
     task(r#""sleep": -5"#, ".sleep: -5 is a negative time; times are in microseconds, from 0");
-    task(r#""run": 99999999999"#, ".run: 99999999999 is no time in microseconds; it must be 0 to 2147483647");
+    task(
+        r#""run": 99999999999"#,
+        ".run: 99999999999 is not a time in microseconds; it must be 0 to 2147483647",
+    );
     task(
         r#""run": 999999999999999999999999"#,
-        ".run: 999999999999999999999999 is no time in microseconds; it must be 0 to 2147483647",
+        ".run: 999999999999999999999999 is not a time in microseconds; it must be 0 to 2147483647",
     );
     task(r#""run": 1, "delay": -1"#, ".delay: -1 is a negative time; times are in microseconds, from 0");
     task(r#""lock": 3"#, ".lock: must be a string, not 3");
@@ -97,23 +100,23 @@ fn wrong_types_and_numbers_are_refused() {
     );
     task(
         r#""run": 1, "loop": -2"#,
-        ".loop: -2 is no number of passes (-1 is for ever); it must be -1 to 2147483647",
+        ".loop: -2 is not a number of passes (-1 is for ever); it must be -1 to 2147483647",
     );
     task(r#""run": 1, "loop": 0"#, ".loop: 0 passes do nothing; rt-app would repeat for ever, which is -1");
     task(
         r#""run": 1, "priority": 20"#,
-        ".priority: 20 is no priority of SCHED_OTHER (a nice value); it must be -20 to 19",
+        ".priority: 20 is not a priority of SCHED_OTHER (a nice value); it must be -20 to 19",
     );
     for priority in [0, 100] {
         task(
             &format!(r#""run": 1, "priority": {priority}, "policy": "SCHED_FIFO""#),
-            &format!(".priority: {priority} is no priority of a real-time policy; it must be 1 to 99"),
+            &format!(".priority: {priority} is not a priority of a real-time policy; it must be 1 to 99"),
         );
     }
     // A phase keeps the policy of the phase before.
     task(
         r#""phases": { "a": { "run": 1, "policy": "SCHED_RR" }, "b": { "run": 1, "priority": -1 } }"#,
-        ".phases.b.priority: -1 is no priority of a real-time policy; it must be 1 to 99",
+        ".phases.b.priority: -1 is not a priority of a real-time policy; it must be 1 to 99",
     );
     task(
         r#""run": 1, "policy": "FAIR""#,
@@ -127,7 +130,7 @@ fn wrong_types_and_numbers_are_refused() {
     );
     file(
         r#"{ "tasks": { "a": { "run": 1 } }, "global": { "duration": -7 } }"#,
-        "1: global.duration: -7 is no duration in seconds (-1 is for ever); it must be -1 to 2147483647",
+        "1: global.duration: -7 is not a duration in seconds (-1 is for ever); it must be -1 to 2147483647",
     );
     file(
         r#"{ "tasks": { "a": { "run": 1 } }, "resources": { "x": { "type": "lamp" } } }"#,
@@ -141,7 +144,7 @@ fn the_machine_bounds_the_affinity() {
         r#""run": 1, "cpus": [0, 8]"#,
         ".cpus: there is no CPU 8 on this machine of 8 CPUs (numbered from 0)",
     );
-    task(r#""run": 1, "cpus": [-1]"#, ".cpus: -1 is no CPU; it must be 0 to 4294967295");
+    task(r#""run": 1, "cpus": [-1]"#, ".cpus: -1 is not a CPU; it must be 0 to 4294967295");
     task(r#""run": 1, "cpus": []"#, ".cpus: the list is empty; leave it out to allow every CPU");
     task(r#""run": 1, "cpus": 3"#, ".cpus: must be a list of numbers, not 3");
     task(
@@ -196,11 +199,11 @@ fn what_makes_no_sense_is_refused() {
 fn extensions_are_checked() {
     task(
         r#""run": 1, "evenkeel": { "jitter_percent": 101 }"#,
-        ".evenkeel.jitter_percent: 101 is no jitter in percent; it must be 0 to 100",
+        ".evenkeel.jitter_percent: 101 is not a jitter in percent; it must be 0 to 100",
     );
     task(
         r#""run": 1, "evenkeel": { "jiter": 1 }"#,
-        ".evenkeel.jiter: is no extension here; there are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, kthread, slice_us, cgroup, steps",
+        ".evenkeel.jiter: is not an extension here; the extensions are jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, kthread, slice_us, cgroup, steps",
     );
     task(r#""run": 1, "evenkeel": true"#, ".evenkeel: must be an object, not true");
     file(
@@ -219,21 +222,21 @@ fn what_is_no_json_is_refused() {
     file("[]", "1: must be an object, not a list");
     file("{}", "1: the file has no \"tasks\" object");
     file("{ \"tasks\": {} }", "1: tasks: there is no task");
-    file("{\n\"tasks\": {", "2: this is no JSON: unterminated object at '{'");
+    file("{\n\"tasks\": {", "2: this is not JSON: unterminated object at '{'");
     file(
         "{\n\"tasks\" 3 }",
-        "2: this is no JSON: expected colon after the string or word in object property at '3 }'",
+        "2: this is not JSON: expected colon after the string or word in object property at '3 }'",
     );
-    file("{\n a: 1 }", "2: this is no JSON: expected string for object property at 'a: 1 }'");
-    file("{} {}", "1: this is no JSON: text cannot contain more than one JSON value at '{}'");
-    file("\u{1b}[2J", "1: this is no JSON: unexpected token at '\\u{1b}[2J'");
+    file("{\n a: 1 }", "2: this is not JSON: expected string for object property at 'a: 1 }'");
+    file("{} {}", "1: this is not JSON: text cannot contain more than one JSON value at '{}'");
+    file("\u{1b}[2J", "1: this is not JSON: unexpected token at '\\u{1b}[2J'");
 }
 
 #[test]
 fn absurd_counts_are_refused() {
     task(
         r#""run": 1, "instance": 1000001"#,
-        ".instance: 1000001 is no number of instances; it must be 0 to 1000000",
+        ".instance: 1000001 is not a number of instances; it must be 0 to 1000000",
     );
     file(
         "{ \"tasks\": { \"a\": { \"run\": 1, \"instance\": 1000000 },\n \"b\": { \"run\": 1 } } }",
@@ -245,7 +248,7 @@ fn absurd_counts_are_refused() {
         "1: tasks.a.run: a task has at most 100000 events",
     );
     let text = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    file(&text, &format!("1: this is no JSON: maximum nesting depth exceeded at '{}...'", "[".repeat(48)));
+    file(&text, &format!("1: this is not JSON: maximum nesting depth exceeded at '{}...'", "[".repeat(48)));
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn timelines_are_checked() {
     );
     check(
         r#"{ "at": 1, "online": "3-1" }"#,
-        ".online: '3-1' is no list of CPUs; write \"1-3,8\" or [1, 2, 3, 8]",
+        ".online: '3-1' is not a list of CPUs; write \"1-3,8\" or [1, 2, 3, 8]",
     );
     check(r#"{ "at": 1, "offline": "0-1" }"#, ".offline: CPU 0 stays online, as on x86; leave it out");
     check(r#"{ "at": 1, "offline": "" }"#, ".offline: the list is empty; leave it out to allow every CPU");
@@ -281,21 +284,21 @@ fn timelines_are_checked() {
     check(r#"{ "at": 1, "task": "a", "nice": 1, "policy": "SCHED_EXT" }"#, nothing);
     check(r#"{ "at": 1, "task": "a", "offline": [1] }"#, nothing);
     let policy = r#"{ "at": 1, "task": "a", "policy": "SCHED_FIFO" }"#;
-    let known = "there are SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT";
-    check(policy, &format!(".policy: SCHED_FIFO is no policy that an entry may set; {known}"));
+    let known = "use SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT";
+    check(policy, &format!(".policy: SCHED_FIFO is not a policy that an entry can set; {known}"));
     check(r#"{ "at": 1, "offline": [1], "online": [2] }"#, nothing);
     check(r#"{ "at": 1, "task": "a", "cpus": [1], "nice": 1 }"#, nothing);
     check(r#"{ "at": 1, "task": "b", "nice": 1 }"#, ".task: there is no task \"b\"");
-    check(r#"{ "at": 1, "task": "a", "nice": 20 }"#, ".nice: 20 is no nice value; it must be -20 to 19");
+    check(r#"{ "at": 1, "task": "a", "nice": 20 }"#, ".nice: 20 is not a nice value; it must be -20 to 19");
     check(r#"{ "at": 1, "times": 2, "offline": [1] }"#, ": has \"times\" without \"every\"; give both");
     check(r#"{ "at": 1, "every": 0, "offline": [1] }"#, ".every: must be at least 1 microsecond");
     check(
         r#"{ "at": 1, "every": 9, "times": 0, "offline": [1] }"#,
-        ".times: 0 is no number of times; it must be 1 to 4294967295",
+        ".times: 0 is not a number of times; it must be 1 to 4294967295",
     );
     check(
         r#"{ "at": 1, "off": [1] }"#,
-        ".off: is nothing that an entry has; there are at, every, times, offline, online, task, cpus, nice, policy",
+        ".off: is not a setting of an entry; the settings are at, every, times, offline, online, task, cpus, nice, policy",
     );
     check("7", ": must be an object, not 7");
     let many = vec![r#"{ "at": 1, "offline": [1] }"#; 10_001].join(",");
@@ -311,7 +314,7 @@ fn extensions_for_processes_and_channels_are_checked() {
     steps(r#"{ "run": 1, "sleep": 1 }"#, ": a step is one word and its value, such as {\"run\": 100}");
     steps("7", ": must be a step such as \"yield\" or {\"run\": 100}, not 7");
     steps(r#"{ "spawn": "b" }"#, ".spawn: there is no task \"b\" to spawn");
-    steps(r#"{ "write": 0 }"#, ".write: 0 is no number of pages; it must be 1 to 1048576");
+    steps(r#"{ "write": 0 }"#, ".write: 0 is not a number of pages; it must be 1 to 1048576");
     steps(r#"{ "raise": 1 }"#, ".raise: must be a string, not 1");
     steps(r#"{ "spin_barrier": 1 }"#, ".spin_barrier: must be a string, not 1");
     steps(r#"{ "spin_barrier": {} }"#, ".spin_barrier: needs the barrier's name in \"ref\"");
@@ -340,11 +343,11 @@ fn extensions_for_processes_and_channels_are_checked() {
     );
     task(
         r#""run": 1, "evenkeel": { "rt_priority": 100 }"#,
-        ".evenkeel.rt_priority: 100 is no real-time priority; it must be 1 to 99",
+        ".evenkeel.rt_priority: 100 is not a real-time priority; it must be 1 to 99",
     );
     task(
         r#""run": 1, "evenkeel": { "slice_us": 50 }"#,
-        ".evenkeel.slice_us: 50 is no slice in microseconds; it must be 100 to 100000",
+        ".evenkeel.slice_us: 50 is not a slice in microseconds; it must be 100 to 100000",
     );
     let channel = |body: &str, expected: &str| {
         let text = format!(
@@ -374,7 +377,7 @@ fn a_process_is_in_one_session() {
     );
     task(
         r#""run": 1, "evenkeel": { "session": -1 }"#,
-        ".evenkeel.session: -1 is no session; it must be 0 to 1000000",
+        ".evenkeel.session: -1 is not a session; it must be 0 to 1000000",
     );
 }
 
@@ -392,12 +395,12 @@ fn cgroups_are_checked() {
     let deep = "/x".repeat(33);
     top(&format!(r#""{deep}": {{}}"#), &format!(".{}...: a path has at most 32 parts", &deep[..48]));
     top(r#""/": {}"#, "./: the root has no settings; leave it out");
-    top(r#""/a": { "weight": 0 }"#, "./a.weight: 0 is no weight; it must be 1 to 10000");
-    top(r#""/a": { "weight": 10001 }"#, "./a.weight: 10001 is no weight; it must be 1 to 10000");
-    top(r#""/a": { "period_us": 999 }"#, "./a.period_us: 999 is no period; it must be 1000 to 1000000");
+    top(r#""/a": { "weight": 0 }"#, "./a.weight: 0 is not a weight; it must be 1 to 10000");
+    top(r#""/a": { "weight": 10001 }"#, "./a.weight: 10001 is not a weight; it must be 1 to 10000");
+    top(r#""/a": { "period_us": 999 }"#, "./a.period_us: 999 is not a period; it must be 1000 to 1000000");
     top(
         r#""/a": { "path": "/a" }"#,
-        "./a.path: is nothing that a cgroup has; there are later, weight, idle, quota_us, period_us, burst_us",
+        "./a.path: is not a cgroup setting; the settings are later, weight, idle, quota_us, period_us, burst_us",
     );
     file(
         r#"{ "evenkeel": { "cgroups": { "/a": { "later": true } } }, "tasks": { "a": { "run": 1, "taskgroup": "/a/b" } } }"#,

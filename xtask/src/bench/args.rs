@@ -103,7 +103,7 @@ mod tests {
             let told = parse(given).expect_err("it is wrong");
             assert!(told.starts_with(expected), "{told}");
         };
-        check(&["--second", "1"], "bench: there is no --second");
+        check(&["--second", "1"], "bench: unknown argument --second");
         check(&["--seconds"], "bench: --seconds takes a number");
         check(&["--runs", "0"], "bench: --runs takes a number from 1 to 99");
         check(&["--cpus", "5"], "bench: no case has 5 CPUs");

@@ -152,8 +152,8 @@ mod tests {
             let told = Facts::parse(printed.as_bytes()).and_then(|facts| Measured::new(&[facts]));
             assert!(told.clone().is_err_and(|told| told.contains(expected)), "{told:?}");
         };
-        check("usage: rate", "the driver says no names and numbers, but: usage: rate");
-        check("switches 1", "does not tell wakeups");
+        check("usage: rate", "the driver printed no names and numbers, but: usage: rate");
+        check("switches 1", "does not report wakeups");
         check("switches", "no names and numbers");
     }
 }

@@ -135,7 +135,7 @@ mod tests {
         check(&[("live", &["lab"])], &["live depends on lab"]);
         check(&[("lab", &["live"])], &["lab depends on live"]);
         check(&[("report", &["kernel"])], &["report depends on kernel"]);
-        check(&[("workload", &["cli"])], &["workload depends on cli"]);
+        check(&[("workload", &["cli"])], &["workload depends on cli, which no crate may depend on"]);
     }
 
     #[test]

@@ -73,7 +73,7 @@ mod tests {
         for (args, told) in [
             (["--cpus", "3"].as_slice(), "--cpus takes"),
             (&["--only"], "--only needs"),
-            (&["exit"], "corpus: there is no exit"),
+            (&["exit"], "corpus: unknown argument exit"),
         ] {
             assert!(parse(args).unwrap_err().starts_with(told), "{args:?}");
         }

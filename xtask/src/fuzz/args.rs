@@ -83,7 +83,7 @@ mod tests {
         for (args, told) in [
             (["--cases", "0"].as_slice(), "--cases takes"),
             (&["--seconds"], "--seconds takes"),
-            (&["walk"], "fuzz: there is no walk"),
+            (&["walk"], "fuzz: unknown argument walk"),
             (&["--replay", "--minimise"], "fuzz: --replay"),
         ] {
             assert!(parse(args).unwrap_err().starts_with(told), "{args:?}");

@@ -213,7 +213,7 @@ mod tests {
         check("1-record-mounts", &[("bad", "3"), ("words", "it broke")], Some("bad is '3': it broke"));
         check("1-record-mounts", &[("check-code", "2")], Some("check-code is '2': "));
         check("1-scheduler-mounts", &[("events", "0")], Some("it has no events: "));
-        check("1-record-mounts", &[("forks-1", "0")], Some("forks: not once provoked"));
+        check("1-record-mounts", &[("forks-1", "0")], Some("forks: never provoked"));
         check("1-record-mounts", &[("lasted", "39")], Some("it lasted 39 s, not 40"));
         check("1-record-mounts", &[("works", "1")], Some("hackbench fails afterwards, with 1"));
         check("2-watch-mounts", &[("watch-code", "0"), ("looks", "5")], None);

@@ -143,6 +143,6 @@ mod tests {
         assert!(super::table("= 0 0 1.0").is_err());
         said += "! 2 0 keel: the kernel ended o1: a stall\n";
         let last = super::table(&said).unwrap();
-        assert!(last.contains("not to be relied on: keel: the kernel ended o1: a stall"), "{last}");
+        assert!(last.contains("unreliable: keel: the kernel ended o1: a stall"), "{last}");
     }
 }

@@ -209,7 +209,7 @@ fn a_throttled_task_waits_for_no_cpu() {
 #[test]
 fn a_group_may_not_use_a_cpu_where_its_limit_is_used_up() {
     let waits = |us: u32| {
-        format!("CPU 1 idled for {us}.00 us while task task-c (pid 1002) waited in the queue of CPU 0")
+        format!("CPU 1 idled for {us}.00 µs while task task-c (pid 1002) waited in the queue of CPU 0")
     };
     // B's throttling closes CPU 1 to its group, which C is in if it was throttled before for the same limit.
     let check_c = |lines: &str, wasted_us: u64, texts: &[&str]| {

@@ -122,10 +122,17 @@ mod tests {
         };
         let first = |lost| format!("keel: recorded 12 events of 3 tasks in 5.00 s; {lost} lost\n");
         check(0, 0, 0, 0, &first(0));
-        check(0, 1, 0, 0, &(first(0) + "keel: 1 switches that nobody saw are made up\n"));
-        let help = "help: use a larger --buffer, or record for a shorter time; 2 switches that nobody saw are made up\n";
+        check(0, 1, 0, 0, &(first(0) + "keel: 1 missing switches were inferred\n"));
+        let help =
+            "help: use a larger --buffer, or record for a shorter time; 2 missing switches were inferred\n";
         check(7, 2, 0, 0, &(first(7) + help));
-        check(0, 0, 0, 9, &(first(0) + "keel: and 9 decisions that the scheduler told of\n"));
-        check(0, 0, 4, 0, &(first(0) + "keel: 4 events came too late and have a later time than theirs\n"));
+        check(0, 0, 0, 9, &(first(0) + "keel: 9 decisions were reported by the scheduler\n"));
+        check(
+            0,
+            0,
+            4,
+            0,
+            &(first(0) + "keel: 4 events arrived too late and have a later time than their own\n"),
+        );
     }
 }

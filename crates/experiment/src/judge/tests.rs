@@ -157,7 +157,7 @@ fn the_reason_is_measured() {
         200,
         200,
         "below the band of 2.50 to 7.00; still 2.00 without the mechanism; \
-         new has 1.00 times its published figure, old 2.00 times",
+         new has 1.00 times its published figure, and old has 2.00 times",
     );
     check(
         overlap,

@@ -62,7 +62,7 @@ fn check(line: &str, instead: &str, expected: &str) {
 
 #[test]
 fn faults_are_told_with_file_line_and_field() {
-    check("id = \"yield\"", "id = \"a b\"", "x.toml:1: id: 'a b' is no name; write small letters");
+    check("id = \"yield\"", "id = \"a b\"", "x.toml:1: id: 'a b' is not a name; use lower-case letters");
     check("title = \"yields\"", "title = ' '", "x.toml:2: title: it is empty; say what the experiment is");
     check("modelled = \"all of it\"", "", "x.toml:1: missing field `modelled`");
     check("machine = \"2\"", "", "x.toml:10: arm[0].machine: no machine is given, here or for all arms");
@@ -107,7 +107,11 @@ fn faults_are_told_with_file_line_and_field() {
         said.starts_with("x.toml:31: claim[0].off.instead_of: the claim does not compare 'off'"),
         "{said}"
     );
-    check("[[claim]]", labelled, "x.toml:21: arm[2].label: no claim uses arm 'more'; remove it, or claim");
+    check(
+        "[[claim]]",
+        labelled,
+        "x.toml:21: arm[2].label: no claim uses arm 'more'; remove it, or add a claim",
+    );
     check("[[claim]]", "[[claims]]", "x.toml:20: unknown field `claims`");
     check(
         GOOD.get(GOOD.find("[[claim]]").unwrap()..).unwrap(),

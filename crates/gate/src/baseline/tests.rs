@@ -51,9 +51,9 @@ fn what_is_no_baseline_is_refused_with_the_reason() {
         let told = Baseline::read(text).unwrap_err().to_string();
         assert!(told.contains(expected), "{text}: {told}");
     };
-    check("", "it is no --json of keel sim or keel compare: EOF");
-    check("[]", "it is no --json of keel sim or keel compare");
-    check("{\"runs\": 3}", "it is no --json of keel sim or keel compare");
+    check("", "this is not --json output of keel sim or keel compare: EOF");
+    check("[]", "this is not --json output of keel sim or keel compare");
+    check("{\"runs\": 3}", "this is not --json output of keel sim or keel compare");
     check("{\"runs\": []}", "it contains no run");
     for field in ["wasted_share", "overhead", "names", "machine", "exit", "bad_accesses", "seed"] {
         let mut run = json_run("a", 1);
@@ -76,11 +76,11 @@ fn a_baseline_of_something_else_is_refused() {
         let told = read(&json_run("a", 1)).unwrap().fits(&scene).unwrap_err().to_string();
         assert!(told.contains(expected), "{told}");
     };
-    check(|scene| scene.workload = "hogs".into(), "its workload is 'mix', and this run's is 'hogs'");
-    check(|scene| scene.machine = "64".into(), "its machine is '8', and this run's is '64'");
+    check(|scene| scene.workload = "hogs".into(), "its workload is 'mix', but this run's is 'hogs'");
+    check(|scene| scene.machine = "64".into(), "its machine is '8', but this run's is '64'");
     check(|scene| scene.cpus = 9, "its number of CPUs is '8'");
-    check(|scene| scene.duration = Span::from_s(9), "its duration is '10.00 s', and this run's is '9.00 s'");
+    check(|scene| scene.duration = Span::from_s(9), "its duration is '10.00 s', but this run's is '9.00 s'");
     check(|scene| scene.unit = "loops".into(), "its unit of work is 'runs'");
     check(|scene| scene.seeds = vec![2], "it is one run with seed 1, and this is one with seed 2");
-    check(|scene| scene.schedulers = vec!["a".into(), "b".into()], "it has no run of b; it has runs of a");
+    check(|scene| scene.schedulers = vec!["a".into(), "b".into()], "it has no run of b, only of a");
 }

@@ -178,7 +178,10 @@ fn a_faulty_shape_is_told_in_one_sentence() {
         "line 4, node: CPU 3 is in no node; number CPUs from 0 without holes and place each",
     );
     check("[[node]]\ncpus = ''", "line 3, node[0].cpus: the machine has no CPU; give at least one");
-    check("[[node]]\ncpus = '3-1'", "line 3, node[0].cpus: '3-1' is no CPU list such as 0-3,8 (below 4096)");
+    check(
+        "[[node]]\ncpus = '3-1'",
+        "line 3, node[0].cpus: '3-1' is not a CPU list such as 0-3,8 (below 4096)",
+    );
     check(
         "[[node]]\ncpus = '0-3'\nllcs = ['0-1', '1-3']",
         "line 4, node[0].llcs: CPU 1 is in an earlier cache too; give each CPU to one cache",
@@ -337,7 +340,7 @@ fn frequencies_and_capacities_are_read_or_told() {
         |cpus: &str, value: u32| format!("[[capacity]]\ncpus = '{cpus}'\nvalue = {value}\nsource = 'x'");
     wrong(&capacity("3-4", 512), "line 6, capacity.cpus: there is no CPU 4 on this machine of 4");
     wrong(&capacity("3", 0), "line 7, capacity.value: 0 is out of range; give 1 to 1024");
-    wrong(&capacity("x", 9), "line 6, capacity.cpus: 'x' is no CPU list such as 0-3,8 (below 4096)");
+    wrong(&capacity("x", 9), "line 6, capacity.cpus: 'x' is not a CPU list such as 0-3,8 (below 4096)");
 }
 
 #[test]
@@ -356,7 +359,7 @@ fn a_machine_has_a_timeline_of_its_own() {
     wrong("at = 5\noffline = '0-1'", "7, timeline: CPU 0 stays online, as on x86; leave it out");
     wrong("at = 5\noffline = [0, 1]", "7, timeline: CPU 0 stays online, as on x86; leave it out");
     wrong("at = 5\noffline = [1, 4]", "7, timeline: there is no CPU 4 on this machine of 4");
-    wrong("at = 5\noffline = [-1]", "7, timeline: '-1' is no CPU list such as 0-3,8 (below 4096)");
+    wrong("at = 5\noffline = [-1]", "7, timeline: '-1' is not a CPU list such as 0-3,8 (below 4096)");
     wrong("at = 5\noffline = []", "7, timeline: the machine has no CPU; give at least one");
     wrong("at = 5\noffline = '4'", "7, timeline: there is no CPU 4 on this machine of 4");
     wrong("at = 5\ntimes = 3\nonline = '1'", "5, timeline: has \"times\" without \"every\"; give both");

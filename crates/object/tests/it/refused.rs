@@ -12,9 +12,9 @@ fn refused(bytes: &[u8]) -> String {
 
 #[test]
 fn other_files_are_told_apart() {
-    assert_eq!(refused(b""), "it is no readable ELF file: it doesn't start as one");
-    assert_eq!(refused(b"#!/bin/sh\n"), "it is no readable ELF file: it doesn't start as one");
-    assert_eq!(refused(b"\x7fELF"), "it is no readable ELF file: it ends within its header");
+    assert_eq!(refused(b""), "it is not a readable ELF file: it doesn't start as one");
+    assert_eq!(refused(b"#!/bin/sh\n"), "it is not a readable ELF file: it doesn't start as one");
+    assert_eq!(refused(b"\x7fELF"), "it is not a readable ELF file: it ends within its header");
     let big = compile_with("int x;", &["-target", "bpfeb"]);
     assert_eq!(refused(&big), "it is a big-endian ELF file; only little-endian 64-bit objects are read");
     let native = compile_with("int x;", &["-target", "x86_64-linux-gnu"]);

@@ -130,7 +130,7 @@ fn lists_fill_the_first_elements_of_arrays() {
     after[..element].copy_from_slice(&7u64.to_le_bytes()[..element]);
     check("array", &[7], Ok(&after));
     check("array", &[], Ok(&before));
-    check("array", &[1; 4], Err("variable array has room for 3 numbers, not 4"));
+    check("array", &[1; 4], Err("variable array holds 3 numbers, not 4"));
     check("flags", &[1, 0], Ok(&[1, 0]));
     check("flags", &[0, 2], Err(r#"variable flags takes true, false, 1 or 0, not "2""#));
     check("tiny", &[1], Err("variable tiny is no array of integers"));

@@ -33,9 +33,9 @@ fn check(bytes: &[u8]) {
         assert_eq!(found.duration.as_ns() / 100_000, 504, "{}", found.text);
     }
     assert!(
-        waste.text.ends_with(
-            "task victim (pid 200) waited in the queue of CPU 0, where waker (pid 204) had woken it"
-        ),
+        waste
+            .text
+            .ends_with("task victim (pid 200) waited in the queue of CPU 0, where waker (pid 204) woke it"),
         "{}",
         waste.text
     );
@@ -44,7 +44,7 @@ fn check(bytes: &[u8]) {
         "{}",
         late.text
     );
-    assert!(late.text.ends_with("on CPU 3; CPU 0 ran hog0 (pid 100) then"), "{}", late.text);
+    assert!(late.text.ends_with("on CPU 3; CPU 0 was running hog0 (pid 100) then"), "{}", late.text);
     let groups = &judged.waste.groups;
     assert_eq!(groups.waited_on, [(CpuId(0), judged.waste.wasted)]);
     assert_eq!(groups.how, [(How::WokenLastCpu, judged.waste.wasted)]);

@@ -202,12 +202,12 @@ fn what_cannot_be_judged_is_said() {
     let check = |text: &str, expected: &str| assert_eq!(told(text.as_bytes()), expected);
     check("", "the file is empty");
     check("hello\n", &ReadError::Foreign.to_string());
-    let empty = "it holds no sched_switch event, so that nobody can tell who ran: no event at all could be read; record with \
+    let empty = "it contains no sched_switch event, so it does not show which task ran: no event could be read; record with \
                  perf sched record, or with trace-cmd record -e sched";
     check("# tracer: nop\n#\n", empty);
     check(
         "a-1 [000] d..2. 1.000000: other: x\n",
-        "it holds no sched_switch event, so that nobody can tell who ran: 1 event of other kinds; record with perf sched \
+        "it contains no sched_switch event, so it does not show which task ran: 1 event of other kinds; record with perf sched \
          record, or with trace-cmd record -e sched",
     );
     check("PERFILE2", "the perf.data file is damaged at byte 8: its head is cut off");
@@ -335,11 +335,11 @@ fn what_makes_no_sense_is_doubted() {
         assert!(recording.notes.len() > recording.doubts.len());
     };
     check("", "");
-    check("50 99999 7 other: x", "1 record was damaged and left out");
-    check("50 0 9999999 wakeup a:9999999 [120] CPU:000", "1 record was about CPUs or tasks that cannot be");
+    check("50 99999 7 other: x", "1 record was damaged and skipped");
+    check("50 0 9999999 wakeup a:9999999 [120] CPU:000", "1 record was about impossible CPUs or tasks");
     check("name-7 [000] d..2. -1.000050: sched_wakeup: a:7 [120] CPU:000", "1 record was damaged");
-    check("50 0 7 wakeup a:8 [120] CPU:99999", "1 record was about CPUs");
-    check("name-0 [000] d..2. 99.000000: other: x", "times that make no sense");
+    check("50 0 7 wakeup a:8 [120] CPU:99999", "1 record was about impossible CPUs");
+    check("name-0 [000] d..2. 99.000000: other: x", "skipped because of impossible times");
     check("CPU:0 [LOST 5 EVENTS]", "5 events were lost");
     check("a 7 [000] 0.000050: PERF_RECORD_LOST lost 5", "5 events were lost");
 }

@@ -168,8 +168,8 @@ fn mistakes_are_told_with_their_lines() {
     check("x = t[1]", 1, "nothing is ever put into table t");
     check("\ntake(them)", 2, "what are records of them? add it to the companion's records");
     check("x = incoming.size", 1, "records of incoming have no field size");
-    check("x = \n", 1, "a name is wanted, not the end");
-    check("x 1", 1, "\"=\" is wanted, not 1");
+    check("x = \n", 1, "a name is expected, not the end");
+    check("x 1", 1, "\"=\" is expected, not 1");
     check("while 1 {", 1, "a block has no end");
     check("break", 1, "there is no loop to break");
     check("x = 1 $ 2", 1, "'$' means nothing in a script");
@@ -178,7 +178,7 @@ fn mistakes_are_told_with_their_lines() {
     check("print(1)", 1, "print() takes a text first");
     check("print(\"", 1, "a text has no end on its line");
     check("x = print(\"a\")", 1, "print() gives no value");
-    check("while = 1", 1, "a name is wanted, not \"=\"");
+    check("while = 1", 1, "a name is expected, not \"=\"");
     check("x = while", 1, "while is no value");
     check("object = 1", 1, "object is no place for a value");
     let told = "there is no jump(); there are take, put, get, delete, insert, insert_before, first, rank, remove, count, min, max, now, print";

@@ -135,7 +135,7 @@ fn what_is_wrong_is_told_with_its_place() {
     check("[ops]\n\nflags = ['SCX_OPS_FAST']", "line 3, ops.flags: there is no flag \"SCX_OPS_FAST\"");
     check("[ops]\ntimeout_ms = -1", "line 2, ops.timeout_ms: it takes 0 to 4294967295, not -1");
     check("[ops]\ntimeout_ms = [1]", "line 2, ops.timeout_ms: it takes one number");
-    check("\n[[map]]\nname = 'm'", "line 2, map m: it says nothing");
+    check("\n[[map]]\nname = 'm'", "line 2, map m: it does not describe the map");
     check("[[map]]\nname = 'm'\nvalues = 'cpus'", "line 3, map m.values: it takes a list");
     check("[[map]]\nname = 'm'\nmax_entries = 0", "line 3, map m.max_entries: it takes 1 to");
     check("[[run]]\nprogram = 'p'\nevery_ms = 0", "line 3, run p.every_ms: it takes 1 to 3600000");

@@ -135,9 +135,9 @@ fn who_is_throttled_and_which_cpus_are_reserved_is_told_at_the_beginning() {
         "5 clock 77",
         "5 queue 9 shared",
         "5 0 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(2) }",
-        "5 0 Throttled { task: TaskId(0), on: true }",
+        "5 0 Throttled { task: TaskId(0), on: true, group: 0 }",
         "5 2 Reserved { target: CpuId(2), on: true }",
-        "6 0 Throttled { task: TaskId(0), on: false }",
+        "6 0 Throttled { task: TaskId(0), on: false, group: 0 }",
     ];
     assert_eq!(ear.0, expected);
 }
