@@ -73,11 +73,6 @@ impl Transfers {
         Self { topology, costs }
     }
 
-    /// The machine's shape.
-    pub const fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
     /// Picoseconds for `to` to get a line last written by `from`; 0 for the same CPU.
     #[inline]
     pub fn between_ps(&self, from: CpuId, to: CpuId) -> u64 {

@@ -12,7 +12,6 @@ mod insert;
 mod kick;
 mod preempt;
 mod programs;
-mod queue_lock;
 pub(crate) mod queues;
 mod reenqueue;
 mod restart;
