@@ -62,7 +62,7 @@ fn check(name: &str) {
     );
 
     let why = keel(&["check", &recording, "--task", "victim"]);
-    assert!(why.contains(&format!("{DECISION}; waker (pid 204) did it")), "{why}");
+    assert!(why.contains(&format!("{DECISION}, by task waker (pid 204)")), "{why}");
 
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.html");

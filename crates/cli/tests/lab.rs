@@ -93,8 +93,8 @@ fn what_decisions_cannot_use_is_told_before_any_run() {
         );
         assert!(told.contains(expected), "{args:?}: {told}");
     };
-    check(&["--decisions", "fifo,nobody"], "no scheduler is called 'nobody', and there is no such file");
-    check(&["--decisions", ""], "no scheduler is called ''");
+    check(&["--decisions", "fifo,nobody"], "no built-in scheduler and no file is named 'nobody'");
+    check(&["--decisions", ""], "no built-in scheduler and no file is named ''");
     check(&["--decisions", "fifo", "--machine", "0"], "a machine has 1 to 4096 CPUs");
     check(&["--decisions", "fifo", "--report", "no/such/place.svg"], "no/such/place.svg cannot be written");
     check(

@@ -125,14 +125,14 @@ fn what_cannot_be_reported_leaves_nothing() {
     check(&["report", damaged, "-o", page], "damaged");
     check(&["report", damaged, "-o", damaged], "would be overwritten");
     check(&["report", damaged, "-o", page, "--perfetto", page], "give each its own file");
-    check(&["report", damaged, damaged, "--perfetto", page], "about one trace");
-    check(&["report", damaged, "-o", "x.svg"], "pages to explore, not pictures");
+    check(&["report", damaged, damaged, "--perfetto", page], "takes a single trace");
+    check(&["report", damaged, "-o", "x.svg"], "HTML pages, not pictures");
     for end in ["png", "jpg", "pdf", "htm", "html.gz", "htmlx"] {
         let name = &page.replace("html", end);
         check(&["report", damaged, "-o", name], "name a file that ends in .html");
         check(&["sim", "fifo", "--report", name], "name a file that ends in .html or .svg");
         check(&["compare", "fifo,fifo", "--report", name], "name a file that ends in .html");
-        check(&["lab", "--report", name], "give a name that ends in .html");
+        check(&["lab", "--report", name], "name a file that ends in .html");
     }
     check(
         &["sim", "fifo", "--report", page.trim_end_matches(".html")],
@@ -140,7 +140,7 @@ fn what_cannot_be_reported_leaves_nothing() {
     );
     check(&["report", "no-such-trace", "-o", page], "no such file");
     check(&["report", damaged], "--output");
-    check(&["compare", "fifo,fifo", "--report", "x.svg"], "about one run");
-    check(&["compare", "fifo,fifo", "--perfetto", page], "about one run");
+    check(&["compare", "fifo,fifo", "--report", "x.svg"], "needs a single run");
+    check(&["compare", "fifo,fifo", "--perfetto", page], "needs a single run");
     check(&["compare", "fifo,fifo,fifo,fifo,fifo", "--report", page], "up to 4 schedulers");
 }

@@ -163,8 +163,8 @@ fn the_reason_is_measured() {
         overlap,
         50,
         100,
-        "the published samples overlap; 0.50 is on the other side of 1; below the band of 1.50 to 3.00; \
-         new has 12.5 times its published figure, old 50.0 times",
+        "the published samples overlap; 0.500 is on the other side of 1; below the band of 1.50 to 3.00; \
+         new has 12.5 times its published figure, and old has 50.0 times",
     );
 }
 
