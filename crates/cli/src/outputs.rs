@@ -77,7 +77,7 @@ impl Outputs {
         }
     }
 
-    /// Gives their names to the files that are complete. What went wrong is told of all together.
+    /// Gives their names to the files that are complete. Reports everything that went wrong at once.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let log = match self.log {
             Some(Log::File(output)) => Some(output),

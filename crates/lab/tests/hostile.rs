@@ -102,7 +102,7 @@ fn an_object_with_a_flipped_bit_ends_in_an_outcome_or_a_sentence() {
     const FLIPS: usize = 12;
     let good = schedulers::built_in("fifo").expect("fifo is built in");
     let mut cases = Vec::new();
-    for Part { name, at, len, .. } in parts(&good) {
+    for Part { name, at, len, .. } in parts(good) {
         for flip in 0..FLIPS.min(len) {
             let (place, bit) = (at + flip * len / FLIPS.min(len), (flip * 5 + at) % 8);
             let mut bytes = good.to_vec();
@@ -122,7 +122,7 @@ fn altered_instructions_end_in_an_outcome_or_a_sentence() {
     const STEP: usize = 11;
     let good = schedulers::built_in("fifo").expect("fifo is built in");
     let mut cases = Vec::new();
-    for Part { name, at, len, .. } in parts(&good).into_iter().filter(|part| part.is_code) {
+    for Part { name, at, len, .. } in parts(good).into_iter().filter(|part| part.is_code) {
         for (number, place) in (at..at + len).step_by(STEP).enumerate() {
             for value in [[0, 0x05], [0x85, 0xff], [0x18, 0x80]][number % 3] {
                 let mut bytes = good.to_vec();
