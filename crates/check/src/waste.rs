@@ -41,7 +41,7 @@ pub const SHORT: Span = Span::from_us(10);
 /// exit from idle, shorter than a tick.
 pub const PENDING: Span = Span::from_us(200);
 
-/// A place that took this share of a wait is told as all of it.
+/// A place that took this share of a wait is reported as all of it.
 const NEARLY_ALL: f64 = 0.95;
 
 /// Hears every episode when it ends; pictures are made of this.
@@ -278,10 +278,9 @@ impl<O: Observer> WastedCores<O> {
         let Some(row) = self.tasks.at(slot) else { return };
         if on && group != 0 {
             let cpu = if row.state == State::Running { cpu } else { row.rq };
-            row.closes = Some(cpu);
+            row.closes = Some((group, cpu));
             self.matching.close(group, cpu);
         }
-        let Some(row) = self.tasks.at(slot) else { return };
         if std::mem::replace(&mut row.throttled, on) == on || row.state != State::Waiting {
             return;
         }
@@ -314,9 +313,7 @@ impl<O: Observer> WastedCores<O> {
 
     /// The task in `slot` no longer closes a CPU to its group.
     fn reopen(&mut self, slot: u32) {
-        let Some(row) = self.tasks.at(slot) else { return };
-        let group = row.group;
-        if let Some(cpu) = row.closes.take() {
+        if let Some((group, cpu)) = self.tasks.at(slot).and_then(|row| row.closes.take()) {
             self.matching.reopen(group, cpu);
         }
     }

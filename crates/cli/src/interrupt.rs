@@ -2,7 +2,7 @@
 //!
 //! The first signal asks the work to stop, and the command goes on to its verdict, marked as partial. A second one, or
 //! the first where no work is under way, ends the process at once. Neither leaves a half-written file.
-//! SIGHUP stays ignored where whoever started us ignores it, as `nohup` does.
+//! SIGHUP stays ignored if the parent process ignored it, as `nohup` does.
 
 use crate::failure::{Code, Failure};
 use crate::output;

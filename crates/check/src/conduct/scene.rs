@@ -168,7 +168,7 @@ pub(crate) struct Cpu {
     pub(crate) reserved: bool,
     /// How many wait in its queue.
     pub(crate) queued: u32,
-    /// The weights of those that wait or run there, summed, where they are told.
+    /// The sum of the known weights of the tasks that wait or run there.
     pub(crate) weight: u64,
     /// Since when there was always somebody.
     pub(crate) queued_since: Instant,
@@ -230,7 +230,7 @@ pub(crate) struct Scene {
     pub(crate) online: Integral,
     /// How many tasks wait.
     pub(crate) waiting: u64,
-    /// The weights of those that wait or run, summed, where they are told.
+    /// The sum of the known weights of the tasks that wait or run.
     pub(crate) weight: u64,
     pub(crate) tasks: Tasks<Task>,
     pub(crate) sets: Sets,

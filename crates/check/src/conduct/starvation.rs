@@ -6,7 +6,7 @@
 //! adds a default slice (20 ms) to the bound: 150 runnable tasks a CPU may wait 4 s. The tasks are counted when the wait
 //! begins and when it ends, over the CPUs that the starved task may use, whichever is more.
 //!
-//! Where weights or nice values are told, a fair round of a light task is longer: while it has one slice, each heavier one has as many as it weighs more.
+//! If weights or nice values are known, a fair round of a light task is longer: while it has one slice, each heavier one has as many as it weighs more.
 //! To a scheduler a task of
 //! nice 19 weighs a hundredth of one of nice 0: it waits for a hundred slices, and nobody has done wrong.
 //!

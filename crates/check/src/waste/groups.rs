@@ -143,7 +143,7 @@ pub(super) fn note(notes: &mut Vec<Note>, new: Note) {
 /// Tasks of one name that waited while cores idled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiters {
-    /// Their name: a stranger's text, empty for what is beyond the first [`MOST_NAMES`].
+    /// Their name: untrusted text, empty beyond the first [`MOST_NAMES`].
     pub name: String,
     /// How many tasks of the name there were.
     pub tasks: u64,
@@ -154,7 +154,7 @@ pub struct Waiters {
 /// Who had woken or made tasks that waited while cores idled, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wakers {
-    /// Their name: a stranger's text, empty for what is beyond the first [`MOST_NAMES`].
+    /// Their name: untrusted text, empty beyond the first [`MOST_NAMES`].
     pub name: String,
     /// Core time that was wasted while those waited that they had woken or made.
     pub wasted: Span,

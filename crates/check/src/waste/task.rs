@@ -35,8 +35,8 @@ pub(super) struct Row {
     pub(super) throttled: bool,
     /// The group with the limit that holds for it; 0 for none that is known.
     pub(super) group: u32,
-    /// The CPU that it closes to its group.
-    pub(super) closes: Option<CpuId>,
+    /// The CPU that it closes, and to which group: throttled there.
+    pub(super) closes: Option<(u32, CpuId)>,
     /// Where it waits, and by which decision.
     pub(super) origin: Origin,
     /// Who woke or made it last; none for an interrupt.

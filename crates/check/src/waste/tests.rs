@@ -290,7 +290,7 @@ fn who_ends_a_wait_has_not_put_the_task_where_it_was() {
     check("9000 1 placed B 1 default\n9000 1 migrate B 0 1\n9000 1 queued B local:1", (8000, 0), woken);
     let own = " in the scheduler's queue 0x7";
     check("1000 0 queued B user:7\n9000 1 migrate B 0 1\n9000 1 queued B local:1", (8000, 0), own);
-    // A part of the wait each: the longest is told, with its share.
+    // Each took a part of the wait: the finding names the longest, with its share.
     check(
         "4000 0 queued B user:7\n9000 1 migrate B 0 1",
         (8000, 0),
@@ -323,7 +323,7 @@ fn a_preempted_task_waits_where_the_scheduler_took_it_before() {
            in the scheduler's queue 0x7 after it was preempted",
         ],
     );
-    let decision = verdict(2, lines).findings[0].decision.expect("it is told");
+    let decision = verdict(2, lines).findings[0].decision.expect("a decision");
     assert_eq!(decision.words(), "queued by the scheduler on CPU 0 at 1.00 ms");
     // It may be picked again at once: then it is in that queue no more.
     let again = lines.replace("1000 0 queued A user:7", "900 0 queued A user:7\n950 0 unqueued A");

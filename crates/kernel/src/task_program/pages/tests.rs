@@ -11,10 +11,27 @@ fn with(test: impl FnOnce(&mut Memory, On<'_>)) {
         page_copy_ns: 10_000,
         ..Costs::default()
     };
-    let topology = Topology::regular(1, 1, 2, 1);
-    let bus = Bus::new(&topology, &costs);
-    let transfers = Transfers::new(topology, LineCosts::default());
-    test(&mut Memory::default(), On { costs: &costs, transfers: &transfers, bus: &bus, cpu: CpuId(0) });
+    let cpus = TwoCpus::new(costs, LineCosts::default());
+    test(&mut Memory::default(), cpus.on(0));
+}
+
+/// Two CPUs under one cache.
+struct TwoCpus {
+    costs: Costs,
+    transfers: Transfers,
+    bus: Bus,
+}
+
+impl TwoCpus {
+    fn new(costs: Costs, lines: LineCosts) -> Self {
+        let topology = Topology::regular(1, 1, 2, 1);
+        let bus = Bus::new(&topology, &costs);
+        Self { costs, transfers: Transfers::new(topology, lines), bus }
+    }
+
+    fn on(&self, cpu: u32) -> On<'_> {
+        On { costs: &self.costs, transfers: &self.transfers, bus: &self.bus, cpu: CpuId(cpu) }
+    }
 }
 
 /// All of them, as a task does that nobody interrupts.
@@ -72,10 +89,8 @@ fn threads_share_and_the_last_gives_up() {
 fn a_child_on_another_cpu_makes_lines_move() {
     let costs = Costs { memory_kb_ns: 5, ..Costs::default() };
     let lines = LineCosts { llc_ps: 7, ..LineCosts::default() };
-    let topology = Topology::regular(1, 1, 2, 1);
-    let bus = Bus::new(&topology, &costs);
-    let transfers = Transfers::new(topology, lines);
-    let on = |cpu| On { costs: &costs, transfers: &transfers, bus: &bus, cpu: CpuId(cpu) };
+    let cpus = TwoCpus::new(costs, lines);
+    let on = |cpu| cpus.on(cpu);
     let mut memory = Memory::default();
     let parent = memory.create(16, CpuId(0));
     let mut round = |cpu| {
@@ -107,10 +122,8 @@ fn copies_are_made_one_at_a_time() {
 fn what_describes_a_process_moves_as_many_lines_as_it_has() {
     let costs = Costs { process_bytes: 640, shared_lines: 3, ..Costs::default() };
     let lines = LineCosts { llc_ps: 1, ..LineCosts::default() };
-    let topology = Topology::regular(1, 1, 2, 1);
-    let bus = Bus::new(&topology, &costs);
-    let transfers = Transfers::new(topology, lines);
-    let on = |cpu| On { costs: &costs, transfers: &transfers, bus: &bus, cpu: CpuId(cpu) };
+    let cpus = TwoCpus::new(costs, lines);
+    let on = |cpu| cpus.on(cpu);
     let mut memory = Memory::default();
     let parent = memory.create(8, CpuId(0));
     let mut round = |cpu| {
@@ -125,10 +138,8 @@ fn what_describes_a_process_moves_as_many_lines_as_it_has() {
 #[test]
 fn a_new_program_has_tables_of_its_own() {
     let costs = Costs { table_pages: 4, table_stock: 100, page_clear_ns: 1, ..Costs::default() };
-    let topology = Topology::regular(1, 1, 2, 1);
-    let bus = Bus::new(&topology, &costs);
-    let transfers = Transfers::new(topology, LineCosts::default());
-    let on = On { costs: &costs, transfers: &transfers, bus: &bus, cpu: CpuId(0) };
+    let cpus = TwoCpus::new(costs, LineCosts::default());
+    let on = cpus.on(0);
     let mut memory = Memory::default();
     let parent = memory.create(8, CpuId(0));
     let (child, ps) = memory.fork(parent, on);
@@ -145,10 +156,8 @@ fn a_new_program_has_tables_of_its_own() {
 fn a_copy_fetches_the_page_that_another_cpu_freed() {
     let costs = Costs { memory_kb_ns: 5, ..Costs::default() };
     let lines = LineCosts { llc_ps: 7, ..LineCosts::default() };
-    let topology = Topology::regular(1, 1, 2, 1);
-    let bus = Bus::new(&topology, &costs);
-    let transfers = Transfers::new(topology, lines);
-    let on = |cpu| On { costs: &costs, transfers: &transfers, bus: &bus, cpu: CpuId(cpu) };
+    let cpus = TwoCpus::new(costs, lines);
+    let on = |cpu| cpus.on(cpu);
     let mut memory = Memory::default();
     let parent = memory.create(1, CpuId(0));
     let mut copies = |cpu| {
