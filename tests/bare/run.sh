@@ -26,7 +26,7 @@ fail() {
     exit 2
 }
 
-orders=(demo-first) ci='' prepare='' keep=''
+given=("$@") orders=(demo-first) ci='' prepare='' keep=''
 while [ $# -gt 0 ]; do
     case $1 in
         --order)
@@ -48,15 +48,7 @@ done
 [ "$(id -u)" = 0 ] || fail "it makes and mounts a root, which takes root: sudo ./x bare"
 # Mounts in a namespace of our own are gone with us, however we end.
 if [ -z "${KEEL_BARE_APART:-}" ]; then
-    again=()
-    for order in "${orders[@]}"; do
-        case $order in ci) again+=(--ci) ;; esac
-    done
-    [[ " ${orders[*]} " == *" demo-first "*" test-first "* ]] && again+=(--order both)
-    [[ ${orders[0]} == test-first ]] && again+=(--order test-first)
-    [ -n "$prepare" ] && again+=(--prepare)
-    [ -n "$keep" ] && again+=(--keep)
-    KEEL_BARE_APART=yes exec unshare --mount --propagation private "$0" "${again[@]}"
+    KEEL_BARE_APART=yes exec unshare --mount --propagation private "$0" "${given[@]}"
 fi
 
 folder=${KEEL_BARE:-/var/tmp/keel-bare}
