@@ -81,7 +81,7 @@ CALLBACK(void, bsd_dispatch, s32 cpu, struct task_struct *prev)
 	u32 before = prev && is_queued(prev) ? slot_of(prev) : NOBODY;
 	s32 i;
 
-	/* Whom we chose may have died, or been taken out of our hands, meanwhile. */
+	/* The task we chose may have died, or been dequeued, meanwhile. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How a case is written: the macro's arguments are its name and what is expected, the block after it
- * computes it. README.md tells more.
+ * computes it. README.md has more.
  */
 #ifndef CASE_H
 #define CASE_H

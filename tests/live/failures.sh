@@ -82,7 +82,7 @@ unread() {
     rm /tmp/unread
 }
 
-# A scheduler tells its decisions, and keel record hears them; or it tells garbage, which is none.
+# A scheduler reports its decisions, and keel record reads them; garbage is not counted as a decision.
 hear() {
     start "$1" $keel run "$objects/$1.bpf.o"
     $keel record -o "$at.keel" -- sh -c 'hackbench -g 1 -l 5 > /dev/null' > "$at.heard" 2>&1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * It tells what it considers (policy.h), and considers too little: a woken task looks at a few CPUs from
+ * It reports what it considers (policy.h), and considers too little: a woken task looks at a few CPUs from
  * where it ran on, and takes the first idle one or stays. A CPU that runs dry compares the two halves of
  * the machine by the tasks that wait there, and takes one from its longest queue if that is in its own half.
  */

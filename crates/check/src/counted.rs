@@ -42,12 +42,12 @@ impl CountedCalls {
         self.rose.cost(name)
     }
 
-    /// Calls of which it cannot be told whether the counter rose in them.
+    /// Calls where it is unknown whether the counter rose in them.
     pub fn unclear(&self) -> u64 {
         self.unclear
     }
 
-    /// The counter of each CPU at this moment, when all events before it have been heard.
+    /// The counter of each CPU at this moment, when all events before it have arrived.
     pub fn read(&mut self, counts: &[u64]) {
         if self.cpus.len() < counts.len() {
             self.cpus.resize(counts.len(), Cpu::default());

@@ -53,7 +53,7 @@ impl Found {
         Self { most, kept: Vec::new(), count: 0, of_programs: 0, sums: Sums::default() }
     }
 
-    /// One more, told in full only where it is kept.
+    /// One more, built in full only where it is kept.
     pub(crate) fn add(&mut self, start: Instant, duration: Span, tell: impl FnOnce() -> Finding) {
         self.add_of(Blame::Scheduler, start, duration, tell);
     }

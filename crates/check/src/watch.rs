@@ -1,7 +1,7 @@
 //! The sanity checker of the Wasted Cores paper: a core that idles while a task waits that it could run is suspected; it
-//! is a finding if nothing cures that while it is watched.
+//! is a finding if nothing resolves it while it is watched.
 //!
-//! [`suspects`] judges a look at a live machine. [`Confirm`] then hears everything that happens, and keeps a suspicion
+//! [`suspects`] judges a look at a live machine. [`Confirm`] then receives every event, and keeps a suspicion
 //! as long as its CPU idles and, at every instant, some task that may run there waits: the same one or others
 //! by turns. That is the waste of [`WastedCores`](crate::WastedCores) but for one point: two CPUs that idle beside one
 //! waiting task are suspected both.
@@ -30,7 +30,7 @@ pub fn passed_over<'a>(cpus: &CpuSet, waiting: &'a [Told]) -> Vec<&'a Told> {
     waiting.iter().filter(|task| cpus.iter().any(|cpu| may_run(task, cpu))).collect()
 }
 
-/// A task of which it is not told may run anywhere.
+/// A task whose CPUs are unknown may run anywhere.
 fn may_run(task: &Told, cpu: CpuId) -> bool {
     task.cpus.is_empty() || task.cpus.contains(cpu)
 }

@@ -1,4 +1,4 @@
-//! A joining room without a simulator: its runs tell a few events and end as their scheduler's
+//! A `lab` crate without a simulator: its runs emit a few events and end as their scheduler's
 //! name says.
 
 use crate::lab::{Lab, REAL};

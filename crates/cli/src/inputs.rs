@@ -135,7 +135,7 @@ fn workload_parts(given: &str) -> Result<Vec<&str>, Failure> {
     keel_lab::workloads::parts(given, |path| Path::new(path).exists()).map_err(shown_failure)
 }
 
-/// The joining room's words on a name, which may hold anything.
+/// What the `lab` crate says about a name, which may hold anything.
 fn shown_failure(error: LabError) -> Failure {
     Failure::input(shown(&error.to_string()))
 }
@@ -165,7 +165,7 @@ fn plain_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload,
     };
     let (workload, remarks) = read.map_err(Failure::from_lab)?;
     for remark in remarks {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: note: {remark}");
     }
     Ok(workload)

@@ -46,7 +46,7 @@ fn hear(signal: i32) {
     let by = stopped_by(signal);
     output::abandon();
     if is_first {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: stopped by {}", by.name());
     }
     signal_hook::low_level::exit(code_of(by) as i32);

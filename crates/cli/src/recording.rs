@@ -34,7 +34,7 @@ pub(crate) struct Heard {
     pub(crate) partial: Option<Partial>,
 }
 
-/// What is wrong with a recording, as people are told.
+/// What is wrong with a recording, in a sentence for people.
 pub(crate) fn told(path: &Path) -> impl Fn(String) -> Failure {
     move |why| match is_stdin(path) {
         true => Failure::input(format!("standard input: {why}")),
@@ -66,7 +66,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), file, kind })
     }
 
-    /// Hands all of it to `sink`, until a signal comes: then `sink` hears an end there.
+    /// Hands all of it to `sink`, until a signal comes: then `sink` receives an end there.
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<Heard, Failure> {
         let told = told(&self.path);
         let _work = interrupt::work();
@@ -196,7 +196,7 @@ impl<F: Seek> Seek for Stoppable<F> {
 struct Until<'a> {
     stop: Stop,
     sink: &'a mut dyn Sink,
-    /// The last instant that was told, once there was one.
+    /// The last instant that was passed on, once there was one.
     last: Option<Instant>,
     ended: bool,
     stopped: bool,
@@ -207,7 +207,7 @@ impl<'a> Until<'a> {
         Self { stop, sink, last: None, ended: false, stopped: false }
     }
 
-    /// Nothing is heard from here on.
+    /// No event passes from here on.
     fn is_over(&mut self) -> bool {
         self.stopped |= !self.ended && self.last.is_some() && self.stop.is_asked();
         self.stopped
@@ -289,7 +289,7 @@ mod tests {
         };
         check(9, &[0, 1, 2, 3], None);
         check(2, &[0, 1], Some(1));
-        // A stream of which nothing was heard has nothing to end.
+        // An empty stream has nothing to end.
         check(0, &[0], Some(0));
     }
 }

@@ -1,4 +1,4 @@
-//! Whole commands over the fake joining room: exit codes and files.
+//! Whole commands over the fake `lab` crate: exit codes and files.
 
 use crate::args::Cli;
 use crate::asked::Asked;

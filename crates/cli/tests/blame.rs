@@ -39,7 +39,7 @@ fn check(name: &str) {
     let recording = format!("../readers/recordings/blame/{name}");
     let text = keel(&["check", &recording, "--delay", "1ms"]);
     let lines: Vec<&str> = text.lines().collect();
-    // What the recording cannot tell stands before it.
+    // What the recording lacks comes first.
     assert!(lines[0].ends_with(&FIRST[1..]), "{text}");
     for line in [&format!(": {WASTE}"), &format!(": {LATE}"), &format!("  it was {DECISION}")] {
         assert!(lines.iter().any(|told| told.ends_with(line)), "{line}: {text}");

@@ -165,7 +165,7 @@ fn recordings_by_other_tools_are_judged_by_their_content() {
     check("ftrace.txt", "text", 10, "");
 }
 
-/// Two hogs wait on CPU 0 while CPU 1 idles: pinned there, or not, which no such text tells.
+/// Two hogs wait on CPU 0 while CPU 1 idles: pinned there or not, which no such text says.
 #[test]
 fn what_rests_on_the_unknown_counts_only_when_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -111,7 +111,7 @@ fn each_planted_bug_fails() {
     check("wrong_type", &[], 2, "no scheduler in it");
     // What it plants does no harm: who loses the race counts it and goes on.
     check("race", &[], 0, "Strict: passed");
-    // Nor does this: it tells nonsense of what it does, and does well.
+    // Nor does this: its policy events are nonsense, but it schedules well.
     check("babbles", &[], 0, "Strict: passed");
 }
 

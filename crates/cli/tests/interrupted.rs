@@ -114,7 +114,7 @@ fn a_second_signal_ends_at_once_and_leaves_nothing() {
     signal(&child, Signal::TERM);
     let output = end(child);
     let code = output.status.code();
-    // Which of the two is heard first, when both are there at once, is the kernel's choice.
+    // Which of the two arrives first, when both are pending, is the kernel's choice.
     assert!(code == Some(143) || code == Some(130), "{code:?}");
     assert!(names(room.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(room.path()));
 }

@@ -4,7 +4,7 @@
 //!
 //! 1. the ratio is on the published side of 1, and outside of what two runs of the same scheduler
 //!    differ by (A/A);
-//! 2. it lies in the claim's band;
+//! 2. it is in the claim's band;
 //! 3. with the mechanism off at most a quarter of the effect is left, in logarithms, or no more
 //!    than A/A.
 //!

@@ -80,7 +80,7 @@ pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
     values.clone().into_iter().zip(arms).map(cell).collect()
 }
 
-/// Which arm it was is told by the column.
+/// The column says which arm it was.
 fn told(why: String) -> String {
     why.strip_prefix(", ").unwrap_or(&why).trim_start().to_owned()
 }

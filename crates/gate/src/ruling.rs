@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Facts {
     /// Findings that are not a program's own doing.
     pub found: BTreeMap<Kind, Sums>,
-    /// Kinds whose findings may be none, because a recording does not tell all: they are shown, and exceed nothing.
+    /// Kinds whose findings may be none, because a recording lacks something: they are shown, and exceed nothing.
     pub unsure: BTreeSet<Kind>,
     /// Loads and stores of the scheduler where nothing is.
     pub bad_accesses: u64,
@@ -38,7 +38,7 @@ pub struct Held {
     pub allowed_value: Option<f64>,
     /// What was found, likewise; for `any` the number of findings.
     pub found_value: f64,
-    /// Findings of this kind count; false where they rest on what the recording does not tell.
+    /// Findings of this kind count; false where they rest on what the recording lacks.
     pub counted: bool,
     /// No more was found than is allowed, or it does not count.
     pub held: bool,

@@ -1,4 +1,4 @@
-//! What has a budget: each kind of finding, and the scheduler's stray memory accesses, which are counted and are no
+//! What has a budget: each kind of finding, and the scheduler's invalid memory accesses, which are counted and are no
 //! finding.
 
 use keel_check::Kind;

@@ -1,4 +1,4 @@
-//! What a kernel said last, cut to what tells most.
+//! What a kernel said last, cut to its most informative part.
 
 /// The end of a console's text, in bounded memory.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ impl Tail {
         }
     }
 
-    /// The line that tells why a guest ended: a panic, or the first of several complaints, or else
+    /// The line that says why a guest ended: a panic, or the first of several complaints, or else
     /// whatever came last.
     pub(crate) fn verdict(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
@@ -26,7 +26,7 @@ impl Tail {
     }
 }
 
-/// Words of lines that tell why, most telling first.
+/// Words of lines that say why, the most informative first.
 const TELLING: &[&str] = &["keel: ", "Kernel panic", "Oops", "BUG:", "internal error", "kvm run failed"];
 
 /// The last line that is not empty, fit to print.

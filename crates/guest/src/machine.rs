@@ -12,7 +12,7 @@ pub struct Machine {
     pub threads: u32,
     /// NUMA nodes, each a socket of its own.
     pub nodes: u32,
-    /// Which of them are neighbours; all of them unless told.
+    /// Which of them are neighbours; all of them unless given.
     pub links: Links,
     /// Memory of all nodes together.
     pub memory_mib: u32,

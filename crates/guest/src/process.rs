@@ -19,7 +19,7 @@ pub enum Stream {
     Out,
     /// The command's stderr.
     Err,
-    /// What the guest tells us.
+    /// What the guest reports.
     Facts,
 }
 

@@ -120,7 +120,7 @@ impl Guest<'_> {
 
     fn append(&self, outputs: &Outputs<'_>) -> String {
         let level = if outputs.console.is_some() { 7 } else { 4 };
-        // QEMU's CPUs tell one time on all sockets, which Linux would not believe by itself.
+        // QEMU's CPUs have one clock on all sockets, which Linux would not believe by itself.
         let clock_chip = if self.machine.icount_shift.is_some() { NO_CLOCK_CHIP } else { "" };
         format!("console=ttyS0 loglevel={level} panic=-1 oops=panic tsc=reliable {clock_chip}{}", self.append)
     }

@@ -1,7 +1,7 @@
 //! The kernel inside its compressed image: an ELF file, with its types.
 //!
-//! An x86 image tells in its header where the compressed kernel lies (Linux' boot protocol 2.08);
-//! the first bytes tell by which program.
+//! An x86 image says in its header where the compressed kernel lies (Linux' boot protocol 2.08);
+//! the first bytes identify the program that compressed it.
 
 use crate::error::{GuestError, at};
 use std::io::Write;

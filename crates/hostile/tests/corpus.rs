@@ -28,7 +28,7 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Gives every input to the target in a thread of its own, so that a panic or a hang is told with its case.
+/// Gives every input to the target in a thread of its own, so that a panic or a hang is reported with its case.
 fn all_end(target: &'static str, inputs: Vec<(String, Vec<u8>)>) {
     let (tell, told) = channel();
     let worker = std::thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! A callback of the scheduler, or another program of its, from its start to its end: what it costs, and what becomes of it where it is
-//! stopped.
+//! A callback of the scheduler, or another program of its, from its start to its end: what it costs, and how it ends
+//! where it is stopped.
 
 use crate::cpu::{Callback, DirectSubject, Place};
 use crate::frame::Frame;
@@ -100,7 +100,7 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
+    /// Is this a task that the scheduler that ends has already been disabled for, or was never given?
     #[inline]
     fn has_left(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].member == crate::task::Member::No
@@ -151,7 +151,7 @@ impl Kernel {
         self.count_callback(usage, took);
     }
 
-    /// The end of a callback that others have to hear of, or that is nested in one.
+    /// The end of a callback that others must be notified of, or that is nested in one.
     #[inline(never)]
     fn end_rarely(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;

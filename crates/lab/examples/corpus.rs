@@ -121,7 +121,7 @@ fn kind(exit: ExitKind) -> &'static str {
     }
 }
 
-/// What is a stranger's, on one line.
+/// Untrusted text, on one line.
 fn plain(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }

@@ -111,7 +111,7 @@ fn used() -> Used {
 }
 
 impl Used {
-    /// User CPU time since `before`: ticks are coarse, so they only tell user from system time.
+    /// User CPU time since `before`: ticks are coarse, so they only separate user from system time.
     fn user_since(&self, before: &Self) -> Duration {
         let user = self.user_ticks - before.user_ticks;
         let all = user + self.system_ticks - before.system_ticks;

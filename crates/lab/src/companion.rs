@@ -193,7 +193,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// Where the value lies in the room: aligned, behind the key.
+    /// Where the value is in the memory: aligned, behind the key.
     fn value_at(&self, map: &Map) -> Ea {
         self.room.offset(map.key_bytes.next_multiple_of(8) as u64)
     }

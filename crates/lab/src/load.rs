@@ -122,7 +122,7 @@ fn hints(object: &Object) -> Option<MapId> {
     object.maps.iter().position(fits).map(|at| MapId(at as u32))
 }
 
-/// The ring buffer that it tells its decisions by.
+/// The ring buffer in which it reports its decisions.
 fn decisions(object: &Object) -> Option<MapId> {
     /// `BPF_MAP_TYPE_RINGBUF`.
     const RINGBUF: u32 = 27;

@@ -1,4 +1,4 @@
-//! The checked mode stops a scheduler at its first stray access, and names what is there and whose line it is.
+//! The checked mode stops a scheduler at its first invalid access, and names what is there and whose line it is.
 //! Without it the same access reads 0 or stores nothing, is counted, and the run goes on, as on a real kernel.
 
 mod common;
@@ -9,7 +9,7 @@ use keel_lab::{Engine, Outcome, machines};
 use keel_trace::Fanout;
 use std::fmt::Write;
 
-/// How many faults `tests/objects/strays.bpf.c` can commit.
+/// How many faults `tests/objects/invalid_access.bpf.c` can commit.
 const FAULTS: u32 = 14;
 
 const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 20, 'run': 100, 'sleep': 100, 'loop': 5 } } }";
@@ -43,7 +43,7 @@ fn who_stays_where_it_may_is_left_alone() {
 
 #[test]
 fn unchecked_runs_go_on_and_count_what_leads_nowhere() {
-    // What is within the region, a freed element say, is not told from live objects there.
+    // What is within the region, a freed element say, is not distinguished from live objects there.
     for fault in [1, 2, 6, 7, 12, 13] {
         let outcomes = [Engine::Native, Engine::Interpreter].map(|engine| run(fault, false, engine));
         assert_eq!(outcomes[0].exit, ExitKind::None, "fault {fault}: {}", outcomes[0].message);

@@ -123,7 +123,7 @@ fn ring_buffers_are_written_at_given_moments() {
 
 #[test]
 fn ring_buffers_are_read_and_printed() {
-    // The only reader, of whom nobody is waiting for an answer: the ring has room for 170 records of 24 bytes.
+    // The only reader, none of which is waiting for an answer: the ring has room for 170 records of 24 bytes.
     let reader = "[[companion]]
         name = 'reader'
         pid = 'decider_pid'
@@ -137,7 +137,7 @@ fn ring_buffers_are_read_and_printed() {
         }
         if seen == 5 && !told { told = 1 print(\"{}\", weights) }
         '''";
-    // Those for whom there is no idle CPU.
+    // Tasks for which there is no idle CPU.
     let ran = run(reader, 100);
     assert_eq!(variable(&ran, "nr_sent"), 5);
     let lines = printed(&ran);

@@ -1,4 +1,4 @@
-//! What a scheduler tells of its decisions is in the stream, by either engine, and whoever listens: telling
+//! What a scheduler reports of its decisions is in the stream, by either engine, and whoever listens: telling
 //! changes nothing but by its own cost.
 
 mod common;

@@ -1,4 +1,4 @@
-//! Input from strangers: every run ends in an outcome or in one sentence, never in a panic, and
+//! Untrusted input: every run ends in an outcome or in one sentence, never in a panic, and
 //! never not at all.
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,7 @@ fn run(spec: &RunSpec) -> Result<Outcome, LabError> {
     keel_lab::run(spec, &mut NullSink, &mut |_| {})
 }
 
-/// Runs every case in a thread of its own, so that a panic or a hang is told with its case.
+/// Runs every case in a thread of its own, so that a panic or a hang is reported with its case.
 /// Gives how many of them attached and ran.
 fn all_end(cases: Vec<(String, Vec<u8>)>) -> usize {
     let (tell, told) = channel();

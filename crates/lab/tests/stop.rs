@@ -20,7 +20,7 @@ fn spec(scheduler: &str, workload: &str, cpus: u32, duration: Span) -> RunSpec {
     }
 }
 
-/// Keeps all that it hears, and asks for the stop once that is so many events.
+/// Keeps all events, and asks for the stop after a given number.
 #[derive(Default)]
 struct Ear {
     events: Vec<Event>,
@@ -64,7 +64,7 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
         assert!(outcome.end < Instant::ZERO + spec.duration, "{place}: {:?}", outcome.end);
         let mut whole = Ear::default();
         run(&spec, &mut whole, &mut |_| {}).expect("it runs");
-        // At its end a run tells what was counted and not told yet.
+        // At its end a run emits what was counted and not emitted yet.
         let is_count = |event: &&Event| event.at == outcome.end && matches!(event.what, What::Count { .. });
         let counts = ear.events.iter().rev().take_while(is_count).count();
         let (same, _) = ear.events.split_at(ear.events.len() - counts);
@@ -84,7 +84,7 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
     check("ule", "mix:300:120", 64, 50_000);
 }
 
-/// A year of a lone task, of which nothing is told but where it is: nobody waits for a virtual month.
+/// A year of a lone task, of which nothing is emitted but where it is: nobody waits for a virtual month.
 #[test]
 fn a_long_quiet_run_stops_soon() {
     let year = spec("fifo", "hogs:1", 1, Span::from_s(365 * 24 * 3600));

@@ -94,7 +94,7 @@ fn looking_changes_no_decision() {
         run_counted(&spec, "array_switches", Instant::ZERO, Span::from_us(20), &mut ear, &Stop::default())
             .unwrap();
     let run = keel_lab::run(&spec, &mut calls(), &mut |_| {}).unwrap();
-    // A callback is interrupted where a reading falls into it, so waits for locks are told apart otherwise.
+    // A callback is interrupted where a reading falls into it, so waits for locks are split differently.
     let told = |outcome: &Outcome| {
         (outcome.counters.switches, outcome.counters.callbacks, outcome.overhead.instructions)
     };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One look at every CPU: which of them idle, and how many tasks wait? Where a CPU idles while tasks wait, it is told
- * which CPUs and which tasks, for somebody to say whether the ones could run the others. Nothing is locked: what is
- * told may be over a moment later, so whoever is told looks again.
+ * One look at every CPU: which of them idle, and how many tasks wait? Where a CPU idles while tasks wait, it is
+ * reported which CPUs and which tasks, for somebody to say whether the ones could run the others. Nothing is locked:
+ * what is reported may be over a moment later, so the reader looks again.
  *
  * A runqueue counts whatever is runnable there, also tasks that a sched_ext scheduler holds in queues of its own. So
  * the tasks are gone through only where some CPU idles and the counts say that somebody waits.
  *
- * crates/live/src/watch/look.rs runs this and reads what it tells.
+ * crates/live/src/watch/look.rs runs this and reads its records.
  */
 #include "records.h"
 
 extern const struct rq runqueues __ksym;
 
-/* Room for the kernel's iterators, which are its own affair. */
+/* Memory for the kernel's iterators, whose layout is opaque. */
 struct bpf_iter_num {
 	u64 opaque[1];
 } __attribute__((aligned(8)));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What this kernel schedules, as records in one ring buffer a CPU: so no CPU waits for another to
- * tell. A record that finds its ring full is counted, and the next one that finds room says how
+ * show. A record that finds its ring full is counted, and the next one that finds room says how
  * many were lost before it. The reader looks by itself now and then, so that it disturbs what it
  * watches as little as can be, and is woken when a quarter of a ring has filled.
  *
- * Tasks are told apart by the address of their task_struct, which is the task's own until after
+ * Tasks are identified by the address of their task_struct, which is the task's own until after
  * its last switch; pids change hands earlier. What is known of a task (its pid, name, nice value,
- * priority, policy and CPUs) is told when it is first seen, and again whenever a switch away from
- * it, a wakeup or an exec finds it changed. A switch tells the priority of who comes, too.
+ * priority, policy and CPUs) is recorded when it is first seen, and again whenever a switch away from
+ * it, a wakeup or an exec finds it changed. A switch also records the priority of the next task.
  *
  * crates/live/src/record/raw.rs reads these records.
  *
@@ -155,8 +155,8 @@ int BPF_PROG(on_inherit, struct task_struct *p, struct task_struct *from)
 
 /*
  * Runs: in the task, in its system call, with interrupts on.
- * Reaches itself: no. It executes nothing. Another task's may come in between on this CPU; that one is skipped, and told at
- * its next switch: so the room is one's own.
+ * Reaches itself: no. It executes nothing. Another task's may come in between on this CPU; that one is skipped, and
+ * recorded at its next switch: so the buffer is not shared.
  */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *p)
@@ -180,7 +180,7 @@ int BPF_PROG(on_hotplug, unsigned int cpu, int target, int step)
 	return 0;
 }
 
-/* A CPU that is offline tells nothing of its last switch, to its idle task. */
+/* An offline CPU records nothing of its last switch, to its idle task. */
 SEC("tp_btf/cpuhp_exit")
 int BPF_PROG(on_stop, unsigned int cpu, int state, int step)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How the programs hand records to the reader: one ring buffer a CPU, what was lost, and what was told of each task.
+ * How the programs hand records to the reader: one ring buffer a CPU, what was lost, and what was recorded of each
+ * task.
  *
  * All of it may be used in any context but NMI, also under a runqueue's lock: nothing here sleeps, takes a lock of the
  * scheduler's or wakes a task. A ring's lock is held by its own CPU alone, with interrupts off; the reader never takes
@@ -43,7 +44,7 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-/* Records that found no room and were not spoken of yet. */
+/* Records that found no room and were not reported yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -51,7 +52,7 @@ struct {
 	__type(value, u64);
 } lost SEC(".maps");
 
-/* Rooms to write a `struct told` in, one for each context that may interrupt another. */
+/* Buffers to write a `struct task_info` in, one for each context that may interrupt another. */
 enum {
 	BY_EVENT = 0,
 	BY_EXEC = 1,
@@ -65,7 +66,7 @@ struct {
 	__type(value, struct told);
 } rooms SEC(".maps");
 
-/* What was told of a task, and who wakes it just now. */
+/* What was recorded of a task, and who is waking it. */
 struct known {
 	u64 name[2];
 	u64 cpus;
@@ -166,7 +167,7 @@ static __always_inline void remember(struct known *known, struct told *told, u64
 	known->told = 1;
 }
 
-/* Tells what `p` is, with the CPUs it may use now, unless it was told so already. */
+/* Records what `p` is, with the CPUs it may use now, unless that was recorded already. */
 static __always_inline void tell(struct task_struct *p, struct known *known, struct cpumask *mask, u32 room)
 {
 	struct told *told = bpf_map_lookup_elem(&rooms, &room);
@@ -184,7 +185,7 @@ static __always_inline void tell(struct task_struct *p, struct known *known, str
 	told->head.kind = TOLD;
 	told->head.detail = known->told ? 0 : TELLS_FIRST_TIME;
 	ring = ring_here();
-	/* What finds no room is told another time. */
+	/* What finds no room is recorded later. */
 	if (ring && !bpf_ringbuf_output(ring, told, TOLD_HEAD + bytes, wake_flags(ring, TOLD_HEAD + bytes)))
 		remember(known, told, cpus);
 }

@@ -132,7 +132,7 @@ impl Attached {
         Ok(())
     }
 
-    /// What companions have printed since this was last asked. Strangers' text.
+    /// What companions have printed since this was last asked. Untrusted text.
     pub fn lines(&self) -> Vec<String> {
         self.companions.lines()
     }
@@ -154,7 +154,7 @@ impl Attached {
         }
     }
 
-    /// Detaches it, if it is attached, waits until the kernel is done, and tells how it ended.
+    /// Detaches it, if it is attached, waits until the kernel is done, and returns how it ended.
     pub fn end(self) -> ExitReport {
         let Self { host, seq, object, link, record, mut log, companions, .. } = self;
         // The kernel ends a scheduler in steps: while it does so there is nothing to detach.

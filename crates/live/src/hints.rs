@@ -1,4 +1,4 @@
-//! A real-time hint for a task, told to the loaded scheduler through its map `hints`
+//! A real-time hint for a task, passed to the loaded scheduler through its map `hints`
 //! (`schedulers/include/hints.h`): task storage, whose key in user space is a pidfd.
 
 use crate::errors::LiveError;
@@ -19,7 +19,7 @@ pub enum Policy {
     RoundRobin = 2,
 }
 
-/// What is told of a task.
+/// The hint for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// 1 to 99, the greater the more urgent.
@@ -38,11 +38,11 @@ impl Hint {
     }
 }
 
-/// Tells the loaded scheduler of this process's first thread; what it forks or executes has the hint too.
+/// Gives the loaded scheduler a hint for this process's first thread; what it forks or executes has the hint too.
 /// Gives the scheduler's name.
 ///
 /// # Errors
-/// No scheduler is loaded, it takes no hints, or this process may not tell it.
+/// No scheduler is loaded, it takes no hints, or this process may not give one.
 pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     let bad = |text: String| Err(LiveError::Hints(text));
     match host.state() {
@@ -75,7 +75,7 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
 }
 
 /// Schedulers read the hints of tasks that wake. On a crowded CPU a task may be preempted on its way to
-/// sleep, and find its time over: then it has not slept, as the kernel's count of its switches tells.
+/// sleep, and find its time over: then it has not slept, as the kernel's count of its switches shows.
 fn sleep_and_wake(host: &Host) {
     const TRIES: u32 = 100;
     let before = sleeps(host);

@@ -1,4 +1,4 @@
-//! What must be there before a scheduler can be loaded: looked at first, told in one sentence.
+//! What must be there before a scheduler can be loaded: checked first, reported in one sentence.
 
 use crate::errors::LiveError;
 use crate::host::{Host, State};

@@ -2,7 +2,7 @@
 //!
 //! Programs in the kernel write records into one ring buffer a CPU (crates/live/bpf/record.bpf.c); here they are
 //! merged by time and become events that agree with themselves, so that the same checks read them. What
-//! found no room in a ring is counted and told in its place ([`What::Lost`]).
+//! found no room in a ring is counted and reported in its place ([`What::Lost`]).
 //!
 //! [`What::Lost`]: keel_trace::What::Lost
 
@@ -33,7 +33,7 @@ const RINGS_BYTES: u32 = 256 << 20;
 /// The largest and the smallest ring then.
 const RING_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=4 << 20;
 
-/// What became of a recording.
+/// How a recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// How long it is.
@@ -48,7 +48,7 @@ pub struct Recorded {
     pub late: u64,
     /// Switches that nobody saw and that are made up, so that tasks are where later events find them.
     pub made_up: u64,
-    /// Decisions that the scheduler told of.
+    /// Decisions that the scheduler reported.
     pub decisions: u64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Recorder {
-    /// Begins to record, with rings of at least `ring_bytes` a CPU, and tells `sink` of the machine and its tasks.
+    /// Begins to record, with rings of at least `ring_bytes` a CPU, and passes `sink` the machine and its tasks.
     /// `workload` is what the stream says that it is of.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The same with programs that rest, and without what the scheduler tells of its decisions.
+    /// The same with programs that rest, and without what the scheduler reports of its decisions.
     pub(crate) fn with(
         mut kernel: Kernel,
         scene: Scene<'_>,
@@ -157,7 +157,7 @@ impl Recorder {
         while self.kernel.drain(&mut self.merge)?.is_some() {
             self.release(0, sink);
         }
-        // While the programs go one by one, what is recorded does not tell all.
+        // While the programs go one by one, the record is incomplete.
         self.release(end, sink);
         for (cpu, lost) in self.kernel.lost() {
             self.story.lost(cpu, lost);
@@ -191,7 +191,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// What the scheduler has told of its decisions by now.
+    /// What the scheduler has reported of its decisions by now.
     fn hear(&mut self, now: u64) {
         if let Some(decisions) = &mut self.decisions {
             decisions.drain(self.start, now, self.kernel.alarm(), &mut self.merge);
@@ -204,7 +204,8 @@ impl Recorder {
     }
 }
 
-/// Who is throttled in the snapshot, and of whom no record since `start` tells that it began later, was so from `start` on.
+/// A task that is throttled in the snapshot was so from `start` on, unless a record since `start` shows that it began
+/// later.
 fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
     let began_later = |task: Key| {
         let mut told = records.iter().filter(|raw| raw.at >= start).map(|raw| &raw.what);
@@ -222,7 +223,7 @@ fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
     records.splice(from..from, already);
 }
 
-/// Does the kernel tell its types, and has this process the rights?
+/// Does the kernel have BTF, and has this process the rights?
 pub(crate) fn permitted(host: &Host) -> Result<(), RecordError> {
     match (host.has("sys/kernel/btf/vmlinux"), ready::has_rights(host)) {
         (false, _) => Err(RecordError::NoBtf),

@@ -27,7 +27,7 @@ pub(crate) fn listen<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
 fn keep(level: PrintLevel, text: String) {
     let mut said = SAID.lock().unwrap_or_else(|e| e.into_inner());
     if matches!(level, PrintLevel::Warn) && said.len() < MOST {
-        // Of a long message, such as the verifier's log, the end tells.
+        // Of a long message, such as the verifier's log, keep the end.
         let lines: Vec<&str> = text.lines().collect();
         said.extend(lines[lines.len().saturating_sub(MOST)..].iter().map(|&line| line.to_owned()));
     }

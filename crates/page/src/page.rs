@@ -30,7 +30,7 @@ impl Budget {
     }
 }
 
-/// What hears of spans.
+/// The sink of spans.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) grid: Grid,
@@ -66,7 +66,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Nothing heard yet.
+    /// No event so far.
     pub fn new(budget: Budget) -> Self {
         Self {
             topology: None,
@@ -82,7 +82,7 @@ impl Page {
         }
     }
 
-    /// All that the page shows of the run, of which `facts` are told beside. Nothing where no stream was heard.
+    /// All that the page shows of the run, with `facts` beside it. Nothing for an empty stream.
     pub fn finish(mut self, facts: &Facts<'_>) -> Option<RunData> {
         self.waste.verdict();
         self.mark();

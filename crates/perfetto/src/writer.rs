@@ -15,7 +15,7 @@ const MOST: usize = 1 << 14;
 const SEQUENCE: u32 = 1;
 /// Nothing before this packet is needed (`SEQ_INCREMENTAL_STATE_CLEARED`).
 const FRESH: u32 = 1;
-/// The track that those of the CPUs lie in; they follow it.
+/// The track that those of the CPUs are in; they follow it.
 const WASTED: u64 = 1 << 32;
 /// `TrackEvent.Type`.
 const BEGIN: i32 = 1;
@@ -53,7 +53,7 @@ impl Observer for Fresh {
 /// Writes a run as a Perfetto trace.
 ///
 /// It holds `sched_switch`, `sched_waking`, `sched_wakeup_new` and `sched_migrate_task` of each CPU, times in nanoseconds, and a track
-/// for each CPU that was wasted. Errors of the writer are told by [`Perfetto::finish`].
+/// for each CPU that was wasted. Errors of the writer are returned by [`Perfetto::finish`].
 pub struct Perfetto<W> {
     to: W,
     error: Option<io::Error>,
@@ -67,7 +67,7 @@ pub struct Perfetto<W> {
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Nothing heard yet.
+    /// No event so far.
     pub fn new(to: W) -> Self {
         Self {
             to,

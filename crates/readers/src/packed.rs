@@ -78,7 +78,7 @@ impl Packing {
     }
 }
 
-/// Bytes on their way in; an error of theirs is told apart from one of the decompressor's.
+/// Bytes on their way in; an error in reading them is kept apart from one in decompressing.
 struct Counted<R> {
     from: R,
     read: u64,

@@ -1,8 +1,8 @@
-//! The records of a recording as they left the [`line`](crate::line) the first time, in little room, so that most
+//! The records of a recording as they left the [`line`](crate::line) the first time, in little memory, so that most
 //! recordings need not be read twice: some ten bytes each.
 //!
 //! A record is kept as what differs from what could be expected: times from the one before, who ran on a CPU from its last
-//! switch, names from the last ones told of this pid. What expects is the same, and goes the same way, whether records
+//! switch, names from the last ones seen for this pid. What expects is the same, and goes the same way, whether records
 //! are put in or taken out. Beyond [`MOST`] bytes nothing is kept, and the file is read again.
 
 use crate::line::whole;
@@ -19,13 +19,13 @@ const PLACES: usize = 1 << 12;
 const KIND: u8 = 15;
 const INTERRUPT: u8 = 1 << 4;
 const LOST: u8 = 1 << 5;
-/// Who ran is who was expected; it is not told.
+/// The running task is the expected one; it is not stored.
 const EXPECTED: u8 = 1 << 6;
 const UNTOLD: u8 = 1 << 7;
 
 const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];
 
-/// What the next record is expected to tell.
+/// What the next record is expected to say.
 #[derive(Clone, Debug)]
 struct Expected {
     at: u64,

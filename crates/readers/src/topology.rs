@@ -7,7 +7,7 @@ use keel_abi::{CoreId, CpuId, CpuSet, LlcId, NodeId, Topology};
 /// The most nodes of a machine.
 const MOST_NODES: usize = 1024;
 
-/// CPUs that share a core, a cache of the last level, a package, a node; empty where it is not told.
+/// CPUs that share a core, a cache of the last level, a package, a node; empty where unknown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) cores: Vec<CpuSet>,
@@ -26,7 +26,7 @@ impl Parts {
             .collect()
     }
 
-    /// The shape of `cpus` CPUs; `None` where nothing is told. How far apart nodes are is not told: one hop.
+    /// The shape of `cpus` CPUs; `None` where nothing is known. The distance between nodes is unknown: one hop.
     pub(crate) fn topology(&self, cpus: u32) -> Option<Topology> {
         let told =
             [&self.cores, &self.caches, &self.packages, &self.nodes].iter().any(|sets| !sets.is_empty());

@@ -5,7 +5,7 @@ use keel_abi::feature::{Feature, FeatureKind, Level};
 
 const END: &str = "<!-- end -->";
 
-/// The page with what stands between its marks (`<!-- generated: KIND -->` and `<!-- end -->`) made anew.
+/// The page with the text between its marks (`<!-- generated: KIND -->` and `<!-- end -->`) regenerated.
 ///
 /// # Errors
 /// Where a kind has no mark, or a mark no end.

@@ -1,6 +1,7 @@
 //! Which task runs or waits where, and how many are runnable on each CPU, as the stream goes.
 //!
-//! A waiting task counts where its runqueue is; a throttled one counts nowhere. Who listens ([`Hear`]) is told of each span of time when it is over.
+//! A waiting task counts where its runqueue is; a throttled one counts nowhere. The listener ([`Hear`]) gets each span
+//! of time when it is over.
 
 use crate::telling::Standing;
 use keel_abi::scx::load_weight_of_nice;
@@ -219,7 +220,7 @@ impl Follow {
         }
     }
 
-    /// Tells of all that is under way.
+    /// Emits all that is under way.
     pub fn finish(&mut self, at: u64, to: &mut impl Hear) {
         for id in 0..self.tasks.len() as u32 {
             let (task, row) = (TaskId(id), self.tasks[id as usize]);

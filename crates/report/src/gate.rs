@@ -83,7 +83,7 @@ pub fn regression(found: &Regression, style: Style) -> String {
     format!("\n{}\n\n{single}{}\n", lines_of(&table), baseline_sentence(found, style))
 }
 
-/// Those of single names only where something became of them: they may be many.
+/// Those of single names only where they changed: they may be many.
 fn is_shown(row: &Row) -> bool {
     row.verdict != Change::Same || !row.figure.contains(' ')
 }

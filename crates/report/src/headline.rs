@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const REST: f64 = 0.05;
 /// More runs of CPUs than this are given as a number.
 const RANGES: usize = 4;
-/// How many names are told.
+/// How many names are shown.
 const NAMES: usize = 2;
 
 /// A CPU that idled.
@@ -28,7 +28,7 @@ pub struct IdleCore {
 /// Tasks of one name that waited meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitersReport {
-    /// Their name: a stranger's text; empty for those beyond the first 255 names.
+    /// Their name: untrusted text; empty for those beyond the first 255 names.
     pub name: String,
     /// How many tasks of the name there were.
     pub tasks: u64,
@@ -39,7 +39,7 @@ pub struct WaitersReport {
 /// Who had woken or made tasks that waited meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WakersReport {
-    /// Their name: a stranger's text; empty for those beyond the first 255 names.
+    /// Their name: untrusted text; empty for those beyond the first 255 names.
     pub name: String,
     /// Core time that was wasted while those waited that they had woken or made.
     pub wasted_ns: u64,
@@ -286,7 +286,7 @@ fn words(how: How, their: &str) -> String {
     }
 }
 
-/// All of it, in nanoseconds: a stranger's trace may claim any times.
+/// All of it, in nanoseconds: an untrusted trace may claim any times.
 fn sum<T>(of: &[(T, Span)]) -> u64 {
     of.iter().map(|&(_, span)| span).sum::<Span>().as_ns()
 }

@@ -27,7 +27,7 @@ impl MadeUp {
         Self { topology, ns, tick_ns: 4_000_000, names: &[] }
     }
 
-    /// Plays it: `wanted(cpu, share of the run, random)` runnable tasks a CPU, and what a scheduler tells after each
+    /// Plays it: `wanted(cpu, share of the run, random)` runnable tasks a CPU, and what a scheduler reports after each
     /// look, by its number.
     pub fn play(
         &self,
@@ -88,7 +88,7 @@ impl Turns {
         Self { queue: VecDeque::new(), asleep }
     }
 
-    /// Wakes, runs, rotates and blocks until `want` tasks are runnable, and tells what happened.
+    /// Wakes, runs, rotates and blocks until `want` tasks are runnable, and emits what happened.
     fn turn(&mut self, cpu: CpuId, want: usize, mut tell: impl FnMut(What)) {
         let Self { queue, asleep } = self;
         let before = queue.front().copied().unwrap_or(TaskId::IDLE);

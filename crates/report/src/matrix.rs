@@ -1,4 +1,4 @@
-//! Every scheduler on every experiment, as tables and JSON. docs/reference/json.md tells each field.
+//! Every scheduler on every experiment, as tables and JSON. docs/reference/json.md describes each field.
 
 pub(crate) mod table;
 

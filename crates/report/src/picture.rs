@@ -4,8 +4,8 @@
 //! the CPUs of a node between two black lines, the node's number at the left. White is idle, green one
 //! runnable thread, then yellow, orange, red for more; where a CPU idled while a thread that may run
 //! there waited, blue hatching. Whole nodes white or hatched beside red ones are what one looks for.
-//! Where the scheduler tells its decisions, a second strip under each shows which CPUs it looked at;
-//! where it tells loads, a third one is coloured by them.
+//! Where the scheduler reports its decisions, a second strip under each shows which CPUs it looked at;
+//! where it reports loads, a third one is coloured by them.
 //!
 //! [`Picture`] listens to a run in memory that depends on the machine alone, and is drawn at its end.
 

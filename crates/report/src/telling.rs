@@ -74,7 +74,7 @@ impl Kept {
     }
 }
 
-/// Of decisions that missed nothing the widest look tells most: as far as that nobody saw anything.
+/// Of decisions that missed nothing the widest look is the most informative: nothing was visible even that far.
 fn width(worth: Worth, policy: &Policy) -> usize {
     if worth == Worth::Missed { 0 } else { policy.considered.len() }
 }
@@ -111,7 +111,7 @@ impl<const MOMENTS: usize> Telling<MOMENTS> {
         }
     }
 
-    /// How many were heard.
+    /// How many there were.
     pub fn heard(&self) -> u64 {
         self.heard
     }

@@ -10,7 +10,7 @@ use keel_check::escape;
 /// Behind findings that may be none.
 const UNCOUNTED: &str = " --strict ignores such findings unless you add --assume-unrestricted.";
 
-/// The verdict: a failure before waste, waste before anything else; and what the stream cannot tell before what rests on it.
+/// The verdict: a failure before waste, waste before anything else; and what the stream lacks before what rests on it.
 /// That it is about a part comes first of all.
 pub fn sentence(run: &RunReport) -> String {
     match &run.partial {

@@ -18,7 +18,7 @@ const LISTED: usize = 4;
 pub struct Named {
     /// Its pid.
     pub pid: u32,
-    /// Its name: a stranger's text.
+    /// Its name: untrusted text.
     pub name: String,
 }
 
@@ -55,7 +55,7 @@ pub struct WaitReport {
     pub preempted_by: Option<String>,
     /// Who woke or made it, safe to print; null for an interrupt and where it was neither.
     pub woken_by: Option<String>,
-    /// The last decision that put it where it waited first; null where nothing told of one.
+    /// The last decision that put it where it waited first; null where the stream has none.
     pub decision: Option<DecisionReport>,
     /// The CPU in whose queue it waited first.
     pub cpu: u32,
@@ -79,14 +79,14 @@ pub struct WaitReport {
     why: Option<Why>,
 }
 
-/// All that `--task` tells.
+/// All that `--task` shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitsReport {
     /// What was asked for.
     pub task: String,
-    /// Does the recording tell which CPUs tasks may use? Where it does not, all are taken to be allowed.
+    /// Does the recording say which CPUs tasks may use? Where it does not, all are taken to be allowed.
     pub affinity_known: bool,
-    /// Does it tell when tasks are throttled? Where it does not, that counts as waiting.
+    /// Does it say when tasks are throttled? Where it does not, that counts as waiting.
     pub throttling_known: bool,
     /// How many tasks are meant.
     pub tasks_total: u64,

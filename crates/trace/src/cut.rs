@@ -1,6 +1,6 @@
 //! A part of a stream, as a stream of its own.
 //!
-//! What was so when the part begins is told at its beginning: which CPUs are offline, who runs, and, as if they had
+//! The state at the beginning of the part is emitted first: which CPUs are offline, who runs, and, as if they had
 //! come just then, who waits and in which queue. Instants stay those of the whole.
 
 use crate::{Class, Event, Meta, Sink, TaskInfo, What, Why};
@@ -18,7 +18,7 @@ pub struct Cut<'a> {
     running: BTreeMap<CpuId, TaskId>,
     waiting: BTreeMap<TaskId, Waits>,
     offline: BTreeSet<CpuId>,
-    /// The last event that told how urgent a task is.
+    /// The last event with a task's priority.
     priorities: BTreeMap<TaskId, What>,
     unknown: Option<Meta>,
     clock: Option<Meta>,

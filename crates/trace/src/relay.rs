@@ -1,4 +1,4 @@
-//! A stream that is made on a thread of its own while it is heard on another, in the same order.
+//! A stream that is made on one thread and consumed on another, in the same order.
 //!
 //! Reading a recording and judging it take about as long as each other: so they go on side by side. What is made goes
 //! through a short queue, so that memory stays bounded; whoever is quicker waits.
@@ -20,7 +20,8 @@ enum Part {
     Meta(Instant, Box<Meta>),
 }
 
-/// Has `make` tell its stream on a thread of its own; `sink` hears it here, as if `make` had told it. Gives what `make` gives.
+/// Runs `make` on a thread of its own; `sink` receives its stream here, as if `make` had called it. Returns what `make`
+/// returns.
 pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) -> T + Send) -> T {
     let wants = sink.wants();
     let (to, from) = sync_channel(QUEUE);
@@ -37,7 +38,8 @@ pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) ->
     })
 }
 
-/// Hands on what comes, and gives the emptied batches back. Where `sink` panics nobody hears any more, and the maker does not wait.
+/// Hands on what comes, and gives the emptied batches back. Where `sink` panics nobody receives any more, and the maker
+/// does not wait.
 fn hear(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
     for part in from {
         match part {
@@ -71,7 +73,7 @@ impl Relay {
     }
 
     fn send(&self, part: Part) {
-        // Whoever hears is gone where it panicked: then nobody wants the rest, and the panic goes on when this ends.
+        // The receiver is gone where it panicked: then nobody wants the rest, and the panic goes on when this ends.
         let _ = self.to.send(part);
     }
 }
@@ -101,7 +103,7 @@ mod tests {
     use keel_abi::CpuId;
     use proptest::prelude::*;
 
-    /// Writes down what it hears, one thing at a time.
+    /// Records the events it receives, one thing at a time.
     #[derive(Default, PartialEq, Debug)]
     struct Heard(Vec<(Instant, Result<Event, Meta>)>);
 
@@ -147,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Panics at the first thing that it hears.
+    /// Panics at the first event that it receives.
     struct Breaks;
 
     impl Sink for Breaks {

@@ -17,7 +17,7 @@ impl Sink for NullSink {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-/// Several sinks that hear the same stream. Each gets only what it wants, whoever else listens,
+/// Several sinks that receive the same stream. Each gets only what it wants, whoever else listens,
 /// so that no sink's result depends on its neighbours.
 #[derive(Default)]
 pub struct Fanout<'a> {

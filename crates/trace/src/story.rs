@@ -3,7 +3,7 @@
 //! Whoever records a real kernel, or reads what others recorded, hands its records ([`Raw`]) to a [`Story`] in the
 //! order of time ([`Merge`] puts them in order), after telling how the machine was at the beginning ([`open`]).
 //!
-//! The kernel tells more than happens: a wakeup of a task that never slept, a migration of one that does. These are
+//! The kernel reports more than happens: a wakeup of a task that never slept, a migration of one that does. These are
 //! left out. Where records were lost, what happened unseen is made up as little as it takes, and counted: a task that
 //! left a CPU unseen is taken for blocked, and one that came unseen came just then.
 
@@ -29,14 +29,14 @@ const BATCH: usize = 1024;
 struct Task {
     /// Its number, once the stream has spoken of it: of tasks that do nothing it does not.
     id: Option<TaskId>,
-    /// 0 until it is told.
+    /// 0 until known.
     pid: Pid,
     /// What it is, until the stream has spoken of it.
     told: Option<Box<Told>>,
     doing: Doing,
-    /// How urgent it is, where that was told.
+    /// Its priority, where that is known.
     prio: Option<i16>,
-    /// Its share among its equals; 0 where nobody told.
+    /// Its share among its equals; 0 where unknown.
     weight: u32,
     /// The kernel keeps it off every CPU.
     throttled: bool,
@@ -48,7 +48,7 @@ impl Task {
         Self { id: None, pid, told: None, doing: Doing::Asleep, prio: None, weight: 0, throttled: false }
     }
 
-    /// The event that tells how urgent it is, where that is known.
+    /// The event with its priority, where that is known.
     fn priority(&self) -> Option<What> {
         Some(What::Priority { task: self.id?, prio: self.prio?, weight: self.weight })
     }
@@ -67,11 +67,11 @@ pub struct Counts {
     pub made_up: u64,
     /// Times that a task ran and nobody saw it wake: how long it waited is unknown.
     pub unwoken: u64,
-    /// Decisions that the scheduler told of.
+    /// Decisions that the scheduler reported.
     pub decisions: u64,
 }
 
-/// The machine as the records tell it.
+/// The machine as the records describe it.
 pub struct Story {
     start: u64,
     now: u64,
@@ -203,12 +203,12 @@ impl Story {
         }
     }
 
-    /// How urgent a task that was told of is, as the kernel's `p->prio`.
+    /// The priority of a task that was announced, as the kernel's `p->prio`.
     pub fn priority(&mut self, key: Key, prio: i16) {
         self.ranks(key, prio, None);
     }
 
-    /// The same, and what its weight is where that is told, too.
+    /// The same, and its weight where that is known, too.
     fn ranks(&mut self, key: Key, prio: i16, weight: Option<u32>) {
         let Some(task) = self.tasks.get_mut(&key) else { return };
         let weight = weight.unwrap_or(task.weight);
@@ -283,7 +283,7 @@ impl Story {
         self.cpus.get(cpu.index()).is_some_and(|task| task.is_idle())
     }
 
-    /// What a task does, where it was told of.
+    /// What a task does, where it was announced.
     pub fn doing(&self, task: Key) -> Option<Doing> {
         self.tasks.get(&task).map(|task| task.doing)
     }
@@ -352,7 +352,7 @@ impl Story {
         if child.is_idle() || !self.has(target) {
             return;
         }
-        // What was told of a new task leaves it asleep: one that is not is another, whose end was lost.
+        // A new task is announced asleep: one that is not is another, whose end was lost.
         if self.doing(child).is_some_and(|doing| doing != Doing::Asleep) {
             self.retire(child);
         }
@@ -415,7 +415,7 @@ impl Story {
         self.tasks.get(&task).and_then(|task| task.id).unwrap_or(TaskId::IDLE)
     }
 
-    /// A task's number. The stream is told what it is the first time; of one that nobody told of, that it is there.
+    /// A task's number. The first time the stream gets what it is, or, where that is unknown, that it exists.
     fn id(&mut self, key: Key, sink: &mut dyn Sink) -> TaskId {
         if key.is_idle() {
             return TaskId::IDLE;

@@ -68,7 +68,7 @@ pub(crate) struct Context {
     pub(crate) callees: *const FuncId,
     /// Picoseconds that `bpf_iter_num_next` is charged; nothing where the host serves it.
     pub(crate) num_next_ps: Option<u64>,
-    /// Room in the region for the keys that callbacks of the engine are given, one a frame.
+    /// Memory in the region for the keys that callbacks of the engine are given, one a frame.
     pub(crate) scratch: Ea,
     pub(crate) job: Job,
     /// R0 at the exit, or of the call that was just made.

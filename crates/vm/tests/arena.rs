@@ -34,7 +34,7 @@ fn to_user(dst: u8, src: u8) -> Insn {
     insn(0xbf, dst, src, 1, 1 << 16)
 }
 
-/// Every engine gives this R0, and strays so often.
+/// Every engine gives this R0, and this number of invalid accesses.
 #[track_caller]
 fn check(flags: u32, main: Vec<Insn>, expected: (u64, u64)) {
     let object = with_arena(flags, vec![main]);

@@ -41,7 +41,7 @@ fn prefix(field: &str) -> String {
     if field.is_empty() { String::new() } else { format!("{field}: ") }
 }
 
-/// A stranger's text as it may be shown: control characters escaped, long text cut.
+/// Untrusted text as it may be shown: control characters escaped, long text cut.
 pub(crate) fn shown(text: &str) -> String {
     const LONGEST: usize = 48;
     let cut = text.chars().count() > LONGEST;

@@ -1,7 +1,7 @@
 //! Several workloads as one: the tasks of all run together on one machine, and share nothing.
 //!
 //! What is numbered (tasks, mutexes, channels and the rest) is numbered on, each part's after those of the
-//! parts before it. Names that an earlier part has are told apart by the part's number: `hog#2`. Only cgroups are
+//! parts before it. Names that an earlier part has get the part's number: `hog#2`. Only cgroups are
 //! the machine's: the same path is the same cgroup, with the settings of the first part that has it.
 
 use crate::cgroups::{Cgroups, MAX_CGROUPS};

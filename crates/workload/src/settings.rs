@@ -1,7 +1,7 @@
 //! What is asked of a workload behind its name: `lu:16@nodes=1,2@after_ms=300`.
 //!
-//! `nodes` and `cpus` confine all of its tasks from the beginning, as `numactl --cpunodebind` and `taskset` do; whom they fork is confined
-//! likewise. `after_ms` lets it begin later.
+//! `nodes` and `cpus` confine all of its tasks from the beginning, as `numactl --cpunodebind` and `taskset` do; tasks
+//! they fork are confined likewise. `after_ms` lets it begin later.
 
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, CpuSet, Span, Topology};

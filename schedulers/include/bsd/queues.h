@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* bsd, third: the queues, and the two decisions: who runs, and who stops for whom. */
+/* bsd, third: the queues, and the two decisions: which task runs, and which one it preempts. */
 #ifndef BSD_QUEUES_H
 #define BSD_QUEUES_H
 
@@ -82,7 +82,7 @@ static __always_inline bool goes_on(u32 before, u32 number)
 	return own == slot_at(number)->queue && slot_at(before)->rt.policy == HINT_FIFO;
 }
 
-/* choosethread(): whom `cpu` runs now. */
+/* choosethread(): the task that `cpu` runs now. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	struct cpu *here = cpu_at(cpu);
@@ -100,7 +100,7 @@ static __always_inline u32 choose(u32 cpu, u32 before)
 	return number;
 }
 
-/* Takes an idle CPU that nobody told yet, if this is one. */
+/* Takes an idle CPU that nobody notified yet, if this is one. */
 static __always_inline bool take_idle(u32 number, u32 cpu)
 {
 	struct cpu *there = cpu_at(cpu);
@@ -113,7 +113,7 @@ static __always_inline bool take_idle(u32 number, u32 cpu)
 
 /*
  * An idle CPU for a task: all of them look at the queues all the time there. The one that it is counted at comes first,
- * since the kernel tells that one anyway. The lock is held.
+ * since the kernel notifies that one anyway. The lock is held.
  */
 static __always_inline s32 idle_cpu_for(u32 number, u32 counted_at)
 {

@@ -50,7 +50,7 @@ struct cpu {
 	u32 curr;
 	u32 priority;
 	bool offline;
-	/* It idles, and was told to look at the queues. */
+	/* It idles, and was asked to look at the queues. */
 	bool told;
 	/* The last statistics clock tick and quantum that were seen here. */
 	u64 stat;

@@ -24,7 +24,7 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(faults)
 }
 
-/// Rooms where clippy would not see the list.
+/// Crates where clippy would not see the list.
 fn unguarded() -> Result<Vec<String>, Failure> {
     let list = std::fs::read(root().join(LIST)).map_err(|e| format!("{LIST} cannot be read: {e}"))?;
     let unseen = |room: &&&str| {

@@ -21,7 +21,7 @@ enum Wall {
 const WALLS: &[(&str, Wall, &str)] = &[
     ("abi", Wall::Only(&[]), "the shared types depend on no other crate"),
     ("trace", Wall::Only(&["abi"]), "an event stream does not depend on where it comes from"),
-    // Its tests have the judge hear what was read.
+    // Its tests judge what was read.
     (
         "readers",
         Wall::Only(&["abi", "trace", "check"]),

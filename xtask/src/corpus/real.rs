@@ -1,4 +1,4 @@
-//! `./x corpus --real`: each object in charge of a real kernel and of the simulated one with the same workload, and
+//! `./x corpus --real`: each object attached to a real kernel and to the simulated one with the same workload, and
 //! how both ended: by which words, with what shares of the CPUs, how many switches and migrations.
 //!
 //! The guest is the twin's: four CPUs whose time is counted in instructions.
@@ -118,7 +118,7 @@ fn write_list(rows: &[(String, PathBuf, Option<String>)]) -> Result<String, Fail
     Ok(list)
 }
 
-/// What became of it on the real kernel.
+/// Its outcome on the real kernel.
 fn real(seen: &Seen, trace: &Path) -> End {
     let words = match seen.trouble() {
         Some(trouble) => trouble,

@@ -13,7 +13,7 @@ use std::fmt;
 const COMPLAINTS: &[&str] =
     &["sched_ext", "BUG", "WARNING", "Oops", "stall", "lockup", "deprecated", "Call Trace", "hung task"];
 
-/// What became of an object on a kernel.
+/// An object's outcome on a kernel.
 pub(super) struct Outcome {
     /// The kernel's version.
     pub(super) kernel: &'static str,

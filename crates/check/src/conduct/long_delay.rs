@@ -1,8 +1,8 @@
 //! Long delays: a task is woken or made, and comes to run late.
 //!
 //! [`DELAY`], a tenth of a second, is about when people notice that a machine hesitates. A fair round among more tasks than CPUs takes
-//! longer; so each task that shares a CPU adds a default slice, as with [`super::starvation`], which tells what is longer still. A
-//! limit that was asked for is taken as it is.
+//! longer; so each task that shares a CPU adds a default slice, as with [`super::starvation`], which reports what is
+//! longer still. A limit that was asked for is taken as it is.
 
 use super::scene::{Scene, Spot, Woken};
 use super::stall;

@@ -10,7 +10,7 @@
 //! To a scheduler a task of
 //! nice 19 weighs a hundredth of one of nice 0: it waits for a hundred slices, and nobody has done wrong.
 //!
-//! Time in which its CPU stalled ([`super::stall`]) is the stall's, and told there.
+//! Time in which its CPU stalled ([`super::stall`]) counts as the stall's, and is reported there.
 
 use super::scene::{Scene, Spot};
 use super::stall;

@@ -1,4 +1,4 @@
-//! Is a suspicion confirmed by what happens, or cured, and by what?
+//! Is a suspicion confirmed by what happens, or resolved, and by what?
 
 use super::cure::{Came, Cure};
 use crate::waste::WastedCores;
@@ -8,12 +8,12 @@ use keel_trace::{Class, Event, Meta, Sink, What};
 /// How many CPUs are watched at once; one that idles beside waiting tasks is enough for a finding.
 pub const MOST_SUSPECTS: usize = 64;
 
-/// What became of a suspicion.
+/// How a suspicion ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Some suspects idled beside waiting tasks all the time.
     Confirmed(Confirmed),
-    /// None did: the last of them was cured.
+    /// None did: the last of them was resolved.
     Cured {
         /// So long after the stream began.
         after: Span,
@@ -38,7 +38,7 @@ pub struct Confirmed {
     pub wasted: Span,
 }
 
-/// Hears a stream that begins when its CPUs are suspected.
+/// Receives a stream that begins when its CPUs are suspected.
 #[derive(Clone, Debug)]
 pub struct Confirm {
     waste: WastedCores,
@@ -73,7 +73,7 @@ impl Confirm {
         self.open.is_empty()
     }
 
-    /// What became of it. Call it once, at the end of the stream.
+    /// The outcome. Call it once, at the end of the stream.
     pub fn outcome(&mut self) -> Outcome {
         self.settle();
         let begun = self.begun.unwrap_or(self.now);
@@ -99,7 +99,7 @@ impl Confirm {
     }
 
     fn settle(&mut self) {
-        // How the stream begins is told by several events of one instant.
+        // Several events of one instant describe how the stream begins.
         let is_beginning = self.begun == Some(self.now);
         for (cpu, by) in self.doubt.drain(..) {
             self.open.retain(|&open| open != cpu);
@@ -107,7 +107,7 @@ impl Confirm {
         }
     }
 
-    /// Whom the last event leaves passed over.
+    /// Tasks that the last event leaves passed over.
     fn follow(&mut self, cure: impl Fn(CpuId) -> Cure) {
         for &cpu in &self.open {
             let known = self.doubt.iter().position(|&(doubted, _)| doubted == cpu);

@@ -51,7 +51,7 @@ fn range(args: &CheckArgs, source: &Source) -> Result<Range<Instant>, Failure> {
     }
 }
 
-/// Why the task waited: one walk finds its longest waits, another tells what happened during them.
+/// Why the task waited: one walk finds its longest waits, another describes what happened during them.
 fn waits(args: &CheckArgs, task: &str) -> Result<Code, Failure> {
     let path = &args.trace;
     let source = Source::open(path)?;

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     }
     written = both(written, outputs.keep());
     let compared = judge(&gate, &mut runs, if partial.is_some() { None } else { Some(specs.len()) })?;
-    // The comparison is there whatever became of the page.
+    // The comparison is printed even if the page failed.
     both(written, show::many(&runs, &compared, partial.as_ref(), args.outputs.json))?;
     let codes = runs.iter().map(show::code).chain(compared.iter().map(show::regressed));
     let worst = codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done);
@@ -94,7 +94,7 @@ fn one(
     }))
 }
 
-/// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows are told apart.
+/// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows differ.
 fn tell_apart(specs: &mut [RunSpec]) {
     let names: Vec<String> = specs.iter().map(|spec| spec.scheduler.name.clone()).collect();
     for (at, spec) in specs.iter_mut().enumerate() {

@@ -20,7 +20,7 @@ pub(crate) fn names() -> Result<Names, Failure> {
 /// What is in the cache can be booted without the lists.
 fn tell(trouble: &GuestError) {
     let told = crate::text::shown(&trouble.to_string());
-    // Where stderr is gone there is nobody left to tell.
+    // If stderr is closed there is nobody left to report to.
     let _ = writeln!(std::io::stderr(), "keel: {told}; there may be more kernels than these");
 }
 

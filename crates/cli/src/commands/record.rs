@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
     let status = status?;
     writer.finish().map_err(|e| Failure::input(format!("the trace cannot be written: {e}")))?;
     output.keep()?;
-    // Where stderr is gone there is nobody left to tell.
+    // If stderr is closed there is nobody left to report to.
     let _ = write!(std::io::stderr(), "{}", summary(&recorded));
     end(command, status)
 }

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Code, Failure> {
     }
     outputs.page.into_iter().chain(outputs.perfetto).try_for_each(Output::keep)?;
     if let Some(partial) = partial {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: {}; the page covers only this part", partial.words());
     }
     Ok(interrupt::code(partial.is_some(), Code::Done))

@@ -131,7 +131,7 @@ fn ended(name: &str, report: &ExitReport, why: &str) -> Failure {
     for line in &report.log {
         beside += &format!("\nkernel: {}", shown(line));
     }
-    // Where stderr is gone there is nobody left to tell.
+    // If stderr is closed there is nobody left to report to.
     let _ = writeln!(std::io::stderr(), "{}", beside.trim());
     let sentence = format!("the kernel ended {}{why}: {}", shown(name), shown(&report.sentence()));
     Failure::scheduler(sentence)

@@ -148,7 +148,7 @@ pub(crate) fn failure(error: GuestError) -> Failure {
 
 fn say(args: &VmArgs, text: &str) {
     if !args.quiet {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: {}", shown(text));
     }
 }

@@ -1,4 +1,4 @@
-//! A lock in virtual time, by reservation: whoever takes it is told when it will have it.
+//! A lock in virtual time, by reservation: whoever takes it learns when it will hold it.
 //!
 //! As long as the holder's end is known, a waiter needs no event of its own: it has the lock
 //! after the last reservation and the hand-over. Only while a holder is held up itself, and its

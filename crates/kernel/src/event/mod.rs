@@ -92,7 +92,7 @@ impl EventQueue {
         }
     }
 
-    /// Nobody goes beyond `horizon` for now: [`EventQueue::peek`] tells nothing later.
+    /// Nobody goes beyond `horizon` for now: [`EventQueue::peek`] returns nothing later.
     pub fn set_horizon(&mut self, horizon: Instant) {
         self.horizon = horizon;
         self.note();

@@ -53,7 +53,7 @@ impl Budget {
 pub(crate) struct RtPeriod {
     /// When the one in progress ends.
     ends: Option<Instant>,
-    /// The CPU whose timer tells so.
+    /// The CPU whose timer expired.
     owner: CpuId,
     /// Periods that are being paid for.
     over: u64,

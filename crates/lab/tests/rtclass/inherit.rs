@@ -89,7 +89,7 @@ fn tasks_that_wait_for_each_other_wait_for_ever_and_nothing_else_does() {
     assert_eq!(exits, [run.id("x")]);
 }
 
-/// What the scheduler is told of an ordinary task that becomes a real-time one by a mutex, and one again.
+/// The callbacks for an ordinary task that becomes a real-time one by a mutex, and one again.
 const TOLD: &[&str] = &[
     "stopping",
     "quiescent",
@@ -161,7 +161,7 @@ fn nice_and_cpus_may_change_meanwhile() {
     let high = task("high", [lock(0), run(1000), unlock(0)]).policy(fifo(50)).after_ms(2);
     let scenario = with("tracer").cpus(2).task(low).task(high).task(hog("x").instances(2));
     let run = mutexes(scenario, 1, true).millis(40).survives();
-    // Back in the scheduler it is told the weight of the new nice value.
+    // Back in the scheduler it gets the weight of the new nice value.
     let weights = run.values("low", "set_weight");
     assert_eq!(weights.last(), Some(&21), "{weights:?}");
     assert_eq!(run.starts("low").last().map(|(_, cpu)| cpu.0), Some(1));

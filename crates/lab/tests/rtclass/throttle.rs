@@ -12,7 +12,7 @@ use keel_trace::What;
 /// What a tick is late with, and a switch takes.
 const TICK_US: u64 = 1050;
 
-/// A machine whose real-time tasks may have 95 of every 100 ms, or as told.
+/// A machine whose real-time tasks may have 95 of every 100 ms, or as given.
 fn machine(cpus: u32, throttle: &str) -> Machine {
     let text = format!(
         "name = 'm'\nhz = 1000\n[topology]\nnodes = 1\ncores_per_llc = {cpus}\n[realtime]\n{throttle}\n"

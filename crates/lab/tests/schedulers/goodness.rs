@@ -100,7 +100,7 @@ fn a_yield_counts_who_runs_elsewhere_as_no_waiter() {
 
 #[test]
 fn a_yielder_that_may_not_run_whoever_waits_takes_nobodys_turn() {
-    // The hogs share CPU 0; on CPU 1 the yielder finds nobody whom it could give way to, again and again.
+    // The hogs share CPU 0; on CPU 1 the yielder finds no task to yield to, again and again.
     for scheduler in ["goodness", "mq"] {
         let hogs = ["a", "b"].map(|name| hog(name).on([0]));
         let scene = under(scheduler).cpus(2).task(repeat("y", [run(100), Step::Yield]).on([1]));

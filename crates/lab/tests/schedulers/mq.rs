@@ -139,7 +139,7 @@ fn a_yield_gives_way_once() {
     assert!(switches > 4000, "two that yield take turns: {switches} switches");
     let alone = under("mq").task(yields.clone()).millis(500).run();
     assert!(alone.judgement.summary.switches < 10, "with nobody else nothing happens");
-    // Nobody's counter is made anew for who yields and goes on: else the first of two hogs elsewhere would never stop.
+    // A task that yields and goes on gets no new counter: else the first of two hogs elsewhere would never stop.
     let scene = under("mq").cpus(2).task(yields.clone().on([0])).task(hog("h").on([1]).instances(2));
     let (least, most) = least_and_most_ms(&scene.millis(2000).run(), "h");
     assert!(least * 100 > most * 85, "{least} to {most} ms");

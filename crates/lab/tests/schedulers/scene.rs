@@ -204,7 +204,7 @@ pub(crate) struct Seen {
     pub(crate) judgement: Judgement,
     core: Vec<Event>,
     tasks: Vec<TaskInfo>,
-    /// What the scheduler told of its decisions, with `--set tell_policy=1`.
+    /// What the scheduler reported of its decisions, with `--set tell_policy=1`.
     pub(crate) decisions: Vec<(Instant, Policy)>,
 }
 

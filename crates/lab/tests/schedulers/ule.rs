@@ -8,7 +8,7 @@ use crate::scene::{
 use keel_abi::Span;
 use keel_abi::task::Step;
 
-/// What an idle CPU may take to hear of who waits elsewhere.
+/// How long an idle CPU may take to learn of tasks that wait elsewhere.
 const WASTE_MAX: Span = Span::from_ms(12);
 
 #[test]

@@ -1,5 +1,5 @@
 //! The Wasted Cores paper's four bugs in `cfs`, on its machine: each shows where its precondition holds, and nowhere else;
-//! the fix of each cures it, be the other three there or not.
+//! the fix of each removes it, with or without the other three.
 
 use crate::harness::{Spec, affinity, repeat, run, set, sleep, task};
 use crate::scene::{Scene, Seen, hog, under};
@@ -10,7 +10,8 @@ use keel_trace::policy::{Kind, Outcome, Policy};
 
 const BUGS: [&str; 4] = ["group-imbalance", "group-construction", "overload-on-wakeup", "missing-domains"];
 
-/// Without bugs idle CPUs hear of who waits within the interval of the whole machine, 64 ms, and a tick of 4 ms or three.
+/// Without bugs idle CPUs learn of waiting tasks within the interval of the whole machine, 64 ms, and a tick of 4 ms or
+/// three.
 const WASTE_MAX: Span = Span::from_ms(64 + 12);
 
 /// All bugs but one.

@@ -109,7 +109,7 @@ fn a_prep_move_that_fails_leaves_it_where_it_was() {
     fails(3).fails("ops.cgroup_prep_move() returned an invalid errno 3");
 }
 
-/// A process of one that moves all, one that sleeps, one that waits for the CPU, and a stranger.
+/// A process of one that moves all, one that sleeps, one that waits for the CPU, and an unrelated one.
 fn process() -> Scenario {
     let mut stranger = task("stranger", [sleep(50_000)]);
     stranger.0.process = 7;
@@ -204,7 +204,7 @@ fn whatever_is_done_at_once_the_kernel_stays_whole() {
             let run = base.millis(20).survives();
             let moves = run.calls.iter().filter(|call| call.op == "cgroup_move").count();
             assert!(scheduler != "cgroups" || moves > 100, "{moves} moves");
-            // Whoever is told of a move is where it was told last.
+            // A task whose move is notified is where the last notification put it.
             let mut places = std::collections::BTreeMap::new();
             for call in run.calls.iter().filter(|call| call.op == "cgroup_move" || call.op == "born_in") {
                 let to = call.value & 0xffff_ffff;

@@ -1,4 +1,4 @@
-//! Cgroups come, change and go, and the scheduler is told.
+//! Cgroups come, change and go, and the scheduler is notified.
 
 use crate::harness::*;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep};
@@ -37,7 +37,7 @@ fn does(steps: impl IntoIterator<Item = CgroupStep>) -> Spec {
     task("a", steps.into_iter().map(Step::Cgroup).chain([run(10)]))
 }
 
-/// What the scheduler was told of cgroups, in order: `op id=value`.
+/// The cgroup callbacks, in order: `op id=value`.
 fn told(run: &Run) -> Vec<String> {
     let told = run.calls.iter().filter(|call| TOLD.contains(&call.op.as_str()));
     told.map(|call| format!("{} {}={}", call.op, call.pid, call.value)).collect()
@@ -98,7 +98,7 @@ fn a_cgroup_init_that_fails_while_loading_ends_it() {
     let expected =
         ["cgroup_init 1", "cgroup_init 65", "cgroup_init 193", "cgroup_exit 65", "cgroup_exit 1", "exit 0"];
     assert_eq!(order(&run, &["cgroup_init", "cgroup_exit", "init_task", "exit"]), expected, "{}", run.log());
-    // While loading the kernel tells what was returned, whatever it is.
+    // While loading the kernel reports what was returned, whatever it is.
     fails(3).fails("ops.cgroup_init() failed (3)");
 }
 

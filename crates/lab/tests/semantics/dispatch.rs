@@ -1,4 +1,4 @@
-//! `ops.dispatch`: when it is called, what it may insert, and what becomes of that.
+//! `ops.dispatch`: when it is called, what it may insert, and what the kernel does with it.
 
 use crate::harness::*;
 use keel_abi::Instant;

@@ -7,7 +7,7 @@ fn ending(by: u32) -> Scenario {
     with("tracer").set("ends_at_enqueue", 2).set("ends_by", by).task(hog("a")).task(hog("b").after_ms(1))
 }
 
-/// What `ops.exit` was told: kind, code, reason and message.
+/// What `ops.exit` received: kind, code, reason and message.
 fn told(run: &Run) -> (u64, u64, String) {
     let said = run.outcome.printed.lines.iter().find_map(|line| line.text.strip_prefix("said 0 0 0 "));
     let value = |op: &str| run.global(op).first().map(|c| c.value).expect("ops.exit ran");

@@ -131,7 +131,7 @@ fn a_cpu_without_work_takes_what_waits_elsewhere() {
     let run = base.survives();
     let moved = run.events_of(|e| matches!(e.what, What::Migrate { .. }).then_some(e.at));
     assert_eq!(moved.len(), 1, "{moved:?}");
-    // The next tick of CPU 0 tells the idle one.
+    // The next tick of CPU 0 notifies the idle one.
     assert!((10_000_000..12_500_000).contains(&moved[0].as_ns()), "{moved:?}");
     // And at once where it has just run out of work.
     let short = task("short", [run_us(20_000)]).on([1]);

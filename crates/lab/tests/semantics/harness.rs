@@ -205,7 +205,7 @@ impl Run {
         self.tasks.iter().map(|t| (t.task, t.name.clone())).collect()
     }
 
-    /// The CPUs that a task may use, as first told.
+    /// The CPUs that a task may use, as first reported.
     #[allow(dead_code, reason = "for those who ask where it might have gone")]
     pub(crate) fn mask(&self, name: &str) -> &CpuSet {
         &self.info(name).cpus

@@ -1,4 +1,4 @@
-//! CPUs come and go: who is told, where the tasks go, and how a scheduler ends that does not care for it.
+//! CPUs come and go: which callbacks run, where the tasks go, and how a scheduler ends that does not care for it.
 
 use crate::harness::*;
 use crate::outside::{all_ran_where_they_may, at, confine, every};
@@ -23,7 +23,7 @@ fn with_timeline(scenario: Scenario, timeline: impl IntoIterator<Item = Happenin
     scenario.workload(|w| w.timeline.extend(timeline))
 }
 
-/// The coming and going that the run's events tell.
+/// The hotplug events of the run.
 fn told(run: &Run) -> Vec<(u32, bool)> {
     run.events_of(|e| match e.what {
         What::Online { target, up } => Some((target.0, up)),

@@ -1,4 +1,4 @@
-//! Nice values and CPUs of tasks, changed by another: what the scheduler is told, and where the task goes.
+//! Nice values and CPUs of tasks, changed by another: which callbacks run, and where the task goes.
 
 use crate::harness::*;
 use keel_abi::Span;
@@ -164,7 +164,7 @@ fn all_instances_change_and_those_to_come_do_not() {
 
 #[test]
 fn a_stale_dispatch_leaves_the_task_alone() {
-    // ops.dispatch has the task from its map; meanwhile it was given to the scheduler anew. One stay, one insert.
+    // ops.dispatch has the task from its map; meanwhile it was given to the scheduler again. One stay, one insert.
     let base = with("tracer").cpus(3).set("slice_ns", 300_000).set("enqueue_dsq", 0).set("dispatch_moves", 0);
     let base = base.set("dispatch_dsq", GLOBAL);
     let run = base

@@ -138,8 +138,8 @@ fn a_task_comes_to_the_scheduler_and_goes_by_its_own_policy() {
     assert!(trace.contains(&off) && trace.contains(&on), "{trace:?}");
 }
 
-/// What a scheduler hears of a task that another gives `policy` at 5 ms, beginning with `first`: one that sleeps, one that
-/// waits behind `x` and one that runs.
+/// The callbacks that a scheduler gets for a task that another gives `policy` at 5 ms, beginning with `first`: one that
+/// sleeps, one that waits behind `x` and one that runs.
 fn given(first: Policy, policy: Policy) -> [Vec<String>; 3] {
     let change = |spec| at(5000, Change::Policy { spec, policy });
     let base = || partly("tracer").set("slice_ns", 100_000_000).millis(12);

@@ -1,4 +1,4 @@
-//! What a scheduler prints is told with the moment, the CPU and the task that was current there.
+//! What a scheduler prints is recorded with the moment, the CPU and the task that was current there.
 
 use crate::harness::*;
 

@@ -3,7 +3,7 @@
 use crate::harness::*;
 use keel_abi::task::{Step, Workload};
 
-/// Session and autogroup as the scheduler tells them.
+/// Session and autogroup as the scheduler reports them.
 fn told(run: &Run, name: &str, op: &str) -> Vec<(u32, u32)> {
     run.values(name, op).iter().map(|value| ((value >> 32) as u32, *value as u32)).collect()
 }

@@ -32,7 +32,7 @@ const ALL: &[&str] = &[
     "cgroup_move",
 ];
 
-/// Told of everything, on so many CPUs, with one cgroup.
+/// A scheduler with every callback, on so many CPUs, with one cgroup.
 fn scene(cpus: u32) -> Scenario {
     let cgroup = Cgroup {
         path: "/a".to_owned(),
@@ -212,7 +212,7 @@ fn a_sleeper_within_a_spell_comes_back_to_the_cpu_that_waits_for_it() {
 fn a_mask_that_changes_during_a_spell_counts_at_its_end() {
     let run = happens(scene(3).task(works().on([1])), [at(5000, confine(0, [2]))]).survives();
     let told = after(&run, "a", 5000);
-    // Told of the new mask; then the stopper comes, the switch to which pins it.
+    // It gets the new mask; then the stopper comes, the switch to which pins it.
     assert_eq!(told[..5], around("set_cpumask=4"), "{}", run.log());
     assert_eq!(told[5..10], around("set_cpumask=2"), "{}", run.log());
     assert_eq!(told[10..15], around("set_cpumask=4"), "{}", run.log());

@@ -40,9 +40,9 @@ const OPTIONAL: [Optional; 8] = [
     Optional { program: "on_budget", needs: "replenish_dl_entity", watches: true },
     Optional { program: "on_affinity", needs: "set_cpus_allowed_common", watches: true },
 ];
-/// The program that hears of tasks that are throttled no longer; it goes through the kernel's own list of them.
+/// The program that is called for tasks that are no longer throttled; it walks the kernel's own list of them.
 const QUOTA_PROGRAM: &str = "on_quota";
-/// What tells who runs and who waits where.
+/// What shows which tasks run and wait, and where.
 const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
 const SNAPSHOT: &str = "snapshot";
@@ -109,7 +109,7 @@ impl Kernel {
         self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
-    /// What its records cannot tell.
+    /// What its records lack.
     pub(super) fn unknown(&self) -> Unknown {
         self.unknown
     }
@@ -132,10 +132,10 @@ impl Kernel {
         Ok(snapshot)
     }
 
-    /// Reads what the rings hold, a bounded number of records of each; tells until when nothing is left in them, where
-    /// that is earlier than now.
+    /// Reads what the rings hold, a bounded number of records of each; returns the time up to which they are empty,
+    /// where that is earlier than now.
     pub(super) fn drain(&self, merge: &mut Merge) -> Result<Option<u64>, RecordError> {
-        // What is read now need not be told of once more; where this fails it is, and no more than that.
+        // What is read now need not wake the reader again; where this fails, it does, which is harmless.
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut told = Vec::with_capacity(self.rings.len());
         epoll::wait(&self.filled, spare_capacity(&mut told), Some(&now)).ok();
@@ -153,7 +153,7 @@ impl Kernel {
         Ok(complete)
     }
 
-    /// What tells that a ring has filled, for other rings to join.
+    /// What signals that a ring has filled, for other rings to join.
     pub(super) fn alarm(&self) -> &OwnedFd {
         &self.filled
     }
@@ -168,13 +168,13 @@ impl Kernel {
         self.links.clear();
     }
 
-    /// What was lost after the last record of each CPU. It is told once.
+    /// What was lost after the last record of each CPU. It is reported once.
     pub(super) fn lost(&self) -> Vec<(CpuId, u32)> {
         let (map, key) = (self.object.maps().find(|map| map.name() == "lost"), 0u32.to_ne_bytes());
         let counts = map.as_ref().and_then(|map| map.lookup_percpu(&key, MapFlags::ANY).ok().flatten());
         if let (Some(map), Some(counts)) = (map, &counts) {
             let none = vec![0u64.to_ne_bytes().to_vec(); counts.len()];
-            // Where this fails it is told twice, and no recording is taken for better than it is.
+            // Where this fails it is reported twice, and no recording is taken for better than it is.
             map.update_percpu(&key, &none, MapFlags::ANY).ok();
         }
         let number = |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(0, u64::from_ne_bytes);
@@ -184,7 +184,7 @@ impl Kernel {
     }
 }
 
-/// What the programs are told before they are loaded.
+/// The programs' constants, set before they are loaded.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     words: u32,
@@ -200,7 +200,7 @@ pub(crate) enum Extent {
     Core,
 }
 
-/// The loaded programs, as many of them as this kernel takes, and what they cannot tell.
+/// The loaded programs, as many of them as this kernel takes, and what they cannot record.
 fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object, Unknown), RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let is_there = |optional: &&Optional| is_there(&types, optional);
@@ -235,7 +235,7 @@ fn is_there(types: &Btf, optional: &Optional) -> bool {
     types.function(optional.needs).is_some() && lists_tasks
 }
 
-/// What no program can tell on a kernel with these types: before 6.18 it throttles queues, not tasks.
+/// What no program can record on a kernel with these types: before 6.18 it throttles queues, not tasks.
 fn unknown(types: &Btf) -> Unknown {
     Unknown { affinity: false, throttling: types.field("task_struct", "throttled").is_none() }
 }
@@ -271,7 +271,7 @@ fn is_always_there(program: &str, extent: Extent) -> bool {
     }
 }
 
-/// Tells when the programs wake the reader of any ring: once for each time.
+/// Sets when the programs wake the reader of any ring: once for each time.
 fn watch(rings: &[Ring]) -> rustix::io::Result<OwnedFd> {
     let filled = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for ring in rings {

@@ -20,7 +20,7 @@ const THROTTLED: u8 = 12;
 /// In a snapshot: a task that waits, though not for a CPU, since it is throttled.
 const KEPT_OFF: u8 = 3;
 
-/// Bytes of `struct told` before its CPUs.
+/// Bytes of `struct task_info` before its CPUs.
 const TOLD_HEAD: usize = 56;
 /// `DEFAULT_PRIO`: the static priority of nice 0.
 const NICE_0: i32 = 120;
@@ -67,7 +67,7 @@ pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
     Some(Raw { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
 }
 
-/// Does a record of a snapshot tell of a throttled task?
+/// Is this snapshot record about a throttled task?
 pub(super) fn is_kept_off(bytes: &[u8]) -> bool {
     Fields(bytes).u8(22) == Some(SNAPSHOT) && Fields(bytes).u8(23) == Some(KEPT_OFF)
 }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 const LOOK: &str = "look";
 /// Its ring.
 const TOLD: &str = "told";
-/// The kind of record that tells of an idle CPU.
+/// The kind of record for an idle CPU.
 const IDLE: u8 = 10;
 /// Bytes of `struct look`.
 const RESULT: usize = 24;
@@ -28,7 +28,7 @@ pub struct Look {
     pub idle: u32,
     /// Tasks that waited for a CPU, as the kernel's runqueues count them, bound ones included.
     pub waiting: u32,
-    /// Waiting tasks that there was no room to tell of.
+    /// Waiting tasks that there was no room to record.
     pub left_out: u32,
     /// Tasks that were gone through: none, unless CPUs idled while tasks waited.
     pub tasks: u64,

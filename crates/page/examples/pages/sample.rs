@@ -1,4 +1,5 @@
-//! What the pages show: a run that loses a node and one that doesn't, tasks with hostile names, and a balancer that tells why it moves none.
+//! What the pages show: a run that loses a node and one that doesn't, tasks with hostile names, and a balancer that
+//! reports why it moves none.
 
 use keel_abi::{CpuId, Topology};
 use keel_report::made_up::{MadeUp, shared};
@@ -8,7 +9,7 @@ use keel_trace::{Policy, Sink};
 /// From one decision to the next, in nanoseconds.
 const DECIDES: u64 = 40_000_000;
 
-/// Names that strangers may give their tasks.
+/// Untrusted names that tasks may have.
 pub(crate) const HOSTILE: [&str; 8] = [
     "<script>document.title='owned'</script>",
     "</script><script>document.title='owned'</script>",

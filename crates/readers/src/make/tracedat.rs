@@ -100,7 +100,7 @@ fn version_7(cpus: &[Vec<u8>], shape: &DatShape, packing: Packing) -> Vec<u8> {
         let count = if packing == Packing::None { 0 } else { 4 };
         told.u32(cpu as u32).u64(at).u64(to.bytes.len() as u64 - at - count);
     }
-    // The buffer is told of in a second list.
+    // The buffer is in a second list.
     let second = to.bytes.len() as u64;
     let mut list = Bytes::new(order);
     list.u16(3).u32(told.bytes.len() as u32).raw(&told.bytes).u16(0).u32(8).u64(0);

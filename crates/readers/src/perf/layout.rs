@@ -116,7 +116,7 @@ impl Layout {
         Ok(read)
     }
 
-    /// Tells `formats` how the samples of each event look.
+    /// Describes to `formats` how the samples of each event look.
     pub(super) fn attributes<R: Read + Seek>(
         &self,
         file: &mut R,

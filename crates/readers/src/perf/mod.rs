@@ -2,7 +2,7 @@
 //!
 //! The kernel has a buffer a CPU; perf writes what it finds in one after the other, and after each round says so. A
 //! record can be overtaken by those of the same round and of the next one alone, so [`sort`] needs to hold no more.
-//! [`layout`] reads the file's head, or the records that stand for it in a pipe, [`facts`] what the file tells of the
+//! [`layout`] reads the file's head, or the records that stand for it in a pipe, [`facts`] what the file says about the
 //! machine, [`stream`] gives the records, compressed ones too, and [`sample`] what a sample holds.
 
 mod facts;

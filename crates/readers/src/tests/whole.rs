@@ -239,7 +239,7 @@ fn hogs_that_never_leave_their_cpus_are_seen() {
     assert_eq!((cpu("hog"), cpu("blip")), (Some(8_000_000_000), Some(1_000_000_000)));
 }
 
-/// perf tells of new names while it still opens the events of the scheduler, one CPU after the other.
+/// perf records new names while it still opens the events of the scheduler, one CPU after the other.
 #[test]
 fn names_do_not_begin_a_recording() {
     let text = "a-7 [000] d..2. 1.000000: task_rename: pid=7 oldcomm=a newcomm=b oom_score_adj=0
@@ -274,7 +274,7 @@ fn unwoken(before: &str) -> keel_abi::Span {
 #[test]
 fn a_missing_wakeup_is_no_wait_since_the_beginning() {
     use keel_abi::Span;
-    // c waits on CPU 0 behind a, while CPU 1 idles: that is told.
+    // c waits on CPU 0 behind a, while CPU 1 idles: that is reported.
     let of_c = unwoken("");
     assert_eq!(of_c, Span::from_ns(900_090_000));
     // b is moved from a CPU that had idled: what it waited before is unknown, and of CPU 1 it is not waste twice.

@@ -136,7 +136,7 @@ impl<R: Read> Text<R> {
     }
 }
 
-/// What a line tells; `None` where it is no event's.
+/// What a line says; `None` where it is no event's.
 #[inline]
 fn told(line: &[u8]) -> Option<(Head, Result<SchedEvent, &'static str>)> {
     let (head, event, from) = head::read(line)?;
@@ -187,7 +187,7 @@ impl<R: Read> Source for Text<R> {
     }
 }
 
-/// What a line beside the events tells.
+/// What a line that is not an event says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remark {
     /// So many CPUs.

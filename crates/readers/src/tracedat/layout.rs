@@ -196,7 +196,7 @@ impl Layout {
         self.clock = buffer.clock;
         self.cpus = buffer.cpus;
         if is_packed {
-            // The count of chunks, which stands before them, is not in the sizes that trace-cmd tells.
+            // The count of chunks, which stands before them, is not in the sizes that trace-cmd gives.
             self.cpus.iter_mut().for_each(|(_, _, size)| *size = size.saturating_add(COUNT));
         }
         self.pages(buffer.page, is_packed);
@@ -283,7 +283,7 @@ impl Layout {
         Some(Buffer { section, clock, page, cpus })
     }
 
-    /// What an option tells of the machine.
+    /// What an option says about the machine.
     fn option(&mut self, option: u16, told: &[u8]) {
         let text =
             || String::from_utf8_lossy(told.split(|&byte| byte == 0).next().unwrap_or(&[])).into_owned();

@@ -7,7 +7,7 @@ const MOST_FIELDS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    /// Where it lies in the record.
+    /// Where it is in the record.
     at: usize,
     bytes: usize,
     signed: bool,

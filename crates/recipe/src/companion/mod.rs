@@ -35,7 +35,7 @@ pub enum Rest {
 pub struct Companion {
     /// Its task's name.
     pub name: String,
-    /// The object's variable that is told its pid, before the object is loaded.
+    /// The object's variable that is set to its pid, before the object is loaded.
     pub pid: Option<String>,
     /// After each round.
     pub rest: Rest,

@@ -1,7 +1,8 @@
 //! The chart: how all callbacks together grow, a line a scheduler, one panel an axis, both scales logarithmic and the
 //! same for both panels. A static SVG that is light or dark as its reader's screen is.
 //!
-//! A scheduler is told by its name at the line's end, its mark and its colour, so that no reader needs the colour.
+//! A scheduler is identified by its name at the line's end, its mark and its colour, so that no reader needs the
+//! colour.
 
 mod marks;
 mod scale;

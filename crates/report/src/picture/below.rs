@@ -1,5 +1,5 @@
-//! What is drawn under each strip of the heat map: which CPUs were looked at, and the loads that were told. Nothing
-//! where the scheduler tells nothing.
+//! What is drawn under each strip of the heat map: which CPUs were looked at, and the loads that were reported. Nothing
+//! where the scheduler reports nothing.
 
 use super::MOMENTS;
 use super::considered::Considered;

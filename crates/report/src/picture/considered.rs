@@ -1,6 +1,6 @@
 //! Under a strip of the heat map: at each moment, the CPUs that a decision looked at. A blue bar in the row of
 //! each, a thin line from the deciding CPU (a black dot) to all of them, a red ring around the CPU chosen. What
-//! was decided is told where the mouse is.
+//! was decided is shown where the mouse is.
 
 use super::MOMENTS;
 use super::draw::xml;
@@ -26,7 +26,7 @@ pub(super) struct Considered {
 }
 
 impl Considered {
-    /// The most telling ones, as many as there is room for.
+    /// The most informative ones, as many as there is room for.
     pub(super) fn new(decisions: &Telling<MOMENTS>, layout: &Layout) -> Self {
         let tops: BTreeMap<CpuId, u32> = layout.tops.iter().copied().collect();
         let mut drawn = Self { heard: decisions.heard(), ..Self::default() };

@@ -1,8 +1,8 @@
 //! The loads that a scheduler says it saw, over time: a heat map of its own opinion.
 //!
-//! A load is told of a group of CPUs. Only the smallest groups that are told of count, so that what is compared is of one
+//! A load is of a group of CPUs. Only the smallest groups that are reported count, so that what is compared is of one
 //! size; each colours its CPUs, which are neighbours as long as a group is no larger than a node. It holds until
-//! another is told. What is kept is bounded: moments get longer as the run does.
+//! another is reported. What is kept is bounded: moments get longer as the run does.
 
 use super::heat::Heat;
 use super::layout::{Layout, WIDTH};
@@ -22,7 +22,7 @@ const FIRST_SHIFT: u32 = 10;
 /// Bytes that all paths together may take.
 const MOST_BYTES: usize = 200_000;
 
-/// Colours of the share of the highest load told, and the least share that each stands for.
+/// Colours of the share of the highest load reported, and the least share that each stands for.
 const SHARES: [(f64, &str); 6] = [
     (0.000_001, "#fee5d9"),
     (0.1, "#fcbba1"),
@@ -32,7 +32,7 @@ const SHARES: [(f64, &str); 6] = [
     (0.8, "#a50f15"),
 ];
 
-/// What was told last in each moment, by CPU.
+/// What was reported last in each moment, by CPU.
 #[derive(Debug)]
 pub(super) struct Loads {
     cells: BTreeMap<CpuId, Vec<Option<u64>>>,
@@ -50,7 +50,7 @@ impl Default for Loads {
 }
 
 impl Loads {
-    /// Was no load told?
+    /// Was no load reported?
     pub(super) fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -170,7 +170,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// The whole run as one row of columns, of which each strip shows its part; nothing where no load was told.
+    /// The whole run as one row of columns, of which each strip shows its part; nothing where no load was reported.
     pub(super) fn new(loads: &Loads, heat: &Heat, layout: &Layout) -> Option<Self> {
         if loads.is_empty() {
             return None;
@@ -228,7 +228,7 @@ mod tests {
         Policy { nr_groups, groups, ..Policy::of(Kind::Balance, CpuId(0)) }
     }
 
-    /// 2 nodes of 4 CPUs for 10 ms, and what is told at which microsecond.
+    /// 2 nodes of 4 CPUs for 10 ms, and what is reported at which microsecond.
     fn drawn(told: &[(u64, &[Told])]) -> Option<(Vec<String>, u64)> {
         let (mut heat, mut loads) = (Heat::default(), Loads::default());
         let [scheduler, workload, unit] = ["", "", ""].map(str::to_owned);

@@ -209,7 +209,7 @@ fn json_keeps_its_names() {
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&run).expect("it is plain data"));
 }
 
-/// The verdict of a recording that cannot tell what it needs, of one that is not whole, and of one that is both.
+/// The verdict of a recording that lacks what it needs, of one that is not whole, and of one that is both.
 #[test]
 fn what_a_recording_cannot_tell_stands_before_what_rests_on_it() {
     let unknown = keel_trace::Unknown { affinity: true, throttling: true };

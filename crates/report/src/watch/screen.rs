@@ -19,7 +19,7 @@ pub struct Now {
     pub waiting: u32,
 }
 
-/// The lines of a screen with so many rows, those that matter most where not all have room: the last findings fill
+/// The lines of a screen with so many rows, those that matter most where not all fit: the last findings fill
 /// what is left. Each has at most the style's width.
 pub fn screen(
     begin: &WatchBegin,

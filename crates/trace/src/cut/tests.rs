@@ -1,7 +1,7 @@
 use super::*;
 use keel_abi::{CpuSet, DsqId, Pid, Span, Topology};
 
-/// Writes down what it hears.
+/// Records the events it receives.
 #[derive(Default)]
 struct Ear(Vec<String>);
 

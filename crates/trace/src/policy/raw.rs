@@ -1,4 +1,4 @@
-//! A `struct policy_event` as it lies in the scheduler's ring buffer. It comes from a stranger, who may
+//! A `struct policy_event` as laid out in the scheduler's ring buffer. It is untrusted, and may
 //! have a map of this name for another purpose: whatever does not fit is none of these.
 
 use super::{Group, Kind, MAX_GROUPS, Outcome, Policy};

@@ -1,7 +1,7 @@
 //! The state in which a recording begins.
 //!
-//! A snapshot of all tasks takes a while, and meanwhile the machine goes on. So the first record about a task tells
-//! what it was doing before; the snapshot tells of those about whom there is no record. And who ran on a CPU is told
+//! A snapshot of all tasks takes a while, and meanwhile the machine goes on. So the first record about a task shows
+//! what it was doing before; the snapshot covers tasks without a record. And who ran on a CPU is shown
 //! by its first switch.
 
 use super::Story;
@@ -10,7 +10,7 @@ use crate::Sink;
 use keel_abi::{CpuId, CpuSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the first records tell of the time before them.
+/// What the first records show of the time before them.
 #[derive(Debug, Default)]
 struct Before {
     /// Each task's state; `None` where it was not there yet.
@@ -56,15 +56,15 @@ impl Before {
         self.tasks.entry(task).or_insert(doing);
     }
 
-    /// What `told`'s task was doing; `None` where it was not there yet.
+    /// What the task of `told` was doing; `None` where it was not there yet.
     fn doing(&self, told: &Told) -> Option<Doing> {
         let seen = self.tasks.get(&told.task).copied();
         seen.unwrap_or(Some(told.doing.unwrap_or(Doing::Asleep)))
     }
 }
 
-/// Tells `story` of the machine at `start`: which CPUs are offline, who is there, who runs, who waits. Of the records
-/// before it only what tasks are counts: while the programs were attached one by one, they did not tell all.
+/// Passes `story` the machine at `start`: which CPUs are offline, who is there, who runs, who waits. Of the records
+/// before it only what tasks are counts: while the programs were attached one by one, they did not record everything.
 pub fn open(
     story: &mut Story,
     start: u64,

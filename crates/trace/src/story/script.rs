@@ -117,7 +117,7 @@ fn said(why: Why) -> &'static str {
     }
 }
 
-/// Writes a stream down, a line an element; tasks by the names that they were told with.
+/// Writes a stream down, a line an element; tasks by the names that they were announced with.
 #[derive(Default)]
 pub(crate) struct Lines {
     pub(crate) text: String,

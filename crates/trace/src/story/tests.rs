@@ -2,7 +2,8 @@ use super::*;
 use crate::story::script::{Lines, records, trimmed};
 use proptest::prelude::*;
 
-/// What becomes of records on two CPUs, from instant 100 on, after tasks A, B and C were told of and did something.
+/// The stream made from records on two CPUs, from instant 100 on, after tasks A, B and C were announced and did
+/// something.
 fn check(input: &str, expected: &str) {
     let (mut story, mut lines) = (Story::new(100, 2), Lines::default());
     let told = "100 0 first A 1 A
@@ -214,7 +215,7 @@ fn an_address_is_used_again() {
          30 task 3 77 heir on 2 CPUs
          30 0 switch - idle heir",
     );
-    // The same task, told of by the snapshot before.
+    // The same task, announced by the snapshot before.
     check("110 1 first A 1 again", "10 task 0 1 again on 2 CPUs");
 }
 

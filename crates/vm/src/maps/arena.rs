@@ -42,7 +42,7 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// `arena_map_alloc()`, and what libbpf does next: global variables lie in the last pages.
+    /// `arena_map_alloc()`, and what libbpf does next: global variables are in the last pages.
     pub(super) fn new(plan: &Plan<'_>, region: &mut Region) -> Result<Self, MapError> {
         let def = plan.def;
         plan.require(def.key_size == 0 && def.value_size == 0, "an arena has neither key nor value")?;

@@ -7,7 +7,7 @@ use crate::memory::{PAGE_BYTES, Region};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno};
 
-/// Copies contents into zeroed room, but for the pages of zeroes: a large `.bss` commits no memory.
+/// Copies contents into zeroed memory, but for the pages of zeroes: a large `.bss` commits no memory.
 fn fill(room: &mut [u8], contents: &[u8]) {
     const ZEROES: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
     for (room, page) in room.chunks_mut(ZEROES.len()).zip(contents.chunks(ZEROES.len())) {

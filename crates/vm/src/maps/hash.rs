@@ -1,6 +1,6 @@
 //! `HASH`, `LRU_HASH` and their per-CPU kinds.
 //!
-//! Elements lie in memory as the kernel's: a header, the key, the value. As there, an update of
+//! Elements are in memory as the kernel's: a header, the key, the value. As there, an update of
 //! a key that exists writes another element, which takes the old one's place; whoever holds the
 //! old value's address keeps seeing the old value for a while. Each CPU has one element to spare
 //! for that. Per-CPU values, and updates under the value's lock, are written in place.
@@ -87,7 +87,7 @@ impl Hash {
         let spares = if plan.per_cpu { 0 } else { plan.cpus };
         let slots = u64::from(def.max_entries) + u64::from(spares);
         let layout = Layout::new(plan, slots, region)?;
-        // The room for so many elements is less than 2^33 bytes.
+        // That many elements take less than 2^33 bytes.
         let slots = u32::try_from(slots).expect("an element has more than two bytes");
         Ok(Self {
             layout,
@@ -155,7 +155,7 @@ impl Hash {
             Some(slot) => slot,
             None => self.evict().ok_or(Errno::E2BIG)?,
         };
-        // Before the value is written: the key may lie in the room of an old one.
+        // Before the value is written: the key may be in the memory of an old one.
         self.keys.set(slot, region.slice(key, self.layout.key_size).ok_or(Errno::EFAULT)?);
         self.link(region, slot);
         if self.layout.cpu_stride > 0 {

@@ -88,14 +88,14 @@ impl Maps {
     /// Makes the maps.
     ///
     /// # Errors
-    /// A type that is not supported, a definition that the kernel would refuse, or no room.
+    /// A type that is not supported, a definition that the kernel would refuse, or no memory left.
     pub fn new(defs: &[MapDef], cpus: u32, region: &mut Region) -> Result<Self, MapError> {
         let room = nested::handle_room(defs);
         let handles = region.place_read_only(room).ok_or_else(|| MapError::TooLarge {
             map: defs.first().map_or_else(String::new, |d| d.name.clone()),
             bytes: room,
         })?;
-        // Read-only room comes first in the region.
+        // Read-only memory comes first in the region.
         let mut bodies: Vec<Option<Body>> = defs.iter().map(|_| None).collect();
         for read_only in [true, false] {
             for (def, body) in defs.iter().zip(&mut bodies).filter(|(def, _)| def.read_only == read_only) {

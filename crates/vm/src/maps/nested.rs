@@ -67,7 +67,7 @@ impl Maps {
     ///
     /// # Errors
     /// EINVAL when `outer` is no map of maps, or such an inner map is not possible; E2BIG when it has no entry
-    /// `index`; ENOMEM without room.
+    /// `index`; ENOMEM when out of memory.
     pub fn add_inner(
         &mut self,
         region: &mut Region,

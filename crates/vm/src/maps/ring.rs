@@ -2,7 +2,7 @@
 //!
 //! A record begins with a header of 8 bytes, whose first 4 are its length and two flags, and fills a
 //! multiple of 8. Positions only grow; what lies between the consumer's and the producer's is in use. The
-//! kernel maps the pages twice, so that a record is never cut; here there is twice the room.
+//! kernel maps the pages twice, so that a record is never cut; here there is twice the memory.
 
 use super::kinds;
 use super::plan::Plan;

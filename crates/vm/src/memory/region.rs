@@ -165,7 +165,7 @@ impl Region {
         self.capacity
     }
 
-    /// What went astray so far.
+    /// Invalid accesses so far.
     pub fn stray(&self) -> Stray {
         self.stray
     }

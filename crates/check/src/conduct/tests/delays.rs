@@ -150,7 +150,7 @@ fn a_light_task_waits_by_its_weight_and_no_longer() {
     // Of equals the number alone counts.
     let bound = found(Limits::default(), 1, &beside(1024, 1024, 2_300_000), STARVED)[0].threshold;
     assert_eq!(bound, BOUND + Span::from_ms(20));
-    // Where weights are not told, the nice value stands for one: 1 beside 100.
+    // Where weights are unknown, the nice value stands for one: 1 beside 100.
     check(1, &beside(0, 0, 3_200_000), STARVED, &[]);
     let bound = found(Limits::default(), 1, &beside(0, 0, 3_300_000), STARVED)[0].threshold;
     assert_eq!(bound, BOUND + Span::from_ms(20) * 100);

@@ -75,7 +75,7 @@ fn what_a_program_does_to_itself_is_no_schedulers_doing() {
     check(&waits(30_010), Blame::Program);
     check(&owner_waits(20_000, 40_000), Blame::Program);
     check(&owner_waits(20_000, 40_001), Blame::Scheduler);
-    // What becomes of the owner after B has run is none of its wait.
+    // What the owner does after B has run is not part of the wait.
     check(&owner_waits(20_000, 39_999), Blame::Program);
     // Who waits was woken in time, and ran late.
     let late = waits(30_010).replace("30010 1 switch - idle B", "55000 1 switch - idle B");

@@ -42,9 +42,9 @@ fn windows_in_a_row_are_one_finding() {
 #[test]
 fn who_cannot_be_compared_is_not() {
     let none = |lines: &str| check(2, lines, UNFAIR, &[]);
-    // Weights that nobody told; a real-time task; other CPUs; less than five slices.
+    // Unknown weights; a real-time task; other CPUs; less than five slices.
     none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 0", 21, 80, 20));
-    // Of one of them alone nobody told: with whom to share is unknown.
+    // One of them alone is unknown: which tasks it shares with is unknown.
     none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 100", 21, 80, 20));
     none(&rounds("0 0 prio A 50 100\n0 0 prio B 120 100", 21, 80, 20));
     none(&rounds(&format!("{EQUAL}\n0 may A 0\n0 may B 0,1"), 21, 80, 20));

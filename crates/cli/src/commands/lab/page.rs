@@ -76,7 +76,7 @@ pub(super) fn pictures(
 fn draw(lab: &Lab, experiment: &Experiment, arm: usize, spec: &RunSpec) -> Option<ArmPicture> {
     let spec = RunSpec { seed: experiment.seed, duration: spec.duration.min(DRAWN), ..spec.clone() };
     let mut picture = Picture::new();
-    // Why a run failed is told where it is judged.
+    // Why a run failed is reported where it is judged.
     (lab.run)(&spec, &mut picture, &mut |_| {}, &interrupt::stop()).ok()?;
     let label = experiment.arms[arm].label.clone();
     let caption = Caption {

@@ -22,7 +22,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder if it is not there. What lies in it stays.
+    /// Makes the folder if it is not there. What is in it stays.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let cannot = |e: std::io::Error| {
             Failure::input(format!("{} cannot be used: {}", shown_path(path), reason(&e)))
@@ -31,7 +31,7 @@ impl Folder {
         let entries = std::fs::read_dir(path).map_err(cannot)?;
         let numbers = entries.filter_map(|entry| number(&entry.ok()?.file_name().to_string_lossy()));
         let folder = Self { path: path.to_owned(), next: numbers.max().unwrap_or(0) + 1, kept: 0 };
-        // Whether it can be written is told now, not at the first finding.
+        // Whether it can be written is checked now, not at the first finding.
         drop(Output::reserve(&folder.place())?);
         Ok(folder)
     }

@@ -1,4 +1,4 @@
-//! Where a watch is shown: a terminal has a screen that is drawn anew, pipes and files get lines.
+//! Where a watch is shown: a terminal has a screen that is redrawn, pipes and files get lines.
 
 use crate::failure::Failure;
 use crate::host::Terminal;

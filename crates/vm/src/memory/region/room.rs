@@ -1,4 +1,4 @@
-//! Where objects and rooms are placed in the region, and which of them live.
+//! Where objects and areas are placed in the region, and which of them live.
 #![allow(unsafe_code)]
 
 use super::{Plain, Region};
@@ -33,8 +33,8 @@ impl Region {
         Ea(BASE + off)
     }
 
-    /// Room that programs may read only, aligned to 64 bytes; nothing when it does not fit.
-    /// Panics when the heap is in use already: read-only room comes first.
+    /// Memory that programs can only read, aligned to 64 bytes; nothing when it does not fit.
+    /// Panics when the heap is in use already: read-only memory comes first.
     pub fn place_read_only(&mut self, len: u64) -> Option<Ea> {
         assert!(self.heap.is_unused(), "read-only room is placed before the heap is used");
         let off = self.front.next_multiple_of(LINE_BYTES);
@@ -46,7 +46,7 @@ impl Region {
         Some(self.born(off, len, false))
     }
 
-    /// Zeroed room in the large zone, never freed, aligned to `align` (a power of two, at least
+    /// Zeroed memory in the large zone, never freed, aligned to `align` (a power of two, at least
     /// 64); nothing when it does not fit.
     pub fn place(&mut self, len: u64, align: u64) -> Option<Ea> {
         assert!(align.is_power_of_two() && align >= LINE_BYTES, "lines have one owner");
@@ -65,7 +65,7 @@ impl Region {
         self.writers.advise_huge(first * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
     }
 
-    /// Zeroed room, aligned to a page and never freed; nothing when it does not fit. From 2 MiB
+    /// Zeroed memory, aligned to a page and never freed; nothing when it does not fit. From 2 MiB
     /// on it is backed by huge pages, so use it from its start and densely.
     pub fn reserve(&mut self, len: u64) -> Option<Ea> {
         if len < HUGE_BYTES {
@@ -104,7 +104,7 @@ impl Region {
         Some(at)
     }
 
-    /// Also where no object was before: a program may have written there astray.
+    /// Also where no object was before: a program may have written there by mistake.
     fn clear(&mut self, at: Ea, len: u64) {
         self.slice_mut_anyway(at, len).expect("the object was just placed").fill(0);
     }
@@ -156,7 +156,7 @@ impl Region {
         changed
     }
 
-    /// Room that was placed is no live object as a whole: whoever placed it knows what of it lives.
+    /// A placed area is not one live object: its owner knows which parts of it live.
     pub(crate) fn disown(&mut self, at: Ea) {
         if let Some(live) = &mut self.live {
             live.forget(at.0.wrapping_sub(BASE));

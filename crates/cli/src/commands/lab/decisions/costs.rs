@@ -12,7 +12,7 @@ use keel_lab::machines::Machine;
 use keel_lab::watch::{Listener, run_until_enough};
 use keel_trace::{Class, Event, Meta, Sink};
 
-/// As many decisions of a kind tell its median.
+/// Enough decisions of a kind for its median.
 const ENOUGH: u64 = 2_000;
 /// And for so long at least, where that is no more than [`MOST_DISPATCHES`]: some do once a second what no median has.
 const SHORTEST: Span = Span::from_s(1);
@@ -74,7 +74,7 @@ fn measure(
     Ok(Some((ear.heard.costs(), ear.heard.together())))
 }
 
-/// Hears decisions until there are enough.
+/// Collects decisions until there are enough.
 struct Ear {
     heard: Decisions,
     /// When the last of them was.

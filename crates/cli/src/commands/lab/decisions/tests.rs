@@ -31,7 +31,7 @@ fn a_point_ends_when_enough_was_heard() {
     let cpus = measured("o1", Point::Cpus(8));
     assert_eq!((cpus.axis, cpus.size), (Axis::Cpus, Size { tasks: 24, cpus: 8 }));
     assert!((2_000..3_000).contains(&calls(&cpus, "wakeup")), "{:?}", cpus.costs);
-    // With one CPU the kernel does not ask where a task wakes: what is not heard is waited for ten seconds.
+    // With one CPU the kernel does not ask where a task wakes: an event that does not come is awaited for ten seconds.
     let one = measured("o1", Point::Cpus(1));
     assert_eq!(calls(&one, "wakeup"), 0, "{:?}", one.costs);
     assert!((9_900..=10_100).contains(&calls(&one, "tick")), "{:?}", one.costs);
