@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_fetched_longest_ago_goes_first() {
+    fn the_line_fetched_longest_ago_goes_first() {
         check(2, &[], &[1, 2, 1, 3, 4], &[1, 2]);
         check(2, &[2], &[1, 2, 3, 4], &[1]);
         check(2, &[], &[1, 2, 3, 1], &[1, 2]);

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_told_by_what_rose_while_it_was_under_way() {
+    fn a_call_is_counted_by_the_rise_during_it() {
         check(&[(&[10], 0), (&[10], 0)], (0, 0));
         check(&[(&[10], 1), (&[10], 1)], (1, 0));
         // It rises before the call ends.

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_told() {
+    fn invalid_moments_are_refused() {
         for bad in ["", "7654", "7654.", ".19", "1.2.3", "-1s", "1e3", "99999999999999999999.0", "7654:19"] {
             assert!(moment(bad).is_err(), "{bad}");
         }

@@ -49,7 +49,7 @@ fn each_ending_has_its_exit_code() {
 }
 
 #[test]
-fn joined_workloads_are_told_by_part() {
+fn joined_workloads_are_reported_by_part() {
     let check = |workload: &str, expected: &str| {
         let failure = keel(&["sim", "good", "--workload", workload]).unwrap_err();
         assert_eq!((failure.code, failure.sentence()), (Code::Input, expected), "{workload}");
@@ -195,7 +195,7 @@ fn outputs_are_neither_inputs_nor_each_other() {
 }
 
 #[test]
-fn what_a_scheduler_prints_is_kept_where_it_is_asked_for() {
+fn the_schedulers_output_is_kept_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.txt");
     let told = "          worker-1       [003]     1.000000007: hello\\u{1b}[2J\n4 more lines are left out\n";

@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn wrong_usage_is_told_on_stderr_alone() {
+fn wrong_usage_is_reported_on_stderr_alone() {
     let check = |args: &[&str], expected: &str| {
         let output = output(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -65,7 +65,7 @@ fn many_runs_keep_their_table_on_a_full_disk() {
 }
 
 #[test]
-fn too_little_address_space_is_told_in_units_that_people_read() {
+fn too_little_address_space_is_reported_in_readable_units() {
     let room = tempfile::tempdir().unwrap();
     let output = within(room.path(), "ulimit -v 4000000", SIM);
     let told = text(&output.stderr);

@@ -186,7 +186,7 @@ fn recordings_are_judged_as_far_as_they_were_read() {
 }
 
 #[test]
-fn who_ignores_hangups_is_not_hung_up() {
+fn an_ignored_sighup_stays_ignored() {
     let room = tempfile::tempdir().unwrap();
     let script = format!("trap '' HUP; exec '{}' \"$@\"", env!("CARGO_BIN_EXE_keel"));
     let mut command = Command::new("sh");

@@ -61,7 +61,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn however_a_recording_comes_it_is_judged_alike() {
+fn files_and_pipes_are_judged_alike() {
     let room = room();
     let trace = std::fs::read(room.path().join("t.keel")).unwrap();
     let expected = good(&keel(room.path(), &["check", "t.keel", "--json"]).output().unwrap());
@@ -100,7 +100,7 @@ fn however_a_recording_comes_it_is_judged_alike() {
 }
 
 #[test]
-fn nobody_waits_for_ever_for_a_writer() {
+fn waiting_for_a_writer_times_out() {
     let room = tempfile::tempdir().unwrap();
     pipe(room.path());
     let begun = Instant::now();
@@ -125,7 +125,7 @@ fn nobody_waits_for_ever_for_a_writer() {
 }
 
 #[test]
-fn what_is_no_recording_is_told() {
+fn files_that_are_no_recordings_are_refused() {
     let room = room();
     let trace = std::fs::read(room.path().join("t.keel")).unwrap();
     let check = |bytes: &[u8], expected: &str| {

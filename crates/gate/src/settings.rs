@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_line() {
+    fn errors_are_reported_with_their_line() {
         let check = |text: &str, line: usize, expected: &str| {
             let wrong = Settings::default().read("b.toml", text).unwrap_err();
             let told = wrong.to_string();

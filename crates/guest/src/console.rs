@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_telling_line_is_found() {
+    fn the_most_informative_line_is_found() {
         let check = |text: &str, expected: &str| {
             let mut tail = Tail::default();
             tail.add(text.as_bytes());

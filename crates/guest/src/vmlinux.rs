@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_image_is_told() {
+    fn files_that_are_no_images_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         for bytes in [b"nothing".to_vec(), image(b"kernel"), image(&[0x1f, 0x8b, 0])] {

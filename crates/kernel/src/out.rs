@@ -76,7 +76,7 @@ mod tests {
     use keel_trace::policy::Kind;
 
     #[test]
-    fn decisions_of_one_step_are_bounded_and_left_out_where_nobody_wants_them() {
+    fn decisions_of_one_step_are_bounded_and_left_out_if_unwanted() {
         let policy = Policy::of(Kind::Wakeup, CpuId(0));
         let check = |wants, expected| {
             let mut out = Out::new(wants);

@@ -24,7 +24,7 @@ fn run(fault: u32, checked: bool, engine: Engine) -> Outcome {
 }
 
 #[test]
-fn every_planted_stray_is_named_with_its_line() {
+fn every_planted_invalid_access_is_named_with_its_line() {
     let mut told = String::new();
     for fault in 1..=FAULTS {
         let outcome = run(fault, true, Engine::Native);
@@ -35,7 +35,7 @@ fn every_planted_stray_is_named_with_its_line() {
 }
 
 #[test]
-fn who_stays_where_it_may_is_left_alone() {
+fn valid_accesses_are_left_alone() {
     let outcome = run(0, true, Engine::Native);
     assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
     assert_eq!(outcome.counters.bad_accesses, 0);

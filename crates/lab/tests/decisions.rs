@@ -74,7 +74,7 @@ fn of(ear: &Ear, kind: Kind) -> impl Iterator<Item = &Policy> {
 }
 
 #[test]
-fn what_a_scheduler_tells_is_in_the_stream() {
+fn policy_events_are_in_the_stream() {
     let (ear, _) = heard(&told("telling", &[], Engine::Native), Class::ALL);
     assert!(ear.policies.len() > 5000, "only {}: the ring holds 2,427", ear.policies.len());
     let mut chose_another = false;
@@ -107,7 +107,7 @@ fn what_a_scheduler_tells_is_in_the_stream() {
 }
 
 #[test]
-fn both_engines_tell_the_same() {
+fn both_engines_report_the_same() {
     let [native, interpreted] =
         [Engine::Native, Engine::Interpreter].map(|engine| trace(&told("telling", &[], engine)));
     assert!(native == interpreted);
@@ -119,7 +119,7 @@ fn both_engines_tell_the_same() {
 }
 
 #[test]
-fn who_listens_makes_no_difference() {
+fn the_listening_sink_makes_no_difference() {
     let spec = told("telling", &[], Engine::Native);
     let (all, with) = heard(&spec, Class::CORE.with(Class::POLICY));
     let (core, without) = heard(&spec, Class::CORE);
@@ -129,7 +129,7 @@ fn who_listens_makes_no_difference() {
 }
 
 #[test]
-fn nobody_hears_of_it_unasked() {
+fn policy_events_are_sent_only_on_request() {
     let (asked, loud) = heard(&told("telling", &[], Engine::Native), Class::ALL);
     let (unasked, silent) = heard(&told("telling", &[("tell_policy", "0")], Engine::Native), Class::ALL);
     assert!(unasked.policies.is_empty() && !asked.policies.is_empty());

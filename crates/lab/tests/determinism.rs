@@ -62,7 +62,7 @@ fn a_run_repeats_and_does_something() {
 }
 
 #[test]
-fn nobody_who_listens_changes_a_run() {
+fn no_sink_changes_a_run() {
     let (_, heard) = trace(&busy(SEED));
     let silent = keel_lab::run(&busy(SEED), &mut keel_trace::NullSink, &mut |_| {});
     assert_eq!(silent, Ok(heard), "seed {SEED}");

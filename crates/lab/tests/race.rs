@@ -55,7 +55,7 @@ fn some_moves_lose_where_callbacks_overlap() {
 }
 
 #[test]
-fn no_move_loses_where_nobody_else_is() {
+fn a_move_without_a_race_loses_nothing() {
     let scheduler = object("race");
     for seed in [1, 2, 3] {
         let result = moves(&race_on(&scheduler, machines::of_cpus(1), seed));

@@ -35,7 +35,7 @@ fn variable(ran: &Ran, name: &str) -> i64 {
 }
 
 #[test]
-fn nobody_answers_before_a_scheduler_is_attached() {
+fn kfuncs_fail_before_a_scheduler_is_attached() {
     const ENODEV: i64 = -19;
     let ran = run("[[run]]\nprogram = 'before'\nargs = [8, 7]");
     assert_eq!(ran.as_ref().unwrap().0.exit, ExitKind::None, "the error was nobody's");

@@ -105,36 +105,36 @@ fn check_all(source: &str, runs: u64) {
 }
 
 #[test]
-fn the_tracer_loses_nobody() {
+fn the_tracer_loses_no_task() {
     check_all("tests/sim/semantics/together", 60);
 }
 
 #[test]
-fn fifo_loses_nobody() {
+fn fifo_loses_no_task() {
     check_all("schedulers/fifo", 20);
 }
 
 #[test]
-fn bsd_loses_nobody() {
+fn bsd_loses_no_task() {
     check_all("schedulers/bsd", 20);
 }
 
 #[test]
-fn goodness_loses_nobody() {
+fn goodness_loses_no_task() {
     check_all("schedulers/goodness", 20);
 }
 
 #[test]
-fn mq_loses_nobody() {
+fn mq_loses_no_task() {
     check_all("schedulers/mq", 20);
 }
 
 #[test]
-fn o1_loses_nobody() {
+fn o1_loses_no_task() {
     check_all("schedulers/o1", 20);
 }
 
 #[test]
-fn ule_loses_nobody() {
+fn ule_loses_no_task() {
     check_all("schedulers/ule", 20);
 }

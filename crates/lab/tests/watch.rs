@@ -102,7 +102,7 @@ fn looking_changes_no_decision() {
 }
 
 #[test]
-fn a_scheduler_without_the_counter_is_told() {
+fn a_scheduler_without_the_counter_is_refused() {
     let spec = RunSpec { scheduler: fifo(), ..hogs("o1") };
     assert!(!declares(&spec, "array_switches").unwrap());
     let mut ear =

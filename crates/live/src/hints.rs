@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_scheduler_there_is_nobody_to_tell() {
+    fn a_hint_without_a_scheduler_is_an_error() {
         let hint = Hint { priority: 1, policy: Policy::Fifo };
         let check = |files: &[(&str, &str)], expected: &str| {
             assert_eq!(give_hint(&fake(files).1, hint).unwrap_err().to_string(), expected);

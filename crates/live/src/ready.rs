@@ -86,7 +86,7 @@ mod tests {
     const ROOT: (&str, &str) = ("proc/self/status", "Name:\tkeel\nCapEff:\t000001ffffffffff\n");
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_requirements_are_reported() {
         let check = |files: &[(&str, &str)], expected: Result<(), LiveError>| {
             assert_eq!(check(&fake(files).1), expected, "{files:?}");
         };

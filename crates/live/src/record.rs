@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_throttled_at_the_snapshot_was_so_from_the_start_unless_told_otherwise() {
+    fn a_task_throttled_at_the_snapshot_was_so_from_the_start_unless_a_record_says_otherwise() {
         let told = |at, task, on| {
             let what = RawWhat::Throttled { cpu: CpuId(0), task: Key(task), on, group: Key(0) };
             Raw { at, writer: CpuId(0), lost: 0, what }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_requirements_are_reported() {
         let check = |files: &[(&str, &str)], expected| {
             let begun = Recorder::begin(&fake(files).1, "", None, &mut keel_trace::NullSink);
             assert_eq!(begun.err(), Some(expected), "{files:?}");

@@ -209,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_told_and_never_panics(part in prop::collection::vec(0..4u8, 1..2_000), at in any::<prop::sample::Index>(), byte: u8) {
+        fn damage_is_reported_and_never_panics(part in prop::collection::vec(0..4u8, 1..2_000), at in any::<prop::sample::Index>(), byte: u8) {
             for pack in [gzip as fn(&[u8]) -> Vec<u8>, zstd] {
                 let whole = pack(&part);
                 let mut damaged = whole.clone();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_fault_it_is_is_told() {
+    fn errors_of_reading_and_of_decompressing_differ() {
         struct Fails;
         impl Read for Fails {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

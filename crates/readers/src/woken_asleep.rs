@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_without_a_waking_was_woken_on_its_way() {
+    fn a_task_that_runs_again_without_a_waking_was_woken_on_its_way() {
         check("0 R 7, wake 7, 7 S 8, 8 S 7", &[2]);
         check("0 R 7, wake 7, wake 7, 7 S 8, 8 S 9, 9 S 7", &[3]);
         // It was woken again, so the first one came too early to matter.

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regression_is_told_with_what_is_allowed() {
+    fn a_regression_is_reported_with_its_limit() {
         let row = |figure: &str, unit, baseline: f64, now: f64, verdict| Row {
             figure: figure.into(),
             per: (figure == "switches").then_some("unit"),

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_tells_cores_tasks_and_how_they_came() {
+    fn the_sentence_names_cores_tasks_and_decisions() {
         let check = |groups: Groups, expected: &str| {
             assert_eq!(WastedWhere::new(&groups).sentence, expected);
         };

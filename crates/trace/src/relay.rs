@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_told_is_heard_in_order(parts in prop::collection::vec(0..3 * BATCH, 0..12)) {
+        fn events_arrive_in_order(parts in prop::collection::vec(0..3 * BATCH, 0..12)) {
             let (mut here, mut there) = (Heard::default(), Heard::default());
             tell(&mut here, &parts);
             prop_assert_eq!(relayed(&mut there, |sink| tell(sink, &parts)), parts.len());
@@ -166,13 +166,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "it breaks")]
-    fn a_panic_of_who_hears_goes_on() {
+    fn a_panic_of_the_sink_propagates() {
         relayed(&mut Breaks, |sink| tell(sink, &[BATCH; 20]));
     }
 
     #[test]
     #[should_panic(expected = "no more")]
-    fn a_panic_of_who_tells_goes_on() {
+    fn a_panic_of_the_maker_propagates() {
         relayed(&mut Heard::default(), |sink| {
             tell(sink, &[5]);
             panic!("no more");

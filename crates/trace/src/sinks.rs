@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn each_sink_of_a_fanout_hears_what_it_wants() {
+    fn each_sink_of_a_fanout_gets_what_it_wants() {
         let (mut a, mut b) = (Wants(Class::CORE, 0), Wants(Class::COSTS, 0));
         let mut fanout = Fanout::new().with(&mut a).with(&mut b);
         assert_eq!(fanout.wants(), Class::CORE.with(Class::COSTS));

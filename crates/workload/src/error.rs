@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_text_is_escaped_and_cut() {
+    fn untrusted_text_is_escaped_and_cut() {
         let check = |text: &str, expected: &str| assert_eq!(shown(text), expected);
         check("thread0", "thread0");
         check("a\u{1b}[2J\n", "a\\u{1b}[2J\\n");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn impossible_settings_are_refused() {
         check("lu:2@nodes=2", Err("the machine has no node 2: its last is 1"));
         check("lu:2@cpus=7-8", Err("the machine has no CPU 8: its last is 7"));
         check("lu:2@nodes=1@cpus=0", Err("task 'lu' of the workload may use none of these CPUs"));

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_told() {
+    fn wrong_arguments_are_refused() {
         let check = |given: &[&str], expected: &str| {
             let told = parse(given).expect_err("it is wrong");
             assert!(told.starts_with(expected), "{told}");

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read_or_told() {
+    fn arguments_are_read_or_refused() {
         let parse = |args: &[&str]| Args::parse(&args.iter().map(|&a| a.to_owned()).collect::<Vec<_>>());
         let both = Args {
             only: "exit".to_owned(),

@@ -221,7 +221,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ends_are_told_by_the_kernels_words() {
+    fn ends_are_detected_from_the_kernels_message() {
         let check = |text: &str, code: &str, expected: &str| assert_eq!(said(text, code), expected);
         check("x is attached; Ctrl-C gives\nx is detached: unregistered from user space\n", "0", STAYS);
         check("keel: the kernel ended x.bpf.o: runtime error: bad: 3\n", "3", "runtime error");

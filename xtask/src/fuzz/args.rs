@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read_or_told() {
+    fn arguments_are_read_or_refused() {
         let parse = |args: &[&str]| Args::parse(&args.iter().map(|&a| a.to_owned()).collect::<Vec<_>>());
         let read = parse(&["--cases", "5", "run", "--minimise"]).unwrap().unwrap();
         assert_eq!((read.cases, read.minimise, read.sanitizer), (5, true, true));

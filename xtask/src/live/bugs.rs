@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bug_must_waste_and_its_cure_not() {
+    fn a_bug_must_waste_and_its_fix_must_not() {
         let check = |with, without, expected: Option<&str>| {
             let pair = [judge(&seen("b"), &told(with, 0)), judge(&seen("b-fixed"), &told(without, 0))];
             assert_eq!(pair.iter().find_map(|turn| turn.fault.as_deref()), None);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_wrong_is_told() {
+    fn every_fault_is_reported() {
         let check = |fact: &str, words: &str, expected: &str| {
             let mut seen = seen("b");
             seen.facts.insert(fact.into(), words.into());

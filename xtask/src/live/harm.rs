@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_wrong_is_told() {
+    fn every_fault_is_reported() {
         let check = |turn: &str, facts: &[(&str, &str)], expected: Option<&str>| {
             assert_eq!(judge(&seen(turn, facts), 40).fault.as_deref(), expected, "{turn} {facts:?}");
         };

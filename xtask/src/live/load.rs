@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_wrong_is_told() {
+    fn every_fault_is_reported() {
         let set = |name: &'static str, words: &'static str| {
             move |seen: &mut Seen| drop(seen.facts.insert(name.into(), words.into()))
         };
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_told_in_the_kernels_words() {
+    fn a_stall_is_reported_with_the_kernels_message() {
         let stall = |seen: &mut Seen| {
             seen.kernel_log = "[ 1.0] sched_ext: BPF scheduler \"o1\" disabled (runnable task stall)".into();
         };

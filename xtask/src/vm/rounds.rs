@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_ends_is_booted_anew_for_what_is_left() {
+    fn a_guest_that_ends_is_rebooted_for_the_rest() {
         check("", 0, (&["a", "b", "c"], 1));
         check("b", 1, (&["a", "b", "c"], 2));
         check("a", 2, (&["a", "b", "c"], 3));

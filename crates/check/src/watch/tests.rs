@@ -100,7 +100,7 @@ fn waste_that_lasts_is_confirmed() {
 }
 
 #[test]
-fn whatever_ends_it_is_told() {
+fn every_resolution_is_reported() {
     let check = |lines: &str, after_us, by| {
         let expected = Outcome::Cured { after: Span::from_us(after_us), by };
         assert_eq!(outcome("3", &format!("{OPENING}{lines}\n1000 end")), expected, "{lines}");
@@ -125,7 +125,7 @@ fn whatever_ends_it_is_told() {
 }
 
 #[test]
-fn the_last_suspect_says_what_cured() {
+fn the_last_suspect_gives_the_resolution() {
     let lines = format!("{OPENING}100 1 wake C 2\n110 2 switch - idle C\n200 0 switch A blocked B\n1000 end");
     let expected = Outcome::Cured { after: Span::from_us(200), by: Cure::Sleep };
     assert_eq!(outcome("2-3", &lines), expected);

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_requirements_are_reported() {
         let check = |lost, made_up, late, decisions, expected: &str| {
             let duration = keel_abi::Span::from_s(5);
             let recorded = Recorded { duration, events: 12, lost, tasks: 3, late, made_up, decisions };

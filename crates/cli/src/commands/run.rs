@@ -143,7 +143,7 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn a_line_tells_what_has_grown() {
+    fn a_line_reports_growth() {
         let stats = |rejected, events: &[(&str, u64)], counters: &[(&str, u64)]| {
             let own = |list: &[(&str, u64)]| list.iter().map(|(n, c)| ((*n).to_owned(), *c)).collect();
             Stats { rejected, events: own(events), counters: own(counters) }

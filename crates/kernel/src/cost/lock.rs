@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn test_and_set_slows_hand_overs_by_those_who_spin() {
+    fn test_and_set_slows_hand_overs_by_the_number_of_spinners() {
         check(20, &[0, 1, 2, 3], &[(15, 0), (200, 184), (405, 388), (630, 612)]);
         check(20, &[0, 1, 220], &[(15, 0), (200, 184), (385, 150)]);
     }

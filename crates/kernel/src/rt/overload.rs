@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_asks_each_once_and_begins_anew_where_one_comes_in_between() {
+    fn a_round_asks_each_cpu_once_and_restarts_on_a_new_request() {
         let mut all = overloaded(&[1, 3]);
         assert_eq!(all.begin_round(), Some(CpuId(1)));
         assert_eq!(all.next_asked(), Some(CpuId(3)));

@@ -183,7 +183,7 @@ fn its_own_policy_counts_once_it_has_given_the_mutex_back() {
 }
 
 #[test]
-fn who_dies_leaves_its_mutex_to_the_next() {
+fn an_exiting_owner_leaves_its_mutex_to_the_next() {
     let low = task("low", [lock(0), run(3000)]);
     let high = task("high", [lock(0), run(1000), unlock(0)]).policy(fifo(50)).after_ms(2);
     let run = mutexes(with("tracer").task(low).task(high), 1, true).millis(20).survives();
@@ -216,7 +216,7 @@ fn waiters_come_by_priority_then_in_turn_and_no_plain_mutex_is_kept_for_anybody(
 
 /// Random tasks over a few mutexes, always taken in the same order.
 #[test]
-fn whoever_waits_is_never_held_up_by_the_less_urgent_beyond_its_mutex() {
+fn a_waiter_is_delayed_by_less_urgent_tasks_only_for_its_mutex() {
     for seed in 1..=12u64 {
         let mut draw = draws(seed * 0x9e37_79b9 + 1);
         let mut scenario = with("tracer").cpus(1 + (seed % 3) as u32);

@@ -85,7 +85,7 @@ fn a_running_task_moves_as_for_any_change_and_is_switched_away_from() {
 }
 
 #[test]
-fn who_has_moved_is_looked_at_again_at_once() {
+fn a_moved_task_is_reconsidered_at_once() {
     let base = two().set("move_ends_slice", 1).set("slice_ns", 50_000_000);
     let run = base.task(task("a", [run(3_300), join(A), run(9_000)])).task(hog("b").after_ms(1)).survives();
     let moved = run.first("a", "cgroup_move").at;
@@ -94,7 +94,7 @@ fn who_has_moved_is_looked_at_again_at_once() {
 }
 
 #[test]
-fn who_is_there_already_does_not_move() {
+fn a_task_already_in_the_cgroup_does_not_move() {
     let run = two().task(born_in(task("a", [join(A), join_all(A), run(10)]), A)).survives();
     assert_eq!(run.trace("a", MOVES), [""; 0]);
 }
@@ -166,7 +166,7 @@ fn one_refusal_takes_back_what_others_were_granted() {
 }
 
 #[test]
-fn two_who_move_at_once_take_turns() {
+fn two_simultaneous_moves_take_turns() {
     let base = two().cpus(4).task(repeat("a", [join(A), run(3), join(B), run(2)]).instances(8));
     let run = base.millis(3).survives();
     // No other move begins between one's preparation and its end.

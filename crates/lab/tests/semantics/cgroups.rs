@@ -103,7 +103,7 @@ fn a_cgroup_init_that_fails_while_loading_ends_it() {
 }
 
 #[test]
-fn who_is_made_later_is_taken_in_then() {
+fn a_later_cgroup_is_initialised_then() {
     let run = bare_tree().task(does([
         CgroupStep::Make(X),
         CgroupStep::Make(A),
@@ -136,7 +136,7 @@ fn a_cgroup_init_that_fails_later_means_no_cgroup() {
 }
 
 #[test]
-fn only_who_is_empty_can_be_removed_and_leaves_then() {
+fn only_an_empty_cgroup_can_be_removed() {
     let steps = [
         CgroupStep::Remove(A),
         CgroupStep::Join(B),
@@ -165,7 +165,7 @@ fn only_who_is_empty_can_be_removed_and_leaves_then() {
 }
 
 #[test]
-fn settings_are_told_when_they_change() {
+fn changed_settings_are_notified() {
     let limits = Bandwidth { period_us: 50_000, quota_us: 20_000, burst_us: 7 };
     let steps = [
         CgroupStep::Weight(A, 200),
@@ -197,7 +197,7 @@ fn settings_are_told_when_they_change() {
 }
 
 #[test]
-fn who_joins_late_is_told_the_settings_of_now() {
+fn a_late_scheduler_gets_the_current_settings() {
     let change = |workload: &mut keel_abi::task::Workload| {
         workload.cgroups[1].weight = 77;
         workload.cgroups[1].bandwidth = Bandwidth { period_us: 3000, quota_us: 1000, burst_us: 5 };
@@ -208,7 +208,7 @@ fn who_joins_late_is_told_the_settings_of_now() {
 }
 
 #[test]
-fn a_scheduler_without_cgroup_callbacks_is_told_nothing() {
+fn a_scheduler_without_cgroup_callbacks_is_not_notified() {
     let all = vec![cgroup("/a", CgroupId::ROOT, 200)];
     let base = with("tracer").workload(|workload| workload.cgroups = all);
     base.task(does([CgroupStep::Join(A), CgroupStep::Weight(A, 5), CgroupStep::Remove(A)])).survives();

@@ -49,7 +49,7 @@ fn a_cpu_that_was_idle_is_not_taken_from_anybody() {
 }
 
 #[test]
-fn others_of_that_class_in_between_are_not_told() {
+fn later_tasks_of_that_class_cause_no_release() {
     let rt = |name: &str, us| task(name, [run(us)]).policy(Policy::Fifo(30)).after_ms(5);
     let run = scene().task(hog("x")).task(rt("rt", 1000)).task(rt("more", 2000)).survives();
     assert_eq!((calls(&run, "cpu_release").len(), calls(&run, "cpu_acquire").len()), (1, 1), "{}", run.log());

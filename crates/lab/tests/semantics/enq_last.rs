@@ -7,7 +7,7 @@ use keel_trace::What;
 const LAST: u64 = 1 << 41;
 
 #[test]
-fn without_the_flag_nobody_is_asked() {
+fn without_the_flag_there_is_no_callback() {
     let run = with("tracer").set("slice_ns", 2_000_000).task(hog("a")).task(hog("b")).survives();
     assert!(run.values("a", "enqueue").iter().all(|flags| flags & LAST == 0));
 }

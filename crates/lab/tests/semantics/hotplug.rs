@@ -58,7 +58,7 @@ fn nobody_is_on_a_cpu_that_is_off(run: &Run) {
 }
 
 #[test]
-fn both_callbacks_are_told_on_the_cpu_itself() {
+fn both_callbacks_run_on_the_cpu_itself() {
     let base = with("hotplug").cpus(4).millis(20).task(hog("a"));
     let timeline = [offline(5000, [2]), offline(7000, [3]), online(10_000, [2])];
     let run = with_timeline(base, timeline).survives();
@@ -180,7 +180,7 @@ fn tasks_in_its_queues_go_to_its_local_queue_first() {
 }
 
 #[test]
-fn who_has_no_cpu_left_may_use_all() {
+fn a_task_without_an_allowed_cpu_may_use_all() {
     let base = with("hotplug").cpus(3).set("slice_ns", 1_000_000_000u64).millis(30);
     let base = base.task(hog("a").on([1])).task(task("b", [run(100), sleep(8000), run(100)]).on([1]));
     let run = with_timeline(base, [offline(5000, [1]), online(20_000, [1])]).survives();
@@ -280,7 +280,7 @@ fn churn(cpus: u32, scale: u64) -> Run {
 }
 
 #[test]
-fn nobody_is_lost_while_cpus_come_and_go() {
+fn no_task_is_lost_while_cpus_come_and_go() {
     for (cpus, scale) in [(2, 700), (8, 700), (8, 40)] {
         let run = churn(cpus, scale);
         assert!(told(&run).len() > 60, "{}", told(&run).len());

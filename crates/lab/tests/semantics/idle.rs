@@ -10,7 +10,7 @@ fn all_cpus_are_idle_to_begin_with() {
 }
 
 #[test]
-fn update_idle_tells_of_transitions_after_the_masks_have_changed() {
+fn update_idle_comes_after_the_masks_have_changed() {
     let run = with("tracer").cpus(2).task(repeat("a", [run(100), sleep(100)]).on([1])).millis(10).survives();
     let mut last = None;
     let mut seen = 0;
@@ -32,7 +32,7 @@ fn claims(kicks: i32) -> Run {
 }
 
 #[test]
-fn a_claim_lasts_until_the_cpu_has_been_idle_anew() {
+fn a_claim_lasts_until_the_cpu_goes_idle_again() {
     let kicked = claims(1);
     let picked = kicked.values("a", "picked");
     assert!(
@@ -56,7 +56,7 @@ fn with_update_idle_alone_there_are_no_masks() {
 }
 
 #[test]
-fn a_cpu_whose_task_was_pushed_away_is_told_to_be_idle_once() {
+fn a_cpu_whose_task_was_pushed_away_goes_idle_once() {
     let a = repeat("a", [run(100), affinity([1]), run(100), affinity([0])]);
     let run = with("tracer").cpus(2).task(a).millis(10).survives();
     for cpu in [0, 1] {

@@ -32,7 +32,7 @@ fn it_is_not_asked_where_it_wakes_and_goes_to_the_local_queue() {
 }
 
 #[test]
-fn whoever_wants_to_see_such_tasks_does() {
+fn a_scheduler_with_the_flag_sees_such_tasks() {
     let run = with("task_fields").cpus(2).set("select_this", 1);
     let run = run.task(spell([MigrateEnable, sleep(500), run_100()])).millis(20).survives();
     assert_eq!((run.count("a", "select_cpu"), run.count("a", "enqueue")), (2, 3), "{}", run.log());
@@ -46,7 +46,7 @@ fn run_100() -> Step {
 }
 
 #[test]
-fn the_scheduler_is_told_its_mask_at_the_first_switch_and_at_the_end() {
+fn set_cpumask_is_called_at_the_first_switch_and_at_the_end() {
     let run = with("tracer")
         .cpus(2)
         .set("select_this", 1)

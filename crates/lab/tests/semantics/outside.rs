@@ -57,7 +57,7 @@ fn a_waiting_task_leaves_the_schedulers_hands() {
 }
 
 #[test]
-fn out_of_a_queue_of_the_kernels_no_dequeue_is_told() {
+fn leaving_a_built_in_dsq_calls_no_dequeue() {
     let ops = [STATES, &["set_weight"]].concat();
     let run = waits(renice(1, 5)).set("enqueue_dsq", LOCAL).survives();
     let expected = ["quiescent=20000000a", "set_weight=21", "runnable=a", "enqueue=a"];
@@ -141,7 +141,7 @@ fn a_running_task_is_pushed_by_the_stopper() {
 }
 
 #[test]
-fn what_changes_nothing_tells_nothing() {
+fn a_change_to_the_same_value_calls_nothing() {
     let check = |change: Change| {
         let run = waits(change).survives();
         assert_eq!(after(&run, "a", 5000, &[STATES, &["set_weight", "set_cpumask"]].concat()), [""; 0]);

@@ -3,7 +3,7 @@
 use crate::harness::*;
 
 #[test]
-fn a_line_tells_who_was_current_where_and_when() {
+fn a_line_has_its_task_cpu_and_time() {
     let run = with("tracer").cpus(1).task(hog("first")).task(hog("second")).millis(100).survives();
     let lines = &run.outcome.printed.lines;
     assert!(!lines.is_empty() && run.outcome.printed.dropped == 0);

@@ -14,7 +14,7 @@ fn in_session(mut spec: Spec, session: u32, process: u32) -> Spec {
 }
 
 #[test]
-fn who_starts_by_itself_is_in_the_first_session_unless_it_has_another() {
+fn a_root_process_is_in_the_first_session_unless_it_has_another() {
     let pause = [run(100), sleep(1000)];
     let run = with("sessions")
         .millis(20)

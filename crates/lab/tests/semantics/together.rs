@@ -89,7 +89,7 @@ fn off_us(run: &Run, cpu: u32) -> u64 {
 }
 
 #[test]
-fn real_time_tasks_leave_a_cpu_that_goes_and_nobody_is_told() {
+fn real_time_tasks_leave_a_cpu_that_goes_without_callbacks() {
     // On CPU 2 alone one runs, and one waits; one sleeps.
     let runs = rt(task("runs", [run(20_000)]).on([2]), 50);
     let waits = rt(task("waits", [run(5000)]).on([2]), 40).after_ms(1);
@@ -146,7 +146,7 @@ fn the_server_of_a_cpu_that_was_away_serves_again() {
 }
 
 #[test]
-fn nice_and_mask_of_a_real_time_task_are_told_when_it_comes_to_the_scheduler() {
+fn nice_and_mask_of_a_real_time_task_are_set_when_it_joins_the_scheduler() {
     let back = [Step::Policy(Policy::Other), run(1000)];
     let with_end = |steps: &[Step]| steps.iter().cloned().chain(back.clone()).collect::<Vec<_>>();
     let runs = rt(task("runs", with_end(&[run(10_000)])).on([1]), 6);
@@ -222,7 +222,7 @@ fn a_mask_that_changes_during_a_spell_counts_at_its_end() {
 }
 
 #[test]
-fn who_sleeps_within_its_spell_keeps_its_one_cpu_though_its_mask_changes() {
+fn a_sleeper_with_migration_disabled_keeps_its_cpu_though_its_mask_changes() {
     let a = task("a", [run(1000), MigrateDisable, sleep(10_000), run(100), MigrateEnable, run(3000)]);
     let run = happens(scene(3).task(a.on([1])), [at(5000, confine(0, [2]))]).survives();
     let told = after(&run, "a", 5000);
@@ -278,7 +278,7 @@ fn a_task_moves_within_its_spell_and_stays_on_its_cpu() {
 }
 
 #[test]
-fn who_is_just_woken_or_pushed_away_moves_between_cgroups_afterwards() {
+fn a_task_being_woken_or_pushed_moves_between_cgroups_afterwards() {
     let all = |id| Step::Cgroup(CgroupStep::JoinProcess(id));
     let moves = repeat("moves", [all(A), run(3), all(CgroupId::ROOT), run(3)]).on([0]);
     let base = scene(3).task(moves).task(hog("runs").on([1])).task(hog("waits").on([1]));
@@ -309,7 +309,7 @@ fn inserts_for_a_cpu_that_is_off_go_to_the_global_queue() {
 }
 
 #[test]
-fn whoever_waits_for_a_cpu_that_goes_is_not_left_waiting() {
+fn a_kick_wait_for_a_cpu_that_goes_offline_ends() {
     // SCX_KICK_PREEMPT | SCX_KICK_WAIT.
     let base = scene(3).set("enqueue_kicks", 2).set("kick_flags", 6).set("release_reenqueues", 1);
     let base =

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_cannot_tell_is_known_from_its_types() {
+    fn what_a_kernel_cannot_record_is_known_from_its_types() {
         assert!(unknown(&no_types()).throttling);
         assert_eq!(unknown(&own_types()), Unknown::default());
         assert!(OPTIONAL.iter().all(|optional| !is_there(&no_types(), optional)));

@@ -11,7 +11,7 @@ fn refused(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn other_files_are_told_apart() {
+fn other_files_are_identified() {
     assert_eq!(refused(b""), "it is not a readable ELF file: it doesn't start as one");
     assert_eq!(refused(b"#!/bin/sh\n"), "it is not a readable ELF file: it doesn't start as one");
     assert_eq!(refused(b"\x7fELF"), "it is not a readable ELF file: it ends within its header");

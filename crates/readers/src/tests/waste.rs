@@ -99,7 +99,7 @@ fn hogs_that_are_freed_and_left_behind_are_seen() {
 
 /// The same by perf, which begins and ends on one CPU after the other: in the middle all are recorded.
 #[test]
-fn perf_tells_of_them_too() {
+fn perf_records_them_too() {
     check(
         include_bytes!("../../recordings/waste/left-behind.data"),
         include_bytes!("../../recordings/waste/left-behind-fixed.data"),

@@ -136,7 +136,7 @@ fn check(name: &str, lines: &str) {
 }
 
 #[test]
-fn a_short_recording_is_told() {
+fn a_short_recording_is_described() {
     check(
         "a_short_recording",
         "# entries-in-buffer/entries-written: 11/11   #P:3
@@ -155,7 +155,7 @@ fn a_short_recording_is_told() {
 }
 
 #[test]
-fn what_a_recording_lacks_is_told() {
+fn missing_data_is_reported() {
     check(
         "no_wakeups",
         "10 0 7 switch a:7 [120] S ==> b:8 [120]
@@ -198,7 +198,7 @@ fn what_a_recording_lacks_is_told() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_said() {
+fn unjudgeable_recordings_are_refused() {
     let check = |text: &str, expected: &str| assert_eq!(told(text.as_bytes()), expected);
     check("", "the file is empty");
     check("hello\n", &ReadError::Foreign.to_string());

@@ -158,7 +158,7 @@ fn what_never_ends_still_pauses() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
+fn mistakes_are_reported_with_their_lines() {
     let check = |script: &str, line: usize, expected: &str| {
         let wrong = compile(script, maps(), &[]).unwrap_err();
         assert_eq!((wrong.line, wrong.why.as_str()), (line, expected), "{script}");

@@ -31,7 +31,7 @@ pub(super) fn reports() -> [DecisionsReport; 2] {
 }
 
 #[test]
-fn what_grows_is_told() {
+fn growth_is_reported() {
     let reports = reports();
     insta::assert_snapshot!("table", table(&reports, Style::PLAIN));
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&reports[1]).unwrap());

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_groups_colour_their_cpus_until_they_are_told_of_again() {
+    fn the_smallest_groups_colour_their_cpus_until_reported_again() {
         assert_eq!(drawn(&[(0, &[])]), None);
         let (paths, highest) =
             drawn(&[(0, &[(100, 0, 2), (9, 4, 4)]), (5000, &[(10, 0, 2), (60, 2, 2)])]).unwrap();

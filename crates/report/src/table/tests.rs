@@ -211,7 +211,7 @@ fn json_keeps_its_names() {
 
 /// The verdict of a recording that lacks what it needs, of one that is not whole, and of one that is both.
 #[test]
-fn what_a_recording_cannot_tell_stands_before_what_rests_on_it() {
+fn caveats_come_before_the_figures_they_affect() {
     let unknown = keel_trace::Unknown { affinity: true, throttling: true };
     let wasteful = || {
         let waste = Verdict { wasted: Span::from_ms(1900), share: 0.25, episodes: 1, ..Verdict::default() };

@@ -111,7 +111,7 @@ fn a_part_ends_with_the_stream_at_the_latest() {
 }
 
 #[test]
-fn who_is_throttled_and_which_cpus_are_reserved_is_told_at_the_beginning() {
+fn throttled_tasks_and_reserved_cpus_are_emitted_at_the_beginning() {
     let mut ear = Ear::default();
     let mut cut = Cut::new(at(5)..at(9), &mut ear);
     let unknown = crate::Unknown { affinity: false, throttling: true };
@@ -143,7 +143,7 @@ fn who_is_throttled_and_which_cpus_are_reserved_is_told_at_the_beginning() {
 }
 
 #[test]
-fn decisions_of_the_part_are_told() {
+fn decisions_of_the_part_are_emitted() {
     let policy = crate::Policy::of(crate::policy::Kind::Fork, CpuId(2));
     let mut ear = Ear::default();
     let mut cut = Cut::new(at(5)..at(9), &mut ear);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_groups_the_first_are_told() {
+    fn only_the_first_groups_are_kept() {
         let mut bytes = sound();
         bytes[36..40].copy_from_slice(&40u32.to_le_bytes());
         let policy = read(&bytes, CPUS).expect("it is sound").policy;

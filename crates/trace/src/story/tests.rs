@@ -22,7 +22,7 @@ fn check(input: &str, expected: &str) {
 }
 
 #[test]
-fn a_tasks_life_is_told() {
+fn a_tasks_life_is_emitted() {
     check(
         "110 0 first D 4 child
          110 0 fork D 1 A
@@ -53,7 +53,7 @@ fn a_tasks_life_is_told() {
 }
 
 #[test]
-fn how_urgent_a_task_is_is_told_when_it_is_known_and_when_it_changes() {
+fn a_priority_is_emitted_when_first_known_and_on_change() {
     check(
         "110 0 ranks A 1 A 120 100
          111 0 ranks A 1 A 120 100
@@ -83,7 +83,7 @@ fn how_urgent_a_task_is_is_told_when_it_is_known_and_when_it_changes() {
 }
 
 #[test]
-fn throttling_ends_when_it_is_told_or_the_task_runs() {
+fn throttling_ends_by_its_record_or_when_the_task_runs() {
     check(
         "105 0 switch - idle A
          110 0 throttled A on
@@ -181,7 +181,7 @@ fn what_was_not_seen_is_made_up() {
 }
 
 #[test]
-fn who_was_not_told_of_is_unknown() {
+fn a_task_without_a_record_is_unknown() {
     check(
         "110 0 switch - idle Z
          120 0 told Z 9 late",
@@ -192,7 +192,7 @@ fn who_was_not_told_of_is_unknown() {
 }
 
 #[test]
-fn who_runs_without_a_wakeup_is_counted() {
+fn a_run_without_a_wakeup_is_counted() {
     let (mut story, mut lines) = (Story::new(100, 2), Lines::default());
     let told = "110 0 first A 1 A
                 110 0 wakeup A 0 -
@@ -220,7 +220,7 @@ fn an_address_is_used_again() {
 }
 
 #[test]
-fn cpus_come_and_go_and_those_beyond_the_machine_are_nobodys() {
+fn cpus_come_and_go_and_those_beyond_the_machine_are_ignored() {
     check(
         "105 0 kick 1
          106 0 kick 7
@@ -242,7 +242,7 @@ fn cpus_come_and_go_and_those_beyond_the_machine_are_nobodys() {
 }
 
 #[test]
-fn who_does_nothing_is_not_told_of() {
+fn an_inactive_task_is_not_announced() {
     check(
         "110 0 first D 4 quiet
          120 0 told D 4 named

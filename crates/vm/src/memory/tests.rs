@@ -66,7 +66,7 @@ fn accesses_are_bounded_at_every_edge() {
 }
 
 #[test]
-fn integers_are_little_endian_and_stray_ones_are_counted() {
+fn integers_are_little_endian_and_invalid_accesses_are_counted() {
     let mut region = region(false);
     let at = region.alloc(16).unwrap();
     region.store(at, 8, 0x0102_0304_0506_0708);
@@ -145,7 +145,7 @@ fn a_large_address_space_that_the_host_refuses_is_an_error() {
 }
 
 #[test]
-fn reserved_room_costs_no_memory_until_touched() {
+fn reserved_space_costs_no_memory_until_touched() {
     let mut region = Region::new(64 << 30, false, transfers()).unwrap();
     // Other tests of this process come and go; what reserving must not cost is gigabytes.
     let before = resident();
@@ -160,7 +160,7 @@ fn reserved_room_costs_no_memory_until_touched() {
 }
 
 #[test]
-fn freed_large_room_is_zeroed_before_it_is_used_again() {
+fn freed_large_objects_are_zeroed_before_reuse() {
     let mut region = region(false);
     let at = region.alloc(70_000).unwrap();
     region.slice_mut(at, 70_000).unwrap().fill(0xff);
@@ -296,7 +296,7 @@ fn elements_that_stand_for_tasks_crowd_each_other() {
 }
 
 #[test]
-fn what_a_region_needs_is_told_in_units_that_people_read() {
+fn a_regions_size_is_reported_in_readable_units() {
     let refused = ReserveError { bytes: (37 << 30) / 2, why: "Cannot allocate memory".into() };
     let told = refused.to_string();
     assert!(told.contains("18.5 GiB") && told.contains("ulimit -v"), "{told}");

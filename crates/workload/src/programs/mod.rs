@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_are_made_and_wrong_numbers_are_told() {
+    fn examples_are_generated_and_wrong_numbers_are_refused() {
         for p in PROGRAMS {
             let made =
                 program(p.generator.example).unwrap_or_else(|| panic!("{}", p.generator.example)).unwrap();

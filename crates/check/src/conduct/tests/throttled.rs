@@ -37,7 +37,7 @@ fn it_is_not_stalled() {
 }
 
 #[test]
-fn nobody_is_in_its_way() {
+fn a_throttled_task_is_not_blocked_by_others() {
     let lines = format!("0 0 prio A 120\n0 0 prio B 50\n{BUSY}\n1000 0 fork B 0\n5000 end");
     only_without(1, &lines, Kind::PriorityInversion);
 }

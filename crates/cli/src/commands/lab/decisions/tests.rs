@@ -22,7 +22,7 @@ fn every_scheduler_has_every_point_once() {
 }
 
 #[test]
-fn a_point_ends_when_enough_was_heard() {
+fn a_point_ends_after_enough_decisions() {
     let tasks = measured("o1", Point::Tasks(10));
     assert_eq!((tasks.axis, tasks.size), (Axis::Tasks, Size { tasks: 10, cpus: 2 }));
     // Sixteen that wake a thousand times a second would wake 160,000 times in the ten seconds that are the most.
@@ -38,7 +38,7 @@ fn a_point_ends_when_enough_was_heard() {
 }
 
 #[test]
-fn rounds_are_told_where_they_are_counted_and_end() {
+fn rounds_are_reported_if_they_are_counted_and_end() {
     let rounds = measured("o1", Point::Rounds(10));
     assert!((32..40).contains(&calls(&rounds, "array switch")), "{:?}", rounds.costs);
     assert!(rounds.together.is_none());
