@@ -66,7 +66,7 @@ LICENSE;
 	const u32 since_##name = (major) << 8 | (minor);
 
 /* It reaches so many times where nothing is, on purpose. */
-#define STRAYS(name, count)                                                                        \
+#define INVALID_ACCESSES(name, count)                                                                        \
 	extern const u32 strays_##name;                                                            \
 	const u32 strays_##name = (count);
 

@@ -83,15 +83,15 @@ unread() {
 }
 
 # A scheduler reports its decisions, and keel record reads them; garbage is not counted as a decision.
-hear() {
+record_events() {
     start "$1" $keel run "$objects/$1.bpf.o"
     $keel record -o "$at.keel" -- sh -c 'hackbench -g 1 -l 5 > /dev/null' > "$at.heard" 2>&1
     $keel check "$at.keel" > /dev/null 2>> "$at.heard" || echo "keel check fails: $?" >> "$at.heard"
     stop INT
     cat "$at.heard" >> "$at.said"
 }
-tells() { hear telling; }
-babbles() { hear babbles; }
+reports() { record_events reports; }
+babbles() { record_events babbles; }
 
 # A CPU goes and comes back under load. Where the scheduler does not follow, the kernel asks for another start.
 offline() {

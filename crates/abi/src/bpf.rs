@@ -330,7 +330,7 @@ pub enum Progress {
 
 /// What is where an access goes that should not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Astray {
+pub enum InvalidPlace {
     /// So near to address 0 that a null pointer led there.
     Null,
     /// An object that has ended.
@@ -365,7 +365,7 @@ pub enum FaultKind {
         /// A store, or a load.
         write: bool,
         /// What is there.
-        place: Astray,
+        place: InvalidPlace,
     },
     /// An instruction that is not part of the set, or a jump out of the program.
     BadInstruction,

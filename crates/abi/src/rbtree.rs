@@ -42,8 +42,8 @@ fn word<W: World>(world: &W, at: Ea) -> u64 {
 }
 
 fn set<W: World>(world: &mut W, at: Ea, value: Ea) {
-    if let Some(room) = world.slice_mut(at, 8) {
-        room.copy_from_slice(&value.0.to_le_bytes());
+    if let Some(slot) = world.slice_mut(at, 8) {
+        slot.copy_from_slice(&value.0.to_le_bytes());
     }
 }
 

@@ -156,14 +156,14 @@ impl Figures {
     }
 
     #[inline]
-    fn switch(&mut self, at: Instant, cpu: CpuId, told: TaskId, why: Why, next: TaskId) {
+    fn switch(&mut self, at: Instant, cpu: CpuId, reported: TaskId, why: Why, next: TaskId) {
         let on = self.cpus.get(cpu);
         let (prev, ran) = (on.task, at.since(on.since));
         if prev == next {
             return;
         }
-        if prev != told {
-            self.lost(at, told, why);
+        if prev != reported {
+            self.lost(at, reported, why);
         }
         let on = self.cpus.get(cpu);
         (on.task, on.since) = (next, at);

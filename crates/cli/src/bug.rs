@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// turns it into the exit code.
 pub(crate) fn install_hook() {
     // Runs side by side may panic together; one message is enough.
-    static TOLD: AtomicBool = AtomicBool::new(false);
+    static REPORTED: AtomicBool = AtomicBool::new(false);
     std::panic::set_hook(Box::new(|panic| {
-        if !TOLD.swap(true, Ordering::Relaxed) {
+        if !REPORTED.swap(true, Ordering::Relaxed) {
             let _ = write!(std::io::stderr(), "{}", message(panic));
         }
     }));

@@ -23,9 +23,9 @@ fn wrong_usage_is_reported_on_stderr_alone() {
         let output = output(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert_eq!(text(&output.stdout), "", "{args:?}");
-        let told = text(&output.stderr);
-        assert!(told.contains(expected), "{args:?}: {told}");
-        assert!(!told.contains('\x1b'), "no colour into a pipe: {told}");
+        let reported = text(&output.stderr);
+        assert!(reported.contains(expected), "{args:?}: {reported}");
+        assert!(!reported.contains('\x1b'), "no colour into a pipe: {reported}");
     };
     check(&[], "Usage: keel <COMMAND>");
     check(&["simm"], "unrecognized subcommand 'simm'");
@@ -73,7 +73,7 @@ fn help_and_version_are_no_failures() {
 fn a_reader_that_leaves_is_no_failure() {
     let mut child = keel(&["list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("keel runs");
     drop(child.stdout.take());
-    let mut told = String::new();
-    child.stderr.take().expect("stderr is piped").read_to_string(&mut told).expect("keel prints UTF-8");
-    assert_eq!((child.wait().expect("keel ends").code(), told.as_str()), (Some(0), ""));
+    let mut reported = String::new();
+    child.stderr.take().expect("stderr is piped").read_to_string(&mut reported).expect("keel prints UTF-8");
+    assert_eq!((child.wait().expect("keel ends").code(), reported.as_str()), (Some(0), ""));
 }

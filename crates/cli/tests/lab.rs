@@ -85,13 +85,13 @@ fn constants_are_varied() {
 fn options_unusable_with_decisions_are_refused_before_any_run() {
     let check = |args: &[&str], expected: &str| {
         let output = lab(args);
-        let told = text(&output.stderr);
+        let reported = text(&output.stderr);
         assert_eq!(
             (output.status.code(), text(&output.stdout)),
             (Some(2), String::new()),
-            "{args:?}: {told}"
+            "{args:?}: {reported}"
         );
-        assert!(told.contains(expected), "{args:?}: {told}");
+        assert!(reported.contains(expected), "{args:?}: {reported}");
     };
     check(&["--decisions", "fifo,nobody"], "no built-in scheduler and no file is named 'nobody'");
     check(&["--decisions", ""], "no built-in scheduler and no file is named ''");

@@ -194,9 +194,9 @@ mod tests {
     fn by_default_a_flaw_that_harms_somebody_fails() {
         let check = |facts: &Facts, expected: &[&str]| {
             let ruling = Ruling::new(&Budgets::default(), facts);
-            let told: Vec<String> =
+            let reported: Vec<String> =
                 ruling.exceeded().map(|h| format!("{}: {} > {}", h.kind, h.found, h.allowed)).collect();
-            assert_eq!(told, expected);
+            assert_eq!(reported, expected);
         };
         check(&Facts::default(), &[]);
         let short = Span::from_us(50);

@@ -21,13 +21,13 @@ impl Tail {
     /// whatever came last.
     pub(crate) fn verdict(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
-        let telling = TELLING.iter().find_map(|word| text.lines().find(|line| line.contains(word)));
-        line(telling.unwrap_or(&text))
+        let informative = INFORMATIVE.iter().find_map(|word| text.lines().find(|line| line.contains(word)));
+        line(informative.unwrap_or(&text))
     }
 }
 
 /// Words of lines that say why, the most informative first.
-const TELLING: &[&str] = &["keel: ", "Kernel panic", "Oops", "BUG:", "internal error", "kvm run failed"];
+const INFORMATIVE: &[&str] = &["keel: ", "Kernel panic", "Oops", "BUG:", "internal error", "kvm run failed"];
 
 /// The last line that is not empty, fit to print.
 pub(crate) fn line(text: &str) -> String {

@@ -183,7 +183,7 @@ mod tests {
         let port = UnixListener::bind(folder.path().join("port")).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo 'no such machine' >&2; exit 1"]);
-        let told = Running::start(command, vec![(Stream::Out, port)]).unwrap_err().to_string();
-        assert_eq!(told, "QEMU does not start: no such machine");
+        let reported = Running::start(command, vec![(Stream::Out, port)]).unwrap_err().to_string();
+        assert_eq!(reported, "QEMU does not start: no such machine");
     }
 }

@@ -88,8 +88,8 @@ mod tests {
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         for bytes in [b"nothing".to_vec(), image(b"kernel"), image(&[0x1f, 0x8b, 0])] {
             std::fs::write(&from, bytes).unwrap();
-            let told = uncompress(&from, &to).unwrap_err().to_string();
-            assert!(told.ends_with("is not a kernel image for x86"), "{told}");
+            let reported = uncompress(&from, &to).unwrap_err().to_string();
+            assert!(reported.ends_with("is not a kernel image for x86"), "{reported}");
         }
     }
 }

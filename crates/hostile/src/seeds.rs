@@ -16,7 +16,7 @@ pub fn all() -> Vec<Seed> {
         seeds.push(("workload", name.replace([':', '+', '@', '='], "-"), name.into()));
     }
     seeds.push(("trace", "fifo".into(), trace()));
-    seeds.push(("trace", "telling".into(), decisions()));
+    seeds.push(("trace", "reports".into(), decisions()));
     for (at, base) in OBJECTS.iter().enumerate() {
         for (target, choice) in [("object", 0), ("run", 0), ("run", 6)] {
             seeds.push((target, format!("{}-{choice}", base.name), vec![at as u8, choice, 1]));
@@ -38,7 +38,7 @@ pub fn trace() -> Vec<u8> {
 /// The trace of a shorter one, whose scheduler reports its decisions.
 fn decisions() -> Vec<u8> {
     scene::with(|scene| {
-        let base = bases::named("telling");
+        let base = bases::named("reports");
         let source =
             SchedulerSource { name: base.name.into(), bytes: base.bytes.into(), recipe: base.recipe() };
         let spec = RunSpec { duration: Span::from_us(400), ..scene.spec(source) };

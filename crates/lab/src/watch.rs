@@ -41,7 +41,7 @@ pub fn run_until_enough(
     stop: &Stop,
 ) -> Result<Outcome, LabError> {
     let begun = run::begin(spec, sink.wants())?;
-    in_steps(spec, begun, from, step, &mut Heard(sink), stop)
+    in_steps(spec, begun, from, step, &mut Watched(sink), stop)
 }
 
 /// Does the scheduler have a global variable of this name?
@@ -77,9 +77,9 @@ trait Steps {
     fn goes_on(&mut self, world: &VmWorld) -> bool;
 }
 
-struct Heard<'s>(&'s mut dyn Listener);
+struct Watched<'s>(&'s mut dyn Listener);
 
-impl Steps for Heard<'_> {
+impl Steps for Watched<'_> {
     fn sink(&mut self) -> &mut dyn Sink {
         self.0
     }

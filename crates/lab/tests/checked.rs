@@ -9,7 +9,7 @@ use keel_lab::{Engine, Outcome, machines};
 use keel_trace::Fanout;
 use std::fmt::Write;
 
-/// How many faults `tests/objects/invalid_access.bpf.c` can commit.
+/// How many faults `tests/objects/bad_access.bpf.c` can commit.
 const FAULTS: u32 = 14;
 
 const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 20, 'run': 100, 'sleep': 100, 'loop': 5 } } }";
@@ -17,7 +17,7 @@ const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 20, 'run': 100, 'sleep'
 fn run(fault: u32, checked: bool, engine: Engine) -> Outcome {
     let machine = machines::of_cpus(8);
     let workload = workload(MANY, &machine);
-    let mut spec = spec(object("strays"), workload, machine, 5, 1);
+    let mut spec = spec(object("bad_access"), workload, machine, 5, 1);
     (spec.checked, spec.engine) = (checked, engine);
     spec.settings = vec![("fault".into(), fault.to_string())];
     keel_lab::run(&spec, &mut Fanout::new(), &mut |_| {}).unwrap_or_else(|e| panic!("fault {fault}: {e}"))
@@ -25,13 +25,13 @@ fn run(fault: u32, checked: bool, engine: Engine) -> Outcome {
 
 #[test]
 fn every_planted_invalid_access_is_named_with_its_line() {
-    let mut told = String::new();
+    let mut reported = String::new();
     for fault in 1..=FAULTS {
         let outcome = run(fault, true, Engine::Native);
         assert_eq!(outcome.exit, ExitKind::Error, "fault {fault}: {}", outcome.message);
-        writeln!(told, "{fault}: {}", outcome.message).unwrap();
+        writeln!(reported, "{fault}: {}", outcome.message).unwrap();
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }
 
 #[test]

@@ -46,7 +46,7 @@ struct look {
 	u32 idle;
 	/* Tasks that wait, as the runqueues count them. */
 	u32 waiting;
-	/* Waiting tasks that found no room. */
+	/* Waiting tasks that found no space. */
 	u32 left_out;
 	/* Tasks that were gone through. */
 	u64 tasks;
@@ -62,10 +62,10 @@ struct idle {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 262144);
-} told SEC(".maps");
+} reports SEC(".maps");
 
 /* One look is taken at a time. */
-struct told room;
+struct task_record task;
 
 static __always_inline void count(struct look *seen)
 {
@@ -106,7 +106,7 @@ static __always_inline void tell_idle(void)
 		idle.head.at = bpf_ktime_get_ns();
 		idle.head.cpu = *cpu;
 		idle.switches = rq->nr_switches;
-		bpf_ringbuf_output(&told, &idle, sizeof(idle), BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_output(&reports, &idle, sizeof(idle), BPF_RB_NO_WAKEUP);
 	}
 	bpf_iter_num_destroy(&it);
 }
@@ -138,7 +138,7 @@ static __always_inline void tell_waiting(struct look *seen)
 	struct bpf_iter_task it;
 	struct task_struct *p;
 
-	if (bytes > sizeof(room.cpus))
+	if (bytes > sizeof(task.cpus))
 		return;
 	bpf_rcu_read_lock();
 	bpf_iter_task_new(&it, (void *)0, ALL_THREADS);
@@ -146,10 +146,10 @@ static __always_inline void tell_waiting(struct look *seen)
 		seen->tasks++;
 		if (!waits(p) || !is_free(p) || is_throttled(p))
 			continue;
-		write_down(p, &room, p->cpus_ptr, bytes);
-		room.head.kind = SNAPSHOT;
-		room.head.detail = WAITING;
-		if (bpf_ringbuf_output(&told, &room, TOLD_HEAD + bytes, BPF_RB_NO_WAKEUP))
+		write_down(p, &task, p->cpus_ptr, bytes);
+		task.head.kind = SNAPSHOT;
+		task.head.detail = WAITING;
+		if (bpf_ringbuf_output(&reports, &task, TASK_RECORD_HEAD + bytes, BPF_RB_NO_WAKEUP))
 			seen->left_out++;
 	}
 	bpf_iter_task_destroy(&it);

@@ -148,7 +148,7 @@ SEC("?fentry")
 int BPF_PROG(on_affinity, struct task_struct *p, struct affinity_context *change)
 {
 	if (change->flags & FOR_A_WHILE || p->cpus_ptr == &p->cpus_mask)
-		tell(p, known_of(p), (struct cpumask *)change->new_mask, BY_EVENT);
+		record_task(p, known_of(p), (struct cpumask *)change->new_mask, BY_EVENT);
 	return 0;
 }
 

@@ -65,8 +65,9 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     let key = pidfd.as_raw_fd().to_ne_bytes();
     // A map that is no longer any scheduler's may be there for a moment: it does no harm.
     for id in maps {
-        let told = MapHandle::from_map_id(id).and_then(|map| map.update(&key, &hint.bytes(), MapFlags::ANY));
-        if let Err(e) = told {
+        let reported =
+            MapHandle::from_map_id(id).and_then(|map| map.update(&key, &hint.bytes(), MapFlags::ANY));
+        if let Err(e) = reported {
             return bad(format!("{scheduler} does not accept the hint: {e}"));
         }
     }

@@ -129,7 +129,7 @@ impl Recorder {
     pub fn drain(&mut self, sink: &mut dyn Sink) -> Result<bool, RecordError> {
         let now = now();
         let complete = self.kernel.drain(&mut self.merge)?;
-        self.hear(now);
+        self.drain_decisions(now);
         let until = complete.map_or(now, |at| at.min(now)).saturating_sub(SLACK_NS);
         self.release(until, sink);
         Ok(complete.is_none())
@@ -152,7 +152,7 @@ impl Recorder {
     pub(crate) fn end(mut self, sink: &mut dyn Sink) -> Result<(Recorded, Kernel), RecordError> {
         let end = now();
         self.kernel.detach();
-        self.hear(end);
+        self.drain_decisions(end);
         // No records come any more, so this ends.
         while self.kernel.drain(&mut self.merge)?.is_some() {
             self.release(0, sink);
@@ -181,7 +181,7 @@ impl Recorder {
         let snapshot = self.kernel.snapshot()?;
         let seen = now();
         while self.kernel.drain(&mut self.merge)?.is_some_and(|at| at < seen) {}
-        self.hear(seen);
+        self.drain_decisions(seen);
         let mut records = self.merge.release(seen);
         throttled_since(self.start, &snapshot.throttled, &mut records);
         story::open(&mut self.story, self.start, &snapshot.tasks, &records, offline, sink);
@@ -192,7 +192,7 @@ impl Recorder {
     }
 
     /// What the scheduler has reported of its decisions by now.
-    fn hear(&mut self, now: u64) {
+    fn drain_decisions(&mut self, now: u64) {
         if let Some(decisions) = &mut self.decisions {
             decisions.drain(self.start, now, self.kernel.alarm(), &mut self.merge);
         }
@@ -208,8 +208,8 @@ impl Recorder {
 /// later.
 fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
     let began_later = |task: Key| {
-        let mut told = records.iter().filter(|raw| raw.at >= start).map(|raw| &raw.what);
-        told.any(|what| matches!(what, RawWhat::Throttled { task: other, .. } if *other == task))
+        let mut reported = records.iter().filter(|raw| raw.at >= start).map(|raw| &raw.what);
+        reported.any(|what| matches!(what, RawWhat::Throttled { task: other, .. } if *other == task))
     };
     let from = records.partition_point(|raw| raw.at < start);
     let cpu = CpuId(0);
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_task_throttled_at_the_snapshot_was_so_from_the_start_unless_a_record_says_otherwise() {
-        let told = |at, task, on| {
+        let reported = |at, task, on| {
             let what = RawWhat::Throttled { cpu: CpuId(0), task: Key(task), on, group: Key(0) };
             Raw { at, writer: CpuId(0), lost: 0, what }
         };
@@ -285,15 +285,15 @@ mod tests {
             throttled_since(100, &throttled, &mut records);
             assert_eq!(records, expected);
         };
-        check(&[], &[told(90, 1, true)], &[told(90, 1, true)]);
-        check(&[1], &[], &[told(100, 1, true)]);
+        check(&[], &[reported(90, 1, true)], &[reported(90, 1, true)]);
+        check(&[1], &[], &[reported(100, 1, true)]);
         // Attaching took a while: what came before the start does not count.
         check(
             &[1],
-            &[told(90, 1, false), told(120, 2, true)],
-            &[told(90, 1, false), told(100, 1, true), told(120, 2, true)],
+            &[reported(90, 1, false), reported(120, 2, true)],
+            &[reported(90, 1, false), reported(100, 1, true), reported(120, 2, true)],
         );
-        check(&[1], &[told(110, 1, true)], &[told(110, 1, true)]);
+        check(&[1], &[reported(110, 1, true)], &[reported(110, 1, true)]);
     }
 
     #[test]

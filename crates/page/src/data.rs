@@ -126,7 +126,7 @@ impl RunData {
             chunk: chunks.packed(chunk.bytes),
         });
         let detail = detail.collect();
-        let (episodes_left_out, moments_heard) = (page.episodes.left_out, page.moments.heard());
+        let (episodes_left_out, moments_heard) = (page.episodes.left_out, page.moments.received());
         let names_left_out = page.names.left_out;
         let moments: Vec<Moment> = page.moments.kept().map(Moment::of).collect();
         let caption = Caption::of(facts.report);

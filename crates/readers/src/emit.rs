@@ -9,7 +9,7 @@ use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
 use crate::source::Facts;
 use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet, Pid, Topology};
-use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, Told};
+use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, TaskRecord};
 use keel_trace::{Meta, Sink, Unknown, Why};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ struct Known {
     prio: Option<i32>,
 }
 
-struct Teller<'a> {
+struct Emitter<'a> {
     story: Story,
     known: FxHashMap<u32, Known>,
     /// Nothing is recorded about it while nothing changes, which is the usual case.
@@ -51,7 +51,7 @@ struct Teller<'a> {
 }
 
 /// Passes `sink` what `records` describe, of which `survey` knows the beginning.
-pub(crate) fn tell(
+pub(crate) fn emit(
     mut records: impl FnMut() -> Result<Option<SchedRecord>, ReadError>,
     facts: &Facts,
     survey: &Survey,
@@ -59,7 +59,7 @@ pub(crate) fn tell(
 ) -> Result<Counts, ReadError> {
     let topology = topology(facts, survey.cpu_limit);
     let cpus = topology.cpus();
-    let mut teller = Teller {
+    let mut teller = Emitter {
         story: Story::new(survey.begins, cpus),
         known: FxHashMap::default(),
         settled: vec![Who::default(); PLACES],
@@ -96,7 +96,7 @@ fn topology(facts: &Facts, seen: u32) -> Topology {
     }
 }
 
-impl Teller<'_> {
+impl Emitter<'_> {
     fn say(&mut self, meta: &Meta) {
         self.story.say(meta, self.sink);
     }
@@ -106,7 +106,7 @@ impl Teller<'_> {
         for cpu in 0..cpus {
             let late = match survey.cpus.get(&cpu) {
                 None => false,
-                Some(told) if told.begins_late || facts.overwritten => true,
+                Some(reported) if reported.begins_late || facts.overwritten => true,
                 Some(_) => continue,
             };
             self.unknown.insert(cpu, late);
@@ -243,22 +243,31 @@ impl Teller<'_> {
         }
         self.known.insert(who.pid, now);
         if old.is_none_or(|old| (old.name, old.nice) != (now.name, now.nice)) {
-            self.tell(who.pid, now, old.is_none());
+            self.emit(who.pid, now, old.is_none());
         }
         if let Some(prio) = prio.and_then(|prio| i16::try_from(prio).ok()) {
             self.story.priority(key(who.pid), prio);
         }
     }
 
-    fn tell(&mut self, pid: u32, now: Known, first: bool) {
+    fn emit(&mut self, pid: u32, now: Known, first: bool) {
         let name = now.name;
         let name = name.text();
         let cpus = own_cpu::of(&name).into_iter().collect::<CpuSet>();
         // Its weight would depend on its cgroup, which is unknown.
         let (prio, weight, doing) = (None, 0, None);
-        let told =
-            Told { task: key(pid), pid: Pid(pid), name, nice: now.nice, prio, weight, cpus, first, doing };
-        self.story.told(&told, self.sink);
+        let reported = TaskRecord {
+            task: key(pid),
+            pid: Pid(pid),
+            name,
+            nice: now.nice,
+            prio,
+            weight,
+            cpus,
+            first,
+            doing,
+        };
+        self.story.announce(&reported, self.sink);
     }
 
     fn kick(&mut self, seen: &SchedRecord, target: CpuId) {

@@ -201,12 +201,12 @@ fn second<F: Read + Seek>(
     match kept {
         Some(kept) => {
             let mut again = kept.again(survey.has_wakeups);
-            emit::tell(|| Ok(again.next()), facts, survey, sink)
+            emit::emit(|| Ok(again.next()), facts, survey, sink)
         }
         None => {
             let mut source = open(kind, file)?;
             let mut line = Line::new(&mut *source, survey.has_wakeups);
-            emit::tell(|| line.next(), facts, survey, sink)
+            emit::emit(|| line.next(), facts, survey, sink)
         }
     }
 }

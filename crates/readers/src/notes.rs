@@ -118,7 +118,7 @@ fn of_cpus(facts: &Facts, survey: &Survey, notes: &mut Vec<String>) {
     let late: CpuSet = survey
         .cpus
         .iter()
-        .filter(|(_, told)| (told.begins_late || facts.overwritten) && told.at > survey.begins)
+        .filter(|(_, reported)| (reported.begins_late || facts.overwritten) && reported.at > survey.begins)
         .map(|(&cpu, _)| CpuId(cpu))
         .collect();
     if !late.is_empty() {

@@ -219,8 +219,8 @@ mod tests {
                     let _ = unpack(&damaged);
                 }
                 if Packing::of(&whole[..at]).is_some() {
-                    let told = unpack(&whole[..at]).unwrap_err().to_string();
-                    prop_assert_eq!(told, "it cannot be decompressed: it is cut off");
+                    let reported = unpack(&whole[..at]).unwrap_err().to_string();
+                    prop_assert_eq!(reported, "it cannot be decompressed: it is cut off");
                 }
             }
         }
@@ -242,8 +242,9 @@ mod tests {
                     Ok(())
                 }
             }
-            let told = Packing::of(&bomb).unwrap().unpack(&bomb[..], &mut Count(&mut written)).unwrap_err();
-            assert!(matches!(told, UnpackError::TooMuch { .. }), "{told}");
+            let reported =
+                Packing::of(&bomb).unwrap().unpack(&bomb[..], &mut Count(&mut written)).unwrap_err();
+            assert!(matches!(reported, UnpackError::TooMuch { .. }), "{reported}");
             assert!(written <= SLACK + RATIO * bomb.len() as u64, "{written}");
         }
     }

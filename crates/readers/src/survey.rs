@@ -192,12 +192,15 @@ impl Survey {
 
     /// Who ran where when the recording began: a task only where it was seen first.
     pub(crate) fn running(&self) -> BTreeMap<u32, Who> {
-        let mut told: Vec<_> =
-            self.cpus.iter().filter_map(|(&cpu, told)| Some((cpu, told.switched, told.ran?))).collect();
-        told.sort_by_key(|&(cpu, switched, _)| (switched.is_none(), switched, cpu));
+        let mut reported: Vec<_> = self
+            .cpus
+            .iter()
+            .filter_map(|(&cpu, reported)| Some((cpu, reported.switched, reported.ran?)))
+            .collect();
+        reported.sort_by_key(|&(cpu, switched, _)| (switched.is_none(), switched, cpu));
         let mut there = BTreeSet::new();
-        told.retain(|&(_, _, who)| who.pid != 0 && there.insert(who.pid));
-        told.into_iter().map(|(cpu, _, who)| (cpu, who)).collect()
+        reported.retain(|&(_, _, who)| who.pid != 0 && there.insert(who.pid));
+        reported.into_iter().map(|(cpu, _, who)| (cpu, who)).collect()
     }
 
     /// The name of one who ran from the beginning, where only its pid is known so far.

@@ -248,9 +248,9 @@ fn by_name(run: &RunReport) -> Vec<NameSums> {
         sums.preemptions = sums.preemptions.saturating_add(task.preemptions);
         sums.migrations = sums.migrations.saturating_add(task.migrations);
     }
-    for told in &run.names {
-        if let Some(sums) = names.get_mut(told.name.as_str()) {
-            sums.wakeup_delay_ns = Some(told.wakeup_delay_ns);
+    for reported in &run.names {
+        if let Some(sums) = names.get_mut(reported.name.as_str()) {
+            sums.wakeup_delay_ns = Some(reported.wakeup_delay_ns);
         }
     }
     let named = |(name, sums): (&str, NameSums)| NameSums { name: name.to_owned(), ..sums };

@@ -60,8 +60,8 @@ pub(crate) fn others(run: &RunReport) -> String {
         (n > 0 && kind != Kind::WastedCore)
             .then(|| format!("{} {}", count(n), if n == 1 { one } else { many }))
     };
-    let told: Vec<String> = Kind::ALL.into_iter().filter_map(named).collect();
-    match told.as_slice() {
+    let reported: Vec<String> = Kind::ALL.into_iter().filter_map(named).collect();
+    match reported.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
         [firsts @ .., last] => format!("{} and {last}", firsts.join(", ")),

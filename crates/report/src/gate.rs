@@ -95,8 +95,8 @@ fn baseline_sentence(found: &Regression, style: Style) -> String {
     if found.passed {
         return style.paint(Paint::Good, &format!("Baseline: {who} passed; no figure regressed ({of})."));
     }
-    let told: Vec<String> = found.regressed().map(regressed).collect();
-    style.paint(Paint::Bad, &format!("Baseline: {who} failed ({of}); {}.", told.join("; ")))
+    let reported: Vec<String> = found.regressed().map(regressed).collect();
+    style.paint(Paint::Bad, &format!("Baseline: {who} failed ({of}); {}.", reported.join("; ")))
 }
 
 /// `switches a unit went from 1.64 to 2.10 (+28 %), where 0.10 more is allowed`.

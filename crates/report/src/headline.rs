@@ -245,20 +245,20 @@ fn ranges(cpus: &[CpuId]) -> Vec<String> {
 fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     let all = sum(how).max(1) as f64;
     let share = |span: Span| span.as_ns() as f64 / all;
-    let told = |way: How| format!("{}{}", words(way, their), if is_by_waker(way) { by } else { "" });
+    let reported = |way: How| format!("{}{}", words(way, their), if is_by_waker(way) { by } else { "" });
     match how {
         [] => "put there in an unknown way".to_owned(),
-        [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{}{each}", told(*way)),
+        [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{}{each}", reported(*way)),
         [(way, span), ..] if share(*span) >= 0.5 => {
-            format!("{} ({} of the waste)", told(*way), percent(share(*span)))
+            format!("{} ({} of the waste)", reported(*way), percent(share(*span)))
         }
         many => {
-            let told: Vec<String> = many
+            let reported: Vec<String> = many
                 .iter()
                 .take(3)
                 .map(|&(way, span)| format!("{} ({})", words(way, their), percent(share(span))))
                 .collect();
-            told.join(", ")
+            reported.join(", ")
         }
     }
 }

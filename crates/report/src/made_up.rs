@@ -33,7 +33,7 @@ impl MadeUp {
         &self,
         sink: &mut dyn Sink,
         wanted: impl Fn(CpuId, f64, u64) -> u32,
-        told: impl Fn(u64) -> Option<Policy>,
+        reported: impl Fn(u64) -> Option<Policy>,
     ) {
         let [scheduler, workload, unit] = ["made-up", "made-up", "loops"].map(str::to_owned);
         let topology = self.topology.clone();
@@ -58,7 +58,7 @@ impl MadeUp {
             }
             sink.events(&events);
             events.clear();
-            if let Some(policy) = told(tick) {
+            if let Some(policy) = reported(tick) {
                 let at = Instant::from_ns(begun + u64::from(cpus) * gap);
                 sink.meta(at, &Meta::Policy(Box::new(policy)));
             }

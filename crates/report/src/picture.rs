@@ -20,7 +20,7 @@ mod paths;
 pub use draw::Caption;
 pub(crate) use draw::xml;
 
-use crate::telling::Telling;
+use crate::notable::Notable;
 use below::Below;
 use heat::Heat;
 use keel_abi::{CpuId, Instant};
@@ -45,7 +45,7 @@ impl Observer for Marks {
 #[derive(Debug)]
 pub struct Picture {
     heat: Heat,
-    decisions: Telling<MOMENTS>,
+    decisions: Notable<MOMENTS>,
     loads: Loads,
     waste: WastedCores<Marks>,
 }
@@ -54,7 +54,7 @@ impl Default for Picture {
     fn default() -> Self {
         Self {
             heat: Heat::default(),
-            decisions: Telling::default(),
+            decisions: Notable::default(),
             loads: Loads::default(),
             waste: WastedCores::observed(0, Marks::default()),
         }
@@ -97,8 +97,8 @@ impl Sink for Picture {
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.heat.meta(at, meta);
         if let Meta::Policy(policy) = meta {
-            self.decisions.hear(self.heat.since_start(at), policy, self.heat.standing(policy));
-            self.loads.hear(at, policy, &self.heat);
+            self.decisions.receive(self.heat.since_start(at), policy, self.heat.standing(policy));
+            self.loads.receive(at, policy, &self.heat);
         }
         self.waste.meta(at, meta);
         self.mark();

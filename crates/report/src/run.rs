@@ -412,8 +412,8 @@ impl RunReport {
 }
 
 fn wasted_where(judgement: &Judgement) -> WastedWhere {
-    let told = WastedWhere::new(&judgement.waste.groups);
-    WastedWhere { sentence: caveat::before(judgement.unknown, told.sentence), ..told }
+    let reported = WastedWhere::new(&judgement.waste.groups);
+    WastedWhere { sentence: caveat::before(judgement.unknown, reported.sentence), ..reported }
 }
 
 fn unsure(judgement: &Judgement) -> u64 {

@@ -274,7 +274,7 @@ fn wait(story: &Story) -> WaitReport {
         (Began::Unthrottled, _) => "unthrottled",
     };
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let told = |decision: &keel_check::Decision| {
+    let reported = |decision: &keel_check::Decision| {
         DecisionReport::new(decision, &|task| (task == story.key.task).then_some(story.pid.0))
     };
     WaitReport {
@@ -284,9 +284,9 @@ fn wait(story: &Story) -> WaitReport {
         began: began.to_owned(),
         preempted_by: some(&story.by),
         woken_by: some(&story.waker),
-        decision: story.decision.as_ref().map(told),
+        decision: story.decision.as_ref().map(reported),
         cpu: story.on.0,
-        moves: story.moves.iter().map(told).collect(),
+        moves: story.moves.iter().map(reported).collect(),
         moves_total: story.moved,
         ran: story
             .ran

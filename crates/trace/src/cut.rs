@@ -86,8 +86,8 @@ impl<'a> Cut<'a> {
         let at = self.range.start;
         let tasks = std::mem::take(&mut self.tasks).into_values().map(Meta::Task);
         let queues = std::mem::take(&mut self.queues).into_values();
-        let told = self.start.take().into_iter().chain(self.unknown.take()).chain(self.clock.take());
-        for meta in told.chain(queues).chain(tasks) {
+        let reported = self.start.take().into_iter().chain(self.unknown.take()).chain(self.clock.take());
+        for meta in reported.chain(queues).chain(tasks) {
             self.sink.meta(at, &meta);
         }
         let offline = self.offline.iter().map(|&cpu| (cpu, What::Online { target: cpu, up: false }));

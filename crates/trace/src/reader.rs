@@ -337,11 +337,11 @@ impl<R: Read> Reader<R> {
             return Err(self.input.damaged("records are missing or too many"));
         }
         let expected = self.input.checksum();
-        let mut told = [0; 4];
-        for byte in &mut told {
+        let mut reported = [0; 4];
+        for byte in &mut reported {
             *byte = self.input.byte()?;
         }
-        if u32::from_le_bytes(told) != expected {
+        if u32::from_le_bytes(reported) != expected {
             return Err(self.input.damaged("the checksum does not match"));
         }
         if self.input.byte_or_end()?.is_some() {

@@ -33,14 +33,14 @@ pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) ->
             relay.flush();
             made
         });
-        hear(sink, from, &back);
+        receive(sink, from, &back);
         making.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 
 /// Hands on what comes, and gives the emptied batches back. Where `sink` panics nobody receives any more, and the maker
 /// does not wait.
-fn hear(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
+fn receive(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
     for part in from {
         match part {
             Part::Events(mut events) => {
@@ -105,9 +105,9 @@ mod tests {
 
     /// Records the events it receives, one thing at a time.
     #[derive(Default, PartialEq, Debug)]
-    struct Heard(Vec<(Instant, Result<Event, Meta>)>);
+    struct Received(Vec<(Instant, Result<Event, Meta>)>);
 
-    impl Sink for Heard {
+    impl Sink for Received {
         fn wants(&self) -> Class {
             Class::CORE
         }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     /// So many events, and an end, again and again.
-    fn tell(sink: &mut dyn Sink, parts: &[usize]) -> usize {
+    fn emit(sink: &mut dyn Sink, parts: &[usize]) -> usize {
         assert_eq!(sink.wants(), Class::CORE);
         let mut at = Instant::ZERO;
         for &events in parts {
@@ -142,9 +142,9 @@ mod tests {
     proptest! {
         #[test]
         fn events_arrive_in_order(parts in prop::collection::vec(0..3 * BATCH, 0..12)) {
-            let (mut here, mut there) = (Heard::default(), Heard::default());
-            tell(&mut here, &parts);
-            prop_assert_eq!(relayed(&mut there, |sink| tell(sink, &parts)), parts.len());
+            let (mut here, mut there) = (Received::default(), Received::default());
+            emit(&mut here, &parts);
+            prop_assert_eq!(relayed(&mut there, |sink| emit(sink, &parts)), parts.len());
             prop_assert!(here == there);
         }
     }
@@ -167,14 +167,14 @@ mod tests {
     #[test]
     #[should_panic(expected = "it breaks")]
     fn a_panic_of_the_sink_propagates() {
-        relayed(&mut Breaks, |sink| tell(sink, &[BATCH; 20]));
+        relayed(&mut Breaks, |sink| emit(sink, &[BATCH; 20]));
     }
 
     #[test]
     #[should_panic(expected = "no more")]
     fn a_panic_of_the_maker_propagates() {
-        relayed(&mut Heard::default(), |sink| {
-            tell(sink, &[5]);
+        relayed(&mut Received::default(), |sink| {
+            emit(sink, &[5]);
             panic!("no more");
         });
     }

@@ -61,8 +61,8 @@ impl Sink for Fanout<'_> {
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
-        let hear = self.sinks.iter_mut().filter(|(wants, _)| wants.has(meta.class()));
-        hear.for_each(|(_, sink)| sink.meta(at, meta));
+        let receivers = self.sinks.iter_mut().filter(|(wants, _)| wants.has(meta.class()));
+        receivers.for_each(|(_, sink)| sink.meta(at, meta));
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) mod script;
 
 pub use merge::Merge;
 pub use opening::open;
-pub use raw::{Doing, Key, Raw, RawWhat, Told};
+pub use raw::{Doing, Key, Raw, RawWhat, TaskRecord};
 
 use crate::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
@@ -32,7 +32,7 @@ struct Task {
     /// 0 until known.
     pid: Pid,
     /// What it is, until the stream has spoken of it.
-    told: Option<Box<Told>>,
+    task_record: Option<Box<TaskRecord>>,
     doing: Doing,
     /// Its priority, where that is known.
     prio: Option<i16>,
@@ -45,7 +45,15 @@ struct Task {
 impl Task {
     /// Nothing but its number is known.
     fn new(pid: Pid) -> Self {
-        Self { id: None, pid, told: None, doing: Doing::Asleep, prio: None, weight: 0, throttled: false }
+        Self {
+            id: None,
+            pid,
+            task_record: None,
+            doing: Doing::Asleep,
+            prio: None,
+            weight: 0,
+            throttled: false,
+        }
     }
 
     /// The event with its priority, where that is known.
@@ -128,7 +136,7 @@ impl Story {
             RawWhat::Priority { task, prio } => self.priority(*task, *prio),
             RawWhat::Throttled { cpu, task, on, group } => self.throttled(*cpu, *task, *on, *group, sink),
             RawWhat::Reserved { cpu, target, on } => self.reserved(*cpu, *target, *on),
-            RawWhat::Told(told) => self.told(told, sink),
+            RawWhat::Task(task_record) => self.announce(task_record, sink),
             RawWhat::Decision(policy) => self.decided(policy, sink),
         }
         if self.batch.len() >= BATCH {
@@ -186,20 +194,20 @@ impl Story {
     }
 
     /// What a task is, the first time or again.
-    pub fn told(&mut self, told: &Told, sink: &mut dyn Sink) {
+    pub fn announce(&mut self, task_record: &TaskRecord, sink: &mut dyn Sink) {
         // The address of a task whose end was lost is another's now.
-        let known = self.tasks.get(&told.task);
-        if known.is_some_and(|old| told.first && old.pid != told.pid && old.pid != Pid(0)) {
-            self.retire(told.task);
+        let known = self.tasks.get(&task_record.task);
+        if known.is_some_and(|old| task_record.first && old.pid != task_record.pid && old.pid != Pid(0)) {
+            self.retire(task_record.task);
         }
-        let task = self.tasks.entry(told.task).or_insert_with(|| Task::new(told.pid));
-        task.pid = told.pid;
+        let task = self.tasks.entry(task_record.task).or_insert_with(|| Task::new(task_record.pid));
+        task.pid = task_record.pid;
         match task.id {
-            Some(id) => self.introduce(id, told, sink),
-            None => task.told = Some(Box::new(told.clone())),
+            Some(id) => self.introduce(id, task_record, sink),
+            None => task.task_record = Some(Box::new(task_record.clone())),
         }
-        if let Some(prio) = told.prio {
-            self.ranks(told.task, prio, Some(told.weight));
+        if let Some(prio) = task_record.prio {
+            self.ranks(task_record.task, prio, Some(task_record.weight));
         }
     }
 
@@ -221,11 +229,11 @@ impl Story {
         }
     }
 
-    fn introduce(&mut self, task: TaskId, told: &Told, sink: &mut dyn Sink) {
-        let cpus = told.cpus.and(&self.all);
+    fn introduce(&mut self, task: TaskId, task_record: &TaskRecord, sink: &mut dyn Sink) {
+        let cpus = task_record.cpus.and(&self.all);
         // Nowhere at all is how a set beyond the machine looks.
         let cpus = if cpus.is_empty() { self.all.clone() } else { cpus };
-        let (pid, name, nice) = (told.pid, told.name.clone(), told.nice);
+        let (pid, name, nice) = (task_record.pid, task_record.name.clone(), task_record.nice);
         self.say(&Meta::Task(TaskInfo { task, pid, name, nice, cpus }), sink);
     }
 
@@ -296,8 +304,8 @@ impl Story {
         if !self.has(cpu) || prev == next {
             return;
         }
-        let told = self.cpus[cpu.index()];
-        if told != prev {
+        let task_record = self.cpus[cpu.index()];
+        if task_record != prev {
             self.leave_unseen(prev, cpu, sink);
             self.switch_unseen(cpu, prev, sink);
         }
@@ -427,9 +435,9 @@ impl Story {
         let id = TaskId(self.counts.tasks);
         self.counts.tasks += 1;
         task.id = Some(id);
-        let told = task.told.take().unwrap_or_else(|| Box::new(Told::unknown(key)));
+        let task_record = task.task_record.take().unwrap_or_else(|| Box::new(TaskRecord::unknown(key)));
         let priority = task.priority();
-        self.introduce(id, &told, sink);
+        self.introduce(id, &task_record, sink);
         if let Some(what) = priority {
             self.emit(CpuId(0), what);
         }

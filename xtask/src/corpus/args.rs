@@ -70,12 +70,12 @@ mod tests {
         };
         assert_eq!(parse(&["--cpus", "8", "--only", "exit"]), Ok(Some(both)));
         assert_eq!(parse(&["-h"]), Ok(None));
-        for (args, told) in [
+        for (args, expected) in [
             (["--cpus", "3"].as_slice(), "--cpus takes"),
             (&["--only"], "--only needs"),
             (&["exit"], "corpus: unknown argument exit"),
         ] {
-            assert!(parse(args).unwrap_err().starts_with(told), "{args:?}");
+            assert!(parse(args).unwrap_err().starts_with(expected), "{args:?}");
         }
     }
 }

@@ -130,11 +130,12 @@ fn real(seen: &Seen, trace: &Path) -> End {
 
 /// Why `keel run` ended with this code, from what it said.
 fn said(text: &str, code: &str) -> String {
-    let told = |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest));
-    match (code, told("the kernel ended ")) {
+    let reported =
+        |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest));
+    match (code, reported("the kernel ended ")) {
         ("0", _) => STAYS.to_owned(),
         ("3", Some(ended)) => ended.split(": ").nth(1).unwrap_or(ended).to_owned(),
-        _ => told("keel: ").unwrap_or("it says nothing").to_owned(),
+        _ => reported("keel: ").unwrap_or("it says nothing").to_owned(),
     }
 }
 
@@ -163,8 +164,8 @@ fn simulated(name: &str, object: &Path, recipe: Option<&str>) -> Result<End, Fai
 
 /// Why keel would not run it: what it says, remarks apart.
 fn refusal(said: &str) -> &str {
-    let mut told = said.lines().rev().filter_map(|line| line.strip_prefix("keel: "));
-    told.find(|line| !line.starts_with("note: ")).unwrap_or("it died")
+    let mut reported = said.lines().rev().filter_map(|line| line.strip_prefix("keel: "));
+    reported.find(|line| !line.starts_with("note: ")).unwrap_or("it died")
 }
 
 /// The kernel's words for an end, from `keel sim --json`: `runtime error (and more)` without the more.

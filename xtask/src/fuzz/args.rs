@@ -80,13 +80,13 @@ mod tests {
         assert!(read.wants("run") && !read.wants("trace"));
         assert!(parse(&[]).unwrap().unwrap().wants("trace"));
         assert_eq!(parse(&["-h"]), Ok(None));
-        for (args, told) in [
+        for (args, expected) in [
             (["--cases", "0"].as_slice(), "--cases takes"),
             (&["--seconds"], "--seconds takes"),
             (&["walk"], "fuzz: unknown argument walk"),
             (&["--replay", "--minimise"], "fuzz: --replay"),
         ] {
-            assert!(parse(args).unwrap_err().starts_with(told), "{args:?}");
+            assert!(parse(args).unwrap_err().starts_with(expected), "{args:?}");
         }
     }
 }

@@ -35,7 +35,7 @@ const OBJECTS: &[&str] = &[
     "tests/objects/exits",
     "tests/objects/forgets",
     "tests/objects/stall",
-    "tests/objects/telling",
+    "tests/objects/reports",
     "tests/objects/unknown_kfunc",
     "tests/objects/wrong_type",
 ];

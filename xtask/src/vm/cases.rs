@@ -8,7 +8,7 @@ pub(super) fn fault(said: &[String], cases: &[Case], kernel: &str) -> Option<Str
     cases.iter().find_map(|case| {
         let start = format!("{} is ", case.name);
         let want = match is_for(case, kernel) {
-            true => case.told(&case.want),
+            true => case.shown(&case.want),
             false => "not for this kernel".to_owned(),
         };
         match said.iter().find_map(|line| line.strip_prefix(&start)) {

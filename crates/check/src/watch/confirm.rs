@@ -1,6 +1,6 @@
 //! Is a suspicion confirmed by what happens, or resolved, and by what?
 
-use super::cure::{Came, Cure};
+use super::resolution::{Arrivals, Resolution};
 use crate::waste::WastedCores;
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
@@ -18,7 +18,7 @@ pub enum Outcome {
         /// So long after the stream began.
         after: Span,
         /// By this.
-        by: Cure,
+        by: Resolution,
     },
     /// What happened was not all recorded.
     Unsure {
@@ -42,12 +42,12 @@ pub struct Confirmed {
 #[derive(Clone, Debug)]
 pub struct Confirm {
     waste: WastedCores,
-    came: Came,
+    came: Arrivals,
     /// Suspects that are still passed over, as of the last instant that is over.
     open: Vec<CpuId>,
     /// Those of them that at this instant are not, and why.
-    doubt: Vec<(CpuId, Cure)>,
-    cured: Option<(Instant, Cure)>,
+    doubt: Vec<(CpuId, Resolution)>,
+    resolved: Option<(Instant, Resolution)>,
     begun: Option<Instant>,
     now: Instant,
     lost: u64,
@@ -58,10 +58,10 @@ impl Confirm {
     pub fn new(suspects: &CpuSet) -> Self {
         Self {
             waste: WastedCores::new(0),
-            came: Came::default(),
+            came: Arrivals::default(),
             open: suspects.iter().take(MOST_SUSPECTS).collect(),
             doubt: Vec::new(),
-            cured: None,
+            resolved: None,
             begun: None,
             now: Instant::ZERO,
             lost: 0,
@@ -69,7 +69,7 @@ impl Confirm {
     }
 
     /// Is there nothing left to confirm?
-    pub fn is_cured(&self) -> bool {
+    pub fn is_resolved(&self) -> bool {
         self.open.is_empty()
     }
 
@@ -81,7 +81,7 @@ impl Confirm {
             return Outcome::Unsure { lost: self.lost };
         }
         if self.open.is_empty() {
-            let (at, by) = self.cured.unwrap_or((begun, Cure::Unseen));
+            let (at, by) = self.resolved.unwrap_or((begun, Resolution::Unseen));
             return Outcome::Cured { after: at.since(begun), by };
         }
         let verdict = self.waste.verdict();
@@ -103,17 +103,17 @@ impl Confirm {
         let is_beginning = self.begun == Some(self.now);
         for (cpu, by) in self.doubt.drain(..) {
             self.open.retain(|&open| open != cpu);
-            self.cured = Some((self.now, if is_beginning { Cure::Unseen } else { by }));
+            self.resolved = Some((self.now, if is_beginning { Resolution::Unseen } else { by }));
         }
     }
 
     /// Tasks that the last event leaves passed over.
-    fn follow(&mut self, cure: impl Fn(CpuId) -> Cure) {
+    fn follow(&mut self, resolution: impl Fn(CpuId) -> Resolution) {
         for &cpu in &self.open {
             let known = self.doubt.iter().position(|&(doubted, _)| doubted == cpu);
             match (self.waste.is_passed_over(cpu), known) {
                 (true, Some(at)) => drop(self.doubt.swap_remove(at)),
-                (false, None) => self.doubt.push((cpu, cure(cpu))),
+                (false, None) => self.doubt.push((cpu, resolution(cpu))),
                 _ => {}
             }
         }
@@ -134,10 +134,10 @@ impl Sink for Confirm {
             }
             if !self.open.is_empty() {
                 let came = std::mem::take(&mut self.came);
-                self.follow(|cpu| came.cure(cpu, event));
+                self.follow(|cpu| came.resolution(cpu, event));
                 self.came = came;
                 if self.begun != Some(self.now) {
-                    self.came.hear(event.what);
+                    self.came.receive(event.what);
                 }
             }
         }
@@ -150,9 +150,9 @@ impl Sink for Confirm {
             Meta::Start { .. } => {
                 (self.begun, self.now) = (Some(at), at);
                 // Nobody waits yet.
-                self.follow(|_| Cure::Unseen);
+                self.follow(|_| Resolution::Unseen);
             }
-            Meta::Task(_) => self.follow(|_| Cure::Affinity),
+            Meta::Task(_) => self.follow(|_| Resolution::Affinity),
             _ => {}
         }
     }

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     let schedulers: Vec<Asked<'_>> =
         args.schedulers.iter().map(|given| Asked::read(lab, given)).collect::<Result<_, _>>()?;
     let mut specs = inputs::specs(lab, &schedulers, None, &args.scene)?;
-    tell_apart(&mut specs);
+    number_same_names(&mut specs);
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, args.runs)?;
     let mut read = inputs::workload_files(&args.scene.workload)?;
@@ -95,7 +95,7 @@ fn one(
 }
 
 /// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows differ.
-fn tell_apart(specs: &mut [RunSpec]) {
+fn number_same_names(specs: &mut [RunSpec]) {
     let names: Vec<String> = specs.iter().map(|spec| spec.scheduler.name.clone()).collect();
     for (at, spec) in specs.iter_mut().enumerate() {
         let before = names[..at].iter().filter(|name| **name == names[at]).count();

@@ -19,9 +19,9 @@ pub(crate) fn names() -> Result<Names, Failure> {
 
 /// What is in the cache can be booted without the lists.
 fn tell(trouble: &GuestError) {
-    let told = crate::text::shown(&trouble.to_string());
+    let reported = crate::text::shown(&trouble.to_string());
     // If stderr is closed there is nobody left to report to.
-    let _ = writeln!(std::io::stderr(), "keel: {told}; there may be more kernels than these");
+    let _ = writeln!(std::io::stderr(), "keel: {reported}; there may be more kernels than these");
 }
 
 fn described(kernels: &[Listed]) -> Names {

@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::interrupt;
 use crate::output::Output;
 use crate::page;
-use crate::recording::{self, Heard, Source};
+use crate::recording::{self, Reading, Source};
 use crate::text::shown_path;
 use keel_check::{Figures, Judge, Limits};
 use keel_page::{Budget, Facts, Page, RunData};
@@ -114,7 +114,7 @@ fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let Heard { recording, partial } = source.read(&mut sinks)?;
+    let Reading { recording, partial } = source.read(&mut sinks)?;
     drop(sinks);
     let report = RunReport::new(&tally.facts, &judge.judgement());
     let doubt = keel_report::check::doubt(&recording.doubts, tally.lost.max(recording.lost));

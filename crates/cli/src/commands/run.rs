@@ -169,8 +169,8 @@ mod tests {
             let cli = crate::args::Cli::try_parse_from(["keel"].iter().chain(args)).expect("they are right");
             let failure = crate::run(&cli, &crate::fake::FAKE).unwrap_err();
             assert_eq!(failure.code, Code::Input, "{args:?}");
-            let told = failure.sentence();
-            assert!(told.contains(expected), "{args:?}: {told} should tell {expected}");
+            let reported = failure.sentence();
+            assert!(reported.contains(expected), "{args:?}: {reported} should tell {expected}");
         };
         check(&["run", "good", "--host", &at("bad.toml")], "bad.toml, line 1: unknown field `runs`");
         check(&["run", "good", "--host", &at("none.toml")], "none.toml cannot be read: no such file");

@@ -90,7 +90,7 @@ fn tasks_that_wait_for_each_other_wait_for_ever_and_nothing_else_does() {
 }
 
 /// The callbacks for an ordinary task that becomes a real-time one by a mutex, and one again.
-const TOLD: &[&str] = &[
+const CALLBACKS: &[&str] = &[
     "stopping",
     "quiescent",
     "dequeue",
@@ -118,7 +118,7 @@ fn boosted(engine: Engine, waits: bool) -> Run {
 fn a_boosted_task_leaves_the_scheduler_and_comes_back() {
     for engine in [Engine::Native, Engine::Interpreter] {
         let run = boosted(engine, false);
-        let trace = run.trace("low", TOLD);
+        let trace = run.trace("low", CALLBACKS);
         let names: Vec<_> = trace.iter().map(|line| line.split('=').next().unwrap()).collect();
         let text = names.join(" ");
         // High preempts it, and then it is taken out of the local queue, where the kernel had put it back.
@@ -137,7 +137,7 @@ fn a_task_in_the_scheduler_s_hands_is_taken_out_of_them() {
     for engine in [Engine::Native, Engine::Interpreter] {
         let run = boosted(engine, true);
         let mut text = String::new();
-        for line in run.trace("low", TOLD) {
+        for line in run.trace("low", CALLBACKS) {
             write!(text, "{} ", line.split('=').next().unwrap()).unwrap();
         }
         assert!(text.contains("enqueue dequeue quiescent disable"), "{text}\n{}", run.log());

@@ -126,7 +126,7 @@ fn a_wakeup_preempts_on_its_own_cpu_alone() {
     let (soon, all) = at_once("mq", 0);
     assert!(soon * 10 > all * 8, "its own CPU: {soon} of {all}");
     let (soon, all) = at_once("mq", 1);
-    assert!(soon * 10 < all * 4, "the other is told, and does not find it in its list: {soon} of {all}");
+    assert!(soon * 10 < all * 4, "the other is reported, and does not find it in its list: {soon} of {all}");
     let (soon, all) = at_once("goodness", 1);
     assert!(soon * 10 > all * 8, "one list for both: {soon} of {all}");
 }

@@ -111,9 +111,9 @@ fn overload_on_wakeup_crowds_nodes_while_others_idle() {
     let scene = worker_pool(0..64, 64);
     let (with, without) = (wasted_ppm(&scene, "overload-on-wakeup"), wasted_ppm(&scene, "0"));
     assert!(with > 2 * without, "{with} and {without} millionths of the machine");
-    let (all, cured) =
+    let (all, fixed) =
         (wasted_ppm(&scene, &BUGS.join("+")), wasted_ppm(&scene, &others("overload-on-wakeup")));
-    assert!(all > 2 * cured, "{all} and {cured} millionths of the machine");
+    assert!(all > 2 * fixed, "{all} and {fixed} millionths of the machine");
 }
 
 #[test]

@@ -184,11 +184,11 @@ fn deciding_callbacks_are_skipped_and_notifying_ones_called() {
     let asked: Vec<&Call> =
         run.calls.iter().filter(within).filter(|c| DECIDES.contains(&c.op.as_str())).collect();
     assert!(asked.is_empty(), "{asked:?}");
-    let told = |op: &str| run.calls.iter().filter(within).any(|c| c.op == op);
+    let reported = |op: &str| run.calls.iter().filter(within).any(|c| c.op == op);
     assert!(
         ["running", "stopping", "runnable", "quiescent", "enable", "set_weight", "set_cpumask"]
             .iter()
-            .all(|op| told(op))
+            .all(|op| reported(op))
     );
 }
 

@@ -111,11 +111,11 @@ fn a_prep_move_that_fails_leaves_it_where_it_was() {
 
 /// A process of one that moves all, one that sleeps, one that waits for the CPU, and an unrelated one.
 fn process() -> Scenario {
-    let mut stranger = task("stranger", [sleep(50_000)]);
-    stranger.0.process = 7;
+    let mut outsider = task("outsider", [sleep(50_000)]);
+    outsider.0.process = 7;
     let base = two().set("slice_ns", 50_000_000).task(task("sleeps", [sleep(50_000), run(10)]));
     let mover = task("moves", [run(2000), join_all(A), run(3000)]).after_ms(1);
-    base.task(mover).task(stranger).task(hog("waits").after_ms(2))
+    base.task(mover).task(outsider).task(hog("waits").after_ms(2))
 }
 
 #[test]

@@ -15,7 +15,7 @@ const A_ID: u32 = 65;
 const B_ID: u32 = 129;
 const X_ID: u32 = 193;
 
-const TOLD: &[&str] =
+const CALLBACKS: &[&str] =
     &["cgroup_init", "cgroup_exit", "cgroup_set_weight", "cgroup_set_idle", "cgroup_set_bandwidth"];
 
 fn cgroup(path: &str, parent: CgroupId, weight: u32) -> Cgroup {
@@ -38,9 +38,9 @@ fn does(steps: impl IntoIterator<Item = CgroupStep>) -> Spec {
 }
 
 /// The cgroup callbacks, in order: `op id=value`.
-fn told(run: &Run) -> Vec<String> {
-    let told = run.calls.iter().filter(|call| TOLD.contains(&call.op.as_str()));
-    told.map(|call| format!("{} {}={}", call.op, call.pid, call.value)).collect()
+fn reported(run: &Run) -> Vec<String> {
+    let reported = run.calls.iter().filter(|call| CALLBACKS.contains(&call.op.as_str()));
+    reported.map(|call| format!("{} {}={}", call.op, call.pid, call.value)).collect()
 }
 
 /// The calls of these kinds in order, as `op number`.
@@ -113,7 +113,7 @@ fn a_later_cgroup_is_initialised_then() {
     let run = run.survives();
     // Without its parent there is no /a/x; what is there is not made again.
     assert_eq!(
-        told(&run),
+        reported(&run),
         ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=100"],
         "{}",
         run.log()
@@ -130,7 +130,7 @@ fn a_cgroup_init_that_fails_later_means_no_cgroup() {
         base.task(does([CgroupStep::Make(A), CgroupStep::Join(A), CgroupStep::Make(A), CgroupStep::Join(A)]))
     };
     let run = fails(-12).survives();
-    assert_eq!(told(&run), ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=200"]);
+    assert_eq!(reported(&run), ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=200"]);
     assert_eq!(run.values("a", "cgroup_move"), [1 << 32 | 129], "only the second is there");
     fails(3).fails("ops.cgroup_init() returned an invalid errno 3");
 }
@@ -151,7 +151,8 @@ fn only_an_empty_cgroup_can_be_removed() {
     ];
     let run =
         tree().task(does(steps)).task(hog("b").after_ms(5)).set("ends_at_enqueue", 2).set("ends_by", 1).run();
-    let exits: Vec<String> = told(&run).into_iter().filter(|line| line.starts_with("cgroup_exit")).collect();
+    let exits: Vec<String> =
+        reported(&run).into_iter().filter(|line| line.starts_with("cgroup_exit")).collect();
     // Its storage is still there. At the end those that are left follow; a path made again is another cgroup.
     let expected = [129, 193, 65, 257, 1].map(|id| format!("cgroup_exit {id}={}", id + 1000));
     assert_eq!(exits, expected, "{}", run.log());
@@ -183,7 +184,8 @@ fn changed_settings_are_notified() {
         CgroupStep::Weight(A, 400),
     ];
     let run = tree().task(does(steps)).survives();
-    let told: Vec<String> = told(&run).into_iter().filter(|line| !line.starts_with("cgroup_init")).collect();
+    let reported: Vec<String> =
+        reported(&run).into_iter().filter(|line| !line.starts_with("cgroup_init")).collect();
     let limited = 20_000u64 << 32 | 50_000 << 12 | 7;
     let expected = [
         "cgroup_set_weight 65=300".to_owned(),
@@ -193,7 +195,7 @@ fn changed_settings_are_notified() {
         "cgroup_set_idle 65=0".to_owned(),
         "cgroup_set_weight 65=400".to_owned(),
     ];
-    assert_eq!(told, expected, "{}", run.log());
+    assert_eq!(reported, expected, "{}", run.log());
 }
 
 #[test]
@@ -203,7 +205,8 @@ fn a_late_scheduler_gets_the_current_settings() {
         workload.cgroups[1].bandwidth = Bandwidth { period_us: 3000, quota_us: 1000, burst_us: 5 };
     };
     let run = tree().workload(change).task(hog("a")).millis(2).survives();
-    let of_b = |op: &str| run.calls.iter().find(|c| c.op == op && c.pid == B_ID).expect("it is told").value;
+    let of_b =
+        |op: &str| run.calls.iter().find(|c| c.op == op && c.pid == B_ID).expect("it is reported").value;
     assert_eq!((of_b("cgroup_init"), of_b("limits")), (77, 1000 << 32 | 3000 << 12 | 5));
 }
 

@@ -56,7 +56,7 @@ fn set_cpumask_is_called_at_the_first_switch_and_at_the_end() {
     assert_eq!(run.values("a", "set_cpumask"), [2, 3], "{}", run.log());
     // Around it the task is taken off the runqueue, as around any change.
     let around = run.trace("a", &["stopping", "quiescent", "set_cpumask", "runnable"]);
-    let first = around.iter().position(|line| line == "set_cpumask=2").expect("it is told");
+    let first = around.iter().position(|line| line == "set_cpumask=2").expect("it is reported");
     assert_eq!(
         around[first - 2..first + 2],
         ["stopping", "quiescent=20000000a", "set_cpumask=2", "runnable=a"]

@@ -158,8 +158,8 @@ fn all_instances_change_and_those_to_come_do_not() {
         .task(hog("b").after_ms(10))
         .workload(|w| w.timeline.extend([at(5000, renice(0, 5)), at(6000, renice(1, 5))]))
         .survives();
-    let told = run.calls.iter().filter(|c| c.op == "set_weight" && c.value == 0x21).count();
-    assert_eq!(told, 5, "{}", run.log());
+    let reported = run.calls.iter().filter(|c| c.op == "set_weight" && c.value == 0x21).count();
+    assert_eq!(reported, 5, "{}", run.log());
 }
 
 #[test]

@@ -75,8 +75,10 @@ impl Companions {
             let name = &thread.companion.name;
             let parts = desk::Parts::take(&thread.companion.program, outline, object);
             let sent = thread.parts.send(parts.map_err(|why| failed(name, why))?);
-            let told = sent.ok().and_then(|()| thread.ready.recv().ok());
-            told.unwrap_or_else(|| Err("its thread has died".to_owned())).map_err(|why| failed(name, why))?;
+            let reported = sent.ok().and_then(|()| thread.ready.recv().ok());
+            reported
+                .unwrap_or_else(|| Err("its thread has died".to_owned()))
+                .map_err(|why| failed(name, why))?;
         }
         Ok(())
     }

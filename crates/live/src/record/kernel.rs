@@ -3,11 +3,11 @@
 use super::RecordError;
 use super::raw;
 use crate::host::Host;
-use crate::{maps, programs, ready, words};
+use crate::{libbpf_log, maps, programs, ready};
 use keel_abi::CpuId;
 use keel_object::btf::Btf;
 use keel_trace::Unknown;
-use keel_trace::story::{Key, Merge, Raw, RawWhat, Told};
+use keel_trace::story::{Key, Merge, Raw, RawWhat, TaskRecord};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{
     Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
@@ -67,7 +67,7 @@ pub(crate) struct Kernel {
 
 /// Every task, and which of them are throttled.
 pub(super) struct Snapshot {
-    pub(super) tasks: Vec<Told>,
+    pub(super) tasks: Vec<TaskRecord>,
     pub(super) throttled: Vec<Key>,
 }
 
@@ -125,9 +125,11 @@ impl Kernel {
         tasks.read_to_end(&mut bytes).map_err(|e| failed(e.to_string()))?;
         let mut snapshot = Snapshot { tasks: Vec::new(), throttled: Vec::new() };
         for record in bytes.chunks_exact(raw::snapshot_bytes(self.words)) {
-            let Some(RawWhat::Told(told)) = raw::read(CpuId(0), record).map(|raw| raw.what) else { continue };
-            snapshot.throttled.extend(raw::is_kept_off(record).then_some(told.task));
-            snapshot.tasks.push(*told);
+            let Some(RawWhat::Task(task_record)) = raw::read(CpuId(0), record).map(|raw| raw.what) else {
+                continue;
+            };
+            snapshot.throttled.extend(raw::is_kept_off(record).then_some(task_record.task));
+            snapshot.tasks.push(*task_record);
         }
         Ok(snapshot)
     }
@@ -137,8 +139,8 @@ impl Kernel {
     pub(super) fn drain(&self, merge: &mut Merge) -> Result<Option<u64>, RecordError> {
         // What is read now need not wake the reader again; where this fails, it does, which is harmless.
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut told = Vec::with_capacity(self.rings.len());
-        epoll::wait(&self.filled, spare_capacity(&mut told), Some(&now)).ok();
+        let mut task_record = Vec::with_capacity(self.rings.len());
+        epoll::wait(&self.filled, spare_capacity(&mut task_record), Some(&now)).ok();
         let mut complete: Option<u64> = None;
         for ring in &self.rings {
             let read = ring.buffer.consume_raw_n(TURN);
@@ -209,11 +211,11 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object,
         Extent::Core => Vec::new(),
     };
     let attempt = |optional: &[&Optional]| {
-        let (object, said) = words::listen(|| {
+        let (object, said) = libbpf_log::listen(|| {
             let open = open(cpus, sizes, extent, optional).map_err(|e| e.to_string())?;
             open.load().map_err(|e| e.to_string())
         });
-        object.map_err(|error| words::refusal(&said, &error).to_string())
+        object.map_err(|error| libbpf_log::refusal(&said, &error).to_string())
     };
     loop {
         let why = match attempt(&optional) {

@@ -26,8 +26,8 @@ fn other_files_are_identified() {
 
 #[test]
 fn a_binary_may_carry_an_object() {
-    let room = tempfile::tempdir().unwrap();
-    let path = |name: &str| room.path().join(name);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
     let scheduler = compile(include_str!("fixtures/fifo.c"));
     // A second object, without struct_ops, comes first; between them there is padding.
     let mut carried = object("SEC(\"syscall\") long f(void *c) { return 0; }");

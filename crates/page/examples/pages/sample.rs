@@ -25,9 +25,9 @@ pub(crate) const HOSTILE: [&str; 8] = [
 pub(crate) fn play(topology: Topology, ns: u64, tick_ns: u64, loses_a_node: bool, sink: &mut dyn Sink) {
     let every = (DECIDES / tick_ns).max(1);
     let decision = decision(&topology);
-    let told = |tick: u64| (loses_a_node && tick.is_multiple_of(every)).then(|| decision.clone());
+    let reported = |tick: u64| (loses_a_node && tick.is_multiple_of(every)).then(|| decision.clone());
     let wanted = shared(&topology, loses_a_node);
-    MadeUp { topology, ns, tick_ns, names: &HOSTILE }.play(sink, wanted, told);
+    MadeUp { topology, ns, tick_ns, names: &HOSTILE }.play(sink, wanted, reported);
 }
 
 /// The first CPU of the lost node compares averages and moves nothing.

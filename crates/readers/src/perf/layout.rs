@@ -107,11 +107,11 @@ impl Layout {
             if !feature::READ.contains(&feature) || size > LONGEST_FEATURE {
                 continue;
             }
-            let told = bytes(file, offset, size)?;
-            if (told.len() as u64) < size {
-                damage.end(offset + told.len() as u64, "perf's machine information is cut off");
+            let reported = bytes(file, offset, size)?;
+            if (reported.len() as u64) < size {
+                damage.end(offset + reported.len() as u64, "perf's machine information is cut off");
             }
-            read.push((feature, told));
+            read.push((feature, reported));
         }
         Ok(read)
     }

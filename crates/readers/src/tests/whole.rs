@@ -90,13 +90,13 @@ impl Sink for Lines {
 }
 
 /// The stream of a text, and what is said of it: the same on however many threads.
-pub(super) fn told(bytes: &[u8]) -> String {
-    let told = told_in(Way::One, bytes);
-    assert_eq!(told_in(Way::Threads, bytes), told);
-    told
+pub(super) fn described(bytes: &[u8]) -> String {
+    let described = described_in(Way::One, bytes);
+    assert_eq!(described_in(Way::Threads, bytes), described);
+    described
 }
 
-fn told_in(way: Way, bytes: &[u8]) -> String {
+fn described_in(way: Way, bytes: &[u8]) -> String {
     let mut lines = Lines::default();
     match read_in(way, Cursor::new(bytes), &mut lines) {
         Ok(recording) => {
@@ -105,7 +105,7 @@ fn told_in(way: Way, bytes: &[u8]) -> String {
             lines.text
         }
         Err(error) => {
-            assert!(lines.text.is_empty(), "what cannot be judged is not told");
+            assert!(lines.text.is_empty(), "what cannot be judged is not described");
             error.to_string()
         }
     }
@@ -132,7 +132,7 @@ fn script(lines: &str) -> String {
 }
 
 fn check(name: &str, lines: &str) {
-    insta::assert_snapshot!(name, told(script(lines).as_bytes()));
+    insta::assert_snapshot!(name, described(script(lines).as_bytes()));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn missing_data_is_reported() {
 
 #[test]
 fn unjudgeable_recordings_are_refused() {
-    let check = |text: &str, expected: &str| assert_eq!(told(text.as_bytes()), expected);
+    let check = |text: &str, expected: &str| assert_eq!(described(text.as_bytes()), expected);
     check("", "the file is empty");
     check("hello\n", &ReadError::Foreign.to_string());
     let empty = "it contains no sched_switch event, so it does not show which task ran: no event could be read; record with \

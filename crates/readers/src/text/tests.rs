@@ -102,9 +102,9 @@ fn remarks_are_read() {
             all.push(seen);
         }
         assert_eq!((source.facts.cpus, source.facts.overwritten), (cpus, overwritten), "{text}");
-        let told: Vec<_> =
+        let reported: Vec<_> =
             all.iter().filter(|seen| seen.lost > 0).map(|seen| (seen.cpu, seen.lost)).collect();
-        assert_eq!((told.as_slice(), source.damage.skipped, all.len()), (lost, skipped, ends), "{text}");
+        assert_eq!((reported.as_slice(), source.damage.skipped, all.len()), (lost, skipped, ends), "{text}");
     };
     let event = "a-1 [003] d..2. 1.000000: other: x\n";
     check(&format!("# entries-in-buffer/entries-written: 4/4   #P:16\n{event}"), 16, false, &[], 0, 1);

@@ -121,10 +121,10 @@ fn the_selected_scheduler_comes_first() {
 #[test]
 fn errors_are_reported_with_their_place() {
     let check = |text: &str, expected: &str| {
-        let told = plan(text).unwrap_err();
+        let reported = plan(text).unwrap_err();
         assert!(
-            told.starts_with(&format!("r, {expected}")),
-            "{text:?}: {told:?} should begin with {expected:?}"
+            reported.starts_with(&format!("r, {expected}")),
+            "{text:?}: {reported:?} should begin with {expected:?}"
         );
     };
     check("x = 1", "line 1: unknown field `x`");

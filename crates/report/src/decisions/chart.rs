@@ -158,10 +158,10 @@ fn drawn(svg: &mut String, line: &Line<'_>, x: &Scale, y: &Scale) {
         path.join("L")
     );
     for ((x, y), (_, ns)) in at.iter().zip(&line.points) {
-        let told = format!("{}: {}", xml(&printable(line.name)), Span::from_ns(*ns as u64));
+        let reported = format!("{}: {}", xml(&printable(line.name)), Span::from_ns(*ns as u64));
         put!(
             svg,
-            "<path class=\"mark\" transform=\"translate({x:.1} {y:.1})\" d=\"{}\"><title>{told}</title></path>",
+            "<path class=\"mark\" transform=\"translate({x:.1} {y:.1})\" d=\"{}\"><title>{reported}</title></path>",
             mark(line.number)
         );
     }

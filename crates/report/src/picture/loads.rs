@@ -56,7 +56,7 @@ impl Loads {
     }
 
     /// One decision's groups.
-    pub(super) fn hear(&mut self, at: Instant, policy: &Policy, heat: &Heat) {
+    pub(super) fn receive(&mut self, at: Instant, policy: &Policy, heat: &Heat) {
         let Some(topology) = heat.topology.as_ref().filter(|_| !policy.groups.is_empty()) else { return };
         if self.slots == 0 {
             self.order = Order::of(topology);
@@ -113,8 +113,8 @@ impl Loads {
             let mut last = None;
             let mut held = Vec::with_capacity(columns);
             for column in 0..columns {
-                let told = cells.chunks(join).nth(column).unwrap_or_default();
-                last = told.iter().rev().find_map(|load| *load).or(last);
+                let reported = cells.chunks(join).nth(column).unwrap_or_default();
+                last = reported.iter().rev().find_map(|load| *load).or(last);
                 held.push(last);
             }
             let level = |at: usize| {
@@ -219,23 +219,24 @@ mod tests {
     use keel_trace::policy::{Group, Kind};
 
     /// A group's load, first CPU and CPUs.
-    type Told = (u64, u32, u16);
+    type Reported = (u64, u32, u16);
 
-    fn policy(groups: &[Told]) -> Policy {
-        let group = |&(load, first, cpus): &Told| Group { load, first_cpu: CpuId(first), cpus, runnable: 0 };
+    fn policy(groups: &[Reported]) -> Policy {
+        let group =
+            |&(load, first, cpus): &Reported| Group { load, first_cpu: CpuId(first), cpus, runnable: 0 };
         let nr_groups = groups.len() as u32;
         let groups = groups.iter().map(group).collect();
         Policy { nr_groups, groups, ..Policy::of(Kind::Balance, CpuId(0)) }
     }
 
     /// 2 nodes of 4 CPUs for 10 ms, and what is reported at which microsecond.
-    fn drawn(told: &[(u64, &[Told])]) -> Option<(Vec<String>, u64)> {
+    fn drawn(reported: &[(u64, &[Reported])]) -> Option<(Vec<String>, u64)> {
         let (mut heat, mut loads) = (Heat::default(), Loads::default());
         let [scheduler, workload, unit] = ["", "", ""].map(str::to_owned);
         let topology = Topology::regular(2, 1, 4, 1);
         heat.meta(Instant::ZERO, &Meta::Start { topology: topology.clone(), scheduler, workload, unit });
-        for (us, groups) in told {
-            loads.hear(Instant::from_ns(us * 1000), &policy(groups), &heat);
+        for (us, groups) in reported {
+            loads.receive(Instant::from_ns(us * 1000), &policy(groups), &heat);
         }
         heat.meta(Instant::from_ns(10_000_000), &Meta::End);
         let drawn = Drawn::new(&loads, &heat, &Layout::new(&topology, 10_000_000))?;

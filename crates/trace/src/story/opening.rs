@@ -5,7 +5,7 @@
 //! by its first switch.
 
 use super::Story;
-use super::raw::{Doing, Key, Raw, RawWhat, Told};
+use super::raw::{Doing, Key, Raw, RawWhat, TaskRecord};
 use crate::Sink;
 use keel_abi::{CpuId, CpuSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ struct Before {
     /// Who ran on each CPU.
     cpus: BTreeMap<CpuId, Key>,
     /// What tasks are, that the snapshot may have missed.
-    told: BTreeMap<Key, Told>,
+    task_record: BTreeMap<Key, TaskRecord>,
     /// Whether tasks were throttled.
     throttled: BTreeMap<Key, bool>,
     /// Whether CPUs idled on purpose.
@@ -30,7 +30,9 @@ impl Before {
         let mut before = Self::default();
         for raw in records {
             match &raw.what {
-                RawWhat::Told(told) => drop(before.told.entry(told.task).or_insert_with(|| (**told).clone())),
+                RawWhat::Task(task_record) => drop(
+                    before.task_record.entry(task_record.task).or_insert_with(|| (**task_record).clone()),
+                ),
                 _ if raw.at < start => {}
                 RawWhat::Switch { cpu, prev, next, .. } => {
                     before.cpus.entry(*cpu).or_insert(*prev);
@@ -56,10 +58,10 @@ impl Before {
         self.tasks.entry(task).or_insert(doing);
     }
 
-    /// What the task of `told` was doing; `None` where it was not there yet.
-    fn doing(&self, told: &Told) -> Option<Doing> {
-        let seen = self.tasks.get(&told.task).copied();
-        seen.unwrap_or(Some(told.doing.unwrap_or(Doing::Asleep)))
+    /// What the recorded task was doing; `None` where it was not there yet.
+    fn doing(&self, task_record: &TaskRecord) -> Option<Doing> {
+        let seen = self.tasks.get(&task_record.task).copied();
+        seen.unwrap_or(Some(task_record.doing.unwrap_or(Doing::Asleep)))
     }
 }
 
@@ -68,7 +70,7 @@ impl Before {
 pub fn open(
     story: &mut Story,
     start: u64,
-    snapshot: &[Told],
+    snapshot: &[TaskRecord],
     records: &[Raw],
     offline: &CpuSet,
     sink: &mut dyn Sink,
@@ -77,12 +79,12 @@ pub fn open(
     let before = Before::of(records, start);
     let mut there = BTreeSet::new();
     let mut tasks: Vec<(Key, Doing)> = Vec::new();
-    for told in snapshot.iter().chain(before.told.values()) {
-        if let Some(doing) = before.doing(told)
-            && there.insert(told.task)
+    for task_record in snapshot.iter().chain(before.task_record.values()) {
+        if let Some(doing) = before.doing(task_record)
+            && there.insert(task_record.task)
         {
-            story.told(told, sink);
-            tasks.push((told.task, doing));
+            story.announce(task_record, sink);
+            tasks.push((task_record.task, doing));
         }
     }
     let mut running: BTreeMap<CpuId, Key> = BTreeMap::new();

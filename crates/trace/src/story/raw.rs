@@ -132,7 +132,7 @@ pub enum RawWhat {
         on: bool,
     },
     /// What a task is.
-    Told(Box<Told>),
+    Task(Box<TaskRecord>),
     /// What the scheduler reports of a decision.
     Decision(Box<Policy>),
 }
@@ -150,7 +150,7 @@ pub enum Doing {
 
 /// What a task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct TaskRecord {
     /// Which.
     pub task: Key,
     /// Its number as people see it.
@@ -171,7 +171,7 @@ pub struct Told {
     pub doing: Option<Doing>,
 }
 
-impl Told {
+impl TaskRecord {
     /// A task of which nothing is known.
     pub fn unknown(task: Key) -> Self {
         let name = "unknown".to_owned();

@@ -6,14 +6,14 @@ use proptest::prelude::*;
 /// something.
 fn check(input: &str, expected: &str) {
     let (mut story, mut lines) = (Story::new(100, 2), Lines::default());
-    let told = "100 0 first A 1 A
+    let reported = "100 0 first A 1 A
                 100 0 first B 2 B
                 100 0 first C 3 C
                 100 0 switch - idle A
                 100 0 switch A blocked B
                 100 0 switch B blocked C
                 100 0 switch C blocked -";
-    records(told).iter().for_each(|raw| story.take(raw, &mut lines));
+    records(reported).iter().for_each(|raw| story.take(raw, &mut lines));
     story.flush(&mut lines);
     lines.text.clear();
     records(input).iter().for_each(|raw| story.take(raw, &mut lines));
@@ -27,7 +27,7 @@ fn a_tasks_life_is_emitted() {
         "110 0 first D 4 child
          110 0 fork D 1 A
          120 1 switch - idle D
-         130 1 told D 4 named
+         130 1 reported D 4 named
          140 1 switch D preempted B
          150 0 migrate D 1 0
          160 0 switch - idle D
@@ -184,7 +184,7 @@ fn what_was_not_seen_is_made_up() {
 fn a_task_without_a_record_is_unknown() {
     check(
         "110 0 switch - idle Z
-         120 0 told Z 9 late",
+         120 0 reported Z 9 late",
         "10 task 3 0 unknown on 2 CPUs
          10 0 switch - idle unknown
          20 task 3 9 late on 2 CPUs",
@@ -194,12 +194,12 @@ fn a_task_without_a_record_is_unknown() {
 #[test]
 fn a_run_without_a_wakeup_is_counted() {
     let (mut story, mut lines) = (Story::new(100, 2), Lines::default());
-    let told = "110 0 first A 1 A
+    let reported = "110 0 first A 1 A
                 110 0 wakeup A 0 -
                 120 0 switch - idle A
                 130 0 switch A blocked B
                 140 0 switch B blocked A";
-    records(told).iter().for_each(|raw| story.take(raw, &mut lines));
+    records(reported).iter().for_each(|raw| story.take(raw, &mut lines));
     assert_eq!(story.counts().unwoken, 2, "nobody saw B wake, nor A the second time");
 }
 
@@ -245,7 +245,7 @@ fn cpus_come_and_go_and_those_beyond_the_machine_are_ignored() {
 fn an_inactive_task_is_not_announced() {
     check(
         "110 0 first D 4 quiet
-         120 0 told D 4 named
+         120 0 reported D 4 named
          130 0 first E 5 other
          140 0 wakeup D 1 -",
         "40 task 3 4 named on 2 CPUs
@@ -278,7 +278,7 @@ fn any_record() -> impl Strategy<Value = Raw> {
 struct Strict {
     cpus: Vec<Option<TaskId>>,
     gone: Vec<TaskId>,
-    told: u32,
+    reported: u32,
     now: Instant,
 }
 
@@ -292,7 +292,7 @@ impl Sink for Strict {
             assert!(event.at >= self.now, "{event:?}");
             self.now = event.at;
             let What::Switch { prev, why, next } = event.what else { continue };
-            assert!(next.is_idle() || next.0 < self.told, "nobody told of {event:?}");
+            assert!(next.is_idle() || next.0 < self.reported, "nobody told of {event:?}");
             self.cpus.resize(3, None);
             assert_eq!(self.cpus[event.cpu.index()], (!prev.is_idle()).then_some(prev), "{event:?}");
             assert!(next.is_idle() || !self.cpus.contains(&Some(next)), "{event:?}");
@@ -306,7 +306,7 @@ impl Sink for Strict {
 
     fn meta(&mut self, _: Instant, meta: &Meta) {
         if let Meta::Task(info) = meta {
-            self.told = self.told.max(info.task.0 + 1);
+            self.reported = self.reported.max(info.task.0 + 1);
         }
     }
 }

@@ -62,8 +62,8 @@ impl Arena {
         let mut arena = Self { start, pages, free: FreePages::new(pages), data, data_len };
         if data_len > 0 {
             arena.back(region, data / PAGE_BYTES, data_len.div_ceil(PAGE_BYTES));
-            let room = region.slice_mut(arena.kernel(data), data_len);
-            room.expect("its pages are backed").copy_from_slice(&def.initial);
+            let buffer = region.slice_mut(arena.kernel(data), data_len);
+            buffer.expect("its pages are backed").copy_from_slice(&def.initial);
         }
         Ok(arena)
     }

@@ -41,9 +41,9 @@ impl Layout {
         let len = plan.total(element_stride, slots)?;
         let cpu_stride = if plan.per_cpu { (rounded * slots).next_multiple_of(64) } else { 0 };
         let values_len = plan.total(cpu_stride, u64::from(plan.cpus))?;
-        let elements = plan.room(len, region)?;
+        let elements = plan.zeroed(len, region)?;
         let (values, value_stride) = match plan.per_cpu {
-            true => (plan.room(values_len, region)?, rounded),
+            true => (plan.zeroed(values_len, region)?, rounded),
             false => (elements.offset(value_at), element_stride),
         };
         let cpus = plan.cpus;

@@ -58,7 +58,7 @@ impl<'a> Plan<'a> {
 
     /// Zeroed memory of the map's own. Small maps are close together, so that their first lines
     /// don't compete for the same sets of the host's caches.
-    pub(super) fn room(&self, len: u64, region: &mut Region) -> Result<Ea, MapError> {
+    pub(super) fn zeroed(&self, len: u64, region: &mut Region) -> Result<Ea, MapError> {
         let align = if len < PAGE_BYTES { 64 } else { PAGE_BYTES };
         region.place(len, align).ok_or_else(|| self.too_large(len))
     }

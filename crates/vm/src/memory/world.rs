@@ -68,7 +68,7 @@ impl VmWorld {
             let arena = "an arena's window is made once".to_owned();
             return Err(MapError::TooLarge { map: arena, bytes: 0 });
         }
-        self.maps = self.maps.anew(maps, &mut self.region)?;
+        self.maps = self.maps.recreate(maps, &mut self.region)?;
         Ok(())
     }
 

@@ -20,8 +20,8 @@ const DRAWN: Span = Span::from_ms(500);
 pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     let Some(path) = &args.report else { return Ok(None) };
     if !is_page(path) {
-        let told = format!("{}: keel lab writes HTML pages", shown_path(path));
-        return Err(Failure::input(told)
+        let reported = format!("{}: keel lab writes HTML pages", shown_path(path));
+        return Err(Failure::input(reported)
             .help("name a file that ends in .html; only --decisions draws pictures (.svg)"));
     }
     let output = Output::reserve(path)?;

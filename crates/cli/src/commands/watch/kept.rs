@@ -47,14 +47,14 @@ impl Folder {
             return Ok(None);
         }
         let place = self.place();
-        let told = |why: String| Failure::input(format!("{}: {why}", shown_path(&place)));
+        let reported = |why: String| Failure::input(format!("{}: {why}", shown_path(&place)));
         let mut output = Output::reserve(&place)?;
         let mut writer = Writer::new(output.writer());
         let from = Instant::ZERO + length.saturating_sub(KEPT);
         let mut end = Cut::new(from..Instant::from_ns(u64::MAX), &mut writer);
         let pumped = Reader::new(trace).and_then(|mut reader| reader.pump(&mut end));
-        pumped.map_err(|e| told(e.to_string()))?;
-        writer.finish().map_err(|e| told(format!("it cannot be written: {e}")))?;
+        pumped.map_err(|e| reported(e.to_string()))?;
+        writer.finish().map_err(|e| reported(format!("it cannot be written: {e}")))?;
         output.keep()?;
         (self.next, self.kept) = (self.next + 1, self.kept + 1);
         Ok(Some(place))

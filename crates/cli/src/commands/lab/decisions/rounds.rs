@@ -50,12 +50,12 @@ pub(super) fn ends(
     let longest = TURN * (2 * ROUNDS * (turns + 10));
     let spec = spec(lab, scheduler, machine, &format!("hogs:{tasks}:{HOGS_NICE}"), arrived + longest)?;
     let mut known = None;
-    for (counter, told) in COUNTERS {
+    for (counter, reported) in COUNTERS {
         if declares(&spec, counter).map_err(Failure::from_lab)? {
-            known = Some((counter, told));
+            known = Some((counter, reported));
         }
     }
-    let Some((counter, told)) = known else { return Ok(Some(Vec::new())) };
+    let Some((counter, reported)) = known else { return Ok(Some(Vec::new())) };
     let from = Instant::ZERO + arrived;
     let mut ends = RoundEnds { calls: CountedCalls::of(Op::Dispatch, from), dispatches: 0, instructions: 0 };
     let outcome =
@@ -66,7 +66,7 @@ pub(super) fn ends(
     if outcome.exit != ExitKind::ErrorStall {
         in_charge(scheduler, &spec, &outcome)?;
     }
-    Ok(Some(ends.calls.cost(told).into_iter().collect()))
+    Ok(Some(ends.calls.cost(reported).into_iter().collect()))
 }
 
 /// The calls in which the counter rose, until there are enough.

@@ -5,7 +5,7 @@ use super::{Plain, Region};
 use crate::memory::heap::{Heap, MAX_SMALL, SPAN_BYTES};
 use crate::memory::window::{self, WINDOW_AT};
 use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
-use keel_abi::bpf::{Astray, Ea};
+use keel_abi::bpf::{Ea, InvalidPlace};
 use keel_abi::lines::LINE_BYTES;
 
 impl Region {
@@ -114,7 +114,7 @@ impl Region {
         let off = at.0.wrapping_sub(BASE);
         let known = if off < self.heap_end { self.heap.free(off) } else { self.free_large(off) };
         if !known {
-            self.stray.frees += 1;
+            self.invalid.frees += 1;
             return;
         }
         if let Some(live) = &mut self.live {
@@ -164,17 +164,17 @@ impl Region {
     }
 
     /// What is where an access goes that [`Region::is_live`] is false of.
-    pub(crate) fn astray(&self, at: Ea, len: u64) -> Astray {
+    pub(crate) fn invalid_place(&self, at: Ea, len: u64) -> InvalidPlace {
         /// What a displacement adds at most.
         const NEAR: u64 = 64 << 10;
         let off = at.0.wrapping_sub(BASE);
         let ended = self.live.as_ref().is_some_and(|live| live.has_ended(off));
         match () {
-            () if at.0.wrapping_add(NEAR / 2) < NEAR + NEAR / 2 => Astray::Null,
-            () if self.is_arena(at) => Astray::Arena,
-            () if self.is_live(at, len, false) => Astray::ReadOnly,
-            () if ended => Astray::Freed,
-            () => Astray::Nowhere,
+            () if at.0.wrapping_add(NEAR / 2) < NEAR + NEAR / 2 => InvalidPlace::Null,
+            () if self.is_arena(at) => InvalidPlace::Arena,
+            () if self.is_live(at, len, false) => InvalidPlace::ReadOnly,
+            () if ended => InvalidPlace::Freed,
+            () => InvalidPlace::Nowhere,
         }
     }
 
