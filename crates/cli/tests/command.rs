@@ -57,6 +57,22 @@ fn wrong_usage_is_reported_on_stderr_alone() {
 }
 
 #[test]
+fn a_c_source_gets_the_command_that_compiles_it() {
+    let check = |name: &str, bytes: &[u8], expected: &str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(name), bytes).expect("a file");
+        let output = keel(&["sim", name]).current_dir(folder.path()).output().expect("keel runs");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains(expected), "{reported}");
+    };
+    check("x.bpf.c", b"int x;\n", "keel: x.bpf.c: it is C source, not a compiled object");
+    check("x.bpf.c", b"int x;\n", "-I crates/kernel/btf -c x.bpf.c -o x.bpf.o (docs/how-to/compile.md)");
+    check("x.bpf.c", b"\x7fELF", "x.bpf.c: it is not a readable ELF file");
+    check("x.bpf.o", b"int x;\n", "x.bpf.o: it is not a readable ELF file");
+}
+
+#[test]
 fn help_and_version_are_no_failures() {
     let check = |args: &[&str], expected: &str| {
         let output = output(args);
