@@ -139,7 +139,7 @@ CALLBACK(void, bsd_update_idle, s32 cpu, bool idle)
 	set_clocks(here, scx_bpf_now());
 	if (idle) {
 		here->curr = NOBODY;
-		here->told = false;
+		here->notified = false;
 	}
 }
 
@@ -179,7 +179,7 @@ SLEEPABLE(void, bsd_cpu_online, s32 cpu)
 {
 	set_clocks(cpu_at(cpu), scx_bpf_now());
 	cpu_at(cpu)->curr = NOBODY;
-	cpu_at(cpu)->told = false;
+	cpu_at(cpu)->notified = false;
 	cpu_at(cpu)->offline = false;
 }
 

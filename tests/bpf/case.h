@@ -65,7 +65,7 @@ LICENSE;
 	extern const u32 since_##name;                                                             \
 	const u32 since_##name = (major) << 8 | (minor);
 
-/* It reaches so many times where nothing is, on purpose. */
+/* It makes this many invalid accesses, on purpose. */
 #define INVALID_ACCESSES(name, count)                                                                        \
 	extern const u32 strays_##name;                                                            \
 	const u32 strays_##name = (count);

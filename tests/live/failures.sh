@@ -1,4 +1,4 @@
-# In a guest: keel meets what can go wrong, a case after the other. CASE.said holds keel's words, CASE.facts its exit code
+# In a guest: keel's failure cases, one after the other. CASE.said holds keel's output, CASE.facts its exit code
 # and who schedules afterwards; xtask/src/live holds them against failures.tsv.
 #
 # usage: failures.sh KEEL OUT CASE...
@@ -10,7 +10,7 @@ whole() {
     code=$?
 }
 
-# Starts keel run in the background and waits until its scheduler is in charge: NAME, then its arguments.
+# Starts keel run in the background and waits until its scheduler is enabled: NAME, then its arguments.
 start() {
     name=$1
     shift
@@ -68,7 +68,7 @@ crashed() { start goodness $keel run goodness; stop ABRT; }
 terminated() { start goodness $keel run goodness; stop TERM; }
 hung_up() { start goodness $keel run goodness; stop HUP; }
 
-# The reader of its words has gone before the second line: it stays in charge, silently.
+# The reader of its output has gone before the second line: it stays attached, silently.
 unread() {
     mkfifo "/tmp/unread"
     $keel run fifo --stats 1 > /tmp/unread 2> "$at.err" &

@@ -2,7 +2,8 @@
 //!
 //! A case is a `SEC("syscall")` program NAME. It leaves what it found in `got_NAME`; the object says in
 //! `want_NAME` (64-bit numbers) or `says_NAME` (a text) what that must be, and in `since_NAME` from which kernel
-//! on it can be asked, in `invalid_accesses_NAME` how often it reaches where nothing is. Whoever runs a case compares the bytes; the program itself judges nothing.
+//! on it can be asked, in `invalid_accesses_NAME` how often it accesses an invalid address. The runner compares the
+//! bytes; the program itself judges nothing.
 
 use crate::Error;
 use object::{File, Object, ObjectSection, ObjectSymbol, Symbol, SymbolKind};
@@ -23,7 +24,7 @@ pub struct Case {
     is_text: bool,
     /// The first kernel that can run it, major and minor.
     pub since: (u32, u32),
-    /// How often it reaches where nothing is, on purpose.
+    /// How many invalid accesses it makes, on purpose.
     pub invalid_accesses: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A bug of ours: a panic becomes one sentence with the command that shows it again, and exit
+//! An internal error: a panic becomes one sentence with the command that shows it again, and exit
 //! code 70.
 
 use std::io::Write;

@@ -15,7 +15,7 @@ pub struct Facts {
     pub found: BTreeMap<Kind, Sums>,
     /// Kinds whose findings may be none, because a recording lacks something: they are shown, and exceed nothing.
     pub unsure: BTreeSet<Kind>,
-    /// Loads and stores of the scheduler where nothing is.
+    /// The scheduler's loads and stores at invalid addresses.
     pub bad_accesses: u64,
     /// Time that CPUs were online, summed over them.
     pub machine_time: Span,

@@ -8,7 +8,7 @@ use keel_check::Kind;
 pub enum Subject {
     /// Findings of one kind, those that are a program's own doing left out.
     Kind(Kind),
-    /// Loads and stores of the scheduler where nothing is.
+    /// The scheduler's loads and stores at invalid addresses.
     BadAccess,
 }
 

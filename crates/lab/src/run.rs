@@ -27,7 +27,7 @@ pub struct Progress {
 }
 
 /// How often progress is reported.
-const TELLS: u64 = 200;
+const REPORTS: u64 = 200;
 
 /// Runs a spec to its end, passing `sink` the events it wants and `progress` how far it is.
 /// Deterministic: the events are a function of the spec.
@@ -189,7 +189,7 @@ pub(crate) fn go_on(
     again: &mut dyn FnMut(&mut Sim<Vm>) -> Result<(), LabError>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ended, LabError> {
-    let part = Span::from_ns((duration.as_ns() / TELLS).max(1));
+    let part = Span::from_ns((duration.as_ns() / REPORTS).max(1));
     let end = Instant::ZERO + duration;
     let mut until = Instant::ZERO;
     while until < end {

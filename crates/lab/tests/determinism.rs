@@ -63,9 +63,9 @@ fn a_run_repeats_and_does_something() {
 
 #[test]
 fn no_sink_changes_a_run() {
-    let (_, heard) = trace(&busy(SEED));
+    let (_, with_sink) = trace(&busy(SEED));
     let silent = keel_lab::run(&busy(SEED), &mut keel_trace::NullSink, &mut |_| {});
-    assert_eq!(silent, Ok(heard), "seed {SEED}");
+    assert_eq!(silent, Ok(with_sink), "seed {SEED}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A scheduler in charge. When it is dropped, and when its process dies in whatever way, the kernel
+//! An attached scheduler. When it is dropped, and when its process dies in whatever way, the kernel
 //! schedules by itself again: the link is nowhere but in this process.
 
 use crate::companion::Companions;
@@ -113,7 +113,7 @@ impl Attached {
         &self.name
     }
 
-    /// Is it still in charge?
+    /// Is it still attached?
     pub fn is_in_charge(&self) -> bool {
         self.host.state() == Some(State::Enabled) && self.host.enable_seq() == self.seq
     }

@@ -14,7 +14,7 @@
 //!
 //! While it runs, and its end:
 //!
-//! - `attached`: a scheduler in charge, and its removal when it is dropped
+//! - `attached`: an attached scheduler, and its removal when it is dropped
 //! - `companion`: a recipe's companions, one thread each
 //! - `hints`: real-time hints for tasks
 //! - `guard`: how often a scheduler is attached again when the kernel asks

@@ -19,7 +19,7 @@ const F_LINK: u32 = 1 << 13;
 pub enum Outcome {
     /// It schedules.
     Attached(Box<Attached>),
-    /// The kernel ended it before it was in charge.
+    /// The kernel ended it before it was enabled.
     Ended(ExitReport),
 }
 

@@ -26,7 +26,7 @@ impl Parts {
             .collect()
     }
 
-    /// The shape of `cpus` CPUs; `None` where nothing is known. The distance between nodes is unknown: one hop.
+    /// The shape of `cpus` CPUs; `None` if unknown. The distance between nodes is unknown: one hop.
     pub(crate) fn topology(&self, cpus: u32) -> Option<Topology> {
         let known =
             [&self.cores, &self.caches, &self.packages, &self.nodes].iter().any(|sets| !sets.is_empty());

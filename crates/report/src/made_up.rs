@@ -89,13 +89,13 @@ impl Turns {
     }
 
     /// Wakes, runs, rotates and blocks until `want` tasks are runnable, and emits what happened.
-    fn turn(&mut self, cpu: CpuId, want: usize, mut tell: impl FnMut(What)) {
+    fn turn(&mut self, cpu: CpuId, want: usize, mut emit: impl FnMut(What)) {
         let Self { queue, asleep } = self;
         let before = queue.front().copied().unwrap_or(TaskId::IDLE);
         let blocks = !before.is_idle() && queue.len() > want;
         while queue.len() < want {
             let Some(task) = asleep.pop() else { break };
-            tell(What::Wakeup { task, target: cpu, waker: TaskId::IDLE });
+            emit(What::Wakeup { task, target: cpu, waker: TaskId::IDLE });
             queue.push_back(task);
         }
         let why = match () {
@@ -110,7 +110,7 @@ impl Turns {
         }
         let next = queue.front().copied().unwrap_or(TaskId::IDLE);
         if next != before {
-            tell(What::Switch { prev: before, why, next });
+            emit(What::Switch { prev: before, why, next });
         }
     }
 }

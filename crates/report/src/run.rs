@@ -238,7 +238,7 @@ pub struct RunReport {
     pub wall_ns: u64,
     /// The most memory that the process had.
     pub peak_rss_bytes: u64,
-    /// Loads and stores of the scheduler where nothing is: they read 0 and stored nothing.
+    /// The scheduler's loads and stores at invalid addresses: they read 0 and stored nothing.
     pub bad_accesses: u64,
     /// Time in which the kernel scheduled by itself the tasks of a scheduler that was coming or going.
     pub bypass_ns: u64,

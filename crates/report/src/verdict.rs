@@ -106,7 +106,7 @@ pub fn lines(run: &RunReport) -> (String, String) {
     }
 }
 
-/// What is missing, and which cores idled; empty where nothing is to be said of either.
+/// What is missing, and which cores idled; empty if there is nothing to say about either.
 fn headline(run: &RunReport) -> String {
     let reported = doubt(run).into_iter().chain([run.wasted_where.sentence.clone()]);
     reported.filter(|sentence| !sentence.is_empty()).collect::<Vec<_>>().join(" ")

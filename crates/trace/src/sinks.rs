@@ -92,7 +92,7 @@ mod tests {
         fanout.meta(Instant::ZERO, &Meta::End);
         let what = crate::What::Bypass { on: true };
         fanout.events(&[Event { at: Instant::ZERO, cpu: keel_abi::CpuId(0), what }]);
-        assert_eq!((a.1, b.1), (2, 1), "only one of them hears of core events");
+        assert_eq!((a.1, b.1), (2, 1), "only one of them gets core events");
         assert_eq!(NullSink.wants(), Class::NONE);
     }
 }

@@ -101,7 +101,7 @@ impl Context {
         let now = unsafe { *self.high_water };
         if now != self.seen_high_water {
             self.seen_high_water = now;
-            assert!(now >= 8, "the stacks lie in the region");
+            assert!(now >= 8, "the stacks are in the region");
             self.limits = [0, 1, 2, 3].map(|s| now - Size(s).bytes());
         }
     }

@@ -41,7 +41,7 @@ pub struct VmConfig {
     pub transfers: Transfers,
     /// CPUs of the machine.
     pub cpus: u32,
-    /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; where nothing is said the host serves it as
+    /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; without it the host serves it as
     /// any other.
     pub num_next_ps: Option<u64>,
 }
@@ -287,7 +287,7 @@ impl Vm {
         if let Some(panic) = context.panic.take() {
             std::panic::resume_unwind(panic);
         }
-        let fault = context.fault.take().expect("a fiber that failed tells why");
+        let fault = context.fault.take().expect("a fiber that failed says why");
         Progress::Failed { fault: *fault, usage: context.usage() }
     }
 

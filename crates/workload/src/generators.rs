@@ -76,7 +76,7 @@ const HOTPLUG: Generator = Generator {
     limits: &[],
     beside: "CPU is any of the machine's but 0, OFF_MS less than ON_MS, ON_MS at most 86,400,000",
 };
-/// When a CPU goes and comes where nothing is said.
+/// When a CPU goes and comes by default.
 const HOTPLUG_MS: (u64, u64) = (10, 100);
 
 /// Each generator.

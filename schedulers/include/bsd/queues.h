@@ -95,7 +95,7 @@ static __always_inline u32 choose(u32 cpu, u32 before)
 	else if (number != NOBODY)
 		unlink(number);
 	here->curr = number;
-	here->told = false;
+	here->notified = false;
 	bpf_spin_unlock(&sched_lock.lock);
 	return number;
 }
@@ -105,9 +105,9 @@ static __always_inline bool take_idle(u32 number, u32 cpu)
 {
 	struct cpu *there = cpu_at(cpu);
 
-	if (there->curr != NOBODY || there->told || there->offline || !may_use(number, slot_at(number), cpu))
+	if (there->curr != NOBODY || there->notified || there->offline || !may_use(number, slot_at(number), cpu))
 		return false;
-	there->told = true;
+	there->notified = true;
 	return true;
 }
 

@@ -51,7 +51,7 @@ struct cpu {
 	u32 priority;
 	bool offline;
 	/* It idles, and was asked to look at the queues. */
-	bool told;
+	bool notified;
 	/* The last statistics clock tick and quantum that were seen here. */
 	u64 stat;
 	u64 quantum;

@@ -121,7 +121,7 @@ impl LockWaits {
             let own = scene.tasks.at(slot).map_or(Span::ZERO, |task| task.waited_until(end));
             let kept = owner_kept.max(own.saturating_sub(awaited.waited));
             let whose = if kept > LOCK_WAIT { Blame::Scheduler } else { Blame::Program };
-            self.found.add_of(whose, start, waited, || tell(scene, slot, &awaited, end, lost));
+            self.found.add_of(whose, start, waited, || finding_of(scene, slot, &awaited, end, lost));
         }
     }
 
@@ -153,7 +153,7 @@ impl LockWaits {
     }
 }
 
-fn tell(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant, lost: Option<Span>) -> Finding {
+fn finding_of(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant, lost: Option<Span>) -> Finding {
     let (start, mutex) = (awaited.since, awaited.mutex);
     let waited = end.since(start);
     let (id, name, decision) =

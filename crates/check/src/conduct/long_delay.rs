@@ -32,7 +32,7 @@ impl LongDelays {
         let stalled = stall::within(scene.cpus.get(spot.rq), start, at);
         if waited > limit && waited.saturating_sub(stalled) > limit {
             let wait = Wait { slot, start, at, cpu, woken, part, spot };
-            self.found.add(start, waited, || wait.tell(scene, limit));
+            self.found.add(start, waited, || wait.finding_of(scene, limit));
         }
     }
 }
@@ -51,7 +51,7 @@ struct Wait {
 }
 
 impl Wait {
-    fn tell(&self, scene: &mut Scene, threshold: Span) -> Finding {
+    fn finding_of(&self, scene: &mut Scene, threshold: Span) -> Finding {
         let task = scene.tasks.at(self.slot).expect("it was looked at just now");
         let (who, id) = (task.called(), task.id);
         let duration = self.at.since(self.start);

@@ -172,7 +172,7 @@ impl Realtime {
         wait.turn(at, Ill::Not);
         for (sum, found) in [(wait.inverted, &mut self.inverted), (wait.misplaced, &mut self.misplaced)] {
             if sum.total > URGENT_WAIT {
-                found.add(sum.start, sum.total, || tell(scene, slot, &sum));
+                found.add(sum.start, sum.total, || finding_of(scene, slot, &sum));
             }
         }
     }
@@ -259,7 +259,7 @@ fn elsewhere(scene: &mut Scene, set: u32, prio: i16) -> Ill {
     beside.map_or(Ill::Not, |(beside, runs)| Ill::Misplaced { beside, runs })
 }
 
-fn tell(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
+fn finding_of(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
     let Sum { start, end, total, longest: (_, ill, spot) } = *sum;
     let (id, now) =
         scene.tasks.at(slot).map(|task| (task.id, task.course.now())).expect("it waited until now");

@@ -14,7 +14,7 @@ pub enum Outcome {
     /// Some suspects idled beside waiting tasks all the time.
     Confirmed(Confirmed),
     /// None did: the last of them was resolved.
-    Cured {
+    Resolved {
         /// So long after the stream began.
         after: Span,
         /// By this.
@@ -82,7 +82,7 @@ impl Confirm {
         }
         if self.open.is_empty() {
             let (at, by) = self.resolved.unwrap_or((begun, Resolution::Unseen));
-            return Outcome::Cured { after: at.since(begun), by };
+            return Outcome::Resolved { after: at.since(begun), by };
         }
         let verdict = self.waste.verdict();
         let wasted = verdict.wasted + verdict.transient;

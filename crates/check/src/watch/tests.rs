@@ -102,7 +102,7 @@ fn waste_that_lasts_is_confirmed() {
 #[test]
 fn every_resolution_is_reported() {
     let check = |lines: &str, after_us, by| {
-        let expected = Outcome::Cured { after: Span::from_us(after_us), by };
+        let expected = Outcome::Resolved { after: Span::from_us(after_us), by };
         assert_eq!(outcome("3", &format!("{OPENING}{lines}\n1000 end")), expected, "{lines}");
     };
     check("500 3 migrate B 0 3\n510 3 switch - idle B", 510, Resolution::Migration);
@@ -127,14 +127,14 @@ fn every_resolution_is_reported() {
 #[test]
 fn the_last_suspect_gives_the_resolution() {
     let lines = format!("{OPENING}100 1 wake C 2\n110 2 switch - idle C\n200 0 switch A blocked B\n1000 end");
-    let expected = Outcome::Cured { after: Span::from_us(200), by: Resolution::Sleep };
+    let expected = Outcome::Resolved { after: Span::from_us(200), by: Resolution::Sleep };
     assert_eq!(outcome("2-3", &lines), expected);
 }
 
 #[test]
 fn without_suspects_or_events_nothing_is_found() {
     let check = |suspects: &str, lines: &str| {
-        assert_eq!(outcome(suspects, lines), Outcome::Cured { after: Span::ZERO, by: Resolution::Unseen });
+        assert_eq!(outcome(suspects, lines), Outcome::Resolved { after: Span::ZERO, by: Resolution::Unseen });
     };
     check("3", "1000 end");
     check("3", "0 0 switch - idle A\n1000 end");

@@ -12,7 +12,7 @@ use keel_live::{Attached, ExitReport, Host, Outcome, Restarts, Stats};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How often the kernel is asked whether the scheduler is still in charge.
+/// How often the kernel is asked whether the scheduler is still attached.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
@@ -170,7 +170,7 @@ mod tests {
             let failure = crate::run(&cli, &crate::fake::FAKE).unwrap_err();
             assert_eq!(failure.code, Code::Input, "{args:?}");
             let reported = failure.sentence();
-            assert!(reported.contains(expected), "{args:?}: {reported} should tell {expected}");
+            assert!(reported.contains(expected), "{args:?}: {reported} should contain {expected}");
         };
         check(&["run", "good", "--host", &at("bad.toml")], "bad.toml, line 1: unknown field `runs`");
         check(&["run", "good", "--host", &at("none.toml")], "none.toml cannot be read: no such file");

@@ -147,7 +147,7 @@ impl Watch<'_> {
         let at_ns = ns(self.begun.elapsed());
         let cpus = || still.iter().map(|cpu| cpu.0).collect();
         let line = match outcome {
-            Outcome::Cured { after, by } => {
+            Outcome::Resolved { after, by } => {
                 *self.sums.cured.entry(by.name().to_owned()).or_default() += 1;
                 WatchLine::Cured(WatchCured {
                     at_ns,
@@ -194,7 +194,7 @@ impl Watch<'_> {
         // CPUs came or went: whatever was so is over.
         let Some(recorded) = recorded else {
             let (outcome, trace) =
-                (Outcome::Cured { after: Span::ZERO, by: Resolution::Hotplug }, Vec::new());
+                (Outcome::Resolved { after: Span::ZERO, by: Resolution::Hotplug }, Vec::new());
             return Ok(is_whole.then_some(Window { outcome, trace, length: Span::ZERO }));
         };
         let trace = writer.map(Writer::finish).transpose();

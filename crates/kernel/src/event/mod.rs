@@ -98,7 +98,7 @@ impl EventQueue {
         self.note();
     }
 
-    /// When the next event is due, horizon or not; [`Instant::NEVER`] where nothing is.
+    /// When the next event is due, horizon or not; [`Instant::NEVER`] without one.
     #[inline]
     pub fn next_due(&self) -> Instant {
         self.timers.next_at().min(self.cpus.next_at())

@@ -162,7 +162,7 @@ fn only_an_empty_cgroup_can_be_removed() {
     };
     assert_eq!((after(B_ID), after(ROOT_ID)), (0, 1), "what is removed is found no more");
     let referred: Vec<u64> = run.calls.iter().filter(|c| c.op == "referred").map(|c| c.value).collect();
-    assert_eq!(referred, [1; 10], "whoever is told of a cgroup can refer to it");
+    assert_eq!(referred, [1; 10], "a callback can refer to its cgroup");
 }
 
 #[test]
@@ -205,8 +205,7 @@ fn a_late_scheduler_gets_the_current_settings() {
         workload.cgroups[1].bandwidth = Bandwidth { period_us: 3000, quota_us: 1000, burst_us: 5 };
     };
     let run = tree().workload(change).task(hog("a")).millis(2).survives();
-    let of_b =
-        |op: &str| run.calls.iter().find(|c| c.op == op && c.pid == B_ID).expect("it is reported").value;
+    let of_b = |op: &str| run.calls.iter().find(|c| c.op == op && c.pid == B_ID).expect("a call").value;
     assert_eq!((of_b("cgroup_init"), of_b("limits")), (77, 1000 << 32 | 3000 << 12 | 5));
 }
 

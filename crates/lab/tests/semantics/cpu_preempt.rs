@@ -20,7 +20,7 @@ fn once_when_the_cpu_is_taken_and_once_when_it_comes_back() {
     assert!(times >= 5 && released.len() == times && acquired.len() >= times - 1, "{}", run.log());
     assert!(
         released.iter().all(|c| c.pid == run.pid("rt") && c.value == 0),
-        "the reason is RT, the task is reported"
+        "the reason is RT, with its task"
     );
     assert!(calls(&run, "release_prio").iter().all(|c| c.value == 99 - 30));
     for (release, acquire) in released.iter().zip(&acquired) {

@@ -40,7 +40,7 @@ fn a_claim_lasts_until_the_cpu_goes_idle_again() {
         "a kick without work gives it back: {picked:?}"
     );
     let reported = kicked.global("update_idle").iter().filter(|c| c.cpu == 1).count();
-    assert!(reported <= 1, "and nobody is told of that");
+    assert!(reported <= 1, "and that calls nothing more");
     let alone = claims(-1).values("a", "picked");
     assert_eq!(alone[0], 1);
     assert!(alone[1..].iter().all(|&cpu| cpu as i64 == -16), "EBUSY: {alone:?}");

@@ -47,8 +47,8 @@ impl Decisions {
         for ring in &self.rings {
             ring.buffer.consume_raw_n(TURN);
         }
-        let told = std::mem::take(&mut *self.inbox.borrow_mut());
-        for policy::Raw { at_ns, policy } in told {
+        let reported = std::mem::take(&mut *self.inbox.borrow_mut());
+        for policy::Raw { at_ns, policy } in reported {
             if (start..=now).contains(&at_ns) {
                 let writer = policy.cpu;
                 merge.push(Raw { at: at_ns, writer, lost: 0, what: RawWhat::Decision(Box::new(policy)) });
@@ -88,7 +88,7 @@ impl Decisions {
         let when = epoll::EventFlags::IN | epoll::EventFlags::ET;
         // Without it the ring is read by the clock alone.
         epoll::add(filled, map.as_fd(), epoll::EventData::new_u64(0), when).ok();
-        tracing::info!(id, "the scheduler tells its decisions");
+        tracing::info!(id, "the scheduler reports its decisions");
         Some(Ring { map: id, buffer })
     }
 }

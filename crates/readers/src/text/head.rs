@@ -184,7 +184,7 @@ fn last_word(text: &[u8]) -> (usize, &[u8]) {
     (begins, &text[begins..])
 }
 
-/// The word that `text` ends with, and what is before it; `None` where nothing is.
+/// The word that `text` ends with, and what is before it; `None` if there is nothing.
 #[inline]
 fn split_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (begins, word) = last_word(text);

@@ -112,7 +112,7 @@ fn json_has_every_documented_field() {
         let own = ["global_queue"].contains(&key);
         let reported =
             [format!("`{key}`"), format!("`{key}[]`")].iter().any(|name| documented.contains(name));
-        assert!(own || reported, "docs/reference/json.md does not tell {key}");
+        assert!(own || reported, "docs/reference/json.md does not describe {key}");
     }
 }
 

@@ -292,7 +292,7 @@ impl Sink for Strict {
             assert!(event.at >= self.now, "{event:?}");
             self.now = event.at;
             let What::Switch { prev, why, next } = event.what else { continue };
-            assert!(next.is_idle() || next.0 < self.reported, "nobody told of {event:?}");
+            assert!(next.is_idle() || next.0 < self.reported, "no record announced {event:?}");
             self.cpus.resize(3, None);
             assert_eq!(self.cpus[event.cpu.index()], (!prev.is_idle()).then_some(prev), "{event:?}");
             assert!(next.is_idle() || !self.cpus.contains(&Some(next)), "{event:?}");

@@ -176,7 +176,7 @@ impl Hash {
     fn clear_values(&self, region: &mut Region, slot: u32) {
         for cpu in 0..self.layout.cpus {
             let at = self.layout.value(slot, CpuId(cpu)).expect("the map has values on every CPU");
-            region.slice_mut(at, self.layout.value_size).expect("values lie in the region").fill(0);
+            region.slice_mut(at, self.layout.value_size).expect("values are in the region").fill(0);
         }
     }
 
@@ -190,7 +190,7 @@ impl Hash {
     fn link(&mut self, region: &mut Region, slot: u32) {
         let key = self.keys.get(slot);
         let target = region.slice_mut(self.layout.key(slot), self.layout.key_size);
-        target.expect("elements lie in the region").copy_from_slice(key);
+        target.expect("elements are in the region").copy_from_slice(key);
         self.index.insert(slot, &self.keys);
         self.slots.fill(slot);
         self.recency.iter_mut().for_each(|r| r.add(slot));

@@ -41,7 +41,7 @@ pub struct RawRegion {
     pub line_log2: u32,
 }
 
-/// How often something reached where nothing is.
+/// Counts of invalid accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InvalidAccesses {
     /// Loads out of bounds, which read 0.

@@ -33,7 +33,7 @@ fn resident() -> u64 {
 
 #[expect(clippy::disallowed_methods, reason = "a test that measures this process")]
 fn text_of(path: &str) -> String {
-    std::fs::read_to_string(path).expect("Linux tells a process its size")
+    std::fs::read_to_string(path).expect("Linux reports the process size")
 }
 
 #[test]

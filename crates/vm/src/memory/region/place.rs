@@ -10,7 +10,7 @@ use keel_abi::lines::LINE_BYTES;
 
 impl Region {
     pub(super) fn raise(&mut self, end: u64) {
-        debug_assert!(end <= self.capacity, "what is handed out lies in the region");
+        debug_assert!(end <= self.capacity, "a place is in the region");
         if end > self.high_water() {
             // SAFETY: the word lives as long as the region; native code only reads it, and not
             // while `self` is in use.
@@ -36,7 +36,7 @@ impl Region {
     /// Memory that programs can only read, aligned to 64 bytes; nothing when it does not fit.
     /// Panics when the heap is in use already: read-only memory comes first.
     pub fn place_read_only(&mut self, len: u64) -> Option<Ea> {
-        assert!(self.heap.is_unused(), "read-only room is placed before the heap is used");
+        assert!(self.heap.is_unused(), "read-only memory is placed before the heap is used");
         let off = self.front.next_multiple_of(LINE_BYTES);
         let end = off.checked_add(len).filter(|&end| end <= self.heap_end)?;
         self.front = end;
