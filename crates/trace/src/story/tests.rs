@@ -27,7 +27,7 @@ fn a_tasks_life_is_emitted() {
         "110 0 first D 4 child
          110 0 fork D 1 A
          120 1 switch - idle D
-         130 1 reported D 4 named
+         130 1 task D 4 named
          140 1 switch D preempted B
          150 0 migrate D 1 0
          160 0 switch - idle D
@@ -184,7 +184,7 @@ fn what_was_not_seen_is_made_up() {
 fn a_task_without_a_record_is_unknown() {
     check(
         "110 0 switch - idle Z
-         120 0 reported Z 9 late",
+         120 0 task Z 9 late",
         "10 task 3 0 unknown on 2 CPUs
          10 0 switch - idle unknown
          20 task 3 9 late on 2 CPUs",
@@ -245,7 +245,7 @@ fn cpus_come_and_go_and_those_beyond_the_machine_are_ignored() {
 fn an_inactive_task_is_not_announced() {
     check(
         "110 0 first D 4 quiet
-         120 0 reported D 4 named
+         120 0 task D 4 named
          130 0 first E 5 other
          140 0 wakeup D 1 -",
         "40 task 3 4 named on 2 CPUs
