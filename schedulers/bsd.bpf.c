@@ -81,7 +81,7 @@ CALLBACK(void, bsd_dispatch, s32 cpu, struct task_struct *prev)
 	u32 before = prev && is_queued(prev) ? slot_of(prev) : NOBODY;
 	s32 i;
 
-	/* Whom we chose may have died, or been taken out of our hands, meanwhile. */
+	/* The task we chose may have died, or been dequeued, meanwhile. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 
@@ -139,7 +139,7 @@ CALLBACK(void, bsd_update_idle, s32 cpu, bool idle)
 	set_clocks(here, scx_bpf_now());
 	if (idle) {
 		here->curr = NOBODY;
-		here->told = false;
+		here->notified = false;
 	}
 }
 
@@ -179,7 +179,7 @@ SLEEPABLE(void, bsd_cpu_online, s32 cpu)
 {
 	set_clocks(cpu_at(cpu), scx_bpf_now());
 	cpu_at(cpu)->curr = NOBODY;
-	cpu_at(cpu)->told = false;
+	cpu_at(cpu)->notified = false;
 	cpu_at(cpu)->offline = false;
 }
 

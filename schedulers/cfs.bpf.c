@@ -26,10 +26,10 @@
  * tasks go to an idle CPU beside us if they may not come here, but to none of the busiest group; sessions that are 4095 apart
  * share a group, and a session has no nice value.
  *
- * Weaknesses. Balancing reads every runqueue of the domain, within a dispatch. Idle CPUs of far nodes hear of waiting tasks after
- * as many milliseconds as the machine has CPUs. Loads, not tasks, are evened out: a node with one heavy task may leave others
- * waiting elsewhere; by least loaded CPUs, a group with one idle CPU hides that others of it are crowded until those within have
- * seen to it. Bound kernel threads bypass the queue. Real-time hints are not read.
+ * Weaknesses. Balancing reads every runqueue of the domain, within a dispatch. Idle CPUs of far nodes learn of waiting
+ * tasks after as many milliseconds as the machine has CPUs. Loads, not tasks, are evened out: a node with one heavy
+ * task may leave others waiting elsewhere; by least loaded CPUs, a group with one idle CPU hides that others of it are
+ * crowded until those within have seen to it. Bound kernel threads bypass the queue. Real-time hints are not read.
  *
  * Read on in include/cfs: types, load, groups, tally, vruntime; masks, domains, sched_groups, move, balance, rounds; idle_list,
  * place, hotplug.
@@ -78,7 +78,7 @@ CALLBACK(void, cfs_enqueue, struct task_struct *p, u64 enq_flags)
 	update_average(s, now, true);
 	count_at(number, cpu);
 	insert_vtime(p, dsq_of(cpu), SCX_SLICE_INF, vruntime, enq_flags);
-	/* The kernel itself tells an idle CPU of a task that comes to it. */
+	/* The kernel itself notifies an idle CPU of a task that comes to it. */
 	if (comes && preempts(rq, number, vruntime, now)) {
 		rq->resched = true;
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -339,7 +339,7 @@ SLEEPABLE(s32, cfs_init)
 	}
 	make_tables();
 	make_domains();
-	/* Nobody tells of those who idle already. */
+	/* No callback reports CPUs that are already idle. */
 	for_range(i, 0, nr_cpus)
 		if (!runqueue_at(i)->offline)
 			begin_idle(i);

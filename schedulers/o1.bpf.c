@@ -90,7 +90,7 @@ static __always_inline void preempt(u32 number, u32 cpu)
 {
 	struct runqueue *there = runqueue_at(cpu);
 
-	/* The kernel itself tells an idle CPU of a task that comes to it. */
+	/* The kernel itself notifies an idle CPU of a task that comes to it. */
 	if (there->curr == NOBODY)
 		return;
 	if (!there->curr_realtime && slot_at(number)->level < there->curr_level)
@@ -174,7 +174,7 @@ static __always_inline u32 take_next(u32 cpu, u32 before)
 	return number;
 }
 
-/* Whom `cpu` runs now. */
+/* The task that `cpu` runs now. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	u32 number = NOBODY;
@@ -237,7 +237,7 @@ CALLBACK(void, o1_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (before != NOBODY && prev)
 		end_timeslice(prev, before, cpu);
-	/* Whom we chose may have died, been taken out of our hands, or be of another CPU. */
+	/* The task we chose may have died, been dequeued, or be of another CPU. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 		struct slot *s = slot_at(number);

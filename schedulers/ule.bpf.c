@@ -107,7 +107,7 @@ CALLBACK(void, ule_enqueue, struct task_struct *p, u64 enq_flags)
 	s->is_over = false;
 	if (comes && gives_way(rq, s))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	/* The kernel itself tells an idle CPU of a task that comes to it. */
+	/* The kernel itself notifies an idle CPU of a task that comes to it. */
 	if (rq->curr != NOBODY || rq->nr_waiting > 1)
 		tell_idle(p->cpus_ptr);
 }
@@ -127,7 +127,7 @@ static __always_inline u32 take_next(u32 cpu, u32 before)
 	return number;
 }
 
-/* Whom `cpu` runs now. */
+/* The task that `cpu` runs now. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	u32 number = take_next(cpu, before);
@@ -168,7 +168,7 @@ CALLBACK(void, ule_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (before != NOBODY && prev)
 		end_turn(slot_at(before), prev, cpu);
-	/* Whom we chose may have died, been taken out of our hands, or be of another CPU. */
+	/* The task we chose may have died, been dequeued, or be of another CPU. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 		struct slot *s = slot_at(number);
@@ -246,7 +246,7 @@ CALLBACK(bool, ule_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* What the kernel tells of a task's policy and nice value. */
+/* What the kernel reports of a task's policy and nice value. */
 static __always_inline void copy_policy(struct slot *s, const struct task_struct *p)
 {
 	s->nice = nice_of(p);

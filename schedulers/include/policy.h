@@ -76,7 +76,7 @@ struct policy_event {
 	u32 kind;
 	/* Of the domain, the lowest is 0. */
 	u32 level;
-	/* Who decides, or for whom. */
+	/* The task that decides, or that the decision is for. */
 	u32 cpu;
 	/* The woken or new task; 0 when balancing. */
 	s32 pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A task's session and autogroup. Both are its process's and change with setsid(), of which no callback tells. The kernel's own
- * classes heed an autogroup only for tasks in the root cgroup; number 0 stands for the root cgroup itself.
+ * A task's session and autogroup. Both are its process's and change with setsid(), which no callback reports. The
+ * kernel's own classes heed an autogroup only for tasks in the root cgroup; number 0 stands for the root cgroup itself.
  */
 #ifndef SESSIONS_H
 #define SESSIONS_H

@@ -6,7 +6,7 @@
  * The kernel's own queues cost a call an operation and know no goodness and no second array. A
  * list in an array is the scheduler's: it is walked and changed under a bpf_spin_lock, in which
  * the verifier allows no call. So whatever a decision needs of a task (nice value, CPUs, memory)
- * is copied into its slot when the kernel tells of a change, and the task itself is looked up by
+ * is copied into its slot when the kernel reports a change, and the task itself is looked up by
  * its pid once the lock is given back.
  *
  * Whoever includes this says first what its slots hold: struct slot.
@@ -130,7 +130,7 @@ struct task_struct___wide {
 
 /*
  * Is the task still on its way off its CPU? While callbacks run there in its name, it counts as bound to that CPU, and a
- * kernel that is told to move it then ends the scheduler; so it is left there.
+ * kernel that is asked to move it then ends the scheduler; so it is left there.
  */
 static __always_inline bool is_leaving_cpu(const struct task_struct *p)
 {

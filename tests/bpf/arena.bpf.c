@@ -59,7 +59,7 @@ STEPS(pages_are_given_zeroed, START >> 32, 0, 0, 0, 7, 9)
 	release(at, 2);
 }
 
-STRAYS(what_is_given_back_is_gone, 1);
+INVALID_ACCESSES(what_is_given_back_is_gone, 1);
 STEPS(what_is_given_back_is_gone, 5, 0, 1, 0)
 {
 	u64 at = alloc(0, 1);
@@ -76,7 +76,7 @@ STEPS(what_is_given_back_is_gone, 5, 0, 1, 0)
 	release(at, 1);
 }
 
-STRAYS(what_is_not_allocated_reads_0_and_takes_nothing, 6);
+INVALID_ACCESSES(what_is_not_allocated_reads_0_and_takes_nothing, 6);
 STEPS(what_is_not_allocated_reads_0_and_takes_nothing, 0, 0, 0, 1, 0, 0)
 {
 	u64 at = START + 40 * PAGE;
@@ -97,7 +97,7 @@ STEPS(what_is_not_allocated_reads_0_and_takes_nothing, 0, 0, 0, 1, 0, 0)
 
 /* Older kernels leave the register as it was. */
 SINCE(the_old_value_of_what_is_not_allocated, 7, 2)
-STRAYS(the_old_value_of_what_is_not_allocated, 3);
+INVALID_ACCESSES(the_old_value_of_what_is_not_allocated, 3);
 STEPS(the_old_value_of_what_is_not_allocated, 0, 0, 0)
 {
 	u64 old = HIDE(77), expected = HIDE(5);
@@ -110,7 +110,7 @@ STEPS(the_old_value_of_what_is_not_allocated, 0, 0, 0)
 }
 
 /* One access, as the compiler would have it in a struct: the displacement is added last. */
-STRAYS(displacements_reach_out_of_the_page, 2);
+INVALID_ACCESSES(displacements_reach_out_of_the_page, 2);
 STEPS(displacements_reach_out_of_the_page, 11, 0, 0)
 {
 	u64 at = alloc(0, 1), value;

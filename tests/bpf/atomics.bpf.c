@@ -7,7 +7,7 @@
 
 static u64 word;
 
-/* Does it and tells what memory holds afterwards. */
+/* Does it and returns what memory holds afterwards. */
 #define AFTER(text)                                                                                \
 	({                                                                                         \
 		u64 ___by = HIDE(3);                                                               \
@@ -26,7 +26,7 @@ static u64 word;
 		*(volatile u64 *)&word;                                                            \
 	})
 
-/* Does it and tells what the operand's register holds afterwards. */
+/* Does it and returns what the operand's register holds afterwards. */
 #define OLD(text)                                                                                  \
 	({                                                                                         \
 		u64 ___by = HIDE(0x900000003);                                                     \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How a case is written: the macro's arguments are its name and what is expected, the block after it
- * computes it. README.md tells more.
+ * computes it. README.md has more.
  */
 #ifndef CASE_H
 #define CASE_H
@@ -65,8 +65,8 @@ LICENSE;
 	extern const u32 since_##name;                                                             \
 	const u32 since_##name = (major) << 8 | (minor);
 
-/* It reaches so many times where nothing is, on purpose. */
-#define STRAYS(name, count)                                                                        \
+/* It makes this many invalid accesses, on purpose. */
+#define INVALID_ACCESSES(name, count)                                                                        \
 	extern const u32 strays_##name;                                                            \
 	const u32 strays_##name = (count);
 

@@ -130,7 +130,7 @@ STEPS(storage_made_when_asked_for, 1, 0, 0, 5, 1)
 		own->b = HIDE(5);
 		own = bpf_cgrp_storage_get(&made, root, NULL, 0);
 		got[3] = own ? own->b : -1;
-		/* What is there is not made anew. */
+		/* What exists is not created again. */
 		got[4] = own == bpf_cgrp_storage_get(&made, root, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	}
 	bpf_rcu_read_unlock();

@@ -141,7 +141,7 @@ STEPS(settings, 1, 0, 0, 0, 0)
 	}
 }
 
-/* A kind's name tells its flags. */
+/* A kind's name gives its flags. */
 STEPS(names, 0, 1)
 {
 	s32 cpu, level;

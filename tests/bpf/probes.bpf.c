@@ -62,7 +62,7 @@ STEPS(strings_at_bad_addresses, -ERANGE, 0, 0, -EFAULT)
 
 static const char name[] = "scheduler", longer[] = "schedulers", other[] = "schedule", later[] = "scheme";
 
-/* Compared as strncmp() does, to the NUL or to the length; the sign tells the order. */
+/* Compared as strncmp() does, to the NUL or to the length; the sign gives the order. */
 STEPS(comparisons, 0, 0, 1, 1, 0)
 {
 	got[0] = bpf_strncmp(text, 16, name);

@@ -33,7 +33,7 @@ STEPS(made_when_asked_for, 1, 0, 0, 5, 1)
 	own->b = HIDE(5);
 	own = bpf_task_storage_get(&made, p, NULL, 0);
 	got[3] = own ? own->b : -1;
-	/* What is there is not made anew. */
+	/* What exists is not created again. */
 	got[4] = own == bpf_task_storage_get(&made, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 

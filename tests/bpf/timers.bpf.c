@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf_timer: it fires once, later, and can be started anew or cancelled. */
+/* bpf_timer: it fires once, later, and can be started again or cancelled. */
 #include "case.h"
 
 #define CLOCK_MONOTONIC 1
@@ -213,7 +213,7 @@ STEPS(gone_with_elements, 0, 0, 0, 1)
 	got[2] = bpf_map_update_elem(&hash, &key, &new, BPF_ANY);
 }
 
-/* A timer of an array goes with its value, and can be made anew. */
+/* A timer of an array goes with its value, and can be created again. */
 STEPS(made_anew, 0, -EBUSY, 0, 0)
 {
 	struct element new = {};
@@ -252,7 +252,7 @@ static int counts(void *map, u32 *key, struct element *e)
 	return 0;
 }
 
-/* Started anew it fires once, at the later moment. */
+/* Started again it fires once, at the later moment. */
 STEPS(started_twice, 0, 0, 1)
 {
 	ELEMENT(9)

@@ -1,6 +1,6 @@
 # In a guest of 8 CPUs on 4 nodes in a ring: cfs, with a bug of the Wasted Cores paper and without, and ule as it was posted and
-# with its cures, have hogs to schedule, and their runs are recorded and checked. What was seen goes to NAME.facts, a fact a
-# line, and what keel check says to NAME.json: xtask/src/live judges both.
+# with its fixes, have hogs to schedule, and their runs are recorded and checked. What was seen goes to NAME.facts, a
+# fact a line, and what keel check says to NAME.json: xtask/src/live judges both.
 #
 # usage: bugs.sh KEEL OUT SECONDS TURN..., a turn being a bug's name or that and -fixed
 . tests/live/common.sh

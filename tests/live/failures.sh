@@ -1,4 +1,4 @@
-# In a guest: keel meets what can go wrong, a case after the other. CASE.said holds keel's words, CASE.facts its exit code
+# In a guest: keel's failure cases, one after the other. CASE.said holds keel's output, CASE.facts its exit code
 # and who schedules afterwards; xtask/src/live holds them against failures.tsv.
 #
 # usage: failures.sh KEEL OUT CASE...
@@ -10,7 +10,7 @@ whole() {
     code=$?
 }
 
-# Starts keel run in the background and waits until its scheduler is in charge: NAME, then its arguments.
+# Starts keel run in the background and waits until its scheduler is enabled: NAME, then its arguments.
 start() {
     name=$1
     shift
@@ -68,7 +68,7 @@ crashed() { start goodness $keel run goodness; stop ABRT; }
 terminated() { start goodness $keel run goodness; stop TERM; }
 hung_up() { start goodness $keel run goodness; stop HUP; }
 
-# The reader of its words has gone before the second line: it stays in charge, silently.
+# The reader of its output has gone before the second line: it stays attached, silently.
 unread() {
     mkfifo "/tmp/unread"
     $keel run fifo --stats 1 > /tmp/unread 2> "$at.err" &
@@ -82,16 +82,16 @@ unread() {
     rm /tmp/unread
 }
 
-# A scheduler tells its decisions, and keel record hears them; or it tells garbage, which is none.
-hear() {
+# A scheduler reports its decisions, and keel record reads them; garbage is not counted as a decision.
+record_events() {
     start "$1" $keel run "$objects/$1.bpf.o"
     $keel record -o "$at.keel" -- sh -c 'hackbench -g 1 -l 5 > /dev/null' > "$at.heard" 2>&1
     $keel check "$at.keel" > /dev/null 2>> "$at.heard" || echo "keel check fails: $?" >> "$at.heard"
     stop INT
     cat "$at.heard" >> "$at.said"
 }
-tells() { hear telling; }
-babbles() { hear babbles; }
+reports() { record_events reports; }
+babbles() { record_events babbles; }
 
 # A CPU goes and comes back under load. Where the scheduler does not follow, the kernel asks for another start.
 offline() {

@@ -23,7 +23,8 @@ if [ $(($(now) - begun)) -lt 2 ]; then
     exit 1
 fi
 
-# Does something again and again until the turn's time is up; keeps how often it went well. $2 tells several of a kind apart.
+# Does something again and again until the turn's time is up; keeps how often it went well. $2 distinguishes several of
+# a kind.
 again() {
     loops=0
     while [ "$(now)" -lt "$end" ]; do

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it has a ring buffer of the name that decisions are told by, and puts anything into it: records of
+ * Fault: it has a ring buffer with the name used for policy events, and puts anything into it: records of
  * any length, noise, CPUs that are not there, times from long ago and from times to come. Whoever reads it
  * must not believe a word.
  */

@@ -62,7 +62,7 @@ CALLBACK(void, tardy_dispatch, s32 cpu, struct task_struct *prev)
 		scx_bpf_dsq_move_to_local(SHARED_DSQ);
 }
 
-/* Idle CPUs look into the queue only when they are told to. */
+/* Idle CPUs look into the queue only when they are asked to. */
 static int look(void *map, u32 *key, struct alarm *alarm)
 {
 	u32 cpus = scx_bpf_nr_cpu_ids();

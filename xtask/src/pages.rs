@@ -70,8 +70,8 @@ fn simulated(scene: &Scene) -> Result<Value, Failure> {
     let Scene { bug, workload, ms } = scene;
     let [with, fixed] = ["", "-fixed"].map(|end| format!("{FOLDER}/{bug}{end}.trc"));
     for (bugs, trace) in [(BUGS.join("+"), &with), (others(bug), &fixed)] {
-        let told = ["--set", "tell_policy=1", "--duration", "1s", "--trace", trace];
-        keel(&[&of_cfs(workload, &format!("bug={bugs}")), &told[..]].concat())?;
+        let reported = ["--set", "tell_policy=1", "--duration", "1s", "--trace", trace];
+        keel(&[&of_cfs(workload, &format!("bug={bugs}")), &reported[..]].concat())?;
     }
     let page = format!("{bug}.html");
     keel(&["report", &with, &fixed, "-o", &format!("{FOLDER}/{page}")])?;
@@ -114,16 +114,16 @@ fn wasted(workload: &str, bugs: &str) -> Result<String, Failure> {
     let args = [&of_cfs(workload, &bugs), &["--duration", "5s", "--json"][..]].concat();
     let output = command(&args)?.stderr(Stdio::inherit()).output();
     let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
-    let told: Value = serde_json::from_slice(&output.stdout)
+    let reported: Value = serde_json::from_slice(&output.stdout)
         .map_err(|e| format!("keel {} printed no JSON: {e}", args.join(" ")))?;
-    cell(&told).ok_or_else(|| format!("keel {} does not report what was wasted", args.join(" ")))
+    cell(&reported).ok_or_else(|| format!("keel {} does not report what was wasted", args.join(" ")))
 }
 
-fn cell(told: &Value) -> Option<String> {
-    let wasted = told["wasted_core_ns"].as_f64()? / 1e9;
+fn cell(reported: &Value) -> Option<String> {
+    let wasted = reported["wasted_core_ns"].as_f64()? / 1e9;
     let of = |finding: &Value| (finding["kind"] == "wasted_core").then(|| finding["duration_ns"].as_f64())?;
-    let longest = told["findings"].as_array()?.iter().filter_map(of).fold(0.0, f64::max) / 1e6;
-    let share = told["wasted_share"].as_f64()? * 100.0;
+    let longest = reported["findings"].as_array()?.iter().filter_map(of).fold(0.0, f64::max) / 1e6;
+    let share = reported["wasted_share"].as_f64()? * 100.0;
     Some(format!("{wasted:.2} core-s ({share:.1} %), longest {longest:.0} ms"))
 }
 
@@ -152,8 +152,8 @@ mod tests {
     fn what_was_wasted_is_a_cell() {
         let finding = |kind: &str, ns: u64| json!({ "kind": kind, "duration_ns": ns });
         let findings = [finding("wasted_core", 60_400_000), finding("starvation", 9_000_000_000)];
-        let told = json!({ "wasted_core_ns": 712_000_000, "wasted_share": 0.0021, "findings": findings });
-        assert_eq!(cell(&told).as_deref(), Some("0.71 core-s (0.2 %), longest 60 ms"));
+        let reported = json!({ "wasted_core_ns": 712_000_000, "wasted_share": 0.0021, "findings": findings });
+        assert_eq!(cell(&reported).as_deref(), Some("0.71 core-s (0.2 %), longest 60 ms"));
         assert_eq!(cell(&json!({})), None);
     }
 }

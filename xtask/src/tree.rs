@@ -4,7 +4,7 @@ use crate::Failure;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The workspace's root: cargo says at run time where xtask lies, so that checkouts which share a
+/// The workspace's root: cargo says at run time where xtask is, so that checkouts which share a
 /// target folder, and hence perhaps this very program, are not mixed up.
 pub(crate) fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| "xtask".into(), PathBuf::from);

@@ -107,7 +107,7 @@ pub(crate) fn large(page: &Path) -> Result<Value, Failure> {
     let output = output.map_err(|e| format!("playwright cannot be run: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     match text.lines().find_map(|line| serde_json::from_str(line.get(line.find('{')?..)?).ok()) {
-        Some(told) if output.status.success() => Ok(told),
+        Some(reported) if output.status.success() => Ok(reported),
         _ => Err(format!("the large page's test failed: {text}")),
     }
 }

@@ -56,7 +56,7 @@ pub struct Errno(pub i32);
 impl Errno {
     /// No such entry.
     pub const ENOENT: Self = Self(2);
-    /// Out of room (a full hash map).
+    /// No space left (a full hash map).
     pub const E2BIG: Self = Self(7);
     /// Try again (a full ring buffer).
     pub const EAGAIN: Self = Self(11);
@@ -118,7 +118,7 @@ impl Dynptr {
         Self { data, len }
     }
 
-    /// As it lies in memory.
+    /// As laid out in memory.
     pub fn to_bytes(self) -> [u8; 16] {
         let size = u64::from(self.len | Self::LOCAL);
         (u128::from(self.data.0) | u128::from(size) << 64).to_le_bytes()
@@ -147,7 +147,7 @@ pub enum MapKey {
     At(Ea),
 }
 
-/// What `bpf_ringbuf_query()` tells of a ring buffer, in bytes, by its numbers.
+/// What `bpf_ringbuf_query()` returns for a ring buffer, in bytes, by its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingCount {
     /// `BPF_RB_AVAIL_DATA`: not yet consumed.
@@ -175,8 +175,8 @@ pub trait World {
     fn slice(&self, at: Ea, len: u64) -> Option<&[u8]>;
     /// `len` writable bytes, or nothing where any of them is outside the world or read-only.
     fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]>;
-    /// Room that is zeroed, lazily committed, aligned to a page and never freed; `None` when the
-    /// world is full. The whole room counts as one live object.
+    /// Memory that is zeroed, lazily committed, aligned to a page and never freed; `None` when the
+    /// world is full. All of it counts as one live object.
     fn reserve(&mut self, len: u64) -> Option<Ea>;
     /// An object of its own: zeroed, aligned to 8 bytes, or to 64 where it is at least as long.
     fn alloc(&mut self, len: u64) -> Option<Ea>;
@@ -275,7 +275,7 @@ pub struct CallSite<'a, W> {
     pub usage: Usage,
     /// The call was suspended before and is made once more.
     pub again: bool,
-    /// Which call of the object's this is: [`Engine::place`] tells where it stands.
+    /// Which call of the object's this is: [`Engine::place`] gives its place in the object.
     pub number: u32,
 }
 
@@ -330,7 +330,7 @@ pub enum Progress {
 
 /// What is where an access goes that should not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Astray {
+pub enum InvalidPlace {
     /// So near to address 0 that a null pointer led there.
     Null,
     /// An object that has ended.
@@ -365,7 +365,7 @@ pub enum FaultKind {
         /// A store, or a load.
         write: bool,
         /// What is there.
-        place: Astray,
+        place: InvalidPlace,
     },
     /// An instruction that is not part of the set, or a jump out of the program.
     BadInstruction,

@@ -28,7 +28,7 @@ impl CgroupId {
     }
 }
 
-/// `cpu.max` and `cpu.max.burst`, in microseconds. Schedulers are told; nobody is throttled by the kernel.
+/// `cpu.max` and `cpu.max.burst`, in microseconds. Schedulers are notified; the kernel throttles nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
     /// The period.

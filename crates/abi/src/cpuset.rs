@@ -7,7 +7,7 @@ use crate::CpuId;
 use std::fmt;
 use std::str::FromStr;
 
-/// The highest CPU number a set can hold, as a bound on what a stranger's list may ask for.
+/// The highest CPU number a set can hold, as a bound on what an untrusted list may ask for.
 pub const MAX_CPUS: u32 = 4096;
 
 /// A set of CPUs.

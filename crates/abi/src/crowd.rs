@@ -5,8 +5,8 @@
 //! has times 8 KiB (Yamamura et al., 'Speeding up kernel scheduler by reducing cache misses', FREENIX 2002). Where more are
 //! looked at, one after the other, each comes from memory again.
 //!
-//! One [`Crowd`] stands for one line of every task's structure, in the caches of all CPUs. It hears only of lines that
-//! a CPU has to fetch, so the one that goes was fetched longest ago, whoever has used it since.
+//! One [`Crowd`] stands for one line of every task's structure, in the caches of all CPUs. It is notified only of lines
+//! that a CPU has to fetch, so the one that goes was fetched longest ago, whoever has used it since.
 
 use crate::CpuId;
 
@@ -34,8 +34,8 @@ impl Crowd {
         Some(Self { ways, sets, tasks: vec![NOBODY; all * ways], next: vec![0; all] })
     }
 
-    /// `cpu` has fetched the line of `task`: whose line goes for it, if somebody's does? `holds` tells whether the CPU
-    /// still has the line of a task; what others have taken from it makes room first.
+    /// `cpu` has fetched the line of `task`: whose line goes for it, if somebody's does? `holds` returns whether the
+    /// CPU still has the line of a task; what others have taken from it makes room first.
     pub fn fetched(&mut self, cpu: CpuId, task: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
         let set = cpu.index() * self.sets + task as usize % self.sets;
         let ways = &mut self.tasks[set * self.ways..][..self.ways];
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_fetched_longest_ago_goes_first() {
+    fn the_line_fetched_longest_ago_goes_first() {
         check(2, &[], &[1, 2, 1, 3, 4], &[1, 2]);
         check(2, &[2], &[1, 2, 3, 4], &[1]);
         check(2, &[], &[1, 2, 3, 1], &[1, 2]);

@@ -1,4 +1,4 @@
-//! What a scheduler may find here and how near it is to the kernel's: rooms list what they serve in these
+//! What a scheduler may find here and how near it is to the kernel's: crates list what they serve in these
 //! words, and `keel list features` and LIMITATIONS.md show it.
 
 /// What a feature is.

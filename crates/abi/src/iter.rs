@@ -1,4 +1,4 @@
-//! `bpf_iter_num`: its two numbers lie in the program's own memory, so they are a stranger's.
+//! `bpf_iter_num`: its two numbers are in the program's own memory, so they are untrusted.
 //!
 //! Here, because whoever executes a program may count for itself what the kernel charges for.
 

@@ -1,7 +1,7 @@
-//! BPF's own ordered trees (`struct bpf_rb_root`, `struct bpf_rb_node`), as they lie in the world's memory.
+//! BPF's own ordered trees (`struct bpf_rb_root`, `struct bpf_rb_node`), as laid out in the world's memory.
 //!
 //! The kernel's are red-black; these keep their balance by a priority that follows from a node's address, which
-//! nobody can tell: a node says only what is the first, and where a new one goes is found by the scheduler's own
+//! nobody can see: a node says only what is the first, and where a new one goes is found by the scheduler's own
 //! comparison. Engines insert, since they run that comparison; whoever plays the kernel does the rest.
 
 use crate::bpf::{Ea, World};
@@ -42,8 +42,8 @@ fn word<W: World>(world: &W, at: Ea) -> u64 {
 }
 
 fn set<W: World>(world: &mut W, at: Ea, value: Ea) {
-    if let Some(room) = world.slice_mut(at, 8) {
-        room.copy_from_slice(&value.0.to_le_bytes());
+    if let Some(slot) = world.slice_mut(at, 8) {
+        slot.copy_from_slice(&value.0.to_le_bytes());
     }
 }
 

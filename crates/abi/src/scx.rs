@@ -149,7 +149,7 @@ pub const REENQ_LOCAL_MAX_REPEAT: u32 = 256;
 pub mod ecode {
     /// CPUs have come or gone.
     pub const RSN_HOTPLUG: i64 = 1 << 32;
-    /// The scheduler should be loaded anew.
+    /// The scheduler should be loaded again.
     pub const ACT_RESTART: i64 = 1 << 48;
 }
 

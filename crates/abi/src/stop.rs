@@ -1,7 +1,7 @@
 //! A request from outside that a run end at the virtual instant that it has reached.
 //!
-//! It never changes what a run does, only how far the run goes: a run that is stopped at an instant has told the same events as
-//! one whose duration ends there.
+//! It never changes what a run does, only how far the run goes: a run that is stopped at an instant has emitted the
+//! same events as one whose duration ends there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

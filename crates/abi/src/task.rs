@@ -1,5 +1,5 @@
-//! What a task does: a small program of steps, made by the workload room and executed by the
-//! kernel room. Data only.
+//! What a task does: a small program of steps, made by the `workload` crate and executed by the
+//! `kernel` crate. Data only.
 
 use crate::cgroup::{Cgroup, CgroupId, CgroupStep};
 use crate::timeline::Happening;
@@ -241,7 +241,7 @@ pub enum HintPolicy {
     Rr = 2,
 }
 
-/// What tells a scheduler that a task is to be a real-time one: delivered into its task storage map
+/// The hint to a scheduler that a task is to be a real-time one: delivered into its task storage map
 /// `hints`, where it has one, before `ops.init_task`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {

@@ -2,7 +2,8 @@
 //!
 //! A case is a `SEC("syscall")` program NAME. It leaves what it found in `got_NAME`; the object says in
 //! `want_NAME` (64-bit numbers) or `says_NAME` (a text) what that must be, and in `since_NAME` from which kernel
-//! on it can be asked, in `strays_NAME` how often it reaches where nothing is. Whoever runs a case compares the bytes; the program itself judges nothing.
+//! on it can be asked, in `invalid_accesses_NAME` how often it accesses an invalid address. The runner compares the
+//! bytes; the program itself judges nothing.
 
 use crate::Error;
 use object::{File, Object, ObjectSection, ObjectSymbol, Symbol, SymbolKind};
@@ -23,30 +24,30 @@ pub struct Case {
     is_text: bool,
     /// The first kernel that can run it, major and minor.
     pub since: (u32, u32),
-    /// How often it reaches where nothing is, on purpose.
-    pub strays: u64,
+    /// How many invalid accesses it makes, on purpose.
+    pub invalid_accesses: u64,
 }
 
 impl Case {
     /// A result for people: numbers as they are signed, or a text without the zeroes at its end.
-    pub fn told(&self, bytes: &[u8]) -> String {
+    pub fn shown(&self, bytes: &[u8]) -> String {
         if self.is_text {
             let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             return format!("\"{}\"", bytes[..end].escape_ascii());
         }
-        let mut told = String::new();
+        let mut shown = String::new();
         for word in bytes.chunks(8) {
             let mut whole = [0; 8];
             whole[..word.len()].copy_from_slice(word);
             let number = i64::from_le_bytes(whole);
-            let space = if told.is_empty() { "" } else { " " };
+            let space = if shown.is_empty() { "" } else { " " };
             // What is no small number is easier to read by its digits.
             let _ = match number.unsigned_abs() {
-                0..1_000_000 => write!(told, "{space}{number}"),
-                _ => write!(told, "{space}{number:#x}"),
+                0..1_000_000 => write!(shown, "{space}{number}"),
+                _ => write!(shown, "{space}{number:#x}"),
             };
         }
-        told
+        shown
     }
 }
 
@@ -80,10 +81,10 @@ fn case(file: &File<'_>, name: &str) -> Result<Case, Error> {
         let bytes = constant(file, &format!("{what}_{name}"));
         bytes.and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?))).unwrap_or(0)
     };
-    let (since, strays) = (number("since"), u64::from(number("strays")));
+    let (since, invalid_accesses) = (number("since"), u64::from(number("invalid_accesses")));
     let offset = place.address() as usize;
     let since = (since >> 8, since & 0xff);
-    Ok(Case { name: name.to_owned(), got, offset, want, is_text, since, strays })
+    Ok(Case { name: name.to_owned(), got, offset, want, is_text, since, invalid_accesses })
 }
 
 fn find<'d, 'f>(file: &'f File<'d>, name: &str) -> Option<Symbol<'d, 'f>> {
@@ -118,14 +119,14 @@ mod tests {
             "long got_two[2]; extern const long want_two[2]; const long want_two[2] = {{ -1, 1 << 20 }};\n\
              char got_text[8]; extern const char says_text[8]; const char says_text[8] = \"a\\n\";\n\
              extern const unsigned since_text; const unsigned since_text = 7 << 8 | 2;\n\
-             extern const unsigned strays_two; const unsigned strays_two = 3;\n\
+             extern const unsigned invalid_accesses_two; const unsigned invalid_accesses_two = 3;\n\
              {PROGRAM} two(void *c) {{ return 0; }}\n{PROGRAM} text(void *c) {{ return 0; }}\n"
         );
         let cases = of(&source).unwrap();
-        let told: Vec<_> = cases.iter().map(|case| (case.name.as_str(), case.told(&case.want))).collect();
-        assert_eq!(told, [("two", "-1 0x100000".to_owned()), ("text", "\"a\\n\"".to_owned())]);
+        let shown: Vec<_> = cases.iter().map(|case| (case.name.as_str(), case.shown(&case.want))).collect();
+        assert_eq!(shown, [("two", "-1 0x100000".to_owned()), ("text", "\"a\\n\"".to_owned())]);
         assert_eq!((cases[0].since, cases[1].since), ((0, 0), (7, 2)));
-        assert_eq!((cases[0].strays, cases[1].strays), (3, 0));
+        assert_eq!((cases[0].invalid_accesses, cases[1].invalid_accesses), (3, 0));
         assert_ne!(cases[0].offset, cases[1].offset);
     }
 

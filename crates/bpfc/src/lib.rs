@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_clang_is_said_in_one_sentence() {
+    fn a_missing_clang_is_reported_in_one_sentence() {
         let folder = folder_with("");
         let mut compiler = Compiler::new(folder.path());
         compiler.clang = "no-such-clang".into();

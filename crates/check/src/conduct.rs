@@ -1,5 +1,5 @@
-//! The checks of how tasks fare: one walk along the stream keeps who runs and who waits ([`scene`]), and tells each check what
-//! concerns it. An event costs the same however many tasks there are; memory is a row a task and CPU.
+//! The checks of how tasks fare: one walk along the stream keeps who runs and who waits ([`scene`]), and passes each
+//! check what concerns it. An event costs the same however many tasks there are; memory is a row a task and CPU.
 
 mod bouncing;
 mod lock_wait;
@@ -40,7 +40,7 @@ use unfair::Unfair;
 pub struct Limits {
     /// Wakeup-to-run delays longer than this are found, whatever else runs; by default [`DELAY`] and what sharing adds.
     pub delay: Option<Span>,
-    /// Where the stream does not tell which CPUs tasks may use or when they are throttled, take them to be free of both.
+    /// Where the stream does not say which CPUs tasks may use or when they are throttled, assume neither limit.
     pub assume_unrestricted: bool,
 }
 
@@ -77,7 +77,7 @@ impl Conduct {
     }
 
     /// The longest findings of each kind and how many there were, in the order of [`Kind::ALL`]. What is under way
-    /// counts up to the last thing heard.
+    /// counts up to the last event.
     pub fn findings(&self) -> Vec<OfKind> {
         let mut all = self.clone();
         all.end();

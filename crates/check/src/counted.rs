@@ -42,12 +42,12 @@ impl CountedCalls {
         self.rose.cost(name)
     }
 
-    /// Calls of which it cannot be told whether the counter rose in them.
+    /// Calls where it is unknown whether the counter rose in them.
     pub fn unclear(&self) -> u64 {
         self.unclear
     }
 
-    /// The counter of each CPU at this moment, when all events before it have been heard.
+    /// The counter of each CPU at this moment, when all events before it have arrived.
     pub fn read(&mut self, counts: &[u64]) {
         if self.cpus.len() < counts.len() {
             self.cpus.resize(counts.len(), Cpu::default());
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_told_by_what_rose_while_it_was_under_way() {
+    fn a_call_is_counted_by_the_rise_during_it() {
         check(&[(&[10], 0), (&[10], 0)], (0, 0));
         check(&[(&[10], 1), (&[10], 1)], (1, 0));
         // It rises before the call ends.

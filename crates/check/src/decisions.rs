@@ -1,7 +1,7 @@
 //! What a decision of the scheduler costs: instructions and time of its callbacks, one row a kind. A wakeup is a
 //! `select_cpu` and the `enqueue` of the same task that follows it, together.
 //!
-//! A scheduler whose decisions cost the same however many tasks wait is O(1); [`exponent`] tells
+//! A scheduler whose decisions cost the same however many tasks wait is O(1); [`exponent`] measures
 //! how its costs grow.
 
 use crate::histogram::{Histogram, Spread};
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(decisions.together(), None, "nobody chose who runs next");
         decisions.events(&[callback(3, Op::Dispatch, 40, 5), callback(4, Op::Dispatch, 60, 5)]);
         decisions.events(&[of_task(TaskId(1), 5, Op::Enqueue, 300, 7)]);
-        // The wakeup is told beside its two callbacks, and is not counted again.
+        // The wakeup is reported beside its two callbacks, and is not counted again.
         assert_eq!((decisions.wakeups(), decisions.calls(Op::Dispatch)), (1, 2));
         assert_eq!((decisions.together(), decisions.instructions()), (Some(Span::from_ns(750)), 77));
     }

@@ -55,7 +55,7 @@ pub type Delay = Spread<Span>;
 /// A run's figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// From the start to the last thing heard.
+    /// From the start to the last event.
     pub duration: Span,
     /// CPUs of the machine.
     pub cpus: u32,
@@ -81,7 +81,7 @@ pub struct Summary {
     pub names: Vec<NameFigures>,
     /// Time that tasks ran, of the time that CPUs were online; 0 to 1.
     pub busy_share: f64,
-    /// What the scheduler took, as far as the stream told.
+    /// What the scheduler took, as far as the stream shows.
     pub costs: Costs,
     /// Every task, by id; those without a row of their own are in `others`.
     pub tasks: Vec<TaskFigures>,
@@ -130,7 +130,7 @@ impl Figures {
         }
     }
 
-    /// The figures so far; what is under way counts up to the last thing heard.
+    /// The figures so far; what is under way counts up to the last event.
     pub fn summary(&self) -> Summary {
         let mut sums = self.sums.clone();
         sums.duration = self.now.since(self.start);
@@ -156,14 +156,14 @@ impl Figures {
     }
 
     #[inline]
-    fn switch(&mut self, at: Instant, cpu: CpuId, told: TaskId, why: Why, next: TaskId) {
+    fn switch(&mut self, at: Instant, cpu: CpuId, reported: TaskId, why: Why, next: TaskId) {
         let on = self.cpus.get(cpu);
         let (prev, ran) = (on.task, at.since(on.since));
         if prev == next {
             return;
         }
-        if prev != told {
-            self.lost(at, told, why);
+        if prev != reported {
+            self.lost(at, reported, why);
         }
         let on = self.cpus.get(cpu);
         (on.task, on.since) = (next, at);

@@ -1,6 +1,6 @@
 //! What a check found, as data and as one plain sentence.
 //!
-//! Names of tasks are a stranger's text: [`escape`] makes them safe to print before they enter a
+//! Names of tasks are untrusted text: [`escape`] makes them safe to print before they enter a
 //! sentence.
 
 use crate::origin::Decision;
@@ -60,8 +60,8 @@ impl Kind {
         }
     }
 
-    /// Could a finding of this kind be none, if what a recording cannot tell were known? A task that looks as if it waited may
-    /// be throttled, and a CPU beside it one that it may not use.
+    /// Could a finding of this kind be none, if what a recording lacks were known? A task that looks as if it waited
+    /// may be throttled, and a CPU beside it one that it may not use.
     pub const fn rests_on(self, unknown: Unknown) -> bool {
         match self {
             Self::WastedCore => unknown.affinity || unknown.throttling,
@@ -77,7 +77,7 @@ pub enum Blame {
     /// The scheduler's or the kernel's: it is what checks look for.
     #[default]
     Scheduler,
-    /// The program's own: no scheduler could have done better. It is told, and counts for nothing.
+    /// The program's own: no scheduler could have done better. It is reported, and counts for nothing.
     Program,
 }
 
@@ -102,7 +102,8 @@ pub struct Finding {
     pub start: Instant,
     /// How long it lasted.
     pub duration: Span,
-    /// What it was measured against; docs/reference/findings.md tells for each kind what must exceed it, or fall short of it.
+    /// What it was measured against; docs/reference/findings.md says for each kind what must exceed it, or fall short
+    /// of it.
     pub threshold: Span,
     /// The CPUs that it is about.
     pub cpus: Vec<CpuId>,
@@ -110,7 +111,8 @@ pub struct Finding {
     pub tasks: Vec<TaskId>,
     /// When the events happened that show it, in order.
     pub events: Vec<Instant>,
-    /// The decision that had put the first task where it was meanwhile, for most of the time; none where the stream told of none.
+    /// The decision that had put the first task where it was meanwhile, for most of the time; none where the stream has
+    /// none.
     pub decision: Option<Decision>,
     /// One sentence for people, without a full stop. Safe to print.
     pub text: String,

@@ -9,7 +9,7 @@ const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
 const BUCKETS: usize = (64 - SUB_BITS as usize) * SUB + SUB;
 
-/// Three numbers that tell of many.
+/// Three numbers that summarise many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread<T> {
     /// Half of all were at most this.
@@ -65,12 +65,12 @@ impl Histogram {
         Span::from_ns(self.quantile_value(q))
     }
 
-    /// What there is to tell of spans.
+    /// The summary of spans.
     pub fn spans(&self) -> Spread<Span> {
         Spread { p50: self.quantile(0.5), p99: self.quantile(0.99), max: self.max() }
     }
 
-    /// What there is to tell of values.
+    /// The summary of values.
     pub fn values(&self) -> Spread<u64> {
         Spread { p50: self.quantile_value(0.5), p99: self.quantile_value(0.99), max: self.max }
     }

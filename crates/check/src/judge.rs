@@ -36,7 +36,7 @@ pub struct Judgement {
     pub of_programs: u64,
     /// The others of each kind, summed, in the order of [`Kind::ALL`].
     pub sums: Vec<(Kind, Sums)>,
-    /// What the stream cannot tell.
+    /// What the stream does not record.
     pub unknown: Unknown,
     /// The kinds that rest on that, unless a limit asked for them all the same.
     pub unsure: Vec<Kind>,

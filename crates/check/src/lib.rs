@@ -80,5 +80,5 @@ pub use measure::Measure;
 pub use origin::{Act, Decision};
 pub use waits::{Began, Ended, Story, WaitKey, WaitStories, WaitSums, Waits, Wanted};
 pub use waste::{Groups, How, Observer, Verdict, Waiters, Wakers, WastedCores};
-pub use watch::{Confirm, Cure, Outcome};
+pub use watch::{Confirm, Outcome, Resolution};
 pub use window::{Counts, MOST_NAMES, Measured, Window};

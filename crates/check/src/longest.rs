@@ -53,9 +53,9 @@ impl Found {
         Self { most, kept: Vec::new(), count: 0, of_programs: 0, sums: Sums::default() }
     }
 
-    /// One more, told in full only where it is kept.
-    pub(crate) fn add(&mut self, start: Instant, duration: Span, tell: impl FnOnce() -> Finding) {
-        self.add_of(Blame::Scheduler, start, duration, tell);
+    /// One more, built in full only where it is kept.
+    pub(crate) fn add(&mut self, start: Instant, duration: Span, make: impl FnOnce() -> Finding) {
+        self.add_of(Blame::Scheduler, start, duration, make);
     }
 
     /// The same of what is this one's doing.
@@ -64,7 +64,7 @@ impl Found {
         whose: Blame,
         start: Instant,
         duration: Span,
-        tell: impl FnOnce() -> Finding,
+        make: impl FnOnce() -> Finding,
     ) {
         self.count += 1;
         match whose {
@@ -73,7 +73,7 @@ impl Found {
         }
         let place = self.kept.partition_point(|f| (f.duration, start) >= (duration, f.start));
         if place < self.most {
-            self.kept.insert(place, Finding { blame: whose, ..tell() });
+            self.kept.insert(place, Finding { blame: whose, ..make() });
             self.kept.truncate(self.most);
         }
     }

@@ -20,7 +20,7 @@ use keel_abi::{CpuId, CpuSet};
 use queue::{Links, Queue};
 use std::collections::BTreeMap;
 
-/// How many different sets of allowed CPUs are told apart.
+/// How many different sets of allowed CPUs are distinguished.
 pub(crate) const MAX_CLASSES: usize = 1024;
 
 /// Tasks of one group that may run on the same CPUs. Class 0 may run anywhere and is of no group.

@@ -45,7 +45,7 @@ impl Act {
 /// A placement or balancing decision about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// About whom.
+    /// The task it is about.
     pub task: TaskId,
     /// What was decided.
     pub act: Act,
@@ -57,14 +57,14 @@ pub struct Decision {
     pub from: Option<CpuId>,
     /// Where it was put.
     pub to: CpuId,
-    /// Who chose the CPU of a wakeup or fork, where the stream tells.
+    /// Who chose the CPU of a wakeup or fork, where the stream says.
     pub chooser: Option<Chooser>,
     /// Who woke or made it; [`TaskId::IDLE`] for an interrupt and in the other cases.
     pub waker: TaskId,
 }
 
 impl Decision {
-    /// Was it moved, and by whom does the event's CPU tell.
+    /// It was moved; the event's CPU shows which CPU moved it.
     pub(crate) fn migrated(task: TaskId, at: Instant, by: CpuId, from: CpuId, to: CpuId) -> Self {
         let act = match by {
             by if by == to => Act::Pulled,
@@ -161,7 +161,7 @@ impl Origin {
         (self.next, self.entered, self.taken) = (None, false, false);
     }
 
-    /// It comes to run. Where it did not go by the last decision, nobody told how it came.
+    /// It comes to run. Where it did not go by the last decision, the stream does not say how it came.
     pub(crate) fn runs(&mut self, cpu: CpuId) {
         self.last_cpu = Some(cpu);
         self.here.decision = self.here.decision.filter(|decision| decision.to == cpu);

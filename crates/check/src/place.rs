@@ -1,4 +1,4 @@
-//! Where a task waits and who put it there, kept as data and told in words only when asked.
+//! Where a task waits and who put it there, kept as data and put into words only when asked.
 
 use crate::origin::{Act, Decision};
 use keel_abi::scx::dsq;
@@ -24,7 +24,7 @@ pub(crate) struct Here {
     pub(crate) queue: Queue,
     /// It waits because it lost or gave up its CPU, and nobody has moved it since.
     pub(crate) left: Option<Why>,
-    /// The decision in force; none where nothing told of one.
+    /// The decision in force; none where the stream has none.
     pub(crate) decision: Option<Decision>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn local_cpu(id: DsqId) -> Option<CpuId> {
 }
 
 impl Here {
-    /// Nothing was told yet.
+    /// Nothing is known yet.
     pub(crate) const UNKNOWN: Self = Self { queue: Queue::Cpu(CpuId(0)), left: None, decision: None };
 
     /// As a clause: `in the queue of CPU 2, where select_cpu put it`. `waker` is who woke or made it, as a sentence names it.

@@ -1,7 +1,7 @@
-//! Why did this task wait? Its longest waits, each told event by event.
+//! Why did this task wait? Its longest waits, each described event by event.
 //!
-//! In two walks along the stream, so that nothing is kept of waits that will not be told: [`Waits`] finds the longest ones of the tasks that are meant, and
-//! [`WaitStories`] tells what happened during each of these.
+//! In two walks along the stream, so that nothing is kept of waits that will not be described: [`Waits`] finds the
+//! longest ones of the tasks that are meant, and [`WaitStories`] describes what happened during each of these.
 
 mod stories;
 #[cfg(test)]
@@ -51,7 +51,7 @@ pub struct WaitSums {
     pub ran: Span,
     /// The longest waits, longest first.
     pub longest: Vec<WaitKey>,
-    /// What the stream cannot tell.
+    /// What the stream does not record.
     pub unknown: Unknown,
 }
 
@@ -97,7 +97,7 @@ impl Waits {
         Self { wanted, most, now: Instant::ZERO, tasks: Tasks::default(), sums: WaitSums::default() }
     }
 
-    /// The sums; what is under way counts up to the last thing heard.
+    /// The sums; what is under way counts up to the last event.
     pub fn sums(&self) -> WaitSums {
         let mut all = self.clone();
         for slot in 0..all.tasks.slots() {

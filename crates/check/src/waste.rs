@@ -10,7 +10,7 @@
 //! **Blame.** Each nanosecond belongs to the place where the task waited just then, and to the decision that had put it there.
 //! A decision that moves it in the middle of its wait divides the time; the one that ends the wait is to blame for none of it.
 //!
-//! **Transients.** Some waste is how any scheduler works: a CPU that has been told of its work needs a
+//! **Transients.** Some waste is how any scheduler works: a CPU that has been notified of its work needs a
 //! moment to begin. The part of an episode within [`PENDING`] of a kick to its CPU, or of an insert into its local
 //! queue, is transient; so is an episode of which less than [`SHORT`] remains. The rest is waste.
 //!
@@ -44,7 +44,7 @@ pub const PENDING: Span = Span::from_us(200);
 /// A place that took this share of a wait is reported as all of it.
 const NEARLY_ALL: f64 = 0.95;
 
-/// Hears every episode when it ends; pictures are made of this.
+/// Receives every episode when it ends; pictures are made of this.
 pub trait Observer {
     /// `cpu` idled from `start` to `end` while a task waited; not called for transients.
     fn wasted(&mut self, cpu: CpuId, start: Instant, end: Instant);
@@ -115,7 +115,7 @@ impl WastedCores {
 }
 
 impl<O: Observer> WastedCores<O> {
-    /// Tells `observer` of each episode.
+    /// Passes `observer` each episode.
     pub fn observed(keep: usize, observer: O) -> Self {
         Self {
             observer,

@@ -1,43 +1,43 @@
 //! The sanity checker of the Wasted Cores paper: a core that idles while a task waits that it could run is suspected; it
-//! is a finding if nothing cures that while it is watched.
+//! is a finding if nothing resolves it while it is watched.
 //!
-//! [`suspects`] judges a look at a live machine. [`Confirm`] then hears everything that happens, and keeps a suspicion
+//! [`suspects`] judges a look at a live machine. [`Confirm`] then receives every event, and keeps a suspicion
 //! as long as its CPU idles and, at every instant, some task that may run there waits: the same one or others
 //! by turns. That is the waste of [`WastedCores`](crate::WastedCores) but for one point: two CPUs that idle beside one
 //! waiting task are suspected both.
 
 mod confirm;
-mod cure;
+mod resolution;
 
 pub use confirm::{Confirm, Confirmed, MOST_SUSPECTS, Outcome};
-pub use cure::Cure;
+pub use resolution::Resolution;
 
 use crate::finding::called;
 use keel_abi::{CpuId, CpuSet, Span, TaskId};
-use keel_trace::story::{Doing, Told};
+use keel_trace::story::{Doing, TaskRecord};
 
 /// How many tasks a sentence names.
 const NAMED: usize = 3;
 
 /// The idle CPUs that could run a waiting task.
-pub fn suspects(idle: &CpuSet, waiting: &[Told]) -> CpuSet {
+pub fn suspects(idle: &CpuSet, waiting: &[TaskRecord]) -> CpuSet {
     let could_run = |cpu: &CpuId| waiting.iter().any(|task| may_run(task, *cpu));
     idle.iter().filter(could_run).collect()
 }
 
 /// The waiting tasks that one of these CPUs could run.
-pub fn passed_over<'a>(cpus: &CpuSet, waiting: &'a [Told]) -> Vec<&'a Told> {
+pub fn passed_over<'a>(cpus: &CpuSet, waiting: &'a [TaskRecord]) -> Vec<&'a TaskRecord> {
     waiting.iter().filter(|task| cpus.iter().any(|cpu| may_run(task, cpu))).collect()
 }
 
-/// A task of which it is not told may run anywhere.
-fn may_run(task: &Told, cpu: CpuId) -> bool {
+/// A task whose CPUs are unknown may run anywhere.
+fn may_run(task: &TaskRecord, cpu: CpuId) -> bool {
     task.cpus.is_empty() || task.cpus.contains(cpu)
 }
 
 /// A finding as people read it, without a full stop, safe to print: `cpus` idled for so long while tasks waited, these
 /// among them.
-pub fn sentence(cpus: &CpuSet, watched: Span, waiting: &[&Told]) -> String {
+pub fn sentence(cpus: &CpuSet, watched: Span, waiting: &[&TaskRecord]) -> String {
     let idled = if cpus.len() == 1 { "CPU" } else { "CPUs" };
     let mut text = format!(
         "{idled} {cpus} idled for {watched} while at least one task that could run there always waited"
@@ -45,7 +45,7 @@ pub fn sentence(cpus: &CpuSet, watched: Span, waiting: &[&Told]) -> String {
     if waiting.is_empty() {
         return text;
     }
-    let name = |task: &&Told| called(&task.name, task.pid, TaskId(task.pid.0));
+    let name = |task: &&TaskRecord| called(&task.name, task.pid, TaskId(task.pid.0));
     let mut names: Vec<String> = waiting.iter().take(NAMED).map(name).collect();
     match waiting.len() - names.len() {
         0 => {}
@@ -66,7 +66,7 @@ pub fn sentence(cpus: &CpuSet, watched: Span, waiting: &[&Told]) -> String {
 }
 
 /// The CPU on whose runqueue a task waits.
-pub fn waits_on(task: &Told) -> Option<CpuId> {
+pub fn waits_on(task: &TaskRecord) -> Option<CpuId> {
     match task.doing {
         Some(Doing::Waiting(cpu)) => Some(cpu),
         _ => None,

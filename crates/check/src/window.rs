@@ -28,7 +28,7 @@ pub struct Measured {
     pub machine_time: Span,
     /// Time that tasks ran, summed over the CPUs.
     pub busy: Span,
-    /// Time of tasks in their own work, of the whole run's time of all CPUs. Events do not tell it: who
+    /// Time of tasks in their own work, of the whole run's time of all CPUs. Events do not show it: a task that
     /// makes the run fills it in.
     pub user_share: Option<f64>,
     /// Time that CPUs idled while tasks waited that may run there, over the whole run. Who makes the run has
@@ -38,13 +38,13 @@ pub struct Measured {
     pub tasks: Vec<Counts>,
 }
 
-/// Names of tasks that are told apart.
+/// Names of tasks that are distinguished.
 pub const MOST_NAMES: usize = 64;
 
 /// What the tasks of one name did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Their name: a stranger's text.
+    /// Their name: untrusted text.
     pub name: String,
     /// Times that they gave a CPU up to wait (`nr_voluntary_switches`).
     pub voluntary: u64,

@@ -1,4 +1,4 @@
-//! Makes the lists of LIMITATIONS.md anew from the code's own tables: `./x limits`.
+//! Regenerates the lists of LIMITATIONS.md from the code's own tables: `./x limits`.
 #![forbid(unsafe_code)]
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../LIMITATIONS.md");

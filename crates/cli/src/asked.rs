@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sets_no_variable_is_told() {
+    fn a_setting_of_no_variable_is_refused() {
         let check = |given: &str, setting: &str| {
             let failure = Asked::split(given, |name| name == "fifo").unwrap_err();
             assert_eq!(failure.sentence(), format!("{given}: '{setting}' is not a setting"));

@@ -1,4 +1,4 @@
-//! A bug of ours: a panic becomes one sentence with the command that shows it again, and exit
+//! An internal error: a panic becomes one sentence with the command that shows it again, and exit
 //! code 70.
 
 use std::io::Write;
@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// turns it into the exit code.
 pub(crate) fn install_hook() {
     // Runs side by side may panic together; one message is enough.
-    static TOLD: AtomicBool = AtomicBool::new(false);
+    static REPORTED: AtomicBool = AtomicBool::new(false);
     std::panic::set_hook(Box::new(|panic| {
-        if !TOLD.swap(true, Ordering::Relaxed) {
+        if !REPORTED.swap(true, Ordering::Relaxed) {
             let _ = write!(std::io::stderr(), "{}", message(panic));
         }
     }));

@@ -76,7 +76,7 @@ pub(crate) fn make(
     let stopped = Cell::new(false);
     let result = arm.clone().and_then(|spec| {
         let spec = RunSpec { seed, ..spec };
-        // A bug in one run must not take the others with it; the hook has told it.
+        // A bug in one run must not take the others with it; the panic hook has reported it.
         let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, bar, &reached, &taken, &stopped));
         std::panic::catch_unwind(run).unwrap_or_else(|_| {
             Err(Failure::from_lab(keel_lab::LabError::Bug("the run was interrupted".to_owned())))

@@ -99,7 +99,7 @@ impl Failure {
         Self { code, message, help: help.map(str::to_owned) }
     }
 
-    /// What a run could not begin for. A bug is told with the command that shows it.
+    /// What a run could not begin for. An internal error names the command that shows it.
     pub(crate) fn from_lab(error: LabError) -> Self {
         let (code, message, help) = match error {
             LabError::BadInput(message) => (Code::Input, message, None),

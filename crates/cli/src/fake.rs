@@ -1,4 +1,4 @@
-//! A joining room without a simulator: its runs tell a few events and end as their scheduler's
+//! A `lab` crate without a simulator: its runs emit a few events and end as their scheduler's
 //! name says.
 
 use crate::lab::{Lab, REAL};
@@ -64,7 +64,7 @@ fn run(
         "refused" => return Ok(outcome(spec, ExitKind::Error, "SCX_OPS_ENQ_LAST requires ops.enqueue()")),
         _ => {}
     }
-    tell(spec, sink, name == "wasteful");
+    emit(spec, sink, name == "wasteful");
     progress(Progress { now: Instant::ZERO + spec.duration, duration: spec.duration });
     match name {
         "fails" => Ok(outcome(spec, ExitKind::ErrorStall, "worker[1] failed to run for 30.000s")),
@@ -73,7 +73,7 @@ fn run(
 }
 
 /// One task that wakes at once, and runs at once or half-way through the run.
-fn tell(spec: &RunSpec, sink: &mut dyn Sink, late: bool) {
+fn emit(spec: &RunSpec, sink: &mut dyn Sink, late: bool) {
     let (cpu, task) = (CpuId(0), TaskId(0));
     let start = Instant::ZERO;
     let end = start + spec.duration;

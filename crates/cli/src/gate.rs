@@ -93,7 +93,7 @@ impl Earlier {
     }
 }
 
-/// A run as its JSON tells it, so that then and now are read alike.
+/// A run as its JSON describes it, so that then and now are read alike.
 fn as_past(run: &RunReport) -> PastRun {
     let value = serde_json::to_value(run).expect("reports have string keys alone");
     serde_json::from_value(value).expect("what keel prints is a baseline")

@@ -51,7 +51,7 @@ pub(crate) fn most_jobs() -> NonZeroUsize {
     NonZeroUsize::new((4 * cpus).max(64)).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The most memory that this process has had, in bytes; `None` where the host does not tell.
+/// The most memory that this process has had, in bytes; `None` where the host does not say.
 pub(crate) fn peak_rss_bytes() -> Option<u64> {
     peak_rss_in(&std::fs::read_to_string("/proc/self/status").ok()?)
 }

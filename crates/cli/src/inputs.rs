@@ -81,12 +81,25 @@ pub(crate) fn scheduler_by(
         let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
         return Ok(SchedulerSource { recipe, ..built_in });
     }
-    let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?.into();
+    let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?;
+    refuse_source(given, &bytes)?;
     let name = Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = Path::new(given.strip_suffix(".bpf.o").unwrap_or(given)).with_added_extension("keel.toml");
     let recipe = recipe.or_else(|| Some(beside.as_path()).filter(|path| path.exists()));
     let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
-    Ok(SchedulerSource { name, bytes, recipe })
+    Ok(SchedulerSource { name, bytes: bytes.into(), recipe })
+}
+
+/// A C file is what people write, but keel takes what clang makes of it.
+fn refuse_source(given: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let Some(stem) = given.strip_suffix(".c").filter(|_| !bytes.starts_with(b"\x7fELF")) else {
+        return Ok(());
+    };
+    let (source, object) = (shown(given), shown(&format!("{stem}.o")));
+    Err(Failure::input(format!("{source}: it is C source, not a compiled object")).help(format!(
+        "compile it: clang -target bpf -mcpu=v3 -O2 -g -I schedulers/include -I crates/kernel/btf -c {source} -o \
+         {object} (docs/how-to/compile.md), and give keel {object}"
+    )))
 }
 
 fn read_recipe(path: &Path) -> Result<Recipe, Failure> {
@@ -135,7 +148,7 @@ fn workload_parts(given: &str) -> Result<Vec<&str>, Failure> {
     keel_lab::workloads::parts(given, |path| Path::new(path).exists()).map_err(shown_failure)
 }
 
-/// The joining room's words on a name, which may hold anything.
+/// What the `lab` crate says about a name, which may hold anything.
 fn shown_failure(error: LabError) -> Failure {
     Failure::input(shown(&error.to_string()))
 }
@@ -165,7 +178,7 @@ fn plain_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload,
     };
     let (workload, remarks) = read.map_err(Failure::from_lab)?;
     for remark in remarks {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: note: {remark}");
     }
     Ok(workload)

@@ -32,12 +32,12 @@ pub(crate) fn listen() {
         let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)).collect();
         // Where they cannot be listened for they end the process as ever.
         if let Ok(mut signals) = Signals::new(signals) {
-            std::thread::spawn(move || signals.forever().for_each(hear));
+            std::thread::spawn(move || signals.forever().for_each(on_signal));
         }
     });
 }
 
-fn hear(signal: i32) {
+fn on_signal(signal: i32) {
     let is_first = BY.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if is_first && WORK.load(Ordering::SeqCst) > 0 {
         STOP.ask();
@@ -46,7 +46,7 @@ fn hear(signal: i32) {
     let by = stopped_by(signal);
     output::abandon();
     if is_first {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: stopped by {}", by.name());
     }
     signal_hook::low_level::exit(code_of(by) as i32);

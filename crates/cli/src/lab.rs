@@ -1,4 +1,4 @@
-//! The joining room as this one uses it: a table of functions, so that tests can make runs
+//! The `lab` crate as this one uses it: a table of functions, so that tests can make runs
 //! without any scheduler.
 
 use keel_abi::Stop;
@@ -19,7 +19,7 @@ pub(crate) type ReadWorkload = fn(&str, &str, &Machine) -> Result<(Workload, Vec
 pub(crate) type Run =
     fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress), &Stop) -> Result<Outcome, LabError>;
 
-/// What `keel` asks of the joining room.
+/// What `keel` asks of the `lab` crate.
 pub(crate) struct Lab {
     pub(crate) schedulers: fn() -> Names,
     pub(crate) scheduler: fn(&str) -> Option<SchedulerSource>,
@@ -39,7 +39,7 @@ pub(crate) struct Lab {
     pub(crate) scaled: fn(&Machine, &str, Scale) -> Option<Machine>,
 }
 
-/// The joining room itself.
+/// The `lab` crate itself.
 pub(crate) const REAL: Lab = Lab {
     schedulers: keel_lab::schedulers::list,
     scheduler: keel_lab::schedulers::source,

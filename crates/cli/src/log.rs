@@ -36,7 +36,7 @@ mod tests {
     use keel_lab::LogLine;
 
     #[test]
-    fn lines_are_told_with_their_place_and_do_nothing_to_a_terminal() {
+    fn lines_have_their_place_and_are_escaped() {
         let line = |at, task: &str, pid, text: &str| LogLine {
             at: Instant::from_ns(at),
             cpu: CpuId(7),

@@ -1,6 +1,6 @@
 //! `keel`: arguments in, runs made, results printed, an exit code out.
 //!
-//! This room is the only one that reads files, the environment and the wall clock, and the only
+//! This crate is the only one that reads files, the environment and the wall clock, and the only
 //! one that prints. It never simulates, judges or lays out results itself.
 #![forbid(unsafe_code)]
 
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let code = match std::panic::catch_unwind(|| run(&cli, &lab::REAL)) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => {
-            // Where stderr is gone there is nobody left to tell.
+            // If stderr is closed there is nobody left to report to.
             let _ = write!(std::io::stderr(), "{failure}");
             failure.code
         }

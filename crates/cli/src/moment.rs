@@ -113,7 +113,7 @@ mod tests {
         // Neither: the same as ever.
         check("7000s", extent(late, 2700), Ok(7_000_000_000_000));
         check("8000s", extent(late, 2700), Ok(8_000_000_000_000));
-        // Both: after the beginning, for that is how findings tell it.
+        // Both: after the beginning, for that is how findings give it.
         check("6s", extent(early, 10_000), Ok(6_000_000_000));
         check("6.0", extent(early, 10_000), Ok(1_000_000_000));
         check("4.5", extent(early, 10_000), Ok(0));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_told() {
+    fn invalid_moments_are_refused() {
         for bad in ["", "7654", "7654.", ".19", "1.2.3", "-1s", "1e3", "99999999999999999999.0", "7654:19"] {
             assert!(moment(bad).is_err(), "{bad}");
         }

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_appears_before_it_is_kept() {
+    fn a_file_appears_only_when_it_is_complete() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.svg");
         std::fs::write(&path, "old").unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_at_once() {
+    fn an_unwritable_file_is_reported_at_once() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Output::reserve(folder.path()).is_err(), "a folder");
         assert!(Output::reserve(&folder.path().join("no/such/file")).is_err());

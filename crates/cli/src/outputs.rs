@@ -69,7 +69,7 @@ impl Outputs {
                 written
             }
             Some(Log::Stderr) => {
-                // Where stderr is gone there is nobody left to tell.
+                // If stderr is closed there is nobody left to report to.
                 let _ = std::io::stderr().write_all(crate::log::text(log).as_bytes());
                 Ok(())
             }
@@ -88,7 +88,7 @@ impl Outputs {
     }
 }
 
-/// Of one file and another, each told.
+/// Of several files, each reported.
 pub(crate) fn both(one: Result<(), Failure>, other: Result<(), Failure>) -> Result<(), Failure> {
     match (one, other) {
         (Err(one), Err(other)) => Err(one.and(other)),

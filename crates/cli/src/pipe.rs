@@ -38,8 +38,8 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
         let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&file, PollFlags::IN)], Some(&left)) {
             Ok(0) => {
-                let told = format!("nothing has been written to this pipe for {} s", PATIENCE.as_secs());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, told));
+                let reported = format!("nothing has been written to this pipe for {} s", PATIENCE.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, reported));
             }
             // It can be read, or its writer has come and gone.
             Ok(_) => break,

@@ -28,14 +28,14 @@ pub(crate) struct Source {
 }
 
 /// What was read of it.
-pub(crate) struct Heard {
+pub(crate) struct Reading {
     pub(crate) recording: Recording,
     /// Nothing where all of it was read.
     pub(crate) partial: Option<Partial>,
 }
 
-/// What is wrong with a recording, as people are told.
-pub(crate) fn told(path: &Path) -> impl Fn(String) -> Failure {
+/// What is wrong with a recording, in a sentence for people.
+pub(crate) fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
     move |why| match is_stdin(path) {
         true => Failure::input(format!("standard input: {why}")),
         false => Failure::input(format!("{}: {why}", shown_path(path))),
@@ -51,27 +51,30 @@ impl Source {
     /// Opens a recording, and copies what can be read only once. A signal ends the process meanwhile: there is nothing to
     /// show, and a pipe may be silent for long.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let told = told(path);
+        let unreadable = unreadable(path);
         let mut file = opened(path)?;
         let is_file = file.metadata().is_ok_and(|file| file.is_file());
         let mut first = Vec::new();
-        Read::by_ref(&mut file).take(LOOK as u64).read_to_end(&mut first).map_err(|e| told(reason(&e)))?;
+        Read::by_ref(&mut file)
+            .take(LOOK as u64)
+            .read_to_end(&mut first)
+            .map_err(|e| unreadable(reason(&e)))?;
         if let Some(packing) = Packing::of(&first) {
             file = unpacked(path, packing, Cursor::new(first).chain(file))?;
         } else if !is_file {
-            keel_readers::kind(&mut Cursor::new(&first)).map_err(|e| told(e.to_string()))?;
+            keel_readers::kind(&mut Cursor::new(&first)).map_err(|e| unreadable(e.to_string()))?;
             file = copied(path, Cursor::new(first).chain(file))?;
         }
-        let kind = keel_readers::kind(&mut file).map_err(|e| told(e.to_string()))?;
+        let kind = keel_readers::kind(&mut file).map_err(|e| unreadable(e.to_string()))?;
         Ok(Self { path: path.to_owned(), file, kind })
     }
 
-    /// Hands all of it to `sink`, until a signal comes: then `sink` hears an end there.
-    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<Heard, Failure> {
-        let told = told(&self.path);
+    /// Hands all of it to `sink`, until a signal comes: then `sink` receives an end there.
+    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<Reading, Failure> {
+        let unreadable = unreadable(&self.path);
         let _work = interrupt::work();
-        let mut file = self.file.try_clone().map_err(|e| told(reason(&e)))?;
-        file.rewind().map_err(|e| told(reason(&e)))?;
+        let mut file = self.file.try_clone().map_err(|e| unreadable(reason(&e)))?;
+        file.rewind().map_err(|e| unreadable(reason(&e)))?;
         let mut until = Until::new(interrupt::stop(), sink);
         let file = Stoppable { file, stop: interrupt::stop() };
         let read = match self.kind {
@@ -84,49 +87,49 @@ impl Source {
                 let unread =
                     |_| Recording { kind: self.kind, notes: Vec::new(), doubts: Vec::new(), lost: 0 };
                 let partial = Some(Partial::new(by, at, None));
-                Ok(Heard { recording: read.unwrap_or_else(unread), partial })
+                Ok(Reading { recording: read.unwrap_or_else(unread), partial })
             }
-            (Ok(recording), ..) => Ok(Heard { recording, partial: None }),
+            (Ok(recording), ..) => Ok(Reading { recording, partial: None }),
             (Err(_), None, Some(by)) => Err(interrupt::nothing(by, "before any events were judged")),
-            (Err(why), ..) => Err(told(why)),
+            (Err(why), ..) => Err(unreadable(why)),
         }
     }
 }
 
 fn opened(path: &Path) -> Result<File, Failure> {
-    let told = told(path);
+    let unreadable = unreadable(path);
     if !is_stdin(path) {
         return pipe::open(path).map_err(|e| match e.kind() {
-            io::ErrorKind::IsADirectory => told("it is a folder, not a recording".to_owned()),
-            io::ErrorKind::TimedOut => told(reason(&e)).help("start writing to it first"),
-            _ => told(reason(&e)),
+            io::ErrorKind::IsADirectory => unreadable("it is a folder, not a recording".to_owned()),
+            io::ErrorKind::TimedOut => unreadable(reason(&e)).help("start writing to it first"),
+            _ => unreadable(reason(&e)),
         });
     }
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        return Err(told("it is a terminal, not a recording".to_owned())
+        return Err(unreadable("it is a terminal, not a recording".to_owned())
             .help("pipe a recording into it: perf script | keel check -"));
     }
     let file = stdin.as_fd().try_clone_to_owned().map(File::from);
-    file.map_err(|e| told(reason(&e)))
+    file.map_err(|e| unreadable(reason(&e)))
 }
 
 fn unpacked(path: &Path, packing: Packing, from: impl Read) -> Result<File, Failure> {
-    let told = told(path);
+    let unreadable = unreadable(path);
     let mut file = temporary()?;
     match packing.unpack(from, &mut file) {
         Ok(()) => Ok(file),
         Err(UnpackError::Write(e)) => Err(full(&e)),
         Err(e @ UnpackError::TooMuch { .. }) => {
             let help = format!("if you trust it, unpack it yourself: {} FILE > RECORDING", packing.command());
-            Err(told(e.to_string()).help(help))
+            Err(unreadable(e.to_string()).help(help))
         }
-        Err(e) => Err(told(e.to_string())),
+        Err(e) => Err(unreadable(e.to_string())),
     }
 }
 
 fn copied(path: &Path, mut from: impl Read) -> Result<File, Failure> {
-    let told = told(path);
+    let unreadable = unreadable(path);
     let mut file = temporary()?;
     let mut chunk = vec![0; 256 << 10];
     let mut copied = 0;
@@ -135,12 +138,14 @@ fn copied(path: &Path, mut from: impl Read) -> Result<File, Failure> {
             Ok(0) => return Ok(file),
             Ok(read) => read,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(told(reason(&e))),
+            Err(e) => return Err(unreadable(reason(&e))),
         };
         copied += read as u64;
         if copied > MOST_COPIED {
             let most = MOST_COPIED >> 30;
-            return Err(told(format!("it contains more than {most} GiB")).help("save it to a file first"));
+            return Err(
+                unreadable(format!("it contains more than {most} GiB")).help("save it to a file first")
+            );
         }
         file.write_all(&chunk[..read]).map_err(|e| full(&e))?;
     }
@@ -152,9 +157,9 @@ fn temporary() -> Result<File, Failure> {
 
 fn full(error: &io::Error) -> Failure {
     let folder = std::env::temp_dir();
-    let told =
+    let unreadable =
         format!("a copy of the recording cannot be written to {}: {}", shown_path(&folder), reason(error));
-    Failure::input(told).help("set TMPDIR to a folder with enough space")
+    Failure::input(unreadable).help("set TMPDIR to a folder with enough space")
 }
 
 /// Evenkeel's own trace; a large one is read on a thread of its own.
@@ -196,7 +201,7 @@ impl<F: Seek> Seek for Stoppable<F> {
 struct Until<'a> {
     stop: Stop,
     sink: &'a mut dyn Sink,
-    /// The last instant that was told, once there was one.
+    /// The last instant that was passed on, once there was one.
     last: Option<Instant>,
     ended: bool,
     stopped: bool,
@@ -207,7 +212,7 @@ impl<'a> Until<'a> {
         Self { stop, sink, last: None, ended: false, stopped: false }
     }
 
-    /// Nothing is heard from here on.
+    /// No event passes from here on.
     fn is_over(&mut self) -> bool {
         self.stopped |= !self.ended && self.last.is_some() && self.stop.is_asked();
         self.stopped
@@ -254,9 +259,9 @@ mod tests {
     use keel_trace::What;
 
     #[derive(Default)]
-    struct Ear(Vec<u64>, Vec<Instant>);
+    struct Collector(Vec<u64>, Vec<Instant>);
 
-    impl Sink for Ear {
+    impl Sink for Collector {
         fn wants(&self) -> Class {
             Class::ALL
         }
@@ -274,8 +279,8 @@ mod tests {
     fn a_stream_that_is_stopped_has_an_end() {
         let event = |ns| Event { at: Instant::from_ns(ns), cpu: CpuId(0), what: What::Bypass { on: true } };
         let check = |stop_after: usize, expected: &[u64], at: Option<u64>| {
-            let (mut ear, stop) = (Ear::default(), Stop::default());
-            let mut until = Until::new(stop.clone(), &mut ear);
+            let (mut collector, stop) = (Collector::default(), Stop::default());
+            let mut until = Until::new(stop.clone(), &mut collector);
             for ns in 0..4 {
                 if ns == stop_after as u64 {
                     stop.ask();
@@ -284,12 +289,12 @@ mod tests {
             }
             until.meta(Instant::from_ns(4), &Meta::End);
             assert_eq!(until.end(false).map(Instant::as_ns), at);
-            assert_eq!(ear.0, expected);
-            assert_eq!(ear.1, [Instant::from_ns(at.unwrap_or(4))], "one end");
+            assert_eq!(collector.0, expected);
+            assert_eq!(collector.1, [Instant::from_ns(at.unwrap_or(4))], "one end");
         };
         check(9, &[0, 1, 2, 3], None);
         check(2, &[0, 1], Some(1));
-        // A stream of which nothing was heard has nothing to end.
+        // An empty stream has nothing to end.
         check(0, &[0], Some(0));
     }
 }

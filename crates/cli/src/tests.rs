@@ -1,4 +1,4 @@
-//! Whole commands over the fake joining room: exit codes and files.
+//! Whole commands over the fake `lab` crate: exit codes and files.
 
 use crate::args::Cli;
 use crate::asked::Asked;
@@ -49,7 +49,7 @@ fn each_ending_has_its_exit_code() {
 }
 
 #[test]
-fn joined_workloads_are_told_by_part() {
+fn joined_workloads_are_reported_by_part() {
     let check = |workload: &str, expected: &str| {
         let failure = keel(&["sim", "good", "--workload", workload]).unwrap_err();
         assert_eq!((failure.code, failure.sentence()), (Code::Input, expected), "{workload}");
@@ -117,9 +117,9 @@ fn a_scheduler_may_have_settings_of_its_own() {
         };
         let asked: Vec<_> = schedulers.iter().map(|given| Asked::read(&FAKE, given).unwrap()).collect();
         let specs = crate::inputs::specs(&FAKE, &asked, None, &args.scene).unwrap();
-        let told = |(name, value): &(String, String)| format!("{name}={value}");
+        let reported = |(name, value): &(String, String)| format!("{name}={value}");
         let settings =
-            |spec: &keel_lab::RunSpec| spec.settings.iter().map(told).collect::<Vec<_>>().join(" ");
+            |spec: &keel_lab::RunSpec| spec.settings.iter().map(reported).collect::<Vec<_>>().join(" ");
         specs.iter().map(|spec| (spec.scheduler.name.clone(), settings(spec))).collect::<Vec<_>>()
     };
     let check = |schedulers: &[&str], set: &[&str], expected: &[(&str, &str)]| {
@@ -195,13 +195,14 @@ fn outputs_are_neither_inputs_nor_each_other() {
 }
 
 #[test]
-fn what_a_scheduler_prints_is_kept_where_it_is_asked_for() {
+fn the_schedulers_output_is_kept_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.txt");
-    let told = "          worker-1       [003]     1.000000007: hello\\u{1b}[2J\n4 more lines are left out\n";
+    let reported =
+        "          worker-1       [003]     1.000000007: hello\\u{1b}[2J\n4 more lines are left out\n";
     for (scheduler, expected) in [("good", Code::Done), ("fails", Code::Scheduler)] {
         assert_eq!(code(&["sim", scheduler, "--log", log.to_str().unwrap()]), expected);
-        assert_eq!(std::fs::read_to_string(&log).unwrap(), told, "{scheduler}");
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), reported, "{scheduler}");
         std::fs::remove_file(&log).unwrap();
     }
     assert_eq!(code(&["sim", "unsupported", "--log", log.to_str().unwrap()]), Code::Unsupported);
@@ -239,8 +240,8 @@ fn a_lab_ends_as_its_worst_run_and_goes_on_after_each() {
     check(&["./no-such.toml"], Code::Input);
     let failure = keel(&["lab", "sounds"]).unwrap_err();
     assert_eq!(failure.code, Code::Input);
-    let told = "unknown experiment 'sounds'; the built-in ones are broken, missing, sound, torn";
-    assert!(failure.to_string().contains(told), "{failure}");
+    let reported = "unknown experiment 'sounds'; the built-in ones are broken, missing, sound, torn";
+    assert!(failure.to_string().contains(reported), "{failure}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Strangers' text (paths, names) made safe to print.
+//! Untrusted text (paths, names) made safe to print.
 
 use std::path::Path;
 

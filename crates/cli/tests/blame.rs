@@ -39,10 +39,10 @@ fn check(name: &str) {
     let recording = format!("../readers/recordings/blame/{name}");
     let text = keel(&["check", &recording, "--delay", "1ms"]);
     let lines: Vec<&str> = text.lines().collect();
-    // What the recording cannot tell stands before it.
+    // What the recording lacks comes first.
     assert!(lines[0].ends_with(&FIRST[1..]), "{text}");
     for line in [&format!(": {WASTE}"), &format!(": {LATE}"), &format!("  it was {DECISION}")] {
-        assert!(lines.iter().any(|told| told.ends_with(line)), "{line}: {text}");
+        assert!(lines.iter().any(|reported| reported.ends_with(line)), "{line}: {text}");
     }
     assert!(!text.contains("pulled") && !text.contains("on core 3"), "{text}");
 
@@ -53,7 +53,7 @@ fn check(name: &str) {
     assert_eq!((&late["text"], &late["decision"]["text"]), (&LATE.into(), &DECISION.into()));
     assert_eq!(late["cpus"], serde_json::json!([0, 3]));
     let places = &json["wasted_where"];
-    assert!(places["sentence"].as_str().is_some_and(|told| told.ends_with(&FIRST[1..])), "{places}");
+    assert!(places["sentence"].as_str().is_some_and(|reported| reported.ends_with(&FIRST[1..])), "{places}");
     assert_eq!(places["wakers"][0]["name"], "waker");
     let wasted = json["wasted_core_ns"].as_u64();
     assert_eq!(
@@ -70,7 +70,11 @@ fn check(name: &str) {
     let page = std::fs::read_to_string(page).expect("a page");
     let head = page.split("id=\"run0\">").nth(1).and_then(|rest| rest.split("</script>").next());
     let head: Value = serde_json::from_str(head.expect("a head")).expect("JSON");
-    assert!(head["title"].as_str().is_some_and(|told| told.ends_with(&FIRST[1..])), "{}", head["title"]);
+    assert!(
+        head["title"].as_str().is_some_and(|reported| reported.ends_with(&FIRST[1..])),
+        "{}",
+        head["title"]
+    );
     names_the_wakeup(&head["report"]);
 }
 

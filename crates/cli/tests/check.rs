@@ -93,8 +93,8 @@ fn the_parts_of_a_trace_are_the_whole() {
     }
     let check = |range: &[&str], expected: &str| {
         let output = keel(&[&["check", trace], range].concat());
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && told.contains(expected), "{range:?}: {told}");
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && reported.contains(expected), "{range:?}: {reported}");
     };
     check(&["--from", "2s"], "it ends before 2.00 s, where --from starts");
     check(&["--from", "2s", "--until", "1s"], "--until 1.00 s is not later than --from 2.00 s");
@@ -125,8 +125,8 @@ fn of_a_trace_that_is_not_whole_what_is_left_is_judged() {
         std::fs::write(&trace, bytes).unwrap();
         let output = keel(&["check", trace.to_str().unwrap()]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{expected}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("run.keel: ") && told.contains(expected), "{told}");
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert!(reported.contains("run.keel: ") && reported.contains(expected), "{reported}");
     };
     nothing(b"", "the file is empty");
     nothing(b"hello", "unknown format: keel reads");
@@ -165,7 +165,7 @@ fn recordings_by_other_tools_are_judged_by_their_content() {
     check("ftrace.txt", "text", 10, "");
 }
 
-/// Two hogs wait on CPU 0 while CPU 1 idles: pinned there, or not, which no such text tells.
+/// Two hogs wait on CPU 0 while CPU 1 idles: pinned there or not, which no such text says.
 #[test]
 fn what_rests_on_the_unknown_counts_only_when_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -209,8 +209,8 @@ fn what_is_no_file_is_refused_by_name() {
         let mut keel = Command::new(env!("CARGO_BIN_EXE_keel"));
         let output = keel.args(["check", path]).stdin(Stdio::piped()).output().expect("keel runs");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{path}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.starts_with(&format!("keel: {path}: {expected}")), "{told}");
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert!(reported.starts_with(&format!("keel: {path}: {expected}")), "{reported}");
     };
     check(folder.path().to_str().unwrap(), "it is a folder, not a recording\n");
     check("/dev/stdin", "the file is empty\n");
@@ -222,8 +222,8 @@ fn recording_needs_a_place_and_a_time() {
     let check = |args: &[&str], expected: &str| {
         let output = keel(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains(expected), "{args:?}: {told}");
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert!(reported.contains(expected), "{args:?}: {reported}");
     };
     check(&["record"], "--output <OUT>");
     check(&["record", "-o", "/no/such/folder/x"], "cannot be written");

@@ -18,14 +18,14 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn wrong_usage_is_told_on_stderr_alone() {
+fn wrong_usage_is_reported_on_stderr_alone() {
     let check = |args: &[&str], expected: &str| {
         let output = output(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert_eq!(text(&output.stdout), "", "{args:?}");
-        let told = text(&output.stderr);
-        assert!(told.contains(expected), "{args:?}: {told}");
-        assert!(!told.contains('\x1b'), "no colour into a pipe: {told}");
+        let reported = text(&output.stderr);
+        assert!(reported.contains(expected), "{args:?}: {reported}");
+        assert!(!reported.contains('\x1b'), "no colour into a pipe: {reported}");
     };
     check(&[], "Usage: keel <COMMAND>");
     check(&["simm"], "unrecognized subcommand 'simm'");
@@ -57,6 +57,22 @@ fn wrong_usage_is_told_on_stderr_alone() {
 }
 
 #[test]
+fn a_c_source_gets_the_command_that_compiles_it() {
+    let check = |name: &str, bytes: &[u8], expected: &str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(name), bytes).expect("a file");
+        let output = keel(&["sim", name]).current_dir(folder.path()).output().expect("keel runs");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains(expected), "{reported}");
+    };
+    check("x.bpf.c", b"int x;\n", "keel: x.bpf.c: it is C source, not a compiled object");
+    check("x.bpf.c", b"int x;\n", "-I crates/kernel/btf -c x.bpf.c -o x.bpf.o (docs/how-to/compile.md)");
+    check("x.bpf.c", b"\x7fELF", "x.bpf.c: it is not a readable ELF file");
+    check("x.bpf.o", b"int x;\n", "x.bpf.o: it is not a readable ELF file");
+}
+
+#[test]
 fn help_and_version_are_no_failures() {
     let check = |args: &[&str], expected: &str| {
         let output = output(args);
@@ -73,7 +89,7 @@ fn help_and_version_are_no_failures() {
 fn a_reader_that_leaves_is_no_failure() {
     let mut child = keel(&["list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("keel runs");
     drop(child.stdout.take());
-    let mut told = String::new();
-    child.stderr.take().expect("stderr is piped").read_to_string(&mut told).expect("keel prints UTF-8");
-    assert_eq!((child.wait().expect("keel ends").code(), told.as_str()), (Some(0), ""));
+    let mut reported = String::new();
+    child.stderr.take().expect("stderr is piped").read_to_string(&mut reported).expect("keel prints UTF-8");
+    assert_eq!((child.wait().expect("keel ends").code(), reported.as_str()), (Some(0), ""));
 }

@@ -63,21 +63,21 @@ fn a_signal_leaves_the_verdict_so_far_and_whole_files() {
     for (sent, name, code) in
         [(Signal::INT, "Ctrl-C", 130), (Signal::TERM, "SIGTERM", 143), (Signal::HUP, "SIGHUP", 129)]
     {
-        let room = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let files = ["--trace", "t.keel", "--report", "p.html", "--perfetto", "p.pf"];
-        let child = keel(room.path(), &[LONG, &files].concat()).spawn().unwrap();
-        wait_for(room.path(), 200_000);
+        let child = keel(folder.path(), &[LONG, &files].concat()).spawn().unwrap();
+        wait_for(folder.path(), 200_000);
         signal(&child, sent);
         let output = end(child);
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(code), "{name}: {told}");
-        assert!(told.starts_with(&format!("Stopped by {name} at ")), "{told}");
-        assert!(told.lines().next().unwrap().contains(" of 100000.00 s"), "{told}");
-        let verdict = told.lines().last().unwrap();
+        let reported = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{name}: {reported}");
+        assert!(reported.starts_with(&format!("Stopped by {name} at ")), "{reported}");
+        assert!(reported.lines().next().unwrap().contains(" of 100000.00 s"), "{reported}");
+        let verdict = reported.lines().last().unwrap();
         assert!(verdict.starts_with(&format!("Stopped by {name} at ")), "{verdict}");
-        assert_eq!(names(room.path()), ["p.html", "p.pf", "t.keel"]);
-        assert!(std::fs::read_to_string(room.path().join("p.html")).unwrap().contains("Stopped by"));
-        let check = keel(room.path(), &["check", "t.keel", "--json"]).output().unwrap();
+        assert_eq!(names(folder.path()), ["p.html", "p.pf", "t.keel"]);
+        assert!(std::fs::read_to_string(folder.path().join("p.html")).unwrap().contains("Stopped by"));
+        let check = keel(folder.path(), &["check", "t.keel", "--json"]).output().unwrap();
         assert_eq!(check.status.code(), Some(0), "{}", text(&check.stderr));
         let report: serde_json::Value = serde_json::from_slice(&check.stdout).unwrap();
         assert_eq!(report["notes"], serde_json::json!([]), "the trace is whole");
@@ -88,49 +88,53 @@ fn a_signal_leaves_the_verdict_so_far_and_whole_files() {
 
 #[test]
 fn json_says_that_it_is_partial() {
-    let room = tempfile::tempdir().unwrap();
-    let child = keel(room.path(), &[LONG, &["--json", "--trace", "t.keel"]].concat()).spawn().unwrap();
-    wait_for(room.path(), 100_000);
+    let folder = tempfile::tempdir().unwrap();
+    let child = keel(folder.path(), &[LONG, &["--json", "--trace", "t.keel"]].concat()).spawn().unwrap();
+    wait_for(folder.path(), 100_000);
     signal(&child, Signal::INT);
     let output = end(child);
     let run: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&run["partial"], &run["stopped_by"]), (&true.into(), &"SIGINT".into()));
     assert_eq!(run["stopped_at_ns"], run["duration_ns"]);
     assert_eq!(run["stopped_of_ns"], 100_000_000_000_000_u64);
-    let whole = keel(room.path(), &["sim", "fifo", "--duration", "10ms", "--json"]).output().unwrap();
+    let whole = keel(folder.path(), &["sim", "fifo", "--duration", "10ms", "--json"]).output().unwrap();
     let run: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
     assert!(run.get("partial").is_none() && run.get("stopped_by").is_none());
 }
 
 #[test]
 fn a_second_signal_ends_at_once_and_leaves_nothing() {
-    let room = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     // Nobody reads what it prints, so that it is still there when the second one comes.
     let mut child =
-        keel(room.path(), &[LONG, &["--json", "--trace", "/dev/null", "--report", "p.html"]].concat());
+        keel(folder.path(), &[LONG, &["--json", "--trace", "/dev/null", "--report", "p.html"]].concat());
     let child = child.spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     signal(&child, Signal::INT);
     signal(&child, Signal::TERM);
     let output = end(child);
     let code = output.status.code();
-    // Which of the two is heard first, when both are there at once, is the kernel's choice.
+    // Which of the two arrives first, when both are pending, is the kernel's choice.
     assert!(code == Some(143) || code == Some(130), "{code:?}");
-    assert!(names(room.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(room.path()));
+    assert!(names(folder.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(folder.path()));
 }
 
 #[test]
 fn many_runs_are_shown_as_far_as_they_came() {
     let check = |args: &[&str], expected: &str| {
-        let room = tempfile::tempdir().unwrap();
-        let child = keel(room.path(), args).spawn().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let child = keel(folder.path(), args).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(900));
         signal(&child, Signal::INT);
         let output = end(child);
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(130), "{args:?}: {told}{}", text(&output.stderr));
-        assert!(told.contains(expected), "{args:?}: {told}");
-        assert!(names(room.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(room.path()));
+        let reported = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(130), "{args:?}: {reported}{}", text(&output.stderr));
+        assert!(reported.contains(expected), "{args:?}: {reported}");
+        assert!(
+            names(folder.path()).iter().all(|name| !name.ends_with(".part")),
+            "{:?}",
+            names(folder.path())
+        );
     };
     let compare = ["compare", "fifo,cfs", "--duration", "100000s", "--report", "c.html"];
     check(&compare, "Stopped by Ctrl-C: 0 of 6 runs are complete.\n");
@@ -153,46 +157,50 @@ fn recording(folder: &Path) {
 
 #[test]
 fn recordings_are_judged_as_far_as_they_were_read() {
-    let room = tempfile::tempdir().unwrap();
-    recording(room.path());
+    let folder = tempfile::tempdir().unwrap();
+    recording(folder.path());
     let mut partial = 0;
     for wait_ms in [5, 20, 50, 100, 200] {
-        let child = keel(room.path(), &["check", "t.keel"]).spawn().unwrap();
+        let child = keel(folder.path(), &["check", "t.keel"]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(wait_ms));
         signal(&child, Signal::INT);
         let output = end(child);
-        let told = text(&output.stdout);
+        let reported = text(&output.stdout);
         match output.status.code() {
-            Some(0) => assert!(!told.contains("Stopped"), "{told}"),
+            Some(0) => assert!(!reported.contains("Stopped"), "{reported}"),
             // Before it listened, or before it had read anything.
             None => {}
-            Some(130) if told.is_empty() => {}
+            Some(130) if reported.is_empty() => {}
             Some(130) => {
-                assert!(told.starts_with("Stopped by Ctrl-C at "), "{told}");
-                assert!(told.lines().next().unwrap().contains("of the recording"), "{told}");
+                assert!(reported.starts_with("Stopped by Ctrl-C at "), "{reported}");
+                assert!(reported.lines().next().unwrap().contains("of the recording"), "{reported}");
                 partial += 1;
             }
-            code => panic!("{code:?}: {told}{}", text(&output.stderr)),
+            code => panic!("{code:?}: {reported}{}", text(&output.stderr)),
         }
         let child =
-            keel(room.path(), &["report", "t.keel", "-o", "r.html", "--perfetto", "r.pf"]).spawn().unwrap();
+            keel(folder.path(), &["report", "t.keel", "-o", "r.html", "--perfetto", "r.pf"]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(wait_ms));
         signal(&child, Signal::TERM);
         end(child);
-        assert!(names(room.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(room.path()));
-        assert_eq!(room.path().join("r.html").exists(), room.path().join("r.pf").exists());
+        assert!(
+            names(folder.path()).iter().all(|name| !name.ends_with(".part")),
+            "{:?}",
+            names(folder.path())
+        );
+        assert_eq!(folder.path().join("r.html").exists(), folder.path().join("r.pf").exists());
     }
     assert!(partial > 0, "no signal came while it read");
 }
 
 #[test]
-fn who_ignores_hangups_is_not_hung_up() {
-    let room = tempfile::tempdir().unwrap();
+fn an_ignored_sighup_stays_ignored() {
+    let folder = tempfile::tempdir().unwrap();
     let script = format!("trap '' HUP; exec '{}' \"$@\"", env!("CARGO_BIN_EXE_keel"));
     let mut command = Command::new("sh");
-    command.args(["-c", &script, "sh"]).args(LONG).args(["--trace", "t.keel"]).current_dir(room.path());
+    command.args(["-c", &script, "sh"]).args(LONG).args(["--trace", "t.keel"]).current_dir(folder.path());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_for(room.path(), 100_000);
+    wait_for(folder.path(), 100_000);
     signal(&child, Signal::HUP);
     std::thread::sleep(Duration::from_millis(200));
     signal(&child, Signal::TERM);

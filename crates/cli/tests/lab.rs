@@ -56,7 +56,7 @@ fn figures_are_the_same_on_every_host() {
 }
 
 #[test]
-fn what_experiments_have_in_common_is_told_of_each() {
+fn shared_options_are_reported_for_each_experiment() {
     let folder = tempfile::tempdir().expect("a folder");
     let again = folder.path().join("again.toml");
     let file = std::fs::read_to_string("tests/data/two-cpus.toml").expect("it is there");
@@ -82,16 +82,16 @@ fn constants_are_varied() {
 }
 
 #[test]
-fn what_decisions_cannot_use_is_told_before_any_run() {
+fn options_unusable_with_decisions_are_refused_before_any_run() {
     let check = |args: &[&str], expected: &str| {
         let output = lab(args);
-        let told = text(&output.stderr);
+        let reported = text(&output.stderr);
         assert_eq!(
             (output.status.code(), text(&output.stdout)),
             (Some(2), String::new()),
-            "{args:?}: {told}"
+            "{args:?}: {reported}"
         );
-        assert!(told.contains(expected), "{args:?}: {told}");
+        assert!(reported.contains(expected), "{args:?}: {reported}");
     };
     check(&["--decisions", "fifo,nobody"], "no built-in scheduler and no file is named 'nobody'");
     check(&["--decisions", ""], "no built-in scheduler and no file is named ''");

@@ -22,8 +22,8 @@ fn good(output: &Output) -> Vec<u8> {
 }
 
 /// A folder with a recording of 200 ms.
-fn room() -> tempfile::TempDir {
-    let room = tempfile::tempdir().unwrap();
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
     let args = [
         "sim",
         "fifo",
@@ -36,8 +36,8 @@ fn room() -> tempfile::TempDir {
         "--trace",
         "t.keel",
     ];
-    good(&keel(room.path(), &args).output().unwrap());
-    room
+    good(&keel(folder.path(), &args).output().unwrap());
+    folder
 }
 
 fn pipe(folder: &Path) -> PathBuf {
@@ -61,22 +61,22 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn however_a_recording_comes_it_is_judged_alike() {
-    let room = room();
-    let trace = std::fs::read(room.path().join("t.keel")).unwrap();
-    let expected = good(&keel(room.path(), &["check", "t.keel", "--json"]).output().unwrap());
-    let pipe = pipe(room.path());
+fn files_and_pipes_are_judged_alike() {
+    let folder = folder();
+    let trace = std::fs::read(folder.path().join("t.keel")).unwrap();
+    let expected = good(&keel(folder.path(), &["check", "t.keel", "--json"]).output().unwrap());
+    let pipe = pipe(folder.path());
     for (name, bytes) in [("plain", trace.clone()), ("t.gz", gzip(&trace)), ("t.zst", zstd(&trace))] {
-        let path = room.path().join(name);
+        let path = folder.path().join(name);
         std::fs::write(&path, &bytes).unwrap();
-        let named = good(&keel(room.path(), &["check", name, "--json"]).output().unwrap());
+        let named = good(&keel(folder.path(), &["check", name, "--json"]).output().unwrap());
         assert!(named == expected, "{name}, by its name");
         let stdin = || File::open(&path).unwrap();
-        let file = good(&keel(room.path(), &["check", "-", "--json"]).stdin(stdin()).output().unwrap());
+        let file = good(&keel(folder.path(), &["check", "-", "--json"]).stdin(stdin()).output().unwrap());
         assert!(file == expected, "{name}, as standard input");
         let mut cat = Command::new("cat").stdin(stdin()).stdout(Stdio::piped()).spawn().unwrap();
         let piped = cat.stdout.take().unwrap();
-        let piped = good(&keel(room.path(), &["check", "-", "--json"]).stdin(piped).output().unwrap());
+        let piped = good(&keel(folder.path(), &["check", "-", "--json"]).stdin(piped).output().unwrap());
         assert!(piped == expected, "{name}, through a pipe");
         cat.wait().unwrap();
         for (args, made) in
@@ -86,23 +86,23 @@ fn however_a_recording_comes_it_is_judged_alike() {
                 let (pipe, bytes) = (pipe.clone(), bytes.clone());
                 move || std::fs::write(pipe, bytes)
             });
-            let output = good(&keel(room.path(), args).output().unwrap());
+            let output = good(&keel(folder.path(), args).output().unwrap());
             writer.join().unwrap().unwrap();
             match made {
                 None => assert!(output == expected, "{name}, through a named pipe"),
                 Some(page) => {
-                    assert!(std::fs::metadata(room.path().join(page)).unwrap().len() > 1_000, "{name}")
+                    assert!(std::fs::metadata(folder.path().join(page)).unwrap().len() > 1_000, "{name}")
                 }
             }
         }
     }
-    assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 6, "no copies are left");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 6, "no copies are left");
 }
 
 #[test]
-fn nobody_waits_for_ever_for_a_writer() {
-    let room = tempfile::tempdir().unwrap();
-    pipe(room.path());
+fn waiting_for_a_writer_times_out() {
+    let folder = tempfile::tempdir().unwrap();
+    pipe(folder.path());
     let begun = Instant::now();
     let commands: [&[&str]; 4] = [
         &["check", "pipe"],
@@ -111,32 +111,32 @@ fn nobody_waits_for_ever_for_a_writer() {
         &["sim", "fifo", "--machine", "./pipe"],
     ];
     let run = |args: &&[&str]| {
-        keel(room.path(), args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        keel(folder.path(), args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let children: Vec<_> = commands.iter().map(run).collect();
     for (child, args) in children.into_iter().zip(commands) {
         let output = child.wait_with_output().unwrap();
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
-        assert!(told.contains("nothing has been written to this pipe for 10 s"), "{args:?}: {told}");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {reported}");
+        assert!(reported.contains("nothing has been written to this pipe for 10 s"), "{args:?}: {reported}");
     }
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-    assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn what_is_no_recording_is_told() {
-    let room = room();
-    let trace = std::fs::read(room.path().join("t.keel")).unwrap();
+fn files_that_are_no_recordings_are_refused() {
+    let folder = folder();
+    let trace = std::fs::read(folder.path().join("t.keel")).unwrap();
     let check = |bytes: &[u8], expected: &str| {
-        std::fs::write(room.path().join("bad"), bytes).unwrap();
+        std::fs::write(folder.path().join("bad"), bytes).unwrap();
         for args in [&["check", "-"][..], &["check", "bad"], &["report", "-", "-o", "r.html"]] {
-            let stdin = File::open(room.path().join("bad")).unwrap();
-            let output = keel(room.path(), args).stdin(stdin).output().unwrap();
-            let told = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
-            assert!(told.contains(expected), "{args:?}: {told}");
-            assert!(!room.path().join("r.html").exists());
+            let stdin = File::open(folder.path().join("bad")).unwrap();
+            let output = keel(folder.path(), args).stdin(stdin).output().unwrap();
+            let reported = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {reported}");
+            assert!(reported.contains(expected), "{args:?}: {reported}");
+            assert!(!folder.path().join("r.html").exists());
         }
     };
     check(b"", "the file is empty");
@@ -146,6 +146,6 @@ fn what_is_no_recording_is_told() {
     check(&zstd(&trace)[..100], "it cannot be decompressed: it is cut off");
     check(&gzip(&vec![0; 64 << 20]).repeat(9), "so it is not a recording");
     check(&gzip(&gzip(&trace)), "unknown format");
-    let twice = keel(room.path(), &["report", "-", "-", "-o", "r.html"]).output().unwrap();
+    let twice = keel(folder.path(), &["report", "-", "-", "-o", "r.html"]).output().unwrap();
     assert!(text(&twice.stderr).contains("can be read only once"));
 }

@@ -49,7 +49,7 @@ fn head(page: &Path) -> Value {
     serde_json::from_str(head.expect("a head")).expect("JSON")
 }
 
-/// A real-time task waits beside a CPU that runs an ordinary one; that it may use that CPU is not told.
+/// A real-time task waits beside a CPU that runs an ordinary one; whether it may use that CPU is unknown.
 const BESIDE: &str = "# tracer: nop
 #
           <idle>-0       [000] d..2.    41.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=11 next_prio=10
@@ -71,15 +71,15 @@ fn a_page_says_what_the_check_says() {
     assert_eq!(keel(&made).status.code(), Some(0));
     let recordings = "../readers/recordings";
     let check = |trace: &str| {
-        let told = keel(&["check", trace, "--json"]).stdout;
-        let told: Value = serde_json::from_slice(&told).expect("JSON");
+        let reported = keel(&["check", trace, "--json"]).stdout;
+        let reported: Value = serde_json::from_slice(&reported).expect("JSON");
         assert_eq!(keel(&["report", trace, "-o", to]).status.code(), Some(0));
         let head = head(&page);
-        assert_eq!(head["report"]["findings_total"], told["findings_total"], "{trace}");
-        assert_eq!(head["report"]["wasted_core_ns"], told["wasted_core_ns"], "{trace}");
+        assert_eq!(head["report"]["findings_total"], reported["findings_total"], "{trace}");
+        assert_eq!(head["report"]["wasted_core_ns"], reported["wasted_core_ns"], "{trace}");
         let text = String::from_utf8(keel(&["check", trace]).stdout).expect("UTF-8");
         let first = text.lines().next().expect("a line");
-        let headline = told["wasted_where"]["sentence"].as_str().expect("a text");
+        let headline = reported["wasted_where"]["sentence"].as_str().expect("a text");
         let title = head["title"].as_str().expect("a text");
         match headline {
             "" => assert!(text.trim_end().ends_with(title), "{trace}: {title}"),
@@ -117,9 +117,9 @@ fn what_cannot_be_reported_leaves_nothing() {
     let [damaged, page] = [&damaged, &page].map(|path| path.to_str().expect("a plain path"));
     let check = |args: &[&str], expected: &str| {
         let output = keel(args);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
-        assert!(told.contains(expected), "{args:?}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {reported}");
+        assert!(reported.contains(expected), "{args:?}: {reported}");
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "{args:?}");
     };
     check(&["report", damaged, "-o", page], "damaged");

@@ -1,4 +1,4 @@
-//! What can be wrong with an experiment's file, told in one sentence each.
+//! What can be wrong with an experiment's file, one sentence each.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {}{problem}", Field(.field))]
 pub struct ExperimentError {
-    /// The file, as the reader was told.
+    /// The file, as named by the caller.
     pub file: String,
     /// The line, from 1.
     pub line: usize,

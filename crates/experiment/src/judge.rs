@@ -4,7 +4,7 @@
 //!
 //! 1. the ratio is on the published side of 1, and outside of what two runs of the same scheduler
 //!    differ by (A/A);
-//! 2. it lies in the claim's band;
+//! 2. it is in the claim's band;
 //! 3. with the mechanism off at most a quarter of the effect is left, in logarithms, or no more
 //!    than A/A.
 //!
@@ -12,7 +12,7 @@
 //! one arm's own value calibrates: it only has a band.
 
 mod order;
-mod words;
+mod sentences;
 
 use crate::model::{Band, Claim, Experiment, Off, Published, Side, mean};
 use crate::outcome::ArmFigures;
@@ -157,9 +157,9 @@ pub(crate) fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec
         return Err(format!("{label} was not run"));
     }
     let value = |run: &crate::outcome::RunFigures| {
-        let told = |why: &str| format!("{label}, seed {}: {why}", run.seed);
-        let figures = run.result.as_ref().map_err(|why| told(why))?;
-        claim.measure.of_tasks(figures, &claim.tasks).ok_or_else(|| told(claim.measure.absent()))
+        let reported = |why: &str| format!("{label}, seed {}: {why}", run.seed);
+        let figures = run.result.as_ref().map_err(|why| reported(why))?;
+        claim.measure.of_tasks(figures, &claim.tasks).ok_or_else(|| reported(claim.measure.absent()))
     };
     arm.runs.iter().map(value).collect()
 }
@@ -196,7 +196,7 @@ fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVe
         verdict.ours = Some(of.mean);
         verdict.spread = Some((of.low, of.high));
         verdict.standing = if within(of.mean) { Standing::Calibrated } else { Standing::NotReached };
-        verdict.why = words::value(&verdict, claim.measure.unit());
+        verdict.why = sentences::value(&verdict, claim.measure.unit());
         return verdict;
     };
     let to = spread_of(to);
@@ -225,7 +225,7 @@ fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVe
         true => Standing::Reproduced,
         false => Standing::NotReached,
     };
-    verdict.why = words::ratio(&verdict, claim, &labels(experiment, claim), published_means(claim));
+    verdict.why = sentences::ratio(&verdict, claim, &labels(experiment, claim), published_means(claim));
     verdict
 }
 

@@ -60,7 +60,7 @@ pub struct Cell {
 /// The cells of a row that [`everyone`] made, one for each of its arms.
 pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
     let values: Vec<Result<Values, String>> = (everyone.claims.iter().step_by(2).zip(arms))
-        .map(|(claim, arm)| values("", claim, arm).map(|values| spread_of(&values)).map_err(told))
+        .map(|(claim, arm)| values("", claim, arm).map(|values| spread_of(&values)).map_err(reported))
         .collect();
     let means = || values.iter().filter_map(|value| value.as_ref().ok().map(|value| value.mean));
     let more = more_is_better(everyone.claims[0].measure);
@@ -80,8 +80,8 @@ pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
     values.clone().into_iter().zip(arms).map(cell).collect()
 }
 
-/// Which arm it was is told by the column.
-fn told(why: String) -> String {
+/// The column says which arm it was.
+fn reported(why: String) -> String {
     why.strip_prefix(", ").unwrap_or(&why).trim_start().to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! An experiment, as its file tells it.
+//! An experiment, as its file describes it.
 
 use keel_abi::Span;
 use keel_check::Measure;
@@ -159,7 +159,7 @@ pub enum Band {
     Order,
 }
 
-/// Counts that lie less apart tell no order.
+/// Counts that are closer than this imply no order.
 pub const ORDER_LEAST: f64 = 10.0;
 
 impl Band {

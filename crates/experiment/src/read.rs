@@ -48,7 +48,7 @@ struct ArmTable {
     machine: Option<String>,
 }
 
-/// A file's name and text, to tell places by.
+/// A file's name and text, to locate errors.
 #[derive(Clone, Copy)]
 struct Text<'a> {
     file: &'a str,

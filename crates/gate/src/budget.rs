@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused_by_name() {
         let check = |subject, text: &str, expected: &str| {
-            let told = Budget::read(subject, text).unwrap_err().to_string();
-            assert!(told.contains(expected) && told.contains(subject.name()), "{text}: {told}");
+            let reported = Budget::read(subject, text).unwrap_err().to_string();
+            assert!(reported.contains(expected) && reported.contains(subject.name()), "{text}: {reported}");
         };
         for text in [
             "",

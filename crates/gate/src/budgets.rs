@@ -96,8 +96,8 @@ mod tests {
         let two = vec![Budget::Share(0.01), Budget::Each(Span::from_ms(5))];
         assert_eq!(read("wasted_core=1%,5ms-each"), Ok(("wasted_core", two)));
         let check = |text: &str, expected: &str| {
-            let told = pair(text).unwrap_err().to_string();
-            assert!(told.contains(expected), "{text}: {told}");
+            let reported = pair(text).unwrap_err().to_string();
+            assert!(reported.contains(expected), "{text}: {reported}");
         };
         check("wasted=1%", "unknown kind 'wasted'; the kinds are wasted_core, starvation, ");
         check("wasted_core", "'wasted_core' is not KIND=BUDGET");

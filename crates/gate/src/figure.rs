@@ -32,7 +32,7 @@ pub enum Figure {
     Instructions,
     /// Time that CPUs waited for locks.
     LockWait,
-    /// Stray memory accesses.
+    /// Invalid memory accesses.
     BadAccesses,
     /// Findings of this kind.
     Findings(Kind),

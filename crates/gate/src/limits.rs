@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused_by_name() {
         let check = |text: &str, expected: &str| {
-            let told = Limits::default().set_pair(text).unwrap_err().to_string();
-            assert!(told.contains(expected), "{text}: {told}");
+            let reported = Limits::default().set_pair(text).unwrap_err().to_string();
+            assert!(reported.contains(expected), "{text}: {reported}");
         };
         check("5", "'5' is not a limit; write a share");
         check("-5%", "'-5%' is not a limit");

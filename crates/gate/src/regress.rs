@@ -11,7 +11,7 @@ use keel_check::Kind;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What became of a figure.
+/// How a figure changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -44,7 +44,7 @@ pub struct Row {
     pub allowed: Option<f64>,
     /// What seeds do to it, at most, 99 times of 100.
     pub noise: f64,
-    /// What became of it.
+    /// The outcome.
     pub verdict: Change,
 }
 

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Facts {
     /// Findings that are not a program's own doing.
     pub found: BTreeMap<Kind, Sums>,
-    /// Kinds whose findings may be none, because a recording does not tell all: they are shown, and exceed nothing.
+    /// Kinds whose findings may be none, because a recording lacks something: they are shown, and exceed nothing.
     pub unsure: BTreeSet<Kind>,
-    /// Loads and stores of the scheduler where nothing is.
+    /// The scheduler's loads and stores at invalid addresses.
     pub bad_accesses: u64,
     /// Time that CPUs were online, summed over them.
     pub machine_time: Span,
@@ -38,7 +38,7 @@ pub struct Held {
     pub allowed_value: Option<f64>,
     /// What was found, likewise; for `any` the number of findings.
     pub found_value: f64,
-    /// Findings of this kind count; false where they rest on what the recording does not tell.
+    /// Findings of this kind count; false where they rest on what the recording lacks.
     pub counted: bool,
     /// No more was found than is allowed, or it does not count.
     pub held: bool,
@@ -194,9 +194,9 @@ mod tests {
     fn by_default_a_flaw_that_harms_somebody_fails() {
         let check = |facts: &Facts, expected: &[&str]| {
             let ruling = Ruling::new(&Budgets::default(), facts);
-            let told: Vec<String> =
+            let reported: Vec<String> =
                 ruling.exceeded().map(|h| format!("{}: {} > {}", h.kind, h.found, h.allowed)).collect();
-            assert_eq!(told, expected);
+            assert_eq!(reported, expected);
         };
         check(&Facts::default(), &[]);
         let short = Span::from_us(50);

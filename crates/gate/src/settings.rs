@@ -147,8 +147,8 @@ mod tests {
         #[test]
         fn nothing_that_is_given_panics(text in "(\\PC|\n){0,60}", name in "[a-z_]{0,12}", value in "[0-9.%a-z=',\\[\\]-]{0,12}") {
             for file in [text.clone(), format!("[allow]\nwasted_core = {value}\n[regression]\n{name} = '{value}'\n")] {
-                let told = Settings::default().read("b.toml", &file).map_err(|wrong| wrong.to_string());
-                proptest::prop_assert!(!told.is_err_and(|told| told.contains(char::is_control)));
+                let reported = Settings::default().read("b.toml", &file).map_err(|wrong| wrong.to_string());
+                proptest::prop_assert!(!reported.is_err_and(|reported| reported.contains(char::is_control)));
             }
             let _ = crate::budgets::pair(&format!("wasted_core={value}"));
             let _ = (crate::budgets::pair(&text), Limits::default().set_pair(&text), crate::Baseline::read(&text));
@@ -156,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_line() {
+    fn errors_are_reported_with_their_line() {
         let check = |text: &str, line: usize, expected: &str| {
             let wrong = Settings::default().read("b.toml", text).unwrap_err();
-            let told = wrong.to_string();
+            let reported = wrong.to_string();
             assert!(
-                told.starts_with(&format!("b.toml:{line}: ")) && told.contains(expected),
-                "{text}: {told}"
+                reported.starts_with(&format!("b.toml:{line}: ")) && reported.contains(expected),
+                "{text}: {reported}"
             );
         };
         check("[allow]\n\nwasted = '1%'\n", 3, "unknown kind 'wasted'; the kinds are");

@@ -1,4 +1,4 @@
-//! What has a budget: each kind of finding, and the scheduler's stray memory accesses, which are counted and are no
+//! What has a budget: each kind of finding, and the scheduler's invalid memory accesses, which are counted and are no
 //! finding.
 
 use keel_check::Kind;
@@ -8,7 +8,7 @@ use keel_check::Kind;
 pub enum Subject {
     /// Findings of one kind, those that are a program's own doing left out.
     Kind(Kind),
-    /// Loads and stores of the scheduler where nothing is.
+    /// The scheduler's loads and stores at invalid addresses.
     BadAccess,
 }
 

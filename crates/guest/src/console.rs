@@ -1,4 +1,4 @@
-//! What a kernel said last, cut to what tells most.
+//! What a kernel said last, cut to its most informative part.
 
 /// The end of a console's text, in bounded memory.
 #[derive(Debug, Default)]
@@ -17,17 +17,17 @@ impl Tail {
         }
     }
 
-    /// The line that tells why a guest ended: a panic, or the first of several complaints, or else
+    /// The line that says why a guest ended: a panic, or the first of several complaints, or else
     /// whatever came last.
     pub(crate) fn verdict(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
-        let telling = TELLING.iter().find_map(|word| text.lines().find(|line| line.contains(word)));
-        line(telling.unwrap_or(&text))
+        let informative = INFORMATIVE.iter().find_map(|word| text.lines().find(|line| line.contains(word)));
+        line(informative.unwrap_or(&text))
     }
 }
 
-/// Words of lines that tell why, most telling first.
-const TELLING: &[&str] = &["keel: ", "Kernel panic", "Oops", "BUG:", "internal error", "kvm run failed"];
+/// Words of lines that say why, the most informative first.
+const INFORMATIVE: &[&str] = &["keel: ", "Kernel panic", "Oops", "BUG:", "internal error", "kvm run failed"];
 
 /// The last line that is not empty, fit to print.
 pub(crate) fn line(text: &str) -> String {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_telling_line_is_found() {
+    fn the_most_informative_line_is_found() {
         let check = |text: &str, expected: &str| {
             let mut tail = Tail::default();
             tail.add(text.as_bytes());

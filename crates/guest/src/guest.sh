@@ -1,6 +1,6 @@
 #!/run/keel/busybox sh
 # The guest's first program once it has the host's files: runs the command, passes what it says
-# out through ports, tells how it ended. Facts go through the port keel.facts, a line each.
+# out through ports, reports how it ended. Facts go through the port keel.facts, a line each.
 busybox=/run/keel/busybox
 
 for port in /sys/class/virtio-ports/*; do

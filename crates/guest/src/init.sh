@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # The guest's first program. Loads modules, puts the host's files below a layer of memory, and
-# hands over to /run/keel/guest in there. What goes wrong is told on the kernel's console.
+# hands over to /run/keel/guest in there. Errors go to the kernel's console.
 export PATH=/bin
 
 fail() {

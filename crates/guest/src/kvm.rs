@@ -1,5 +1,5 @@
 //! Whether the host's virtualization works. A `/dev/kvm` that opens may still fail at a kernel's
-//! first steps, and only a boot shows it; that is remembered until the host boots anew.
+//! first steps, and only a boot shows it; that is remembered until the host reboots.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

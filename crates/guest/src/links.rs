@@ -93,7 +93,9 @@ mod tests {
             let got = got.map(|distances| distances.map(rows).unwrap_or_default());
             match expected {
                 Ok(expected) => assert_eq!(got.as_deref(), Ok(expected), "{text}"),
-                Err(word) => assert!(got.as_ref().is_err_and(|told| told.contains(word)), "{text}: {got:?}"),
+                Err(word) => {
+                    assert!(got.as_ref().is_err_and(|reported| reported.contains(word)), "{text}: {got:?}")
+                }
             }
         };
         check("0-1,1-2,2-3,3-0", 4, Ok("10 20 30 20 | 20 10 20 30 | 30 20 10 20 | 20 30 20 10"));

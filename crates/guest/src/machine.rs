@@ -12,7 +12,7 @@ pub struct Machine {
     pub threads: u32,
     /// NUMA nodes, each a socket of its own.
     pub nodes: u32,
-    /// Which of them are neighbours; all of them unless told.
+    /// Which of them are neighbours; all of them unless given.
     pub links: Links,
     /// Memory of all nodes together.
     pub memory_mib: u32,
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn machines_that_cannot_be_are_refused() {
         let check = |machine: Machine, word: &str| {
-            let told = machine.check().unwrap_err().to_string();
-            assert!(told.contains(word), "{told}");
+            let reported = machine.check().unwrap_err().to_string();
+            assert!(reported.contains(word), "{reported}");
         };
         check(machine(0, 1, 2048), "1 to 255 CPUs, not 0");
         check(machine(256, 1, 2048), "not 256");

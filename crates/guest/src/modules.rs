@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_damaged_module_is_named() {
-        let told = in_order(&["a"], &|_| Ok(Some(b"\x7fELF".to_vec()))).unwrap_err().to_string();
-        assert!(told.contains("module a is damaged"), "{told}");
+        let reported = in_order(&["a"], &|_| Ok(Some(b"\x7fELF".to_vec()))).unwrap_err().to_string();
+        assert!(reported.contains("module a is damaged"), "{reported}");
     }
 }

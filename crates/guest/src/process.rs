@@ -19,7 +19,7 @@ pub enum Stream {
     Out,
     /// The command's stderr.
     Err,
-    /// What the guest tells us.
+    /// What the guest reports.
     Facts,
 }
 
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_told_and_the_guest_can_be_ended() {
+    fn silence_is_reported_and_the_guest_can_be_ended() {
         let mut running = running("exec sleep 600");
         assert_eq!(running.next(Duration::from_millis(20)), Next::Silence);
         running.kill();
@@ -178,12 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn an_emulator_that_does_not_start_is_told_in_its_words() {
+    fn a_failed_start_reports_the_emulators_message() {
         let folder = tempfile::tempdir().unwrap();
         let port = UnixListener::bind(folder.path().join("port")).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo 'no such machine' >&2; exit 1"]);
-        let told = Running::start(command, vec![(Stream::Out, port)]).unwrap_err().to_string();
-        assert_eq!(told, "QEMU does not start: no such machine");
+        let reported = Running::start(command, vec![(Stream::Out, port)]).unwrap_err().to_string();
+        assert_eq!(reported, "QEMU does not start: no such machine");
     }
 }

@@ -144,7 +144,7 @@ linux-image-amd64";
     }
 
     #[test]
-    fn the_newest_of_a_series_is_meant() {
+    fn a_series_selects_its_newest_release() {
         check("6.18", Flavour::Cloud, Some("6.18.15+deb13-cloud-amd64"));
         check("6.18", Flavour::Full, Some("6.18.15+deb13-amd64"));
         check("6.18.9", Flavour::Cloud, Some("6.18.9+deb13-cloud-amd64"));

@@ -120,7 +120,7 @@ impl Guest<'_> {
 
     fn append(&self, outputs: &Outputs<'_>) -> String {
         let level = if outputs.console.is_some() { 7 } else { 4 };
-        // QEMU's CPUs tell one time on all sockets, which Linux would not believe by itself.
+        // QEMU's CPUs have one clock on all sockets, which Linux would not believe by itself.
         let clock_chip = if self.machine.icount_shift.is_some() { NO_CLOCK_CHIP } else { "" };
         format!("console=ttyS0 loglevel={level} panic=-1 oops=panic tsc=reliable {clock_chip}{}", self.append)
     }
@@ -168,15 +168,15 @@ impl Watch {
         stop: &dyn Fn() -> bool,
     ) -> Result<End, GuestError> {
         let start = Instant::now();
-        let mut heard = start;
+        let mut last_output = start;
         loop {
             if stop() {
                 return Ok(End::Stopped);
             }
             match running.next(GLANCE) {
                 Next::Said(stream, bytes) => {
-                    heard = Instant::now();
-                    if !self.hear(stream, &bytes, outputs)? {
+                    last_output = Instant::now();
+                    if !self.receive(stream, &bytes, outputs)? {
                         return Ok(End::Unread);
                     }
                     if self.code.is_some() {
@@ -188,13 +188,18 @@ impl Watch {
                 Next::Ended => return self.ended(),
             }
             if self.code.is_none() {
-                self.in_time(limits, start, heard)?;
+                self.in_time(limits, start, last_output)?;
             }
         }
     }
 
     /// Passes bytes on; says whether somebody read them.
-    fn hear(&mut self, stream: Stream, bytes: &[u8], outputs: &mut Outputs<'_>) -> Result<bool, GuestError> {
+    fn receive(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, GuestError> {
         match stream {
             Stream::Out => pass(outputs.out, bytes, "stdout"),
             Stream::Err => pass(outputs.err, bytes, "stderr"),
@@ -233,9 +238,9 @@ impl Watch {
         })
     }
 
-    fn in_time(&self, limits: Limits, start: Instant, heard: Instant) -> Result<(), GuestError> {
+    fn in_time(&self, limits: Limits, start: Instant, last_output: Instant) -> Result<(), GuestError> {
         let last = || self.console.verdict();
-        let (total, silence) = (start.elapsed(), heard.elapsed());
+        let (total, silence) = (start.elapsed(), last_output.elapsed());
         let fault = match () {
             () if limits.total.is_some_and(|limit| total > limit) => {
                 format!("the guest took longer than {} s and was stopped", total.as_secs())

@@ -45,7 +45,7 @@ impl Kernel {
         self.folder.join("vmlinuz")
     }
 
-    /// What it was configured with, where the packages tell.
+    /// What it was configured with, where the packages say so.
     pub(crate) fn config(&self) -> PathBuf {
         self.folder.join("config")
     }
@@ -95,7 +95,7 @@ impl Store {
     }
 
     /// The kernel that `wanted` (`7.2`, `7.2.13`, a whole release) means: the best one in the
-    /// cache, or else the best one that can be fetched. `say` is told what is fetched.
+    /// cache, or else the best one that can be fetched. `say` receives what is fetched.
     ///
     /// # Errors
     /// [`GuestError::Input`] where nobody has it, [`GuestError::Unavailable`] where it cannot be

@@ -1,7 +1,7 @@
 //! The kernel inside its compressed image: an ELF file, with its types.
 //!
-//! An x86 image tells in its header where the compressed kernel lies (Linux' boot protocol 2.08);
-//! the first bytes tell by which program.
+//! An x86 image says in its header where the compressed kernel lies (Linux' boot protocol 2.08);
+//! the first bytes identify the program that compressed it.
 
 use crate::error::{GuestError, at};
 use std::io::Write;
@@ -83,13 +83,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_image_is_told() {
+    fn files_that_are_no_images_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         for bytes in [b"nothing".to_vec(), image(b"kernel"), image(&[0x1f, 0x8b, 0])] {
             std::fs::write(&from, bytes).unwrap();
-            let told = uncompress(&from, &to).unwrap_err().to_string();
-            assert!(told.ends_with("is not a kernel image for x86"), "{told}");
+            let reported = uncompress(&from, &to).unwrap_err().to_string();
+            assert!(reported.ends_with("is not a kernel image for x86"), "{reported}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Untrusted input that keel may get: one entry for each kind, which takes any bytes at all.
 //!
 //! The rule of an entry: it does with the bytes what `keel` does with a file of them, in bounded
-//! time and memory, and returns. If it finds a fault in keel itself (a bug of ours, a sentence with
+//! time and memory, and returns. If it finds a fault in keel itself (an internal error, a sentence with
 //! a line break, engines that disagree), it panics, as for every other panic. The fuzzer of `fuzz/`
 //! calls the entries, and this crate's tests replay the inputs that it kept.
 //!

@@ -9,14 +9,14 @@ use keel_trace::Writer;
 /// A seed: its target, its name, its bytes.
 pub type Seed = (&'static str, String, Vec<u8>);
 
-/// All seeds that are made of what is built in here. The texts lie in files, which whoever calls reads.
+/// All seeds that are made of what is built in here. The texts are in files, which whoever calls reads.
 pub fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
     for name in ["mix:5:80:40", "chat:2:3:4", "hogs", "typist+hogs:3", "lu:4:1@cpus=0-1+hotplug:1"] {
         seeds.push(("workload", name.replace([':', '+', '@', '='], "-"), name.into()));
     }
     seeds.push(("trace", "fifo".into(), trace()));
-    seeds.push(("trace", "telling".into(), decisions()));
+    seeds.push(("trace", "reports".into(), decisions()));
     for (at, base) in OBJECTS.iter().enumerate() {
         for (target, choice) in [("object", 0), ("run", 0), ("run", 6)] {
             seeds.push((target, format!("{}-{choice}", base.name), vec![at as u8, choice, 1]));
@@ -35,10 +35,10 @@ pub fn trace() -> Vec<u8> {
     })
 }
 
-/// The trace of a shorter one, whose scheduler tells its decisions.
+/// The trace of a shorter one, whose scheduler reports its decisions.
 fn decisions() -> Vec<u8> {
     scene::with(|scene| {
-        let base = bases::named("telling");
+        let base = bases::named("reports");
         let source =
             SchedulerSource { name: base.name.into(), bytes: base.bytes.into(), recipe: base.recipe() };
         let spec = RunSpec { duration: Span::from_us(400), ..scene.spec(source) };

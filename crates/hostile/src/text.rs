@@ -8,10 +8,10 @@ pub(crate) fn text(input: &[u8]) -> Option<&str> {
     std::str::from_utf8(input).ok().filter(|text| text.len() <= MOST)
 }
 
-/// What is refused is told in one sentence of bearable length.
+/// A refusal is one sentence of bounded length.
 pub(crate) fn sentence(error: &dyn std::fmt::Display) {
-    let told = error.to_string();
-    assert!(!told.is_empty(), "refused without a word");
-    assert!(!told.contains('\n'), "more than one line: {told:?}");
-    assert!(told.len() < 2_000, "a long sentence: {told:?}");
+    let reported = error.to_string();
+    assert!(!reported.is_empty(), "refused without a word");
+    assert!(!reported.contains('\n'), "more than one line: {reported:?}");
+    assert!(reported.len() < 2_000, "a long sentence: {reported:?}");
 }

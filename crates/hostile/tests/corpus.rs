@@ -28,18 +28,18 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Gives every input to the target in a thread of its own, so that a panic or a hang is told with its case.
+/// Gives every input to the target in a thread of its own, so that a panic or a hang is reported with its case.
 fn all_end(target: &'static str, inputs: Vec<(String, Vec<u8>)>) {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let worker = std::thread::spawn(move || {
         for (name, input) in inputs {
-            tell.send(name).expect("the test listens");
+            sender.send(name).expect("the test listens");
             call(target, &input);
         }
     });
     let mut current = String::new();
     loop {
-        match told.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(PATIENCE) {
             Ok(name) => current = name,
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => panic!("{target}: {current}: does not end"),

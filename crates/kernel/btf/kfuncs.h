@@ -6,7 +6,7 @@
  *   KFUNC(result, name, parameters...)
  *   KFUNC_VERSION(result, name, ___version, parameters...)   a name that ends in ___version
  *
- * All that the kernel room serves is here; what is not is absent, as a weak symbol finds out.
+ * All that the `kernel` crate serves is here; what is not is absent, as a weak symbol finds out.
  */
 #ifndef KEEL_KERNEL_KFUNCS_H
 #define KEEL_KERNEL_KFUNCS_H

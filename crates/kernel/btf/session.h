@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the threads of a process share beside memory, as far as it tells sessions and their autogroups. */
+/* What the threads of a process share beside memory, as far as it concerns sessions and their autogroups. */
 #ifndef KEEL_KERNEL_SESSION_H
 #define KEEL_KERNEL_SESSION_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The kernel types that BPF code can see, as they lie in the simulated kernel's memory.
+ * The kernel types that BPF code can see, as laid out in the simulated kernel's memory.
  *
  * Names and field types are Linux 7.2's; order and offsets are ours, because CO-RE moves every
  * access to where this header says. A field that is not here is absent: bpf_core_field_exists()
  * says no, and an unguarded access is refused by name. What a scheduler touches at every switch
- * lies in the first two cache lines of task_struct.
+ * is in the first two cache lines of task_struct.
  */
 #ifndef KEEL_KERNEL_TYPES_H
 #define KEEL_KERNEL_TYPES_H

@@ -1,11 +1,11 @@
-//! A callback of the scheduler, or another program of its, from its start to its end: what it costs, and what becomes of it where it is
-//! stopped.
+//! A callback of the scheduler, or another program of its, from its start to its end: what it costs, and how it ends
+//! where it is stopped.
 
 use crate::cpu::{Callback, DirectSubject, Place};
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
-use keel_abi::bpf::{Astray, Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
+use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, InvalidPlace, Progress, Usage};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
@@ -100,7 +100,7 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Is this a task that the scheduler that ends has been told good-bye to, or never got?
+    /// Is this a task that the scheduler that ends has already been disabled for, or was never given?
     #[inline]
     fn has_left(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].member == crate::task::Member::No
@@ -151,7 +151,7 @@ impl Kernel {
         self.count_callback(usage, took);
     }
 
-    /// The end of a callback that others have to hear of, or that is nested in one.
+    /// The end of a callback that others must be notified of, or that is nested in one.
     #[inline(never)]
     fn end_rarely(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
@@ -211,15 +211,15 @@ fn place_of(fault: &Fault) -> String {
 }
 
 /// What is where a program should not have gone.
-fn told(what: Astray) -> &'static str {
+fn place_name(what: InvalidPlace) -> &'static str {
     match what {
-        Astray::Null => "by a null pointer",
-        Astray::Freed => "in an object that was freed",
-        Astray::Element => "in no key or value that its map holds",
-        Astray::Arena => "in a page of the arena that is not allocated",
-        Astray::ReadOnly => "in a read-only object",
-        Astray::Stack => "below the stack frame of the function",
-        Astray::Nowhere => "outside every live object",
+        InvalidPlace::Null => "by a null pointer",
+        InvalidPlace::Freed => "in an object that was freed",
+        InvalidPlace::Element => "in no key or value that its map holds",
+        InvalidPlace::Arena => "in a page of the arena that is not allocated",
+        InvalidPlace::ReadOnly => "in a read-only object",
+        InvalidPlace::Stack => "below the stack frame of the function",
+        InvalidPlace::Nowhere => "outside every live object",
     }
 }
 
@@ -233,7 +233,7 @@ pub(crate) fn why_stopped(fault: &Fault) -> String {
         FaultKind::OutOfBounds { at: Ea(at), len, write, place: what } => {
             let act = if *write { "write" } else { "read" };
             let bytes = if *len == 1 { "byte" } else { "bytes" };
-            format!("{act} of {len} {bytes} at {at:#x}, {}, in {place}", told(*what))
+            format!("{act} of {len} {bytes} at {at:#x}, {}, in {place}", place_name(*what))
         }
         FaultKind::BadInstruction => format!("invalid instruction in {place}"),
         FaultKind::BadCall(why) => format!("{why}, in {place}"),

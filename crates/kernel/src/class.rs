@@ -22,7 +22,7 @@ pub(crate) enum SchedClass {
     Stop,
 }
 
-/// Whom the attached scheduler takes.
+/// The tasks that the attached scheduler takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// Nobody: there is none, it is being enabled, or it is about to go.
@@ -52,7 +52,7 @@ impl Kernel {
     }
 
     /// A task has joined `rq`: must whoever runs there go (`wakeup_preempt()`)? Tasks of sched_ext preempt each other by
-    /// slices alone. Tells the task's class.
+    /// slices alone. Returns the task's class.
     #[inline(always)]
     pub(crate) fn wakeup_preempt(&mut self, c: CpuId, rq: CpuId, task: TaskId) -> SchedClass {
         let class = self.tasks[task].class;

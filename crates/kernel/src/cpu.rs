@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// Something that interrupts a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Irq {
-    /// A task's sleep is over; the number tells this sleep from others.
+    /// A task's sleep is over; the number distinguishes sleeps.
     Sleeper(TaskId, u32),
     /// A task of the workload starts.
     Start(u32),
@@ -173,7 +173,7 @@ pub(crate) struct Cpu {
     pub(crate) curr: TaskId,
     /// It should reschedule.
     pub(crate) need_resched: bool,
-    /// When the interrupt that tells it so arrives; never where it is to look when it next leaves the kernel.
+    /// When the interrupt for that arrives; never where it is to look when it next leaves the kernel.
     pub(crate) resched_at: Instant,
     /// Its next tick; [`Instant::NEVER`] while idle.
     pub(crate) tick_at: Instant,
@@ -191,7 +191,7 @@ pub(crate) struct Cpu {
     pub(crate) stack: Stack,
     /// The callback in progress, if any; the innermost.
     pub(crate) callback: Callback,
-    /// The last direct dispatch that was decided on here: of whom, and by whom.
+    /// The last direct dispatch that was decided on here: which task, and which task's CPU decided.
     pub(crate) direct_by: Option<(TaskId, Caller)>,
     /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
@@ -214,7 +214,7 @@ pub(crate) struct Cpu {
     pub(crate) next_class: SchedClass,
     /// The kernel schedules the scheduler's tasks here by itself (`SCX_RQ_BYPASSING`).
     pub(crate) bypassing: bool,
-    /// A higher class has taken it from the scheduler, which was told so (`cpu_released`).
+    /// A higher class has taken it from the scheduler, which was notified (`cpu_released`).
     pub(crate) released: bool,
     /// How often it has picked (`kick_sync`).
     pub(crate) picks: u64,
@@ -240,12 +240,12 @@ pub(crate) struct Cpu {
     pub(crate) nr_running: u32,
     /// Tasks in spells without migration that are here, asleep or not (`nr_pinned`).
     pub(crate) nr_pinned: u32,
-    /// Tells one stay with the BPF scheduler from the next (`ops_qseq`).
+    /// Distinguishes one stay with the BPF scheduler from the next (`ops_qseq`).
     pub(crate) qseq: u64,
     /// A pick is in progress (`SCX_RQ_IN_BALANCE`).
     pub(crate) in_balance: bool,
     /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and nobody
-    /// has been told that the CPU is idle.
+    /// has been notified that the CPU is idle.
     pub(crate) in_stopper: bool,
     /// The scheduler may use it (`cpu_active()` and `SCX_RQ_ONLINE`).
     pub(crate) online: bool,

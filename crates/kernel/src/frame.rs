@@ -22,7 +22,7 @@ pub(crate) enum Frame {
     Act,
     /// Takes the next interrupt from the inbox.
     Interrupt,
-    /// Tells one CPU what a callback's kick asked for.
+    /// Notifies one CPU of what a callback's kick asked for.
     Kick { target: CpuId, flags: u64 },
 
     /// Waits until the CPUs that it kicked have picked.

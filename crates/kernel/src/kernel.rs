@@ -85,7 +85,7 @@ pub(crate) struct Kernel {
     pub(crate) cgroups: Cgroups,
     /// Bytes of the object's types that are made by their number, by that number.
     pub(crate) local_types: Vec<(u32, u32)>,
-    /// The ring buffer that the scheduler tells its decisions by.
+    /// The ring buffer in which the scheduler reports its decisions.
     pub(crate) decisions: Option<MapId>,
     pub(crate) spins: SpinLocks,
     pub(crate) timers: Timers,
@@ -167,7 +167,7 @@ impl Kernel {
         self.cpus.this_cpu.spent_ps += ps;
     }
 
-    /// Tells an event at the present moment.
+    /// Emits an event at the present moment.
     #[inline]
     pub(crate) fn tell(&mut self, class: Class, c: CpuId, what: What) {
         self.out.tell(class, self.now, c, what);

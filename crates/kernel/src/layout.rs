@@ -1,4 +1,4 @@
-//! Where the kernel's types lie in the world's memory, and their BTF: both made from the header
+//! Where the kernel's types are in the world's memory, and their BTF: both made from the header
 //! in `btf/`, so that what BPF code reads is what Rust wrote.
 
 /// The simulated kernel's BTF: what objects are relocated against.

@@ -1,14 +1,14 @@
 //! What a scheduler prints (`bpf_printk`), as the kernel's `trace_pipe` would show it.
 //!
-//! The first lines are kept and the others counted: what a scheduler says first tells most, and memory does not
-//! grow with the length of a run.
+//! The first lines are kept and the others counted: a scheduler's first lines are the most informative, and memory does
+//! not grow with the length of a run.
 
 use keel_abi::{CpuId, Instant, Pid};
 
 /// Lines that are kept.
 pub const MOST_LINES: usize = 10_000;
 
-/// A line. Its text and the task's name are a stranger's.
+/// A line. Its text and the task's name are untrusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// When, by the clock of its CPU.

@@ -1,4 +1,4 @@
-//! Events on their way to whoever listens, in batches, so that the paths that tell them pay a
+//! Events on their way to whoever listens, in batches, so that the paths that emit them pay a
 //! push and nothing else; and nothing at all where nobody listens.
 
 use keel_abi::{CpuId, Instant};
@@ -6,7 +6,7 @@ use keel_trace::{Class, Event, Meta, Policy, Sink, What};
 
 /// How many events go out at once.
 const BATCH: usize = 512;
-/// Decisions that one step can tell of, which only a runaway exceeds: what it tells then goes unheard.
+/// Decisions that one step can report, which only a runaway exceeds: what it reports beyond that is dropped.
 const MOST_DECISIONS: usize = 1 << 16;
 
 /// Events and metas not yet handed to the sink, in order.
@@ -76,7 +76,7 @@ mod tests {
     use keel_trace::policy::Kind;
 
     #[test]
-    fn decisions_of_one_step_are_bounded_and_left_out_where_nobody_wants_them() {
+    fn decisions_of_one_step_are_bounded_and_left_out_if_unwanted() {
         let policy = Policy::of(Kind::Wakeup, CpuId(0));
         let check = |wants, expected| {
             let mut out = Out::new(wants);

@@ -1,8 +1,8 @@
 //! Per-CPU kernel variables: `runqueues`, `sd_llc_id` and `sd_llc_size`.
 //!
-//! As in the kernel a variable's address leads nowhere by itself: it tells where in each CPU's part the variable lies. The parts
-//! are made when somebody first asks for one. What changes all the time in a runqueue (`curr`, `nr_running`, the
-//! clocks) is written when somebody asks for it, and tells that moment.
+//! As in the kernel a variable's address leads nowhere by itself: it says where in each CPU's part the variable lies.
+//! The parts are made when somebody first asks for one. What changes all the time in a runqueue (`curr`, `nr_running`,
+//! the clocks) is written when somebody asks for it, and has that moment's value.
 
 use crate::kernel::Kernel;
 use crate::kfuncs::Served;
@@ -12,7 +12,7 @@ use keel_abi::bpf::{Ea, World};
 
 /// The address of the first variable: nothing is there.
 const SYMBOLS: Ea = Ea(0xffff_ffff_8200_0000);
-/// Where `sd_llc_id` lies in a CPU's part, behind `runqueues`.
+/// Where `sd_llc_id` is in a CPU's part, behind `runqueues`.
 pub(crate) const LLC_ID: u64 = rq::SIZE.next_multiple_of(LINE);
 /// Where `sd_llc_size` lies.
 pub(crate) const LLC_SIZE: u64 = LLC_ID + 4;
@@ -37,7 +37,7 @@ pub(crate) const fn of(base: Ea, cpu: CpuId) -> Ea {
 }
 
 impl Kernel {
-    /// `bpf_per_cpu_ptr()` and `bpf_this_cpu_ptr()`: null for what is no variable, or no CPU; and without room.
+    /// `bpf_per_cpu_ptr()` and `bpf_this_cpu_ptr()`: null for what is no variable, or no CPU, and when out of memory.
     pub(crate) fn per_cpu_ptr<W: World>(&mut self, w: &mut W, variable: Ea, cpu: u64) -> Served {
         let offset = variable.0.wrapping_sub(SYMBOLS.0);
         let cpu = CpuId(cpu as u32);

@@ -110,7 +110,7 @@ impl Kernel {
         number
     }
 
-    /// A session that this process leads; nothing without room.
+    /// A session that this process leads; nothing when out of memory.
     fn begin_session<W: World>(&mut self, world: &mut W, leader: TaskId) -> Option<Number> {
         let number = Number(self.sessions.all.len() as u32);
         let shown = show(world, self.tasks[leader].pid.0, number.0.into())?;

@@ -83,7 +83,7 @@ pub struct Scheduler {
     /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
     /// 32-bit words, priority and policy.
     pub hints: Option<MapId>,
-    /// Its ring buffer `policy_events` ([`keel_trace::policy`]), where it has one: what it tells there becomes
+    /// Its ring buffer `policy_events` ([`keel_trace::policy`]), where it has one: what it reports there becomes
     /// [`Meta::Policy`].
     pub decisions: Option<MapId>,
     /// What its own queues are called.

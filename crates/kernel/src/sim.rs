@@ -35,7 +35,7 @@ pub enum State {
 /// What a CPU has to do before it goes back to user mode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Duty {
-    /// The scheduler has ended: the kernel bids it farewell.
+    /// The scheduler has ended: the kernel disables it.
     Disable,
     /// A callback asked for a local queue's tasks back.
     Reenqueue,
@@ -148,7 +148,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Ends the run at the present moment: open counts are told, and the stream is closed.
+    /// Ends the run at the present moment: open counts are emitted, and the stream is closed.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.k.tell_open_counts();
         self.k.count_bypass();
@@ -246,7 +246,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Goes on with what `c` has to do in the kernel, with `duty` first, until it is done, held up by an earlier
-    /// event elsewhere, or in line for a lock. Tells when `c` is due next, where that is before
+    /// event elsewhere, or in line for a lock. Returns when `c` is due next, where that is before
     /// anything else and thus need not go through the queue.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
@@ -379,7 +379,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Back to user mode or idle: the next event is whatever comes first. Where that is before
-    /// anybody else's, it is told instead of queued.
+    /// anybody else's, it is returned instead of queued.
     fn leave_kernel(&mut self, c: CpuId) -> Option<Instant> {
         self.k.start_working(c);
         let cpu = self.k.this_cpu();
@@ -431,7 +431,7 @@ impl Kernel {
         self.scx.is_gone() && !self.again.is_awaited()
     }
 
-    /// A timer of the queue is due: its owner's CPU is interrupted. Tells which that is where it takes the
+    /// A timer of the queue is due: its owner's CPU is interrupted. Returns which one where it takes the
     /// interrupt at once, before anything else.
     #[inline]
     fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<CpuId> {
@@ -446,7 +446,7 @@ impl Kernel {
         (cpu.in_user && self.queue.takes_cpu(c, at)).then_some(c)
     }
 
-    /// Whom a timer that is no sleeping task's interrupts, if anybody.
+    /// The CPU that a timer interrupts, if any, other than a sleeping task's.
     #[inline(never)]
     fn owner_of_timer(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Irq)> {
         use crate::setup::timer_number as number;

@@ -34,7 +34,7 @@ pub(crate) enum OpsState {
     None,
     /// `ops.enqueue` is being called for it, at the beginning of this stay.
     Queueing(u64),
-    /// The BPF scheduler has it; the number tells one stay from the next.
+    /// The BPF scheduler has it; the number distinguishes stays.
     Queued(u64),
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Task {
     pub(crate) queued: bool,
     /// It runs on its CPU right now.
     pub(crate) on_cpu: bool,
-    /// The scheduler must be told when it leaves (`ops.dequeue`).
+    /// The scheduler must be notified when it leaves (`ops.dequeue`).
     pub(crate) in_custody: bool,
     /// It waits on its runqueue's list of deferred moves to other CPUs' local queues.
     pub(crate) deferred: bool,
@@ -137,9 +137,9 @@ pub(crate) struct Task {
     pub(crate) spec: Option<u32>,
     /// The next step of its program.
     pub(crate) next_step: u32,
-    /// Tells a sleep's timer from an earlier one.
+    /// Distinguishes a sleep's timer from an earlier one.
     pub(crate) sleeps: u32,
-    /// Units of throughput done since last told.
+    /// Units of throughput done since last reported.
     pub(crate) counted: u32,
     /// How many of its CPUs may be used.
     pub(crate) nr_allowed: u32,

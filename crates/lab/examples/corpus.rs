@@ -17,7 +17,7 @@ const USAGE: &str = "usage: corpus OBJECT CPUS MS WORKLOAD [RECIPE]";
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match spec(&args).and_then(|spec| told(&spec)) {
+    match spec(&args).and_then(|spec| reported(&spec)) {
         Ok(facts) => facts.iter().for_each(|(name, value)| println!("{name}\t{}", plain(value))),
         Err(why) => println!("missing\t{}", plain(&why.replace(".bpf: ", ": "))),
     }
@@ -56,7 +56,7 @@ fn spec(args: &[String]) -> Result<RunSpec, String> {
 
 type Facts = Vec<(String, String)>;
 
-fn told(spec: &RunSpec) -> Result<Facts, String> {
+fn reported(spec: &RunSpec) -> Result<Facts, String> {
     let (mut judge, mut calls) = (Judge::new(Figures::with_costs()), Calls::default());
     let mut both = Fanout::new().with(&mut judge).with(&mut calls);
     let (outcome, variables) =
@@ -121,7 +121,7 @@ fn kind(exit: ExitKind) -> &'static str {
     }
 }
 
-/// What is a stranger's, on one line.
+/// Untrusted text, on one line.
 fn plain(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }

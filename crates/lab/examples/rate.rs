@@ -97,7 +97,7 @@ struct Used {
 }
 
 fn used() -> Used {
-    let read = |file| std::fs::read_to_string(file).expect("Linux tells it");
+    let read = |file| std::fs::read_to_string(file).expect("Linux has it");
     let first = read("/proc/self/schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok());
     // Behind the name, which may hold anything, in brackets, utime and stime are the 12th and 13th.
     let stat = read("/proc/self/stat");
@@ -111,7 +111,7 @@ fn used() -> Used {
 }
 
 impl Used {
-    /// User CPU time since `before`: ticks are coarse, so they only tell user from system time.
+    /// User CPU time since `before`: ticks are coarse, so they only separate user from system time.
     fn user_since(&self, before: &Self) -> Duration {
         let user = self.user_ticks - before.user_ticks;
         let all = user + self.system_ticks - before.system_ticks;
@@ -121,7 +121,7 @@ impl Used {
 }
 
 fn peak_rss_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     kib.expect("VmHWM is in KiB") * 1024

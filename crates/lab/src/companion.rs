@@ -84,7 +84,7 @@ struct RunObserver {
     maps: Vec<Map>,
     variables: Vec<Variable>,
     /// Room for a key and a value in the world.
-    room: Ea,
+    scratch: Ea,
 }
 
 /// The recipe's companions, for this object.
@@ -126,8 +126,8 @@ fn run_observer(companion: &Companion, object: &Object, vm: &mut Vm) -> Result<R
         variables.push(variable.clone());
     }
     let most = program.maps.iter().map(Layout::bytes).max().unwrap_or(0) as u64 + 16;
-    let room = vm.world().alloc(most).ok_or("there is no memory for its records")?;
-    Ok(RunObserver { machine: Machine::new(program), rest: companion.rest, maps, variables, room })
+    let scratch = vm.world().alloc(most).ok_or("there is no memory for its records")?;
+    Ok(RunObserver { machine: Machine::new(program), rest: companion.rest, maps, variables, scratch })
 }
 
 fn map(layout: &Layout, object: &Object) -> Result<Map, String> {
@@ -150,8 +150,8 @@ fn map(layout: &Layout, object: &Object) -> Result<Map, String> {
 
 impl Task<VmWorld> for RunObserver {
     fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
-        let Self { machine, rest, maps, variables, room } = self;
-        let mut desk = Desk { world, cpu, now, maps, variables, room: *room, stall_ps: 0, last: None };
+        let Self { machine, rest, maps, variables, scratch } = self;
+        let mut desk = Desk { world, cpu, now, maps, variables, scratch: *scratch, stall_ps: 0, last: None };
         let pause = machine.go_on(&mut desk);
         let Desk { stall_ps, last, .. } = desk;
         match pause {
@@ -187,15 +187,15 @@ struct Desk<'a> {
     now: Instant,
     maps: &'a [Map],
     variables: &'a [Variable],
-    room: Ea,
+    scratch: Ea,
     stall_ps: u64,
     last: Option<Last>,
 }
 
 impl Desk<'_> {
-    /// Where the value lies in the room: aligned, behind the key.
+    /// Where the value is in the memory: aligned, behind the key.
     fn value_at(&self, map: &Map) -> Ea {
-        self.room.offset(map.key_bytes.next_multiple_of(8) as u64)
+        self.scratch.offset(map.key_bytes.next_multiple_of(8) as u64)
     }
 
     fn put_in(&mut self, at: Ea, bytes: &[u8]) {
@@ -227,7 +227,7 @@ impl Desk<'_> {
 
     /// A map with keys. Values of the records' own stay as they are where there is no such element.
     fn keyed(&mut self, call: Call, map: &Map, key: &[u8], value: &mut [u8]) -> bool {
-        let (key_at, at) = (self.room, self.value_at(map));
+        let (key_at, at) = (self.scratch, self.value_at(map));
         self.put_in(key_at, key);
         if call == Call::Put {
             self.put_in(at, value);

@@ -1,4 +1,4 @@
-//! What a scheduler may use here: what every room serves, and the flags of `struct sched_ext_ops`.
+//! What a scheduler may use here: what every crate serves, and the flags of `struct sched_ext_ops`.
 
 use keel_abi::feature::{Feature, FeatureKind, Level};
 use keel_abi::scx::ops_flags as bit;

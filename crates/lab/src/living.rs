@@ -50,7 +50,7 @@ mod tests {
     use keel_abi::{CpuId, CpuSet, Span, TaskId};
 
     #[test]
-    fn a_workload_is_over_when_nobody_is_left_and_nobody_is_to_come() {
+    fn a_workload_ends_when_no_task_is_left_or_yet_to_start() {
         let task = TaskSpec {
             name: "t".into(),
             instances: 2,

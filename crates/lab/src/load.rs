@@ -79,7 +79,7 @@ fn object_error(name: &str, error: &ObjectError) -> LabError {
     if error.is_unsupported() { LabError::Unsupported(text) } else { LabError::BadInput(text) }
 }
 
-/// The scheduler of a spec, whose object this is; none where nothing is to be loaded.
+/// The scheduler of a spec, whose object this is; none if there is nothing to load.
 pub(crate) fn scheduler(source: &SchedulerSource, object: &Object) -> Result<Option<Scheduler>, LabError> {
     source.bytes.get().map(|_| defined(&source.name, object)).transpose()
 }
@@ -122,7 +122,7 @@ fn hints(object: &Object) -> Option<MapId> {
     object.maps.iter().position(fits).map(|at| MapId(at as u32))
 }
 
-/// The ring buffer that it tells its decisions by.
+/// The ring buffer in which it reports its decisions.
 fn decisions(object: &Object) -> Option<MapId> {
     /// `BPF_MAP_TYPE_RINGBUF`.
     const RINGBUF: u32 = 27;

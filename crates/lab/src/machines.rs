@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_told_in_a_few_words() {
+    fn shapes_are_described_briefly() {
         assert_eq!(shape(&Topology::flat(1)), "1 CPU, 1 node");
         assert_eq!(shape(&Topology::regular(2, 1, 4, 2)), "16 CPUs, 2 nodes, SMT");
     }

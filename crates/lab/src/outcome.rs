@@ -51,7 +51,7 @@ pub struct Outcome {
     /// The kernel's own words about it; empty where there is nothing to say.
     pub message: String,
     /// Which callback's call ended it, and where that stands in the object, if a call did:
-    /// `ops.enqueue(), my_enqueue insn 12 (my.bpf.c:40: ...)`. A stranger's text.
+    /// `ops.enqueue(), my_enqueue insn 12 (my.bpf.c:40: ...)`. Untrusted text.
     pub place: Option<String>,
     /// When the run ended.
     pub end: Instant,
@@ -61,6 +61,6 @@ pub struct Outcome {
     pub counters: Counters,
     /// What the scheduler took.
     pub overhead: Overhead,
-    /// What it printed (`bpf_printk`). A stranger's text.
+    /// What it printed (`bpf_printk`). Untrusted text.
     pub printed: Log,
 }

@@ -64,7 +64,7 @@ fn name_queue(object: &mut Object, id: u64, name: &str) {
     object.queues.push((id, name.to_owned()));
 }
 
-/// Tells the object who accompanies it.
+/// Gives the object the pid of its companion.
 fn introduce(name: &str, object: &mut Object, companion: &Companion, number: u32) -> Result<(), LabError> {
     let Some(variable) = &companion.pid else { return Ok(()) };
     let pid = keel_kernel::companion_pid(number);

@@ -17,7 +17,7 @@ use keel_trace::{Class, Fanout, Sink};
 use keel_vm::Vm;
 use std::cell::Cell;
 
-/// How far a run is, told now and then.
+/// How far a run is, reported now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The virtual moment that is reached.
@@ -26,10 +26,10 @@ pub struct Progress {
     pub duration: Span,
 }
 
-/// How often progress is told.
-const TELLS: u64 = 200;
+/// How often progress is reported.
+const REPORTS: u64 = 200;
 
-/// Runs a spec to its end, telling `sink` what it wants to hear and `progress` how far it is.
+/// Runs a spec to its end, passing `sink` the events it wants and `progress` how far it is.
 /// Deterministic: the events are a function of the spec.
 pub fn run(
     spec: &RunSpec,
@@ -189,7 +189,7 @@ pub(crate) fn go_on(
     again: &mut dyn FnMut(&mut Sim<Vm>) -> Result<(), LabError>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ended, LabError> {
-    let part = Span::from_ns((duration.as_ns() / TELLS).max(1));
+    let part = Span::from_ns((duration.as_ns() / REPORTS).max(1));
     let end = Instant::ZERO + duration;
     let mut until = Instant::ZERO;
     while until < end {
@@ -213,7 +213,7 @@ pub(crate) fn go_on(
     Ok(Ended::Itself)
 }
 
-/// The scheduler's user-space half begins anew: the object as it was read, with a world of its own.
+/// The scheduler's user-space half restarts: the object as it was read, with a world of its own.
 pub(crate) fn attach_again(
     spec: &RunSpec,
     actions: &[Action],

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A compiled scheduler, and what it is called.
 #[derive(Clone, Debug)]
 pub struct SchedulerSource {
-    /// The built-in name, or the file's name without its folder. A stranger's text.
+    /// The built-in name, or the file's name without its folder. Untrusted text.
     pub name: String,
     /// A `.bpf.o`, or an ELF binary that carries one in `.bpf.objs`; none for `eevdf`.
     pub bytes: ObjectBytes,
@@ -76,6 +76,6 @@ pub struct RunSpec {
     pub seed: u64,
     /// Who executes instructions.
     pub engine: Engine,
-    /// Ends the scheduler at its first stray access, and names it, instead of only counting. Slower.
+    /// Ends the scheduler at its first invalid access, and names it, instead of only counting. Slower.
     pub checked: bool,
 }

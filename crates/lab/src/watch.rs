@@ -1,8 +1,8 @@
-//! Runs that end as soon as who listens has heard enough; and of those, runs whose scheduler is asked on the way how
+//! Runs that end as soon as the sink has seen enough; and of those, runs whose scheduler is asked on the way how
 //! often each CPU has done something, by a counter of its own.
 //!
 //! A counter is a global array with an element for each of 1024 CPUs, of any size: the first eight bytes of each
-//! count. The object is the one that any kernel loads, and is not told that somebody looks.
+//! count. The object is the one that any kernel loads, and cannot see that it is watched.
 
 use crate::error::LabError;
 use crate::load;
@@ -20,18 +20,18 @@ const MAX_CPUS: u32 = 1024;
 
 /// Listens to a run and to its scheduler's counter.
 pub trait Counted: Sink {
-    /// What the counter says for each CPU of the machine, once all events up to this moment have been told.
+    /// What the counter says for each CPU of the machine, once all events up to this moment have been emitted.
     /// The run is over where this is false.
     fn counts(&mut self, counts: &[u64]) -> bool;
 }
 
-/// Listens to a run until it has heard enough.
+/// Watches a run until it has seen enough.
 pub trait Listener: Sink {
-    /// Once all events up to a step's end have been told: the run is over where this is true.
+    /// Once all events up to a step's end have been emitted: the run is over where this is true.
     fn enough(&self) -> bool;
 }
 
-/// As [`run`](crate::run()), for at most the spec's duration: up to `from`, and then in steps, until the sink has heard
+/// As [`run`](crate::run()), for at most the spec's duration: up to `from`, and then in steps, until the sink has seen
 /// enough, or `stop` is asked for.
 pub fn run_until_enough(
     spec: &RunSpec,
@@ -41,7 +41,7 @@ pub fn run_until_enough(
     stop: &Stop,
 ) -> Result<Outcome, LabError> {
     let begun = run::begin(spec, sink.wants())?;
-    in_steps(spec, begun, from, step, &mut Heard(sink), stop)
+    in_steps(spec, begun, from, step, &mut Watched(sink), stop)
 }
 
 /// Does the scheduler have a global variable of this name?
@@ -50,8 +50,8 @@ pub fn declares(spec: &RunSpec, name: &str) -> Result<bool, LabError> {
     Ok(object.variables.iter().any(|variable| variable.name == name))
 }
 
-/// As [`run`](crate::run()), for at most the spec's duration. After `from` the counter is told every `step`. Where `stop` is asked for
-/// the run ends at the virtual instant that it has reached.
+/// As [`run`](crate::run()), for at most the spec's duration. After `from` the counter is read every `step`. Where
+/// `stop` is asked for the run ends at the virtual instant that it has reached.
 pub fn run_counted(
     spec: &RunSpec,
     counter: &str,
@@ -77,9 +77,9 @@ trait Steps {
     fn goes_on(&mut self, world: &VmWorld) -> bool;
 }
 
-struct Heard<'s>(&'s mut dyn Listener);
+struct Watched<'s>(&'s mut dyn Listener);
 
-impl Steps for Heard<'_> {
+impl Steps for Watched<'_> {
     fn sink(&mut self) -> &mut dyn Sink {
         self.0
     }

@@ -93,9 +93,12 @@ fn run(file: &File, case: &Case, mode: Mode, machine: &Machine) -> Result<Vec<u8
     if let Some(exit) = sim.exit() {
         return Err(exit.message.clone());
     }
-    let strays = sim.engine().bad_accesses();
-    if strays != case.strays {
-        return Err(format!("{strays} times it accessed what is not its own, not {}", case.strays));
+    let invalid_accesses = sim.engine().bad_accesses();
+    if invalid_accesses != case.invalid_accesses {
+        return Err(format!(
+            "{invalid_accesses} times it accessed what is not its own, not {}",
+            case.invalid_accesses
+        ));
     }
     let bss = object.maps.iter().position(|map| map.name == ".bss").ok_or("no .bss")?;
     let world = sim.engine().world_ref();
@@ -113,8 +116,8 @@ fn both_engines_find_what_the_cases_say() {
                 let got = run(file, case, mode, &machine);
                 count += 1;
                 if got.as_deref() != Ok(&case.want) {
-                    let got = got.map_or_else(|why| why, |got| case.told(&got));
-                    let want = case.told(&case.want);
+                    let got = got.map_or_else(|why| why, |got| case.shown(&got));
+                    let want = case.shown(&case.want);
                     wrong.push(format!("{}, {}, {mode:?}: {got}, not {want}", file.name, case.name));
                 }
             }

@@ -1,4 +1,4 @@
-//! The checked mode stops a scheduler at its first stray access, and names what is there and whose line it is.
+//! The checked mode stops a scheduler at its first invalid access, and names what is there and whose line it is.
 //! Without it the same access reads 0 or stores nothing, is counted, and the run goes on, as on a real kernel.
 
 mod common;
@@ -9,7 +9,7 @@ use keel_lab::{Engine, Outcome, machines};
 use keel_trace::Fanout;
 use std::fmt::Write;
 
-/// How many faults `tests/objects/strays.bpf.c` can commit.
+/// How many faults `tests/objects/bad_access.bpf.c` can commit.
 const FAULTS: u32 = 14;
 
 const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 20, 'run': 100, 'sleep': 100, 'loop': 5 } } }";
@@ -17,25 +17,25 @@ const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 20, 'run': 100, 'sleep'
 fn run(fault: u32, checked: bool, engine: Engine) -> Outcome {
     let machine = machines::of_cpus(8);
     let workload = workload(MANY, &machine);
-    let mut spec = spec(object("strays"), workload, machine, 5, 1);
+    let mut spec = spec(object("bad_access"), workload, machine, 5, 1);
     (spec.checked, spec.engine) = (checked, engine);
     spec.settings = vec![("fault".into(), fault.to_string())];
     keel_lab::run(&spec, &mut Fanout::new(), &mut |_| {}).unwrap_or_else(|e| panic!("fault {fault}: {e}"))
 }
 
 #[test]
-fn every_planted_stray_is_named_with_its_line() {
-    let mut told = String::new();
+fn every_planted_invalid_access_is_named_with_its_line() {
+    let mut reported = String::new();
     for fault in 1..=FAULTS {
         let outcome = run(fault, true, Engine::Native);
         assert_eq!(outcome.exit, ExitKind::Error, "fault {fault}: {}", outcome.message);
-        writeln!(told, "{fault}: {}", outcome.message).unwrap();
+        writeln!(reported, "{fault}: {}", outcome.message).unwrap();
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
-fn who_stays_where_it_may_is_left_alone() {
+fn valid_accesses_are_left_alone() {
     let outcome = run(0, true, Engine::Native);
     assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
     assert_eq!(outcome.counters.bad_accesses, 0);
@@ -43,7 +43,7 @@ fn who_stays_where_it_may_is_left_alone() {
 
 #[test]
 fn unchecked_runs_go_on_and_count_what_leads_nowhere() {
-    // What is within the region, a freed element say, is not told from live objects there.
+    // What is within the region, a freed element say, is not distinguished from live objects there.
     for fault in [1, 2, 6, 7, 12, 13] {
         let outcomes = [Engine::Native, Engine::Interpreter].map(|engine| run(fault, false, engine));
         assert_eq!(outcomes[0].exit, ExitKind::None, "fault {fault}: {}", outcomes[0].message);

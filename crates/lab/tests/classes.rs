@@ -29,7 +29,7 @@ fn check(first: &str, wastes: bool) {
 }
 
 #[test]
-fn whoever_waits_for_a_real_time_task_beside_an_idle_core_is_found() {
+fn a_wait_for_a_real_time_task_beside_an_idle_core_is_found() {
     // A task of the scheduler's waits in the CPU's local queue, where nobody else can fetch it.
     check(r#""run": 1000"#, true);
     // A real-time task is pushed to the idle CPU.

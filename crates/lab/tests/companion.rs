@@ -113,7 +113,7 @@ fn ring_buffers_are_written_at_given_moments() {
              records = { words = ['u64 word'] }
              round = '''
              words.word = now() / 1_000_000
-             if now() >= 10_000_000 && !told || now() >= 20_000_000 && told == 1 { told += put(words) }
+             if now() >= 10_000_000 && !sent || now() >= 20_000_000 && sent == 1 { sent += put(words) }
              '''",
         ),
         40,
@@ -123,7 +123,7 @@ fn ring_buffers_are_written_at_given_moments() {
 
 #[test]
 fn ring_buffers_are_read_and_printed() {
-    // The only reader, of whom nobody is waiting for an answer: the ring has room for 170 records of 24 bytes.
+    // The only reader, none of which is waiting for an answer: the ring has room for 170 records of 24 bytes.
     let reader = "[[companion]]
         name = 'reader'
         pid = 'decider_pid'
@@ -135,9 +135,9 @@ fn ring_buffers_are_read_and_printed() {
             print(\"{}: task {}\", seen, waiting.pid)
             weights += waiting.weight
         }
-        if seen == 5 && !told { told = 1 print(\"{}\", weights) }
+        if seen == 5 && !sent { sent = 1 print(\"{}\", weights) }
         '''";
-    // Those for whom there is no idle CPU.
+    // Tasks for which there is no idle CPU.
     let ran = run(reader, 100);
     assert_eq!(variable(&ran, "nr_sent"), 5);
     let lines = printed(&ran);
@@ -215,21 +215,27 @@ fn a_companion_that_computes_takes_time() {
 #[test]
 fn what_cannot_be_done_is_refused_by_name() {
     let check = |companion: &str, expected: &str| {
-        let told = run(&format!("[[companion]]\n{companion}"), 10).unwrap_err();
-        assert_eq!(told, LabError::BadInput(format!("beside: {expected}")), "{companion}");
+        let refused = run(&format!("[[companion]]\n{companion}"), 10).unwrap_err();
+        assert_eq!(refused, LabError::BadInput(format!("beside: {expected}")), "{companion}");
     };
-    let told = |why: &str| format!("the recipe's companion companion: {why}");
-    check("round = 'x = object.speed'", &told("the object has no integer speed"));
-    check("round = 'object.nr_cpus = 1'", &told("nr_cpus is constant once the object is loaded"));
+    let refused = |why: &str| format!("the recipe's companion companion: {why}");
+    check("round = 'x = object.speed'", &refused("the object has no integer speed"));
+    check("round = 'object.nr_cpus = 1'", &refused("nr_cpus is constant once the object is loaded"));
     let map = |name: &str, fields: &str, script: &str| {
         format!("records = {{ {name} = {fields} }}\nround = '{script}'")
     };
-    check(&map("nobody", "['u8 a']", "take(nobody)"), &told("the object has no map nobody"));
+    check(&map("nobody", "['u8 a']", "take(nobody)"), &refused("the object has no map nobody"));
     let kind = "a companion cannot use maps of the type of each";
-    check(&map("each", "['u64 a']", "take(each)"), &told(kind));
-    check(&map("stacked", "['u64 a']", "take(stacked)"), &told("values of map stacked have 4 bytes, not 8"));
-    check(&map("sent", "['u64 a']", "take(sent)"), &told("keys of map sent have 4 bytes, not 0"));
-    check(&map("decided", "['u64 a']", "take(decided)"), &told("maps of the type of decided have no take()"));
+    check(&map("each", "['u64 a']", "take(each)"), &refused(kind));
+    check(
+        &map("stacked", "['u64 a']", "take(stacked)"),
+        &refused("values of map stacked have 4 bytes, not 8"),
+    );
+    check(&map("sent", "['u64 a']", "take(sent)"), &refused("keys of map sent have 4 bytes, not 0"));
+    check(
+        &map("decided", "['u64 a']", "take(decided)"),
+        &refused("maps of the type of decided have no take()"),
+    );
     let pid = "the pid of companion companion: the object has no variable helper_pid";
     check("pid = 'helper_pid'\nround = ''", pid);
 }
@@ -237,7 +243,7 @@ fn what_cannot_be_done_is_refused_by_name() {
 #[test]
 fn a_companion_that_fails_ends_the_run() {
     let greedy = with("round = 'while 1 { n += 1 t[n] = n }'");
-    let told =
+    let expected =
         "beside: program other[3] (a companion) failed: its tables and lists hold more than 1048576 elements";
-    assert_eq!(run(&greedy, 10_000).unwrap_err(), LabError::Program(told.into()));
+    assert_eq!(run(&greedy, 10_000).unwrap_err(), LabError::Program(expected.into()));
 }

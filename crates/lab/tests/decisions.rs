@@ -1,4 +1,4 @@
-//! What a scheduler tells of its decisions is in the stream, by either engine, and whoever listens: telling
+//! What a scheduler reports of its decisions is in the stream, by either engine, and whoever listens: reports
 //! changes nothing but by its own cost.
 
 mod common;
@@ -14,7 +14,7 @@ const CPUS: u32 = 8;
 /// More decisions than the ring holds.
 const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 12, 'run': 60, 'sleep': 100, 'loop': 400 } } }";
 
-fn told(name: &str, settings: &[(&str, &str)], engine: Engine) -> RunSpec {
+fn spec_of(name: &str, settings: &[(&str, &str)], engine: Engine) -> RunSpec {
     let machine = machines::of_cpus(CPUS);
     let workload = workload(MANY, &machine);
     let mut spec = spec(object(name), workload, machine, 100, 1);
@@ -24,14 +24,14 @@ fn told(name: &str, settings: &[(&str, &str)], engine: Engine) -> RunSpec {
 }
 
 /// Everything of some classes.
-struct Ear {
+struct Collector {
     wants: Class,
     events: Vec<Event>,
     policies: Vec<(Instant, Policy)>,
     last: Instant,
 }
 
-impl Ear {
+impl Collector {
     fn of(wants: Class) -> Self {
         Self { wants, events: Vec::new(), policies: Vec::new(), last: Instant::ZERO }
     }
@@ -42,7 +42,7 @@ impl Ear {
     }
 }
 
-impl Sink for Ear {
+impl Sink for Collector {
     fn wants(&self) -> Class {
         self.wants
     }
@@ -62,23 +62,23 @@ impl Sink for Ear {
     }
 }
 
-fn heard(spec: &RunSpec, wants: Class) -> (Ear, Outcome) {
-    let mut ear = Ear::of(wants);
-    let outcome = keel_lab::run(spec, &mut ear, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+fn run_collecting(spec: &RunSpec, wants: Class) -> (Collector, Outcome) {
+    let mut collector = Collector::of(wants);
+    let outcome = keel_lab::run(spec, &mut collector, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(outcome.exit, ExitKind::None, "{}", outcome.message);
-    (ear, outcome)
+    (collector, outcome)
 }
 
-fn of(ear: &Ear, kind: Kind) -> impl Iterator<Item = &Policy> {
-    ear.policies.iter().map(|(_, policy)| policy).filter(move |policy| policy.kind == kind)
+fn of(collector: &Collector, kind: Kind) -> impl Iterator<Item = &Policy> {
+    collector.policies.iter().map(|(_, policy)| policy).filter(move |policy| policy.kind == kind)
 }
 
 #[test]
-fn what_a_scheduler_tells_is_in_the_stream() {
-    let (ear, _) = heard(&told("telling", &[], Engine::Native), Class::ALL);
-    assert!(ear.policies.len() > 5000, "only {}: the ring holds 2,427", ear.policies.len());
+fn policy_events_are_in_the_stream() {
+    let (collector, _) = run_collecting(&spec_of("reports", &[], Engine::Native), Class::ALL);
+    assert!(collector.policies.len() > 5000, "only {}: the ring holds 2,427", collector.policies.len());
     let mut chose_another = false;
-    for policy in of(&ear, Kind::Wakeup) {
+    for policy in of(&collector, Kind::Wakeup) {
         let chosen = policy.chosen.expect("one is always chosen");
         assert!(policy.considered.contains(chosen), "{policy:?}");
         assert!((1..=2).contains(&policy.considered.len()) && policy.pid.0 > 0, "{policy:?}");
@@ -86,7 +86,7 @@ fn what_a_scheduler_tells_is_in_the_stream() {
         chose_another |= policy.considered.len() == 2;
     }
     assert!(chose_another);
-    for policy in of(&ear, Kind::NewIdle) {
+    for policy in of(&collector, Kind::NewIdle) {
         assert_eq!((policy.level, policy.considered.len(), policy.nr_groups), (1, CPUS as usize, 2));
         let [own, other] = policy.groups[..] else { panic!("{policy:?}") };
         assert_eq!(
@@ -103,13 +103,13 @@ fn what_a_scheduler_tells_is_in_the_stream() {
             other => panic!("{other:?}"),
         }
     }
-    assert!(of(&ear, Kind::NewIdle).any(|policy| policy.outcome == Some(Came::Moved)));
+    assert!(of(&collector, Kind::NewIdle).any(|policy| policy.outcome == Some(Came::Moved)));
 }
 
 #[test]
-fn both_engines_tell_the_same() {
+fn both_engines_report_the_same() {
     let [native, interpreted] =
-        [Engine::Native, Engine::Interpreter].map(|engine| trace(&told("telling", &[], engine)));
+        [Engine::Native, Engine::Interpreter].map(|engine| trace(&spec_of("reports", &[], engine)));
     assert!(native == interpreted);
     let read = Reader::new(&native.0[..]).expect("it is ours");
     let policies = read.map(|item| item.expect("it is sound"));
@@ -119,19 +119,20 @@ fn both_engines_tell_the_same() {
 }
 
 #[test]
-fn who_listens_makes_no_difference() {
-    let spec = told("telling", &[], Engine::Native);
-    let (all, with) = heard(&spec, Class::CORE.with(Class::POLICY));
-    let (core, without) = heard(&spec, Class::CORE);
+fn the_listening_sink_makes_no_difference() {
+    let spec = spec_of("reports", &[], Engine::Native);
+    let (all, with) = run_collecting(&spec, Class::CORE.with(Class::POLICY));
+    let (core, without) = run_collecting(&spec, Class::CORE);
     assert!(core.policies.is_empty() && !all.policies.is_empty());
     assert_eq!(with, without);
     assert!(all.events == core.events);
 }
 
 #[test]
-fn nobody_hears_of_it_unasked() {
-    let (asked, loud) = heard(&told("telling", &[], Engine::Native), Class::ALL);
-    let (unasked, silent) = heard(&told("telling", &[("tell_policy", "0")], Engine::Native), Class::ALL);
+fn policy_events_are_sent_only_on_request() {
+    let (asked, loud) = run_collecting(&spec_of("reports", &[], Engine::Native), Class::ALL);
+    let (unasked, silent) =
+        run_collecting(&spec_of("reports", &[("tell_policy", "0")], Engine::Native), Class::ALL);
     assert!(unasked.policies.is_empty() && !asked.policies.is_empty());
     assert!(silent.overhead.instructions < loud.overhead.instructions);
 }
@@ -139,9 +140,13 @@ fn nobody_hears_of_it_unasked() {
 #[test]
 fn garbage_is_left_out() {
     for engine in [Engine::Native, Engine::Interpreter] {
-        let (ear, _) = heard(&told("babbles", &[], engine), Class::ALL);
-        assert!(ear.policies.len() > 100, "some of it is sound by chance: {}", ear.policies.len());
-        for (_, policy) in &ear.policies {
+        let (collector, _) = run_collecting(&spec_of("babbles", &[], engine), Class::ALL);
+        assert!(
+            collector.policies.len() > 100,
+            "some of it is sound by chance: {}",
+            collector.policies.len()
+        );
+        for (_, policy) in &collector.policies {
             let named = policy.considered.iter().chain([policy.cpu]).chain(policy.chosen);
             let named = named.chain(policy.groups.iter().map(|group| group.first_cpu));
             assert!(named.map(|cpu| cpu.0).all(|cpu| cpu < CPUS), "{policy:?}");

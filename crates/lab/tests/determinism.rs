@@ -29,7 +29,7 @@ fn kept() -> RunSpec {
     RunSpec { scheduler: source("kept fifo", KEPT_FIFO), duration: Span::from_ms(50), ..busy(SEED) }
 }
 
-/// Traces of equal runs must be equal; where they part is told, not their thousands of bytes.
+/// Traces of equal runs must be equal; the first difference is reported, not their thousands of bytes.
 fn same(what: &str, seed: u64, one: &[u8], other: &[u8]) {
     let parted = one.iter().zip(other).position(|(a, b)| a != b);
     let at = parted.or((one.len() != other.len()).then(|| one.len().min(other.len())));
@@ -62,10 +62,10 @@ fn a_run_repeats_and_does_something() {
 }
 
 #[test]
-fn nobody_who_listens_changes_a_run() {
-    let (_, heard) = trace(&busy(SEED));
+fn no_sink_changes_a_run() {
+    let (_, with_sink) = trace(&busy(SEED));
     let silent = keel_lab::run(&busy(SEED), &mut keel_trace::NullSink, &mut |_| {});
-    assert_eq!(silent, Ok(heard), "seed {SEED}");
+    assert_eq!(silent, Ok(with_sink), "seed {SEED}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn mean_wait_ns(other: &str) -> u64 {
 }
 
 #[test]
-fn who_asks_for_less_at_a_time_takes_the_cpu_at_once() {
+fn a_shorter_slice_preempts_at_once() {
     let check = |slice_us: u32, is_at_once: bool| {
         let wait_ns = mean_wait_ns(&format!(r#""evenkeel": {{ "slice_us": {slice_us} }}"#));
         assert_eq!(wait_ns < 20_000, is_at_once, "a slice of {slice_us} us: {wait_ns} ns");
@@ -88,7 +88,7 @@ fn who_asks_for_less_at_a_time_takes_the_cpu_at_once() {
 }
 
 #[test]
-fn a_batch_task_takes_the_cpu_from_nobody() {
+fn a_batch_task_preempts_nothing() {
     let short = r#""evenkeel": { "slice_us": 100 }"#;
     let check = |policy: &str, preempts: bool| {
         let wait_ns = mean_wait_ns(&format!(r#""policy": "{policy}", {short}"#));
@@ -99,7 +99,7 @@ fn a_batch_task_takes_the_cpu_from_nobody() {
 }
 
 #[test]
-fn whoever_is_not_sched_idle_takes_the_cpu_from_one_that_is() {
+fn any_other_policy_preempts_sched_idle() {
     let text = r#"{ "tasks": {
         "idle": { "policy": "SCHED_IDLE", "loop": -1, "run": 5000, "cpus": [0] },
         "other": { "loop": -1, "run": 20, "sleep": 9000, "cpus": [0], "evenkeel": { "slice_us": 5000 } } } }"#;

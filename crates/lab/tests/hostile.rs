@@ -1,4 +1,4 @@
-//! Input from strangers: every run ends in an outcome or in one sentence, never in a panic, and
+//! Untrusted input: every run ends in an outcome or in one sentence, never in a panic, and
 //! never not at all.
 #![forbid(unsafe_code)]
 
@@ -23,22 +23,22 @@ fn run(spec: &RunSpec) -> Result<Outcome, LabError> {
     keel_lab::run(spec, &mut NullSink, &mut |_| {})
 }
 
-/// Runs every case in a thread of its own, so that a panic or a hang is told with its case.
+/// Runs every case in a thread of its own, so that a panic or a hang is reported with its case.
 /// Gives how many of them attached and ran.
 fn all_end(cases: Vec<(String, Vec<u8>)>) -> usize {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let worker = std::thread::spawn(move || {
         let mut ran = 0;
         for (number, (name, bytes)) in cases.iter().enumerate() {
             let engine = if number % 4 == 0 { Engine::Native } else { Engine::Interpreter };
-            tell.send(format!("{name}, {engine:?}")).expect("the test listens");
+            sender.send(format!("{name}, {engine:?}")).expect("the test listens");
             ran += usize::from(ends(name, run(&small(source("odd", bytes), engine))));
         }
         ran
     });
     let mut current = String::new();
     loop {
-        match told.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(PATIENCE) {
             Ok(name) => current = name,
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => panic!("{current}: does not end"),

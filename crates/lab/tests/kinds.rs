@@ -28,16 +28,16 @@ fn found(
     let judgement = judge.judgement();
     let there = |kind: Kind| judgement.found.iter().any(|&(each, n)| each == kind && n > 0);
     let kinds = Kind::ALL.into_iter().filter(|&kind| kind != Kind::WastedCore && there(kind));
-    let told: Vec<_> = judgement.findings.iter().map(|finding| finding.text.as_str()).collect();
-    (kinds.map(Kind::name).collect(), told.join("\n"))
+    let reported: Vec<_> = judgement.findings.iter().map(|finding| finding.text.as_str()).collect();
+    (kinds.map(Kind::name).collect(), reported.join("\n"))
 }
 
 #[test]
 fn schedulers_on_their_usual_workloads_have_none_that_is_not_there() {
     let check = |scheduler: &str, workload: &str, cpus: u32, ms: u64, expected: &[&str]| {
         let machine = machines::of_cpus(cpus);
-        let (kinds, told) = found(built_in(scheduler), made(workload, &machine), machine, ms);
-        assert_eq!(kinds, expected, "{scheduler}, {workload}: {told}");
+        let (kinds, reported) = found(built_in(scheduler), made(workload, &machine), machine, ms);
+        assert_eq!(kinds, expected, "{scheduler}, {workload}: {reported}");
     };
     for scheduler in ["fifo", "o1", "cfs"] {
         check(scheduler, "mix:16:80", 8, 1000, &[]);

@@ -1,5 +1,5 @@
 //! Faults planted in a scheduler are found and named on every example of Debian's rt-app package
-//! that can be read; where nothing is planted, nothing is found. Nothing is checked where the
+//! that can be read; without a planted fault, nothing is found. Nothing is checked where the
 //! package is not installed.
 
 mod common;
@@ -59,7 +59,7 @@ fn fifo_is_innocent() {
 }
 
 #[test]
-fn who_lets_threads_wait_beside_idle_cores_is_found_to_waste_them() {
+fn a_scheduler_that_leaves_cores_idle_beside_waiters_is_found_to_waste_them() {
     each_example(&object("tardy"), |name, outcome, judgement| {
         assert!(!outcome.exit.is_failure(), "{name}: {}", outcome.message);
         assert!(findings(judgement, Kind::WastedCore) > 0, "{name}");
@@ -68,7 +68,7 @@ fn who_lets_threads_wait_beside_idle_cores_is_found_to_waste_them() {
 }
 
 #[test]
-fn who_forgets_threads_is_ended_and_found_to_starve_them() {
+fn a_scheduler_that_forgets_threads_is_ended_and_found_to_starve_them() {
     each_example(&object("stall"), |name, outcome, judgement| {
         assert_eq!(outcome.exit.reason(), "runnable task stall", "{name}");
         assert!(outcome.message.contains(" failed to run for "), "{name}: {}", outcome.message);

@@ -10,7 +10,7 @@ use keel_lab::{Engine, Machine, RunSpec, SchedulerSource, machines, schedulers, 
 use keel_trace::{Class, Event, Meta, Sink, What};
 
 #[derive(Default)]
-struct Heard {
+struct Counts {
     units: u64,
     forks: u64,
     exits: u64,
@@ -18,7 +18,7 @@ struct Heard {
     hotplugs: u64,
 }
 
-impl Sink for Heard {
+impl Sink for Counts {
     fn wants(&self) -> Class {
         Class::CORE.with(Class::COUNTS)
     }
@@ -53,27 +53,27 @@ fn named(name: &str, machine: &Machine) -> Workload {
     workloads::join(name, parts.into_iter().map(part).collect()).expect(name)
 }
 
-fn heard(program: &str, machine: &str, ms: u64) -> Heard {
-    heard_under(fifo(), program, machine, ms)
+fn counts(program: &str, machine: &str, ms: u64) -> Counts {
+    counts_under(fifo(), program, machine, ms)
 }
 
-fn heard_under(scheduler: SchedulerSource, program: &str, machine: &str, ms: u64) -> Heard {
+fn counts_under(scheduler: SchedulerSource, program: &str, machine: &str, ms: u64) -> Counts {
     let machine = machines::built_in(machine).expect(machine);
     let cpus = u64::from(machine.topology.cpus());
     let workload = named(program, &machine);
-    let mut heard = Heard::default();
+    let mut counts = Counts::default();
     let outcome =
-        keel_lab::run(&spec(scheduler, workload, machine, ms, 1), &mut heard, &mut |_| {}).expect(program);
+        keel_lab::run(&spec(scheduler, workload, machine, ms, 1), &mut counts, &mut |_| {}).expect(program);
     assert_eq!(outcome.exit, keel_abi::scx::ExitKind::None, "{program}: {}", outcome.message);
     assert!(outcome.counters.user_time.as_ns() <= ms * 1_000_000 * cpus, "{program}");
-    heard
+    counts
 }
 
 /// A program that ends: units, tasks, and the moment of the last exit lies within these milliseconds.
 fn check(program: &str, machine: &str, ms: u64, units: u64, tasks: u64, ends: std::ops::Range<u64>) {
-    let heard = heard(program, machine, ms);
-    assert_eq!((heard.units, heard.forks, heard.exits), (units, tasks, tasks), "{program} on {machine}");
-    let last = heard.last_exit.as_ns() / 1_000_000;
+    let counts = counts(program, machine, ms);
+    assert_eq!((counts.units, counts.forks, counts.exits), (units, tasks, tasks), "{program} on {machine}");
+    let last = counts.last_exit.as_ns() / 1_000_000;
     assert!(ends.contains(&last), "{program} on {machine} ends at {last} ms");
 }
 
@@ -104,9 +104,9 @@ fn what_the_wasted_cores_paper_ran_ends() {
 #[test]
 fn threads_that_spin_on_too_few_cpus_wait_for_each_others_slices() {
     let ms = |program: &str| {
-        let heard = heard(program, "opteron-6272", 60_000);
-        assert_eq!((heard.units, heard.exits), (1, 16), "{program}");
-        heard.last_exit.as_ns() / 1_000_000
+        let counts = counts(program, "opteron-6272", 60_000);
+        assert_eq!((counts.units, counts.exits), (1, 16), "{program}");
+        counts.last_exit.as_ns() / 1_000_000
     };
     let (two_nodes, one_node) = (ms("lu:16:1@nodes=1,2"), ms("lu:16:1@nodes=1"));
     // A thread has 7 rows of 100 at most, at 80 % of speed beside its sibling: 0.175 s, and the pipelines' beginnings and ends.
@@ -119,9 +119,9 @@ fn threads_that_spin_on_too_few_cpus_wait_for_each_others_slices() {
 #[test]
 fn a_cpu_goes_and_comes_before_the_rest_begins() {
     let ule = source("ule", schedulers::built_in("ule").expect("it is built in"));
-    let heard = heard_under(ule, "lu:8:1@after_ms=200+hotplug:5", "xeon-8", 2_000);
-    assert_eq!((heard.units, heard.hotplugs, heard.exits), (1, 2, 9));
-    assert!((450..600).contains(&(heard.last_exit.as_ns() / 1_000_000)), "{:?}", heard.last_exit);
+    let counts = counts_under(ule, "lu:8:1@after_ms=200+hotplug:5", "xeon-8", 2_000);
+    assert_eq!((counts.units, counts.hotplugs, counts.exits), (1, 2, 9));
+    assert!((450..600).contains(&(counts.last_exit.as_ns() / 1_000_000)), "{:?}", counts.last_exit);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_goes_on_for_ever_counts() {
     for keel_workload::Generator { example: program, .. } in
         keel_workload::programs().filter(|program| never_waits(program.form))
     {
-        let one = heard(program, "p3-1", 2_000);
+        let one = counts(program, "p3-1", 2_000);
         assert!(one.units > 3, "{program} does {} in 2 s", one.units);
     }
 }

@@ -22,13 +22,13 @@ fn race_on(scheduler: &SchedulerSource, machine: Machine, seed: u64) -> RunSpec 
 }
 
 fn moves(spec: &RunSpec) -> Moves {
-    let told = format!("seed {}", spec.seed);
-    let (outcome, variables) =
-        keel_lab::run_and_read(spec, &mut NullSink, &mut |_| {}).unwrap_or_else(|e| panic!("{told}: {e}"));
-    assert_eq!(outcome.exit, ExitKind::None, "{told}: {}", outcome.message);
+    let reported = format!("seed {}", spec.seed);
+    let (outcome, variables) = keel_lab::run_and_read(spec, &mut NullSink, &mut |_| {})
+        .unwrap_or_else(|e| panic!("{reported}: {e}"));
+    assert_eq!(outcome.exit, ExitKind::None, "{reported}: {}", outcome.message);
     let read = |name: &str| {
         let found = variables.iter().find(|(n, _)| n == name);
-        found.unwrap_or_else(|| panic!("{told}: there is no {name} in {variables:?}")).1
+        found.unwrap_or_else(|| panic!("{reported}: there is no {name} in {variables:?}")).1
     };
     Moves { moved: read("nr_moved"), lost: read("nr_lost") }
 }
@@ -55,7 +55,7 @@ fn some_moves_lose_where_callbacks_overlap() {
 }
 
 #[test]
-fn no_move_loses_where_nobody_else_is() {
+fn a_move_without_a_race_loses_nothing() {
     let scheduler = object("race");
     for seed in [1, 2, 3] {
         let result = moves(&race_on(&scheduler, machines::of_cpus(1), seed));

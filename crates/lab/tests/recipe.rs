@@ -71,8 +71,8 @@ fn programs_that_fail_end_the_run() {
         "halved: program setup failed: it returned 1",
     );
     let unknown = RECIPE.replace("\"tick\"", "\"halved_init\"");
-    let told = "halved: the recipe names syscall program halved_init, which the object does not have";
-    assert_eq!(outcome(&unknown, &[]).unwrap_err(), LabError::BadInput(told.into()));
+    let reported = "halved: the recipe names syscall program halved_init, which the object does not have";
+    assert_eq!(outcome(&unknown, &[]).unwrap_err(), LabError::BadInput(reported.into()));
 }
 
 /// The recipe without its programs.
@@ -107,8 +107,8 @@ fn variables_maps_and_members_come_from_the_recipe() {
     let smaller = recipe.replace("max_entries = 4", "max_entries = 9");
     check(&smaller, &[], ExitKind::None, "");
     let set = [("nr_cpus", "3")];
-    let told = "3 CPUs, the last of them on node 0, weight 7, argument 0";
-    check(&recipe, &set, ExitKind::ErrorBpf, told);
+    let reported = "3 CPUs, the last of them on node 0, weight 7, argument 0";
+    check(&recipe, &set, ExitKind::ErrorBpf, reported);
 }
 
 #[test]
@@ -149,13 +149,13 @@ fn arrays_grow_and_maps_of_maps_are_filled() {
     let grown = format!("[set]\nnr_cpus = 'cpus'\npartners = 'partner_of_cpu'\n{}", map(5));
     assert_eq!(found(&grown).unwrap(), "sum 28, 5 maps");
     assert_eq!(found("").unwrap(), "sum 0, 0 maps");
-    let told = "grown: the recipe's 65 inner maps of map queues are not possible: it has fewer elements";
-    assert_eq!(found(&map(65)).unwrap_err(), LabError::BadInput(told.into()));
+    let reported = "grown: the recipe's 65 inner maps of map queues are not possible: it has fewer elements";
+    assert_eq!(found(&map(65)).unwrap_err(), LabError::BadInput(reported.into()));
     let weights = outcome("[[map]]\nname = 'weights'\ninner_maps = 1", &[]).unwrap_err();
-    let told = "halved: the recipe's 1 inner maps of map weights are not possible: it is no map of maps";
-    assert_eq!(weights, LabError::BadInput(told.into()));
+    let reported = "halved: the recipe's 1 inner maps of map weights are not possible: it is no map of maps";
+    assert_eq!(weights, LabError::BadInput(reported.into()));
     // What is beside others in its section does not grow.
-    let told = "halved: the recipe's set.node_of: variable node_of holds 64 numbers, not 65";
+    let reported = "halved: the recipe's set.node_of: variable node_of holds 64 numbers, not 65";
     let long = format!("[set]\nnode_of = [{}]", vec!["1"; 65].join(", "));
-    assert_eq!(outcome(&long, &[]).unwrap_err(), LabError::BadInput(told.into()));
+    assert_eq!(outcome(&long, &[]).unwrap_err(), LabError::BadInput(reported.into()));
 }

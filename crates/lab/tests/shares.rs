@@ -1,4 +1,4 @@
-//! A scheduler that goes by cgroups' weights gives the shares that it means to give, from what the kernel tells
+//! A scheduler that goes by cgroups' weights gives the shares that it means to give, from what the kernel reports
 //! it: when it is loaded, when weights change, when tasks move and cgroups come and go.
 #![forbid(unsafe_code)]
 

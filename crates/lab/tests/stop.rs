@@ -20,15 +20,15 @@ fn spec(scheduler: &str, workload: &str, cpus: u32, duration: Span) -> RunSpec {
     }
 }
 
-/// Keeps all that it hears, and asks for the stop once that is so many events.
+/// Keeps all events, and asks for the stop after a given number.
 #[derive(Default)]
-struct Ear {
+struct Collector {
     events: Vec<Event>,
     metas: Vec<(Instant, Meta)>,
     stop_after: Option<(usize, Stop)>,
 }
 
-impl Sink for Ear {
+impl Sink for Collector {
     fn wants(&self) -> Class {
         Class::ALL
     }
@@ -47,11 +47,11 @@ impl Sink for Ear {
     }
 }
 
-fn stopped(spec: &RunSpec, after: usize) -> (Ear, Outcome) {
+fn stopped(spec: &RunSpec, after: usize) -> (Collector, Outcome) {
     let stop = Stop::default();
-    let mut ear = Ear { stop_after: Some((after, stop.clone())), ..Ear::default() };
-    let outcome = run_or_stop(spec, &mut ear, &mut |_| {}, &stop).expect("it runs");
-    (ear, outcome)
+    let mut collector = Collector { stop_after: Some((after, stop.clone())), ..Collector::default() };
+    let outcome = run_or_stop(spec, &mut collector, &mut |_| {}, &stop).expect("it runs");
+    (collector, outcome)
 }
 
 #[test]
@@ -59,20 +59,20 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
     let check = |scheduler: &str, workload: &str, cpus: u32, after: usize| {
         let place = format!("{scheduler}, {workload}, {cpus} CPUs, {after} events");
         let spec = spec(scheduler, workload, cpus, Span::from_s(2));
-        let (ear, outcome) = stopped(&spec, after);
+        let (collector, outcome) = stopped(&spec, after);
         assert!(outcome.stopped && outcome.end > Instant::ZERO, "{place}: {:?}", outcome.end);
         assert!(outcome.end < Instant::ZERO + spec.duration, "{place}: {:?}", outcome.end);
-        let mut whole = Ear::default();
+        let mut whole = Collector::default();
         run(&spec, &mut whole, &mut |_| {}).expect("it runs");
-        // At its end a run tells what was counted and not told yet.
+        // At its end a run emits what was counted and not emitted yet.
         let is_count = |event: &&Event| event.at == outcome.end && matches!(event.what, What::Count { .. });
-        let counts = ear.events.iter().rev().take_while(is_count).count();
-        let (same, _) = ear.events.split_at(ear.events.len() - counts);
+        let counts = collector.events.iter().rev().take_while(is_count).count();
+        let (same, _) = collector.events.split_at(collector.events.len() - counts);
         assert!(same.len() >= after, "{place}");
         assert_eq!(same, &whole.events[..same.len()], "{place}");
         assert!(whole.events[same.len()].at >= outcome.end, "{place}: nothing before the end is left out");
-        assert_eq!(ear.metas.last(), Some(&(outcome.end, Meta::End)), "{place}");
-        let (_, metas) = ear.metas.split_last().expect("there is an end");
+        assert_eq!(collector.metas.last(), Some(&(outcome.end, Meta::End)), "{place}");
+        let (_, metas) = collector.metas.split_last().expect("there is an end");
         assert_eq!(metas, &whole.metas[..metas.len()], "{place}");
     };
     for after in [1, 500, 3_000] {
@@ -84,7 +84,7 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
     check("ule", "mix:300:120", 64, 50_000);
 }
 
-/// A year of a lone task, of which nothing is told but where it is: nobody waits for a virtual month.
+/// A year of a lone task, of which nothing is emitted but where it is: nobody waits for a virtual month.
 #[test]
 fn a_long_quiet_run_stops_soon() {
     let year = spec("fifo", "hogs:1", 1, Span::from_s(365 * 24 * 3600));

@@ -35,7 +35,7 @@ fn variable(ran: &Ran, name: &str) -> i64 {
 }
 
 #[test]
-fn nobody_answers_before_a_scheduler_is_attached() {
+fn kfuncs_fail_before_a_scheduler_is_attached() {
     const ENODEV: i64 = -19;
     let ran = run("[[run]]\nprogram = 'before'\nargs = [8, 7]");
     assert_eq!(ran.as_ref().unwrap().0.exit, ExitKind::None, "the error was nobody's");
@@ -72,8 +72,8 @@ fn a_program_can_end_the_scheduler() {
 fn what_needs_a_locked_runqueue_is_refused() {
     let check = |program: &str, expected: &str| {
         for often in ["", "\nevery_ms = 10"] {
-            let told = run(&format!("[[run]]\nprogram = '{program}'{often}")).unwrap_err();
-            assert!(matches!(&told, LabError::Program(why) if why.starts_with(expected)), "{told}");
+            let reported = run(&format!("[[run]]\nprogram = '{program}'{often}")).unwrap_err();
+            assert!(matches!(&reported, LabError::Program(why) if why.starts_with(expected)), "{reported}");
         }
     };
     check(
@@ -97,6 +97,6 @@ fn forks_wait_until_the_scheduler_is_enabled() {
 #[test]
 fn no_queue_is_made_in_exit_task() {
     let (outcome, _) = run("[set]\nexit_task_creates = true").unwrap();
-    let told = "scx_bpf_create_dsq() may not be called from ops.exit_task()";
-    assert!(outcome.exit == ExitKind::Error && outcome.message.starts_with(told), "{}", outcome.message);
+    let reported = "scx_bpf_create_dsq() may not be called from ops.exit_task()";
+    assert!(outcome.exit == ExitKind::Error && outcome.message.starts_with(reported), "{}", outcome.message);
 }

@@ -37,8 +37,8 @@ fn check(source: &str, seed: u64) {
         return;
     }
     assert_eq!(on_cpus_that_are_off(&run), [""; 0], "{source} {seed}");
-    let strays = run.misplaced().into_iter().filter(|(_, task, ..)| !may_be_anywhere(&names[task]));
-    assert_eq!(strays.collect::<Vec<_>>(), [], "{source} {seed}");
+    let misplaced = run.misplaced().into_iter().filter(|(_, task, ..)| !may_be_anywhere(&names[task]));
+    assert_eq!(misplaced.collect::<Vec<_>>(), [], "{source} {seed}");
     assert_eq!(lost(&run, &names), [""; 0], "{source} {seed}");
 }
 
@@ -96,8 +96,8 @@ fn lost(run: &Run, names: &BTreeMap<TaskId, String>) -> Vec<String> {
         }
     }
     let is_lost = |(task, ms): &(TaskId, u64)| *ms + 100 < END_MS && !running.contains(task);
-    let told = |(task, ms)| format!("{} {task:?} ran last at {ms} of {END_MS} ms", names[&task]);
-    last.into_iter().filter(is_lost).map(told).collect()
+    let reported = |(task, ms)| format!("{} {task:?} ran last at {ms} of {END_MS} ms", names[&task]);
+    last.into_iter().filter(is_lost).map(reported).collect()
 }
 
 fn check_all(source: &str, runs: u64) {
@@ -105,36 +105,36 @@ fn check_all(source: &str, runs: u64) {
 }
 
 #[test]
-fn the_tracer_loses_nobody() {
+fn the_tracer_loses_no_task() {
     check_all("tests/sim/semantics/together", 60);
 }
 
 #[test]
-fn fifo_loses_nobody() {
+fn fifo_loses_no_task() {
     check_all("schedulers/fifo", 20);
 }
 
 #[test]
-fn bsd_loses_nobody() {
+fn bsd_loses_no_task() {
     check_all("schedulers/bsd", 20);
 }
 
 #[test]
-fn goodness_loses_nobody() {
+fn goodness_loses_no_task() {
     check_all("schedulers/goodness", 20);
 }
 
 #[test]
-fn mq_loses_nobody() {
+fn mq_loses_no_task() {
     check_all("schedulers/mq", 20);
 }
 
 #[test]
-fn o1_loses_nobody() {
+fn o1_loses_no_task() {
     check_all("schedulers/o1", 20);
 }
 
 #[test]
-fn ule_loses_nobody() {
+fn ule_loses_no_task() {
     check_all("schedulers/ule", 20);
 }

@@ -13,14 +13,14 @@ use keel_lab::{LabError, Outcome, RunSpec, machines, schedulers, workloads};
 use keel_trace::{Class, Event, Meta, Sink};
 
 /// Keeps the first and the last reading.
-struct Ear {
+struct Collector {
     calls: CountedCalls,
     first: Option<u64>,
     last: u64,
     readings: u64,
 }
 
-impl Sink for Ear {
+impl Sink for Collector {
     fn wants(&self) -> Class {
         self.calls.wants()
     }
@@ -32,7 +32,7 @@ impl Sink for Ear {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-impl Counted for Ear {
+impl Counted for Collector {
     fn counts(&mut self, counts: &[u64]) -> bool {
         let sum = counts.iter().sum();
         assert!(sum >= self.last, "a counter never falls");
@@ -55,15 +55,19 @@ fn check(scheduler: &str, counter: &str, rounds: std::ops::RangeInclusive<u64>) 
     assert!(declares(&spec, counter).unwrap());
     let from = Instant::ZERO + Span::from_ms(500);
     let calls = CountedCalls::of(Op::Dispatch, from);
-    let mut ear = Ear { calls, first: None, last: 0, readings: 0 };
-    let outcome = run_counted(&spec, counter, from, Span::from_us(20), &mut ear, &Stop::default()).unwrap();
+    let mut collector = Collector { calls, first: None, last: 0, readings: 0 };
+    let outcome =
+        run_counted(&spec, counter, from, Span::from_us(20), &mut collector, &Stop::default()).unwrap();
     assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
-    assert_eq!(ear.readings, 1 + 1_500_000 / 20);
-    let rose = ear.last - ear.first.unwrap();
+    assert_eq!(collector.readings, 1 + 1_500_000 / 20);
+    let rose = collector.last - collector.first.unwrap();
     assert!(rounds.contains(&rose), "{scheduler}: {counter} rose by {rose}");
     // Each rise is one dispatch's, but for the few of which that is in doubt.
-    let told = ear.calls.calls();
-    assert!(told <= rose && told + ear.calls.unclear() >= rose && told * 10 >= rose * 9, "{told} of {rose}");
+    let reported = collector.calls.calls();
+    assert!(
+        reported <= rose && reported + collector.calls.unclear() >= rose && reported * 10 >= rose * 9,
+        "{reported} of {rose}"
+    );
 }
 
 #[test]
@@ -89,25 +93,37 @@ fn each_recalculation_is_one_dispatch() {
 fn looking_changes_no_decision() {
     let spec = hogs("o1");
     let calls = || CountedCalls::of(Op::Dispatch, Instant::ZERO);
-    let mut ear = Ear { calls: calls(), first: None, last: 0, readings: 0 };
-    let watched =
-        run_counted(&spec, "array_switches", Instant::ZERO, Span::from_us(20), &mut ear, &Stop::default())
-            .unwrap();
+    let mut collector = Collector { calls: calls(), first: None, last: 0, readings: 0 };
+    let watched = run_counted(
+        &spec,
+        "array_switches",
+        Instant::ZERO,
+        Span::from_us(20),
+        &mut collector,
+        &Stop::default(),
+    )
+    .unwrap();
     let run = keel_lab::run(&spec, &mut calls(), &mut |_| {}).unwrap();
-    // A callback is interrupted where a reading falls into it, so waits for locks are told apart otherwise.
-    let told = |outcome: &Outcome| {
+    // A callback is interrupted where a reading falls into it, so waits for locks are split differently.
+    let reported = |outcome: &Outcome| {
         (outcome.counters.switches, outcome.counters.callbacks, outcome.overhead.instructions)
     };
-    assert_eq!(told(&run), told(&watched));
+    assert_eq!(reported(&run), reported(&watched));
 }
 
 #[test]
-fn a_scheduler_without_the_counter_is_told() {
+fn a_scheduler_without_the_counter_is_refused() {
     let spec = RunSpec { scheduler: fifo(), ..hogs("o1") };
     assert!(!declares(&spec, "array_switches").unwrap());
-    let mut ear =
-        Ear { calls: CountedCalls::of(Op::Dispatch, Instant::ZERO), first: None, last: 0, readings: 0 };
-    let refused =
-        run_counted(&spec, "array_switches", Instant::ZERO, Span::from_ms(1), &mut ear, &Stop::default());
+    let mut collector =
+        Collector { calls: CountedCalls::of(Op::Dispatch, Instant::ZERO), first: None, last: 0, readings: 0 };
+    let refused = run_counted(
+        &spec,
+        "array_switches",
+        Instant::ZERO,
+        Span::from_ms(1),
+        &mut collector,
+        &Stop::default(),
+    );
     assert_eq!(refused, Err(LabError::BadInput("no counter is called 'array_switches'".to_owned())));
 }

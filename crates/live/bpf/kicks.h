@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An idle CPU is told that there is work. Of busy ones their switches tell.
+ * An idle CPU is notified that there is work. Busy ones show it by their switches.
  *
  * The kernel has a tracepoint for just that, sched_set_need_resched_tp, and no program may be attached to it: a program's
  * end (rcu_read_unlock_special()) may ask for a reschedule of its own CPU, which calls the tracepoint again before
- * the flag is set that would stop it, until the stack is full. So we listen where a CPU tells another: there the flag is
- * set already, and what a program's end asks for concerns its own CPU, which needs neither an interrupt nor a poll.
+ * the flag is set that would stop it, until the stack is full. So we listen where a CPU notifies another: there the
+ * flag is set already, and what a program's end asks for concerns its own CPU, which needs neither an interrupt nor a
+ * poll.
  */
 #ifndef KEEL_KICKS_H
 #define KEEL_KICKS_H
@@ -22,8 +23,8 @@ static __always_inline u32 in_the_midst_of(void)
 }
 
 /*
- * A CPU is told to leave its idle loop for timers and remote calls, too. It is work if a task is there or on its way, or if
- * an interrupt tells it: so sched_ext does for a scheduler that keeps the task in a queue of its own.
+ * A CPU is made to leave its idle loop for timers and remote calls, too. It is work if a task is there or on its way,
+ * or if an interrupt requests it, as sched_ext does for a scheduler that keeps the task in a queue of its own.
  */
 static __always_inline void tell_kick(u32 target)
 {
@@ -35,7 +36,7 @@ static __always_inline void tell_kick(u32 target)
 		emit(KICK, 0, bpf_get_smp_processor_id(), 0, 0, 0, target);
 }
 
-/* What comes to an idle CPU by that CPU's own doing: no interrupt tells it, and a moment later it switches. */
+/* What comes to an idle CPU by that CPU's own doing: no interrupt notifies it, and a moment later it switches. */
 static __always_inline void tell_own_kick(u32 target)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
@@ -46,7 +47,7 @@ static __always_inline void tell_own_kick(u32 target)
 
 /*
  * Runs: in any context but NMI, often under the target's runqueue lock with interrupts off.
- * Reaches itself: no. Only a CPU that tells another one calls it; see above.
+ * Reaches itself: no. Only a CPU that notifies another one calls it; see above.
  */
 SEC("?tp_btf/sched_wake_idle_without_ipi")
 int BPF_PROG(on_poll, int cpu)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One look at every CPU: which of them idle, and how many tasks wait? Where a CPU idles while tasks wait, it is told
- * which CPUs and which tasks, for somebody to say whether the ones could run the others. Nothing is locked: what is
- * told may be over a moment later, so whoever is told looks again.
+ * One look at every CPU: which of them idle, and how many tasks wait? Where a CPU idles while tasks wait, it is
+ * reported which CPUs and which tasks, for somebody to say whether the ones could run the others. Nothing is locked:
+ * what is reported may be over a moment later, so the reader looks again.
  *
  * A runqueue counts whatever is runnable there, also tasks that a sched_ext scheduler holds in queues of its own. So
  * the tasks are gone through only where some CPU idles and the counts say that somebody waits.
  *
- * crates/live/src/watch/look.rs runs this and reads what it tells.
+ * crates/live/src/watch/look.rs runs this and reads its records.
  */
 #include "records.h"
 
 extern const struct rq runqueues __ksym;
 
-/* Room for the kernel's iterators, which are its own affair. */
+/* Memory for the kernel's iterators, whose layout is opaque. */
 struct bpf_iter_num {
 	u64 opaque[1];
 } __attribute__((aligned(8)));
@@ -46,7 +46,7 @@ struct look {
 	u32 idle;
 	/* Tasks that wait, as the runqueues count them. */
 	u32 waiting;
-	/* Waiting tasks that found no room. */
+	/* Waiting tasks that found no space. */
 	u32 left_out;
 	/* Tasks that were gone through. */
 	u64 tasks;
@@ -62,10 +62,10 @@ struct idle {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 262144);
-} told SEC(".maps");
+} reports SEC(".maps");
 
 /* One look is taken at a time. */
-struct told room;
+struct task_record task;
 
 static __always_inline void count(struct look *seen)
 {
@@ -106,7 +106,7 @@ static __always_inline void tell_idle(void)
 		idle.head.at = bpf_ktime_get_ns();
 		idle.head.cpu = *cpu;
 		idle.switches = rq->nr_switches;
-		bpf_ringbuf_output(&told, &idle, sizeof(idle), BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_output(&reports, &idle, sizeof(idle), BPF_RB_NO_WAKEUP);
 	}
 	bpf_iter_num_destroy(&it);
 }
@@ -138,7 +138,7 @@ static __always_inline void tell_waiting(struct look *seen)
 	struct bpf_iter_task it;
 	struct task_struct *p;
 
-	if (bytes > sizeof(room.cpus))
+	if (bytes > sizeof(task.cpus))
 		return;
 	bpf_rcu_read_lock();
 	bpf_iter_task_new(&it, (void *)0, ALL_THREADS);
@@ -146,10 +146,10 @@ static __always_inline void tell_waiting(struct look *seen)
 		seen->tasks++;
 		if (!waits(p) || !is_free(p) || is_throttled(p))
 			continue;
-		write_down(p, &room, p->cpus_ptr, bytes);
-		room.head.kind = SNAPSHOT;
-		room.head.detail = WAITING;
-		if (bpf_ringbuf_output(&told, &room, TOLD_HEAD + bytes, BPF_RB_NO_WAKEUP))
+		write_down(p, &task, p->cpus_ptr, bytes);
+		task.head.kind = SNAPSHOT;
+		task.head.detail = WAITING;
+		if (bpf_ringbuf_output(&reports, &task, TASK_RECORD_HEAD + bytes, BPF_RB_NO_WAKEUP))
 			seen->left_out++;
 	}
 	bpf_iter_task_destroy(&it);

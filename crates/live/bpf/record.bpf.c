@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What this kernel schedules, as records in one ring buffer a CPU: so no CPU waits for another to
- * tell. A record that finds its ring full is counted, and the next one that finds room says how
+ * show. A record that finds its ring full is counted, and the next one that finds room says how
  * many were lost before it. The reader looks by itself now and then, so that it disturbs what it
  * watches as little as can be, and is woken when a quarter of a ring has filled.
  *
- * Tasks are told apart by the address of their task_struct, which is the task's own until after
+ * Tasks are identified by the address of their task_struct, which is the task's own until after
  * its last switch; pids change hands earlier. What is known of a task (its pid, name, nice value,
- * priority, policy and CPUs) is told when it is first seen, and again whenever a switch away from
- * it, a wakeup or an exec finds it changed. A switch tells the priority of who comes, too.
+ * priority, policy and CPUs) is recorded when it is first seen, and again whenever a switch away from
+ * it, a wakeup or an exec finds it changed. A switch also records the priority of the next task.
  *
  * crates/live/src/record/raw.rs reads these records.
  *
@@ -45,7 +45,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		why = WAS_IDLE;
 	} else {
 		known = known_of(prev);
-		tell(prev, known, prev->cpus_ptr, BY_EVENT);
+		record_task(prev, known, prev->cpus_ptr, BY_EVENT);
 		if (is_out_of_quota(prev) || is_out_of_budget(prev))
 			tell_throttled(prev, 1);
 		if (preempt)
@@ -90,7 +90,7 @@ int BPF_PROG(on_wakeup, struct task_struct *p)
 	u32 cpu = bpf_get_smp_processor_id();
 	u64 waker = 0;
 
-	tell(p, known, p->cpus_ptr, BY_EVENT);
+	record_task(p, known, p->cpus_ptr, BY_EVENT);
 	if (known && known->woken) {
 		cpu = known->waker_cpu;
 		waker = known->waker;
@@ -112,7 +112,7 @@ int BPF_PROG(on_wakeup, struct task_struct *p)
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_fork, struct task_struct *p)
 {
-	tell(p, known_of(p), p->cpus_ptr, BY_EVENT);
+	record_task(p, known_of(p), p->cpus_ptr, BY_EVENT);
 	emit(FORK, 0, bpf_get_smp_processor_id(), (u64)p, actor(), 0, p->thread_info.cpu);
 	return 0;
 }
@@ -146,7 +146,7 @@ int BPF_PROG(on_inherit, struct task_struct *p, struct task_struct *from)
 
 	if (from && from->prio < prio)
 		prio = from->prio;
-	if (!known || !known->told || known->prio == prio)
+	if (!known || !known->is_recorded || known->prio == prio)
 		return 0;
 	known->prio = prio;
 	emit(PRIORITY, 0, bpf_get_smp_processor_id(), (u64)p, 0, 0, prio);
@@ -155,13 +155,13 @@ int BPF_PROG(on_inherit, struct task_struct *p, struct task_struct *from)
 
 /*
  * Runs: in the task, in its system call, with interrupts on.
- * Reaches itself: no. It executes nothing. Another task's may come in between on this CPU; that one is skipped, and told at
- * its next switch: so the room is one's own.
+ * Reaches itself: no. It executes nothing. Another task's may come in between on this CPU; that one is skipped, and
+ * recorded at its next switch: so the buffer is not shared.
  */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *p)
 {
-	tell(p, known_of(p), p->cpus_ptr, BY_EXEC);
+	record_task(p, known_of(p), p->cpus_ptr, BY_EXEC);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ int BPF_PROG(on_hotplug, unsigned int cpu, int target, int step)
 	return 0;
 }
 
-/* A CPU that is offline tells nothing of its last switch, to its idle task. */
+/* An offline CPU records nothing of its last switch, to its idle task. */
 SEC("tp_btf/cpuhp_exit")
 int BPF_PROG(on_stop, unsigned int cpu, int state, int step)
 {
@@ -226,26 +226,26 @@ int snapshot(struct bpf_iter__task *ctx)
 {
 	struct task_struct *p = ctx->task;
 	u32 room = BY_SNAPSHOT, bytes = sizes.words * sizeof(u64);
-	struct told *told = bpf_map_lookup_elem(&rooms, &room);
+	struct task_record *info = bpf_map_lookup_elem(&task_buffers, &room);
 	struct known *known;
 	u64 cpus;
 
-	if (!p || !told || bytes > sizeof(told->cpus))
+	if (!p || !info || bytes > sizeof(info->cpus))
 		return 0;
 	if ((p->__state & TASK_DEAD) && !p->on_cpu)
 		return 0;
-	cpus = describe(p, told, p->cpus_ptr, bytes);
-	told->head.kind = SNAPSHOT;
-	told->head.detail = ASLEEP;
+	cpus = describe(p, info, p->cpus_ptr, bytes);
+	info->head.kind = SNAPSHOT;
+	info->head.detail = ASLEEP;
 	if (p->on_cpu)
-		told->head.detail = RUNNING;
+		info->head.detail = RUNNING;
 	else if (waits(p))
-		told->head.detail = is_out_of_quota(p) || is_out_of_budget(p) ? KEPT_OFF : WAITING;
-	if (bpf_seq_write(ctx->meta->seq, told, TOLD_HEAD + bytes))
+		info->head.detail = is_out_of_quota(p) || is_out_of_budget(p) ? KEPT_OFF : WAITING;
+	if (bpf_seq_write(ctx->meta->seq, info, TASK_RECORD_HEAD + bytes))
 		return 0;
 	known = known_of(p);
 	if (known)
-		remember(known, told, cpus);
+		remember(known, info, cpus);
 	return 0;
 }
 

@@ -105,7 +105,7 @@ enum {
 	FORK = 3,
 	MIGRATE = 4,
 	HOTPLUG = 5,
-	TOLD = 6,
+	TASK_RECORD = 6,
 	SNAPSHOT = 7,
 	KICK = 8,
 	STOPPED = 9,
@@ -123,7 +123,7 @@ enum {
 	KEPT_OFF = 3,
 };
 
-#define TELLS_FIRST_TIME 1
+#define IS_FIRST_RECORD 1
 
 struct head {
 	u64 at;
@@ -137,7 +137,7 @@ struct head {
 /* 4096 CPUs, as many as a machine of ours has. */
 #define MAX_WORDS 64
 
-struct told {
+struct task_record {
 	struct head head;
 	u32 pid;
 	s32 static_prio;
@@ -148,7 +148,7 @@ struct told {
 	u64 cpus[MAX_WORDS];
 };
 
-#define TOLD_HEAD (sizeof(struct told) - MAX_WORDS * sizeof(u64))
+#define TASK_RECORD_HEAD (sizeof(struct task_record) - MAX_WORDS * sizeof(u64))
 
 /* Its share of CPU time depends on a group: a cgroup's or a session's. */
 #define IN_A_GROUP (1U << 31)
@@ -175,18 +175,18 @@ static __always_inline bool is_out_of_budget(struct task_struct *p)
 }
 
 /* Writes down what `p` is; `bytes` of its CPUs. */
-static __always_inline void write_down(struct task_struct *p, struct told *told, struct cpumask *cpus, u32 bytes)
+static __always_inline void write_down(struct task_struct *p, struct task_record *info, struct cpumask *cpus, u32 bytes)
 {
-	told->head.at = bpf_ktime_get_ns();
-	told->head.task = (u64)p;
-	told->head.lost = 0;
-	told->head.cpu = p->thread_info.cpu;
-	told->pid = p->pid;
-	told->static_prio = p->static_prio;
-	told->prio = p->prio;
-	told->policy = policy_of(p);
-	bpf_probe_read_kernel(told->name, sizeof(told->name), &p->comm);
-	bpf_probe_read_kernel(told->cpus, bytes, cpus);
+	info->head.at = bpf_ktime_get_ns();
+	info->head.task = (u64)p;
+	info->head.lost = 0;
+	info->head.cpu = p->thread_info.cpu;
+	info->pid = p->pid;
+	info->static_prio = p->static_prio;
+	info->prio = p->prio;
+	info->policy = policy_of(p);
+	bpf_probe_read_kernel(info->name, sizeof(info->name), &p->comm);
+	bpf_probe_read_kernel(info->cpus, bytes, cpus);
 }
 
 /* Does it wait for a CPU: it is on a runqueue, in earnest, and on no CPU? */

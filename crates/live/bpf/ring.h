@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How the programs hand records to the reader: one ring buffer a CPU, what was lost, and what was told of each task.
+ * How the programs hand records to the reader: one ring buffer a CPU, what was lost, and what was recorded of each
+ * task.
  *
  * All of it may be used in any context but NMI, also under a runqueue's lock: nothing here sleeps, takes a lock of the
  * scheduler's or wakes a task. A ring's lock is held by its own CPU alone, with interrupts off; the reader never takes
@@ -43,7 +44,7 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-/* Records that found no room and were not spoken of yet. */
+/* Records that found no room and were not reported yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -51,7 +52,7 @@ struct {
 	__type(value, u64);
 } lost SEC(".maps");
 
-/* Rooms to write a `struct told` in, one for each context that may interrupt another. */
+/* Buffers to write a `struct task_record` in, one for each context that may interrupt another. */
 enum {
 	BY_EVENT = 0,
 	BY_EXEC = 1,
@@ -62,10 +63,10 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 3);
 	__type(key, u32);
-	__type(value, struct told);
-} rooms SEC(".maps");
+	__type(value, struct task_record);
+} task_buffers SEC(".maps");
 
-/* What was told of a task, and who wakes it just now. */
+/* What was recorded of a task, and who is waking it. */
 struct known {
 	u64 name[2];
 	u64 cpus;
@@ -75,7 +76,7 @@ struct known {
 	s32 prio;
 	u32 policy;
 	u32 waker_cpu;
-	u8 told;
+	u8 is_recorded;
 	u8 woken;
 	u8 yields;
 };
@@ -143,50 +144,50 @@ static __always_inline void emit(u8 kind, u8 detail, u32 cpu, u64 task, u64 othe
 }
 
 /* Writes down what `p` is, with its CPUs; gives a number that stands for these. */
-static __always_inline u64 describe(struct task_struct *p, struct told *told, struct cpumask *cpus, u32 bytes)
+static __always_inline u64 describe(struct task_struct *p, struct task_record *info, struct cpumask *cpus, u32 bytes)
 {
 	u64 sum = 0;
 	u32 i;
 
-	write_down(p, told, cpus, bytes);
+	write_down(p, info, cpus, bytes);
 	for (i = 0; i < MAX_WORDS && i < sizes.words; i++)
-		sum = (sum ^ told->cpus[i]) * 0x9e3779b97f4a7c15ULL;
+		sum = (sum ^ info->cpus[i]) * 0x9e3779b97f4a7c15ULL;
 	return sum;
 }
 
-static __always_inline void remember(struct known *known, struct told *told, u64 cpus)
+static __always_inline void remember(struct known *known, struct task_record *info, u64 cpus)
 {
-	known->name[0] = told->name[0];
-	known->name[1] = told->name[1];
+	known->name[0] = info->name[0];
+	known->name[1] = info->name[1];
 	known->cpus = cpus;
-	known->pid = told->pid;
-	known->static_prio = told->static_prio;
-	known->prio = told->prio;
-	known->policy = told->policy;
-	known->told = 1;
+	known->pid = info->pid;
+	known->static_prio = info->static_prio;
+	known->prio = info->prio;
+	known->policy = info->policy;
+	known->is_recorded = 1;
 }
 
-/* Tells what `p` is, with the CPUs it may use now, unless it was told so already. */
-static __always_inline void tell(struct task_struct *p, struct known *known, struct cpumask *mask, u32 room)
+/* Records what `p` is, with the CPUs it may use now, unless that was recorded already. */
+static __always_inline void record_task(struct task_struct *p, struct known *known, struct cpumask *mask, u32 room)
 {
-	struct told *told = bpf_map_lookup_elem(&rooms, &room);
+	struct task_record *info = bpf_map_lookup_elem(&task_buffers, &room);
 	u32 bytes = sizes.words * sizeof(u64);
 	void *ring;
 	u64 cpus;
 
-	if (!known || !told || bytes > sizeof(told->cpus))
+	if (!known || !info || bytes > sizeof(info->cpus))
 		return;
-	cpus = describe(p, told, mask, bytes);
-	if (known->told && known->name[0] == told->name[0] && known->name[1] == told->name[1] &&
-	    known->cpus == cpus && known->pid == told->pid && known->static_prio == told->static_prio &&
-	    known->prio == told->prio && known->policy == told->policy)
+	cpus = describe(p, info, mask, bytes);
+	if (known->is_recorded && known->name[0] == info->name[0] && known->name[1] == info->name[1] &&
+	    known->cpus == cpus && known->pid == info->pid && known->static_prio == info->static_prio &&
+	    known->prio == info->prio && known->policy == info->policy)
 		return;
-	told->head.kind = TOLD;
-	told->head.detail = known->told ? 0 : TELLS_FIRST_TIME;
+	info->head.kind = TASK_RECORD;
+	info->head.detail = known->is_recorded ? 0 : IS_FIRST_RECORD;
 	ring = ring_here();
-	/* What finds no room is told another time. */
-	if (ring && !bpf_ringbuf_output(ring, told, TOLD_HEAD + bytes, wake_flags(ring, TOLD_HEAD + bytes)))
-		remember(known, told, cpus);
+	/* What finds no room is recorded later. */
+	if (ring && !bpf_ringbuf_output(ring, info, TASK_RECORD_HEAD + bytes, wake_flags(ring, TASK_RECORD_HEAD + bytes)))
+		remember(known, info, cpus);
 }
 
 /* Who acts here: no task where an interrupt does. */

@@ -2,7 +2,7 @@
 /*
  * A task that the kernel keeps off every CPU though it wants to run, since its group's `cpu.max` or its deadline budget is
  * used up, does not wait for a CPU. That it begins is seen when the task leaves its CPU or wakes up (record.bpf.c); that it
- * ends only the kernel's own functions tell. Where they cannot be watched, the reader lets it end when the task runs.
+ * ends only the kernel's own functions show. Where they cannot be watched, the reader lets it end when the task runs.
  *
  * fentry, never fexit: a program that is called before a function leaves nothing on the stack when the function runs.
  */
@@ -137,18 +137,18 @@ int BPF_PROG(on_budget, struct sched_dl_entity *entity)
 }
 
 /*
- * Which CPUs a task may use changes, by itself, by another or for as long as it must not be moved: told at once, for it may
- * wait. One that is bound to its CPU just now gets the new ones later.
+ * Which CPUs a task may use changes, by itself, by another or for as long as it must not be moved: recorded at once,
+ * for it may wait. One that is bound to its CPU just now gets the new ones later.
  *
  * Runs: under the task's lock and mostly its runqueue's, with interrupts off.
- * Reaches itself: no. A program binds whom it interrupts to its CPU by a count, and calls this at its end only if the count
- * was 0 and the task was bound meanwhile, which takes a switch; with interrupts off there is none.
+ * Reaches itself: no. A program pins the task it interrupts to its CPU by a count, and calls this at its end only if
+ * the count was 0 and the task was bound meanwhile, which takes a switch; with interrupts off there is none.
  */
 SEC("?fentry")
 int BPF_PROG(on_affinity, struct task_struct *p, struct affinity_context *change)
 {
 	if (change->flags & FOR_A_WHILE || p->cpus_ptr == &p->cpus_mask)
-		tell(p, known_of(p), (struct cpumask *)change->new_mask, BY_EVENT);
+		record_task(p, known_of(p), (struct cpumask *)change->new_mask, BY_EVENT);
 	return 0;
 }
 

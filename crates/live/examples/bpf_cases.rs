@@ -38,11 +38,11 @@ fn run(path: &Path) -> Result<(), Failure> {
     }
     let object = open.load()?;
     for case in &cases {
-        let told = match case.since <= kernel {
+        let reported = match case.since <= kernel {
             true => one(&object, case).unwrap_or_else(|failure| failure.to_string()),
             false => "not for this kernel".to_owned(),
         };
-        println!("{} is {told}", case.name);
+        println!("{} is {reported}", case.name);
     }
     Ok(())
 }
@@ -57,10 +57,10 @@ fn one(object: &Object, case: &Case) -> Result<String, Failure> {
     loop {
         let got = result(object, case)?;
         if got == case.want {
-            return Ok(case.told(&got));
+            return Ok(case.shown(&got));
         }
         if begun.elapsed() > PATIENCE {
-            return Ok(format!("{}, not {}", case.told(&got), case.told(&case.want)));
+            return Ok(format!("{}, not {}", case.shown(&got), case.shown(&case.want)));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

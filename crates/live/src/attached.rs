@@ -1,4 +1,4 @@
-//! A scheduler in charge. When it is dropped, and when its process dies in whatever way, the kernel
+//! An attached scheduler. When it is dropped, and when its process dies in whatever way, the kernel
 //! schedules by itself again: the link is nowhere but in this process.
 
 use crate::companion::Companions;
@@ -113,7 +113,7 @@ impl Attached {
         &self.name
     }
 
-    /// Is it still in charge?
+    /// Is it still attached?
     pub fn is_in_charge(&self) -> bool {
         self.host.state() == Some(State::Enabled) && self.host.enable_seq() == self.seq
     }
@@ -132,7 +132,7 @@ impl Attached {
         Ok(())
     }
 
-    /// What companions have printed since this was last asked. Strangers' text.
+    /// What companions have printed since this was last asked. Untrusted text.
     pub fn lines(&self) -> Vec<String> {
         self.companions.lines()
     }
@@ -154,7 +154,7 @@ impl Attached {
         }
     }
 
-    /// Detaches it, if it is attached, waits until the kernel is done, and tells how it ended.
+    /// Detaches it, if it is attached, waits until the kernel is done, and returns how it ended.
     pub fn end(self) -> ExitReport {
         let Self { host, seq, object, link, record, mut log, companions, .. } = self;
         // The kernel ends a scheduler in steps: while it does so there is nothing to detach.

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_in_one_sentence() {
+    fn ends_are_reported_in_one_sentence() {
         let check = |report: ExitReport, expected| assert_eq!(report.sentence(), expected);
         check(
             report(1026, 0, "runnable task stall", "sh[1] failed to run for 2.1s"),

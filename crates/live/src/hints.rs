@@ -1,4 +1,4 @@
-//! A real-time hint for a task, told to the loaded scheduler through its map `hints`
+//! A real-time hint for a task, passed to the loaded scheduler through its map `hints`
 //! (`schedulers/include/hints.h`): task storage, whose key in user space is a pidfd.
 
 use crate::errors::LiveError;
@@ -19,7 +19,7 @@ pub enum Policy {
     RoundRobin = 2,
 }
 
-/// What is told of a task.
+/// The hint for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// 1 to 99, the greater the more urgent.
@@ -38,11 +38,11 @@ impl Hint {
     }
 }
 
-/// Tells the loaded scheduler of this process's first thread; what it forks or executes has the hint too.
+/// Gives the loaded scheduler a hint for this process's first thread; what it forks or executes has the hint too.
 /// Gives the scheduler's name.
 ///
 /// # Errors
-/// No scheduler is loaded, it takes no hints, or this process may not tell it.
+/// No scheduler is loaded, it takes no hints, or this process may not give one.
 pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     let bad = |text: String| Err(LiveError::Hints(text));
     match host.state() {
@@ -65,8 +65,9 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     let key = pidfd.as_raw_fd().to_ne_bytes();
     // A map that is no longer any scheduler's may be there for a moment: it does no harm.
     for id in maps {
-        let told = MapHandle::from_map_id(id).and_then(|map| map.update(&key, &hint.bytes(), MapFlags::ANY));
-        if let Err(e) = told {
+        let reported =
+            MapHandle::from_map_id(id).and_then(|map| map.update(&key, &hint.bytes(), MapFlags::ANY));
+        if let Err(e) = reported {
             return bad(format!("{scheduler} does not accept the hint: {e}"));
         }
     }
@@ -75,7 +76,7 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
 }
 
 /// Schedulers read the hints of tasks that wake. On a crowded CPU a task may be preempted on its way to
-/// sleep, and find its time over: then it has not slept, as the kernel's count of its switches tells.
+/// sleep, and find its time over: then it has not slept, as the kernel's count of its switches shows.
 fn sleep_and_wake(host: &Host) {
     const TRIES: u32 = 100;
     let before = sleeps(host);
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_scheduler_there_is_nobody_to_tell() {
+    fn a_hint_without_a_scheduler_is_an_error() {
         let hint = Hint { priority: 1, policy: Policy::Fifo };
         let check = |files: &[(&str, &str)], expected: &str| {
             assert_eq!(give_hint(&fake(files).1, hint).unwrap_err().to_string(), expected);

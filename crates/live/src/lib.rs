@@ -9,12 +9,12 @@
 //! - `load`: from an object's bytes to an attached scheduler
 //! - `plan`: a recipe's actions and `--set`, applied to an object before it is loaded
 //! - `maps`: libbpf's maps by the object's own names
-//! - `words`: libbpf's messages while it loads
+//! - `libbpf_log`: libbpf's messages while it loads
 //! - `errors`: why a scheduler could not be loaded
 //!
 //! While it runs, and its end:
 //!
-//! - `attached`: a scheduler in charge, and its removal when it is dropped
+//! - `attached`: an attached scheduler, and its removal when it is dropped
 //! - `companion`: a recipe's companions, one thread each
 //! - `hints`: real-time hints for tasks
 //! - `guard`: how often a scheduler is attached again when the kernel asks
@@ -37,6 +37,7 @@ mod guard;
 mod hints;
 mod host;
 mod kernel_log;
+mod libbpf_log;
 mod load;
 mod machine;
 mod maps;
@@ -45,7 +46,6 @@ mod programs;
 mod ready;
 pub mod record;
 pub mod watch;
-mod words;
 
 pub use attached::{Attached, Stats};
 pub use errors::{Class, LiveError};

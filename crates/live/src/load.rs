@@ -6,7 +6,7 @@ use crate::errors::LiveError;
 use crate::exit::{ExitReport, Record};
 use crate::host::Host;
 use crate::kernel_log::KernelLog;
-use crate::{machine, maps, plan, ready, words};
+use crate::{libbpf_log, machine, maps, plan, ready};
 use keel_object::Outline;
 use keel_recipe::{Action, Recipe};
 use libbpf_rs::{Link, MapMut, Object, ObjectBuilder, OpenObject};
@@ -19,7 +19,7 @@ const F_LINK: u32 = 1 << 13;
 pub enum Outcome {
     /// It schedules.
     Attached(Box<Attached>),
-    /// The kernel ended it before it was in charge.
+    /// The kernel ended it before it was enabled.
     Ended(ExitReport),
 }
 
@@ -42,7 +42,7 @@ pub fn attach(
     plan::variables(&mut outline, host, &actions, settings)?;
     let scheduler = one_scheduler(&outline, &actions)?;
     let mut log = KernelLog::now(host);
-    let (object, said) = words::listen(|| {
+    let (object, said) = libbpf_log::listen(|| {
         let mut open = open(name, &outline)?;
         prepare(host, &outline, &scheduler, &actions, &mut open)?;
         open.load().map_err(|e| LiveError::Refused(e.to_string()))
@@ -52,7 +52,7 @@ pub fn attach(
     let record = Record::find(&outline);
     let links = others(&actions, &object)?;
     companions.begin(&outline, &object)?;
-    let (link, said) = words::listen(|| struct_ops(&mut object, &scheduler));
+    let (link, said) = libbpf_log::listen(|| struct_ops(&mut object, &scheduler));
     let link = match link {
         Ok(link) => link,
         Err(error) => return not_attached(&object, record.as_ref(), log.lines(), &error, &said),
@@ -111,7 +111,7 @@ fn explain(host: &Host, error: LiveError, said: &[String]) -> LiveError {
     let LiveError::Refused(text) = &error else { return error };
     match ready::kernel_types(host).as_ref().and_then(ready::broken) {
         Some(kfunc) => LiveError::BrokenBtf(kfunc),
-        None => words::refusal(said, text),
+        None => libbpf_log::refusal(said, text),
     }
 }
 
@@ -151,7 +151,7 @@ fn not_attached(
         return Ok(Outcome::Ended(report));
     }
     match report.log.is_empty() {
-        true => Err(words::refusal(said, error)),
+        true => Err(libbpf_log::refusal(said, error)),
         false => Err(LiveError::Refused(report.log.join("; "))),
     }
 }

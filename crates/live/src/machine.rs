@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The most nodes that Linux numbers (`MAX_NUMNODES`).
 const MAX_NODES: u32 = 1024;
 
-/// What this machine is. What its files do not tell is taken for one core, cache and node a CPU, cache and
+/// What this machine is. What its files do not say is taken for one core, cache and node a CPU, cache and
 /// machine: CPUs that are offline have no cache to be seen, and lie with their node's first.
 pub fn facts(host: &Host) -> Facts {
     let cpus = list(host, "sys/devices/system/cpu/possible");

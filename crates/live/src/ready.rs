@@ -1,4 +1,4 @@
-//! What must be there before a scheduler can be loaded: looked at first, told in one sentence.
+//! What must be there before a scheduler can be loaded: checked first, reported in one sentence.
 
 use crate::errors::LiveError;
 use crate::host::{Host, State};
@@ -86,7 +86,7 @@ mod tests {
     const ROOT: (&str, &str) = ("proc/self/status", "Name:\tkeel\nCapEff:\t000001ffffffffff\n");
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_requirements_are_reported() {
         let check = |files: &[(&str, &str)], expected: Result<(), LiveError>| {
             assert_eq!(check(&fake(files).1), expected, "{files:?}");
         };

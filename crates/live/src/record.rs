@@ -2,7 +2,7 @@
 //!
 //! Programs in the kernel write records into one ring buffer a CPU (crates/live/bpf/record.bpf.c); here they are
 //! merged by time and become events that agree with themselves, so that the same checks read them. What
-//! found no room in a ring is counted and told in its place ([`What::Lost`]).
+//! found no room in a ring is counted and reported in its place ([`What::Lost`]).
 //!
 //! [`What::Lost`]: keel_trace::What::Lost
 
@@ -33,7 +33,7 @@ const RINGS_BYTES: u32 = 256 << 20;
 /// The largest and the smallest ring then.
 const RING_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=4 << 20;
 
-/// What became of a recording.
+/// How a recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// How long it is.
@@ -48,7 +48,7 @@ pub struct Recorded {
     pub late: u64,
     /// Switches that nobody saw and that are made up, so that tasks are where later events find them.
     pub made_up: u64,
-    /// Decisions that the scheduler told of.
+    /// Decisions that the scheduler reported.
     pub decisions: u64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Recorder {
-    /// Begins to record, with rings of at least `ring_bytes` a CPU, and tells `sink` of the machine and its tasks.
+    /// Begins to record, with rings of at least `ring_bytes` a CPU, and passes `sink` the machine and its tasks.
     /// `workload` is what the stream says that it is of.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The same with programs that rest, and without what the scheduler tells of its decisions.
+    /// The same with programs that rest, and without what the scheduler reports of its decisions.
     pub(crate) fn with(
         mut kernel: Kernel,
         scene: Scene<'_>,
@@ -129,7 +129,7 @@ impl Recorder {
     pub fn drain(&mut self, sink: &mut dyn Sink) -> Result<bool, RecordError> {
         let now = now();
         let complete = self.kernel.drain(&mut self.merge)?;
-        self.hear(now);
+        self.drain_decisions(now);
         let until = complete.map_or(now, |at| at.min(now)).saturating_sub(SLACK_NS);
         self.release(until, sink);
         Ok(complete.is_none())
@@ -152,12 +152,12 @@ impl Recorder {
     pub(crate) fn end(mut self, sink: &mut dyn Sink) -> Result<(Recorded, Kernel), RecordError> {
         let end = now();
         self.kernel.detach();
-        self.hear(end);
+        self.drain_decisions(end);
         // No records come any more, so this ends.
         while self.kernel.drain(&mut self.merge)?.is_some() {
             self.release(0, sink);
         }
-        // While the programs go one by one, what is recorded does not tell all.
+        // While the programs go one by one, the record is incomplete.
         self.release(end, sink);
         for (cpu, lost) in self.kernel.lost() {
             self.story.lost(cpu, lost);
@@ -181,7 +181,7 @@ impl Recorder {
         let snapshot = self.kernel.snapshot()?;
         let seen = now();
         while self.kernel.drain(&mut self.merge)?.is_some_and(|at| at < seen) {}
-        self.hear(seen);
+        self.drain_decisions(seen);
         let mut records = self.merge.release(seen);
         throttled_since(self.start, &snapshot.throttled, &mut records);
         story::open(&mut self.story, self.start, &snapshot.tasks, &records, offline, sink);
@@ -191,8 +191,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// What the scheduler has told of its decisions by now.
-    fn hear(&mut self, now: u64) {
+    /// What the scheduler has reported of its decisions by now.
+    fn drain_decisions(&mut self, now: u64) {
         if let Some(decisions) = &mut self.decisions {
             decisions.drain(self.start, now, self.kernel.alarm(), &mut self.merge);
         }
@@ -204,11 +204,12 @@ impl Recorder {
     }
 }
 
-/// Who is throttled in the snapshot, and of whom no record since `start` tells that it began later, was so from `start` on.
+/// A task that is throttled in the snapshot was so from `start` on, unless a record since `start` shows that it began
+/// later.
 fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
     let began_later = |task: Key| {
-        let mut told = records.iter().filter(|raw| raw.at >= start).map(|raw| &raw.what);
-        told.any(|what| matches!(what, RawWhat::Throttled { task: other, .. } if *other == task))
+        let mut reported = records.iter().filter(|raw| raw.at >= start).map(|raw| &raw.what);
+        reported.any(|what| matches!(what, RawWhat::Throttled { task: other, .. } if *other == task))
     };
     let from = records.partition_point(|raw| raw.at < start);
     let cpu = CpuId(0);
@@ -222,7 +223,7 @@ fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
     records.splice(from..from, already);
 }
 
-/// Does the kernel tell its types, and has this process the rights?
+/// Does the kernel have BTF, and has this process the rights?
 pub(crate) fn permitted(host: &Host) -> Result<(), RecordError> {
     match (host.has("sys/kernel/btf/vmlinux"), ready::has_rights(host)) {
         (false, _) => Err(RecordError::NoBtf),
@@ -273,8 +274,8 @@ mod tests {
     }
 
     #[test]
-    fn who_is_throttled_at_the_snapshot_was_so_from_the_start_unless_told_otherwise() {
-        let told = |at, task, on| {
+    fn a_task_throttled_at_the_snapshot_was_so_from_the_start_unless_a_record_says_otherwise() {
+        let reported = |at, task, on| {
             let what = RawWhat::Throttled { cpu: CpuId(0), task: Key(task), on, group: Key(0) };
             Raw { at, writer: CpuId(0), lost: 0, what }
         };
@@ -284,19 +285,19 @@ mod tests {
             throttled_since(100, &throttled, &mut records);
             assert_eq!(records, expected);
         };
-        check(&[], &[told(90, 1, true)], &[told(90, 1, true)]);
-        check(&[1], &[], &[told(100, 1, true)]);
+        check(&[], &[reported(90, 1, true)], &[reported(90, 1, true)]);
+        check(&[1], &[], &[reported(100, 1, true)]);
         // Attaching took a while: what came before the start does not count.
         check(
             &[1],
-            &[told(90, 1, false), told(120, 2, true)],
-            &[told(90, 1, false), told(100, 1, true), told(120, 2, true)],
+            &[reported(90, 1, false), reported(120, 2, true)],
+            &[reported(90, 1, false), reported(100, 1, true), reported(120, 2, true)],
         );
-        check(&[1], &[told(110, 1, true)], &[told(110, 1, true)]);
+        check(&[1], &[reported(110, 1, true)], &[reported(110, 1, true)]);
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_requirements_are_reported() {
         let check = |files: &[(&str, &str)], expected| {
             let begun = Recorder::begin(&fake(files).1, "", None, &mut keel_trace::NullSink);
             assert_eq!(begun.err(), Some(expected), "{files:?}");

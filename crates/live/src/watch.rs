@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_requirements_are_reported() {
         let check = |files: &[(&str, &str)], expected: WatchError, code| {
             let begun = Watcher::begin(&fake(files).1).err();
             assert_eq!(begun.as_ref().map(WatchError::class), Some(code), "{files:?}");

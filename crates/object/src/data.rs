@@ -5,7 +5,7 @@ use crate::elf::{Elf, Section};
 use crate::kconfig::{ARRAY, MMAPABLE, READ_ONLY_PROG};
 use crate::model::MapDef;
 
-/// The section whose variables lie in the arena.
+/// The section whose variables are in the arena.
 const ARENA_SECTION: &str = ".addr_space.1";
 /// `BPF_MAP_TYPE_ARENA`.
 pub(crate) const ARENA: u32 = 33;

@@ -30,7 +30,7 @@ pub(crate) struct Kconfig {
 }
 
 impl Kconfig {
-    /// Adds a variable and tells its offset and size.
+    /// Adds a variable and returns its offset and size.
     pub(crate) fn add(
         &mut self,
         btf: &Btf,

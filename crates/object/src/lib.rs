@@ -40,7 +40,7 @@
 //!
 //! - `variables`: global variables by name, and constants that a loader fills
 //! - `set`: `--set NAME=VALUE`: a global variable's first value
-//! - `words`: settings that are enums, by the names of their values
+//! - `enum_names`: settings that are enums, by the names of their values
 #![forbid(unsafe_code)]
 
 pub mod btf;
@@ -48,6 +48,7 @@ mod budget;
 mod code;
 mod data;
 mod elf;
+mod enum_names;
 mod error;
 mod ext;
 mod externs;
@@ -64,7 +65,6 @@ mod relo;
 mod set;
 mod struct_ops;
 mod variables;
-mod words;
 
 pub use btf::{Btf, BtfError, Field, btf_section};
 pub use error::ObjectError;

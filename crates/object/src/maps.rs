@@ -1,4 +1,4 @@
-//! Maps defined in `.maps`: each is a variable whose struct's members tell kind and sizes.
+//! Maps defined in `.maps`: each is a variable whose struct's members give kind and sizes.
 //!
 //! Numbers hide in types: `__uint(max_entries, 7)` is a pointer to an array of 7.
 
@@ -216,7 +216,7 @@ fn pointee_size(btf: &Btf, ty: TypeId, what: &str) -> Result<u32, String> {
     btf.size_of(*to).ok_or_else(|| format!("its {what} has no size"))
 }
 
-/// Is there a lock in what the type points to? It may lie in a struct within a struct.
+/// Is there a lock in what the type points to? It may are in a struct within a struct.
 fn has_lock(btf: &Btf, ty: TypeId) -> bool {
     let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(ty)) else { return false };
     let mut left = MAX_FIELDS;
@@ -227,7 +227,7 @@ fn has_lock(btf: &Btf, ty: TypeId) -> bool {
         if btf.name(ty) == "bpf_spin_lock" {
             return true;
         }
-        // Strangers' types may contain themselves.
+        // Untrusted types may contain themselves.
         let Some(rest) = left.checked_sub(definition.members.len()) else { return false };
         left = rest;
         structs.extend(definition.members.iter().map(|member| member.ty));

@@ -181,7 +181,7 @@ impl StructOps {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// The map it lies in, an index into `maps`.
+    /// The map it is in, an index into `maps`.
     pub map: u32,
     /// Where in the map's value.
     pub offset: u32,

@@ -1,4 +1,4 @@
-//! What an object tells by itself, before any kernel's types are known: for those who leave the loading
+//! What an object says by itself, before any kernel's types are known: for those who leave the loading
 //! to a real kernel.
 
 use crate::btf::{Btf, Kind, TypeId};

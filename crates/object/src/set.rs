@@ -1,7 +1,7 @@
 //! `--set NAME=VALUE` and a recipe's `set`: a global variable's first value.
 
+use crate::enum_names;
 use crate::model::{Elements, Object, Variable};
-use crate::words;
 
 /// Why a variable cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,14 +21,14 @@ pub enum SetError {
     #[error("variable {0} is no array of integers")]
     NotArray(String),
     /// More numbers than the array has elements.
-    #[error("variable {name} holds {room} numbers, not {given}")]
+    #[error("variable {name} holds {capacity} numbers, not {given}")]
     TooLong {
         /// The variable.
         name: String,
         /// How many were given.
         given: usize,
-        /// How many there is room for.
-        room: u32,
+        /// How many it can hold.
+        capacity: u32,
     },
     /// The value isn't a number.
     #[error("variable {name} takes an integer, decimal or hexadecimal, or true or false, not {value:?}")]
@@ -119,9 +119,9 @@ impl Object {
         let not_array = || SetError::NotArray(name.to_owned());
         let elements = variable.elements.ok_or_else(not_array)?;
         let grows = self.is_alone(variable) && elements.size > 0;
-        let room = if grows { u32::MAX / elements.size } else { variable.size / elements.size.max(1) };
-        if numbers.len() > room as usize {
-            return Err(SetError::TooLong { name: name.to_owned(), given: numbers.len(), room });
+        let capacity = if grows { u32::MAX / elements.size } else { variable.size / elements.size.max(1) };
+        if numbers.len() > capacity as usize {
+            return Err(SetError::TooLong { name: name.to_owned(), given: numbers.len(), capacity });
         }
         let parts = numbers.iter().map(|&number| encode(name, elements, number, &number.to_string()));
         let bytes = parts.collect::<Result<Vec<_>, _>>()?.concat();
@@ -210,10 +210,10 @@ fn number_of(variable: &Variable, value: &str) -> Result<i128, SetError> {
         _ => i128::from(value),
     };
     let found = match parse(value) {
-        Some(number) => words::takes(words, number, of_enum).then_some(number),
-        None => words::value(words, value).map(of_enum),
+        Some(number) => enum_names::takes(words, number, of_enum).then_some(number),
+        None => enum_names::value(words, value).map(of_enum),
     };
-    found.ok_or_else(|| SetError::NotAWord { name, value: given, words: words::listed(words) })
+    found.ok_or_else(|| SetError::NotAWord { name, value: given, words: enum_names::listed(words) })
 }
 
 fn parse(value: &str) -> Option<i128> {

@@ -6,8 +6,8 @@ use crate::ObjectError;
 use crate::btf::{Btf, Kind, TypeId};
 use crate::data::{ARENA, SectionMaps};
 use crate::elf::{Elf, Objects};
+use crate::enum_names;
 use crate::model::{Elements, MapDef, Variable};
-use crate::words;
 
 /// Variables at most.
 const MAX_VARIABLES: usize = 1 << 16;
@@ -23,7 +23,7 @@ pub(crate) fn collect(
     let sections: BTreeMap<&str, usize> =
         elf.sections.iter().enumerate().map(|(index, section)| (section.name, index)).collect();
     let mut variables = Vec::new();
-    let mut room = words::ROOM;
+    let mut budget = enum_names::MOST_BYTES;
     for (id, ty) in btf.types() {
         let Kind::Datasec { vars, size } = &ty.kind else { continue };
         let Some(&section) = sections.get(btf.name(id)) else { continue };
@@ -43,8 +43,9 @@ pub(crate) fn collect(
                 });
             }
             let found = variable(btf, btf.name(var.ty), *ty, (map, offset), maps);
-            variables
-                .extend(found.map(|found| Variable { words: words::of_enum(btf, *ty, &mut room), ..found }));
+            variables.extend(
+                found.map(|found| Variable { words: enum_names::of_enum(btf, *ty, &mut budget), ..found }),
+            );
         }
     }
     Ok(variables)
@@ -55,11 +56,11 @@ fn variable(btf: &Btf, name: &str, ty: TypeId, place: (u32, u64), maps: &[MapDef
     let (map, offset) = place;
     let size = btf.size_of(ty)?;
     let end = offset.checked_add(u64::from(size))?;
-    let room = match &maps[map as usize] {
+    let budget = match &maps[map as usize] {
         arena if arena.kind == ARENA => arena.initial.len() as u64,
         map => u64::from(map.value_size),
     };
-    (end <= room).then(|| Variable {
+    (end <= budget).then(|| Variable {
         name: name.to_owned(),
         map,
         offset: offset as u32,

@@ -13,12 +13,12 @@ use serde::Serialize;
 /// Tasks whose figures the page has: those that ran or waited longest.
 const TASKS: usize = 4000;
 
-/// What is told of a run beside its events.
+/// What is known of a run beside its events.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// Its judgement.
     pub report: &'a RunReport,
-    /// What is wrong with the recording, and what it cannot tell.
+    /// What is wrong with the recording, and what it lacks.
     pub notes: &'a [String],
     /// What the run is called, among others of the page.
     pub name: String,
@@ -33,7 +33,7 @@ pub struct RunData {
     pub(crate) chunks: Vec<Vec<u8>>,
 }
 
-/// What the viewer reads first. docs/reference/report.md tells the fields.
+/// What the viewer reads first. docs/reference/report.md describes the fields.
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
     version: u32,
@@ -126,7 +126,7 @@ impl RunData {
             chunk: chunks.packed(chunk.bytes),
         });
         let detail = detail.collect();
-        let (episodes_left_out, moments_heard) = (page.episodes.left_out, page.moments.heard());
+        let (episodes_left_out, moments_heard) = (page.episodes.left_out, page.moments.received());
         let names_left_out = page.names.left_out;
         let moments: Vec<Moment> = page.moments.kept().map(Moment::of).collect();
         let caption = Caption::of(facts.report);

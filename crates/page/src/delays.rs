@@ -147,7 +147,7 @@ mod tests {
         }
 
         #[test]
-        fn the_curve_is_exact_at_its_points_and_agrees_with_what_is_said(
+        fn the_curve_is_exact_at_its_points_and_agrees_with_the_percentiles(
             spans in prop::collection::vec(0u64..10_000_000_000, 1..300),
         ) {
             let mut histogram = Histogram::default();

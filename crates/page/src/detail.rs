@@ -31,13 +31,13 @@ pub(crate) struct Detail {
     last: u64,
     events: u32,
     worth: u64,
-    heard: u64,
+    received: u64,
 }
 
 impl Detail {
     pub(crate) fn new(budget: usize) -> Self {
         let chunks = Thin::new(budget);
-        Self { chunks, raw: Vec::new(), from: 0, last: 0, events: 0, worth: 0, heard: 0 }
+        Self { chunks, raw: Vec::new(), from: 0, last: 0, events: 0, worth: 0, received: 0 }
     }
 
     /// One more event; `follow` is as it was before it. `idle_and_waiting` time since the last one is what a chunk is worth.
@@ -58,7 +58,7 @@ impl Detail {
         self.record(event, since, follow);
         self.last = at;
         self.events += 1;
-        self.heard += 1;
+        self.received += 1;
     }
 
     /// The chunks that are kept, by time, and the number of all events.
@@ -66,12 +66,12 @@ impl Detail {
         if self.events > 0 {
             self.close(at);
         }
-        (self.chunks.finish(), self.heard)
+        (self.chunks.finish(), self.received)
     }
 
     fn open(&mut self, at: u64, follow: &Follow) {
         // The first chunk begins with the run, others where the last one ended.
-        self.from = if self.heard == 0 { 0 } else { at };
+        self.from = if self.received == 0 { 0 } else { at };
         self.last = self.from;
         let Now { running, waiting, offline } = follow.now();
         for (task, offline) in running.iter().zip(offline) {

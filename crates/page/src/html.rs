@@ -18,7 +18,7 @@ const HASH: &str = include_str!("../../../viewer/dist/viewer.sha256");
 /// Its title is short: the runs' names. Without JavaScript, the page shows each run's verdict.
 pub fn html(runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
     let title = runs.iter().map(|run| run.head.name.as_str()).collect::<Vec<_>>().join(" | ");
-    let told: String = runs.iter().map(told).collect();
+    let described: String = runs.iter().map(described).collect();
     write!(
         to,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -27,7 +27,7 @@ pub fn html(runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
          style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <noscript>This page draws a run of a scheduler, for which it needs JavaScript.{told}</noscript>\n\
+         <noscript>This page draws a run of a scheduler, for which it needs JavaScript.{described}</noscript>\n\
          <main id=\"page\"></main>\n",
         HASH.trim(),
         escaped(&title),
@@ -44,7 +44,7 @@ pub fn html(runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What a run comes to, as markup.
-fn told(run: &RunData) -> String {
+fn described(run: &RunData) -> String {
     let Head { name, title, verdict, .. } = &run.head;
     [name, title, verdict].map(|line| format!("<p>{}</p>", escaped(line))).concat()
 }

@@ -3,7 +3,7 @@
 //!
 //! Start at [`Page`], which listens to a run, in memory that depends on the machine and on
 //! [`Budget`] alone, and makes levels of detail as it goes. [`html()`] joins one or more runs with
-//! the viewer, which is TypeScript (`viewer/`). Names of tasks are names from outside: they lie in
+//! the viewer, which is TypeScript (`viewer/`). Names of tasks are names from outside: they are in
 //! compressed data, or in JSON without `<`, and the viewer never makes markup of them.
 //!
 //! This crate never uses files or a clock, and never judges. Findings and figures come from

@@ -1,7 +1,7 @@
 //! The run's most telling decisions as the page has them.
 
+use keel_report::notable::{Kept, Worth};
 use keel_report::policy::{group_lines, sentence};
-use keel_report::telling::{Kept, Worth};
 use keel_trace::policy::Kind;
 use serde::Serialize;
 

@@ -22,7 +22,7 @@ pub(crate) fn share(part: u64, whole: u64) -> u8 {
     (share.round() as u8).max(1)
 }
 
-/// A mean from 0 to 254 as `32 log2(1 + mean)`, so that 1 is 32 and small means are still told apart.
+/// A mean from 0 to 254 as `32 log2(1 + mean)`, so that 1 is 32 and small means still differ.
 pub(crate) fn logarithm(sum: u64, time: u64) -> u8 {
     if sum == 0 || time == 0 {
         return 0;

@@ -9,8 +9,8 @@ use crate::lives::Lives;
 use crate::names::Names;
 use keel_abi::{CpuId, Instant, Topology};
 use keel_check::WastedCores;
-use keel_report::follow::{Follow, Hear, Level, Stretch};
-use keel_report::telling::Telling;
+use keel_report::follow::{Follow, Level, SpanSink, Stretch};
+use keel_report::notable::Notable;
 use keel_trace::{Class, Event, Meta, Sink};
 
 /// Decisions that are kept at most.
@@ -30,7 +30,7 @@ impl Budget {
     }
 }
 
-/// What hears of spans.
+/// The sink of spans.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) grid: Grid,
@@ -38,7 +38,7 @@ pub(crate) struct Sums {
     pub(crate) delays: Measured,
 }
 
-impl Hear for Sums {
+impl SpanSink for Sums {
     fn stretch(&mut self, stretch: &Stretch) {
         self.grid.stretch(stretch);
         self.lives.stretch(stretch);
@@ -59,14 +59,14 @@ pub struct Page {
     pub(crate) sums: Sums,
     pub(crate) detail: Detail,
     pub(crate) episodes: Episodes,
-    pub(crate) moments: Telling<MOMENTS>,
+    pub(crate) moments: Notable<MOMENTS>,
     pub(crate) names: Names,
     follow: Follow,
     waste: WastedCores<Fresh>,
 }
 
 impl Page {
-    /// Nothing heard yet.
+    /// No event so far.
     pub fn new(budget: Budget) -> Self {
         Self {
             topology: None,
@@ -75,14 +75,14 @@ impl Page {
             sums: Sums::default(),
             detail: Detail::new(budget.detail_bytes),
             episodes: Episodes::default(),
-            moments: Telling::default(),
+            moments: Notable::default(),
             names: Names::default(),
             follow: Follow::default(),
             waste: WastedCores::observed(0, Fresh::default()),
         }
     }
 
-    /// All that the page shows of the run, of which `facts` are told beside. Nothing where no stream was heard.
+    /// All that the page shows of the run, with `facts` beside it. Nothing for an empty stream.
     pub fn finish(mut self, facts: &Facts<'_>) -> Option<RunData> {
         self.waste.verdict();
         self.mark();
@@ -139,7 +139,7 @@ impl Sink for Page {
                 self.sums.delays.named(info.task.index(), &info.name);
                 self.follow.renice(info.task, info.nice, self.now, &mut self.sums);
             }
-            Meta::Policy(policy) => self.moments.hear(self.now, policy, self.follow.standing(policy)),
+            Meta::Policy(policy) => self.moments.receive(self.now, policy, self.follow.standing(policy)),
             _ => {}
         }
         self.waste.meta(at, meta);

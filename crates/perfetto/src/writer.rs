@@ -15,7 +15,7 @@ const MOST: usize = 1 << 14;
 const SEQUENCE: u32 = 1;
 /// Nothing before this packet is needed (`SEQ_INCREMENTAL_STATE_CLEARED`).
 const FRESH: u32 = 1;
-/// The track that those of the CPUs lie in; they follow it.
+/// The track that those of the CPUs are in; they follow it.
 const WASTED: u64 = 1 << 32;
 /// `TrackEvent.Type`.
 const BEGIN: i32 = 1;
@@ -53,7 +53,7 @@ impl Observer for Fresh {
 /// Writes a run as a Perfetto trace.
 ///
 /// It holds `sched_switch`, `sched_waking`, `sched_wakeup_new` and `sched_migrate_task` of each CPU, times in nanoseconds, and a track
-/// for each CPU that was wasted. Errors of the writer are told by [`Perfetto::finish`].
+/// for each CPU that was wasted. Errors of the writer are returned by [`Perfetto::finish`].
 pub struct Perfetto<W> {
     to: W,
     error: Option<io::Error>,
@@ -67,7 +67,7 @@ pub struct Perfetto<W> {
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Nothing heard yet.
+    /// No event so far.
     pub fn new(to: W) -> Self {
         Self {
             to,
@@ -182,25 +182,25 @@ impl<W: Write> Perfetto<W> {
         let Event { at, cpu, what } = *event;
         let Some(&running) = self.running.get(cpu.index()) else { return };
         let mut by = running;
-        let mut told = FtraceEvent { timestamp: Some(at.as_ns()), ..FtraceEvent::default() };
+        let mut reported = FtraceEvent { timestamp: Some(at.as_ns()), ..FtraceEvent::default() };
         match what {
             What::Switch { prev, why, next } if prev != next => {
-                told.sched_switch = self.switch(cpu, prev, why, next);
+                reported.sched_switch = self.switch(cpu, prev, why, next);
                 by = prev;
                 self.running[cpu.index()] = next;
             }
             What::Wakeup { task, target, waker } => {
-                told.sched_waking = self.wake(task, target);
+                reported.sched_waking = self.wake(task, target);
                 by = waker;
             }
             What::Fork { child, target, parent } => {
-                told.sched_wakeup_new = self.wake(child, target);
+                reported.sched_wakeup_new = self.wake(child, target);
                 by = if parent == child { running } else { parent };
             }
             What::Migrate { task, from, to } => {
                 let Who { pid, prio, name } = self.who(task, from);
                 let (orig_cpu, dest_cpu) = (Some(from.0 as i32), Some(to.0 as i32));
-                told.sched_migrate_task =
+                reported.sched_migrate_task =
                     Some(Migrate { comm: Some(name), pid: Some(pid), prio: Some(prio), orig_cpu, dest_cpu });
             }
             What::Lost { .. } => {
@@ -209,8 +209,8 @@ impl<W: Write> Perfetto<W> {
             }
             _ => return,
         }
-        told.pid = u32::try_from(self.who(by, cpu).pid).ok();
-        self.bundles[cpu.index()].push(told);
+        reported.pid = u32::try_from(self.who(by, cpu).pid).ok();
+        self.bundles[cpu.index()].push(reported);
         self.events += 1;
     }
 

@@ -1,7 +1,7 @@
-//! The second time through a recording: its records, told to the [`Story`] that makes the stream of them.
+//! The second time through a recording: its records, passed to the [`Story`] that makes the stream of them.
 //!
-//! Beyond what the records tell, one thing is added that the kernel always does: who is put on the runqueue of an idle
-//! CPU, that CPU is told of it (`wakeup_preempt()`), and has a moment to come out of its idleness.
+//! Beyond what the records hold, one thing is added that the kernel always does: who is put on the runqueue of an idle
+//! CPU, that CPU is notified (`wakeup_preempt()`), and has a moment to come out of its idleness.
 
 use crate::ReadError;
 use crate::own_cpu;
@@ -9,7 +9,7 @@ use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
 use crate::source::Facts;
 use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet, Pid, Topology};
-use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, Told};
+use keel_trace::story::{Counts, Doing, Key, Raw, RawWhat, Story, TaskRecord};
 use keel_trace::{Meta, Sink, Unknown, Why};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ const NICE_0: i32 = 120;
 /// The priorities of tasks that have a nice value.
 const NICES: std::ops::Range<i32> = 100..140;
 
-/// Tasks of which it is remembered what was told last: those that share a place forget each other's.
+/// Tasks whose last reported state is remembered: those that share a place forget each other's.
 const PLACES: usize = 1 << 10;
 
 /// The longest text of the machine or the command, in characters.
 const LONGEST: usize = 300;
 
-/// What was told last of a task.
+/// The last reported state of a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
     name: Name,
@@ -35,13 +35,13 @@ struct Known {
     prio: Option<i32>,
 }
 
-struct Teller<'a> {
+struct Emitter<'a> {
     story: Story,
     known: FxHashMap<u32, Known>,
-    /// Of whom there is nothing to tell as long as nothing changes: mostly nothing does.
+    /// Nothing is recorded about it while nothing changes, which is the usual case.
     settled: Vec<Who>,
     sink: &'a mut dyn Sink,
-    /// CPUs of which nothing is known yet, and whether they are heard of later.
+    /// CPUs of which nothing is known yet, and whether they appear later.
     unknown: BTreeMap<u32, bool>,
     /// Records so far, and the switches that are wakeups too.
     records: u64,
@@ -50,8 +50,8 @@ struct Teller<'a> {
     wakers: FxHashMap<u32, (u32, u32, u32)>,
 }
 
-/// Tells `sink` what `records` are, of which `survey` knows the beginning.
-pub(crate) fn tell(
+/// Passes `sink` what `records` describe, of which `survey` knows the beginning.
+pub(crate) fn emit(
     mut records: impl FnMut() -> Result<Option<SchedRecord>, ReadError>,
     facts: &Facts,
     survey: &Survey,
@@ -59,7 +59,7 @@ pub(crate) fn tell(
 ) -> Result<Counts, ReadError> {
     let topology = topology(facts, survey.cpu_limit);
     let cpus = topology.cpus();
-    let mut teller = Teller {
+    let mut teller = Emitter {
         story: Story::new(survey.begins, cpus),
         known: FxHashMap::default(),
         settled: vec![Who::default(); PLACES],
@@ -77,7 +77,7 @@ pub(crate) fn tell(
     let command = facts.command.as_ref().map(|command| command.chars().take(LONGEST).collect());
     let workload = command.unwrap_or_else(|| "all that ran".to_owned());
     teller.say(&Meta::Start { topology, scheduler, workload, unit: String::new() });
-    // No event of the kernel's tells either.
+    // No kernel event reports either.
     teller.say(&Meta::Unknown(Unknown { affinity: true, throttling: true }));
     teller.say(&Meta::Clock { ns: survey.begins });
     teller.open(facts, survey, cpus);
@@ -87,7 +87,7 @@ pub(crate) fn tell(
     Ok(teller.end(survey.ends))
 }
 
-/// The machine's shape, as far as it is told.
+/// The machine's shape, as far as it is known.
 fn topology(facts: &Facts, seen: u32) -> Topology {
     let cpus = facts.cpus.max(seen).max(1);
     match &facts.topology {
@@ -96,7 +96,7 @@ fn topology(facts: &Facts, seen: u32) -> Topology {
     }
 }
 
-impl Teller<'_> {
+impl Emitter<'_> {
     fn say(&mut self, meta: &Meta) {
         self.story.say(meta, self.sink);
     }
@@ -106,7 +106,7 @@ impl Teller<'_> {
         for cpu in 0..cpus {
             let late = match survey.cpus.get(&cpu) {
                 None => false,
-                Some(told) if told.begins_late || facts.overwritten => true,
+                Some(reported) if reported.begins_late || facts.overwritten => true,
                 Some(_) => continue,
             };
             self.unknown.insert(cpu, late);
@@ -216,7 +216,7 @@ impl Teller<'_> {
         self.story.take(&raw, self.sink);
     }
 
-    /// Tells what a task is, where that is new.
+    /// Emits what a task is, where that is new.
     #[inline]
     fn about(&mut self, who: Who) {
         if who.pid != 0 && self.settled[who.pid as usize % PLACES] != who {
@@ -234,7 +234,7 @@ impl Teller<'_> {
     fn about_another(&mut self, who: Who) {
         let old = self.known.get(&who.pid).copied();
         let nice = who.prio.filter(|prio| NICES.contains(prio)).map(|prio| (prio - NICE_0) as i8);
-        // A name may be empty, or not be told: its pid is known all the same.
+        // A name may be empty, or unknown: its pid is known all the same.
         let name = old.filter(|_| who.name.is_empty()).map_or(who.name, |old| old.name);
         let prio = who.prio.or(old.and_then(|old| old.prio));
         let now = Known { name, nice: nice.or(old.map(|old| old.nice)).unwrap_or(0), prio };
@@ -243,22 +243,31 @@ impl Teller<'_> {
         }
         self.known.insert(who.pid, now);
         if old.is_none_or(|old| (old.name, old.nice) != (now.name, now.nice)) {
-            self.tell(who.pid, now, old.is_none());
+            self.emit(who.pid, now, old.is_none());
         }
         if let Some(prio) = prio.and_then(|prio| i16::try_from(prio).ok()) {
             self.story.priority(key(who.pid), prio);
         }
     }
 
-    fn tell(&mut self, pid: u32, now: Known, first: bool) {
+    fn emit(&mut self, pid: u32, now: Known, first: bool) {
         let name = now.name;
         let name = name.text();
         let cpus = own_cpu::of(&name).into_iter().collect::<CpuSet>();
-        // Its weight would depend on its cgroup, of which nobody tells.
+        // Its weight would depend on its cgroup, which is unknown.
         let (prio, weight, doing) = (None, 0, None);
-        let told =
-            Told { task: key(pid), pid: Pid(pid), name, nice: now.nice, prio, weight, cpus, first, doing };
-        self.story.told(&told, self.sink);
+        let reported = TaskRecord {
+            task: key(pid),
+            pid: Pid(pid),
+            name,
+            nice: now.nice,
+            prio,
+            weight,
+            cpus,
+            first,
+            doing,
+        };
+        self.story.announce(&reported, self.sink);
     }
 
     fn kick(&mut self, seen: &SchedRecord, target: CpuId) {

@@ -2,7 +2,7 @@
 
 use crate::text;
 
-/// So many bytes of a file are looked at to tell its kind.
+/// So many bytes of a file are read to detect its kind.
 pub const LOOK: usize = 64 * 1024;
 
 /// What a file is.

@@ -90,7 +90,7 @@ pub const LARGE: u64 = 1 << 20;
 pub struct Recording {
     /// What kind of file it is.
     pub kind: Kind,
-    /// What was wrong with it, and what it cannot tell: a sentence each. They hold no stranger's text.
+    /// What was wrong with it, and what it lacks: a sentence each. They hold no untrusted text.
     pub notes: Vec<String>,
     /// Which of these say that a part of it is missing or makes no sense, so that what was not found may be there all the same.
     pub doubts: Vec<String>,
@@ -114,11 +114,11 @@ pub fn kind(file: &mut (impl Read + Seek)) -> Result<Kind, ReadError> {
 }
 
 /// Reads a recording of another tool, and hands its stream to `sink`. A large one is read on other threads than the one that
-/// `sink` hears it on; what it hears is the same.
+/// `sink` receives it on; the stream is the same.
 ///
 /// # Errors
-/// Where nothing of it can be judged: then `sink` has heard nothing. Where the host fails while the file is read the
-/// second time, `sink` has heard a part of the stream.
+/// Where nothing of it can be judged: then `sink` has received nothing. Where the host fails while the file is read the
+/// second time, `sink` has received part of the stream.
 pub fn read<F: Read + Seek + Send>(mut file: F, sink: &mut dyn Sink) -> Result<Recording, ReadError> {
     let is_large = file.seek(SeekFrom::End(0))? >= LARGE;
     read_in(if is_large { Way::Threads } else { Way::One }, file, sink)
@@ -183,7 +183,7 @@ impl First {
             Ok((source.facts(), source.damage().clone()))
         };
         let (read, surveyed) = reader_thread::read(read, |records| Survey::of(records));
-        // An error of the file is an end for who only hears its records.
+        // An error of the file is an end for a consumer that only reads its records.
         let ((facts, damage), (survey, kept)) = (read?, surveyed?);
         Ok(Self { survey, kept, facts, damage })
     }
@@ -201,12 +201,12 @@ fn second<F: Read + Seek>(
     match kept {
         Some(kept) => {
             let mut again = kept.again(survey.has_wakeups);
-            emit::tell(|| Ok(again.next()), facts, survey, sink)
+            emit::emit(|| Ok(again.next()), facts, survey, sink)
         }
         None => {
             let mut source = open(kind, file)?;
             let mut line = Line::new(&mut *source, survey.has_wakeups);
-            emit::tell(|| line.next(), facts, survey, sink)
+            emit::emit(|| line.next(), facts, survey, sink)
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A recording's records in order, and its wakeups whole: a short line in which records wait for what belongs to them.
 //!
-//! The kernel tells a wakeup in pieces: `sched_waking` by the waker, `sched_migrate_task` where another CPU is chosen,
-//! `sched_wakeup` when the task is on a runqueue. `perf sched record` keeps only the first two. So a waking waits here
-//! for what follows it, and becomes one [`SchedEvent::Woken`]: at the time of the last piece where a recording has that. It may
-//! be long in coming, where a CPU wakes those that others left to it.
+//! The kernel reports a wakeup in pieces: `sched_waking` by the waker, `sched_migrate_task` where another CPU is
+//! chosen, `sched_wakeup` when the task is on a runqueue. `perf sched record` keeps only the first two. So a waking
+//! waits here for what follows it, and becomes one [`SchedEvent::Woken`]: at the time of the last piece where a
+//! recording has that. It may be long in coming, where a CPU wakes those that others left to it.
 //!
 //! Time never runs backwards behind the line: a record that would gets the time of the one before it, and is counted. A
 //! record that is far ahead of its neighbours on both sides has a damaged time stamp, and is left out.
@@ -40,7 +40,7 @@ pub(crate) struct Clock {
     pub(crate) longest: Span,
 }
 
-/// A waking that was told of.
+/// A waking that was reported.
 #[derive(Clone, Copy, Debug)]
 struct Waking {
     /// Its place in the order of all records.

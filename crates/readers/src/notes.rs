@@ -1,4 +1,4 @@
-//! What was wrong with a recording, and what it cannot tell: one sentence each, for people.
+//! What was wrong with a recording, and what it lacks: one sentence each, for people.
 
 use crate::source::{Damage, Facts};
 use crate::survey::Survey;
@@ -8,7 +8,7 @@ use keel_trace::story::Counts;
 /// Beyond this share of switches that nobody saw, the recording is one of some tasks alone.
 const UNSEEN_SHARE: f64 = 0.02;
 
-/// What is missing or makes no sense, and then what a recording of this kind cannot tell.
+/// What is missing or makes no sense, and then what a recording of this kind lacks.
 pub(crate) fn notes(
     facts: &Facts,
     damage: &Damage,
@@ -118,7 +118,7 @@ fn of_cpus(facts: &Facts, survey: &Survey, notes: &mut Vec<String>) {
     let late: CpuSet = survey
         .cpus
         .iter()
-        .filter(|(_, told)| (told.begins_late || facts.overwritten) && told.at > survey.begins)
+        .filter(|(_, reported)| (reported.begins_late || facts.overwritten) && reported.at > survey.begins)
         .map(|(&cpu, _)| CpuId(cpu))
         .collect();
     if !late.is_empty() {

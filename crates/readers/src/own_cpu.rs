@@ -1,6 +1,6 @@
 //! The kernel's own threads of one CPU, by the names that it gives them (`kthread_create_on_cpu()`).
 //!
-//! Recordings by other tools do not tell which CPUs a task may use. Of these threads it is known: they wait for their
+//! Recordings by other tools do not say which CPUs a task may use. Of these threads it is known: they wait for their
 //! own CPU whatever else idles. A task of a user who took such a name is taken for one of them, and so never makes a
 //! core look wasted.
 

@@ -78,7 +78,7 @@ impl Packing {
     }
 }
 
-/// Bytes on their way in; an error of theirs is told apart from one of the decompressor's.
+/// Bytes on their way in; an error in reading them is kept apart from one in decompressing.
 struct Counted<R> {
     from: R,
     read: u64,
@@ -209,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_told_and_never_panics(part in prop::collection::vec(0..4u8, 1..2_000), at in any::<prop::sample::Index>(), byte: u8) {
+        fn damage_is_reported_and_never_panics(part in prop::collection::vec(0..4u8, 1..2_000), at in any::<prop::sample::Index>(), byte: u8) {
             for pack in [gzip as fn(&[u8]) -> Vec<u8>, zstd] {
                 let whole = pack(&part);
                 let mut damaged = whole.clone();
@@ -219,8 +219,8 @@ mod tests {
                     let _ = unpack(&damaged);
                 }
                 if Packing::of(&whole[..at]).is_some() {
-                    let told = unpack(&whole[..at]).unwrap_err().to_string();
-                    prop_assert_eq!(told, "it cannot be decompressed: it is cut off");
+                    let reported = unpack(&whole[..at]).unwrap_err().to_string();
+                    prop_assert_eq!(reported, "it cannot be decompressed: it is cut off");
                 }
             }
         }
@@ -242,14 +242,15 @@ mod tests {
                     Ok(())
                 }
             }
-            let told = Packing::of(&bomb).unwrap().unpack(&bomb[..], &mut Count(&mut written)).unwrap_err();
-            assert!(matches!(told, UnpackError::TooMuch { .. }), "{told}");
+            let reported =
+                Packing::of(&bomb).unwrap().unpack(&bomb[..], &mut Count(&mut written)).unwrap_err();
+            assert!(matches!(reported, UnpackError::TooMuch { .. }), "{reported}");
             assert!(written <= SLACK + RATIO * bomb.len() as u64, "{written}");
         }
     }
 
     #[test]
-    fn whose_fault_it_is_is_told() {
+    fn errors_of_reading_and_of_decompressing_differ() {
         struct Fails;
         impl Read for Fails {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

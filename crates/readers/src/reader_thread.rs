@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_to_who_asked_and_is_an_end_for_who_takes() {
+    fn the_caller_gets_the_error_and_the_consumer_an_end() {
         let (read, taken) = read(|to| to.all(&mut Counts(0, 3 * BATCH as u64 + 5, true)), all);
         assert!(matches!(read, Err(ReadError::Empty)));
         assert!(taken.iter().copied().eq(1..=3 * BATCH as u64));
     }
 
     #[test]
-    fn who_takes_no_more_ends_the_reading() {
+    fn a_consumer_that_stops_ends_the_reading() {
         let (read, first) = read(
             |to| to.all(&mut Counts(0, u64::MAX, false)),
             |records| records.next().expect("it was read").map(|seen| seen.at),

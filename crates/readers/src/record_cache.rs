@@ -1,8 +1,8 @@
-//! The records of a recording as they left the [`line`](crate::line) the first time, in little room, so that most
+//! The records of a recording as they left the [`line`](crate::line) the first time, in little memory, so that most
 //! recordings need not be read twice: some ten bytes each.
 //!
 //! A record is kept as what differs from what could be expected: times from the one before, who ran on a CPU from its last
-//! switch, names from the last ones told of this pid. What expects is the same, and goes the same way, whether records
+//! switch, names from the last ones seen for this pid. What expects is the same, and goes the same way, whether records
 //! are put in or taken out. Beyond [`MOST`] bytes nothing is kept, and the file is read again.
 
 use crate::line::whole;
@@ -19,13 +19,13 @@ const PLACES: usize = 1 << 12;
 const KIND: u8 = 15;
 const INTERRUPT: u8 = 1 << 4;
 const LOST: u8 = 1 << 5;
-/// Who ran is who was expected; it is not told.
+/// The running task is the expected one; it is not stored.
 const EXPECTED: u8 = 1 << 6;
-const UNTOLD: u8 = 1 << 7;
+const UNREPORTED: u8 = 1 << 7;
 
 const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];
 
-/// What the next record is expected to tell.
+/// What the next record is expected to say.
 #[derive(Clone, Debug)]
 struct Expected {
     at: u64,
@@ -132,7 +132,7 @@ impl Keeping {
         head |= if seen.interrupt { INTERRUPT } else { 0 };
         head |= if seen.lost > 0 { LOST } else { 0 };
         head |= match seen.current {
-            None => UNTOLD,
+            None => UNREPORTED,
             Some(pid) if pid == self.expected.runs(seen.cpu) => EXPECTED,
             Some(_) => 0,
         };
@@ -202,8 +202,8 @@ impl Again<'_> {
         let at = self.expected.at.wrapping_add_signed(unfolded(self.number()));
         let cpu = self.small();
         let lost = if head & LOST != 0 { self.number() } else { 0 };
-        let current = match head & (EXPECTED | UNTOLD) {
-            UNTOLD => None,
+        let current = match head & (EXPECTED | UNREPORTED) {
+            UNREPORTED => None,
             0 => Some(self.small()),
             _ => Some(self.expected.runs(cpu)),
         };
@@ -233,8 +233,8 @@ impl Again<'_> {
             6 => SchedEvent::Migrate { task: self.who(), from: self.small(), to: self.small() },
             7 => SchedEvent::Named { task: self.who() },
             8 => {
-                let told = self.small();
-                SchedEvent::Online { target: told >> 1, up: told & 1 != 0 }
+                let reported = self.small();
+                SchedEvent::Online { target: reported >> 1, up: reported & 1 != 0 }
             }
             9 => SchedEvent::BeginsHere,
             _ => SchedEvent::Other,
@@ -243,9 +243,9 @@ impl Again<'_> {
 
     #[inline]
     fn who(&mut self) -> Who {
-        let told = self.number();
-        let pid = (told >> 1) as u32;
-        if told & 1 != 0 {
+        let reported = self.number();
+        let pid = (reported >> 1) as u32;
+        if reported & 1 != 0 {
             return *self.expected.task(pid);
         }
         let (name, rest) = self.bytes.split_first_chunk::<16>().expect("it was put in");

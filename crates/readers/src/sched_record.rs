@@ -1,4 +1,4 @@
-//! What one record of a recording tells, whatever its format: tasks are pids and names, as tracepoints have them.
+//! What one record of a recording says, whatever its format: tasks are pids and names, as tracepoints have them.
 
 use keel_trace::Why;
 
@@ -39,7 +39,7 @@ impl Name {
         self.0.starts_with(with)
     }
 
-    /// Nothing was told.
+    /// Unknown.
     pub(crate) fn is_empty(&self) -> bool {
         self.0[0] == 0
     }
@@ -56,7 +56,7 @@ impl Name {
 pub(crate) struct Who {
     /// 0 for idle tasks.
     pub(crate) pid: u32,
-    /// Empty where it is not told.
+    /// Empty where unknown.
     pub(crate) name: Name,
     /// The kernel's priority: 100 to 139 for nice -20 to 19.
     pub(crate) prio: Option<i32>,
@@ -71,15 +71,15 @@ pub(crate) struct SchedRecord {
     pub(crate) cpu: u32,
     /// Events that this CPU lost just before.
     pub(crate) lost: u64,
-    /// Who ran when it was written, where it tells.
+    /// Who ran when it was written, where it says so.
     pub(crate) current: Option<u32>,
     /// An interrupt wrote it, which interrupted `current`.
     pub(crate) interrupt: bool,
-    /// What it tells.
+    /// What it says.
     pub(crate) what: SchedEvent,
 }
 
-/// What a record tells.
+/// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchedEvent {
     /// `sched_switch`; `why` is never [`Why::WasIdle`].
@@ -102,7 +102,7 @@ pub(crate) enum SchedEvent {
     Online { target: u32, up: bool },
     /// The ring buffer of this CPU had begun to overwrite what was before.
     BeginsHere,
-    /// Something else, which still tells when, where and who.
+    /// Something else, which still gives the time, CPU and task.
     Other,
 }
 

@@ -16,29 +16,29 @@ pub(crate) trait Records {
 
 /// A recording that is read from its beginning to its end.
 pub(crate) trait Source: Records {
-    /// What the file tells of itself, as far as it was read.
+    /// What the file says about itself, as far as it was read.
     fn facts(&self) -> Facts;
 
     /// What was wrong with the file so far.
     fn damage(&self) -> &Damage;
 }
 
-/// What a recording tells of the machine.
+/// What a recording says about the machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
-    /// CPUs that the machine may have; 0 where it is not told.
+    /// CPUs that the machine may have; 0 where unknown.
     pub(crate) cpus: u32,
     /// Which CPUs share what.
     pub(crate) parts: Parts,
     /// The shape that follows from it.
     pub(crate) topology: Option<Topology>,
-    /// The kernel's release: a stranger's text.
+    /// The kernel's release: untrusted text.
     pub(crate) release: Option<String>,
-    /// The command that was recorded: a stranger's text.
+    /// The command that was recorded: untrusted text.
     pub(crate) command: Option<String>,
     /// The beginnings of all CPUs' buffers were overwritten: what a CPU did before its first record is unknown.
     pub(crate) overwritten: bool,
-    /// Events that the file says were lost, of which no CPU or time is told.
+    /// Events that the file says were lost, whose CPU and time are unknown.
     pub(crate) lost: u64,
 }
 

@@ -1,6 +1,6 @@
 //! The first time through a recording: how the machine was when it began, and what the recording holds at all.
 //!
-//! A recording tells what changes. So who ran on a CPU at the beginning is told by its first switch, be it seconds later,
+//! A recording has only changes. So its first switch shows who ran on a CPU at the beginning, be it seconds later,
 //! or by any other record where there is none. A task that is switched in before anybody woke it had been waiting since the beginning, or
 //! its wakeup is missing: it is taken to have waited only where its CPU never idled before, and for no longer than [`LONGEST_WAIT_NS`]. A CPU
 //! without any record is unknown, and so is what a CPU did before its buffer begins, where older records were
@@ -15,7 +15,8 @@ use crate::woken_asleep::WokenAsleep;
 use keel_abi::{CpuId, CpuSet, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whom nobody woke before it ran has waited for so long at most: a longer wait would be a finding, of which nobody saw the beginning.
+/// A task that nobody woke before it ran has waited for so long at most: a longer wait would be a finding, of which
+/// nobody saw the beginning.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 /// Time may run backwards by this, as clocks of several CPUs make it.
 const JITTER: Span = Span::from_ms(1);
@@ -42,7 +43,7 @@ pub(crate) struct Survey {
     unwoken: Vec<(u64, u32, Who)>,
     /// CPUs that came or went, by their thread that sees to it.
     pub(crate) changed: CpuSet,
-    /// It tells when CPUs come and go.
+    /// It records when CPUs come and go.
     pub(crate) has_hotplug: bool,
     /// `sched_switch` events.
     pub(crate) switches: u64,
@@ -63,14 +64,14 @@ pub(crate) struct Survey {
     nameless: CpuSet,
 }
 
-/// What the first record of a CPU tells.
+/// What the first record of a CPU says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cpu {
     /// When it was written.
     pub(crate) at: u64,
-    /// Who ran; nobody where that is not told.
+    /// Who ran; none where unknown.
     pub(crate) ran: Option<Who>,
-    /// When that was told by a switch.
+    /// When a switch showed that.
     pub(crate) switched: Option<u64>,
     /// What came before was overwritten.
     pub(crate) begins_late: bool,
@@ -98,7 +99,7 @@ impl Survey {
     }
 
     fn take(&mut self, seen: &SchedRecord, known: &mut Known) {
-        // Names are told of while the recorder still prepares, which can take seconds in which nobody looks.
+        // Names are recorded while the recorder still prepares, which can take seconds in which nobody looks.
         if !matches!(seen.what, SchedEvent::Named { .. }) {
             self.begins = self.begins.min(seen.at);
         }
@@ -167,7 +168,7 @@ impl Survey {
         self.clock.furthest > JITTER && self.clock.backwards > (self.records / 20).max(1)
     }
 
-    /// How a CPU began, as far as its records have told.
+    /// How a CPU began, as far as its records have shown.
     fn begin(&mut self, seen: &SchedRecord) {
         let number = CpuId(seen.cpu);
         let cpu = self.cpus.entry(seen.cpu).or_insert(Cpu { at: seen.at, ..Cpu::default() });
@@ -191,15 +192,18 @@ impl Survey {
 
     /// Who ran where when the recording began: a task only where it was seen first.
     pub(crate) fn running(&self) -> BTreeMap<u32, Who> {
-        let mut told: Vec<_> =
-            self.cpus.iter().filter_map(|(&cpu, told)| Some((cpu, told.switched, told.ran?))).collect();
-        told.sort_by_key(|&(cpu, switched, _)| (switched.is_none(), switched, cpu));
+        let mut reported: Vec<_> = self
+            .cpus
+            .iter()
+            .filter_map(|(&cpu, reported)| Some((cpu, reported.switched, reported.ran?)))
+            .collect();
+        reported.sort_by_key(|&(cpu, switched, _)| (switched.is_none(), switched, cpu));
         let mut there = BTreeSet::new();
-        told.retain(|&(_, _, who)| who.pid != 0 && there.insert(who.pid));
-        told.into_iter().map(|(cpu, _, who)| (cpu, who)).collect()
+        reported.retain(|&(_, _, who)| who.pid != 0 && there.insert(who.pid));
+        reported.into_iter().map(|(cpu, _, who)| (cpu, who)).collect()
     }
 
-    /// The name of one who ran from the beginning, where only its pid was told so far.
+    /// The name of one who ran from the beginning, where only its pid is known so far.
     fn name(&mut self, who: Who) {
         if self.nameless.is_empty() || who.name.is_empty() {
             return;

@@ -7,7 +7,7 @@ use keel_abi::{CoreId, CpuId, CpuSet, LlcId, NodeId, Topology};
 /// The most nodes of a machine.
 const MOST_NODES: usize = 1024;
 
-/// CPUs that share a core, a cache of the last level, a package, a node; empty where it is not told.
+/// CPUs that share a core, a cache of the last level, a package, a node; empty where unknown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) cores: Vec<CpuSet>,
@@ -26,11 +26,11 @@ impl Parts {
             .collect()
     }
 
-    /// The shape of `cpus` CPUs; `None` where nothing is told. How far apart nodes are is not told: one hop.
+    /// The shape of `cpus` CPUs; `None` if unknown. The distance between nodes is unknown: one hop.
     pub(crate) fn topology(&self, cpus: u32) -> Option<Topology> {
-        let told =
+        let known =
             [&self.cores, &self.caches, &self.packages, &self.nodes].iter().any(|sets| !sets.is_empty());
-        if !told || cpus == 0 || cpus > MAX_CPUS || self.nodes.len() > MOST_NODES {
+        if !known || cpus == 0 || cpus > MAX_CPUS || self.nodes.len() > MOST_NODES {
             return None;
         }
         let nodes = self.nodes.len().max(1);
@@ -67,7 +67,7 @@ mod tests {
             packages: sets(&["0-7"]),
             nodes: sets(&["0-1,4-5", "2-3,6-7", ""]),
         };
-        let shape = parts.topology(8).expect("it is told");
+        let shape = parts.topology(8).expect("it is known");
         let check = |a, b, expected| assert_eq!(shape.distance(CpuId(a), CpuId(b)), expected, "{a} {b}");
         check(0, 4, Distance::Smt);
         check(0, 5, Distance::Llc);

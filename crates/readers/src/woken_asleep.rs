@@ -1,8 +1,8 @@
 //! Tasks that are woken while they are on their way to sleep.
 //!
-//! Whoever wakes such a task tells of it (`sched_waking`) while the task still runs, and waits until it has left its CPU;
+//! The waker of such a task emits `sched_waking` while the task still runs, and waits until it has left its CPU;
 //! then it is runnable again. With `sched_wakeup` in a recording that is plain. Without it, as with `perf sched record`,
-//! the waking looks like one of a task that never slept, of which there are many. What follows tells them apart: a
+//! the waking looks like one of a task that never slept, of which there are many. What follows distinguishes them: a
 //! task that was woken, left its CPU to sleep, and came back without being woken again was woken on its way.
 
 use crate::sched_record::{SchedEvent, SchedRecord};
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_without_a_waking_was_woken_on_its_way() {
+    fn a_task_that_runs_again_without_a_waking_was_woken_on_its_way() {
         check("0 R 7, wake 7, 7 S 8, 8 S 7", &[2]);
         check("0 R 7, wake 7, wake 7, 7 S 8, 8 S 9, 9 S 7", &[3]);
         // It was woken again, so the first one came too early to matter.

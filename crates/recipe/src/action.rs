@@ -29,7 +29,7 @@ pub enum Action {
         /// The variable.
         scheduler: String,
     },
-    /// Call a dispatch queue by this name wherever it is told of.
+    /// Call a dispatch queue by this name wherever it is shown.
     NameQueue {
         /// The queue's number.
         id: u64,

@@ -67,7 +67,7 @@ pub enum Problem {
     TooMany(usize),
 }
 
-/// A file's name and text, to tell places by.
+/// A file's name and text, to locate errors.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<'a> {
     pub(crate) file: &'a str,

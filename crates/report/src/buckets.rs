@@ -1,7 +1,7 @@
 //! What each CPU did, summed over buckets of time, in memory that depends on the machine alone.
 //!
 //! There is a fixed number of buckets; when the run outgrows them, neighbours are joined and every bucket lasts twice as
-//! long. So a stream of any length is heard once.
+//! long. So a stream of any length is read once.
 
 use keel_abi::CpuId;
 
@@ -51,7 +51,7 @@ impl<C: Cell> Buckets<C> {
         }
     }
 
-    /// Tells `add` of each cell of `from..to`, in nanoseconds from the run's beginning, and of the nanoseconds in it.
+    /// Passes `add` each cell of `from..to`, in nanoseconds from the run's beginning, and of the nanoseconds in it.
     pub fn spread(&mut self, cpu: CpuId, from: u64, to: u64, mut add: impl FnMut(&mut C, u64)) {
         if cpu.index() >= self.cpus || to <= from {
             return;

@@ -1,8 +1,8 @@
-//! What a recording cannot tell, said before what rests on it.
+//! What a recording lacks, said before what rests on it.
 
 use keel_trace::Unknown;
 
-/// What look like waste though they are none, in a sentence; nothing where the recording tells everything.
+/// What looks like waste but may not be, in a sentence; nothing where the recording is complete.
 pub(crate) fn sentence(unknown: Unknown) -> Option<&'static str> {
     match (unknown.affinity, unknown.throttling) {
         (false, false) => None,

@@ -1,4 +1,5 @@
-//! A trace's judgement, for people and as `keel check --json` prints it. docs/reference/recording.md tells the fields.
+//! A trace's judgement, for people and as `keel check --json` prints it. docs/reference/recording.md describes the
+//! fields.
 
 use crate::findings;
 use crate::gate;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// How many names the text lists.
 const NAMES: usize = 15;
-/// What it tells of each, and how wide a terminal must be for that: a narrow one gets what matters most.
+/// What it shows of each, and how wide a terminal must be for that: a narrow one gets what matters most.
 const COLUMNS: [(&str, u16); 7] = [
     ("tasks", 48),
     ("on CPU", 0),
@@ -31,7 +32,7 @@ const COLUMNS: [(&str, u16); 7] = [
 /// Tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NameSums {
-    /// The name: a stranger's text.
+    /// The name: untrusted text.
     pub name: String,
     /// Tasks that have it.
     pub tasks: u64,
@@ -57,11 +58,11 @@ pub struct CheckReport {
     pub partial: Option<Partial>,
     /// What kind of recording it is: `keel`, `perf.data`, `trace.dat`, `text`.
     pub format: String,
-    /// What was wrong with the recording, and what it cannot tell: a sentence each.
+    /// What was wrong with the recording, and what it lacks: a sentence each.
     pub notes: Vec<String>,
-    /// Does it tell which CPUs tasks may use? Where it does not, a pinned task's wait may look like waste.
+    /// Does it say which CPUs tasks may use? Where it does not, a pinned task's wait may look like waste.
     pub affinity_known: bool,
-    /// Does it tell when tasks are throttled? Where it does not, a throttled task looks as if it waited.
+    /// Does it say when tasks are throttled? Where it does not, a throttled task looks as if it waited.
     pub throttling_known: bool,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
@@ -69,7 +70,7 @@ pub struct CheckReport {
     pub findings_total: BTreeMap<String, u64>,
     /// How many of these are a program's own doing.
     pub findings_of_programs: u64,
-    /// How many rest on what the recording does not tell; `--strict` does not count them.
+    /// How many rest on what the recording lacks; `--strict` does not count them.
     pub findings_unsure: u64,
     /// Events in the trace.
     pub events: u64,
@@ -240,16 +241,16 @@ fn by_name(run: &RunReport) -> Vec<NameSums> {
     for task in &run.tasks {
         let sums = names.entry(&task.name).or_default();
         sums.tasks += 1;
-        // A stranger's trace may claim any times.
+        // An untrusted trace may claim any times.
         sums.cpu_ns = sums.cpu_ns.saturating_add(task.cpu_ns);
         sums.wait_ns = sums.wait_ns.saturating_add(task.wait_ns);
         sums.switches = sums.switches.saturating_add(task.switches);
         sums.preemptions = sums.preemptions.saturating_add(task.preemptions);
         sums.migrations = sums.migrations.saturating_add(task.migrations);
     }
-    for told in &run.names {
-        if let Some(sums) = names.get_mut(told.name.as_str()) {
-            sums.wakeup_delay_ns = Some(told.wakeup_delay_ns);
+    for reported in &run.names {
+        if let Some(sums) = names.get_mut(reported.name.as_str()) {
+            sums.wakeup_delay_ns = Some(reported.wakeup_delay_ns);
         }
     }
     let named = |(name, sums): (&str, NameSums)| NameSums { name: name.to_owned(), ..sums };

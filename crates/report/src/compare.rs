@@ -30,6 +30,9 @@ const NAMES: u16 = 27;
 const VALUE: u16 = 22;
 const RATIO: u16 = 14;
 
+/// Stands for the ratio to a figure that is 0.
+const NO_RATIO: &str = "–";
+
 type Figure = (&'static str, Unit, fn(&RunReport) -> f64);
 
 const FIGURES: [Figure; 11] = [
@@ -74,6 +77,10 @@ impl<'a> Group<'a> {
         values.truncate(if self.alike { 1 } else { values.len() });
         values
     }
+
+    fn has_spread(&self) -> bool {
+        self.runs.len() > 1 && !self.alike
+    }
 }
 
 /// Do several runs differ in nothing that was judged but their seeds?
@@ -109,14 +116,27 @@ pub fn table(runs: &[RunReport], style: Style) -> String {
         let (name, count) = (printable(group.name()), group.runs.len());
         format!("{name}: all {count} runs are identical, because nothing in them depends on the seed\n")
     });
-    parts.join("\n\n") + "\n\n" + &notes.chain(verdicts).collect::<String>()
+    parts.join("\n\n") + "\n" + &legend(first, others) + "\n" + &notes.chain(verdicts).collect::<String>()
+}
+
+/// What the marks in the cells mean: a line for each mark that the table has.
+fn legend(first: &Group<'_>, others: &[Group<'_>]) -> String {
+    let mut lines = String::new();
+    if first.has_spread() || others.iter().any(Group::has_spread) {
+        lines += "±: half the range over the seeds\n";
+    }
+    if !others.is_empty() && FIGURES.iter().any(|&(_, _, figure)| first.each(figure).contains(&0.0)) {
+        let when = if first.has_spread() { " in at least one run" } else { "" };
+        lines += &format!("{NO_RATIO}: no ratio, because {}'s figure is 0{when}\n", printable(first.name()));
+    }
+    lines
 }
 
 fn verdict(group: &Group<'_>, style: Style) -> String {
     let bad = |wanted: fn(&RunReport) -> bool| group.runs.iter().find(|run| wanted(run));
     let run = bad(RunReport::failed).or(bad(RunReport::found_something)).unwrap_or(&group.runs[0]);
     let name = style.paint(Paint::Bold, &printable(group.name()));
-    let seed = match group.runs.len() > 1 && !group.alike {
+    let seed = match group.has_spread() {
         true => format!(", seed {}", run.seed),
         false => String::new(),
     };
@@ -181,10 +201,10 @@ fn shown(unit: Unit, values: &[f64]) -> String {
     }
 }
 
-/// `1.20 ± 0.05`, or nothing where there is nothing to divide by.
+/// `1.20 ± 0.05`, or [`NO_RATIO`] where a run's base is 0.
 fn ratio(values: &[f64], base: &[f64]) -> String {
     if base.contains(&0.0) {
-        return String::new();
+        return NO_RATIO.to_owned();
     }
     let pairs: Vec<f64> = match values.len() == base.len() {
         true => values.iter().zip(base).map(|(value, base)| value / base).collect(),

@@ -1,5 +1,5 @@
 //! Published experiments beside ours, as `--json` prints them. Field names are stable; docs/reference/json.md
-//! tells each.
+//! describes each.
 
 mod table;
 mod tasks;

@@ -5,7 +5,7 @@ use keel_abi::feature::{Feature, FeatureKind, Level};
 
 const END: &str = "<!-- end -->";
 
-/// The page with what stands between its marks (`<!-- generated: KIND -->` and `<!-- end -->`) made anew.
+/// The page with the text between its marks (`<!-- generated: KIND -->` and `<!-- end -->`) regenerated.
 ///
 /// # Errors
 /// Where a kind has no mark, or a mark no end.
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_marks_is_made_anew() {
+    fn the_text_between_marks_is_regenerated() {
         let kind = FeatureKind::Map;
         let features = [
             Feature { kind, name: "A", level: Level::Exact },
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_marks_are_told() {
+    fn missing_marks_are_reported() {
         assert!(page("nothing", &[]).unwrap_err().contains("no mark <!-- generated: callback -->"));
         let open = marks(|_| String::new()).replace(END, "");
         assert!(page(&open, &[]).unwrap_err().contains("has no end"));

@@ -26,7 +26,7 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
         if found.blame == Blame::Program.name() {
             text += "  the program itself caused this: no task waited long for a CPU meanwhile\n";
         }
-        // The sentence of a wasted core tells it already.
+        // The sentence of a wasted core says so already.
         if let Some(decision) = found.decision.as_ref().filter(|_| found.kind != Kind::WastedCore.name()) {
             text += &format!("  it was {}\n", decision.text);
         }
@@ -34,7 +34,7 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
     text
 }
 
-/// The longest of each kind, then the second of each, up to the bound; told kind by kind.
+/// The longest of each kind, then the second of each, up to the bound; listed kind by kind.
 fn choose(findings: &[FindingReport]) -> Vec<&FindingReport> {
     let mut ranked: Vec<(usize, usize)> = Vec::new();
     let mut nth = 0;
@@ -60,8 +60,8 @@ pub(crate) fn others(run: &RunReport) -> String {
         (n > 0 && kind != Kind::WastedCore)
             .then(|| format!("{} {}", count(n), if n == 1 { one } else { many }))
     };
-    let told: Vec<String> = Kind::ALL.into_iter().filter_map(named).collect();
-    match told.as_slice() {
+    let reported: Vec<String> = Kind::ALL.into_iter().filter_map(named).collect();
+    match reported.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
         [firsts @ .., last] => format!("{} and {last}", firsts.join(", ")),

@@ -1,8 +1,9 @@
 //! Which task runs or waits where, and how many are runnable on each CPU, as the stream goes.
 //!
-//! A waiting task counts where its runqueue is; a throttled one counts nowhere. Who listens ([`Hear`]) is told of each span of time when it is over.
+//! A waiting task counts where its runqueue is; a throttled one counts nowhere. The listener ([`SpanSink`]) gets each span
+//! of time when it is over.
 
-use crate::telling::Standing;
+use crate::notable::Standing;
 use keel_abi::scx::load_weight_of_nice;
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Event, Policy, What, Why};
@@ -64,7 +65,7 @@ pub struct Level {
 }
 
 /// Whoever listens to spans of time that are over; nanoseconds from the run's beginning.
-pub trait Hear {
+pub trait SpanSink {
     /// A task did one thing.
     fn stretch(&mut self, _stretch: &Stretch) {}
     /// A CPU had so many runnable tasks.
@@ -172,7 +173,7 @@ impl Follow {
     }
 
     /// A task has another nice value from `at` on.
-    pub fn renice(&mut self, task: TaskId, nice: i8, at: u64, to: &mut impl Hear) {
+    pub fn renice(&mut self, task: TaskId, nice: i8, at: u64, to: &mut impl SpanSink) {
         if task.is_idle() {
             return;
         }
@@ -187,7 +188,7 @@ impl Follow {
     }
 
     /// One event, `at` nanoseconds from the run's beginning.
-    pub fn event(&mut self, event: &Event, at: u64, to: &mut impl Hear) {
+    pub fn event(&mut self, event: &Event, at: u64, to: &mut impl SpanSink) {
         match event.what {
             What::Switch { prev, next, .. } if prev == next => {}
             What::Switch { prev, why, next } => {
@@ -219,8 +220,8 @@ impl Follow {
         }
     }
 
-    /// Tells of all that is under way.
-    pub fn finish(&mut self, at: u64, to: &mut impl Hear) {
+    /// Emits all that is under way.
+    pub fn finish(&mut self, at: u64, to: &mut impl SpanSink) {
         for id in 0..self.tasks.len() as u32 {
             let (task, row) = (TaskId(id), self.tasks[id as usize]);
             if row.state != State::Off && row.since < at {
@@ -247,7 +248,7 @@ impl Follow {
         self.tasks.get(task.index()).is_some_and(|row| row.throttled)
     }
 
-    fn throttle(&mut self, task: TaskId, on: bool, at: u64, to: &mut impl Hear) {
+    fn throttle(&mut self, task: TaskId, on: bool, at: u64, to: &mut impl SpanSink) {
         if task.is_idle() {
             return;
         }
@@ -272,7 +273,7 @@ impl Follow {
         &mut self.tasks[task.index()]
     }
 
-    fn becomes(&mut self, task: TaskId, then: State, begun: Begun, at: u64, to: &mut impl Hear) {
+    fn becomes(&mut self, task: TaskId, then: State, begun: Begun, at: u64, to: &mut impl SpanSink) {
         if task.is_idle() {
             return;
         }
@@ -306,7 +307,7 @@ impl Follow {
         }
     }
 
-    fn change(&mut self, cpu: CpuId, at: u64, tasks: i64, weight: i64, to: &mut impl Hear) {
+    fn change(&mut self, cpu: CpuId, at: u64, tasks: i64, weight: i64, to: &mut impl SpanSink) {
         let Some(row) = self.cpus.get_mut(cpu.index()) else { return };
         let (before, since) = (row.level, row.since);
         row.level.tasks = before.tasks.saturating_add_signed(tasks);
@@ -345,9 +346,9 @@ mod tests {
 
     /// What each span of a waiting task was.
     #[derive(Default)]
-    struct Ear(Vec<(u32, u64, u64)>);
+    struct Collector(Vec<(u32, u64, u64)>);
 
-    impl Hear for Ear {
+    impl SpanSink for Collector {
         fn stretch(&mut self, stretch: &Stretch) {
             if let State::Waiting(cpu) = stretch.state {
                 self.0.push((cpu.0, stretch.from, stretch.to));
@@ -360,28 +361,31 @@ mod tests {
     #[test]
     fn a_throttled_task_does_not_wait() {
         let (a, b, cpu) = (TaskId(0), TaskId(1), CpuId(0));
-        let (mut follow, mut ear) = (Follow::default(), Ear::default());
+        let (mut follow, mut collector) = (Follow::default(), Collector::default());
         follow.start(2);
-        let mut hear = |at: u64, what: What| {
-            follow.event(&Event { at: Instant::from_ns(at), cpu, what }, at, &mut ear);
+        let mut receive = |at: u64, what: What| {
+            follow.event(&Event { at: Instant::from_ns(at), cpu, what }, at, &mut collector);
             (follow.idle_and_waiting(), follow.held(b), follow.runnable(cpu))
         };
         let switch = |prev, why, next| What::Switch { prev, why, next };
-        hear(0, switch(TaskId::IDLE, Why::WasIdle, a));
-        assert_eq!(hear(10, What::Wakeup { task: b, target: cpu, waker: a }), ((1, 1), None, 2));
-        assert_eq!(hear(20, What::Throttled { task: b, on: true, group: 0 }), ((1, 0), Some(cpu), 1));
-        assert_eq!(hear(25, What::Migrate { task: b, from: cpu, to: CpuId(1) }), ((1, 0), Some(CpuId(1)), 1));
-        assert_eq!(hear(30, What::Throttled { task: b, on: false, group: 0 }), ((1, 1), None, 1));
-        hear(35, What::Migrate { task: b, from: CpuId(1), to: cpu });
-        assert_eq!(hear(40, switch(a, Why::Blocked, b)), ((1, 0), None, 1));
+        receive(0, switch(TaskId::IDLE, Why::WasIdle, a));
+        assert_eq!(receive(10, What::Wakeup { task: b, target: cpu, waker: a }), ((1, 1), None, 2));
+        assert_eq!(receive(20, What::Throttled { task: b, on: true, group: 0 }), ((1, 0), Some(cpu), 1));
+        assert_eq!(
+            receive(25, What::Migrate { task: b, from: cpu, to: CpuId(1) }),
+            ((1, 0), Some(CpuId(1)), 1)
+        );
+        assert_eq!(receive(30, What::Throttled { task: b, on: false, group: 0 }), ((1, 1), None, 1));
+        receive(35, What::Migrate { task: b, from: CpuId(1), to: cpu });
+        assert_eq!(receive(40, switch(a, Why::Blocked, b)), ((1, 0), None, 1));
         // While it runs, and it leaves its CPU; being switched to ends it.
-        hear(50, What::Throttled { task: b, on: true, group: 0 });
-        assert_eq!(hear(60, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 0), Some(cpu), 0));
-        assert_eq!(hear(70, switch(TaskId::IDLE, Why::WasIdle, b)), ((1, 0), None, 1));
-        assert_eq!(hear(80, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 1), None, 1));
-        assert_eq!(hear(85, What::Reserved { target: CpuId(1), on: true }), ((1, 1), None, 1));
-        assert_eq!(hear(86, What::Reserved { target: CpuId(1), on: false }), ((2, 1), None, 1));
-        assert_eq!(hear(90, What::Exit { task: b }), ((2, 0), None, 0));
-        assert_eq!(ear.0, [(0, 10, 20), (1, 30, 35), (0, 35, 40), (0, 80, 90)]);
+        receive(50, What::Throttled { task: b, on: true, group: 0 });
+        assert_eq!(receive(60, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 0), Some(cpu), 0));
+        assert_eq!(receive(70, switch(TaskId::IDLE, Why::WasIdle, b)), ((1, 0), None, 1));
+        assert_eq!(receive(80, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 1), None, 1));
+        assert_eq!(receive(85, What::Reserved { target: CpuId(1), on: true }), ((1, 1), None, 1));
+        assert_eq!(receive(86, What::Reserved { target: CpuId(1), on: false }), ((2, 1), None, 1));
+        assert_eq!(receive(90, What::Exit { task: b }), ((2, 0), None, 0));
+        assert_eq!(collector.0, [(0, 10, 20), (1, 30, 35), (0, 35, 40), (0, 80, 90)]);
     }
 }

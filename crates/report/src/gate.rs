@@ -83,7 +83,7 @@ pub fn regression(found: &Regression, style: Style) -> String {
     format!("\n{}\n\n{single}{}\n", lines_of(&table), baseline_sentence(found, style))
 }
 
-/// Those of single names only where something became of them: they may be many.
+/// Those of single names only where they changed: they may be many.
 fn is_shown(row: &Row) -> bool {
     row.verdict != Change::Same || !row.figure.contains(' ')
 }
@@ -95,8 +95,8 @@ fn baseline_sentence(found: &Regression, style: Style) -> String {
     if found.passed {
         return style.paint(Paint::Good, &format!("Baseline: {who} passed; no figure regressed ({of})."));
     }
-    let told: Vec<String> = found.regressed().map(regressed).collect();
-    style.paint(Paint::Bad, &format!("Baseline: {who} failed ({of}); {}.", told.join("; ")))
+    let reported: Vec<String> = found.regressed().map(regressed).collect();
+    style.paint(Paint::Bad, &format!("Baseline: {who} failed ({of}); {}.", reported.join("; ")))
 }
 
 /// `switches a unit went from 1.64 to 2.10 (+28 %), where 0.10 more is allowed`.
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regression_is_told_with_what_is_allowed() {
+    fn a_regression_is_reported_with_its_limit() {
         let row = |figure: &str, unit, baseline: f64, now: f64, verdict| Row {
             figure: figure.into(),
             per: (figure == "switches").then_some("unit"),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const REST: f64 = 0.05;
 /// More runs of CPUs than this are given as a number.
 const RANGES: usize = 4;
-/// How many names are told.
+/// How many names are shown.
 const NAMES: usize = 2;
 
 /// A CPU that idled.
@@ -28,7 +28,7 @@ pub struct IdleCore {
 /// Tasks of one name that waited meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitersReport {
-    /// Their name: a stranger's text; empty for those beyond the first 255 names.
+    /// Their name: untrusted text; empty for those beyond the first 255 names.
     pub name: String,
     /// How many tasks of the name there were.
     pub tasks: u64,
@@ -39,7 +39,7 @@ pub struct WaitersReport {
 /// Who had woken or made tasks that waited meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WakersReport {
-    /// Their name: a stranger's text; empty for those beyond the first 255 names.
+    /// Their name: untrusted text; empty for those beyond the first 255 names.
     pub name: String,
     /// Core time that was wasted while those waited that they had woken or made.
     pub wasted_ns: u64,
@@ -245,20 +245,20 @@ fn ranges(cpus: &[CpuId]) -> Vec<String> {
 fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     let all = sum(how).max(1) as f64;
     let share = |span: Span| span.as_ns() as f64 / all;
-    let told = |way: How| format!("{}{}", words(way, their), if is_by_waker(way) { by } else { "" });
+    let reported = |way: How| format!("{}{}", words(way, their), if is_by_waker(way) { by } else { "" });
     match how {
         [] => "put there in an unknown way".to_owned(),
-        [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{}{each}", told(*way)),
+        [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{}{each}", reported(*way)),
         [(way, span), ..] if share(*span) >= 0.5 => {
-            format!("{} ({} of the waste)", told(*way), percent(share(*span)))
+            format!("{} ({} of the waste)", reported(*way), percent(share(*span)))
         }
         many => {
-            let told: Vec<String> = many
+            let reported: Vec<String> = many
                 .iter()
                 .take(3)
                 .map(|&(way, span)| format!("{} ({})", words(way, their), percent(share(span))))
                 .collect();
-            told.join(", ")
+            reported.join(", ")
         }
     }
 }
@@ -286,7 +286,7 @@ fn words(how: How, their: &str) -> String {
     }
 }
 
-/// All of it, in nanoseconds: a stranger's trace may claim any times.
+/// All of it, in nanoseconds: an untrusted trace may claim any times.
 fn sum<T>(of: &[(T, Span)]) -> u64 {
     of.iter().map(|&(_, span)| span).sum::<Span>().as_ns()
 }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_tells_cores_tasks_and_how_they_came() {
+    fn the_sentence_names_cores_tasks_and_decisions() {
         let check = |groups: Groups, expected: &str| {
             assert_eq!(WastedWhere::new(&groups).sentence, expected);
         };

@@ -1,7 +1,7 @@
 //! The lab as one HTML page: it needs no network, no script and no other file, is light or dark as its reader's screen
 //! is, and can be printed and read on a telephone.
 //!
-//! All texts come from files that may be a stranger's: each goes through [`text`]. Pictures are documents of their own
+//! All texts come from files that may be untrusted: each goes through [`text`]. Pictures are documents of their own
 //! behind `data:` addresses, so that nothing in them meets the page.
 
 mod axis;
@@ -132,7 +132,7 @@ fn address(svg: &str) -> String {
     address
 }
 
-/// A stranger's text in the page: no markup and no control character is left in it.
+/// Untrusted text in the page: no markup and no control character is left in it.
 fn text(given: &str) -> String {
     xml(&printable(given))
 }

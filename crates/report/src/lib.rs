@@ -35,7 +35,7 @@
 //! - [`picture`]: a run as a static SVG
 //! - [`buckets`]: what each CPU did, summed over buckets of time
 //! - [`follow`]: which task runs or waits where as the stream goes
-//! - [`telling`]: a run's most informative decisions, spread over its time
+//! - [`notable`]: a run's most informative decisions, spread over its time
 //!
 //! Shared parts:
 //!
@@ -58,6 +58,7 @@ pub mod headline;
 pub mod lab_page;
 pub mod made_up;
 pub mod matrix;
+pub mod notable;
 pub mod partial;
 pub mod picture;
 pub mod policy;
@@ -66,7 +67,6 @@ pub mod run;
 pub mod sensitivity;
 pub mod style;
 pub mod table;
-pub mod telling;
 pub mod verdict;
 pub mod waits;
 pub mod watch;

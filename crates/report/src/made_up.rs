@@ -27,13 +27,13 @@ impl MadeUp {
         Self { topology, ns, tick_ns: 4_000_000, names: &[] }
     }
 
-    /// Plays it: `wanted(cpu, share of the run, random)` runnable tasks a CPU, and what a scheduler tells after each
+    /// Plays it: `wanted(cpu, share of the run, random)` runnable tasks a CPU, and what a scheduler reports after each
     /// look, by its number.
     pub fn play(
         &self,
         sink: &mut dyn Sink,
         wanted: impl Fn(CpuId, f64, u64) -> u32,
-        told: impl Fn(u64) -> Option<Policy>,
+        reported: impl Fn(u64) -> Option<Policy>,
     ) {
         let [scheduler, workload, unit] = ["made-up", "made-up", "loops"].map(str::to_owned);
         let topology = self.topology.clone();
@@ -58,7 +58,7 @@ impl MadeUp {
             }
             sink.events(&events);
             events.clear();
-            if let Some(policy) = told(tick) {
+            if let Some(policy) = reported(tick) {
                 let at = Instant::from_ns(begun + u64::from(cpus) * gap);
                 sink.meta(at, &Meta::Policy(Box::new(policy)));
             }
@@ -88,14 +88,14 @@ impl Turns {
         Self { queue: VecDeque::new(), asleep }
     }
 
-    /// Wakes, runs, rotates and blocks until `want` tasks are runnable, and tells what happened.
-    fn turn(&mut self, cpu: CpuId, want: usize, mut tell: impl FnMut(What)) {
+    /// Wakes, runs, rotates and blocks until `want` tasks are runnable, and emits what happened.
+    fn turn(&mut self, cpu: CpuId, want: usize, mut emit: impl FnMut(What)) {
         let Self { queue, asleep } = self;
         let before = queue.front().copied().unwrap_or(TaskId::IDLE);
         let blocks = !before.is_idle() && queue.len() > want;
         while queue.len() < want {
             let Some(task) = asleep.pop() else { break };
-            tell(What::Wakeup { task, target: cpu, waker: TaskId::IDLE });
+            emit(What::Wakeup { task, target: cpu, waker: TaskId::IDLE });
             queue.push_back(task);
         }
         let why = match () {
@@ -110,7 +110,7 @@ impl Turns {
         }
         let next = queue.front().copied().unwrap_or(TaskId::IDLE);
         if next != before {
-            tell(What::Switch { prev: before, why, next });
+            emit(What::Switch { prev: before, why, next });
         }
     }
 }

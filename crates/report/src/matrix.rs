@@ -1,4 +1,4 @@
-//! Every scheduler on every experiment, as tables and JSON. docs/reference/json.md tells each field.
+//! Every scheduler on every experiment, as tables and JSON. docs/reference/json.md describes each field.
 
 pub(crate) mod table;
 
@@ -64,7 +64,7 @@ impl RowReport {
     pub fn new(everyone: &Experiment, cells: Option<&[Cell]>) -> Self {
         let claim = &everyone.claims[0];
         let like = &everyone.arms[0];
-        let told = |(arm, cell): (&Arm, &Cell)| {
+        let reported = |(arm, cell): (&Arm, &Cell)| {
             let value = cell.value.as_ref().ok();
             CellReport {
                 scheduler: arm.scheduler.clone(),
@@ -84,7 +84,7 @@ impl RowReport {
             workload: like.workload.clone(),
             machine: like.machine.clone(),
             real_time: cells.is_none(),
-            cells: everyone.arms.iter().zip(cells.unwrap_or_default()).map(told).collect(),
+            cells: everyone.arms.iter().zip(cells.unwrap_or_default()).map(reported).collect(),
         }
     }
 }

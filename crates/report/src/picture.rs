@@ -4,8 +4,8 @@
 //! the CPUs of a node between two black lines, the node's number at the left. White is idle, green one
 //! runnable thread, then yellow, orange, red for more; where a CPU idled while a thread that may run
 //! there waited, blue hatching. Whole nodes white or hatched beside red ones are what one looks for.
-//! Where the scheduler tells its decisions, a second strip under each shows which CPUs it looked at;
-//! where it tells loads, a third one is coloured by them.
+//! Where the scheduler reports its decisions, a second strip under each shows which CPUs it looked at;
+//! where it reports loads, a third one is coloured by them.
 //!
 //! [`Picture`] listens to a run in memory that depends on the machine alone, and is drawn at its end.
 
@@ -20,7 +20,7 @@ mod paths;
 pub use draw::Caption;
 pub(crate) use draw::xml;
 
-use crate::telling::Telling;
+use crate::notable::Notable;
 use below::Below;
 use heat::Heat;
 use keel_abi::{CpuId, Instant};
@@ -45,7 +45,7 @@ impl Observer for Marks {
 #[derive(Debug)]
 pub struct Picture {
     heat: Heat,
-    decisions: Telling<MOMENTS>,
+    decisions: Notable<MOMENTS>,
     loads: Loads,
     waste: WastedCores<Marks>,
 }
@@ -54,7 +54,7 @@ impl Default for Picture {
     fn default() -> Self {
         Self {
             heat: Heat::default(),
-            decisions: Telling::default(),
+            decisions: Notable::default(),
             loads: Loads::default(),
             waste: WastedCores::observed(0, Marks::default()),
         }
@@ -97,8 +97,8 @@ impl Sink for Picture {
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.heat.meta(at, meta);
         if let Meta::Policy(policy) = meta {
-            self.decisions.hear(self.heat.since_start(at), policy, self.heat.standing(policy));
-            self.loads.hear(at, policy, &self.heat);
+            self.decisions.receive(self.heat.since_start(at), policy, self.heat.standing(policy));
+            self.loads.receive(at, policy, &self.heat);
         }
         self.waste.meta(at, meta);
         self.mark();

@@ -1,4 +1,4 @@
-//! What a scheduler tells of a decision, as a sentence.
+//! What a scheduler reports of a decision, as a sentence.
 
 use keel_trace::Policy;
 use keel_trace::policy::{Group, Kind, Outcome};

@@ -10,12 +10,12 @@ const MOST: usize = 4096;
 /// What stands before a queue's number in our sentences and the kernel's.
 const BEFORE: [&str; 3] = ["queue 0x", "DSQ 0x", "DSQ ID 0x"];
 
-/// Names by number, as the stream tells them.
+/// Names by number, as the stream gives them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueNames(BTreeMap<u64, String>);
 
 impl QueueNames {
-    /// This queue has this name: a stranger's text.
+    /// This queue has this name: untrusted text.
     pub fn name(&mut self, id: DsqId, name: &str) {
         if self.0.len() < MOST && !name.is_empty() {
             self.0.entry(id.0).or_insert_with(|| name.to_owned());

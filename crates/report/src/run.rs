@@ -1,4 +1,4 @@
-//! One run as `--json` prints it. Field names are stable; docs/reference/json.md tells each.
+//! One run as `--json` prints it. Field names are stable; docs/reference/json.md describes each.
 
 use crate::caveat;
 use crate::headline::WastedWhere;
@@ -14,7 +14,7 @@ use keel_trace::{Chooser, Unknown};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What the event stream does not tell about a run.
+/// What the event stream does not say about a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts {
     /// The scheduler's name.
@@ -33,15 +33,15 @@ pub struct RunFacts {
     pub exit: ExitKind,
     /// The kernel's words beside the reason; may be empty.
     pub message: String,
-    /// Which callback's call ended it, and where that stands in the object; a stranger's text.
+    /// Which callback's call ended it, and where that stands in the object; untrusted text.
     pub place: Option<String>,
     /// What its queues are called.
     pub queues: QueueNames,
-    /// What the scheduler took; where absent, what the stream told of it.
+    /// What the scheduler took; where absent, what the stream shows.
     pub costs: Option<Costs>,
 }
 
-/// Three numbers that tell of many; times in nanoseconds.
+/// Three numbers that summarise many; times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SpreadReport {
     /// The median.
@@ -78,7 +78,7 @@ pub struct Overhead {
 /// One task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskReport {
-    /// Its name: a stranger's text.
+    /// Its name: untrusted text.
     pub name: String,
     /// Its pid.
     pub pid: u32,
@@ -101,7 +101,7 @@ pub struct TaskReport {
 /// Tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NameReport {
-    /// The name: a stranger's text.
+    /// The name: untrusted text.
     pub name: String,
     /// Tasks that had it.
     pub tasks: u64,
@@ -126,7 +126,8 @@ pub struct DecisionReport {
     pub from_cpu: Option<u32>,
     /// Where it was put.
     pub to_cpu: u32,
-    /// Who chose the CPU of a wakeup or fork: `select_cpu`, `default`, `fallback`, `only_one`; null where that is not told.
+    /// Who chose the CPU of a wakeup or fork: `select_cpu`, `default`, `fallback`, `only_one`; null where that is
+    /// unknown.
     pub chooser: Option<String>,
     /// The pid of who woke or made it; null for an interrupt.
     pub waker: Option<u32>,
@@ -177,7 +178,8 @@ pub struct FindingReport {
     pub tasks: Vec<u32>,
     /// When the events happened that show it.
     pub events_ns: Vec<u64>,
-    /// The decision that had put the first task where it was meanwhile, for most of the time; null where nothing told of one.
+    /// The decision that had put the first task where it was meanwhile, for most of the time; null where the stream has
+    /// none.
     pub decision: Option<DecisionReport>,
     /// One sentence, safe to print.
     pub text: String,
@@ -236,7 +238,7 @@ pub struct RunReport {
     pub wall_ns: u64,
     /// The most memory that the process had.
     pub peak_rss_bytes: u64,
-    /// Loads and stores of the scheduler where nothing is: they read 0 and stored nothing.
+    /// The scheduler's loads and stores at invalid addresses: they read 0 and stored nothing.
     pub bad_accesses: u64,
     /// Time in which the kernel scheduled by itself the tasks of a scheduler that was coming or going.
     pub bypass_ns: u64,
@@ -274,7 +276,7 @@ pub struct RunReport {
     pub wasted_lower_bound: bool,
     /// Which cores were wasted, who waited where, and how they had come there.
     pub wasted_where: WastedWhere,
-    /// What the stream cannot tell, so that some findings may be none.
+    /// What the stream does not record, so that some findings may be none.
     #[serde(skip)]
     pub unknown: Unknown,
     /// How many findings rest on that, and are not counted.
@@ -311,13 +313,13 @@ pub struct RunReport {
     /// `findings_sums`, by kind.
     #[serde(skip)]
     pub found: BTreeMap<Kind, Sums>,
-    /// The kinds that rest on what the stream cannot tell, and are not counted.
+    /// The kinds that rest on what the stream lacks, and are not counted.
     #[serde(skip)]
     pub unsure: Vec<Kind>,
 }
 
 impl RunReport {
-    /// Joins what the stream told with what it could not.
+    /// Joins what the stream shows with what it cannot.
     pub fn new(facts: &RunFacts, judgement: &Judgement) -> Self {
         let (sums, waste) = (&judgement.summary, &judgement.waste);
         let costs = facts.costs.unwrap_or(sums.costs);
@@ -410,8 +412,8 @@ impl RunReport {
 }
 
 fn wasted_where(judgement: &Judgement) -> WastedWhere {
-    let told = WastedWhere::new(&judgement.waste.groups);
-    WastedWhere { sentence: caveat::before(judgement.unknown, told.sentence), ..told }
+    let reported = WastedWhere::new(&judgement.waste.groups);
+    WastedWhere { sentence: caveat::before(judgement.unknown, reported.sentence), ..reported }
 }
 
 fn unsure(judgement: &Judgement) -> u64 {

@@ -10,7 +10,7 @@ use keel_check::escape;
 /// Behind findings that may be none.
 const UNCOUNTED: &str = " --strict ignores such findings unless you add --assume-unrestricted.";
 
-/// The verdict: a failure before waste, waste before anything else; and what the stream cannot tell before what rests on it.
+/// The verdict: a failure before waste, waste before anything else; and what the stream lacks before what rests on it.
 /// That it is about a part comes first of all.
 pub fn sentence(run: &RunReport) -> String {
     match &run.partial {
@@ -68,7 +68,7 @@ fn claim(run: &RunReport) -> String {
         (0, _) if !starved_alone => format!(
             "No core idled while a thread waited, but there {} {others}.{}",
             if others.starts_with("1 ") && !others.contains(" and ") { "was" } else { "were" },
-            told(run.findings.first())
+            reported(run.findings.first())
         ),
         (0, 0) => "No core idled while a thread waited.".to_owned(),
         (0, n) => format!(
@@ -78,7 +78,7 @@ fn claim(run: &RunReport) -> String {
             } else {
                 format!("threads waited too long {} times", count(n))
             },
-            told(worst("starvation"))
+            reported(worst("starvation"))
         ),
         (wasted, _) => format!(
             "Cores idled for {}{} ({} of the machine) while threads waited{}.{}",
@@ -89,7 +89,7 @@ fn claim(run: &RunReport) -> String {
                 "" => String::new(),
                 others => format!("; keel also found {others}"),
             },
-            told(worst("wasted_core")),
+            reported(worst("wasted_core")),
         ),
     }
 }
@@ -106,13 +106,13 @@ pub fn lines(run: &RunReport) -> (String, String) {
     }
 }
 
-/// What is missing, and which cores idled; empty where nothing is to be said of either.
+/// What is missing, and which cores idled; empty if there is nothing to say about either.
 fn headline(run: &RunReport) -> String {
-    let told = doubt(run).into_iter().chain([run.wasted_where.sentence.clone()]);
-    told.filter(|sentence| !sentence.is_empty()).collect::<Vec<_>>().join(" ")
+    let reported = doubt(run).into_iter().chain([run.wasted_where.sentence.clone()]);
+    reported.filter(|sentence| !sentence.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn told(worst: Option<&FindingReport>) -> String {
+fn reported(worst: Option<&FindingReport>) -> String {
     worst.map_or(String::new(), |worst| format!(" Worst: {}.", worst.text))
 }
 
@@ -126,8 +126,8 @@ pub(crate) fn printable(text: &str) -> String {
 /// each with an empty line after it.
 pub(crate) fn first(run: &RunReport, style: Style) -> String {
     let partial = run.partial.map_or(String::new(), |partial| {
-        let told = format!("{}; all figures cover only this part.", partial.words());
-        style.paint(Paint::Doubtful, &told) + "\n\n"
+        let reported = format!("{}; all figures cover only this part.", partial.words());
+        style.paint(Paint::Doubtful, &reported) + "\n\n"
     });
     partial + &painted_headline(run, style)
 }

@@ -18,7 +18,7 @@ const LISTED: usize = 4;
 pub struct Named {
     /// Its pid.
     pub pid: u32,
-    /// Its name: a stranger's text.
+    /// Its name: untrusted text.
     pub name: String,
 }
 
@@ -55,7 +55,7 @@ pub struct WaitReport {
     pub preempted_by: Option<String>,
     /// Who woke or made it, safe to print; null for an interrupt and where it was neither.
     pub woken_by: Option<String>,
-    /// The last decision that put it where it waited first; null where nothing told of one.
+    /// The last decision that put it where it waited first; null where the stream has none.
     pub decision: Option<DecisionReport>,
     /// The CPU in whose queue it waited first.
     pub cpu: u32,
@@ -79,14 +79,14 @@ pub struct WaitReport {
     why: Option<Why>,
 }
 
-/// All that `--task` tells.
+/// All that `--task` shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitsReport {
     /// What was asked for.
     pub task: String,
-    /// Does the recording tell which CPUs tasks may use? Where it does not, all are taken to be allowed.
+    /// Does the recording say which CPUs tasks may use? Where it does not, all are taken to be allowed.
     pub affinity_known: bool,
-    /// Does it tell when tasks are throttled? Where it does not, that counts as waiting.
+    /// Does it say when tasks are throttled? Where it does not, that counts as waiting.
     pub throttling_known: bool,
     /// How many tasks are meant.
     pub tasks_total: u64,
@@ -167,7 +167,7 @@ impl WaitReport {
         let [start, length] = [self.start_ns, self.duration_ns].map(Span::from_ns);
         let mut lines = vec![format!("{} waited for {length} from {start}", self.task)];
         lines.push(self.beginning());
-        lines.push(self.runners());
+        lines.push(runners(self.cpu, self.moves_total, &self.ran));
         for one in &self.moves {
             lines.push(one.text.clone());
         }
@@ -197,24 +197,6 @@ impl WaitReport {
                 None => put.to_owned(),
             },
             (_, _, None) => format!("came to CPU {} in an unknown way", self.cpu),
-        }
-    }
-
-    fn runners(&self) -> String {
-        let all: Vec<String> = self
-            .ran
-            .iter()
-            .take(LISTED)
-            .map(|one| format!("{} for {}", one.task, Span::from_ns(one.ran_ns)))
-            .collect();
-        let there = match self.moves_total {
-            0 => format!("on CPU {}", self.cpu),
-            _ => format!("on CPU {} and where it was moved to", self.cpu),
-        };
-        match (all.is_empty(), self.ran.len().saturating_sub(LISTED)) {
-            (true, _) => format!("no task ran {there} meanwhile"),
-            (false, 0) => format!("{there} ran {}", all.join(", ")),
-            (false, more) => format!("{there} ran {} and {more} more tasks", all.join(", ")),
         }
     }
 
@@ -274,7 +256,7 @@ fn wait(story: &Story) -> WaitReport {
         (Began::Unthrottled, _) => "unthrottled",
     };
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let told = |decision: &keel_check::Decision| {
+    let reported = |decision: &keel_check::Decision| {
         DecisionReport::new(decision, &|task| (task == story.key.task).then_some(story.pid.0))
     };
     WaitReport {
@@ -284,9 +266,9 @@ fn wait(story: &Story) -> WaitReport {
         began: began.to_owned(),
         preempted_by: some(&story.by),
         woken_by: some(&story.waker),
-        decision: story.decision.as_ref().map(told),
+        decision: story.decision.as_ref().map(reported),
         cpu: story.on.0,
-        moves: story.moves.iter().map(told).collect(),
+        moves: story.moves.iter().map(reported).collect(),
         moves_total: story.moved,
         ran: story
             .ran
@@ -303,5 +285,55 @@ fn wait(story: &Story) -> WaitReport {
         after: some(&story.after),
         task: story.task.clone(),
         why,
+    }
+}
+
+/// Which tasks ran where it waited: on CPU `cpu` and, if it was moved, on the CPUs after that.
+fn runners(cpu: u32, moves_total: u64, ran: &[RanReport]) -> String {
+    let there = match moves_total {
+        0 => format!("on CPU {cpu}"),
+        1 => format!("on CPU {cpu} and on the CPU it was moved to"),
+        _ => format!("on CPU {cpu} and on the CPUs it was moved to"),
+    };
+    let each = |one: &RanReport| format!("{} for {}", one.task, Span::from_ns(one.ran_ns));
+    match ran {
+        [] => format!("no task ran {there} meanwhile"),
+        [one] => format!("meanwhile {} ran for {} {there}", one.task, Span::from_ns(one.ran_ns)),
+        all => {
+            let shown: Vec<String> = all.iter().take(LISTED).map(each).collect();
+            let more = match all.len().saturating_sub(LISTED) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            format!("meanwhile {} tasks ran {there}: {}{more}", all.len(), shown.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tasks_that_ran_meanwhile_are_a_sentence() {
+        let check = |moves_total: u64, tasks: usize, expected: &str| {
+            let ran = |n: usize| RanReport { task: format!("hog{n}"), ran_ns: 1_000_000 };
+            let ran: Vec<RanReport> = (0..tasks).map(ran).collect();
+            assert_eq!(runners(0, moves_total, &ran), expected);
+        };
+        check(0, 0, "no task ran on CPU 0 meanwhile");
+        check(0, 1, "meanwhile hog0 ran for 1.00 ms on CPU 0");
+        check(1, 1, "meanwhile hog0 ran for 1.00 ms on CPU 0 and on the CPU it was moved to");
+        let two = "meanwhile 2 tasks ran on CPU 0 and on the CPUs it was moved to: hog0 for 1.00 ms, hog1 for 1.00 ms";
+        check(2, 2, two);
+        let more = format!("hog{} for 1.00 ms, and 1 more", LISTED - 1);
+        assert!(
+            runners(
+                0,
+                0,
+                &vec![RanReport { task: format!("hog{}", LISTED - 1), ran_ns: 1_000_000 }; LISTED + 1]
+            )
+            .ends_with(&more)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What `keel watch` tells: lines of JSON, lines of text, and a screen for terminals. docs/reference/json-recordings.md lists the fields.
+//! What `keel watch` prints: lines of JSON, lines of text, and a screen for terminals.
+//! docs/reference/json-recordings.md lists the fields.
 
 mod screen;
 mod text;
@@ -15,9 +16,9 @@ use std::collections::BTreeMap;
 pub enum WatchLine {
     /// The first one.
     Begin(WatchBegin),
-    /// Cores idled while tasks waited, and nothing cured it.
+    /// Cores idled while tasks waited, and nothing resolved it.
     Finding(WatchFinding),
-    /// It looked so, and was cured.
+    /// It looked so, and was resolved.
     Cured(WatchCured),
     /// It looked so, and what followed was not all recorded.
     Unsure(WatchUnsure),
@@ -45,7 +46,7 @@ pub struct WatchBegin {
 pub struct WatchTask {
     /// Its number.
     pub pid: u32,
-    /// Its name: a stranger's text.
+    /// Its name: untrusted text.
     pub name: String,
     /// The CPU on whose runqueue it waited.
     pub cpu: Option<u32>,
@@ -83,7 +84,7 @@ pub struct WatchCured {
     pub cpus: Vec<u32>,
     /// How long it lasted from when it was watched.
     pub after_ns: u64,
-    /// What cured it.
+    /// What resolved it.
     pub by: String,
 }
 
@@ -109,7 +110,7 @@ pub struct WatchEnd {
     pub suspicions: u64,
     /// Suspicions that were over at a second look, a moment later.
     pub passing: u64,
-    /// Suspicions that were watched and cured, by what.
+    /// Suspicions that were watched and resolved, by what.
     pub cured: BTreeMap<String, u64>,
     /// Suspicions of which nothing is known.
     pub unsure: u64,
@@ -128,7 +129,7 @@ pub struct WatchCost {
     pub process_ns: u64,
     /// CPU time to load its programs, once.
     pub load_ns: u64,
-    /// CPU time of its programs in others' context; null where the kernel does not tell.
+    /// CPU time of its programs in others' context; null where the kernel does not say.
     pub programs_ns: Option<u64>,
     /// `process_ns` and `programs_ns` as a share of one CPU's time.
     pub share_of_a_cpu: f64,

@@ -160,7 +160,7 @@ fn victim(scene: &Scene) -> (Vec<Line>, Truth) {
         let dsq = DsqId(dsq::LOCAL_ON | u64::from(IDLE.0));
         lines.push((at, IDLE.0, What::Queued { task: VICTIM, dsq, len: 1 }));
     } else {
-        // A CPU that pulls is told of it, as recordings have it.
+        // A CPU that pulls is notified of it, as recordings have it.
         lines.push((at, IDLE.0, What::Kick { target: IDLE, flags: 0 }));
     }
     at += scene.latency_us;

@@ -1,6 +1,6 @@
 //! A part of a stream, as a stream of its own.
 //!
-//! What was so when the part begins is told at its beginning: which CPUs are offline, who runs, and, as if they had
+//! The state at the beginning of the part is emitted first: which CPUs are offline, who runs, and, as if they had
 //! come just then, who waits and in which queue. Instants stay those of the whole.
 
 use crate::{Class, Event, Meta, Sink, TaskInfo, What, Why};
@@ -18,7 +18,7 @@ pub struct Cut<'a> {
     running: BTreeMap<CpuId, TaskId>,
     waiting: BTreeMap<TaskId, Waits>,
     offline: BTreeSet<CpuId>,
-    /// The last event that told how urgent a task is.
+    /// The last event with a task's priority.
     priorities: BTreeMap<TaskId, What>,
     unknown: Option<Meta>,
     clock: Option<Meta>,
@@ -86,8 +86,8 @@ impl<'a> Cut<'a> {
         let at = self.range.start;
         let tasks = std::mem::take(&mut self.tasks).into_values().map(Meta::Task);
         let queues = std::mem::take(&mut self.queues).into_values();
-        let told = self.start.take().into_iter().chain(self.unknown.take()).chain(self.clock.take());
-        for meta in told.chain(queues).chain(tasks) {
+        let reported = self.start.take().into_iter().chain(self.unknown.take()).chain(self.clock.take());
+        for meta in reported.chain(queues).chain(tasks) {
             self.sink.meta(at, &meta);
         }
         let offline = self.offline.iter().map(|&cpu| (cpu, What::Online { target: cpu, up: false }));

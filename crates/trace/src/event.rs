@@ -76,7 +76,7 @@ pub enum What {
         /// The CPU whose runqueue it joins.
         target: CpuId,
         /// Its parent; [`TaskId::IDLE`] for one that the run starts with. The child itself where it is not new, but waited already when the
-        /// stream begins, and how it had come there is not told.
+        /// stream begins, and how it had come there is unknown.
         parent: TaskId,
     },
     /// The task is gone.
@@ -101,7 +101,7 @@ pub enum What {
         prev: CpuId,
         /// The CPU chosen.
         chosen: CpuId,
-        /// By whom.
+        /// The task or CPU that did it.
         by: Chooser,
         /// Was the chosen CPU idle then?
         idle: bool,
@@ -129,7 +129,7 @@ pub enum What {
         /// Who.
         task: TaskId,
     },
-    /// A CPU is told to reschedule.
+    /// A CPU is asked to reschedule.
     Kick {
         /// Which.
         target: CpuId,
@@ -173,7 +173,7 @@ pub enum What {
         /// Bypassing begins.
         on: bool,
     },
-    /// How urgent a task is, told when that is first known and when it changes.
+    /// A task's priority, emitted when it is first known and when it changes.
     Priority {
         /// Who.
         task: TaskId,
@@ -255,7 +255,7 @@ pub enum Lock {
     Bpf(u64),
 }
 
-/// What a stream tells of a task.
+/// What a stream says about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskInfo {
     /// Its id within the stream.
@@ -270,7 +270,7 @@ pub struct TaskInfo {
     pub cpus: CpuSet,
 }
 
-/// What a recording cannot tell, so that a verdict can say it first.
+/// What a recording lacks, so that a verdict can say it first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
     /// Which CPUs tasks may use: [`TaskInfo::cpus`] is only a guess.
@@ -279,7 +279,7 @@ pub struct Unknown {
     pub throttling: bool,
 }
 
-/// What is told once, or changes rarely.
+/// What is emitted once, or changes rarely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meta {
     /// First in every stream: where it was taken.
@@ -295,7 +295,7 @@ pub enum Meta {
     },
     /// A task appears, or its name, nice value or CPUs change.
     Task(TaskInfo),
-    /// What the stream cannot tell. It comes right after the start; a stream without it tells everything.
+    /// What the stream does not record. It comes right after the start; a stream without it is complete.
     Unknown(Unknown),
     /// What the recorder's own clock said at instant 0, in nanoseconds. It comes right after the start; simulated runs have none.
     Clock {
@@ -316,14 +316,14 @@ pub enum Meta {
         /// The kernel's words.
         message: String,
     },
-    /// The scheduler tells what it considered.
+    /// The scheduler reports what it considered.
     Policy(Box<Policy>),
     /// Last in every complete stream: when it ended.
     End,
 }
 
 impl Meta {
-    /// The class that it belongs to; none where every sink is told.
+    /// The class that it belongs to; none where every sink gets it.
     pub const fn class(&self) -> Class {
         match self {
             Self::Policy(_) => Class::POLICY,
@@ -355,7 +355,7 @@ impl Class {
     pub const COSTS: Self = Self(8);
     /// Count.
     pub const COUNTS: Self = Self(16);
-    /// What a scheduler tells of its decisions ([`Meta::Policy`]).
+    /// What a scheduler reports of its decisions ([`Meta::Policy`]).
     pub const POLICY: Self = Self(32);
     /// Waiting for locks: a CPU's, and a task's.
     pub const LOCKS: Self = Self(64);
@@ -376,7 +376,7 @@ impl Class {
 
 /// Whoever listens to a stream.
 pub trait Sink {
-    /// What it wants to hear.
+    /// The events it wants.
     fn wants(&self) -> Class;
 
     /// Takes events, in order.

@@ -1,4 +1,4 @@
-//! Numbers of the file format, for the writer and the reader; docs/reference/trace-format.md tells the whole.
+//! Numbers of the file format, for the writer and the reader; docs/reference/trace-format.md describes the whole.
 
 use crate::{Chooser, Why};
 use keel_abi::scx::ExitKind;
@@ -24,7 +24,7 @@ pub(crate) const MAX_TEXT: usize = 64 * 1024;
 /// The most nodes of a machine.
 pub(crate) const MAX_NODES: u64 = 1024;
 
-/// Kinds of records. A switch's kind also tells why.
+/// Kinds of records. A switch's kind also says why.
 pub(crate) mod kind {
     pub(crate) const SWITCH: u8 = 0; // ..= 4, in the order of `WHYS`
     pub(crate) const WAKEUP: u8 = 5;

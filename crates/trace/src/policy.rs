@@ -1,5 +1,5 @@
-//! What a scheduler tells of its decisions: which CPUs it looked at, which groups it compared and
-//! what it took for their loads, what it chose. `schedulers/include/policy.h` is how it tells them.
+//! What a scheduler reports of its decisions: which CPUs it looked at, which groups it compared and
+//! what it took for their loads, what it chose. It reports them with `schedulers/include/policy.h`.
 //!
 //! What it says is its own word: nothing here is checked against what it did. Only that it can be drawn
 //! and added up is: CPUs are the machine's.
@@ -10,7 +10,7 @@ pub use raw::{Raw, read};
 
 use keel_abi::{CpuId, CpuSet, Pid};
 
-/// The ring buffer that a scheduler tells its decisions by.
+/// The ring buffer in which a scheduler reports its decisions.
 pub const RING: &str = "policy_events";
 
 /// One decision.
@@ -39,7 +39,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// One of which no more is known than what was decided and by whom.
+    /// One of which no more is known than what was decided and which CPU decided it.
     pub fn of(kind: Kind, cpu: CpuId) -> Self {
         Self {
             kind,
@@ -56,7 +56,7 @@ impl Policy {
     }
 }
 
-/// Groups that a decision tells of.
+/// Groups that a decision reports.
 pub const MAX_GROUPS: usize = 16;
 
 /// A group of CPUs, as the scheduler saw it.

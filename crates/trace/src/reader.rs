@@ -2,7 +2,7 @@
 //!
 //! What a reader hands on keeps the promises that sinks rely on: the start comes first and once,
 //! instants never decrease, CPUs are the machine's, task numbers stay within reach of the number of records. Damage
-//! that still looks like records is noticed at the end at the latest, by the checksum: use what was heard only when
+//! that still looks like records is noticed at the end at the latest, by the checksum: use what was read only when
 //! the reader came to its end without an error.
 
 mod policy;
@@ -30,7 +30,7 @@ const BATCH: usize = 1024;
 pub enum Item {
     /// Something happened.
     Event(Event),
-    /// A rarer fact, and when it was told.
+    /// A rarer fact, and when it was reported.
     Meta(Instant, Meta),
 }
 
@@ -61,7 +61,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads on to the end and hands everything to `sink`. After an error what `sink` heard is not to be used.
+    /// Reads on to the end and hands everything to `sink`. After an error discard what `sink` received.
     pub fn pump(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut batch = Vec::with_capacity(BATCH);
         while let Some(item) = self.next_item()? {
@@ -229,7 +229,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// A record whose second byte tells what it is.
+    /// A record whose second byte says what it is.
     fn more(&mut self, at: Instant) -> Result<Item, TraceError> {
         let which = self.input.byte()?;
         let what = match which {
@@ -337,11 +337,11 @@ impl<R: Read> Reader<R> {
             return Err(self.input.damaged("records are missing or too many"));
         }
         let expected = self.input.checksum();
-        let mut told = [0; 4];
-        for byte in &mut told {
+        let mut reported = [0; 4];
+        for byte in &mut reported {
             *byte = self.input.byte()?;
         }
-        if u32::from_le_bytes(told) != expected {
+        if u32::from_le_bytes(reported) != expected {
             return Err(self.input.damaged("the checksum does not match"));
         }
         if self.input.byte_or_end()?.is_some() {

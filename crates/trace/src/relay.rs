@@ -1,4 +1,4 @@
-//! A stream that is made on a thread of its own while it is heard on another, in the same order.
+//! A stream that is made on one thread and consumed on another, in the same order.
 //!
 //! Reading a recording and judging it take about as long as each other: so they go on side by side. What is made goes
 //! through a short queue, so that memory stays bounded; whoever is quicker waits.
@@ -20,7 +20,8 @@ enum Part {
     Meta(Instant, Box<Meta>),
 }
 
-/// Has `make` tell its stream on a thread of its own; `sink` hears it here, as if `make` had told it. Gives what `make` gives.
+/// Runs `make` on a thread of its own; `sink` receives its stream here, as if `make` had called it. Returns what `make`
+/// returns.
 pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) -> T + Send) -> T {
     let wants = sink.wants();
     let (to, from) = sync_channel(QUEUE);
@@ -32,13 +33,14 @@ pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) ->
             relay.flush();
             made
         });
-        hear(sink, from, &back);
+        receive(sink, from, &back);
         making.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 
-/// Hands on what comes, and gives the emptied batches back. Where `sink` panics nobody hears any more, and the maker does not wait.
-fn hear(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
+/// Hands on what comes, and gives the emptied batches back. Where `sink` panics nobody receives any more, and the maker
+/// does not wait.
+fn receive(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
     for part in from {
         match part {
             Part::Events(mut events) => {
@@ -71,7 +73,7 @@ impl Relay {
     }
 
     fn send(&self, part: Part) {
-        // Whoever hears is gone where it panicked: then nobody wants the rest, and the panic goes on when this ends.
+        // The receiver is gone where it panicked: then nobody wants the rest, and the panic goes on when this ends.
         let _ = self.to.send(part);
     }
 }
@@ -101,11 +103,11 @@ mod tests {
     use keel_abi::CpuId;
     use proptest::prelude::*;
 
-    /// Writes down what it hears, one thing at a time.
+    /// Records the events it receives, one thing at a time.
     #[derive(Default, PartialEq, Debug)]
-    struct Heard(Vec<(Instant, Result<Event, Meta>)>);
+    struct Received(Vec<(Instant, Result<Event, Meta>)>);
 
-    impl Sink for Heard {
+    impl Sink for Received {
         fn wants(&self) -> Class {
             Class::CORE
         }
@@ -120,7 +122,7 @@ mod tests {
     }
 
     /// So many events, and an end, again and again.
-    fn tell(sink: &mut dyn Sink, parts: &[usize]) -> usize {
+    fn emit(sink: &mut dyn Sink, parts: &[usize]) -> usize {
         assert_eq!(sink.wants(), Class::CORE);
         let mut at = Instant::ZERO;
         for &events in parts {
@@ -139,15 +141,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_told_is_heard_in_order(parts in prop::collection::vec(0..3 * BATCH, 0..12)) {
-            let (mut here, mut there) = (Heard::default(), Heard::default());
-            tell(&mut here, &parts);
-            prop_assert_eq!(relayed(&mut there, |sink| tell(sink, &parts)), parts.len());
+        fn events_arrive_in_order(parts in prop::collection::vec(0..3 * BATCH, 0..12)) {
+            let (mut here, mut there) = (Received::default(), Received::default());
+            emit(&mut here, &parts);
+            prop_assert_eq!(relayed(&mut there, |sink| emit(sink, &parts)), parts.len());
             prop_assert!(here == there);
         }
     }
 
-    /// Panics at the first thing that it hears.
+    /// Panics at the first event that it receives.
     struct Breaks;
 
     impl Sink for Breaks {
@@ -164,15 +166,15 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "it breaks")]
-    fn a_panic_of_who_hears_goes_on() {
-        relayed(&mut Breaks, |sink| tell(sink, &[BATCH; 20]));
+    fn a_panic_of_the_sink_propagates() {
+        relayed(&mut Breaks, |sink| emit(sink, &[BATCH; 20]));
     }
 
     #[test]
     #[should_panic(expected = "no more")]
-    fn a_panic_of_who_tells_goes_on() {
-        relayed(&mut Heard::default(), |sink| {
-            tell(sink, &[5]);
+    fn a_panic_of_the_maker_propagates() {
+        relayed(&mut Received::default(), |sink| {
+            emit(sink, &[5]);
             panic!("no more");
         });
     }

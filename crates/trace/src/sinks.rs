@@ -17,7 +17,7 @@ impl Sink for NullSink {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-/// Several sinks that hear the same stream. Each gets only what it wants, whoever else listens,
+/// Several sinks that receive the same stream. Each gets only what it wants, whoever else listens,
 /// so that no sink's result depends on its neighbours.
 #[derive(Default)]
 pub struct Fanout<'a> {
@@ -61,8 +61,8 @@ impl Sink for Fanout<'_> {
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
-        let hear = self.sinks.iter_mut().filter(|(wants, _)| wants.has(meta.class()));
-        hear.for_each(|(_, sink)| sink.meta(at, meta));
+        let receivers = self.sinks.iter_mut().filter(|(wants, _)| wants.has(meta.class()));
+        receivers.for_each(|(_, sink)| sink.meta(at, meta));
     }
 }
 
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn each_sink_of_a_fanout_hears_what_it_wants() {
+    fn each_sink_of_a_fanout_gets_what_it_wants() {
         let (mut a, mut b) = (Wants(Class::CORE, 0), Wants(Class::COSTS, 0));
         let mut fanout = Fanout::new().with(&mut a).with(&mut b);
         assert_eq!(fanout.wants(), Class::CORE.with(Class::COSTS));
         fanout.meta(Instant::ZERO, &Meta::End);
         let what = crate::What::Bypass { on: true };
         fanout.events(&[Event { at: Instant::ZERO, cpu: keel_abi::CpuId(0), what }]);
-        assert_eq!((a.1, b.1), (2, 1), "only one of them hears of core events");
+        assert_eq!((a.1, b.1), (2, 1), "only one of them gets core events");
         assert_eq!(NullSink.wants(), Class::NONE);
     }
 }

@@ -3,7 +3,7 @@
 //! Whoever records a real kernel, or reads what others recorded, hands its records ([`Raw`]) to a [`Story`] in the
 //! order of time ([`Merge`] puts them in order), after telling how the machine was at the beginning ([`open`]).
 //!
-//! The kernel tells more than happens: a wakeup of a task that never slept, a migration of one that does. These are
+//! The kernel reports more than happens: a wakeup of a task that never slept, a migration of one that does. These are
 //! left out. Where records were lost, what happened unseen is made up as little as it takes, and counted: a task that
 //! left a CPU unseen is taken for blocked, and one that came unseen came just then.
 
@@ -15,7 +15,7 @@ pub(crate) mod script;
 
 pub use merge::Merge;
 pub use opening::open;
-pub use raw::{Doing, Key, Raw, RawWhat, Told};
+pub use raw::{Doing, Key, Raw, RawWhat, TaskRecord};
 
 use crate::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
@@ -29,14 +29,14 @@ const BATCH: usize = 1024;
 struct Task {
     /// Its number, once the stream has spoken of it: of tasks that do nothing it does not.
     id: Option<TaskId>,
-    /// 0 until it is told.
+    /// 0 until known.
     pid: Pid,
     /// What it is, until the stream has spoken of it.
-    told: Option<Box<Told>>,
+    task_record: Option<Box<TaskRecord>>,
     doing: Doing,
-    /// How urgent it is, where that was told.
+    /// Its priority, where that is known.
     prio: Option<i16>,
-    /// Its share among its equals; 0 where nobody told.
+    /// Its share among its equals; 0 where unknown.
     weight: u32,
     /// The kernel keeps it off every CPU.
     throttled: bool,
@@ -45,10 +45,18 @@ struct Task {
 impl Task {
     /// Nothing but its number is known.
     fn new(pid: Pid) -> Self {
-        Self { id: None, pid, told: None, doing: Doing::Asleep, prio: None, weight: 0, throttled: false }
+        Self {
+            id: None,
+            pid,
+            task_record: None,
+            doing: Doing::Asleep,
+            prio: None,
+            weight: 0,
+            throttled: false,
+        }
     }
 
-    /// The event that tells how urgent it is, where that is known.
+    /// The event with its priority, where that is known.
     fn priority(&self) -> Option<What> {
         Some(What::Priority { task: self.id?, prio: self.prio?, weight: self.weight })
     }
@@ -67,11 +75,11 @@ pub struct Counts {
     pub made_up: u64,
     /// Times that a task ran and nobody saw it wake: how long it waited is unknown.
     pub unwoken: u64,
-    /// Decisions that the scheduler told of.
+    /// Decisions that the scheduler reported.
     pub decisions: u64,
 }
 
-/// The machine as the records tell it.
+/// The machine as the records describe it.
 pub struct Story {
     start: u64,
     now: u64,
@@ -128,7 +136,7 @@ impl Story {
             RawWhat::Priority { task, prio } => self.priority(*task, *prio),
             RawWhat::Throttled { cpu, task, on, group } => self.throttled(*cpu, *task, *on, *group, sink),
             RawWhat::Reserved { cpu, target, on } => self.reserved(*cpu, *target, *on),
-            RawWhat::Told(told) => self.told(told, sink),
+            RawWhat::Task(task_record) => self.announce(task_record, sink),
             RawWhat::Decision(policy) => self.decided(policy, sink),
         }
         if self.batch.len() >= BATCH {
@@ -186,29 +194,29 @@ impl Story {
     }
 
     /// What a task is, the first time or again.
-    pub fn told(&mut self, told: &Told, sink: &mut dyn Sink) {
+    pub fn announce(&mut self, task_record: &TaskRecord, sink: &mut dyn Sink) {
         // The address of a task whose end was lost is another's now.
-        let known = self.tasks.get(&told.task);
-        if known.is_some_and(|old| told.first && old.pid != told.pid && old.pid != Pid(0)) {
-            self.retire(told.task);
+        let known = self.tasks.get(&task_record.task);
+        if known.is_some_and(|old| task_record.first && old.pid != task_record.pid && old.pid != Pid(0)) {
+            self.retire(task_record.task);
         }
-        let task = self.tasks.entry(told.task).or_insert_with(|| Task::new(told.pid));
-        task.pid = told.pid;
+        let task = self.tasks.entry(task_record.task).or_insert_with(|| Task::new(task_record.pid));
+        task.pid = task_record.pid;
         match task.id {
-            Some(id) => self.introduce(id, told, sink),
-            None => task.told = Some(Box::new(told.clone())),
+            Some(id) => self.introduce(id, task_record, sink),
+            None => task.task_record = Some(Box::new(task_record.clone())),
         }
-        if let Some(prio) = told.prio {
-            self.ranks(told.task, prio, Some(told.weight));
+        if let Some(prio) = task_record.prio {
+            self.ranks(task_record.task, prio, Some(task_record.weight));
         }
     }
 
-    /// How urgent a task that was told of is, as the kernel's `p->prio`.
+    /// The priority of a task that was announced, as the kernel's `p->prio`.
     pub fn priority(&mut self, key: Key, prio: i16) {
         self.ranks(key, prio, None);
     }
 
-    /// The same, and what its weight is where that is told, too.
+    /// The same, and its weight where that is known, too.
     fn ranks(&mut self, key: Key, prio: i16, weight: Option<u32>) {
         let Some(task) = self.tasks.get_mut(&key) else { return };
         let weight = weight.unwrap_or(task.weight);
@@ -221,11 +229,11 @@ impl Story {
         }
     }
 
-    fn introduce(&mut self, task: TaskId, told: &Told, sink: &mut dyn Sink) {
-        let cpus = told.cpus.and(&self.all);
+    fn introduce(&mut self, task: TaskId, task_record: &TaskRecord, sink: &mut dyn Sink) {
+        let cpus = task_record.cpus.and(&self.all);
         // Nowhere at all is how a set beyond the machine looks.
         let cpus = if cpus.is_empty() { self.all.clone() } else { cpus };
-        let (pid, name, nice) = (told.pid, told.name.clone(), told.nice);
+        let (pid, name, nice) = (task_record.pid, task_record.name.clone(), task_record.nice);
         self.say(&Meta::Task(TaskInfo { task, pid, name, nice, cpus }), sink);
     }
 
@@ -283,7 +291,7 @@ impl Story {
         self.cpus.get(cpu.index()).is_some_and(|task| task.is_idle())
     }
 
-    /// What a task does, where it was told of.
+    /// What a task does, where it was announced.
     pub fn doing(&self, task: Key) -> Option<Doing> {
         self.tasks.get(&task).map(|task| task.doing)
     }
@@ -296,8 +304,8 @@ impl Story {
         if !self.has(cpu) || prev == next {
             return;
         }
-        let told = self.cpus[cpu.index()];
-        if told != prev {
+        let task_record = self.cpus[cpu.index()];
+        if task_record != prev {
             self.leave_unseen(prev, cpu, sink);
             self.switch_unseen(cpu, prev, sink);
         }
@@ -352,7 +360,7 @@ impl Story {
         if child.is_idle() || !self.has(target) {
             return;
         }
-        // What was told of a new task leaves it asleep: one that is not is another, whose end was lost.
+        // A new task is announced asleep: one that is not is another, whose end was lost.
         if self.doing(child).is_some_and(|doing| doing != Doing::Asleep) {
             self.retire(child);
         }
@@ -415,7 +423,7 @@ impl Story {
         self.tasks.get(&task).and_then(|task| task.id).unwrap_or(TaskId::IDLE)
     }
 
-    /// A task's number. The stream is told what it is the first time; of one that nobody told of, that it is there.
+    /// A task's number. The first time the stream gets what it is, or, where that is unknown, that it exists.
     fn id(&mut self, key: Key, sink: &mut dyn Sink) -> TaskId {
         if key.is_idle() {
             return TaskId::IDLE;
@@ -427,9 +435,9 @@ impl Story {
         let id = TaskId(self.counts.tasks);
         self.counts.tasks += 1;
         task.id = Some(id);
-        let told = task.told.take().unwrap_or_else(|| Box::new(Told::unknown(key)));
+        let task_record = task.task_record.take().unwrap_or_else(|| Box::new(TaskRecord::unknown(key)));
         let priority = task.priority();
-        self.introduce(id, &told, sink);
+        self.introduce(id, &task_record, sink);
         if let Some(what) = priority {
             self.emit(CpuId(0), what);
         }

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 64 * 1024;
 
-/// Writes what it hears.
+/// Writes the events it receives.
 pub struct Writer<W> {
     out: W,
     wants: Class,
@@ -51,7 +51,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Has something gone wrong? Nothing is written any more then; [`finish`](Self::finish) tells what.
+    /// Has something gone wrong? Nothing is written any more then; [`finish`](Self::finish) says what.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }

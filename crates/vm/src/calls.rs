@@ -72,7 +72,7 @@ unsafe fn suspended(context: *mut Context, args: [u64; 5]) -> u64 {
     }
 }
 
-/// What became of one call.
+/// The outcome of one call.
 enum Outcome {
     Value,
     Suspend,
@@ -167,7 +167,7 @@ pub(crate) unsafe extern "C" fn poisoned(context: *mut Context) {
     }
 }
 
-/// Moves a line here: what native code calls when it doesn't hold the line. `denied` tells whether it could.
+/// Moves a line here: what native code calls when it doesn't hold the line. `denied` returns whether it was refused.
 ///
 /// # Safety
 /// As for [`invoke`]; `off` is below the high-water mark.
@@ -220,7 +220,7 @@ pub(crate) unsafe fn map_of(context: *mut Context, site: u32, map: u64, helper: 
     }
 }
 
-/// Room in the region for what the callbacks of the frame's function are given.
+/// Memory in the region for what the callbacks of the frame's function are given.
 ///
 /// # Safety
 /// As for [`invoke`].

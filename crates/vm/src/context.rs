@@ -68,7 +68,7 @@ pub(crate) struct Context {
     pub(crate) callees: *const FuncId,
     /// Picoseconds that `bpf_iter_num_next` is charged; nothing where the host serves it.
     pub(crate) num_next_ps: Option<u64>,
-    /// Room in the region for the keys that callbacks of the engine are given, one a frame.
+    /// Memory in the region for the keys that callbacks of the engine are given, one a frame.
     pub(crate) scratch: Ea,
     pub(crate) job: Job,
     /// R0 at the exit, or of the call that was just made.
@@ -101,7 +101,7 @@ impl Context {
         let now = unsafe { *self.high_water };
         if now != self.seen_high_water {
             self.seen_high_water = now;
-            assert!(now >= 8, "the stacks lie in the region");
+            assert!(now >= 8, "the stacks are in the region");
             self.limits = [0, 1, 2, 3].map(|s| now - Size(s).bytes());
         }
     }

@@ -37,7 +37,7 @@ pub(crate) struct Fiber {
 // of interpreter, native code and trampolines. They hold the context's address and integers:
 // nothing that is bound to a thread. No frame of a host is among them, since a host returns before
 // its callback is suspended. The context's pointers are those of the Vm that owns the fiber, or
-// are set anew whenever the fiber is entered (host and world).
+// are set again whenever the fiber is entered (host and world).
 unsafe impl Send for Fiber {}
 
 impl Fiber {

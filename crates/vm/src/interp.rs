@@ -11,7 +11,7 @@ use crate::memory::BASE;
 use crate::numbers;
 use crate::stacks::SLOT_BYTES;
 use crate::trees;
-use keel_abi::bpf::{Astray, Ea, FaultKind};
+use keel_abi::bpf::{Ea, FaultKind, InvalidPlace};
 
 /// Runs a function to its exit.
 ///
@@ -134,9 +134,9 @@ impl Frame {
             }
             let off = (*c).access(at, size, write);
             if (*c).checked
-                && let Some(place) = self.astray(at, size.bytes(), write)
+                && let Some(place) = self.invalid_place(at, size.bytes(), write)
             {
-                let at = if place == Astray::Arena { user_address(&*c, at) } else { at };
+                let at = if place == InvalidPlace::Arena { user_address(&*c, at) } else { at };
                 let kind = FaultKind::OutOfBounds { at: Ea(at), len: size.bytes(), write, place };
                 Context::stop_at(c, kind, self.function, self.at);
             }
@@ -146,16 +146,18 @@ impl Frame {
 
     /// The checked mode's judgement: what is there, if the access should not go there.
     #[cold]
-    unsafe fn astray(&self, at: u64, len: u64, write: bool) -> Option<Astray> {
+    unsafe fn invalid_place(&self, at: u64, len: u64, write: bool) -> Option<InvalidPlace> {
         // SAFETY: as for `place`; the world is used between calls only.
         let (context, world) = unsafe { (&*self.context, &*(*self.context).world) };
         let slot = context.stack_floor - FRAME_BYTES;
         let frame = self.regs[10] - FRAME_BYTES;
         match () {
-            () if (slot..frame).contains(&at) => Some(Astray::Stack),
+            () if (slot..frame).contains(&at) => Some(InvalidPlace::Stack),
             () if at >= frame && at - slot <= SLOT_BYTES - len => None,
-            () if !world.region().is_live(Ea(at), len, write) => Some(world.region().astray(Ea(at), len)),
-            () if world.maps().is_stale(Ea(at), len) => Some(Astray::Element),
+            () if !world.region().is_live(Ea(at), len, write) => {
+                Some(world.region().invalid_place(Ea(at), len))
+            }
+            () if world.maps().is_stale(Ea(at), len) => Some(InvalidPlace::Element),
             () => None,
         }
     }

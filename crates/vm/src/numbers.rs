@@ -1,5 +1,5 @@
-//! `bpf_iter_num_next`: a loop's next number, which the engine finds for itself where it was told the price. A loop asks
-//! for as many as it has rounds, and nobody else can tell when.
+//! `bpf_iter_num_next`: a loop's next number, which the engine finds by itself where it knows the price. A loop asks
+//! for as many as it has rounds, and nobody else can know when.
 #![allow(unsafe_code)]
 
 use crate::context::Context;

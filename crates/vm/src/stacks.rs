@@ -11,13 +11,13 @@ pub(crate) const MAX_ARGS: usize = 16;
 
 const STACK_BYTES: u64 = FRAME_BYTES * MAX_FRAMES;
 const ARGS_BYTES: u64 = 8 * MAX_ARGS as u64;
-/// Room that a frame has for what its callback is given: a map's key, or a `struct bpf_dynptr`.
+/// Memory that a frame has for what its callback is given: a map's key, or a `struct bpf_dynptr`.
 pub(crate) const FRAME_SCRATCH: u64 = 16;
 const SCRATCH_BYTES: u64 = FRAME_SCRATCH * MAX_FRAMES;
 /// An odd number of cache lines, so that the CPUs' stacks don't compete for the same sets.
 pub(crate) const SLOT_BYTES: u64 = (STACK_BYTES + ARGS_BYTES + SCRATCH_BYTES).next_multiple_of(128) + 64;
 
-/// One activation's room.
+/// One activation's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
     stack: Ea,
@@ -57,7 +57,7 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Room for one callback a CPU; nothing when the world is full.
+    /// Memory for one callback a CPU; nothing when the world is full.
     pub(crate) fn new(world: &mut VmWorld, cpus: u32) -> Option<Self> {
         let mut stacks = Self { levels: Vec::new(), used: vec![Vec::new(); cpus as usize] };
         stacks.grow(world)?;

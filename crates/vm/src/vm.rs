@@ -41,7 +41,7 @@ pub struct VmConfig {
     pub transfers: Transfers,
     /// CPUs of the machine.
     pub cpus: u32,
-    /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; where nothing is said the host serves it as
+    /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; without it the host serves it as
     /// any other.
     pub num_next_ps: Option<u64>,
 }
@@ -125,7 +125,7 @@ impl Vm {
         })
     }
 
-    /// Loads the object once more into the same world: its maps and variables begin anew, where they were no other
+    /// Loads the object once more into the same world: its maps and variables start afresh, where they were no other
     /// program's memory. No callback may be suspended.
     ///
     /// # Errors
@@ -287,7 +287,7 @@ impl Vm {
         if let Some(panic) = context.panic.take() {
             std::panic::resume_unwind(panic);
         }
-        let fault = context.fault.take().expect("a fiber that failed tells why");
+        let fault = context.fault.take().expect("a fiber that failed says why");
         Progress::Failed { fault: *fault, usage: context.usage() }
     }
 
@@ -298,7 +298,7 @@ impl Vm {
         self.stacks.slot(&mut self.world, cpu, depth)
     }
 
-    /// There is no room for one more stack.
+    /// There is no memory for one more stack.
     #[cold]
     fn no_slot(&self, function: u32) -> Progress {
         failed(self.code.fault(FaultKind::TooDeep, function, 0))
@@ -313,7 +313,7 @@ fn world_config(config: &VmConfig) -> WorldConfig {
 /// The section of an array that has an element for each task, as a kernel has a structure for each.
 const TASKS_SECTION: &str = ".bss.tasks";
 
-/// Tells the region which array stands for the tasks' structures, if the object has one.
+/// Sets for the region which array stands for the tasks' structures, if the object has one.
 fn crowd_tasks(world: &mut VmWorld, object: &Object) {
     let in_section = |map: u32| object.maps.get(map as usize).is_some_and(|map| map.name == TASKS_SECTION);
     let Some(array) = object.variables.iter().find(|variable| in_section(variable.map)) else { return };
@@ -382,7 +382,7 @@ impl Engine for Vm {
     }
 }
 
-/// Enters a fiber on behalf of `host` and tells why it was left.
+/// Enters a fiber on behalf of `host` and returns why it was left.
 #[inline(always)]
 fn enter<H: Host<VmWorld>>(fiber: &mut Fiber, host: &mut H, world: &mut VmWorld) -> Signal {
     let context = fiber.context();

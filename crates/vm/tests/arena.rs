@@ -5,7 +5,7 @@ mod common;
 use common::asm::{add_r, exit, insn, load, mov, mov_r, seq, store_imm, wide};
 use common::host::Mock;
 use common::{MODES, config, load as load_vm, object, run};
-use keel_abi::bpf::{Astray, Ea, Engine, FaultKind, MapId, Progress, Usage, World};
+use keel_abi::bpf::{Ea, Engine, FaultKind, InvalidPlace, MapId, Progress, Usage, World};
 use keel_object::model::{Insn, MapDef, Object, PSEUDO_MAP_VALUE};
 
 const ARENA: u32 = 33;
@@ -34,7 +34,7 @@ fn to_user(dst: u8, src: u8) -> Insn {
     insn(0xbf, dst, src, 1, 1 << 16)
 }
 
-/// Every engine gives this R0, and strays so often.
+/// Every engine gives this R0, and this number of invalid accesses.
 #[track_caller]
 fn check(flags: u32, main: Vec<Insn>, expected: (u64, u64)) {
     let object = with_arena(flags, vec![main]);
@@ -126,7 +126,7 @@ fn the_checked_mode_stops_at_a_page_that_holds_nothing() {
     let Progress::Failed { fault, .. } = run(&mut vm, &mut Mock::default(), &[]) else {
         panic!("it goes on")
     };
-    let kind = FaultKind::OutOfBounds { at: Ea(START + 8), len: 4, write: true, place: Astray::Arena };
+    let kind = FaultKind::OutOfBounds { at: Ea(START + 8), len: 4, write: true, place: InvalidPlace::Arena };
     assert_eq!(fault.kind, kind);
     assert_eq!(fault.insn, 3);
 }

@@ -69,7 +69,7 @@ fn a_callback_stops_it_after_its_record() {
 }
 
 #[test]
-fn nobody_drains_what_is_being_drained() {
+fn a_ring_being_drained_is_not_drained_again() {
     let drains_too = seq(&[
         &[mov_r(6, 2)],
         &wide(1, PSEUDO_MAP, 0, 0),

@@ -9,7 +9,7 @@ use common::asm::{
 };
 use common::host::Mock;
 use common::{AnyLinker, COSTS, MODES, config, done, load as load_vm, object, run, run_on};
-use keel_abi::bpf::{Astray, Ea, Engine, Entry, Fault, FaultKind, Progress, Usage};
+use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, InvalidPlace, Progress, Usage};
 use keel_abi::lines::{LineCosts, Transfers};
 use keel_abi::{CpuId, Topology};
 use keel_object::model::{Insn, LineInfo, POISON_HELPER, Poison};
@@ -219,7 +219,7 @@ fn the_checked_mode_names_what_is_out_of_bounds() {
     let config = keel_vm::VmConfig { checked: true, ..config(Mode::Interpreted) };
     let mut vm = load_vm(&object(vec![program]), config).unwrap();
     let progress = run(&mut vm, &mut Mock::default(), &[]);
-    let kind = FaultKind::OutOfBounds { at: Ea(20), len: 4, write: false, place: Astray::Null };
+    let kind = FaultKind::OutOfBounds { at: Ea(20), len: 4, write: false, place: InvalidPlace::Null };
     let fault = Fault { kind, program: "f0".into(), insn: 2, source: None };
     assert_eq!(progress, Progress::Failed { fault, usage: Usage { insns: 2, stall_ps: 0 } });
 }

@@ -41,7 +41,7 @@ fn prefix(field: &str) -> String {
     if field.is_empty() { String::new() } else { format!("{field}: ") }
 }
 
-/// A stranger's text as it may be shown: control characters escaped, long text cut.
+/// Untrusted text as it may be shown: control characters escaped, long text cut.
 pub(crate) fn shown(text: &str) -> String {
     const LONGEST: usize = 48;
     let cut = text.chars().count() > LONGEST;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_text_is_escaped_and_cut() {
+    fn untrusted_text_is_escaped_and_cut() {
         let check = |text: &str, expected: &str| assert_eq!(shown(text), expected);
         check("thread0", "thread0");
         check("a\u{1b}[2J\n", "a\\u{1b}[2J\\n");

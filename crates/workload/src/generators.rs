@@ -76,7 +76,7 @@ const HOTPLUG: Generator = Generator {
     limits: &[],
     beside: "CPU is any of the machine's but 0, OFF_MS less than ON_MS, ON_MS at most 86,400,000",
 };
-/// When a CPU goes and comes where nothing is said.
+/// When a CPU goes and comes by default.
 const HOTPLUG_MS: (u64, u64) = (10, 100);
 
 /// Each generator.
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_example_is_made_and_wrong_numbers_are_told() {
+    fn every_example_is_generated_and_wrong_numbers_are_refused() {
         for Generator { form, example, about, .. } in generators() {
             let made = generated(example, 4).unwrap_or_else(|| panic!("{example}")).unwrap();
             assert!(!made.unit.is_empty() && !about.is_empty(), "{form}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_numbers_is_what_is_accepted() {
+    fn the_documented_ranges_are_those_accepted() {
         for generator in generators() {
             for (at, limit) in generator.limits.iter().enumerate() {
                 assert!(generator.form.contains(limit.name), "{}: {}", generator.form, limit.name);

@@ -1,7 +1,7 @@
 //! Several workloads as one: the tasks of all run together on one machine, and share nothing.
 //!
 //! What is numbered (tasks, mutexes, channels and the rest) is numbered on, each part's after those of the
-//! parts before it. Names that an earlier part has are told apart by the part's number: `hog#2`. Only cgroups are
+//! parts before it. Names that an earlier part has get the part's number: `hog#2`. Only cgroups are
 //! the machine's: the same path is the same cgroup, with the settings of the first part that has it.
 
 use crate::cgroups::{Cgroups, MAX_CGROUPS};
@@ -82,7 +82,7 @@ impl Joined {
     /// Adds a part: the `number`th, from 1.
     fn add(&mut self, mut part: Workload, number: usize) -> Result<(), String> {
         self.bound(&part)?;
-        self.tell_apart(&mut part.tasks, number);
+        self.make_unique(&mut part.tasks, number);
         let (mut processes, mut sessions) = (BTreeMap::new(), BTreeMap::new());
         for task in &mut part.tasks {
             let next = self.processes + processes.len() as u32;
@@ -142,7 +142,7 @@ impl Joined {
     }
 
     /// Renames those of a part's tasks whose names an earlier part has.
-    fn tell_apart(&mut self, tasks: &mut [TaskSpec], number: usize) {
+    fn make_unique(&mut self, tasks: &mut [TaskSpec], number: usize) {
         let own: BTreeSet<String> = tasks.iter().map(|task| cut(&task.name, NAME_BYTES).to_owned()).collect();
         let free = |name: &String| !self.names.contains(name) && !own.contains(name);
         let new: BTreeMap<&String, String> = own

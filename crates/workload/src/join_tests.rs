@@ -115,7 +115,7 @@ fn timelines_all_happen_each_about_its_own_tasks() {
 }
 
 #[test]
-fn names_stay_apart_within_what_the_kernel_keeps_of_them() {
+fn names_stay_unique_within_the_kernels_limit() {
     let named = |names: &[&str]| Workload {
         tasks: names
             .iter()

@@ -1,7 +1,7 @@
 //! What is asked of a workload behind its name: `lu:16@nodes=1,2@after_ms=300`.
 //!
-//! `nodes` and `cpus` confine all of its tasks from the beginning, as `numactl --cpunodebind` and `taskset` do; whom they fork is confined
-//! likewise. `after_ms` lets it begin later.
+//! `nodes` and `cpus` confine all of its tasks from the beginning, as `numactl --cpunodebind` and `taskset` do; tasks
+//! they fork are confined likewise. `after_ms` lets it begin later.
 
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, CpuSet, Span, Topology};
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn impossible_settings_are_refused() {
         check("lu:2@nodes=2", Err("the machine has no node 2: its last is 1"));
         check("lu:2@cpus=7-8", Err("the machine has no CPU 8: its last is 7"));
         check("lu:2@nodes=1@cpus=0", Err("task 'lu' of the workload may use none of these CPUs"));

@@ -42,16 +42,16 @@ fn digest(text: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn told(name: &str, text: &str) -> String {
+fn reported(name: &str, text: &str) -> String {
     match parse(name, text, &Topology::flat(8)) {
         Err(error) => format!("refused: {error}\n"),
         Ok((workload, warnings)) => {
-            let mut told = format!("{name}: {:016x}\n", digest(&listing(&workload, &[])));
+            let mut reported = format!("{name}: {:016x}\n", digest(&listing(&workload, &[])));
             for task in &workload.tasks {
-                writeln!(told, "    {}:{}", heading(task), kinds(task)).unwrap();
+                writeln!(reported, "    {}:{}", heading(task), kinds(task)).unwrap();
             }
-            warnings.iter().for_each(|warning| writeln!(told, "  ! {warning}").unwrap());
-            told
+            warnings.iter().for_each(|warning| writeln!(reported, "  ! {warning}").unwrap());
+            reported
         }
     }
 }
@@ -65,12 +65,12 @@ fn debians_examples() {
         return;
     }
     files.sort();
-    let told: String = files
+    let reported: String = files
         .iter()
         .map(|path| {
             let name = path.strip_prefix(EXAMPLES).unwrap().to_string_lossy();
-            told(&name, &fs::read_to_string(path).unwrap())
+            reported(&name, &fs::read_to_string(path).unwrap())
         })
         .collect();
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }

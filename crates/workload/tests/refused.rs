@@ -32,7 +32,7 @@ fn the_error_names_file_line_and_field() {
 }
 
 #[test]
-fn what_is_unsupported_is_told_from_what_is_wrong() {
+fn unsupported_and_wrong_input_differ() {
     let check = |file: &str, unsupported: bool| {
         let error = parse("w.json", file, &Topology::flat(2)).expect_err("it is refused");
         assert_eq!(error.unsupported, unsupported, "{file}: {error}");

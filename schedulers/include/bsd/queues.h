@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* bsd, third: the queues, and the two decisions: who runs, and who stops for whom. */
+/* bsd, third: the queues, and the two decisions: which task runs, and which one it preempts. */
 #ifndef BSD_QUEUES_H
 #define BSD_QUEUES_H
 
@@ -82,7 +82,7 @@ static __always_inline bool goes_on(u32 before, u32 number)
 	return own == slot_at(number)->queue && slot_at(before)->rt.policy == HINT_FIFO;
 }
 
-/* choosethread(): whom `cpu` runs now. */
+/* choosethread(): the task that `cpu` runs now. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	struct cpu *here = cpu_at(cpu);
@@ -95,25 +95,25 @@ static __always_inline u32 choose(u32 cpu, u32 before)
 	else if (number != NOBODY)
 		unlink(number);
 	here->curr = number;
-	here->told = false;
+	here->notified = false;
 	bpf_spin_unlock(&sched_lock.lock);
 	return number;
 }
 
-/* Takes an idle CPU that nobody told yet, if this is one. */
+/* Takes an idle CPU that nobody notified yet, if this is one. */
 static __always_inline bool take_idle(u32 number, u32 cpu)
 {
 	struct cpu *there = cpu_at(cpu);
 
-	if (there->curr != NOBODY || there->told || there->offline || !may_use(number, slot_at(number), cpu))
+	if (there->curr != NOBODY || there->notified || there->offline || !may_use(number, slot_at(number), cpu))
 		return false;
-	there->told = true;
+	there->notified = true;
 	return true;
 }
 
 /*
  * An idle CPU for a task: all of them look at the queues all the time there. The one that it is counted at comes first,
- * since the kernel tells that one anyway. The lock is held.
+ * since the kernel notifies that one anyway. The lock is held.
  */
 static __always_inline s32 idle_cpu_for(u32 number, u32 counted_at)
 {

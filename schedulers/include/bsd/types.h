@@ -50,8 +50,8 @@ struct cpu {
 	u32 curr;
 	u32 priority;
 	bool offline;
-	/* It idles, and was told to look at the queues. */
-	bool told;
+	/* It idles, and was asked to look at the queues. */
+	bool notified;
 	/* The last statistics clock tick and quantum that were seen here. */
 	u64 stat;
 	u64 quantum;

@@ -91,7 +91,7 @@ static __noinline u64 weight_among_all(u32 number, u64 share)
 	return weight ?: 1;
 }
 
-/* The group of a session: nobody tells when a task begins one, so this is asked at every wakeup. */
+/* The group of a session: no callback says when a task begins one, so this is asked at every wakeup. */
 static __noinline u32 group_of_session(struct task_struct *p)
 {
 	u64 id;

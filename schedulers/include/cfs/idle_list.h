@@ -7,7 +7,7 @@
 
 #include "masks.h"
 
-/* How many are passed over whom a task may not use. */
+/* How many CPUs that the task may not use are skipped. */
 #define IDLE_LOOKS 64
 
 static LOCK(idle_lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, sixth: sets of CPUs. All lie in one array, so that a set is a number wherever it is handed on: the spans of each CPU's
- * domains, level by level, and behind them a few that each CPU uses while it balances.
+ * cfs, sixth: sets of CPUs. All are in one array, so that a set is a number wherever it is handed on: the spans of each
+ * CPU's domains, level by level, and behind them a few that each CPU uses while it balances.
  */
 #ifndef CFS_MASKS_H
 #define CFS_MASKS_H
@@ -40,7 +40,7 @@ static __always_inline u32 excluded_of(u32 cpu)
 	return SPANS + cpu * 2 + 1;
 }
 
-/* The word that a CPU lies in. */
+/* The word that a CPU is in. */
 static __always_inline u32 word_of(u32 cpu)
 {
 	return hidden(cpu / 64) & (CPU_WORDS - 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, thirteenth: which CPU for whom. A woken task goes to its last CPU if that idles, else to whichever idles for longest, anywhere:
- * the fix for 'overload on wakeup'. With the bug, and where none idles, it stays by its cache: an idle CPU beside the waker's or
- * its own last one, else that one. A child goes down the domains, from group to group, to the least loaded CPU.
+ * cfs, thirteenth: which CPU for which task. A woken task goes to its last CPU if that idles, else to whichever idles
+ * for longest, anywhere: the fix for 'overload on wakeup'. With the bug, and where none idles, it stays by its cache:
+ * an idle CPU beside the waker's or its own last one, else that one. A child goes down the domains, from group to
+ * group, to the least loaded CPU.
  */
 #ifndef CFS_PLACE_H
 #define CFS_PLACE_H
@@ -74,7 +75,7 @@ static __always_inline void tell_considered(struct policy_event *e, bool is_new,
 	for_range(i, 0, POLICY_WORDS) {
 		u64 cpus = mask_at(id)->words[i & (CPU_WORDS - 1)] | mask_at(more)->words[i & (CPU_WORDS - 1)];
 
-		/* The list of idle CPUs tells of all. */
+		/* The list of idle CPUs has all of them. */
 		if (!is_new && !has_bug(BUG_OVERLOAD_ON_WAKEUP))
 			cpus = online.words[i & (CPU_WORDS - 1)];
 		e->considered[i & (CPU_WORDS - 1)] = cpus;

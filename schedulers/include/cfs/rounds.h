@@ -92,7 +92,7 @@ static __always_inline void balance_newly_idle(u32 cpu, u64 now)
 	}
 }
 
-/* Somebody waits here: the first idle CPU hears of it; nohz_balancer_kick(). */
+/* Somebody waits here: the first idle CPU is notified; nohz_balancer_kick(). */
 static __always_inline void kick_idle_balancer(u32 cpu, u64 now)
 {
 	u64 due = next_nohz;

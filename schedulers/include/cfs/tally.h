@@ -79,7 +79,7 @@ static __noinline int count_at(u32 number, u32 cpu)
 
 	if (number == NOBODY)
 		return 0;
-	/* Its group must know of it before its weight can be told. */
+	/* Its group must know of it before its weight is known. */
 	is_known = s->tally.where && s->tally.group == s->group && s->tally.share == s->weight;
 	if (!is_known)
 		add_to_group(s->group, s->weight, 1);

@@ -68,7 +68,7 @@ static __always_inline bool time_left_elsewhere(u32 cpu)
 	return false;
 }
 
-/* Tells every idle CPU that there are tasks with time again. */
+/* Notifies every idle CPU that there are tasks with time again. */
 static __always_inline void end_squeeze(void)
 {
 	s32 i;
@@ -85,7 +85,7 @@ static __always_inline void end_yield(u32 prev)
 		slot_at(prev)->weightless = false;
 }
 
-/* schedule(): whom `cpu` runs now. */
+/* schedule(): the task that `cpu` runs now. */
 static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone)
 {
 	struct cpu *here = cpu_at(cpu);

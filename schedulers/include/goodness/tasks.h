@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * goodness, fifth: what happens to tasks and CPUs beside the decisions. Callbacks do no more than these; whom a CPU
- * runs is the scheduler's: choose().
+ * goodness, fifth: what happens to tasks and CPUs beside the decisions. Callbacks do no more than these; which task a
+ * CPU runs is the scheduler's: choose().
  */
 #ifndef GOODNESS_TASKS_H
 #define GOODNESS_TASKS_H
 
 #include "wakeup.h"
 
-/* Whom `cpu` runs now; `prev` may go on if it is one. Who has gone to sleep leaves its list: `gone`. */
+/* The task that `cpu` runs now; `prev` may go on if it is one. A task that has gone to sleep leaves its list: `gone`. */
 static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone);
 
 /* del_from_runqueue(), as schedule() does it. The lock is held. */
@@ -18,7 +18,7 @@ static __always_inline void leave_list(u32 gone)
 		unlink(gone);
 }
 
-/* The CPU that reschedule_idle() found looks at once. The kernel itself tells an idle CPU of a task that comes to it. */
+/* The CPU that reschedule_idle() found looks at once. The kernel itself notifies an idle CPU of a task that comes to it. */
 static __always_inline void tell(struct task_struct *p, struct target target)
 {
 	if (target.cpu < 0 || (target.is_idle && target.cpu == scx_bpf_task_cpu(p)))
@@ -47,7 +47,7 @@ static __always_inline void schedule(s32 cpu, struct task_struct *prev)
 	s32 i;
 
 	end_turn(before);
-	/* Whom we chose may have died, or been taken out of our hands, meanwhile. */
+	/* The task we chose may have died, or been dequeued, meanwhile. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before, gone);
 

@@ -16,7 +16,7 @@ enum leaving {
 };
 
 /*
- * What a decision needs of a task: one cache line. All that a walk over the list looks at lies in its first 32
+ * What a decision needs of a task: one cache line. All that a walk over the list reads is in its first 32
  * bytes, as 2.4 had it: a whole line there.
  */
 struct slot {
@@ -64,7 +64,7 @@ struct slot {
 /* Less than any weight: nobody. */
 #define NO_WEIGHT (-1000)
 
-/* What every CPU's line tells: schedule_data. */
+/* What every CPU's line holds: schedule_data. */
 struct cpu {
 	/* Who runs here; NOBODY where it idles. */
 	u32 curr;

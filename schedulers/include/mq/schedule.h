@@ -105,7 +105,7 @@ static __always_inline struct choice best_elsewhere(struct choice best, u32 cpu,
 	return best;
 }
 
-/* Whom `cpu` runs, and what that one weighs: 0 where there is none with time left among those it may take. */
+/* The task that `cpu` runs, and its weight: 0 where there is none with time left among those it may take. */
 static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 {
 	bool gives_way = slot_at(prev)->leaving == TURN_OVER;

@@ -4,7 +4,7 @@
  * caches) replaces this file and keeps its two entries, balance_idle() and balance_tick().
  *
  * Tasks stay where they are until a CPU has nothing to do: then it takes one from whoever has most. Idle CPUs
- * don't tick, so each busy one looks at every tick interval whether one idles while a task waits here, and tells it.
+ * don't tick, so each busy one looks at every tick interval whether one idles while a task waits here, and notifies it.
  * Seldom, a busy CPU takes half the difference from one that has clearly more. Expired tasks go first: they are cold.
  */
 #ifndef O1_BALANCE_H
@@ -45,7 +45,7 @@ static __always_inline u32 balance_idle(u32 cpu)
 	return balance && !global_queue ? take_from_any(cpu) : NOBODY;
 }
 
-/* Tells idle CPUs to look for work: as many as tasks wait here. */
+/* Asks idle CPUs to look for work: as many as tasks wait here. */
 static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
 {
 	u32 told = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * o1, sixth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so
- * what waits there must go to another; the next dispatch there sends on whom it may not run itself.
+ * what waits there must go to another; the next dispatch there forwards the tasks that it may not run itself.
  *
  * Before Linux 7.2 the kernel asks such a CPU for no more tasks, waits for an RCU grace period, and only then calls
  * cpu_offline: whoever waits here meanwhile is taken in by the others (runqueues.h). Under load, a pinned task among it, the

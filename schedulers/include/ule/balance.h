@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * ule, fourth: which CPU. A child goes to the least loaded one. As posted it was looked for below a load of none, which no CPU
- * has, so that every child went to the first one; and that was all. What was missing: a CPU without work steals, and hears of who waits elsewhere; and twice a second tasks go from the most to the least
- * loaded CPU. All else stays where it is, for its cache's sake.
+ * has, so that every child went to the first one; and that was all. What was missing: a CPU without work steals, and
+ * learns of tasks that wait elsewhere; and twice a second tasks go from the most to the least loaded CPU. All else
+ * stays where it is, for its cache's sake.
  */
 #ifndef ULE_BALANCE_H
 #define ULE_BALANCE_H
@@ -92,7 +93,7 @@ static __always_inline u32 steal_one(u32 cpu)
 	return steals() ? take_from_any(cpu) : NOBODY;
 }
 
-/* Somebody waits who may use these CPUs: one of them that idles, if any, hears of it. */
+/* Somebody waits who may use these CPUs: one of them that idles, if any, is notified. */
 static __always_inline void tell_idle(const struct cpumask *cpus)
 {
 	s32 idle;
@@ -192,7 +193,7 @@ static __always_inline void balance_tick(struct task_struct *p, u32 cpu, u64 now
 	rq->next_look = now + LOOK_NS;
 	/* Whatever the settings: nobody else would run them. */
 	take_in(cpu, now, LOOK_NS);
-	/* A CPU that was about to idle when somebody came to wait here has not heard of it. */
+	/* A CPU that was about to idle when somebody came to wait here has not been notified. */
 	if (rq->nr_waiting)
 		tell_idle(p->cpus_ptr);
 }

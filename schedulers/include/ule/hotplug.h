@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * ule, fifth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so what waits there must go
- * to another; the next dispatch there sends on whom it may not run itself.
+ * to another; the next dispatch there forwards the tasks that it may not run itself.
  */
 #ifndef ULE_HOTPLUG_H
 #define ULE_HOTPLUG_H

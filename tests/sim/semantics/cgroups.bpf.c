@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tracer, told of cgroups. Of a callback about a cgroup the number in the pid's place is the cgroup's id;
+ * The tracer, with the cgroup callbacks. Of a callback about a cgroup the number in the pid's place is the cgroup's id;
  * of a move the value holds both ids, from and to.
  */
 #include "keel.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A scheduler that writes down every callback, and does what it is told by variables: so that a
+ * A scheduler that writes down every callback, and does what its variables say: so that a
  * test can provoke one rule of the kernel's and read how the kernel kept it. Files that include
  * this leave callbacks out or set flags, which variables can't.
  *
@@ -19,7 +19,7 @@ LICENSE;
 #define NONE 0
 #define NOWHERE (-1)
 
-/* Whom the special treatment is for; 0 for every task. The others go through OWN_DSQ. */
+/* The task to treat specially; 0 for every task. The others go through OWN_DSQ. */
 const volatile s32 only_pid = 0;
 const volatile u64 slice_ns = 5000000;
 
@@ -79,7 +79,7 @@ const volatile s32 init_task_answer = 0;
 const volatile s32 init_task_fails_pid = 0;
 /* The same of a task that was there before. */
 const volatile s32 init_task_fails_unforked_pid = 0;
-/* Whom it does not let into SCHED_EXT: at any time, or where the task was there before. */
+/* Tasks that it keeps out of SCHED_EXT: at any time, or where the task was there before. */
 const volatile s32 disallow_pid = 0;
 const volatile s32 disallow_unforked_pid = 0;
 const volatile bool picks_idle = false;

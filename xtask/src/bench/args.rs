@@ -98,10 +98,10 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_told() {
+    fn wrong_arguments_are_refused() {
         let check = |given: &[&str], expected: &str| {
-            let told = parse(given).expect_err("it is wrong");
-            assert!(told.starts_with(expected), "{told}");
+            let reported = parse(given).expect_err("it is wrong");
+            assert!(reported.starts_with(expected), "{reported}");
         };
         check(&["--second", "1"], "bench: unknown argument --second");
         check(&["--seconds"], "bench: --seconds takes a number");

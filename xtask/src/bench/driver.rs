@@ -147,10 +147,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_said() {
+    fn missing_figures_are_reported() {
         let check = |printed: &str, expected: &str| {
-            let told = Facts::parse(printed.as_bytes()).and_then(|facts| Measured::new(&[facts]));
-            assert!(told.clone().is_err_and(|told| told.contains(expected)), "{told:?}");
+            let reported = Facts::parse(printed.as_bytes()).and_then(|facts| Measured::new(&[facts]));
+            assert!(reported.clone().is_err_and(|reported| reported.contains(expected)), "{reported:?}");
         };
         check("usage: rate", "the driver printed no names and numbers, but: usage: rate");
         check("switches 1", "does not report wakeups");

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_told_for_both_small_machines() {
+    fn growth_is_reported_for_both_small_machines() {
         let row = |cpus, tasks, event_ns, event_insns| Row {
             cpus,
             tasks,

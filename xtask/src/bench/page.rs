@@ -78,9 +78,9 @@ fn make(keel: &Path, trace: &Path, page: &Path) -> Result<Took, Failure> {
 fn events(keel: &Path, trace: &Path) -> Result<f64, Failure> {
     let output = Command::new(keel).args(["check", "--json"]).arg(trace).output();
     let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
-    let told: Value =
+    let reported: Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("keel check printed no JSON: {e}"))?;
-    told["events"].as_f64().ok_or_else(|| "keel check --json reports no events".to_owned())
+    reported["events"].as_f64().ok_or_else(|| "keel check --json reports no events".to_owned())
 }
 
 /// Instructions of the host that one more event costs.
@@ -89,8 +89,8 @@ fn instructions(keel: &Path, folder: &Path) -> Result<f64, Failure> {
         let trace = written(folder, ms)?;
         let page = folder.join("counted.html");
         let args = ["report", &trace.to_string_lossy(), "-o", &page.to_string_lossy()];
-        let (_, told) = callgrind::written(keel, &args)?;
-        Ok::<_, Failure>(Counts::parse(&told, events(keel, &trace)?))
+        let (_, reported) = callgrind::written(keel, &args)?;
+        Ok::<_, Failure>(Counts::parse(&reported, events(keel, &trace)?))
     };
     let [short, long] = COUNTED_MS.map(count);
     Ok(long?.per_event_beyond(&short?))
@@ -102,17 +102,17 @@ fn looked_at(page: &Path) -> Result<Option<Browser>, Failure> {
         eprintln!("x: the page is not opened in a browser: {missing}");
         return Ok(None);
     }
-    let told = viewer::large(page)?;
-    Browser::of(&told).map(Some).ok_or_else(|| format!("the browser printed something else: {told}"))
+    let reported = viewer::large(page)?;
+    Browser::of(&reported).map(Some).ok_or_else(|| format!("the browser printed something else: {reported}"))
 }
 
 impl Browser {
-    fn of(told: &Value) -> Option<Self> {
+    fn of(reported: &Value) -> Option<Self> {
         let rate = |ms: &Value| Some(1000.0 / ms.as_f64()?);
         let frames = |span: &Value| Some([rate(&span["median_ms"])?, rate(&span["p95_ms"])?]);
         Some(Self {
-            first_ms: told["first_picture_ms"].as_f64()?,
-            frames_s: told["panning"].as_array()?.iter().map(frames).collect::<Option<_>>()?,
+            first_ms: reported["first_picture_ms"].as_f64()?,
+            frames_s: reported["panning"].as_array()?.iter().map(frames).collect::<Option<_>>()?,
         })
     }
 }
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_a_page_took_is_some_lines() {
-        let told = json!({ "first_picture_ms": 700, "panning": [{ "median_ms": 16.0, "p95_ms": 40.0 }] });
+        let reported = json!({ "first_picture_ms": 700, "panning": [{ "median_ms": 16.0, "p95_ms": 40.0 }] });
         let page = Page {
             events: 1.04e7,
             bytes: 7_000_000,
@@ -180,7 +180,7 @@ mod tests {
             user_s: 8.0,
             peak_kib: 90_000,
             insns: Some(3000.0),
-            browser: Browser::of(&told),
+            browser: Browser::of(&reported),
         };
         assert_eq!(
             page.text(),

@@ -117,13 +117,14 @@ struct Check {
 impl Check {
     fn of(keel: &Path, file: &Path) -> Result<Self, Failure> {
         // What it says goes to a file: nobody reads a pipe until it has ended.
-        let told = file.with_extension("json");
-        let to = std::fs::File::create(&told).map_err(|e| format!("{}: {e}", told.display()))?;
+        let reported = file.with_extension("json");
+        let to = std::fs::File::create(&reported).map_err(|e| format!("{}: {e}", reported.display()))?;
         let mut command = Command::new(keel);
         let took = took(command.args(["check", "--json"]).arg(file).stdout(to).stderr(Stdio::null()))?;
-        let told = std::fs::read(&told).map_err(|e| format!("{}: {e}", told.display()))?;
-        let told: Value = serde_json::from_slice(&told).map_err(|e| format!("keel check --json: {e}"))?;
-        let events = told["events"].as_f64().ok_or("keel check --json reports no events")?;
+        let reported = std::fs::read(&reported).map_err(|e| format!("{}: {e}", reported.display()))?;
+        let reported: Value =
+            serde_json::from_slice(&reported).map_err(|e| format!("keel check --json: {e}"))?;
+        let events = reported["events"].as_f64().ok_or("keel check --json reports no events")?;
         Ok(Self { events, took })
     }
 }

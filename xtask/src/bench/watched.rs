@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_tells_of_a_process_is_read() {
+    fn process_status_is_read() {
         let stat =
             |state| format!("12 (keel) (1)) {state} 1 12 12 0 -1 4194304 500 0 0 0 215 31 0 0 20 0 1 0");
         assert_eq!(ended(&stat("R")), Some((false, 2.15)));

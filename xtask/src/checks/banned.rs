@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::tree::{files, root};
 
 /// The crates, as DESIGN.md has them.
-const ROOMS: &[&str] = &["kernel", "vm", "workload", "check"];
+const CRATES: &[&str] = &["kernel", "vm", "workload", "check"];
 
 /// The one list, from the root.
 const LIST: &str = "clippy-deterministic.toml";
@@ -24,21 +24,21 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(faults)
 }
 
-/// Rooms where clippy would not see the list.
+/// Crates where clippy would not see the list.
 fn unguarded() -> Result<Vec<String>, Failure> {
     let list = std::fs::read(root().join(LIST)).map_err(|e| format!("{LIST} cannot be read: {e}"))?;
-    let unseen = |room: &&&str| {
-        let seen = std::fs::read(root().join("crates").join(room).join("clippy.toml"));
+    let unseen = |name: &&&str| {
+        let seen = std::fs::read(root().join("crates").join(name).join("clippy.toml"));
         !seen.is_ok_and(|seen| seen == list)
     };
-    let fault = |room: &&str| format!("crates/{room}/clippy.toml is no link to ../../{LIST}");
-    Ok(ROOMS.iter().filter(unseen).map(fault).collect())
+    let fault = |name: &&str| format!("crates/{name}/clippy.toml is no link to ../../{LIST}");
+    Ok(CRATES.iter().filter(unseen).map(fault).collect())
 }
 
 /// Sources of the crates, tests apart.
 fn is_part_of_a_run(path: &str) -> bool {
-    let of_room = |room: &&str| path.starts_with(&format!("crates/{room}/src/"));
-    ROOMS.iter().any(of_room) && !path.ends_with("tests.rs") && !path.contains("/tests/")
+    let of_crate = |name: &&str| path.starts_with(&format!("crates/{name}/src/"));
+    CRATES.iter().any(of_crate) && !path.ends_with("tests.rs") && !path.contains("/tests/")
 }
 
 /// Is it an attribute that allows what the list bans?

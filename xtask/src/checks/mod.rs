@@ -1,6 +1,7 @@
 //! The quick checks: what the code's shape, licences and texts must never become.
 
 mod banned;
+mod comments;
 mod docs;
 mod hosts;
 mod length;
@@ -61,6 +62,7 @@ pub(crate) const ALL: &[Check] = &[
         guards: "output that reads well: plain words, numbers without exponents",
         run: outputs::run,
     },
+    Check { name: "comments", guards: "code that reads well: plain words in comments", run: comments::run },
     Check { name: "file lengths", guards: "files that can be read in one sitting", run: length::run },
 ];
 
@@ -69,7 +71,7 @@ fn metadata() -> Result<Metadata, Failure> {
     MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
         .exec()
-        .map_err(|e| format!("cargo cannot tell what the workspace is made of: {e}"))
+        .map_err(|e| format!("cargo cannot list the workspace: {e}"))
 }
 
 /// One failure from many: a line each.

@@ -14,7 +14,7 @@ const FORBID: &str = "#![forbid(unsafe_code)]";
 
 pub(super) fn run() -> Result<(), Failure> {
     let mut faults = unforbidden()?;
-    let may = |path: &str| MAY.iter().any(|room| path.starts_with(&format!("crates/{room}/")));
+    let may = |path: &str| MAY.iter().any(|name| path.starts_with(&format!("crates/{name}/")));
     for file in files()?.iter().filter(|file| file.path.ends_with(".rs") && !may(&file.path)) {
         if lifts(&file.text) {
             faults.push(format!("{} lifts the ban on unsafe code", file.path));
@@ -27,7 +27,7 @@ pub(super) fn run() -> Result<(), Failure> {
 fn unforbidden() -> Result<Vec<String>, Failure> {
     let mut faults = Vec::new();
     for package in metadata()?.workspace_packages() {
-        if MAY.iter().any(|room| package.name == format!("keel-{room}")) {
+        if MAY.iter().any(|name| package.name == format!("keel-{name}")) {
             continue;
         }
         for target in package.targets.iter().filter(|target| is_product(target)) {

@@ -7,7 +7,7 @@ use cargo_metadata::Metadata;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A crate and the crates that it depends on itself.
-type Rooms = BTreeMap<String, BTreeSet<String>>;
+type Crates = BTreeMap<String, BTreeSet<String>>;
 
 /// What a crate may reach.
 enum Wall {
@@ -21,7 +21,7 @@ enum Wall {
 const WALLS: &[(&str, Wall, &str)] = &[
     ("abi", Wall::Only(&[]), "the shared types depend on no other crate"),
     ("trace", Wall::Only(&["abi"]), "an event stream does not depend on where it comes from"),
-    // Its tests have the judge hear what was read.
+    // Its tests judge what was read.
     (
         "readers",
         Wall::Only(&["abi", "trace", "check"]),
@@ -57,30 +57,30 @@ const JUDGE: Wall = Wall::Never(&["object", "vm", "kernel", "lab", "live"]);
 const TOPS: &[&str] = &["cli", "xtask", "hostile"];
 
 pub(super) fn run() -> Result<(), Failure> {
-    all_or(crossed(&rooms(&metadata()?)))
+    all_or(crossed(&crates(&metadata()?)))
 }
 
 /// The crates of the workspace, without the `keel-` of their packages.
-fn rooms(metadata: &Metadata) -> Rooms {
+fn crates(metadata: &Metadata) -> Crates {
     let members: BTreeSet<&str> = metadata.workspace_packages().iter().map(|p| p.name.as_str()).collect();
-    let room = |name: &str| name.strip_prefix("keel-").unwrap_or(name).to_owned();
+    let name = |name: &str| name.strip_prefix("keel-").unwrap_or(name).to_owned();
     let edges = |package: &cargo_metadata::Package| {
         package
             .dependencies
             .iter()
             .filter(|d| members.contains(d.name.as_str()))
-            .map(|d| room(&d.name))
+            .map(|d| name(&d.name))
             .collect()
     };
-    metadata.workspace_packages().iter().map(|p| (room(&p.name), edges(p))).collect()
+    metadata.workspace_packages().iter().map(|p| (name(&p.name), edges(p))).collect()
 }
 
 /// All crates that `from` reaches, itself left out unless there is a circle.
-fn reach(rooms: &Rooms, from: &str) -> BTreeSet<String> {
+fn reach(crates: &Crates, from: &str) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut left = vec![from.to_owned()];
-    while let Some(room) = left.pop() {
-        for next in rooms.get(&room).into_iter().flatten() {
+    while let Some(name) = left.pop() {
+        for next in crates.get(&name).into_iter().flatten() {
             if reached.insert(next.clone()) {
                 left.push(next.clone());
             }
@@ -90,22 +90,22 @@ fn reach(rooms: &Rooms, from: &str) -> BTreeSet<String> {
 }
 
 /// A sentence for each wall that is crossed.
-fn crossed(rooms: &Rooms) -> Vec<String> {
+fn crossed(crates: &Crates) -> Vec<String> {
     let mut faults = Vec::new();
-    for (room, wall, reason) in WALLS {
-        for reached in reach(rooms, room) {
+    for (name, wall, reason) in WALLS {
+        for reached in reach(crates, name) {
             let may = match wall {
                 Wall::Only(allowed) => allowed.contains(&reached.as_str()),
                 Wall::Never(never) => !never.contains(&reached.as_str()),
             };
             if !may {
-                faults.push(format!("{room} depends on {reached}: {reason}"));
+                faults.push(format!("{name} depends on {reached}: {reason}"));
             }
         }
     }
-    for (room, needs) in rooms {
+    for (name, needs) in crates {
         for top in TOPS.iter().filter(|top| needs.contains(**top)) {
-            faults.push(format!("{room} depends on {top}, which no crate may depend on"));
+            faults.push(format!("{name} depends on {top}, which no crate may depend on"));
         }
     }
     faults
@@ -116,13 +116,13 @@ mod tests {
     use super::*;
 
     fn check(edges: &[(&str, &[&str])], expected: &[&str]) {
-        let rooms = edges
+        let crates = edges
             .iter()
-            .map(|(room, to)| ((*room).into(), to.iter().map(|t| (*t).into()).collect()))
+            .map(|(name, to)| ((*name).into(), to.iter().map(|t| (*t).into()).collect()))
             .collect();
-        let faults = crossed(&rooms);
-        let rooms_named: Vec<&str> = faults.iter().filter_map(|f| f.split(':').next()).collect();
-        assert_eq!(rooms_named, expected);
+        let faults = crossed(&crates);
+        let crates_named: Vec<&str> = faults.iter().filter_map(|f| f.split(':').next()).collect();
+        assert_eq!(crates_named, expected);
     }
 
     #[test]

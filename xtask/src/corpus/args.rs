@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read_or_told() {
+    fn arguments_are_read_or_refused() {
         let parse = |args: &[&str]| Args::parse(&args.iter().map(|&a| a.to_owned()).collect::<Vec<_>>());
         let both = Args {
             only: "exit".to_owned(),
@@ -70,12 +70,12 @@ mod tests {
         };
         assert_eq!(parse(&["--cpus", "8", "--only", "exit"]), Ok(Some(both)));
         assert_eq!(parse(&["-h"]), Ok(None));
-        for (args, told) in [
+        for (args, expected) in [
             (["--cpus", "3"].as_slice(), "--cpus takes"),
             (&["--only"], "--only needs"),
             (&["exit"], "corpus: unknown argument exit"),
         ] {
-            assert!(parse(args).unwrap_err().starts_with(told), "{args:?}");
+            assert!(parse(args).unwrap_err().starts_with(expected), "{args:?}");
         }
     }
 }

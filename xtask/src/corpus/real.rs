@@ -1,4 +1,4 @@
-//! `./x corpus --real`: each object in charge of a real kernel and of the simulated one with the same workload, and
+//! `./x corpus --real`: each object attached to a real kernel and to the simulated one with the same workload, and
 //! how both ended: by which words, with what shares of the CPUs, how many switches and migrations.
 //!
 //! The guest is the twin's: four CPUs whose time is counted in instructions.
@@ -118,7 +118,7 @@ fn write_list(rows: &[(String, PathBuf, Option<String>)]) -> Result<String, Fail
     Ok(list)
 }
 
-/// What became of it on the real kernel.
+/// Its outcome on the real kernel.
 fn real(seen: &Seen, trace: &Path) -> End {
     let words = match seen.trouble() {
         Some(trouble) => trouble,
@@ -130,11 +130,12 @@ fn real(seen: &Seen, trace: &Path) -> End {
 
 /// Why `keel run` ended with this code, from what it said.
 fn said(text: &str, code: &str) -> String {
-    let told = |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest));
-    match (code, told("the kernel ended ")) {
+    let reported =
+        |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest));
+    match (code, reported("the kernel ended ")) {
         ("0", _) => STAYS.to_owned(),
         ("3", Some(ended)) => ended.split(": ").nth(1).unwrap_or(ended).to_owned(),
-        _ => told("keel: ").unwrap_or("it says nothing").to_owned(),
+        _ => reported("keel: ").unwrap_or("it says nothing").to_owned(),
     }
 }
 
@@ -163,8 +164,8 @@ fn simulated(name: &str, object: &Path, recipe: Option<&str>) -> Result<End, Fai
 
 /// Why keel would not run it: what it says, remarks apart.
 fn refusal(said: &str) -> &str {
-    let mut told = said.lines().rev().filter_map(|line| line.strip_prefix("keel: "));
-    told.find(|line| !line.starts_with("note: ")).unwrap_or("it died")
+    let mut reported = said.lines().rev().filter_map(|line| line.strip_prefix("keel: "));
+    reported.find(|line| !line.starts_with("note: ")).unwrap_or("it died")
 }
 
 /// The kernel's words for an end, from `keel sim --json`: `runtime error (and more)` without the more.
@@ -221,7 +222,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ends_are_told_by_the_kernels_words() {
+    fn ends_are_detected_from_the_kernels_message() {
         let check = |text: &str, code: &str, expected: &str| assert_eq!(said(text, code), expected);
         check("x is attached; Ctrl-C gives\nx is detached: unregistered from user space\n", "0", STAYS);
         check("keel: the kernel ended x.bpf.o: runtime error: bad: 3\n", "3", "runtime error");

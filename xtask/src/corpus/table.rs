@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_tell_verdicts_and_what_is_missing() {
+    fn rows_show_verdicts_and_what_is_missing() {
         let facts = |text: &str| Facts::parse(text);
         let mut test = Test::plain("minimal");
         let row = Row::ran(&test, 2, facts("exit\tNONE\nscheduler_inserts\t1\nkernel_inserts\t3\n"));

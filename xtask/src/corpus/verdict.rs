@@ -147,11 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn every_row_of_ours_is_read_and_wrong_ones_are_told() {
+    fn every_row_is_read_and_wrong_ones_are_refused() {
         assert!(!read().unwrap().is_empty());
         for row in ["t\to\t-\tmix\t10\t1", "t\to\t-\tmix\tx\t1\t-", "t\to\t-\tmix\t1\t1\texit < 3"] {
-            let told = parse(&format!("{HEAD}{row}\n")).unwrap_err();
-            assert!(told.contains("line 3"), "{told}");
+            let reported = parse(&format!("{HEAD}{row}\n")).unwrap_err();
+            assert!(reported.contains("line 3"), "{reported}");
         }
     }
 }

@@ -73,20 +73,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read_or_told() {
+    fn arguments_are_read_or_refused() {
         let parse = |args: &[&str]| Args::parse(&args.iter().map(|&a| a.to_owned()).collect::<Vec<_>>());
         let read = parse(&["--cases", "5", "run", "--minimise"]).unwrap().unwrap();
         assert_eq!((read.cases, read.minimise, read.sanitizer), (5, true, true));
         assert!(read.wants("run") && !read.wants("trace"));
         assert!(parse(&[]).unwrap().unwrap().wants("trace"));
         assert_eq!(parse(&["-h"]), Ok(None));
-        for (args, told) in [
+        for (args, expected) in [
             (["--cases", "0"].as_slice(), "--cases takes"),
             (&["--seconds"], "--seconds takes"),
             (&["walk"], "fuzz: unknown argument walk"),
             (&["--replay", "--minimise"], "fuzz: --replay"),
         ] {
-            assert!(parse(args).unwrap_err().starts_with(told), "{args:?}");
+            assert!(parse(args).unwrap_err().starts_with(expected), "{args:?}");
         }
     }
 }

@@ -4,17 +4,17 @@
 //! `RUSTC_BOOTSTRAP` lets them take it, for these programs alone.
 
 mod args;
+mod progress;
 mod targets;
-mod told;
 
 use crate::tree::root;
 use crate::{Failure, cargo};
 use args::Args;
+use progress::Progress;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use targets::{TARGETS, Target};
-use told::Told;
 
 /// Where builds, growing corpora and findings are kept, from the root; git ignores it.
 const FOLDER: &str = ".cache/fuzz";
@@ -50,14 +50,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let mut found = 0;
     for target in wanted {
         let program = build(&tool, &folder, &args, target)?;
-        let told = fuzz(&program, &folder, &args, target)?;
-        let what = told.found.as_deref().unwrap_or("nothing");
+        let progress = fuzz(&program, &folder, &args, target)?;
+        let what = progress.found.as_deref().unwrap_or("nothing");
         println!(
             "{:<12} {:>10} {:>8} {:>8} {:>8}  {what}",
-            target.name, told.cases, told.rate, told.edges, told.memory_mb
+            target.name, progress.cases, progress.rate, progress.edges, progress.memory_mb
         );
-        found += usize::from(told.found.is_some());
-        if args.minimise && told.found.is_none() {
+        found += usize::from(progress.found.is_some());
+        if args.minimise && progress.found.is_none() {
             minimise(&program, &folder, target)?;
         }
     }
@@ -120,7 +120,7 @@ fn build(tool: &Path, folder: &Path, args: &Args, target: &Target) -> Result<Pat
 }
 
 /// Runs a target's program on what is kept, and on what it makes of it.
-fn fuzz(program: &Path, folder: &Path, args: &Args, target: &Target) -> Result<Told, Failure> {
+fn fuzz(program: &Path, folder: &Path, args: &Args, target: &Target) -> Result<Progress, Failure> {
     let name = target.name;
     let found = folder.join("found").join(name);
     let growing = folder.join("corpus").join(name);
@@ -163,14 +163,14 @@ fn program_of(program: &Path, target: &Target) -> Command {
 }
 
 /// Runs it, keeps what it says in a log, and gives what counts. Its own words are shown where it fails.
-fn listen(mut command: Command, log: &Path) -> Result<Told, Failure> {
+fn listen(mut command: Command, log: &Path) -> Result<Progress, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |e: std::io::Error| format!("{name}: {e}");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-    let (mut told, mut said) = (Told::default(), String::new());
+    let (mut progress, mut said) = (Progress::default(), String::new());
     for line in BufReader::new(child.stderr.take().expect("stderr is piped")).split(b'\n') {
         let line = String::from_utf8_lossy(&line.map_err(failed)?).into_owned();
-        told.add_line(&line);
+        progress.add_line(&line);
         said += &line;
         said.push('\n');
     }
@@ -178,9 +178,9 @@ fn listen(mut command: Command, log: &Path) -> Result<Told, Failure> {
     std::fs::write(log, said).map_err(|e| format!("{}: {e}", log.display()))?;
     if !status.success() {
         eprintln!("x: {name} ended with {status}; its output is in {}", log.display());
-        told.found.get_or_insert_with(|| log.display().to_string());
+        progress.found.get_or_insert_with(|| log.display().to_string());
     }
-    Ok(told)
+    Ok(progress)
 }
 
 /// Puts the fewest cases that reach all that was reached into `fuzz/corpus`.
@@ -197,8 +197,8 @@ fn minimise(program: &Path, folder: &Path, target: &Target) -> Result<(), Failur
         .arg(&fewest)
         .args(Some(&kept).filter(|kept| kept.is_dir()));
     command.arg(folder.join("seeds").join(target.name)).arg(folder.join("corpus").join(target.name));
-    let told = listen(command, &folder.join("found").join(format!("{}-merge.log", target.name)))?;
-    if let Some(found) = told.found {
+    let progress = listen(command, &folder.join("found").join(format!("{}-merge.log", target.name)))?;
+    if let Some(found) = progress.found {
         return Err(format!("{}: the corpus cannot be minimised: {found}", target.name));
     }
     let _ = std::fs::remove_dir_all(&kept);

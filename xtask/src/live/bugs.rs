@@ -56,11 +56,11 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
             first: Some(args.seconds.to_string()),
             turn: Duration::from_secs(4 * u64::from(args.seconds) + 180),
         };
-        let told = |seen: &Seen| {
+        let reported = |seen: &Seen| {
             let json = std::fs::read(root().join(&script.out).join(format!("{}.json", seen.turn)));
             json.ok().and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
         };
-        let seen: Vec<Turn> = script.run(&turns)?.iter().map(|seen| judge(seen, &told(seen))).collect();
+        let seen: Vec<Turn> = script.run(&turns)?.iter().map(|seen| judge(seen, &reported(seen))).collect();
         for pair in seen.chunks(2) {
             let fault = pair.iter().find_map(|turn| turn.fault.clone()).or_else(|| compared(pair));
             for turn in pair {
@@ -74,13 +74,13 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
 }
 
 /// What was seen of a turn, and what `keel check --json` says of its recording.
-fn judge(seen: &Seen, told: &Value) -> Turn {
-    let number = |name: &str| told[name].as_f64();
+fn judge(seen: &Seen, reported: &Value) -> Turn {
+    let number = |name: &str| reported[name].as_f64();
     let wasted = number("wasted_core_ns").zip(number("duration_ns").filter(|&ns| ns > 0.0));
     Turn {
         name: seen.turn.clone(),
         wasted_cpus: wasted.map_or(0.0, |(wasted, duration)| wasted / duration),
-        fault: fault(seen).or_else(|| unsure(seen, told, wasted.is_some())),
+        fault: fault(seen).or_else(|| unsure(seen, reported, wasted.is_some())),
     }
 }
 
@@ -102,8 +102,8 @@ fn facts(turn: &str) -> Vec<(&'static str, String)> {
 }
 
 /// Why a recording decides nothing.
-fn unsure(seen: &Seen, told: &Value, is_measured: bool) -> Option<String> {
-    let why = match (is_measured, told["lost_events"].as_u64()) {
+fn unsure(seen: &Seen, reported: &Value, is_measured: bool) -> Option<String> {
+    let why = match (is_measured, reported["lost_events"].as_u64()) {
         (true, Some(0)) => return None,
         (true, lost) => format!("{} events were lost", lost.unwrap_or_default()),
         (false, _) => "keel check reported no waste".to_owned(),
@@ -135,14 +135,15 @@ mod tests {
         seen
     }
 
-    fn told(wasted_ns: u64, lost: u64) -> Value {
+    fn reported(wasted_ns: u64, lost: u64) -> Value {
         json!({ "lost_events": lost, "duration_ns": 1_000_000_000, "wasted_core_ns": wasted_ns })
     }
 
     #[test]
-    fn a_bug_must_waste_and_its_cure_not() {
+    fn a_bug_must_waste_and_its_fix_must_not() {
         let check = |with, without, expected: Option<&str>| {
-            let pair = [judge(&seen("b"), &told(with, 0)), judge(&seen("b-fixed"), &told(without, 0))];
+            let pair =
+                [judge(&seen("b"), &reported(with, 0)), judge(&seen("b-fixed"), &reported(without, 0))];
             assert_eq!(pair.iter().find_map(|turn| turn.fault.as_deref()), None);
             assert_eq!(compared(&pair).as_deref(), expected);
         };
@@ -153,18 +154,18 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_wrong_is_told() {
+    fn every_fault_is_reported() {
         let check = |fact: &str, words: &str, expected: &str| {
             let mut seen = seen("b");
             seen.facts.insert(fact.into(), words.into());
-            let fault = judge(&seen, &told(0, 0)).fault.unwrap();
+            let fault = judge(&seen, &reported(0, 0)).fault.unwrap();
             assert!(fault.contains(expected), "{fault}");
         };
         check("attached", "disabled -", "attached is 'disabled -', not 'enabled cfs'");
         assert_eq!(facts("left-behind-fixed")[0], ("attached", "enabled ule".to_owned()));
         check("works", "1", "hackbench fails afterwards");
-        let fault = |told: Value| judge(&seen("b"), &told).fault.unwrap_or_default();
-        assert_eq!(fault(told(0, 3)), "b: 3 events were lost (see out/live)");
+        let fault = |reported: Value| judge(&seen("b"), &reported).fault.unwrap_or_default();
+        assert_eq!(fault(reported(0, 3)), "b: 3 events were lost (see out/live)");
         assert_eq!(fault(Value::Null), "b: keel check reported no waste (see out/live)");
     }
 }

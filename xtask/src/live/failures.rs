@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_does_not_hold_is_told() {
+    fn every_unmet_expectation_is_reported() {
         let case = &parse("busy\tany\t2\tenabled fifo\tkeel: * / help: end it\n").unwrap()[0];
         let check = |said: &str, facts: &[(&str, &str)], expected: Option<&str>| {
             let mut seen = Seen { turn: "busy".into(), said: said.into(), ..Seen::default() };

@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
         );
         let taken = one(kernel, &keel, args.seconds, &turns)?;
         for turn in &taken {
-            println!("  {}", told(turn));
+            println!("  {}", reported(turn));
             let fault = turn.fault.as_ref();
             faults.extend(fault.map(|fault| format!("{} on Linux {kernel}: {fault} (see {OUT})", turn.name)));
         }
@@ -163,7 +163,7 @@ fn unprovoked(turn: &Turn, seconds: u64) -> Option<String> {
     none.map(|(kind, _)| format!("{kind}: never provoked"))
 }
 
-fn told(turn: &Turn) -> String {
+fn reported(turn: &Turn) -> String {
     let [recorded, killed, looks] = turn.recorded;
     let work = match looks {
         0 => format!("{recorded} recordings, {killed} killed"),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_wrong_is_told() {
+    fn every_fault_is_reported() {
         let check = |turn: &str, facts: &[(&str, &str)], expected: Option<&str>| {
             assert_eq!(judge(&seen(turn, facts), 40).fault.as_deref(), expected, "{turn} {facts:?}");
         };
@@ -245,7 +245,7 @@ mod tests {
     fn a_turn_is_one_line() {
         let turn = judge(&seen("1-record-mounts", &[("recorded", "4"), ("killed", "3")]), 40);
         assert_eq!(
-            told(&turn),
+            reported(&turn),
             "1-record-mounts         41 s  4 recordings, 3 killed, 7 mounts, 2 umounts, 1 pipes, 7 forks; good"
         );
         assert_eq!(

@@ -58,8 +58,8 @@ fn judge(kernel: &str, seen: &Seen, seconds: u32) -> Turn {
 fn fault(seen: &Seen, seconds: u32) -> Option<String> {
     let scheduler = &seen.turn;
     if let Some(words) = kernel_log::ended(&seen.kernel_log) {
-        let told = seen.said.lines().rev().find_map(|line| line.strip_prefix("keel: "));
-        return Some(told.unwrap_or(words).to_owned());
+        let reported = seen.said.lines().rev().find_map(|line| line.strip_prefix("keel: "));
+        return Some(reported.unwrap_or(words).to_owned());
     }
     if let Some(trouble) = seen.trouble() {
         return Some(trouble);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_wrong_is_told() {
+    fn every_fault_is_reported() {
         let set = |name: &'static str, words: &'static str| {
             move |seen: &mut Seen| drop(seen.facts.insert(name.into(), words.into()))
         };
@@ -138,16 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_told_in_the_kernels_words() {
+    fn a_stall_is_reported_with_the_kernels_message() {
         let stall = |seen: &mut Seen| {
             seen.kernel_log = "[ 1.0] sched_ext: BPF scheduler \"o1\" disabled (runnable task stall)".into();
         };
         check(stall, Some("BPF scheduler \"o1\" disabled (runnable task stall)"));
-        let told = |seen: &mut Seen| {
+        let reported = |seen: &mut Seen| {
             stall(seen);
             seen.said =
                 "keel: the kernel ended o1: runnable task stall: sh[3] failed to run for 30.1s\n".into();
         };
-        check(told, Some("the kernel ended o1: runnable task stall: sh[3] failed to run for 30.1s"));
+        check(reported, Some("the kernel ended o1: runnable task stall: sh[3] failed to run for 30.1s"));
     }
 }

@@ -1,4 +1,4 @@
-//! `./x live`: every scheduler of ours in charge of real kernels, under load for a minute; and what `keel run` says
+//! `./x live`: every scheduler of ours attached to real kernels, under load for a minute; and what `keel run` says
 //! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one; and
 //! bugs of a scheduler, recorded on a real kernel and found; and `keel watch`, which finds waste as it happens; and
 //! both while a kernel is bothered with all that it has; and scenes whose truth is known, recorded by keel and other tools.
@@ -35,7 +35,7 @@ const OBJECTS: &[&str] = &[
     "tests/objects/exits",
     "tests/objects/forgets",
     "tests/objects/stall",
-    "tests/objects/telling",
+    "tests/objects/reports",
     "tests/objects/unknown_kfunc",
     "tests/objects/wrong_type",
 ];

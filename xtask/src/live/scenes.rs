@@ -79,16 +79,16 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let (mut text, mut faults) = (String::new(), Vec::new());
     for kernel in &args.kernels {
         println!("Linux {kernel}: {} scenes, three recorders each", scenes.len());
-        tell(&mut text, &format!("Linux {kernel}\n{}", judged::head(TOOLS.map(|(tool, _)| tool))));
+        print(&mut text, &format!("Linux {kernel}\n{}", judged::head(TOOLS.map(|(tool, _)| tool))));
         for (guest, name) in [(PLAIN, "plain"), (ISOLATED, "isolated"), (SMT, "smt")] {
             let of_guest: Vec<&Scene> = scenes.iter().filter(|scene| scene.guest == guest).collect();
             for (scene, seen) in
                 of_guest.iter().zip(seen((&keel, args.seconds), kernel, (name, guest), &of_guest)?)
             {
-                let told = judge(&keel, scene, &seen, &format!("{OUT}/{kernel}/scenes-{name}"))?;
-                tell(&mut text, &judged::line(&scene.name, scene.truth, &told));
-                let wrong = told.iter().zip(TOOLS).filter_map(|(told, (tool, _))| {
-                    let fault = told.fault(scene.truth, tool == "keel")?;
+                let reported = judge(&keel, scene, &seen, &format!("{OUT}/{kernel}/scenes-{name}"))?;
+                print(&mut text, &judged::line(&scene.name, scene.truth, &reported));
+                let wrong = reported.iter().zip(TOOLS).filter_map(|(reported, (tool, _))| {
+                    let fault = reported.fault(scene.truth, tool == "keel")?;
                     Some(format!("{} on Linux {kernel}, recorded by {tool}: {fault}", scene.name))
                 });
                 faults.extend(trouble(&seen).into_iter().chain(wrong));
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-fn tell(text: &mut String, line: &str) {
+fn print(text: &mut String, line: &str) {
     print!("{line}");
     *text += line;
 }
@@ -160,8 +160,8 @@ fn judge(keel: &Path, scene: &Scene, seen: &Seen, out: &str) -> Result<Vec<Judge
             let (from, until) = (format!("{begins}ns"), format!("{ends}ns"));
             let part =
                 |option: &[&str]| check(&file, &[&["--from", &from, "--until", &until], option].concat());
-            let (told, first, strict) = (part(&["--json"])?, part(&[])?, part(&["--strict"])?);
-            let json = serde_json::from_slice(&told.stdout).unwrap_or_default();
+            let (reported, first, strict) = (part(&["--json"])?, part(&[])?, part(&["--strict"])?);
+            let json = serde_json::from_slice(&reported.stdout).unwrap_or_default();
             let words = String::from_utf8_lossy(&first.stdout);
             Ok(Judged::new(&json, &words, strict.status.code()).late(seen.fact("late")))
         })

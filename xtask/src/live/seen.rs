@@ -20,7 +20,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// What lies in the folder.
+    /// What is in the folder.
     pub(crate) fn read(folder: &Path, turn: &str) -> Self {
         let file = |kind: &str| {
             let bytes = std::fs::read(folder.join(format!("{turn}.{kind}"))).unwrap_or_default();

@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
         for (seen, (name, scheduler, wastes)) in script.run(&names)?.iter().zip(TURNS) {
             let check = serde_json::from_str(&text(name, "check")).unwrap_or_default();
             let turn = judge(seen, &lines(&text(name, "lines")), &check, scheduler, wastes);
-            println!("  {name:26} {}", told(&turn));
+            println!("  {name:26} {}", reported(&turn));
             if let Some(line) =
                 text(name, "sar").lines().rfind(|line| line.starts_with("Average") && line.contains("all"))
             {
@@ -78,7 +78,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-fn told(turn: &Turn) -> String {
+fn reported(turn: &Turn) -> String {
     let found = match (turn.findings, turn.first_ns) {
         (0, _) => "found nothing".to_owned(),
         (n, None) => format!("{n} found"),
@@ -195,7 +195,7 @@ mod tests {
     fn a_turn_is_one_line() {
         let turn = judge(&seen("1"), &said(Some(2900)), &json!({"wasted_core_ns": 1}), "enabled cfs", true);
         assert_eq!(
-            told(&turn),
+            reported(&turn),
             "1 found, the first after 1.9 s in 9 looks, 2 suspicions; 1.00 % of a CPU; good"
         );
     }

@@ -118,8 +118,11 @@ mod tests {
             (vec!["churn".into()], vec!["goodness".into()], "7.0".into())
         );
         assert_eq!(parse(&["--help"]), Ok(None));
-        let told = parse(&["churns"]).unwrap_err();
-        assert!(told.starts_with("unknown workload 'churns'; tests/twin has alone, churn,"), "{told}");
+        let reported = parse(&["churns"]).unwrap_err();
+        assert!(
+            reported.starts_with("unknown workload 'churns'; tests/twin has alone, churn,"),
+            "{reported}"
+        );
         assert!(parse(&["--kernel"]).is_err());
         let one = parse(&["freed", "--scheduler", "ule:posted=1"]).unwrap().unwrap();
         assert_eq!(one.schedulers, ["ule:posted=1"]);

@@ -106,7 +106,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tasks_of_a_name_are_summed_and_strangers_left_out() {
+    fn tasks_of_a_name_are_summed_and_others_left_out() {
         let task = |name: &str, first_run_ns: u64, cpu_ns: u64| {
             json!({"name": name, "first_run_ns": first_run_ns, "cpu_ns": cpu_ns,
                    "switches": 3, "preemptions": 1, "migrations": 2})

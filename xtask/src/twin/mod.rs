@@ -140,7 +140,7 @@ impl Pair {
 #[derive(Default)]
 struct Beyond {
     pairs: usize,
-    strangers: usize,
+    misidentified: usize,
     by_chance: usize,
     explained: usize,
     unexplained: Vec<String>,
@@ -153,14 +153,14 @@ fn verdict(pairs: &[Pair]) -> Result<(), Failure> {
     for pair in pairs {
         let distance = pair.distance();
         beyond.pairs += usize::from(!distance.holds());
-        beyond.strangers += usize::from(table::nearest(pair, pairs) != pair.scheduler);
+        beyond.misidentified += usize::from(table::nearest(pair, pairs) != pair.scheduler);
         add(&mut beyond, pair, distance, &reasons);
     }
     let all = pairs.len();
     println!(
         "\n{} of {all} are within the bounds; {} of {all} are closest to their own scheduler",
         all - beyond.pairs,
-        all - beyond.strangers
+        all - beyond.misidentified
     );
     let Beyond { by_chance, explained, unexplained, .. } = beyond;
     println!(

@@ -8,7 +8,7 @@ pub(super) fn fault(said: &[String], cases: &[Case], kernel: &str) -> Option<Str
     cases.iter().find_map(|case| {
         let start = format!("{} is ", case.name);
         let want = match is_for(case, kernel) {
-            true => case.told(&case.want),
+            true => case.shown(&case.want),
             false => "not for this kernel".to_owned(),
         };
         match said.iter().find_map(|line| line.strip_prefix(&start)) {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_must_be_told_as_it_is_expected() {
+    fn every_case_must_have_its_expected_result() {
         let source = "extern const long want_a; const long want_a = 5; long got_a;\n\
                       extern const unsigned since_a; const unsigned since_a = 7 << 8;\n\
                       __attribute__((section(\"syscall\"), used)) int a(void *c) { return 0; }\n";

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_guest_told_is_read_by_object() {
+    fn the_guests_report_is_read_by_object() {
         let log = "noise\r\n@@ object a\r\n@@ registered 0\r\n@> Registered x\r\n@! [    1.5] sched_ext: hm\r\n\
                    @@ ops \r\n@@ end a\r\n@@ object b\r\n@@ registered 1\r\n";
         let found = read(log);

@@ -13,7 +13,7 @@ use std::fmt;
 const COMPLAINTS: &[&str] =
     &["sched_ext", "BUG", "WARNING", "Oops", "stall", "lockup", "deprecated", "Call Trace", "hung task"];
 
-/// What became of an object on a kernel.
+/// An object's outcome on a kernel.
 pub(super) struct Outcome {
     /// The kernel's version.
     pub(super) kernel: &'static str,
@@ -132,8 +132,8 @@ fn fact<'a>(found: &'a Found, name: &str) -> &'a str {
 /// The verifier's verdict, which comes before its statistics, or else the loader's last words.
 pub(super) fn verdict(said: &[String]) -> String {
     let statistics = said.iter().position(|line| line.starts_with("processed "));
-    let telling = &said[..statistics.unwrap_or(said.len())];
-    let last = telling.iter().rev().find(|line| !line.is_empty());
+    let output = &said[..statistics.unwrap_or(said.len())];
+    let last = output.iter().rev().find(|line| !line.is_empty());
     last.cloned().unwrap_or_else(|| "the loader said nothing".into())
 }
 
@@ -167,10 +167,10 @@ fn complaint<'a>(found: &'a Found, name: &str) -> Option<&'a String> {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.fault.is_some() { "FAIL" } else { "ok  " };
-        let mut told = vec![self.steps.join(", ")];
-        told.extend([self.words.clone(), self.fault.clone().unwrap_or_default()]);
-        told.retain(|words| !words.is_empty());
-        write!(f, "{state} {:<23} {}", self.object, told.join(": "))
+        let mut reported = vec![self.steps.join(", ")];
+        reported.extend([self.words.clone(), self.fault.clone().unwrap_or_default()]);
+        reported.retain(|words| !words.is_empty());
+        write!(f, "{state} {:<23} {}", self.object, reported.join(": "))
     }
 }
 

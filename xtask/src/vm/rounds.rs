@@ -26,9 +26,9 @@ pub(super) fn find(
     let mut turns = 0;
     while !left.is_empty() {
         let log = boot(left)?;
-        let mut told = guest::read(&log);
-        let done = left.iter().take_while(|object| told.contains_key(&object.name)).count();
-        found.append(&mut told);
+        let mut reported = guest::read(&log);
+        let done = left.iter().take_while(|object| reported.contains_key(&object.name)).count();
+        found.append(&mut reported);
         turns = if done == 0 { turns + 1 } else { 1 };
         left = &left[done..];
         let Some(at) = left.first() else { break };
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_ends_is_booted_anew_for_what_is_left() {
+    fn a_guest_that_ends_is_rebooted_for_the_rest() {
         check("", 0, (&["a", "b", "c"], 1));
         check("b", 1, (&["a", "b", "c"], 2));
         check("a", 2, (&["a", "b", "c"], 3));

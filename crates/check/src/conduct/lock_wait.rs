@@ -1,10 +1,12 @@
-//! Waiting for locks, as far as the stream tells of them: simulated kernels do.
+//! Waiting for locks, as far as the stream records them: simulated kernels do.
 //!
-//! Two kinds. A task that waits for a mutex of its program is told with the mutex's owner ([`keel_trace::What::Awaits`]); it is a finding from [`LOCK_WAIT`],
-//! a default slice, on: whoever holds a lock for longer has slept, computed, or lost its CPU with it. Who is woken and finds the mutex taken again waits on.
-//! Such a wait is the program's own doing ([`Blame::Program`]), unless the owner when it began, or who waits, was runnable and did not run for more than
-//! [`LOCK_WAIT`] of it. A CPU that waits for a lock of the kernel or of the scheduler ([`keel_trace::What::LockWait`]) does nothing else meanwhile; from
-//! [`CONTENDED`] on that is a finding. Who held that lock is not told.
+//! Two kinds. A task that waits for a mutex of its program is reported with the mutex's owner
+//! ([`keel_trace::What::Awaits`]); it is a finding from [`LOCK_WAIT`], a default slice, on: whoever holds a lock for
+//! longer has slept, computed, or lost its CPU with it. Who is woken and finds the mutex taken again waits on. Such a
+//! wait is the program's own doing ([`Blame::Program`]), unless the owner when it began, or who waits, was runnable and
+//! did not run for more than [`LOCK_WAIT`] of it. A CPU that waits for a lock of the kernel or of the scheduler
+//! ([`keel_trace::What::LockWait`]) does nothing else meanwhile; from [`CONTENDED`] on that is a finding. Who held that
+//! lock is unknown.
 
 use super::realtime::Realtime;
 use super::scene::Scene;
@@ -119,7 +121,7 @@ impl LockWaits {
             let own = scene.tasks.at(slot).map_or(Span::ZERO, |task| task.waited_until(end));
             let kept = owner_kept.max(own.saturating_sub(awaited.waited));
             let whose = if kept > LOCK_WAIT { Blame::Scheduler } else { Blame::Program };
-            self.found.add_of(whose, start, waited, || tell(scene, slot, &awaited, end, lost));
+            self.found.add_of(whose, start, waited, || finding_of(scene, slot, &awaited, end, lost));
         }
     }
 
@@ -151,7 +153,7 @@ impl LockWaits {
     }
 }
 
-fn tell(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant, lost: Option<Span>) -> Finding {
+fn finding_of(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant, lost: Option<Span>) -> Finding {
     let (start, mutex) = (awaited.since, awaited.mutex);
     let waited = end.since(start);
     let (id, name, decision) =

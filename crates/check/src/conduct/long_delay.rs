@@ -1,8 +1,8 @@
 //! Long delays: a task is woken or made, and comes to run late.
 //!
 //! [`DELAY`], a tenth of a second, is about when people notice that a machine hesitates. A fair round among more tasks than CPUs takes
-//! longer; so each task that shares a CPU adds a default slice, as with [`super::starvation`], which tells what is longer still. A
-//! limit that was asked for is taken as it is.
+//! longer; so each task that shares a CPU adds a default slice, as with [`super::starvation`], which reports what is
+//! longer still. A limit that was asked for is taken as it is.
 
 use super::scene::{Scene, Spot, Woken};
 use super::stall;
@@ -32,7 +32,7 @@ impl LongDelays {
         let stalled = stall::within(scene.cpus.get(spot.rq), start, at);
         if waited > limit && waited.saturating_sub(stalled) > limit {
             let wait = Wait { slot, start, at, cpu, woken, part, spot };
-            self.found.add(start, waited, || wait.tell(scene, limit));
+            self.found.add(start, waited, || wait.finding_of(scene, limit));
         }
     }
 }
@@ -51,7 +51,7 @@ struct Wait {
 }
 
 impl Wait {
-    fn tell(&self, scene: &mut Scene, threshold: Span) -> Finding {
+    fn finding_of(&self, scene: &mut Scene, threshold: Span) -> Finding {
         let task = scene.tasks.at(self.slot).expect("it was looked at just now");
         let (who, id) = (task.called(), task.id);
         let duration = self.at.since(self.start);

@@ -1,15 +1,15 @@
 //! Priority inversion and misplaced real-time tasks.
 //!
 //! A real-time task that waits goes before everything less urgent, at once: on its own CPU by preemption, elsewhere by a push or
-//! pull. That takes microseconds; a task that waits so for more than [`URGENT_WAIT`] in all is told. While something that is
-//! known to be less urgent runs on the CPU in whose queue it waits, it is **inverted**; else, while a CPU that it may use idles or runs
-//! something known to be less urgent, it is **misplaced**. It is inverted, too, while it waits for a mutex whose owner is less urgent and does not run
-//! ([`super::lock_wait`] hears of that).
+//! pull. That takes microseconds; a task that waits so for more than [`URGENT_WAIT`] in all is reported. While
+//! something that is known to be less urgent runs on the CPU in whose queue it waits, it is **inverted**; else, while a
+//! CPU that it may use idles or runs something known to be less urgent, it is **misplaced**. It is inverted, too, while
+//! it waits for a mutex whose owner is less urgent and does not run ([`super::lock_wait`] counts that).
 //!
-//! Who is how urgent must be told ([`keel_trace::What::Priority`]): where a priority is unknown nothing is counted, and where the
-//! stream does not tell which CPUs tasks may use, nobody is called misplaced. Where it does not tell throttling, waits of deadline
-//! tasks are not looked at: their budget may be used up. An idle CPU of its own is about to run it. At most
-//! [`MOST_URGENT_WAITS`] such waits are followed at once; more are left out.
+//! The stream must give priorities ([`keel_trace::What::Priority`]): where a priority is unknown nothing is counted,
+//! and where the stream does not say which CPUs tasks may use, no task is called misplaced. Where it does not record
+//! throttling, waits of deadline tasks are not looked at: their budget may be used up. An idle CPU of its own is about
+//! to run it. At most [`MOST_URGENT_WAITS`] such waits are followed at once; more are left out.
 
 use super::scene::{Scene, Spot, State};
 use crate::finding::{Blame, Finding, Kind};
@@ -82,7 +82,7 @@ pub(super) struct Realtime {
     waits: Vec<Wait>,
     inverted: Found,
     misplaced: Found,
-    /// What the stream cannot tell.
+    /// What the stream does not record.
     pub(super) unknown: Unknown,
 }
 
@@ -172,7 +172,7 @@ impl Realtime {
         wait.turn(at, Ill::Not);
         for (sum, found) in [(wait.inverted, &mut self.inverted), (wait.misplaced, &mut self.misplaced)] {
             if sum.total > URGENT_WAIT {
-                found.add(sum.start, sum.total, || tell(scene, slot, &sum));
+                found.add(sum.start, sum.total, || finding_of(scene, slot, &sum));
             }
         }
     }
@@ -259,7 +259,7 @@ fn elsewhere(scene: &mut Scene, set: u32, prio: i16) -> Ill {
     beside.map_or(Ill::Not, |(beside, runs)| Ill::Misplaced { beside, runs })
 }
 
-fn tell(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
+fn finding_of(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
     let Sum { start, end, total, longest: (_, ill, spot) } = *sum;
     let (id, now) =
         scene.tasks.at(slot).map(|task| (task.id, task.course.now())).expect("it waited until now");

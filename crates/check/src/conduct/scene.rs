@@ -29,7 +29,7 @@ pub(crate) struct Woken {
     pub(crate) to: CpuId,
 }
 
-/// Where a task waits, and beside whom.
+/// Where a task waits, and which task it waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub(crate) here: Here,
@@ -54,9 +54,9 @@ pub(crate) struct Task {
     pub(crate) set: u32,
     /// How many CPUs these are; 0 for all.
     pub(crate) may_use: u64,
-    /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where nobody told.
+    /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where unknown.
     pub(crate) prio: Option<i16>,
-    /// Its share among its equals; 0 where nobody told.
+    /// Its share among its equals; 0 where unknown.
     pub(crate) weight: u32,
     pub(crate) state: State,
     /// The kernel keeps it off every CPU, runnable or not.
@@ -142,7 +142,7 @@ impl Task {
         self.origin.decision()
     }
 
-    /// Its weight, or where that is not told the one that its nice value stands for; 0 where neither is.
+    /// Its weight, or, where that is unknown, the one that its nice value stands for; 0 where neither is.
     pub(crate) fn heft(&self) -> u32 {
         match (self.weight, self.prio) {
             (0, Some(prio @ 100..140)) => weight_of_nice((prio - 120) as i8),
@@ -198,7 +198,7 @@ impl Default for Cpu {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sets(Vec<CpuSet>);
 
-/// How many sets are told apart; tasks with further ones are taken to be of [`UNKNOWN_SET`].
+/// How many sets are distinguished; tasks with further ones are taken to be of [`UNKNOWN_SET`].
 const MOST_SETS: usize = 1024;
 
 /// A set that is not known: such tasks are compared with nobody.

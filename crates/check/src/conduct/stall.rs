@@ -2,8 +2,9 @@
 //!
 //! No slice of a scheduler that we know is longer than [`HOLD`]: the kernel's default for sched_ext is 20 ms, its fair class stays
 //! below that, and the longest of Linux 2.4 and of O(1) are below half a second. A CPU that does not switch for longer while somebody waits
-//! there has lost its tick, runs a task whose slice nobody ends, or is held up beneath the kernel. Told once for the CPU, however
-//! many wait there; what they wait meanwhile is no starvation. A real-time task may run as long as it likes.
+//! there has lost its tick, runs a task whose slice nobody ends, or is held up beneath the kernel. Reported once for
+//! the CPU, however many wait there; what they wait meanwhile is no starvation. A real-time task may run as long as it
+//! likes.
 //!
 //! Idle CPUs are [`crate::waste`]'s.
 

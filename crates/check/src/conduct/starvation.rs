@@ -10,7 +10,7 @@
 //! To a scheduler a task of
 //! nice 19 weighs a hundredth of one of nice 0: it waits for a hundred slices, and nobody has done wrong.
 //!
-//! Time in which its CPU stalled ([`super::stall`]) is the stall's, and told there.
+//! Time in which its CPU stalled ([`super::stall`]) counts as the stall's, and is reported there.
 
 use super::scene::{Scene, Spot};
 use super::stall;
@@ -58,12 +58,19 @@ impl Starvation {
         if waited.saturating_sub(stall::within(scene.cpus.get(spot.rq), since, at)) <= bound {
             return true;
         }
-        self.found.add(since, waited, || tell(scene, at, slot, &spot, bound, still));
+        self.found.add(since, waited, || finding_of(scene, at, slot, &spot, bound, still));
         true
     }
 }
 
-fn tell(scene: &mut Scene, at: Instant, slot: u32, spot: &Spot, threshold: Span, still: bool) -> Finding {
+fn finding_of(
+    scene: &mut Scene,
+    at: Instant,
+    slot: u32,
+    spot: &Spot,
+    threshold: Span,
+    still: bool,
+) -> Finding {
     let (who, start, id) = scene
         .tasks
         .at(slot)

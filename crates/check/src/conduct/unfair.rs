@@ -1,12 +1,14 @@
 //! Unfair shares: a task gets far less CPU time than its weight entitles it to.
 //!
 //! Looked at in windows of [`WINDOW`], among the tasks that wanted a CPU all the while (ran or waited, never slept), that may use the same
-//! CPUs, that are no real-time tasks, and whose weights are told and did not change. What these had together is divided by weight, nobody being entitled to more than one
-//! CPU. A task with less than half of what it is entitled to is told, where that is at least [`LEAST_SHARE`]: five default slices, so that
-//! no single turn decides. Half, because tasks come in whole numbers: where equals are spread over CPUs as evenly as can be, no CPU is shared
-//! by twice as many as the average, so that nobody gets less. Windows in a row are one finding.
+//! CPUs, that are no real-time tasks, and whose weights are known and did not change. What these had together is
+//! divided by weight, nobody being entitled to more than one CPU. A task with less than half of what it is entitled to
+//! is reported, where that is at least [`LEAST_SHARE`]: five default slices, so that no single turn decides. Half,
+//! because tasks come in whole numbers: where equals are spread over CPUs as evenly as can be, no CPU is shared by
+//! twice as many as the average, so that nobody gets less. Windows in a row are one finding.
 //!
-//! Never counted where weights are not told: recordings do not, and a task in a cgroup or session of its own has its share from that.
+//! Never counted where weights are unknown: recordings do not, and a task in a cgroup or session of its own has its
+//! share from that.
 
 use super::scene::{Scene, State, UNKNOWN_SET};
 use crate::finding::{Blame, Finding, Kind};

@@ -4,13 +4,13 @@
 use super::Delay;
 use crate::histogram::Histogram;
 
-/// Names that are told apart; tasks of further ones are in the run's sum alone.
+/// Names that are distinguished; tasks of further ones are in the run's sum alone.
 pub const NAMES_KEPT: usize = 32;
 
 /// What tasks of one name had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameFigures {
-    /// The name: a stranger's text.
+    /// The name: untrusted text.
     pub name: String,
     /// Tasks that had it.
     pub tasks: u64,

@@ -12,9 +12,9 @@ pub struct TaskFigures {
     pub task: TaskId,
     /// Its pid.
     pub pid: Pid,
-    /// Its name: a stranger's text.
+    /// Its name: untrusted text.
     pub name: String,
-    /// When it first came to a CPU, as far as the stream tells.
+    /// When it first came to a CPU, as far as the stream shows.
     pub first_run: Option<Instant>,
     /// Time on CPUs.
     pub cpu: Span,

@@ -100,7 +100,7 @@ fn a_new_name_begins_a_sum_of_its_own() {
         1,
         "0 0 fork A 0\n5 0 switch - idle A\n9 0 switch A blocked -\n20 0 wake A 0\n27 0 switch - idle A\n30 end",
     );
-    let a = s.names.iter().find(|name| name.name == "task-a").expect("the script tells of it");
+    let a = s.names.iter().find(|name| name.name == "task-a").expect("the script has it");
     assert_eq!((a.tasks, a.woken, a.wakeup_delay.max), (1, 2, us(7)));
     assert!(s.names.iter().filter(|name| name.name != "task-a").all(|name| name.woken == 0));
 }

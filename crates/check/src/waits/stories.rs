@@ -9,15 +9,15 @@ use crate::table::Tasks;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
 
-/// Moves of one wait that are told.
+/// Moves of one wait that are described.
 pub const MOST_MOVES: usize = 8;
-/// Tasks that ran meanwhile, told apart; further ones are summed.
+/// Tasks that ran meanwhile, distinguished; further ones are summed.
 const MOST_RUNNERS: usize = 32;
 
 /// How a wait began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Began {
-    /// It was woken or made: the decision tells by whom and where.
+    /// It was woken or made: the decision shows which task woke or forked it, and where.
     Woken,
     /// It lost its CPU to another task.
     Preempted {
@@ -160,7 +160,7 @@ struct Active {
     idled: Vec<Span>,
 }
 
-/// Tells what happened during the waits that were found.
+/// Describes what happened during the waits that were found.
 #[derive(Clone, Debug)]
 pub struct WaitStories {
     now: Instant,

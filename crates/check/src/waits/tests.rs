@@ -27,7 +27,7 @@ const LINES: &str = "0    0 fork A 0
      2000 end";
 
 #[test]
-fn a_wait_is_told_event_by_event() {
+fn a_wait_is_described_event_by_event() {
     let (sums, stories) = stories(3, "task-b", 1, LINES);
     assert_eq!((sums.tasks, sums.waits, sums.waited), (1, 3, Span::from_us(850)));
     assert_eq!(sums.ran, Span::from_us(100 + 100 + 850));
@@ -49,7 +49,7 @@ fn a_wait_is_told_event_by_event() {
 }
 
 #[test]
-fn who_lost_its_cpu_is_told_to_whom() {
+fn a_preempted_wait_names_the_preemptor() {
     let (_, stories) = stories(3, "1001", 9, LINES);
     assert_eq!(
         stories.iter().map(|story| story.key.length.as_ns()).collect::<Vec<_>>(),
@@ -63,7 +63,7 @@ fn who_lost_its_cpu_is_told_to_whom() {
 }
 
 #[test]
-fn only_cpus_that_it_may_use_are_told_and_a_wait_may_last() {
+fn only_allowed_cpus_are_listed_and_a_wait_may_last_to_the_end() {
     let (_, stories) =
         stories(3, "task-b", 9, "0 may B 0,2\n0 0 fork A 0\n0 0 switch - idle A\n10 0 fork B 0\n30 end");
     assert_eq!(stories[0].idled, [(CpuId(2), Span::from_us(20))]);
@@ -71,7 +71,7 @@ fn only_cpus_that_it_may_use_are_told_and_a_wait_may_last() {
 }
 
 #[test]
-fn nobody_is_meant_by_a_name_that_nobody_has() {
+fn an_unknown_name_matches_no_task() {
     let (sums, stories) = stories(3, "task", 9, LINES);
     assert_eq!((sums, stories), (WaitSums::default(), vec![]));
 }

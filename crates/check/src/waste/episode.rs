@@ -5,7 +5,7 @@ use super::task::Waker;
 use crate::place::Here;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 
-/// When a CPU had been told of work and could not yet have begun.
+/// When a CPU had been notified of work and could not yet have begun.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
     /// Earlier intervals within the episode under way, summed.
@@ -112,7 +112,7 @@ impl Open {
         part.saturating_sub(excused)
     }
 
-    /// The task at hand goes, its last part told: what to remember of it, if it stayed longer than those before.
+    /// The current task leaves, its last part reported: what to remember of it, if it stayed longer than those before.
     pub(super) fn leaves(&mut self, at: Instant) -> Option<Left> {
         let witness = self.witness.take()?;
         let met = at.since(witness.since);

@@ -1,7 +1,8 @@
 //! Which cores idled, who waited where meanwhile, and how they had come there: sums over all episodes of waste.
 //!
 //! An episode's waste is its CPU's; each moment of it is the task's that the CPU could have run then, at the place and by the
-//! decision in force then. An episode tells at most [`MOST_NOTED`] tasks apart, the run [`MOST_NAMES`] names and [`MOST_TASKS`] tasks.
+//! decision in force then. An episode distinguishes at most [`MOST_NOTED`] tasks, the run [`MOST_NAMES`] names and
+//! [`MOST_TASKS`] tasks.
 
 use crate::origin::{Act, Decision};
 use crate::place::Queue;
@@ -9,9 +10,9 @@ use keel_abi::{CpuId, Span, TaskId, Topology};
 use keel_trace::Chooser;
 use std::collections::BTreeSet;
 
-/// Tasks of one episode that are told apart.
+/// Tasks of one episode that are distinguished.
 pub const MOST_NOTED: usize = 16;
-/// Names that are told apart; further ones have none.
+/// Names that are distinguished; further ones have none.
 pub const MOST_NAMES: usize = 255;
 /// Tasks that are counted.
 pub const MOST_TASKS: usize = 4096;
@@ -43,7 +44,7 @@ pub enum How {
     Queued,
     /// Nothing else was allowed then.
     Pinned,
-    /// Not told.
+    /// Unknown.
     #[default]
     Unknown,
 }

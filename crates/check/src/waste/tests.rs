@@ -78,7 +78,7 @@ fn a_kick_excuses_only_for_a_while() {
 }
 
 #[test]
-fn affinity_decides_who_could_have_run() {
+fn affinity_decides_which_tasks_could_have_run() {
     let waits_on_0 = "0 0 may B 0
          0 0 fork A 0
          0 0 switch - idle A
@@ -130,7 +130,7 @@ fn one_episode_may_have_many_witnesses() {
 }
 
 #[test]
-fn a_task_in_the_programs_hands_is_said_to_be_there() {
+fn a_task_held_by_the_bpf_program_is_reported_as_such() {
     check(
         1,
         "0   0 fork A 0
@@ -278,7 +278,7 @@ fn meanwhile(lines: &str) -> String {
 }
 
 #[test]
-fn who_ends_a_wait_has_not_put_the_task_where_it_was() {
+fn the_decision_that_ends_a_wait_is_not_blamed_for_it() {
     let check = |lines: &str, (wasted, transient): (u64, u64), expected: &str| {
         let text = format!("CPU 1 idled for 8.00 ms while task task-b (pid 1001) waited{expected}");
         check(2, &meanwhile(lines), (wasted, transient), &[&text]);

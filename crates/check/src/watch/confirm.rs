@@ -1,6 +1,6 @@
-//! Is a suspicion confirmed by what happens, or cured, and by what?
+//! Is a suspicion confirmed by what happens, or resolved, and by what?
 
-use super::cure::{Came, Cure};
+use super::resolution::{Arrivals, Resolution};
 use crate::waste::WastedCores;
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
@@ -8,17 +8,17 @@ use keel_trace::{Class, Event, Meta, Sink, What};
 /// How many CPUs are watched at once; one that idles beside waiting tasks is enough for a finding.
 pub const MOST_SUSPECTS: usize = 64;
 
-/// What became of a suspicion.
+/// How a suspicion ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Some suspects idled beside waiting tasks all the time.
     Confirmed(Confirmed),
-    /// None did: the last of them was cured.
-    Cured {
+    /// None did: the last of them was resolved.
+    Resolved {
         /// So long after the stream began.
         after: Span,
         /// By this.
-        by: Cure,
+        by: Resolution,
     },
     /// What happened was not all recorded.
     Unsure {
@@ -38,16 +38,16 @@ pub struct Confirmed {
     pub wasted: Span,
 }
 
-/// Hears a stream that begins when its CPUs are suspected.
+/// Receives a stream that begins when its CPUs are suspected.
 #[derive(Clone, Debug)]
 pub struct Confirm {
     waste: WastedCores,
-    came: Came,
+    came: Arrivals,
     /// Suspects that are still passed over, as of the last instant that is over.
     open: Vec<CpuId>,
     /// Those of them that at this instant are not, and why.
-    doubt: Vec<(CpuId, Cure)>,
-    cured: Option<(Instant, Cure)>,
+    doubt: Vec<(CpuId, Resolution)>,
+    resolved: Option<(Instant, Resolution)>,
     begun: Option<Instant>,
     now: Instant,
     lost: u64,
@@ -58,10 +58,10 @@ impl Confirm {
     pub fn new(suspects: &CpuSet) -> Self {
         Self {
             waste: WastedCores::new(0),
-            came: Came::default(),
+            came: Arrivals::default(),
             open: suspects.iter().take(MOST_SUSPECTS).collect(),
             doubt: Vec::new(),
-            cured: None,
+            resolved: None,
             begun: None,
             now: Instant::ZERO,
             lost: 0,
@@ -69,11 +69,11 @@ impl Confirm {
     }
 
     /// Is there nothing left to confirm?
-    pub fn is_cured(&self) -> bool {
+    pub fn is_resolved(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// What became of it. Call it once, at the end of the stream.
+    /// The outcome. Call it once, at the end of the stream.
     pub fn outcome(&mut self) -> Outcome {
         self.settle();
         let begun = self.begun.unwrap_or(self.now);
@@ -81,8 +81,8 @@ impl Confirm {
             return Outcome::Unsure { lost: self.lost };
         }
         if self.open.is_empty() {
-            let (at, by) = self.cured.unwrap_or((begun, Cure::Unseen));
-            return Outcome::Cured { after: at.since(begun), by };
+            let (at, by) = self.resolved.unwrap_or((begun, Resolution::Unseen));
+            return Outcome::Resolved { after: at.since(begun), by };
         }
         let verdict = self.waste.verdict();
         let wasted = verdict.wasted + verdict.transient;
@@ -99,21 +99,21 @@ impl Confirm {
     }
 
     fn settle(&mut self) {
-        // How the stream begins is told by several events of one instant.
+        // Several events of one instant describe how the stream begins.
         let is_beginning = self.begun == Some(self.now);
         for (cpu, by) in self.doubt.drain(..) {
             self.open.retain(|&open| open != cpu);
-            self.cured = Some((self.now, if is_beginning { Cure::Unseen } else { by }));
+            self.resolved = Some((self.now, if is_beginning { Resolution::Unseen } else { by }));
         }
     }
 
-    /// Whom the last event leaves passed over.
-    fn follow(&mut self, cure: impl Fn(CpuId) -> Cure) {
+    /// Tasks that the last event leaves passed over.
+    fn follow(&mut self, resolution: impl Fn(CpuId) -> Resolution) {
         for &cpu in &self.open {
             let known = self.doubt.iter().position(|&(doubted, _)| doubted == cpu);
             match (self.waste.is_passed_over(cpu), known) {
                 (true, Some(at)) => drop(self.doubt.swap_remove(at)),
-                (false, None) => self.doubt.push((cpu, cure(cpu))),
+                (false, None) => self.doubt.push((cpu, resolution(cpu))),
                 _ => {}
             }
         }
@@ -134,10 +134,10 @@ impl Sink for Confirm {
             }
             if !self.open.is_empty() {
                 let came = std::mem::take(&mut self.came);
-                self.follow(|cpu| came.cure(cpu, event));
+                self.follow(|cpu| came.resolution(cpu, event));
                 self.came = came;
                 if self.begun != Some(self.now) {
-                    self.came.hear(event.what);
+                    self.came.receive(event.what);
                 }
             }
         }
@@ -150,9 +150,9 @@ impl Sink for Confirm {
             Meta::Start { .. } => {
                 (self.begun, self.now) = (Some(at), at);
                 // Nobody waits yet.
-                self.follow(|_| Cure::Unseen);
+                self.follow(|_| Resolution::Unseen);
             }
-            Meta::Task(_) => self.follow(|_| Cure::Affinity),
+            Meta::Task(_) => self.follow(|_| Resolution::Affinity),
             _ => {}
         }
     }

@@ -4,8 +4,8 @@ use keel_abi::Pid;
 use keel_trace::story::Key;
 
 /// `NAME CPU MAY` a task, which waits on that CPU.
-fn waiting(tasks: &[(&str, u32, &str)]) -> Vec<Told> {
-    let told = |(n, &(name, cpu, may)): (usize, &(&str, u32, &str))| Told {
+fn waiting(tasks: &[(&str, u32, &str)]) -> Vec<TaskRecord> {
+    let reported = |(n, &(name, cpu, may)): (usize, &(&str, u32, &str))| TaskRecord {
         task: Key(n as u64 + 1),
         pid: Pid(n as u32 + 10),
         name: name.to_owned(),
@@ -16,7 +16,7 @@ fn waiting(tasks: &[(&str, u32, &str)]) -> Vec<Told> {
         first: true,
         doing: Some(Doing::Waiting(CpuId(cpu))),
     };
-    tasks.iter().enumerate().map(told).collect()
+    tasks.iter().enumerate().map(reported).collect()
 }
 
 #[test]
@@ -100,47 +100,47 @@ fn waste_that_lasts_is_confirmed() {
 }
 
 #[test]
-fn whatever_ends_it_is_told() {
+fn every_resolution_is_reported() {
     let check = |lines: &str, after_us, by| {
-        let expected = Outcome::Cured { after: Span::from_us(after_us), by };
+        let expected = Outcome::Resolved { after: Span::from_us(after_us), by };
         assert_eq!(outcome("3", &format!("{OPENING}{lines}\n1000 end")), expected, "{lines}");
     };
-    check("500 3 migrate B 0 3\n510 3 switch - idle B", 510, Cure::Migration);
-    check("500 1 wake C 3\n510 3 switch - idle C", 510, Cure::Wakeup);
-    check("500 1 fork C 3\n510 3 switch - idle C", 510, Cure::Fork);
-    check("500 3 switch - idle B", 500, Cure::Turn);
-    check("500 0 switch A blocked B", 500, Cure::Sleep);
-    check("500 0 switch A exited B", 500, Cure::Exit);
-    check("500 3 off 3", 500, Cure::Hotplug);
-    check("500 may B 0-2", 500, Cure::Affinity);
-    check("500 3 reserved 3 on", 500, Cure::Affinity);
-    check("500 0 throttled B on", 500, Cure::Throttled);
-    check("500 0 exit B", 500, Cure::Exit);
+    check("500 3 migrate B 0 3\n510 3 switch - idle B", 510, Resolution::Migration);
+    check("500 1 wake C 3\n510 3 switch - idle C", 510, Resolution::Wakeup);
+    check("500 1 fork C 3\n510 3 switch - idle C", 510, Resolution::Fork);
+    check("500 3 switch - idle B", 500, Resolution::Turn);
+    check("500 0 switch A blocked B", 500, Resolution::Sleep);
+    check("500 0 switch A exited B", 500, Resolution::Exit);
+    check("500 3 off 3", 500, Resolution::Hotplug);
+    check("500 may B 0-2", 500, Resolution::Affinity);
+    check("500 3 reserved 3 on", 500, Resolution::Affinity);
+    check("500 0 throttled B on", 500, Resolution::Throttled);
+    check("500 0 exit B", 500, Resolution::Exit);
     // It would go on, but there was a gap.
-    check("500 0 exit B\n501 0 fork C 0", 500, Cure::Exit);
+    check("500 0 exit B\n501 0 fork C 0", 500, Resolution::Exit);
     // Before it was watched.
-    check("0 3 switch - idle C", 0, Cure::Unseen);
-    check("0 0 exit B", 0, Cure::Unseen);
-    check("0 may B 0-2", 0, Cure::Unseen);
+    check("0 3 switch - idle C", 0, Resolution::Unseen);
+    check("0 0 exit B", 0, Resolution::Unseen);
+    check("0 may B 0-2", 0, Resolution::Unseen);
 }
 
 #[test]
-fn the_last_suspect_says_what_cured() {
+fn the_last_suspect_gives_the_resolution() {
     let lines = format!("{OPENING}100 1 wake C 2\n110 2 switch - idle C\n200 0 switch A blocked B\n1000 end");
-    let expected = Outcome::Cured { after: Span::from_us(200), by: Cure::Sleep };
+    let expected = Outcome::Resolved { after: Span::from_us(200), by: Resolution::Sleep };
     assert_eq!(outcome("2-3", &lines), expected);
 }
 
 #[test]
 fn without_suspects_or_events_nothing_is_found() {
     let check = |suspects: &str, lines: &str| {
-        assert_eq!(outcome(suspects, lines), Outcome::Cured { after: Span::ZERO, by: Cure::Unseen });
+        assert_eq!(outcome(suspects, lines), Outcome::Resolved { after: Span::ZERO, by: Resolution::Unseen });
     };
     check("3", "1000 end");
     check("3", "0 0 switch - idle A\n1000 end");
     check("9", "0 0 switch - idle A\n0 0 fork B 0\n1000 end");
     check("", &format!("{OPENING}1000 end"));
-    assert!(Confirm::new(&CpuSet::new()).is_cured());
+    assert!(Confirm::new(&CpuSet::new()).is_resolved());
 }
 
 #[test]

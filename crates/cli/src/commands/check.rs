@@ -5,7 +5,7 @@ use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::interrupt;
 use crate::moment::{Extent, Moment};
-use crate::recording::{Heard, Source, told};
+use crate::recording::{Reading, Source, unreadable};
 use crate::show;
 use keel_abi::Instant;
 use keel_check::{Figures, Judge, Limits, WaitStories, Waits, Wanted};
@@ -38,7 +38,9 @@ fn range(args: &CheckArgs, source: &Source) -> Result<Range<Instant>, Failure> {
     let mut extent = Extent::default();
     whole(source.read(&mut extent)?)?;
     let within = |name: &str, moment: Option<Moment>, otherwise| match moment {
-        Some(moment) => moment.within(extent).map_err(|why| told(&args.trace)(format!("--{name}: {why}"))),
+        Some(moment) => {
+            moment.within(extent).map_err(|why| unreadable(&args.trace)(format!("--{name}: {why}")))
+        }
         None => Ok(otherwise),
     };
     let (from, until) = (within("from", args.from, start)?, within("until", args.until, end)?);
@@ -51,7 +53,7 @@ fn range(args: &CheckArgs, source: &Source) -> Result<Range<Instant>, Failure> {
     }
 }
 
-/// Why the task waited: one walk finds its longest waits, another tells what happened during them.
+/// Why the task waited: one walk finds its longest waits, another describes what happened during them.
 fn waits(args: &CheckArgs, task: &str) -> Result<Code, Failure> {
     let path = &args.trace;
     let source = Source::open(path)?;
@@ -62,7 +64,7 @@ fn waits(args: &CheckArgs, task: &str) -> Result<Code, Failure> {
     whole(read(args, &source, range.clone(), &mut sinks)?)?;
     let sums = longest.sums();
     if sums.tasks == 0 {
-        return Err(told(path)(format!(
+        return Err(unreadable(path)(format!(
             "no task has the name or pid '{}'; keel check without --task lists the names",
             keel_check::escape(task)
         )));
@@ -75,9 +77,9 @@ fn waits(args: &CheckArgs, task: &str) -> Result<Code, Failure> {
 }
 
 /// The longest waits of a part are not those of the whole.
-fn whole(heard: Heard) -> Result<(), Failure> {
+fn whole(reading: Reading) -> Result<(), Failure> {
     match interrupt::by() {
-        Some(by) if heard.partial.is_some() => Err(interrupt::nothing(
+        Some(by) if reading.partial.is_some() => Err(interrupt::nothing(
             by,
             "before all waits were read; keel check without --task can judge part of a recording",
         )),
@@ -91,16 +93,16 @@ fn read(
     source: &Source,
     range: Range<Instant>,
     sink: &mut dyn Sink,
-) -> Result<Heard, Failure> {
+) -> Result<Reading, Failure> {
     let from = range.start.since(Instant::ZERO);
     let mut part = Cut::new(range, sink);
-    let heard = source.read(&mut part)?;
+    let reading = source.read(&mut part)?;
     match (part.has_begun(), interrupt::by()) {
-        (true, _) => Ok(heard),
-        (false, Some(by)) if heard.partial.is_some() => {
+        (true, _) => Ok(reading),
+        (false, Some(by)) if reading.partial.is_some() => {
             Err(interrupt::nothing(by, &format!("before {from}, where --from starts")))
         }
-        (false, _) => Err(told(&args.trace)(format!("it ends before {from}, where --from starts"))),
+        (false, _) => Err(unreadable(&args.trace)(format!("it ends before {from}, where --from starts"))),
     }
 }
 
@@ -111,7 +113,7 @@ fn judge(args: &CheckArgs) -> Result<CheckReport, Failure> {
     let (mut judge, mut tally) = (Judge::with(Figures::new(), limits), Tally::default());
     let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
     let range = range(args, &source)?;
-    let Heard { recording, partial } = read(args, &source, range, &mut sinks)?;
+    let Reading { recording, partial } = read(args, &source, range, &mut sinks)?;
     let run = RunReport { partial, ..RunReport::new(&tally.facts, &judge.judgement()) };
     let Recording { notes, doubts, lost, .. } = recording;
     let lost = tally.lost.max(lost);

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     let schedulers: Vec<Asked<'_>> =
         args.schedulers.iter().map(|given| Asked::read(lab, given)).collect::<Result<_, _>>()?;
     let mut specs = inputs::specs(lab, &schedulers, None, &args.scene)?;
-    tell_apart(&mut specs);
+    number_same_names(&mut specs);
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, args.runs)?;
     let mut read = inputs::workload_files(&args.scene.workload)?;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     }
     written = both(written, outputs.keep());
     let compared = judge(&gate, &mut runs, if partial.is_some() { None } else { Some(specs.len()) })?;
-    // The comparison is there whatever became of the page.
+    // The comparison is printed even if the page failed.
     both(written, show::many(&runs, &compared, partial.as_ref(), args.outputs.json))?;
     let codes = runs.iter().map(show::code).chain(compared.iter().map(show::regressed));
     let worst = codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done);
@@ -94,8 +94,8 @@ fn one(
     }))
 }
 
-/// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows are told apart.
-fn tell_apart(specs: &mut [RunSpec]) {
+/// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows differ.
+fn number_same_names(specs: &mut [RunSpec]) {
     let names: Vec<String> = specs.iter().map(|spec| spec.scheduler.name.clone()).collect();
     for (at, spec) in specs.iter_mut().enumerate() {
         let before = names[..at].iter().filter(|name| **name == names[at]).count();

@@ -8,7 +8,7 @@ use keel_live::{Hint, Host, Policy, give_hint};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Tells the scheduler of this process, and becomes the command: the hint stays with it.
+/// Gives the scheduler a hint for this process, and executes the command: the hint stays with it.
 pub(crate) fn run(args: &ExecArgs) -> Result<Code, Failure> {
     let policy = if args.rr { Policy::RoundRobin } else { Policy::Fifo };
     let hint = Hint { priority: args.rt, policy };

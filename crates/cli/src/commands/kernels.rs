@@ -12,16 +12,16 @@ pub(crate) fn names() -> Result<Names, Failure> {
     match trouble {
         None => {}
         Some(error) if kernels.is_empty() => return Err(vm::failure(error)),
-        Some(error) => tell(&error),
+        Some(error) => note(&error),
     }
     Ok(described(&kernels))
 }
 
 /// What is in the cache can be booted without the lists.
-fn tell(trouble: &GuestError) {
-    let told = crate::text::shown(&trouble.to_string());
-    // Where stderr is gone there is nobody left to tell.
-    let _ = writeln!(std::io::stderr(), "keel: {told}; there may be more kernels than these");
+fn note(trouble: &GuestError) {
+    let reported = crate::text::shown(&trouble.to_string());
+    // If stderr is closed there is nobody left to report to.
+    let _ = writeln!(std::io::stderr(), "keel: {reported}; there may be more kernels than these");
 }
 
 fn described(kernels: &[Listed]) -> Names {

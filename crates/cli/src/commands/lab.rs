@@ -76,7 +76,7 @@ fn jobs(args: &LabArgs) -> Option<NonZeroUsize> {
 fn tell_of_jobs(args: &LabArgs) {
     let most = host::most_jobs();
     if let Some(asked) = args.jobs.filter(|&asked| asked > most) {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(
             std::io::stderr(),
             "keel: note: --jobs {asked}: this host allows at most {most} at a time"

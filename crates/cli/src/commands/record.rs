@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
     let status = status?;
     writer.finish().map_err(|e| Failure::input(format!("the trace cannot be written: {e}")))?;
     output.keep()?;
-    // Where stderr is gone there is nobody left to tell.
+    // If stderr is closed there is nobody left to report to.
     let _ = write!(std::io::stderr(), "{}", summary(&recorded));
     end(command, status)
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_requirements_are_reported() {
         let check = |lost, made_up, late, decisions, expected: &str| {
             let duration = keel_abi::Span::from_s(5);
             let recorded = Recorded { duration, events: 12, lost, tasks: 3, late, made_up, decisions };

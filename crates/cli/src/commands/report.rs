@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::interrupt;
 use crate::output::Output;
 use crate::page;
-use crate::recording::{self, Heard, Source};
+use crate::recording::{self, Reading, Source};
 use crate::text::shown_path;
 use keel_check::{Figures, Judge, Limits};
 use keel_page::{Budget, Facts, Page, RunData};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Code, Failure> {
     }
     outputs.page.into_iter().chain(outputs.perfetto).try_for_each(Output::keep)?;
     if let Some(partial) = partial {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: {}; the page covers only this part", partial.words());
     }
     Ok(interrupt::code(partial.is_some(), Code::Done))
@@ -114,7 +114,7 @@ fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let Heard { recording, partial } = source.read(&mut sinks)?;
+    let Reading { recording, partial } = source.read(&mut sinks)?;
     drop(sinks);
     let report = RunReport::new(&tally.facts, &judge.judgement());
     let doubt = keel_report::check::doubt(&recording.doubts, tally.lost.max(recording.lost));

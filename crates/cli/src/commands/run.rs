@@ -12,7 +12,7 @@ use keel_live::{Attached, ExitReport, Host, Outcome, Restarts, Stats};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How often the kernel is asked whether the scheduler is still in charge.
+/// How often the kernel is asked whether the scheduler is still attached.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
@@ -131,7 +131,7 @@ fn ended(name: &str, report: &ExitReport, why: &str) -> Failure {
     for line in &report.log {
         beside += &format!("\nkernel: {}", shown(line));
     }
-    // Where stderr is gone there is nobody left to tell.
+    // If stderr is closed there is nobody left to report to.
     let _ = writeln!(std::io::stderr(), "{}", beside.trim());
     let sentence = format!("the kernel ended {}{why}: {}", shown(name), shown(&report.sentence()));
     Failure::scheduler(sentence)
@@ -143,7 +143,7 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn a_line_tells_what_has_grown() {
+    fn a_line_reports_growth() {
         let stats = |rejected, events: &[(&str, u64)], counters: &[(&str, u64)]| {
             let own = |list: &[(&str, u64)]| list.iter().map(|(n, c)| ((*n).to_owned(), *c)).collect();
             Stats { rejected, events: own(events), counters: own(counters) }
@@ -169,8 +169,8 @@ mod tests {
             let cli = crate::args::Cli::try_parse_from(["keel"].iter().chain(args)).expect("they are right");
             let failure = crate::run(&cli, &crate::fake::FAKE).unwrap_err();
             assert_eq!(failure.code, Code::Input, "{args:?}");
-            let told = failure.sentence();
-            assert!(told.contains(expected), "{args:?}: {told} should tell {expected}");
+            let reported = failure.sentence();
+            assert!(reported.contains(expected), "{args:?}: {reported} should contain {expected}");
         };
         check(&["run", "good", "--host", &at("bad.toml")], "bad.toml, line 1: unknown field `runs`");
         check(&["run", "good", "--host", &at("none.toml")], "none.toml cannot be read: no such file");

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
             run.baseline = gate.compare(std::slice::from_ref(&run), 1)?;
         }
     }
-    // The verdict is there whatever became of the files.
+    // The verdict is printed even if writing the files failed.
     both(written, show::one(&run, args.outputs.json))?;
     Ok(interrupt::code(run.partial.is_some(), show::code(&run)))
 }
@@ -55,7 +55,7 @@ fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs, and keeps the files that are complete. A scheduler that fails leaves them too: they tell why.
+/// Runs, and keeps the files that are complete. A scheduler that fails leaves them too: they show why.
 fn simulate(
     lab: &Lab,
     spec: &RunSpec,

@@ -118,9 +118,9 @@ fn job(args: &VmArgs) -> Result<Job, Failure> {
         .map_err(|e| Failure::input(format!("cannot find the current folder: {}", reason(&e))))?;
     let unshared = ["/proc", "/sys", "/dev", "/run"];
     if folder == Path::new("/") || unshared.iter().any(|place| folder.starts_with(place)) {
-        let told =
+        let reported =
             format!("the guest needs to share the current folder, but cannot share {}", folder.display());
-        return Err(Failure::input(told).help("go to another folder"));
+        return Err(Failure::input(reported).help("go to another folder"));
     }
     let environment =
         ENVIRONMENT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var_os(name)?))).collect();
@@ -138,17 +138,17 @@ pub(crate) fn store() -> Result<Store, Failure> {
 }
 
 pub(crate) fn failure(error: GuestError) -> Failure {
-    let told = shown(&error.to_string());
+    let reported = shown(&error.to_string());
     match error {
-        GuestError::Input(_) | GuestError::File { .. } => Failure::input(told),
-        GuestError::Missing(_) | GuestError::Unavailable(_) => Failure::unsupported(told),
-        GuestError::Guest(_) => Failure::scheduler(told),
+        GuestError::Input(_) | GuestError::File { .. } => Failure::input(reported),
+        GuestError::Missing(_) | GuestError::Unavailable(_) => Failure::unsupported(reported),
+        GuestError::Guest(_) => Failure::scheduler(reported),
     }
 }
 
 fn say(args: &VmArgs, text: &str) {
     if !args.quiet {
-        // Where stderr is gone there is nobody left to tell.
+        // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: {}", shown(text));
     }
 }

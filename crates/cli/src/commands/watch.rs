@@ -15,12 +15,12 @@ use crate::watch_args::WatchArgs;
 use allowance::Allowance;
 use keel_abi::{CpuSet, Span};
 use keel_check::watch::{passed_over, sentence, suspects, waits_on};
-use keel_check::{Confirm, Cure, Outcome};
+use keel_check::{Confirm, Outcome, Resolution};
 use keel_live::Host;
 use keel_live::record::Recorder;
 use keel_live::watch::{Look, WatchError, Watcher};
 use keel_report::watch::{WatchBegin, WatchCured, WatchFinding, WatchLine, WatchTask, WatchUnsure};
-use keel_trace::story::Told;
+use keel_trace::story::TaskRecord;
 use keel_trace::{Fanout, Sink, Writer};
 use kept::Folder;
 use shown::Shown;
@@ -147,7 +147,7 @@ impl Watch<'_> {
         let at_ns = ns(self.begun.elapsed());
         let cpus = || still.iter().map(|cpu| cpu.0).collect();
         let line = match outcome {
-            Outcome::Cured { after, by } => {
+            Outcome::Resolved { after, by } => {
                 *self.sums.cured.entry(by.name().to_owned()).or_default() += 1;
                 WatchLine::Cured(WatchCured {
                     at_ns,
@@ -170,7 +170,7 @@ impl Watch<'_> {
                     at_ns,
                     scheduler: self.watcher.scheduler(),
                     cpus: confirmed.cpus.iter().map(|cpu| cpu.0).collect(),
-                    tasks: tasks.iter().take(TASKS).map(|task| told(task)).collect(),
+                    tasks: tasks.iter().take(TASKS).map(|task| watch_task(task)).collect(),
                     tasks_waiting: tasks.len() as u64,
                     watched_ns: confirmed.watched.as_ns(),
                     wasted_core_ns: confirmed.wasted.as_ns(),
@@ -193,7 +193,8 @@ impl Watch<'_> {
         let (is_whole, recorded) = (watched?, ended?);
         // CPUs came or went: whatever was so is over.
         let Some(recorded) = recorded else {
-            let (outcome, trace) = (Outcome::Cured { after: Span::ZERO, by: Cure::Hotplug }, Vec::new());
+            let (outcome, trace) =
+                (Outcome::Resolved { after: Span::ZERO, by: Resolution::Hotplug }, Vec::new());
             return Ok(is_whole.then_some(Window { outcome, trace, length: Span::ZERO }));
         };
         let trace = writer.map(Writer::finish).transpose();
@@ -214,7 +215,7 @@ impl Watch<'_> {
         loop {
             let drained = recorder.drain(&mut both(confirm, writer)).map_err(|e| failure(e.into()))?;
             let left = time(self.args.confirm).saturating_sub(begun.elapsed());
-            if self.bell.asked() || left.is_zero() || confirm.is_cured() {
+            if self.bell.asked() || left.is_zero() || confirm.is_resolved() {
                 return Ok(!self.bell.asked());
             }
             if drained {
@@ -249,7 +250,7 @@ fn both<'a>(confirm: &'a mut Confirm, writer: &'a mut Option<Writer<Vec<u8>>>) -
     }
 }
 
-fn told(task: &Told) -> WatchTask {
+fn watch_task(task: &TaskRecord) -> WatchTask {
     WatchTask { pid: task.pid.0, name: task.name.clone(), cpu: waits_on(task).map(|cpu| cpu.0) }
 }
 

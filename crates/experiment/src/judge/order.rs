@@ -32,7 +32,7 @@ pub(super) fn judge(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures])
     verdict
 }
 
-/// Those pairs whose published counts tell an order: the greater first.
+/// Those pairs whose published counts imply an order: the greater first.
 fn pairs(published: &[f64]) -> Vec<(usize, usize)> {
     let all = (0..published.len()).flat_map(|a| (0..published.len()).map(move |b| (a, b)));
     all.filter(|&(a, b)| published[a] >= 2.0 * published[b] && published[a] >= published[b] + ORDER_LEAST)
@@ -44,7 +44,7 @@ mod tests {
     use super::pairs;
 
     #[test]
-    fn what_lies_close_together_tells_no_order() {
+    fn close_counts_imply_no_order() {
         assert_eq!(pairs(&[1937.0, 1865.0, 352.0, 159.0, 4.0, 1.0]).len(), 4 * 2 + 1 + 2 + 2);
         assert_eq!(pairs(&[3.0, 1.0, 0.0]), []);
         assert_eq!(pairs(&[0.0, 10.0]), [(1, 0)]);

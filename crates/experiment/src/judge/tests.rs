@@ -51,7 +51,7 @@ fn samples(of: &[f64], to: &[f64]) -> Published {
 }
 
 /// Standing, and the three conditions as `+`, `-` and `?`.
-fn told(judged: &Judged) -> (Standing, String) {
+fn reported(judged: &Judged) -> (Standing, String) {
     let holds = judged.claims[0].holds;
     let mark = |holds: Option<bool>| match holds {
         Some(true) => '+',
@@ -72,7 +72,7 @@ fn each_condition_decides() {
                  off: &[u64],
                  expected: (Standing, &str)| {
         let judged = judge(&experiment(published.clone(), band), &[arm(of), arm(to), arm(off)]);
-        let (standing, holds) = told(&judged);
+        let (standing, holds) = reported(&judged);
         assert_eq!((standing, holds.as_str()), expected, "{published:?} {of:?} {to:?} {off:?}: {judged:?}");
     };
     let effect = Band::Effect;
@@ -175,7 +175,7 @@ fn a_value_of_one_arm_calibrates() {
     let check = |one: &Experiment, values: &[u64], expected: Standing, why: &str| {
         let judged = judge(one, &[arm(values), ArmFigures::default(), ArmFigures::default()]);
         assert_eq!((judged.standing, judged.why.as_str()), (expected, why));
-        assert_eq!(told(&judged).1.get(..1), Some("?"));
+        assert_eq!(reported(&judged).1.get(..1), Some("?"));
     };
     let calibrated = "1.10 times the published value, in the band of 75.0 to 125 a second";
     check(&one, &[100, 120], Standing::Calibrated, calibrated);

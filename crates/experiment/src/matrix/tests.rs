@@ -48,7 +48,7 @@ fn measured(switches: u64) -> Measured {
 }
 
 #[test]
-fn cells_are_told_beside_the_best() {
+fn cells_are_shown_beside_the_best() {
     let check = |measure: &str, expected: [Option<f64>; 4]| {
         let everyone = everyone(&experiment(measure), &names(&["a", "b", "c", "d"]));
         let arm = |runs: Vec<RunFigures>| ArmFigures { runs };

@@ -32,7 +32,7 @@ off = { arm = "old", instead_of = "new", gone = "all of it" }
 "#;
 
 #[test]
-fn a_file_is_read_as_it_is_meant() {
+fn a_complete_file_is_read() {
     let read = read("yield.toml", GOOD).unwrap();
     assert_eq!((read.id.as_str(), read.seed), ("yield", 1));
     assert_eq!((read.until, read.warm_up), (Until::After(Span::from_ms(500)), Span::from_ms(100)));
@@ -61,7 +61,7 @@ fn check(line: &str, instead: &str, expected: &str) {
 }
 
 #[test]
-fn faults_are_told_with_file_line_and_field() {
+fn faults_are_reported_with_file_line_and_field() {
     check("id = \"yield\"", "id = \"a b\"", "x.toml:1: id: 'a b' is not a name; use lower-case letters");
     check("title = \"yields\"", "title = ' '", "x.toml:2: title: it is empty; say what the experiment is");
     check("modelled = \"all of it\"", "", "x.toml:1: missing field `modelled`");

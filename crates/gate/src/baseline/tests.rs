@@ -48,8 +48,8 @@ fn one_run_and_many_are_read() {
 #[test]
 fn what_is_no_baseline_is_refused_with_the_reason() {
     let check = |text: &str, expected: &str| {
-        let told = Baseline::read(text).unwrap_err().to_string();
-        assert!(told.contains(expected), "{text}: {told}");
+        let reported = Baseline::read(text).unwrap_err().to_string();
+        assert!(reported.contains(expected), "{text}: {reported}");
     };
     check("", "this is not --json output of keel sim or keel compare: EOF");
     check("[]", "this is not --json output of keel sim or keel compare");
@@ -73,8 +73,8 @@ fn a_baseline_of_something_else_is_refused() {
     let check = |change: fn(&mut Scene), expected: &str| {
         let mut scene = scene(&["a"], &[1]);
         change(&mut scene);
-        let told = read(&json_run("a", 1)).unwrap().fits(&scene).unwrap_err().to_string();
-        assert!(told.contains(expected), "{told}");
+        let reported = read(&json_run("a", 1)).unwrap().fits(&scene).unwrap_err().to_string();
+        assert!(reported.contains(expected), "{reported}");
     };
     check(|scene| scene.workload = "hogs".into(), "its workload is 'mix', but this run's is 'hogs'");
     check(|scene| scene.machine = "64".into(), "its machine is '8', but this run's is '64'");

@@ -52,7 +52,7 @@ fn images_are_found_where_old_and_new_packages_have_them() {
         gather(from.path(), &release, into.path()).unwrap();
         assert_eq!(std::fs::read(into.path().join("vmlinuz")).unwrap(), b"image", "{image}");
         let nothing = tempfile::tempdir().unwrap();
-        let told = gather(nothing.path(), &release, into.path()).unwrap_err().to_string();
-        assert!(told.contains("hold no kernel image"), "{told}");
+        let reported = gather(nothing.path(), &release, into.path()).unwrap_err().to_string();
+        assert!(reported.contains("hold no kernel image"), "{reported}");
     }
 }

@@ -44,7 +44,7 @@ impl Kernel {
         self.queue.set_cpu(next, resumes);
     }
 
-    /// Is the scheduler to hear of it?
+    /// Must the scheduler be notified?
     pub(super) fn tells_of_cgroups(&self, op: Op) -> bool {
         self.cgroups.enabled && self.has(op)
     }
@@ -136,7 +136,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// `scx_group_set_idle()`, which tells even what was so before.
+    /// `scx_group_set_idle()`, which notifies even when nothing changed.
     fn idle_cgroup(&mut self, c: CpuId, number: Number, idle: bool) {
         let ea = self.k.cgroups[number].ea;
         self.then(CgroupFrame::Idled { number, idle });

@@ -29,7 +29,7 @@ impl Kernel {
         })
     }
 
-    /// A cgroup that can't be found yet; nothing where its parent is not there, or without room.
+    /// A cgroup that can't be found yet; nothing where its parent does not exist, or memory runs out.
     pub(super) fn new_cgroup<W: World>(&mut self, world: &mut W, id: CgroupId) -> Option<Number> {
         let settings = id.place().map(|place| &self.workload.cgroups[place]);
         let parent = match settings {

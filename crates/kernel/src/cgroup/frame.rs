@@ -17,7 +17,7 @@ pub(crate) enum CgroupFrame {
     /// Disabling: `ops.cgroup_exit` for the cgroup at this place of the post-order.
     Disable { place: u32 },
 
-    /// A step of the task's program, which the index of the step tells: takes `cgroup_mutex`.
+    /// A step of the task's program, which the index of the step identifies: takes `cgroup_mutex`.
     Act { task: TaskId, step: u32 },
     /// Gives `cgroup_mutex` back.
     Unlock,
@@ -30,7 +30,7 @@ pub(crate) enum CgroupFrame {
     Weighed { number: Number, weight: u32 },
     /// `ops.cgroup_set_idle` has returned.
     Idled { number: Number, idle: bool },
-    /// `ops.cgroup_set_bandwidth` has returned; the step tells what it becomes.
+    /// `ops.cgroup_set_bandwidth` has returned; the step says what happens next.
     Limited { number: Number, task: TaskId, step: u32 },
 
     /// `scx_cgroup_can_attach()`: asks about the next of those who move, from a task on.

@@ -8,7 +8,7 @@ use keel_abi::bpf::{Ea, World};
 
 /// `CSS_ONLINE`.
 const CSS_ONLINE: u32 = 1 << 1;
-/// `__PERCPU_REF_ATOMIC_DEAD`: how a killed reference count is told.
+/// `__PERCPU_REF_ATOMIC_DEAD`: marks a killed reference count.
 const REF_DEAD: u64 = 3;
 /// From one cgroup's id to the next: the files of a cgroup's directory have the ids between.
 const IDS_A_CGROUP: u64 = 64;

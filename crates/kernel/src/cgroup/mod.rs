@@ -1,5 +1,5 @@
 //! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), who is in which cgroup, and
-//! what a scheduler is told of it.
+//! what a scheduler is notified of.
 //!
 //! A cgroup that is made gets a number of its own, which is never used again: a path that is removed and made once
 //! more leads to another cgroup. The root has number 0.
@@ -67,9 +67,9 @@ pub(crate) struct Cgroups {
     of_task: Vec<Number>,
     /// By [`CgroupId`], the cgroup that has the path now.
     present: Vec<Option<Number>>,
-    /// The scheduler is told of cgroups (`scx_cgroup_enabled`).
+    /// The scheduler is notified of cgroups (`scx_cgroup_enabled`).
     enabled: bool,
-    /// Cgroups in the order in which the scheduler is told of them, while it is.
+    /// Cgroups in the order in which the scheduler is notified of them, while it is.
     walk: Vec<Number>,
     /// Who moves, from where, and where to.
     moving: Vec<(TaskId, Number, Number)>,

@@ -103,7 +103,7 @@ impl<E: Engine> Sim<E> {
         self.push(CgroupFrame::Prepare { task, to, whole, from: mover.0 + 1 });
     }
 
-    /// [`CgroupFrame::Cancel`]: `ops.cgroup_cancel_move` for those whom `ops.cgroup_prep_move` let go.
+    /// [`CgroupFrame::Cancel`]: `ops.cgroup_cancel_move` for the tasks that `ops.cgroup_prep_move` accepted.
     pub(super) fn cancel_move(&mut self, c: CpuId, to: Number, place: u32) {
         let Some(&(mover, was, _)) = self.k.cgroups.moving.get(place as usize) else {
             return self.k.cgroups.moves_process = false;

@@ -227,7 +227,7 @@ impl Kernel {
         task
     }
 
-    /// Tells who a task is, or what has changed about it.
+    /// Emits who a task is, or what has changed about it.
     pub(crate) fn tell_task(&mut self, task: TaskId) {
         if self.tasks[task].spec.is_none() {
             return;
@@ -239,7 +239,7 @@ impl Kernel {
         self.tell_priority(task);
     }
 
-    /// Tells how urgent a task is. Its weight says nothing where a cgroup or session of its own has one.
+    /// Emits a task's priority. Its weight means nothing where a cgroup or session of its own has one.
     pub(crate) fn tell_priority(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         if t.spec.is_none() {

@@ -1,7 +1,7 @@
 //! Spells in which a task may not leave its CPU (`migrate_disable()` to `migrate_enable()`).
 //!
 //! The first `schedule()` within a spell makes the task's CPU all that BPF sees of its mask, and the end of the spell gives the
-//! mask back; the scheduler is told both times by `ops.set_cpumask` (`migrate_disable_switch()`, `___migrate_enable()`).
+//! mask back; `ops.set_cpumask` is called both times (`migrate_disable_switch()`, `___migrate_enable()`).
 
 use crate::frame::Frame;
 use crate::kernel::Kernel;
@@ -124,7 +124,7 @@ impl<E: Engine> Sim<E> {
         self.k.end_spell(self.vm.world(), task);
     }
 
-    /// [`Frame::Pinned`]: the change itself; the scheduler hears of it.
+    /// [`Frame::Pinned`]: the change itself; the scheduler is notified.
     pub(crate) fn pinned(&mut self, c: CpuId, task: TaskId, is_pinned: bool) {
         let mask = self.k.set_pinned(self.vm.world(), task, is_pinned);
         let ea = self.k.tasks[task].ea;

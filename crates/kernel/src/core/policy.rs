@@ -1,5 +1,5 @@
 //! A task's policy or inherited priority changes (`__sched_setscheduler()`, `rt_mutex_setprio()`): within the real-time and
-//! fair classes a place in their queues; from one class to another the scheduler is told good-bye (`ops.disable`) or takes
+//! fair classes a place in their queues; from one class to another the scheduler's `ops.disable` is called or takes
 //! the task over (`ops.enable`).
 
 use crate::class::SchedClass;

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_beyond_slows_everybody() {
+    fn demand_beyond_the_limit_slows_every_cpu() {
         check(4, 100, 4, 1000);
         check(4, 100, 5, 1112);
         check(4, 100, 8, 1667);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_less_than_an_equal_part() {
+    fn no_cpu_gets_less_than_an_equal_part() {
         check(4, 400, 8, 2000);
         check(0, 1000, 8, 1_000_000);
     }

@@ -105,7 +105,7 @@ constants! {
     page_fault_ns: NS,
     /// A fault on a page that may only be read, without the copy.
     write_fault_ns: NS,
-    /// Copying a page that lies in the CPU's own cache.
+    /// Copying a page that is in the CPU's own cache.
     page_copy_ns: NS,
     /// `execve()`, without the pages that the old program gives up and the new one faults in.
     exec_ns: NS,

@@ -1,4 +1,4 @@
-//! A lock in virtual time, by reservation: whoever takes it is told when it will have it.
+//! A lock in virtual time, by reservation: whoever takes it learns when it will hold it.
 //!
 //! As long as the holder's end is known, a waiter needs no event of its own: it has the lock
 //! after the last reservation and the hand-over. Only while a holder is held up itself, and its
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn test_and_set_slows_hand_overs_by_those_who_spin() {
+    fn test_and_set_slows_hand_overs_by_the_number_of_spinners() {
         check(20, &[0, 1, 2, 3], &[(15, 0), (200, 184), (405, 388), (630, 612)]);
         check(20, &[0, 1, 220], &[(15, 0), (200, 184), (385, 150)]);
     }

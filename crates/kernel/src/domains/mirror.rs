@@ -14,7 +14,7 @@ const NAME_BYTES: u64 = 8;
 const BUSY_FACTOR: u32 = 16;
 
 impl Kernel {
-    /// A CPU may be scheduled on from now on, or no more: all domains are made anew, where anybody has looked at
+    /// A CPU may be scheduled on from now on, or no more: all domains are rebuilt, if anybody has looked at
     /// them.
     pub(crate) fn set_active<W: World>(&mut self, world: &mut W, cpu: CpuId, active: bool) {
         if self.domains.set_active(&self.machine.topology, cpu, active) && !self.per_cpu.is_null() {
@@ -38,7 +38,7 @@ impl Kernel {
         }
     }
 
-    /// Writes all domains anew to where BPF reads them. Those from two times ago are gone then.
+    /// Rewrites all domains where BPF reads them. Those from two rebuilds ago are freed then.
     pub(crate) fn show_domains<W: World>(&mut self, world: &mut W) {
         if self.domains.names.is_null() {
             self.domains.names = names(world);
@@ -65,7 +65,7 @@ impl Kernel {
         world.put(at, &id.to_le_bytes());
     }
 
-    /// A CPU's domains, linked; the lowest, or null where there is none, or no room.
+    /// A CPU's domains, linked; the lowest, or null where there is none, or no memory.
     fn show_chain<W: World>(&mut self, world: &mut W, domains: &[Domain]) -> Ea {
         let mut chain: Vec<Ea> = Vec::new();
         for domain in domains {
@@ -98,7 +98,7 @@ impl Kernel {
     }
 }
 
-/// The levels' names; without room none has one.
+/// The levels' names; when out of memory none has one.
 fn names<W: World>(world: &mut W) -> Ea {
     let Some(at) = world.alloc(NAME_BYTES * NAMES.len() as u64) else { return Ea::NULL };
     for (i, name) in NAMES.iter().enumerate() {

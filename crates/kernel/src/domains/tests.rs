@@ -39,7 +39,7 @@ fn every_cpu_sees_its_own_surroundings() {
     check(&Topology::flat(1), &[], 0, "");
     check(&Topology::flat(8), &[], 3, "MC@1 0-7");
     check(&Topology::flat(2), &[1], 0, "");
-    // Two caches on a node are a package, which a node alone is not told from.
+    // Two caches on a node are a package, which looks like a node alone.
     check(&Topology::regular(1, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3");
     check(&Topology::regular(2, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3; NUMA@4 0-7");
     check(&Topology::regular(2, 1, 2, 2), &[], 5, "SMT@0 4-5; MC@2 4-7; NUMA@5 0-7");

@@ -151,7 +151,7 @@ impl DsqTable {
         self.queues[queue.index()].push_vtime(&mut self.links, task, vtime)
     }
 
-    /// Takes `task` out of whichever queue it is in, and tells which that was.
+    /// Takes `task` out of whichever queue it is in, and returns which that was.
     #[inline]
     pub fn remove(&mut self, task: TaskId) -> Option<DsqHandle> {
         let queue = self.links.queue_of(task)?;

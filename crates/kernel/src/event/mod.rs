@@ -92,13 +92,13 @@ impl EventQueue {
         }
     }
 
-    /// Nobody goes beyond `horizon` for now: [`EventQueue::peek`] tells nothing later.
+    /// Nobody goes beyond `horizon` for now: [`EventQueue::peek`] returns nothing later.
     pub fn set_horizon(&mut self, horizon: Instant) {
         self.horizon = horizon;
         self.note();
     }
 
-    /// When the next event is due, horizon or not; [`Instant::NEVER`] where nothing is.
+    /// When the next event is due, horizon or not; [`Instant::NEVER`] without one.
     #[inline]
     pub fn next_due(&self) -> Instant {
         self.timers.next_at().min(self.cpus.next_at())

@@ -1,9 +1,9 @@
 //! CPUs come and go (`sched_cpu_deactivate()`, `rq_offline_scx()`, `handle_hotplug()`, `balance_push()`).
 //!
 //! A CPU that goes is no longer chosen for anything. Its runnable tasks are put into its local queue, the scheduler is
-//! told (`ops.cpu_offline`) or, without that callback, ends with the wish to be started again; then each task is picked and at
-//! once pushed to another CPU, and when none is left the CPU is off. One that comes is told of (`ops.cpu_online`) before
-//! the scheduler may use it. There is one such change at a time.
+//! notified (`ops.cpu_offline`) or, without that callback, ends with a request to be restarted; then each task is
+//! picked and at once pushed to another CPU, and when none is left the CPU is off. For one that comes `ops.cpu_online`
+//! is called before the scheduler may use it. There is one such change at a time.
 
 use super::change::OFFLINE_FLAGS;
 use crate::cpu::Irq;
@@ -94,7 +94,7 @@ impl<E: Engine> Sim<E> {
             false => self.k.free_llc_id(self.vm.world(), c),
         }
         if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
-            // There is no scheduler to be told.
+            // There is no scheduler to notify.
             return;
         }
         let op = if online { Op::CpuOnline } else { Op::CpuOffline };

@@ -82,7 +82,7 @@ impl Outside {
     }
 }
 
-/// Whom an entry is about.
+/// The task that an entry is about.
 enum Member {
     Cpu(CpuId),
     Task(TaskId),

@@ -50,7 +50,7 @@ pub(super) struct Share {
     pub(super) is_idle: bool,
 }
 
-/// Whom a pick may leave the CPU to.
+/// Tasks that a pick may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pick {
     /// The one that runs, while its slice is protected.

@@ -102,7 +102,7 @@ fn ten_nice_values_get_their_shares() {
 }
 
 #[test]
-fn whoever_runs_keeps_the_cpu_for_a_slice() {
+fn the_running_task_keeps_the_cpu_for_a_slice() {
     let mut bench = Bench::new(&[1024, 1024]);
     let mut runs = Vec::new();
     for _ in 0..30 {
@@ -129,7 +129,7 @@ fn a_shorter_slice_in_the_queue_shortens_protection() {
 }
 
 #[test]
-fn who_comes_with_a_shorter_slice_tightens_protection() {
+fn a_waker_with_a_shorter_slice_tightens_protection() {
     let mut bench = Bench::new(&[1024]);
     bench.queue.set_next(&mut bench.entities, TaskId(0));
     bench.join_new(500_000);
@@ -161,7 +161,7 @@ fn what_a_sleeper_is_owed_has_a_bound() {
 }
 
 #[test]
-fn whoever_moves_keeps_what_was_left_of_its_slice() {
+fn a_migrated_task_keeps_the_rest_of_its_slice() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(1);
     let first = bench.queue.curr().expect("somebody runs").0;
@@ -173,7 +173,7 @@ fn whoever_moves_keeps_what_was_left_of_its_slice() {
 }
 
 #[test]
-fn who_gives_way_is_not_next() {
+fn a_task_that_yields_is_not_picked_next() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(1);
     let running = bench.queue.curr().expect("somebody runs");
@@ -183,7 +183,7 @@ fn who_gives_way_is_not_next() {
 }
 
 #[test]
-fn who_has_had_too_much_stays_when_it_sleeps() {
+fn a_task_with_negative_lag_stays_queued_when_it_sleeps() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(1);
     let (sleeper, other) = (TaskId(0), TaskId(1));
@@ -207,7 +207,7 @@ fn who_has_had_too_much_stays_when_it_sleeps() {
 }
 
 #[test]
-fn who_wakes_where_it_has_stayed_owes_what_is_left() {
+fn a_delayed_task_that_wakes_keeps_its_remaining_lag() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(2);
     assert!(bench.queue.stays_asleep(&mut bench.entities, TaskId(0), TICK_NS));
@@ -231,7 +231,7 @@ fn the_one_that_came_first_is_first_among_equals() {
 proptest! {
     /// Nobody who is always there gets more than two slices less than its share.
     #[test]
-    fn nobody_starves(nices in prop::collection::vec(-20i8..20, 1..12), ticks in 1u64..5000) {
+    fn no_task_starves(nices in prop::collection::vec(-20i8..20, 1..12), ticks in 1u64..5000) {
         let weights: Vec<i64> = nices.iter().map(|&nice| weight_of(Policy::Other, nice)).collect();
         let mut bench = Bench::new(&weights);
         bench.run(ticks);

@@ -53,7 +53,7 @@ impl IdleMasks {
         self.per_node
     }
 
-    /// Tells that `cpu` comes or goes (`scx_idle_update_selcpu_topology()`). One that goes is no
+    /// Records that `cpu` comes or goes (`scx_idle_update_selcpu_topology()`). One that goes is no
     /// longer idle.
     pub fn set_online(&mut self, cpu: CpuId, online: bool) {
         self.shape.set_online(cpu, online);

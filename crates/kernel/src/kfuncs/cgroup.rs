@@ -48,7 +48,8 @@ impl Kernel {
         }
     }
 
-    /// `scx_bpf_task_cgroup()`: whatever is asked about, the answer is a cgroup; the root's for strangers.
+    /// `scx_bpf_task_cgroup()`: whatever is asked about, the answer is a cgroup; the root's for tasks of another
+    /// scheduler.
     fn task_cgroup(&mut self, task: Ea) -> Served {
         let number = self.task_at(task).map_or(Number::ROOT, |task| self.cgroups.of(task));
         // A dead task may name a cgroup that is gone; its memory stays.

@@ -141,7 +141,7 @@ impl Kernel {
         first.map_or(self.cpus.len() as u64, |(i, w)| i as u64 * 64 + u64::from(w.trailing_zeros()))
     }
 
-    /// What the kernel's searches return where nothing is found: `nr_cpu_ids`.
+    /// What the kernel's searches return when they find nothing: `nr_cpu_ids`.
     fn cpu_or_none(&self, cpu: Option<CpuId>) -> u64 {
         cpu.map_or(self.cpus.len() as u64, |cpu| u64::from(cpu.0))
     }

@@ -1,5 +1,5 @@
 //! Open-coded iterators: `bpf_iter_num` and `bpf_iter_scx_dsq`. Their state is in the program's
-//! own memory, so it is read as data from a stranger.
+//! own memory, so it is read as untrusted data.
 
 use super::{F, Served};
 use crate::dsq::Cursor;
@@ -51,7 +51,7 @@ impl Kernel {
                     Some(n) if n <= 8 * 1024 * 1024 => (start, end, 0),
                     _ => (0, 0, Errno::E2BIG.as_r0()),
                 };
-                // The kernel keeps the number before the next; the value lies where it is read.
+                // The kernel keeps the number before the next; the value is where it is read.
                 put_pair(w, at, start.wrapping_sub(1), end);
                 answer.into()
             }

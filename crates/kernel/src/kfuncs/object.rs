@@ -27,7 +27,7 @@ impl Kernel {
         }
     }
 
-    /// `bpf_obj_new()`: zeroed, of the type with this number in the object's own BTF; null without room.
+    /// `bpf_obj_new()`: zeroed, of the type with this number in the object's own BTF; null when out of memory.
     fn new_object<W: World>(&mut self, w: &mut W, id: u64) -> Served {
         let found = self.local_types.iter().find(|&&(known, _)| u64::from(known) == id);
         match found {

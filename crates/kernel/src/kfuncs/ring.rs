@@ -7,7 +7,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, RingCount, World};
 use keel_trace::policy;
 
-/// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`: whom they would wake is not there.
+/// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`: there is no consumer to wake.
 const WAKEUP_FLAGS: u64 = 3;
 /// From a record back to its header, which has the same number of bytes.
 const HEADER: u64 = 8;
@@ -56,7 +56,7 @@ impl Kernel {
         }
     }
 
-    /// Tells what the scheduler has just told of its decisions. It is read at once, whether or not anybody listens:
+    /// Emits what the scheduler has just reported of its decisions. It is read at once, whether or not anybody listens:
     /// the scheduler must not see the difference by its ring's filling.
     fn hear<W: World>(&mut self, w: &mut W, map: MapId, record: Ea, len: u64) {
         if self.decisions != Some(map) {

@@ -316,7 +316,7 @@ impl Terms {
 }
 
 impl F {
-    /// Can other CPUs tell when it is served? What only concerns the caller's own CPU, its own
+    /// Can other CPUs observe when it is served? What only concerns the caller's own CPU, its own
     /// task or nothing at all is served wherever the callback has got to. An insert is the caller's
     /// own affair but for `ops.dispatch`, which may name anybody's task.
     fn is_boundary(self, op: Op) -> bool {

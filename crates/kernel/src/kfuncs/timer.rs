@@ -27,7 +27,7 @@ struct Timer {
     map: Ea,
     key: Ea,
     value: Ea,
-    /// Room for an index, once it was needed.
+    /// Memory for an index, once it was needed.
     index: Ea,
     function: u64,
     cpu: CpuId,
@@ -160,7 +160,7 @@ impl Kernel {
 }
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::RunBpfTimer`]: unless it was cancelled or started anew since.
+    /// [`Frame::RunBpfTimer`]: unless it was cancelled or started again since.
     pub(crate) fn run_bpf_timer(&mut self, c: CpuId, timer: u32) {
         let now = self.k.now;
         let t = &mut self.k.timers.0[timer as usize];

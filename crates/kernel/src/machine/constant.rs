@@ -30,7 +30,7 @@ impl Constant {
         self.given.value.as_ref().zip(self.given.source.as_ref())
     }
 
-    /// The line that was meant, as far as the file tells.
+    /// The line that was meant, as far as the file says.
     pub(super) fn wanted(&self, name: &str) -> String {
         let value = self.given.value.as_ref().map(|value| value.get_ref().to_string());
         let value = value.or(self.bare.map(|bare| bare.to_string())).unwrap_or_else(|| "900".to_owned());

@@ -1,4 +1,4 @@
-//! What can be wrong with a machine file, told in one sentence each.
+//! What can be wrong with a machine file, one sentence each.
 
 use keel_abi::CpuSet;
 use std::fmt;
@@ -49,7 +49,7 @@ pub enum Problem {
         /// The most allowed.
         most: u64,
     },
-    /// A constant whose origin is not told.
+    /// A constant without a source.
     #[error("the source is empty; say where the value comes from")]
     NoSource,
     /// A constant without its value or its source.

@@ -1,6 +1,6 @@
 //! Machines as data: the shape and the constants of a machine, read from a machine file.
 //!
-//! A file is TOML. It tells the shape, either regular or CPU by CPU, and the constants that differ
+//! A file is TOML. It gives the shape, either regular or CPU by CPU, and the constants that differ
 //! from the default machine's, each with its source. `machines/` of the repository holds examples.
 
 mod constant;

@@ -40,7 +40,7 @@ struct File {
 
 type Constants = BTreeMap<Spanned<String>, Constant>;
 
-/// A file's text, to tell lines by.
+/// A file's text, to locate errors.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a>(&'a str);
 

@@ -12,7 +12,7 @@ fn check(rest: &str, expected: &str) {
 }
 
 #[test]
-fn every_machine_of_the_product_is_right_and_tells_its_sources() {
+fn every_built_in_machine_is_valid_and_gives_its_sources() {
     for (name, _) in BUILT_IN {
         let machine = Machine::built_in(name).unwrap();
         assert_eq!(machine.name, *name);
@@ -162,7 +162,7 @@ fn the_documented_shapes_are_right() {
 }
 
 #[test]
-fn a_faulty_shape_is_told_in_one_sentence() {
+fn a_faulty_shape_is_reported_in_one_sentence() {
     check("", "line 1, topology: give either topology.nodes or [[node]] tables, and not both");
     check("[topology]\nnodes = 0", "line 3, topology: the machine has no CPU; give at least one");
     check(
@@ -201,7 +201,7 @@ fn a_faulty_shape_is_told_in_one_sentence() {
 }
 
 #[test]
-fn faulty_hops_are_told_in_one_sentence() {
+fn faulty_hops_are_reported_in_one_sentence() {
     check(
         "[topology]\nnodes = 2\nhops = [[0, 1]]",
         "line 4, topology.hops: 2 nodes need 2 rows of 2 hops each; row 2 has 1",
@@ -229,7 +229,7 @@ fn faulty_hops_are_told_in_one_sentence() {
 }
 
 #[test]
-fn a_faulty_constant_is_told_in_one_sentence() {
+fn a_faulty_constant_is_reported_in_one_sentence() {
     let with = |rest: &str| format!("[topology]\nnodes = 1\n{rest}");
     check(
         &with("[costs]\ntick_ns = { value = 5, source = ' ' }"),
@@ -259,7 +259,7 @@ fn a_faulty_constant_is_told_in_one_sentence() {
 }
 
 #[test]
-fn a_constant_without_its_source_is_told_the_line_that_was_meant() {
+fn a_constant_without_its_source_gets_a_suggested_line() {
     let constant = |rest: &str, expected: &str| {
         let wanted = format!("a constant has a value and its source; write {expected}");
         let said = error(&format!("name = 'm'\n[topology]\nnodes = 1\n{rest}"));
@@ -278,7 +278,7 @@ fn a_constant_without_its_source_is_told_the_line_that_was_meant() {
 }
 
 #[test]
-fn what_toml_refuses_is_told_with_its_line() {
+fn toml_errors_are_reported_with_their_line() {
     let starts = |rest: &str, expected: &str| {
         let said = error(&format!("name = 'm'\n{rest}"));
         assert!(said.starts_with(expected) && !said.contains('\n'), "{rest}: {said}");
@@ -310,7 +310,7 @@ fn what_toml_refuses_is_told_with_its_line() {
 }
 
 #[test]
-fn a_constant_that_nobody_gives_is_named() {
+fn a_missing_constant_is_named() {
     let text = "name = 'm'\n[topology]\nnodes = 1\n";
     let missing = read::parse(text, None).expect_err("no constants").to_string();
     assert_eq!(missing, "line 1, costs: the constant insn_ps is missing; give its value and source");
@@ -319,7 +319,7 @@ fn a_constant_that_nobody_gives_is_named() {
 const FOUR: &str = "[topology]\nnodes = 1\ncores_per_llc = 4\n";
 
 #[test]
-fn frequencies_and_capacities_are_read_or_told() {
+fn frequencies_and_capacities_are_read_or_refused() {
     let text = format!(
         "name = 'm'\n{FOUR}[frequency]\nleast = {{ value = 256, source = 'a test' }}\n\
          [[capacity]]\ncpus = '2-3'\nvalue = 512\nsource = 'a test'\n"

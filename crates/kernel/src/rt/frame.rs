@@ -30,7 +30,7 @@ pub(crate) enum RtFrame {
     AdjustNext { task: TaskId, depth: u16 },
     /// The current task waits for a mutex, unless it is free by now.
     AwaitMutex { mutex: ObjectId },
-    /// A mutex that hands priorities on is free: whoever of its waiters came first is told.
+    /// A mutex that hands priorities on is free: the waiter that came first is notified.
     Freed { mutex: ObjectId, first: TaskId, waker: TaskId },
     /// `do_sched_rt_period_timer()`, from this CPU on.
     Replenish { from: u32 },

@@ -11,7 +11,7 @@ pub(crate) struct Overload {
     cpus: CpuSet,
     /// The CPU that is being asked to push, where one is.
     asked: Option<CpuId>,
-    /// Rounds wanted, and the one in progress: a round that is wanted meanwhile makes it begin anew.
+    /// Rounds wanted, and the one in progress: a round that is wanted meanwhile makes it start over.
     wanted: u64,
     round: u64,
 }
@@ -27,13 +27,13 @@ impl Overload {
         self.cpus.iter().find(|&cpu| cpu.0 >= from && cpu != c)
     }
 
-    /// A round of pushes is wanted: whom to ask first, unless one is in progress (`tell_cpu_to_push()`).
+    /// A round of pushes is wanted: which CPU to ask first, unless one is in progress (`tell_cpu_to_push()`).
     pub(super) fn begin_round(&mut self) -> Option<CpuId> {
         self.wanted += 1;
         if self.asked.is_some() { None } else { self.next_asked() }
     }
 
-    /// Whom to ask next; nobody when all have been asked since the last who wanted it (`rto_next_cpu()`).
+    /// The CPU to ask next; none when all have been asked since the last request (`rto_next_cpu()`).
     pub(super) fn next_asked(&mut self) -> Option<CpuId> {
         loop {
             let from = self.asked.map_or(0, |cpu| cpu.0 + 1);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_asks_each_once_and_begins_anew_where_one_comes_in_between() {
+    fn a_round_asks_each_cpu_once_and_restarts_on_a_new_request() {
         let mut all = overloaded(&[1, 3]);
         assert_eq!(all.begin_round(), Some(CpuId(1)));
         assert_eq!(all.next_asked(), Some(CpuId(3)));

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_more_urgent_is_pushed_first_then_whoever_came_first() {
+    fn the_most_urgent_is_pushed_first_then_the_earliest() {
         let mut queue = RtQueue::default();
         for (number, priority) in [(1, 5), (2, 99), (3, 5), (4, 1), (5, 99)] {
             queue.add_pushable(TaskId(number), priority);

@@ -53,7 +53,7 @@ impl Budget {
 pub(crate) struct RtPeriod {
     /// When the one in progress ends.
     ends: Option<Instant>,
-    /// The CPU whose timer tells so.
+    /// The CPU whose timer expired.
     owner: CpuId,
     /// Periods that are being paid for.
     over: u64,
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_inherited_its_priority_keeps_the_queue_going() {
+    fn an_inherited_priority_keeps_the_queue_going() {
         let mut budget = Budget::default();
         budget.charge(Span::from_us(951), rule(950));
         assert!(budget.is_throttled());

@@ -1,8 +1,8 @@
 //! Bypass: the kernel schedules the tasks of a scheduler by itself, while one comes or goes (`scx_bypass()`).
 //!
-//! CPU by CPU, each task that waits is taken out of wherever it is and enqueued once more, so that it is in the hands of whoever
-//! schedules from now on. Meanwhile tasks are taken in the order of their coming, for slices of 5 ms that every tick
-//! ends; of the callbacks those that decide are not called, those that tell are.
+//! CPU by CPU, each task that waits is taken out of wherever it is and enqueued once more, so that it belongs to the
+//! scheduler or class that schedules from now on. Meanwhile tasks are taken in the order of their coming, for slices of
+//! 5 ms that every tick ends; of the callbacks those that decide are not called, those that notify are.
 //!
 //! A bypassed task waits in its CPU's local queue, where the kernel has a queue beside it.
 
@@ -53,7 +53,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Bypassed`]: ticks and idle states begin anew.
+    /// [`Frame::Bypassed`]: ticks and idle states start again.
     pub(crate) fn bypassed(&mut self, c: CpuId, rq: CpuId) {
         if self.k.cpus[rq].online {
             self.k.resched(c, rq);

@@ -64,7 +64,7 @@ impl Kernel {
         true
     }
 
-    /// `finish_dispatch()`: a task that is no longer the scheduler's, or was given to it anew
+    /// `finish_dispatch()`: a task that is no longer the scheduler's, or was given to it again
     /// since, is left alone.
     #[inline]
     fn finish_dispatch<W: World>(&mut self, world: &mut W, c: CpuId, insert: Buffered) -> bool {

@@ -52,7 +52,7 @@ impl<E: Engine> Sim<E> {
         self.start(BOOT_CPU, Op::Init, TaskId::IDLE, &[]);
     }
 
-    /// [`Frame::Inited`]: an error from `ops.init` ends it; else it is told of every cgroup, then of every task.
+    /// [`Frame::Inited`]: an error from `ops.init` ends it; else it is called for every cgroup, then for every task.
     pub(crate) fn inited(&mut self, c: CpuId) {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.sane_errno(c, "init", answer);
@@ -132,7 +132,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::SetWeight, task, &args);
     }
 
-    /// [`Frame::EnableCpus`]: a class that takes a task over is told its CPUs; for a new task it
+    /// [`Frame::EnableCpus`]: a class that takes a task over gets its CPUs; for a new task it
     /// isn't (`switching_to_scx()`).
     pub(crate) fn enable_cpus(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;

@@ -1,5 +1,5 @@
 //! Into a queue and out of one (`dispatch_enqueue()`, `local_dsq_post_enq()`), and custody: the
-//! scheduler is told once when a task that it had in its hands or in a queue of its own leaves
+//! scheduler is notified once when a task that it held itself or in its own queue leaves
 //! for one of the kernel's (`task_leave_custody()`).
 
 use super::queues::{QueueId, QueueKind};

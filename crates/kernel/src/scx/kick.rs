@@ -1,7 +1,7 @@
 //! Kicks: asynchronous, one interrupt after the kicking callback's runqueue lock has been given
 //! back, whatever number of times a CPU was named (`kick_cpus_irq_workfn()`).
 //!
-//! With `SCX_KICK_WAIT` the kicking CPU picks anew itself, and then waits until the CPUs that it kicked have, too
+//! With `SCX_KICK_WAIT` the kicking CPU picks again itself, and then waits until the CPUs that it kicked have, too
 //! (`kick_sync_wait_bal_cb()`).
 
 use crate::class::SchedClass;

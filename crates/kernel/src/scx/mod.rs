@@ -33,7 +33,7 @@ use keel_abi::{Instant, NodeId, Span};
 pub(crate) enum Phase {
     /// No scheduler is loaded, and none will be: the fair class has every ordinary task.
     Absent,
-    /// Its object is loaded; the kernel has not heard of it.
+    /// Its object is loaded; the kernel does not know it yet.
     Loaded,
     Enabling,
     Enabled,
@@ -55,9 +55,9 @@ pub(crate) struct Scx {
     pub(crate) programs_at: Vec<Instant>,
     pub(crate) max_batch: u32,
     pub(crate) phase: Phase,
-    /// It is enabled at boot, when there is nobody yet whom it could be enabled beside.
+    /// It is enabled at boot, when there is no other task yet.
     pub(crate) at_boot: bool,
-    /// Whom it takes now.
+    /// The tasks that it takes now.
     pub(crate) takes: Takes,
     /// Since when the kernel has been scheduling its tasks by itself, where it does.
     pub(crate) bypassed_since: Option<Instant>,
@@ -65,7 +65,7 @@ pub(crate) struct Scx {
     pub(crate) slice_dfl_ns: u64,
     /// The kernel keeps track of idle CPUs.
     pub(crate) tracks_idle: bool,
-    /// Room for callbacks' argument structs, in the world.
+    /// Memory for callbacks' argument structs, in the world.
     pub(crate) scratch: Ea,
     /// Where BPF sees the idle masks: of CPUs, and of whole cores.
     pub(crate) idle_masks: Option<(Ea, Ea)>,
@@ -78,9 +78,9 @@ pub(crate) struct Scx {
     /// Something of what a switch seldom brings has been met: CPUs that wait for each other, tasks that are to be enqueued
     /// once more or may not migrate. Until then no switch needs to ask.
     pub(crate) needs_slow_path: bool,
-    /// It wants to hear of CPUs that higher classes take (`SCX_OPS_HAS_CPU_PREEMPT`).
+    /// It wants to be notified of CPUs that higher classes take (`SCX_OPS_HAS_CPU_PREEMPT`).
     pub(crate) has_cpu_preempt: bool,
-    /// Room for the arguments of `ops.cpu_release`, a place a CPU, once it was needed.
+    /// Memory for the arguments of `ops.cpu_release`, a place a CPU, once it was needed.
     pub(crate) release_args: Ea,
 }
 
@@ -120,7 +120,7 @@ impl Scx {
         }
     }
 
-    /// From now on it takes whom it wants.
+    /// From now on it takes the tasks it wants.
     pub(crate) fn begin_taking(&mut self) {
         self.takes = match self.flags & ops_flags::SWITCH_PARTIAL {
             0 => Takes::All,

@@ -17,7 +17,7 @@ const PREEMPT_RT: u32 = 0;
 const PREEMPT_UNKNOWN: u32 = 3;
 
 impl Kernel {
-    /// Does the scheduler have to be told that `c` is taken from `prev`?
+    /// Must the scheduler be notified that `c` is taken from `prev`?
     #[inline]
     pub(crate) fn releases(&self, c: CpuId, prev: TaskId) -> bool {
         self.scx.has_cpu_preempt && !self.cpus[c].released && self.class_of(prev) == SchedClass::Ext
@@ -49,7 +49,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::CpuRelease, TaskId::IDLE, &[u64::from(c.0), args.0]);
     }
 
-    /// The CPU is the scheduler's again, which is told so; then the pick goes on from its beginning.
+    /// The CPU is the scheduler's again, which is notified; then the pick goes on from its beginning.
     pub(crate) fn acquire_cpu(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         cpu.in_balance = true;

@@ -1,7 +1,8 @@
 //! A scheduler that is loaded again: because it or the kernel asked for that in its exit code
-//! (`SCX_ECODE_ACT_RESTART`), its user-space half loads the object anew and attaches it, while the tasks go on in the fair class.
+//! (`SCX_ECODE_ACT_RESTART`), its user-space half loads the object again and attaches it, while the tasks go on in the
+//! fair class.
 //!
-//! The object's world is made anew by whoever owns the engine; what is here is the kernel between two schedulers.
+//! The owner of the engine recreates the object's world; what is here is the kernel between two schedulers.
 
 use crate::cpu::Irq;
 use crate::exit::Exit;
@@ -24,7 +25,7 @@ const BOOT_CPU: CpuId = CpuId(0);
 const MOST: usize = 5;
 const WINDOW: Span = Span::from_ms(60_000);
 
-/// What the scheduler's user-space half does where it is asked to begin anew.
+/// What the scheduler's user-space half does where it is asked to restart.
 #[derive(Debug, Default)]
 pub(crate) struct Restart {
     /// How long it takes to; `None` where it does not.
@@ -143,7 +144,7 @@ impl Kernel {
         self.release_happenings();
     }
 
-    /// Room that the kernel has in the world stays; all else is the new one's.
+    /// The kernel's own memory in the world stays; all else is the new one's.
     fn renew_scheduler(&mut self, scheduler: &Scheduler, programs: Vec<UserProgram>) {
         let mut scx = Scx::new(scheduler);
         let old = &mut self.scx;

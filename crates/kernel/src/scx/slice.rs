@@ -1,4 +1,4 @@
-//! Slices and running time. A task's slice and vtime lie in the world's `task_struct`, where the
+//! Slices and running time. A task's slice and vtime are in the world's `task_struct`, where the
 //! scheduler may write them.
 
 use crate::class::SchedClass;

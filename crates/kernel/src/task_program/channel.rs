@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_is_woken_when_there_is_enough_room() {
+    fn a_writer_is_woken_when_there_is_enough_space() {
         let check = |kind, held, expected: Option<u64>| {
             let mut b = buffer(kind);
             b.held = held;

@@ -24,7 +24,7 @@ pub struct Beside<W> {
     pub companion: Box<dyn Companion<W>>,
 }
 
-/// The pid that the companion with this number will have, so that it can be told before anything is loaded.
+/// The pid that the companion with this number will have, so that it can be set before anything is loaded.
 pub const fn companion_pid(number: u32) -> Pid {
     Pid(FIRST_PID + 1 + number)
 }

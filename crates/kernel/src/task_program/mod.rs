@@ -271,7 +271,7 @@ impl<E: Engine> Sim<E> {
             self.k.this_cpu().stack.push(Frame::Act);
             return Then::Leave;
         }
-        // Nearly all of it comes before the parent hears of it (`exit_notify()`).
+        // Nearly all of it comes before the parent is notified (`exit_notify()`).
         let exit_ns = self.k.machine.costs.exit_ns;
         self.k.charge_ns(c, exit_ns);
         self.leave_process(c, task);
@@ -306,7 +306,7 @@ impl Kernel {
         Span::from_ns(amount.base.as_ns() - spread + drawn)
     }
 
-    /// Tells the throughput that `task` has done since it was last asked.
+    /// Emits the throughput that `task` has done since it was last asked.
     #[inline]
     pub(crate) fn tell_counts(&mut self, c: CpuId, task: TaskId) {
         if task.is_idle() {

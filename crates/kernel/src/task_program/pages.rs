@@ -229,7 +229,7 @@ impl Memory {
     }
 }
 
-/// Lines that so many bytes lie in.
+/// Lines that so many bytes are in.
 pub(super) fn lines_of(bytes: u64, on: On<'_>) -> u64 {
     bytes.div_ceil(1 << on.transfers.line_log2())
 }

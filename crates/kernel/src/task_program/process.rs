@@ -1,4 +1,4 @@
-//! Processes: who shares an address space with whom, who is whose child, and who waits for one.
+//! Processes: which tasks share an address space, who is whose child, and who waits for one.
 //!
 //! Threads of a process share its address space and thread group. A child belongs to the task that
 //! spawned it; it is a zombie from its exit until that task has waited for it.
@@ -46,7 +46,7 @@ struct Member {
     parent: TaskId,
     /// Somebody waits for its end: it is no thread.
     is_child: bool,
-    /// Address spaces it has made, to tell their addresses apart.
+    /// Address spaces it has made, so that their addresses differ.
     spaces: u64,
     children: u32,
     zombies: u32,
@@ -186,7 +186,7 @@ impl Kernel {
         let init = self.scx.scratch;
         world.put(init, &u32::from(hint.rt_priority).to_le_bytes());
         world.put(init.offset(4), &(hint.policy as u32).to_le_bytes());
-        // Without room for it the scheduler sees no hint, as when user space's update fails.
+        // Without memory for it the scheduler sees no hint, as when user space's update fails.
         let _ = world.storage_get(map, Owner::Task(task.0), true, init);
     }
 }

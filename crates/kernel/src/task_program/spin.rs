@@ -4,7 +4,7 @@
 //!
 //! To the rest of the simulated kernel whoever spins works with no end in sight: ticks, interrupts and preemption come
 //! to it as to others, and once preempted it is runnable, as in any preemptible kernel. Whoever changes what it looks at
-//! tells its CPU so.
+//! notifies its CPU.
 
 use super::sync::wake_of;
 use crate::frame::Frame;

@@ -6,12 +6,12 @@ use keel_object::model::PSEUDO_KFUNC;
 use std::collections::BTreeSet;
 
 /// What syscall programs may not call, or get no sensible answer from;
-/// `tests/bpf/README.md` tells which is which.
+/// `tests/bpf/README.md` says which is which.
 const LEFT_OUT: &[&str] = &["bpf_ktime_get_coarse_ns", "bpf_perf_event_read_value"];
 /// Beginnings of names that only schedulers have a use for.
 const SCHEDULERS: &[&str] = &["scx_bpf_", "__scx_bpf_", "bpf_iter_scx_dsq_"];
 
-/// An instruction: its code, and the offset or immediate that tells it from others of the same code.
+/// An instruction: its code, and the offset or immediate that distinguishes it from others of the same code.
 type Kind = (u8, i32);
 
 fn kind(insn: &Insn) -> Kind {

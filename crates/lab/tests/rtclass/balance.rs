@@ -45,7 +45,7 @@ fn crowd(seed: u64, cpus: u64, pinned: bool) -> Vec<Spec> {
 }
 
 #[test]
-fn nobody_waits_beside_something_less_urgent() {
+fn no_task_waits_beside_a_less_urgent_one() {
     for pull in ["ask", "take"] {
         for seed in 1..=24 {
             let cpus = 1 + seed % 8;
@@ -61,7 +61,7 @@ fn nobody_waits_beside_something_less_urgent() {
 }
 
 #[test]
-fn who_wakes_beside_an_equal_goes_elsewhere_and_preempts_nobody() {
+fn a_task_that_wakes_beside_an_equal_goes_elsewhere_without_preempting() {
     // `a` has run on CPU 0 before; `b` of the same priority is there now, and CPU 1 has an ordinary task.
     let a = task("a", [run(100), sleep(2000), run(3000)]).policy(fifo(10)).on([0, 1]);
     let b = task("b", [affinity([0]), affinity([0, 1]), run(10_000)]).policy(fifo(10)).after_ms(1);
@@ -135,7 +135,7 @@ fn as_one_comes_down(scene: Scenario, a: Spec) -> (Instant, CpuId) {
 }
 
 #[test]
-fn who_comes_down_gets_it_too() {
+fn a_task_of_lowered_priority_is_pulled_too() {
     let begins = Step::Policy(fifo(50));
     for pull in ["ask", "take"] {
         for end in [fifo(3), Policy::Other] {

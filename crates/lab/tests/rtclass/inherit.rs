@@ -89,8 +89,8 @@ fn tasks_that_wait_for_each_other_wait_for_ever_and_nothing_else_does() {
     assert_eq!(exits, [run.id("x")]);
 }
 
-/// What the scheduler is told of an ordinary task that becomes a real-time one by a mutex, and one again.
-const TOLD: &[&str] = &[
+/// The callbacks for an ordinary task that becomes a real-time one by a mutex, and one again.
+const CALLBACKS: &[&str] = &[
     "stopping",
     "quiescent",
     "dequeue",
@@ -118,7 +118,7 @@ fn boosted(engine: Engine, waits: bool) -> Run {
 fn a_boosted_task_leaves_the_scheduler_and_comes_back() {
     for engine in [Engine::Native, Engine::Interpreter] {
         let run = boosted(engine, false);
-        let trace = run.trace("low", TOLD);
+        let trace = run.trace("low", CALLBACKS);
         let names: Vec<_> = trace.iter().map(|line| line.split('=').next().unwrap()).collect();
         let text = names.join(" ");
         // High preempts it, and then it is taken out of the local queue, where the kernel had put it back.
@@ -137,7 +137,7 @@ fn a_task_in_the_scheduler_s_hands_is_taken_out_of_them() {
     for engine in [Engine::Native, Engine::Interpreter] {
         let run = boosted(engine, true);
         let mut text = String::new();
-        for line in run.trace("low", TOLD) {
+        for line in run.trace("low", CALLBACKS) {
             write!(text, "{} ", line.split('=').next().unwrap()).unwrap();
         }
         assert!(text.contains("enqueue dequeue quiescent disable"), "{text}\n{}", run.log());
@@ -161,7 +161,7 @@ fn nice_and_cpus_may_change_meanwhile() {
     let high = task("high", [lock(0), run(1000), unlock(0)]).policy(fifo(50)).after_ms(2);
     let scenario = with("tracer").cpus(2).task(low).task(high).task(hog("x").instances(2));
     let run = mutexes(scenario, 1, true).millis(40).survives();
-    // Back in the scheduler it is told the weight of the new nice value.
+    // Back in the scheduler it gets the weight of the new nice value.
     let weights = run.values("low", "set_weight");
     assert_eq!(weights.last(), Some(&21), "{weights:?}");
     assert_eq!(run.starts("low").last().map(|(_, cpu)| cpu.0), Some(1));
@@ -183,7 +183,7 @@ fn its_own_policy_counts_once_it_has_given_the_mutex_back() {
 }
 
 #[test]
-fn who_dies_leaves_its_mutex_to_the_next() {
+fn an_exiting_owner_leaves_its_mutex_to_the_next() {
     let low = task("low", [lock(0), run(3000)]);
     let high = task("high", [lock(0), run(1000), unlock(0)]).policy(fifo(50)).after_ms(2);
     let run = mutexes(with("tracer").task(low).task(high), 1, true).millis(20).survives();
@@ -216,7 +216,7 @@ fn waiters_come_by_priority_then_in_turn_and_no_plain_mutex_is_kept_for_anybody(
 
 /// Random tasks over a few mutexes, always taken in the same order.
 #[test]
-fn whoever_waits_is_never_held_up_by_the_less_urgent_beyond_its_mutex() {
+fn a_waiter_is_delayed_by_less_urgent_tasks_only_for_its_mutex() {
     for seed in 1..=12u64 {
         let mut draw = draws(seed * 0x9e37_79b9 + 1);
         let mut scenario = with("tracer").cpus(1 + (seed % 3) as u32);

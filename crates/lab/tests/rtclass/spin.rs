@@ -158,7 +158,7 @@ fn ticks_and_turns_come_to_whoever_spins() {
 
 /// Random tasks over a few mutexes, always taken in the same order.
 #[test]
-fn nobody_is_left_waiting_nor_woken_from_another_sleep() {
+fn no_waiter_is_left_waiting_or_woken_from_another_sleep() {
     const SLEEP_US: u64 = 700;
     for seed in 1..=24u64 {
         let mut draw = draws(seed * 0x9e37_79b9 + 1);

@@ -12,7 +12,7 @@ use keel_trace::What;
 /// What a tick is late with, and a switch takes.
 const TICK_US: u64 = 1050;
 
-/// A machine whose real-time tasks may have 95 of every 100 ms, or as told.
+/// A machine whose real-time tasks may have 95 of every 100 ms, or as given.
 fn machine(cpus: u32, throttle: &str) -> Machine {
     let text = format!(
         "name = 'm'\nhz = 1000\n[topology]\nnodes = 1\ncores_per_llc = {cpus}\n[realtime]\n{throttle}\n"
@@ -74,7 +74,7 @@ fn a_spinning_task_leaves_others_the_end_of_each_period() {
 }
 
 #[test]
-fn with_nobody_else_the_cpu_is_idle_then() {
+fn a_cpu_with_only_throttled_tasks_idles() {
     let seen = on(1, OF_100).task(endless("rt").policy(fifo(99))).millis(1000).survives();
     assert!((948..=955).contains(&seen.cpu_ms("rt")), "{} ms", seen.cpu_ms("rt"));
     let idle = seen.events_of(|e| match e.what {
@@ -94,7 +94,7 @@ fn the_first_period_begins_with_the_first_real_time_task_after_none() {
 }
 
 #[test]
-fn who_uses_less_never_waits() {
+fn a_task_below_the_limit_never_waits() {
     // 90 of every 100 ms, the rest of the CPU being wanted by others.
     let rt = repeat("rt", [run(9000), timer(0, 10_000)]).policy(fifo(50));
     let seen = on(1, OF_100).task(rt).task(endless("x")).millis(1000).survives();
@@ -119,7 +119,7 @@ fn each_cpu_has_a_budget_of_its_own_and_whoever_waits_for_it_stays() {
 }
 
 #[test]
-fn who_wakes_meanwhile_waits_for_the_next_period_too() {
+fn a_task_that_wakes_meanwhile_waits_for_the_next_period_too() {
     let urgent = task("urgent", [run(1000)]).policy(fifo(99)).after_ms(97);
     let seen = on(1, OF_100).task(endless("rt").policy(fifo(5))).task(urgent).task(endless("x")).millis(200);
     let seen = seen.survives();
@@ -155,7 +155,7 @@ fn check_inherited(throttle: &str, ms: u64, served: u64, ends: u64) {
 }
 
 #[test]
-fn who_has_inherited_its_priority_goes_on_where_the_kernel_spares_it() {
+fn an_inherited_priority_is_not_throttled_where_the_kernel_spares_it() {
     // The CPU is others' once it has given the mutex back.
     check_inherited(SPARING, 97, 97, 97);
     // What it has had beyond its budget is missing in the second period.
@@ -175,7 +175,7 @@ fn a_runtime_as_long_as_the_period_is_no_limit_and_no_server_stands_in() {
 }
 
 #[test]
-fn who_waits_on_a_cpu_that_goes_away_runs_elsewhere_at_once() {
+fn a_waiter_on_a_cpu_going_offline_runs_elsewhere_at_once() {
     let rt = task("rt", [affinity([1]), affinity([0, 1]), run(10_000_000)]).policy(fifo(50));
     let change = |ms, change| Happening { at: Span::from_ms(ms), every: None, times: None, change };
     let scenario = with("hotplug").on(machine(2, OF_100)).task(rt).task(endless("x").on([0])).millis(400);

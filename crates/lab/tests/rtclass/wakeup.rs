@@ -37,7 +37,7 @@ fn after_it_the_more_urgent_keeps_its_cpu_and_bumps_the_other() {
 }
 
 #[test]
-fn equals_are_told_apart_by_today_s_rule_alone() {
+fn equals_are_ordered_by_the_current_rule_alone() {
     check("after", 10, [0, 1], &[0]);
     // As posted it stays, waits for nobody's push, and goes where the other has ended.
     check("posted", 10, [0, 0], &[0]);

@@ -28,7 +28,7 @@ struct State {
     running: Vec<u8>,
     /// Since when, and on which CPU.
     waiting: BTreeMap<TaskId, CpuId>,
-    /// Since when there has been a better CPU, and for whom.
+    /// Since when there has been a better CPU, and for which task.
     wrong_since: Option<(Instant, TaskId)>,
 }
 

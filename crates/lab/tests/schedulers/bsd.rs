@@ -19,7 +19,7 @@ fn shares_follow_nice_as_use_and_decay_balance() {
 }
 
 #[test]
-fn nobody_starves_whatever_their_nice_values() {
+fn no_task_starves_whatever_its_nice_value() {
     let nice = [("best", -20), ("plain", 0), ("worst", 19)];
     let scene = nice.iter().fold(under("bsd"), |scene, &(name, nice)| scene.task(hog(name).nice(nice)));
     let seen = scene.millis(120_000).run();
@@ -69,7 +69,7 @@ fn a_light_task_beside_hogs_runs_at_once() {
 }
 
 #[test]
-fn who_wakes_goes_before_all_whatever_it_used() {
+fn a_woken_task_goes_first_whatever_it_used() {
     let heavy = [run(20_000), sleep(2000)];
     let seen = beside_hogs(1, "heavy", heavy.clone(), 1);
     assert!(seen.delay_us("heavy", 90) < 100, "{} us", seen.delay_us("heavy", 90));

@@ -24,7 +24,7 @@ fn shares_are_as_weights() {
 
 /// Balancing takes the lightest from CPU to CPU, more often than the others run for as long as it is ahead of them.
 #[test]
-fn who_is_moved_again_and_again_comes_to_its_turn() {
+fn a_task_that_is_moved_again_and_again_gets_its_turn() {
     let hogs = hog("h").instances(4).after_ms(50);
     let scene = under("cfs").cpus(4).ticks_per_s(250).set("autogroup", 0);
     let seen = scene.task(hog("kind").nice(19)).task(hogs).millis(12_000).run();
@@ -66,7 +66,7 @@ fn a_light_task_beside_hogs_runs_at_once() {
 }
 
 #[test]
-fn who_wakes_preempts_only_who_is_ahead_of_it() {
+fn a_wakeup_preempts_only_tasks_with_more_vruntime() {
     let delay = |granularity_ns: u64| {
         let scene = under("cfs").set("wakeup_granularity_ns", granularity_ns);
         let seen = scene.task(hog("h")).task(repeat("w", [run(200), sleep(10_000)])).millis(2000).run();
@@ -198,7 +198,7 @@ fn high_priority_threads_that_crowd_a_queue_spread() {
 }
 
 #[test]
-fn who_often_sleeps_is_no_load_while_it_sleeps() {
+fn a_task_is_no_load_while_it_sleeps() {
     // 003: two queues of the same weight, one high-priority thread and nine low-priority ones; the one often sleeps.
     let weights = |scene: Scene| {
         let high = repeat("high", [run(2000), sleep(18_000)]).nice(-5).on([0]);
@@ -229,7 +229,7 @@ fn no_core_is_wasted_for_longer_than_a_balancing_interval() {
 }
 
 #[test]
-fn who_may_use_two_far_cpus_alone_is_brought_to_the_other() {
+fn a_task_bound_to_two_far_cpus_is_brought_to_the_other() {
     let pair = task("p", [run(20_000), affinity([1, 62]), run(5_000_000)]).on([1]).instances(2);
     let seen = under("cfs").cpus(64).task(pair).millis(2000).run();
     assert!(seen.longest_waste() < WASTE_MAX * 2, "{}", seen.longest_waste());
@@ -237,6 +237,6 @@ fn who_may_use_two_far_cpus_alone_is_brought_to_the_other() {
 }
 
 #[test]
-fn ten_thousand_forks_leave_nobody_behind() {
+fn ten_thousand_forks_lose_no_task() {
     check_ten_thousand_forks("cfs");
 }

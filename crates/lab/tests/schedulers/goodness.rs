@@ -39,7 +39,7 @@ fn tasks_keep_to_their_cpus() {
 }
 
 #[test]
-fn who_slept_long_has_up_to_twice_the_time() {
+fn a_long_sleeper_has_up_to_twice_the_time() {
     let sleeper = task("s", [sleep(2_000_000), run(500_000)]);
     let seen = under("goodness").task(hog("h").instances(2)).task(sleeper).millis(3000).run();
     let first = seen.stints("s").into_iter().find(|s| s.from.as_ns() > 1_000_000_000).unwrap();
@@ -57,7 +57,7 @@ fn parent_and_child_share_the_counter() {
 }
 
 #[test]
-fn a_wakeup_preempts_who_is_outweighed_most() {
+fn a_wakeup_preempts_the_task_it_outweighs_most() {
     let scene = under("goodness").cpus(2).task(hog("bad").nice(15).on([0])).task(hog("good").on([1]));
     let seen = scene.task(repeat("w", [run(500), sleep(30_000)]).after_ms(5)).millis(2000).run();
     let on_bad = seen.stints("w").iter().filter(|s| s.cpu.0 == 0).count();
@@ -86,7 +86,7 @@ fn a_yield_gives_way_once() {
 }
 
 #[test]
-fn a_yield_counts_who_runs_elsewhere_as_no_waiter() {
+fn a_yield_counts_no_task_running_elsewhere_as_a_waiter() {
     let yields = repeat("y", [run(100), Step::Yield]);
     let seen = under("goodness").cpus(2).task(yields.instances(2)).millis(500).run();
     assert!(
@@ -99,8 +99,8 @@ fn a_yield_counts_who_runs_elsewhere_as_no_waiter() {
 }
 
 #[test]
-fn a_yielder_that_may_not_run_whoever_waits_takes_nobodys_turn() {
-    // The hogs share CPU 0; on CPU 1 the yielder finds nobody whom it could give way to, again and again.
+fn a_yielder_that_may_not_run_the_waiters_takes_no_turn() {
+    // The hogs share CPU 0; on CPU 1 the yielder finds no task to yield to, again and again.
     for scheduler in ["goodness", "mq"] {
         let hogs = ["a", "b"].map(|name| hog(name).on([0]));
         let scene = under(scheduler).cpus(2).task(repeat("y", [run(100), Step::Yield]).on([1]));
@@ -132,7 +132,7 @@ fn the_squeeze_is_seen_where_recalculation_waits_for_all() {
 }
 
 #[test]
-fn the_one_lock_is_waited_for_and_nobody_else_is_delayed() {
+fn waiting_for_the_one_lock_delays_no_other_task() {
     let yields = repeat("y", [run(1), Step::Yield]).instances(14);
     // Two CPUs of eight have one task each, which never asks for the lock.
     let apart = [2, 3].map(|cpu| repeat("apart", [run(100)]).on([cpu]));
@@ -149,7 +149,7 @@ fn the_one_lock_is_waited_for_and_nobody_else_is_delayed() {
 }
 
 #[test]
-fn an_idle_cpu_hears_of_a_child_before_its_parent_goes_on() {
+fn an_idle_cpu_is_notified_of_a_child_before_its_parent_goes_on() {
     // The parent is busy in the kernel for milliseconds after the fork.
     let parent = task("p", [Step::Spawn(1), Step::Write(20_000), run(1000)]);
     let seen = under("goodness").cpus(2).task(parent).task(hog("c").instances(0)).millis(50).run();

@@ -60,32 +60,32 @@ fn check_within(scheduler: &str, waste: Span) {
 }
 
 #[test]
-fn bsd_loses_nobody() {
+fn bsd_loses_no_task() {
     check("bsd");
 }
 
 #[test]
-fn cfs_loses_nobody() {
+fn cfs_loses_no_task() {
     // The interval of the smallest domain with more than one core, and a tick.
     check_within("cfs", Span::from_ms(20));
 }
 
 #[test]
-fn goodness_loses_nobody() {
+fn goodness_loses_no_task() {
     check("goodness");
 }
 
 #[test]
-fn o1_loses_nobody() {
+fn o1_loses_no_task() {
     check("o1");
 }
 
 #[test]
-fn ule_loses_nobody() {
+fn ule_loses_no_task() {
     check("ule");
 }
 
 #[test]
-fn mq_loses_nobody() {
+fn mq_loses_no_task() {
     check("mq");
 }

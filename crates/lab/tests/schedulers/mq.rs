@@ -126,7 +126,7 @@ fn a_wakeup_preempts_on_its_own_cpu_alone() {
     let (soon, all) = at_once("mq", 0);
     assert!(soon * 10 > all * 8, "its own CPU: {soon} of {all}");
     let (soon, all) = at_once("mq", 1);
-    assert!(soon * 10 < all * 4, "the other is told, and does not find it in its list: {soon} of {all}");
+    assert!(soon * 10 < all * 4, "the other is reported, and does not find it in its list: {soon} of {all}");
     let (soon, all) = at_once("goodness", 1);
     assert!(soon * 10 > all * 8, "one list for both: {soon} of {all}");
 }
@@ -139,7 +139,7 @@ fn a_yield_gives_way_once() {
     assert!(switches > 4000, "two that yield take turns: {switches} switches");
     let alone = under("mq").task(yields.clone()).millis(500).run();
     assert!(alone.judgement.summary.switches < 10, "with nobody else nothing happens");
-    // Nobody's counter is made anew for who yields and goes on: else the first of two hogs elsewhere would never stop.
+    // A task that yields and goes on gets no new counter: else the first of two hogs elsewhere would never stop.
     let scene = under("mq").cpus(2).task(yields.clone().on([0])).task(hog("h").on([1]).instances(2));
     let (least, most) = least_and_most_ms(&scene.millis(2000).run(), "h");
     assert!(least * 100 > most * 85, "{least} to {most} ms");

@@ -50,7 +50,7 @@ fn a_light_task_beside_a_thousand_hogs_runs_at_once() {
 }
 
 #[test]
-fn nobody_starves_beside_who_forks_without_end() {
+fn no_task_starves_beside_endless_forking() {
     // The last children outlive their part of the parent's timeslice, get one of their own, and leave most of it.
     let mut steps = vec![run(300)];
     (0..10).for_each(|_| steps.push(Step::Fork(1)));

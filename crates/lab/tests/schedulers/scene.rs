@@ -148,30 +148,30 @@ impl Scene {
             engine: Engine::Native,
             checked: false,
         };
-        let mut ear = Ear::default();
-        let outcome = keel_lab::run(&spec, &mut ear, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+        let mut collector = Collector::default();
+        let outcome = keel_lab::run(&spec, &mut collector, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((outcome.exit, outcome.message.as_str()), (ExitKind::None, ""));
         assert_eq!(outcome.counters.bad_accesses, 0);
         Seen {
-            judgement: ear.judge.judgement(),
+            judgement: collector.judge.judgement(),
             outcome,
-            core: ear.core,
-            tasks: ear.tasks,
-            decisions: ear.decisions,
+            core: collector.core,
+            tasks: collector.tasks,
+            decisions: collector.decisions,
         }
     }
 }
 
 /// The judge, and beside it whoever keeps the events.
 #[derive(Default)]
-struct Ear {
+struct Collector {
     judge: Judge,
     core: Vec<Event>,
     tasks: Vec<TaskInfo>,
     decisions: Vec<(Instant, Policy)>,
 }
 
-impl Sink for Ear {
+impl Sink for Collector {
     fn wants(&self) -> Class {
         self.judge.wants().with(Class::CORE).with(Class::POLICY)
     }
@@ -204,7 +204,7 @@ pub(crate) struct Seen {
     pub(crate) judgement: Judgement,
     core: Vec<Event>,
     tasks: Vec<TaskInfo>,
-    /// What the scheduler told of its decisions, with `--set tell_policy=1`.
+    /// What the scheduler reported of its decisions, with `--set tell_policy=1`.
     pub(crate) decisions: Vec<(Instant, Policy)>,
 }
 

@@ -8,7 +8,7 @@ use crate::scene::{
 use keel_abi::Span;
 use keel_abi::task::Step;
 
-/// What an idle CPU may take to hear of who waits elsewhere.
+/// How long an idle CPU may take to learn of tasks that wait elsewhere.
 const WASTE_MAX: Span = Span::from_ms(12);
 
 #[test]
@@ -38,7 +38,7 @@ fn a_light_task_beside_hogs_runs_at_once() {
 }
 
 #[test]
-fn who_runs_more_than_it_sleeps_waits_for_its_turn() {
+fn a_task_that_runs_more_than_it_sleeps_waits_for_its_turn() {
     let busy = repeat("busy", [run(6000), sleep(5000)]);
     let seen = under("ule").task(hog("h")).task(busy).millis(8000).run();
     assert!(seen.delay_us("busy", 50) > 20_000, "{} us", seen.delay_us("busy", 50));
@@ -52,7 +52,7 @@ fn filled_by_light_tasks() -> Scene {
 }
 
 #[test]
-fn light_tasks_that_fill_a_cpu_starve_nobody() {
+fn light_tasks_that_fill_a_cpu_starve_no_task() {
     let seen = filled_by_light_tasks().run();
     seen.assert_nobody_starves();
     assert!(seen.cpu_ms("h") > 300, "{} ms of 6000", seen.cpu_ms("h"));
@@ -76,7 +76,7 @@ fn drifting(settings: &[(&str, u32)]) -> (u64, u64) {
 }
 
 #[test]
-fn as_posted_who_sleeps_a_tick_more_than_it_runs_drifts_to_the_top() {
+fn as_posted_a_task_that_sleeps_a_tick_more_than_it_runs_becomes_interactive() {
     for settings in [&[("posted", 1)][..], &[("ratio", 0), ("patience", 0)]] {
         let (longest, late) = drifting(settings);
         assert!(late < 100, "{settings:?}: it reached the top, and waited for {late} us");
@@ -94,7 +94,7 @@ fn tasks_keep_to_their_cpus() {
 }
 
 #[test]
-fn who_has_a_cpu_keeps_it() {
+fn a_task_keeps_its_cpu() {
     let scene = under("ule").cpus(8).task(hog("h").instances(12));
     let seen = scene.task(repeat("light", [run(500), sleep(5000)])).millis(3000).run();
     // Once placed there are 12 hogs on 8 CPUs, and a difference of one moves nobody.
@@ -155,7 +155,7 @@ fn misplaced() -> Scene {
 }
 
 #[test]
-fn as_posted_cores_are_wasted_and_the_balancer_cures_it() {
+fn as_posted_cores_are_wasted_and_the_balancer_fixes_it() {
     let posted = misplaced().set("posted", 1).run();
     let wasted = posted.longest_waste();
     assert!(wasted > Span::from_ms(1500), "{wasted}");
@@ -188,7 +188,7 @@ fn no_core_is_wasted_for_long() {
 }
 
 #[test]
-fn ten_thousand_forks_leave_nobody_behind() {
+fn ten_thousand_forks_lose_no_task() {
     let mut steps = Vec::new();
     (0..100).for_each(|_| steps.push(Step::Fork(1)));
     steps.push(sleep(4000));

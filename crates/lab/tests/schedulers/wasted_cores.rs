@@ -1,5 +1,5 @@
 //! The Wasted Cores paper's four bugs in `cfs`, on its machine: each shows where its precondition holds, and nowhere else;
-//! the fix of each cures it, be the other three there or not.
+//! the fix of each removes it, with or without the other three.
 
 use crate::harness::{Spec, affinity, repeat, run, set, sleep, task};
 use crate::scene::{Scene, Seen, hog, under};
@@ -10,7 +10,8 @@ use keel_trace::policy::{Kind, Outcome, Policy};
 
 const BUGS: [&str; 4] = ["group-imbalance", "group-construction", "overload-on-wakeup", "missing-domains"];
 
-/// Without bugs idle CPUs hear of who waits within the interval of the whole machine, 64 ms, and a tick of 4 ms or three.
+/// Without bugs idle CPUs learn of waiting tasks within the interval of the whole machine, 64 ms, and a tick of 4 ms or
+/// three.
 const WASTE_MAX: Span = Span::from_ms(64 + 12);
 
 /// All bugs but one.
@@ -110,9 +111,9 @@ fn overload_on_wakeup_crowds_nodes_while_others_idle() {
     let scene = worker_pool(0..64, 64);
     let (with, without) = (wasted_ppm(&scene, "overload-on-wakeup"), wasted_ppm(&scene, "0"));
     assert!(with > 2 * without, "{with} and {without} millionths of the machine");
-    let (all, cured) =
+    let (all, fixed) =
         (wasted_ppm(&scene, &BUGS.join("+")), wasted_ppm(&scene, &others("overload-on-wakeup")));
-    assert!(all > 2 * cured, "{all} and {cured} millionths of the machine");
+    assert!(all > 2 * fixed, "{all} and {fixed} millionths of the machine");
 }
 
 #[test]

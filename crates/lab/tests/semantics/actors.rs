@@ -13,7 +13,7 @@ fn a_timers_first_expiry_counts_from_the_tasks_start() {
 }
 
 #[test]
-fn a_timer_that_is_past_starts_anew_from_now() {
+fn a_timer_in_the_past_restarts_from_now() {
     let a = task("a", [run(7000), timer(0, 5000), run(100), timer(0, 5000), run(100)]);
     let run = with("tracer").task(a).workload(|w| w.timers = 1).survives();
     let starts: Vec<u64> = run.starts("a").iter().map(|(at, _)| at.as_ns() / 1000).collect();

@@ -33,7 +33,7 @@ fn check(hog_on: Option<u32>, expected_us: u64) {
 }
 
 #[test]
-fn whoever_runs_on_the_same_node_slows_it() {
+fn tasks_on_the_same_node_slow_it() {
     check(None, 8192);
     check(Some(1), 10_240);
     check(Some(2), 8192);

@@ -122,7 +122,7 @@ fn every_waiting_task_goes_round_as_bypassing_begins() {
 }
 
 #[test]
-fn bypass_ends_with_everybody_in_the_schedulers_hands() {
+fn bypass_ends_with_every_task_back_in_the_scheduler() {
     // On one CPU `a` runs and `b` waits when the scheduler comes back.
     let run = again(2).task(hog("a")).task(hog("b")).survives();
     let back = when(&run, "init")[1];
@@ -168,7 +168,7 @@ fn long() -> Scenario {
 }
 
 #[test]
-fn who_decides_is_not_asked_and_who_is_told_is() {
+fn deciding_callbacks_are_skipped_and_notifying_ones_called() {
     let run = long().survives();
     let windows = bypasses(&run);
     assert_eq!(
@@ -184,11 +184,11 @@ fn who_decides_is_not_asked_and_who_is_told_is() {
     let asked: Vec<&Call> =
         run.calls.iter().filter(within).filter(|c| DECIDES.contains(&c.op.as_str())).collect();
     assert!(asked.is_empty(), "{asked:?}");
-    let told = |op: &str| run.calls.iter().filter(within).any(|c| c.op == op);
+    let reported = |op: &str| run.calls.iter().filter(within).any(|c| c.op == op);
     assert!(
         ["running", "stopping", "runnable", "quiescent", "enable", "set_weight", "set_cpumask"]
             .iter()
-            .all(|op| told(op))
+            .all(|op| reported(op))
     );
 }
 
@@ -223,7 +223,7 @@ fn its_time_is_measured() {
 }
 
 #[test]
-fn nobody_is_lost_on_the_way() {
+fn no_task_is_lost_on_the_way() {
     let run = long().survives();
     for id in run.ids("a").into_iter().chain(run.ids("h")) {
         let last = run.starts_of(id).last().expect("it runs").0;
@@ -233,7 +233,7 @@ fn nobody_is_lost_on_the_way() {
 }
 
 #[test]
-fn its_variables_and_queues_begin_anew_and_not_for_ever() {
+fn its_variables_and_queues_are_reset_a_bounded_number_of_times() {
     // Each of them ends by its own wish at its 40th enqueue; the sixth is the last.
     let base = with("tracer").recipe("restart_ms = 1\n").set("ends_at_enqueue", 40).set("ends_by", 4);
     let base =
@@ -273,7 +273,7 @@ fn a_beginning_that_fails_ends_the_run() {
 }
 
 #[test]
-fn whom_it_disallows_at_its_beginning_stays_with_the_kernel() {
+fn a_task_disallowed_at_enable_stays_in_the_fair_class() {
     let base = again(2).recipe("[ops]\nflags = ['SCX_OPS_SWITCH_PARTIAL']\n").set("disallow_unforked_pid", 3);
     let asks = Step::Policy(Policy::Ext);
     let steps = [run(30_000), asks, run(5000), Step::Policy(Policy::Batch), run(60_000)];
@@ -286,7 +286,7 @@ fn whom_it_disallows_at_its_beginning_stays_with_the_kernel() {
 }
 
 #[test]
-fn cpus_come_and_go_while_there_is_nobody() {
+fn cpus_come_and_go_without_a_scheduler() {
     let base = again(3).task(hog("a").instances(4)).workload(|w| {
         w.timeline.push(at(12_000, Change::Offline(set([2]))));
         w.timeline.push(at(13_000, Change::Online(set([1]))));

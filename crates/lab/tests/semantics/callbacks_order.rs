@@ -37,7 +37,7 @@ fn a_task_that_blocks_is_put_away_before_dispatch() {
     let after: Vec<&str> = run.calls[end..].iter().map(|c| c.op.as_str()).take(4).collect();
     assert_eq!(after, ["stopping", "left", "quiescent", "dispatch"]);
     let dispatch = run.calls[end..].iter().find(|c| c.op == "dispatch").expect("it dispatches");
-    assert_eq!((dispatch.pid, dispatch.value), (run.pid("a"), 0), "prev is told, but not as queued");
+    assert_eq!((dispatch.pid, dispatch.value), (run.pid("a"), 0), "prev is reported, but not as queued");
 }
 
 #[test]

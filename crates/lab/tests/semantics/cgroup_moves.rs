@@ -85,7 +85,7 @@ fn a_running_task_moves_as_for_any_change_and_is_switched_away_from() {
 }
 
 #[test]
-fn who_has_moved_is_looked_at_again_at_once() {
+fn a_moved_task_is_reconsidered_at_once() {
     let base = two().set("move_ends_slice", 1).set("slice_ns", 50_000_000);
     let run = base.task(task("a", [run(3_300), join(A), run(9_000)])).task(hog("b").after_ms(1)).survives();
     let moved = run.first("a", "cgroup_move").at;
@@ -94,7 +94,7 @@ fn who_has_moved_is_looked_at_again_at_once() {
 }
 
 #[test]
-fn who_is_there_already_does_not_move() {
+fn a_task_already_in_the_cgroup_does_not_move() {
     let run = two().task(born_in(task("a", [join(A), join_all(A), run(10)]), A)).survives();
     assert_eq!(run.trace("a", MOVES), [""; 0]);
 }
@@ -109,13 +109,13 @@ fn a_prep_move_that_fails_leaves_it_where_it_was() {
     fails(3).fails("ops.cgroup_prep_move() returned an invalid errno 3");
 }
 
-/// A process of one that moves all, one that sleeps, one that waits for the CPU, and a stranger.
+/// A process of one that moves all, one that sleeps, one that waits for the CPU, and an unrelated one.
 fn process() -> Scenario {
-    let mut stranger = task("stranger", [sleep(50_000)]);
-    stranger.0.process = 7;
+    let mut outsider = task("outsider", [sleep(50_000)]);
+    outsider.0.process = 7;
     let base = two().set("slice_ns", 50_000_000).task(task("sleeps", [sleep(50_000), run(10)]));
     let mover = task("moves", [run(2000), join_all(A), run(3000)]).after_ms(1);
-    base.task(mover).task(stranger).task(hog("waits").after_ms(2))
+    base.task(mover).task(outsider).task(hog("waits").after_ms(2))
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn one_refusal_takes_back_what_others_were_granted() {
 }
 
 #[test]
-fn two_who_move_at_once_take_turns() {
+fn two_simultaneous_moves_take_turns() {
     let base = two().cpus(4).task(repeat("a", [join(A), run(3), join(B), run(2)]).instances(8));
     let run = base.millis(3).survives();
     // No other move begins between one's preparation and its end.
@@ -204,7 +204,7 @@ fn whatever_is_done_at_once_the_kernel_stays_whole() {
             let run = base.millis(20).survives();
             let moves = run.calls.iter().filter(|call| call.op == "cgroup_move").count();
             assert!(scheduler != "cgroups" || moves > 100, "{moves} moves");
-            // Whoever is told of a move is where it was told last.
+            // A task whose move is notified is where the last notification put it.
             let mut places = std::collections::BTreeMap::new();
             for call in run.calls.iter().filter(|call| call.op == "cgroup_move" || call.op == "born_in") {
                 let to = call.value & 0xffff_ffff;

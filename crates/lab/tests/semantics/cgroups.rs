@@ -1,4 +1,4 @@
-//! Cgroups come, change and go, and the scheduler is told.
+//! Cgroups come, change and go, and the scheduler is notified.
 
 use crate::harness::*;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep};
@@ -15,7 +15,7 @@ const A_ID: u32 = 65;
 const B_ID: u32 = 129;
 const X_ID: u32 = 193;
 
-const TOLD: &[&str] =
+const CALLBACKS: &[&str] =
     &["cgroup_init", "cgroup_exit", "cgroup_set_weight", "cgroup_set_idle", "cgroup_set_bandwidth"];
 
 fn cgroup(path: &str, parent: CgroupId, weight: u32) -> Cgroup {
@@ -37,10 +37,10 @@ fn does(steps: impl IntoIterator<Item = CgroupStep>) -> Spec {
     task("a", steps.into_iter().map(Step::Cgroup).chain([run(10)]))
 }
 
-/// What the scheduler was told of cgroups, in order: `op id=value`.
-fn told(run: &Run) -> Vec<String> {
-    let told = run.calls.iter().filter(|call| TOLD.contains(&call.op.as_str()));
-    told.map(|call| format!("{} {}={}", call.op, call.pid, call.value)).collect()
+/// The cgroup callbacks, in order: `op id=value`.
+fn reported(run: &Run) -> Vec<String> {
+    let reported = run.calls.iter().filter(|call| CALLBACKS.contains(&call.op.as_str()));
+    reported.map(|call| format!("{} {}={}", call.op, call.pid, call.value)).collect()
 }
 
 /// The calls of these kinds in order, as `op number`.
@@ -98,12 +98,12 @@ fn a_cgroup_init_that_fails_while_loading_ends_it() {
     let expected =
         ["cgroup_init 1", "cgroup_init 65", "cgroup_init 193", "cgroup_exit 65", "cgroup_exit 1", "exit 0"];
     assert_eq!(order(&run, &["cgroup_init", "cgroup_exit", "init_task", "exit"]), expected, "{}", run.log());
-    // While loading the kernel tells what was returned, whatever it is.
+    // While loading the kernel reports what was returned, whatever it is.
     fails(3).fails("ops.cgroup_init() failed (3)");
 }
 
 #[test]
-fn who_is_made_later_is_taken_in_then() {
+fn a_later_cgroup_is_initialised_then() {
     let run = bare_tree().task(does([
         CgroupStep::Make(X),
         CgroupStep::Make(A),
@@ -113,7 +113,7 @@ fn who_is_made_later_is_taken_in_then() {
     let run = run.survives();
     // Without its parent there is no /a/x; what is there is not made again.
     assert_eq!(
-        told(&run),
+        reported(&run),
         ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=100"],
         "{}",
         run.log()
@@ -130,13 +130,13 @@ fn a_cgroup_init_that_fails_later_means_no_cgroup() {
         base.task(does([CgroupStep::Make(A), CgroupStep::Join(A), CgroupStep::Make(A), CgroupStep::Join(A)]))
     };
     let run = fails(-12).survives();
-    assert_eq!(told(&run), ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=200"]);
+    assert_eq!(reported(&run), ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=200"]);
     assert_eq!(run.values("a", "cgroup_move"), [1 << 32 | 129], "only the second is there");
     fails(3).fails("ops.cgroup_init() returned an invalid errno 3");
 }
 
 #[test]
-fn only_who_is_empty_can_be_removed_and_leaves_then() {
+fn only_an_empty_cgroup_can_be_removed() {
     let steps = [
         CgroupStep::Remove(A),
         CgroupStep::Join(B),
@@ -151,7 +151,8 @@ fn only_who_is_empty_can_be_removed_and_leaves_then() {
     ];
     let run =
         tree().task(does(steps)).task(hog("b").after_ms(5)).set("ends_at_enqueue", 2).set("ends_by", 1).run();
-    let exits: Vec<String> = told(&run).into_iter().filter(|line| line.starts_with("cgroup_exit")).collect();
+    let exits: Vec<String> =
+        reported(&run).into_iter().filter(|line| line.starts_with("cgroup_exit")).collect();
     // Its storage is still there. At the end those that are left follow; a path made again is another cgroup.
     let expected = [129, 193, 65, 257, 1].map(|id| format!("cgroup_exit {id}={}", id + 1000));
     assert_eq!(exits, expected, "{}", run.log());
@@ -161,11 +162,11 @@ fn only_who_is_empty_can_be_removed_and_leaves_then() {
     };
     assert_eq!((after(B_ID), after(ROOT_ID)), (0, 1), "what is removed is found no more");
     let referred: Vec<u64> = run.calls.iter().filter(|c| c.op == "referred").map(|c| c.value).collect();
-    assert_eq!(referred, [1; 10], "whoever is told of a cgroup can refer to it");
+    assert_eq!(referred, [1; 10], "a callback can refer to its cgroup");
 }
 
 #[test]
-fn settings_are_told_when_they_change() {
+fn changed_settings_are_notified() {
     let limits = Bandwidth { period_us: 50_000, quota_us: 20_000, burst_us: 7 };
     let steps = [
         CgroupStep::Weight(A, 200),
@@ -183,7 +184,8 @@ fn settings_are_told_when_they_change() {
         CgroupStep::Weight(A, 400),
     ];
     let run = tree().task(does(steps)).survives();
-    let told: Vec<String> = told(&run).into_iter().filter(|line| !line.starts_with("cgroup_init")).collect();
+    let reported: Vec<String> =
+        reported(&run).into_iter().filter(|line| !line.starts_with("cgroup_init")).collect();
     let limited = 20_000u64 << 32 | 50_000 << 12 | 7;
     let expected = [
         "cgroup_set_weight 65=300".to_owned(),
@@ -193,22 +195,22 @@ fn settings_are_told_when_they_change() {
         "cgroup_set_idle 65=0".to_owned(),
         "cgroup_set_weight 65=400".to_owned(),
     ];
-    assert_eq!(told, expected, "{}", run.log());
+    assert_eq!(reported, expected, "{}", run.log());
 }
 
 #[test]
-fn who_joins_late_is_told_the_settings_of_now() {
+fn a_late_scheduler_gets_the_current_settings() {
     let change = |workload: &mut keel_abi::task::Workload| {
         workload.cgroups[1].weight = 77;
         workload.cgroups[1].bandwidth = Bandwidth { period_us: 3000, quota_us: 1000, burst_us: 5 };
     };
     let run = tree().workload(change).task(hog("a")).millis(2).survives();
-    let of_b = |op: &str| run.calls.iter().find(|c| c.op == op && c.pid == B_ID).expect("it is told").value;
+    let of_b = |op: &str| run.calls.iter().find(|c| c.op == op && c.pid == B_ID).expect("a call").value;
     assert_eq!((of_b("cgroup_init"), of_b("limits")), (77, 1000 << 32 | 3000 << 12 | 5));
 }
 
 #[test]
-fn a_scheduler_without_cgroup_callbacks_is_told_nothing() {
+fn a_scheduler_without_cgroup_callbacks_is_not_notified() {
     let all = vec![cgroup("/a", CgroupId::ROOT, 200)];
     let base = with("tracer").workload(|workload| workload.cgroups = all);
     base.task(does([CgroupStep::Join(A), CgroupStep::Weight(A, 5), CgroupStep::Remove(A)])).survives();

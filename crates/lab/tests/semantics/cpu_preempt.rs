@@ -20,7 +20,7 @@ fn once_when_the_cpu_is_taken_and_once_when_it_comes_back() {
     assert!(times >= 5 && released.len() == times && acquired.len() >= times - 1, "{}", run.log());
     assert!(
         released.iter().all(|c| c.pid == run.pid("rt") && c.value == 0),
-        "the reason is RT, the task is told"
+        "the reason is RT, with its task"
     );
     assert!(calls(&run, "release_prio").iter().all(|c| c.value == 99 - 30));
     for (release, acquire) in released.iter().zip(&acquired) {
@@ -49,7 +49,7 @@ fn a_cpu_that_was_idle_is_not_taken_from_anybody() {
 }
 
 #[test]
-fn others_of_that_class_in_between_are_not_told() {
+fn later_tasks_of_that_class_cause_no_release() {
     let rt = |name: &str, us| task(name, [run(us)]).policy(Policy::Fifo(30)).after_ms(5);
     let run = scene().task(hog("x")).task(rt("rt", 1000)).task(rt("more", 2000)).survives();
     assert_eq!((calls(&run, "cpu_release").len(), calls(&run, "cpu_acquire").len()), (1, 1), "{}", run.log());

@@ -1,5 +1,5 @@
 //! The kernel's own choice of a CPU, as far as more than the masks decides (the searches themselves are tested
-//! beside them, in the kernel room).
+//! beside them, in the `kernel` crate).
 
 use crate::harness::*;
 use keel_lab::machines;
@@ -48,7 +48,7 @@ fn a_task_with_one_cpu_gets_that_one_if_it_is_idle() {
 }
 
 #[test]
-fn a_task_with_one_cpu_gets_none_where_it_is_said_to_come_from_another() {
+fn a_task_with_one_cpu_gets_none_if_prev_cpu_is_another() {
     let base = with("tracer").cpus(4).set("enqueue_selects", 1).set("select_prev", 0);
     let run = base.task(repeat("a", [run(100), sleep(100)]).on([1])).millis(5).survives();
     assert!(run.values("a", "was_idle").iter().all(|&idle| idle == 0), "{}", run.log());

@@ -69,7 +69,7 @@ fn not_on_a_move_between_the_schedulers_own_queues() {
 }
 
 #[test]
-fn a_scheduler_that_ends_is_told_of_a_change() {
+fn an_ending_scheduler_is_notified_of_a_change() {
     let base = with("tracer").set("enqueue_dsq", 0).set("only_pid", 2).set("dispatch_only_on", 5);
     let base = base.set("ends_at_enqueue", 2).set("ends_by", 1);
     let run = base.task(hog("a")).task(hog("b").after_ms(1)).run();

@@ -1,4 +1,4 @@
-//! `ops.dispatch`: when it is called, what it may insert, and what becomes of that.
+//! `ops.dispatch`: when it is called, what it may insert, and what the kernel does with it.
 
 use crate::harness::*;
 use keel_abi::Instant;
@@ -109,7 +109,7 @@ fn move_to_local_passes_over_tasks_that_may_not_run_there() {
 }
 
 #[test]
-fn it_is_told_the_task_that_runs_and_nothing_where_none_does() {
+fn prev_is_the_running_task_or_null() {
     let run = with("tracer").set("slice_ns", 2_000_000).task(hog("a")).task(hog("b")).survives();
     let dispatches: Vec<_> = run.calls.iter().filter(|c| c.op == "dispatch").collect();
     assert!(dispatches.iter().any(|c| c.pid == run.pid("a") && c.value == 1), "queued still");

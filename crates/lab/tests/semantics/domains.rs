@@ -66,7 +66,7 @@ fn what_is_off_from_the_start_is_in_none() {
 }
 
 #[test]
-fn a_runqueue_tells_how_many_tasks_it_has_at_that_moment() {
+fn a_runqueue_has_its_current_number_of_tasks() {
     let base = with("domains").millis(20).task(hog("hog").instances(3));
     let run = base.task(repeat("a", [run(100), sleep(2000)])).survives();
     let seen: std::collections::BTreeSet<u64> =

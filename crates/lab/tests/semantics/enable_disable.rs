@@ -13,7 +13,7 @@ fn entries(run: &Run) -> Vec<String> {
 }
 
 #[test]
-fn who_is_there_is_taken_over_and_who_comes_later_is_not_told_its_cpus() {
+fn existing_tasks_are_taken_over_and_new_ones_get_no_set_cpumask() {
     let run = with("tracer").cpus(2).task(hog("a").nice(5)).millis(5).survives();
     let expected = [
         "init 0",
@@ -71,7 +71,7 @@ fn every_task_leaves_before_exit() {
 }
 
 #[test]
-fn who_has_left_is_not_spoken_of_again() {
+fn a_task_that_left_gets_no_more_callbacks() {
     let base = with("tracer").cpus(4).set("ends_at_enqueue", 300).set("ends_by", 1);
     let base = base.task(repeat("a", [run(30), sleep(20)]).instances(12)).task(hog("b").instances(4));
     let run = base.set("slice_ns", 200_000).run();

@@ -7,7 +7,7 @@ use keel_trace::What;
 const LAST: u64 = 1 << 41;
 
 #[test]
-fn without_the_flag_nobody_is_asked() {
+fn without_the_flag_there_is_no_callback() {
     let run = with("tracer").set("slice_ns", 2_000_000).task(hog("a")).task(hog("b")).survives();
     assert!(run.values("a", "enqueue").iter().all(|flags| flags & LAST == 0));
 }
@@ -15,7 +15,7 @@ fn without_the_flag_nobody_is_asked() {
 #[test]
 fn the_last_task_is_enqueued_as_such_and_others_are_not() {
     let one = with("enq_last").set("slice_ns", 2_000_000).task(hog("a")).survives();
-    assert_eq!(one.values("a", "enqueue"), [0, LAST], "and then it lies in a queue: {}", one.log());
+    assert_eq!(one.values("a", "enqueue"), [0, LAST], "and then it is in a queue: {}", one.log());
     assert_eq!(one.starts("a").len(), 1, "nobody reschedules the CPU");
     let two = with("enq_last").set("slice_ns", 2_000_000).task(hog("a")).task(hog("b")).millis(20).survives();
     assert!(two.values("a", "enqueue").iter().all(|flags| flags & LAST == 0));

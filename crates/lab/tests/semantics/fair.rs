@@ -52,7 +52,7 @@ fn turns_are_slices_of_the_machine() {
 }
 
 #[test]
-fn who_slept_takes_the_cpu_soon_and_no_more_than_its_share() {
+fn a_sleeper_gets_the_cpu_soon_and_no_more_than_its_share() {
     let run =
         fair(1).task(hog("x")).task(repeat("a", [run(200), sleep(5000)]).after_ms(3)).millis(400).survives();
     let wakeups =
@@ -65,7 +65,7 @@ fn who_slept_takes_the_cpu_soon_and_no_more_than_its_share() {
 }
 
 #[test]
-fn wakeups_of_batch_tasks_take_nobodys_cpu() {
+fn wakeups_of_batch_tasks_preempt_nothing() {
     let waits = |policy| {
         let a = repeat("a", [run(200), sleep(5000)]).policy(policy).after_ms(3);
         let run = fair(1).task(hog("x")).task(a).millis(400).survives();
@@ -85,7 +85,7 @@ fn wakeups_of_batch_tasks_take_nobodys_cpu() {
 }
 
 #[test]
-fn whoever_wants_to_run_goes_before_sched_idle() {
+fn any_runnable_task_goes_before_sched_idle() {
     let base = fair(1).task(hog("x").policy(Policy::Idle)).task(repeat("a", [run(3000), sleep(2000)]));
     let run = base.millis(100).survives();
     assert!((55..=61).contains(&run.cpu_ms("a")), "{}", run.cpu_ms("a"));
@@ -131,7 +131,7 @@ fn a_cpu_without_work_takes_what_waits_elsewhere() {
     let run = base.survives();
     let moved = run.events_of(|e| matches!(e.what, What::Migrate { .. }).then_some(e.at));
     assert_eq!(moved.len(), 1, "{moved:?}");
-    // The next tick of CPU 0 tells the idle one.
+    // The next tick of CPU 0 notifies the idle one.
     assert!((10_000_000..12_500_000).contains(&moved[0].as_ns()), "{moved:?}");
     // And at once where it has just run out of work.
     let short = task("short", [run_us(20_000)]).on([1]);
@@ -203,7 +203,7 @@ fn real_time_tasks_cannot_starve_it_for_ever() {
 }
 
 #[test]
-fn nobody_idles_while_they_wait() {
+fn no_cpu_idles_while_they_wait() {
     // Twelve tasks for four CPUs: every CPU is busy nearly all the time.
     let run = fair(4).task(repeat("a", [run_up_to(900), sleep(100)]).instances(12)).millis(200).survives();
     let busy: u64 = run.ids("a").iter().map(|&id| run.busy_ms(id)).sum();

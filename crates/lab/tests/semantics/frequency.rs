@@ -41,7 +41,7 @@ fn about(a: u64, b: u64) -> bool {
 }
 
 #[test]
-fn who_asks_for_nothing_gets_all() {
+fn the_default_is_full_frequency() {
     let run = on(0).survives();
     assert!(about(took_us(&run), 10_000), "{}", took_us(&run));
     assert!(of_cpu(&run, 0, "cur").iter().all(|&cur| cur == 1024));

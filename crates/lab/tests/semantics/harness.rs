@@ -205,7 +205,7 @@ impl Run {
         self.tasks.iter().map(|t| (t.task, t.name.clone())).collect()
     }
 
-    /// The CPUs that a task may use, as first told.
+    /// The CPUs that a task may use, as first reported.
     #[allow(dead_code, reason = "for those who ask where it might have gone")]
     pub(crate) fn mask(&self, name: &str) -> &CpuSet {
         &self.info(name).cpus
@@ -279,10 +279,10 @@ impl Run {
     /// Who got a CPU that it might not use at that moment.
     pub(crate) fn misplaced(&self) -> Vec<(Instant, TaskId, CpuId, CpuSet)> {
         let mut masks: BTreeMap<TaskId, &CpuSet> = BTreeMap::new();
-        let mut told = self.masks.iter().peekable();
+        let mut reported = self.masks.iter().peekable();
         let mut found = Vec::new();
         for (number, event) in self.events.iter().enumerate() {
-            while let Some((_, info)) = told.next_if(|(before, _)| *before <= number) {
+            while let Some((_, info)) = reported.next_if(|(before, _)| *before <= number) {
                 masks.insert(info.task, &info.cpus);
             }
             if let What::Switch { next, .. } = event.what

@@ -1,4 +1,4 @@
-//! CPUs come and go: who is told, where the tasks go, and how a scheduler ends that does not care for it.
+//! CPUs come and go: which callbacks run, where the tasks go, and how a scheduler ends that does not care for it.
 
 use crate::harness::*;
 use crate::outside::{all_ran_where_they_may, at, confine, every};
@@ -23,8 +23,8 @@ fn with_timeline(scenario: Scenario, timeline: impl IntoIterator<Item = Happenin
     scenario.workload(|w| w.timeline.extend(timeline))
 }
 
-/// The coming and going that the run's events tell.
-fn told(run: &Run) -> Vec<(u32, bool)> {
+/// The hotplug events of the run.
+fn reported(run: &Run) -> Vec<(u32, bool)> {
     run.events_of(|e| match e.what {
         What::Online { target, up } => Some((target.0, up)),
         _ => None,
@@ -58,7 +58,7 @@ fn nobody_is_on_a_cpu_that_is_off(run: &Run) {
 }
 
 #[test]
-fn both_callbacks_are_told_on_the_cpu_itself() {
+fn both_callbacks_run_on_the_cpu_itself() {
     let base = with("hotplug").cpus(4).millis(20).task(hog("a"));
     let timeline = [offline(5000, [2]), offline(7000, [3]), online(10_000, [2])];
     let run = with_timeline(base, timeline).survives();
@@ -80,7 +80,7 @@ fn both_callbacks_are_told_on_the_cpu_itself() {
             ("online_mask", 2, 0x7)
         ]
     );
-    assert_eq!(told(&run), [(2, false), (3, false), (2, true)]);
+    assert_eq!(reported(&run), [(2, false), (3, false), (2, true)]);
     // Its hotplug thread has just left it.
     let came = run.global("cpu_online")[0].at;
     let idle = run.global("update_idle").into_iter().find(|c| c.cpu == 2 && c.at > came);
@@ -92,9 +92,9 @@ fn changes_at_one_moment_come_one_after_another() {
     let base = with("hotplug").cpus(5).millis(20).task(hog("a").instances(5));
     let timeline = [offline(5000, [1, 2]), offline(5000, [3]), offline(5000, [4]), online(5000, [2])];
     let run = with_timeline(base, timeline).survives();
-    let mut told = told(&run);
-    told.sort_unstable();
-    assert!([1, 3, 4].into_iter().all(|cpu| told.contains(&(cpu, false))), "{told:?}");
+    let mut reported = reported(&run);
+    reported.sort_unstable();
+    assert!([1, 3, 4].into_iter().all(|cpu| reported.contains(&(cpu, false))), "{reported:?}");
     nobody_is_on_a_cpu_that_is_off(&run);
 }
 
@@ -172,15 +172,15 @@ fn tasks_in_its_queues_go_to_its_local_queue_first() {
             run.log()
         );
         assert_eq!(after[..3], ["dequeue=20000000e", "quiescent=20000000e", "runnable=e"]);
-        let told = run.calls.iter().position(|c| c.op == "cpu_offline").unwrap();
+        let reported = run.calls.iter().position(|c| c.op == "cpu_offline").unwrap();
         let moved = run.calls.iter().position(|c| c.op == "runnable" && c.value == 0xe).unwrap();
-        assert!(moved < told, "before ops.cpu_offline");
+        assert!(moved < reported, "before ops.cpu_offline");
         nobody_is_on_a_cpu_that_is_off(&run);
     }
 }
 
 #[test]
-fn who_has_no_cpu_left_may_use_all() {
+fn a_task_without_an_allowed_cpu_may_use_all() {
     let base = with("hotplug").cpus(3).set("slice_ns", 1_000_000_000u64).millis(30);
     let base = base.task(hog("a").on([1])).task(task("b", [run(100), sleep(8000), run(100)]).on([1]));
     let run = with_timeline(base, [offline(5000, [1]), online(20_000, [1])]).survives();
@@ -280,10 +280,10 @@ fn churn(cpus: u32, scale: u64) -> Run {
 }
 
 #[test]
-fn nobody_is_lost_while_cpus_come_and_go() {
+fn no_task_is_lost_while_cpus_come_and_go() {
     for (cpus, scale) in [(2, 700), (8, 700), (8, 40)] {
         let run = churn(cpus, scale);
-        assert!(told(&run).len() > 60, "{}", told(&run).len());
+        assert!(reported(&run).len() > 60, "{}", reported(&run).len());
         nobody_is_on_a_cpu_that_is_off(&run);
         all_ran_where_they_may(&run);
         for task in run.ids("a") {

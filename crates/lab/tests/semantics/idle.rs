@@ -1,4 +1,4 @@
-//! Idle CPUs: the kernel's masks, and what `ops.update_idle` is told.
+//! Idle CPUs: the kernel's masks, and the calls of `ops.update_idle`.
 
 use crate::harness::*;
 use keel_abi::task::Policy;
@@ -10,14 +10,14 @@ fn all_cpus_are_idle_to_begin_with() {
 }
 
 #[test]
-fn update_idle_tells_of_transitions_after_the_masks_have_changed() {
+fn update_idle_comes_after_the_masks_have_changed() {
     let run = with("tracer").cpus(2).task(repeat("a", [run(100), sleep(100)]).on([1])).millis(10).survives();
     let mut last = None;
     let mut seen = 0;
-    for (told, mask) in run.global("update_idle").iter().zip(run.global("idle_mask").iter().skip(1)) {
-        assert_eq!(mask.value >> told.cpu & 1, told.value, "{}", run.log());
-        if told.cpu == 1 {
-            assert_ne!(last.replace(told.value), Some(told.value), "in turn");
+    for (reported, mask) in run.global("update_idle").iter().zip(run.global("idle_mask").iter().skip(1)) {
+        assert_eq!(mask.value >> reported.cpu & 1, reported.value, "{}", run.log());
+        if reported.cpu == 1 {
+            assert_ne!(last.replace(reported.value), Some(reported.value), "in turn");
             seen += 1;
         }
     }
@@ -32,15 +32,15 @@ fn claims(kicks: i32) -> Run {
 }
 
 #[test]
-fn a_claim_lasts_until_the_cpu_has_been_idle_anew() {
+fn a_claim_lasts_until_the_cpu_goes_idle_again() {
     let kicked = claims(1);
     let picked = kicked.values("a", "picked");
     assert!(
         picked.len() >= 3 && picked.iter().all(|&cpu| cpu == 1),
         "a kick without work gives it back: {picked:?}"
     );
-    let told = kicked.global("update_idle").iter().filter(|c| c.cpu == 1).count();
-    assert!(told <= 1, "and nobody is told of that");
+    let reported = kicked.global("update_idle").iter().filter(|c| c.cpu == 1).count();
+    assert!(reported <= 1, "and that calls nothing more");
     let alone = claims(-1).values("a", "picked");
     assert_eq!(alone[0], 1);
     assert!(alone[1..].iter().all(|&cpu| cpu as i64 == -16), "EBUSY: {alone:?}");
@@ -56,14 +56,14 @@ fn with_update_idle_alone_there_are_no_masks() {
 }
 
 #[test]
-fn a_cpu_whose_task_was_pushed_away_is_told_to_be_idle_once() {
+fn a_cpu_whose_task_was_pushed_away_goes_idle_once() {
     let a = repeat("a", [run(100), affinity([1]), run(100), affinity([0])]);
     let run = with("tracer").cpus(2).task(a).millis(10).survives();
     for cpu in [0, 1] {
-        let told: Vec<u64> =
+        let reported: Vec<u64> =
             run.global("update_idle").iter().filter(|c| c.cpu == cpu).map(|c| c.value).collect();
-        let in_turn = told.windows(2).all(|w| w[0] != w[1]);
-        assert!(in_turn && told.len() > 20, "{cpu}: {told:?} {}", run.log());
+        let in_turn = reported.windows(2).all(|w| w[0] != w[1]);
+        assert!(in_turn && reported.len() > 20, "{cpu}: {reported:?} {}", run.log());
     }
 }
 
@@ -110,8 +110,9 @@ fn a_core_is_idle_when_both_of_its_cpus_are_whatever_class_ran_there() {
     let base = base.task(works("rt", 1, 100).policy(Policy::Fifo(5))).task(works("a", 5, 170));
     let run = base.task(works("b", 2, 300)).millis(20).survives();
     // In one callback's order on one CPU; others may go idle meanwhile.
-    let told: Vec<_> = run.calls.iter().filter(|c| c.op.starts_with("idle_") || c.op == "smt_mask").collect();
-    let of_cpu = |cpu| told.iter().filter(move |c| c.cpu == cpu).collect::<Vec<_>>();
+    let reported: Vec<_> =
+        run.calls.iter().filter(|c| c.op.starts_with("idle_") || c.op == "smt_mask").collect();
+    let of_cpu = |cpu| reported.iter().filter(move |c| c.cpu == cpu).collect::<Vec<_>>();
     let mut seen = [0; 4];
     for three in (0..8).flat_map(|cpu| of_cpu(cpu).chunks_exact(3).map(<[_]>::to_vec).collect::<Vec<_>>()) {
         let [idle, whole, then] = three[..] else { unreachable!("chunks of three") };

@@ -29,7 +29,7 @@ fn on_an_idle_cpu_it_runs() {
 }
 
 #[test]
-fn behind_a_running_task_it_comes_back_and_is_told_why() {
+fn behind_a_running_task_it_comes_back_with_the_reason() {
     let run = scene().task(hog("x")).task(task("a", [run(100)]).after_ms(5)).millis(40).survives();
     assert_eq!(run.values("a", "enqueue"), [0, REENQ], "{}", run.log());
     assert_eq!(run.values("a", "why_again"), [BECAUSE_IMMED]);
@@ -75,7 +75,7 @@ fn run_us() -> keel_abi::task::Step {
 }
 
 #[test]
-fn it_is_over_when_the_task_is_enqueued_anew() {
+fn the_flag_ends_when_the_task_is_enqueued_again() {
     // `a` came back and went through the scheduler's own queue: then a higher class may keep it waiting.
     let rt = task("rt", [run(1000)]).policy(Policy::Fifo(1)).after_ms(22);
     let run = scene().task(hog("x")).task(task("a", [run(5000)]).after_ms(5)).task(rt).millis(40).survives();
@@ -105,7 +105,7 @@ fn a_cpu_of_a_higher_class_is_never_open() {
 }
 
 #[test]
-fn whoever_always_puts_it_back_is_ended() {
+fn a_scheduler_that_always_reinserts_it_is_ended() {
     let base = scene().set("again_to_own", 0).task(hog("x")).task(task("a", [run(100)]).after_ms(5));
     let run = base.millis(40).fails("SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated 257 times");
     assert_eq!(again(&run, "a"), 257);
@@ -137,7 +137,7 @@ fn one_moved_behind_another_comes_back() {
 }
 
 #[test]
-fn one_that_was_asked_back_is_told_so() {
+fn a_reenqueued_task_has_the_flag() {
     let base = with("tracer").set("enqueue_dsq", LOCAL).set("reenqueues", 1);
     let run = base.task(repeat("a", [run(100), sleep(100)])).millis(10).survives();
     let why = run.values("a", "why_again");

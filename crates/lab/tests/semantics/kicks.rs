@@ -22,7 +22,7 @@ fn kicks(run: &Run) -> Vec<u32> {
 }
 
 #[test]
-fn a_plain_kick_reschedules_and_who_has_time_left_goes_on_unseen() {
+fn a_plain_kick_reschedules_and_a_task_with_slice_left_goes_on() {
     let run = kicking(0, 0).survives();
     assert_eq!(kicks(&run).len(), run.count("a", "enqueue"));
     assert_eq!(run.count("x", "stopping"), 0);
@@ -102,7 +102,7 @@ fn lengths(run: &Run) -> Vec<u64> {
 }
 
 #[test]
-fn who_waits_goes_on_when_the_kicked_cpu_has_picked() {
+fn the_waiter_goes_on_when_the_kicked_cpu_has_picked() {
     // Interrupts between CPUs take long enough for the kicking one to be done before.
     let slow = || {
         let mut machine = keel_lab::machines::of_cpus(2);
@@ -128,7 +128,7 @@ fn who_waits_goes_on_when_the_kicked_cpu_has_picked() {
 }
 
 #[test]
-fn nobody_waits_for_an_idle_cpu_or_one_that_is_not_the_schedulers() {
+fn no_kick_waits_for_an_idle_cpu_or_one_of_another_class() {
     let on_idle = |flags| {
         let base = with("tracer").cpus(2).set("enqueue_kicks", 0).set("kick_flags", flags);
         lengths(&base.task(repeat("a", [run_us(), sleep(2000)]).on([1])).millis(20).survives())

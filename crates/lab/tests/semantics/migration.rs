@@ -32,7 +32,7 @@ fn it_is_not_asked_where_it_wakes_and_goes_to_the_local_queue() {
 }
 
 #[test]
-fn whoever_wants_to_see_such_tasks_does() {
+fn a_scheduler_with_the_flag_sees_such_tasks() {
     let run = with("task_fields").cpus(2).set("select_this", 1);
     let run = run.task(spell([MigrateEnable, sleep(500), run_100()])).millis(20).survives();
     assert_eq!((run.count("a", "select_cpu"), run.count("a", "enqueue")), (2, 3), "{}", run.log());
@@ -46,7 +46,7 @@ fn run_100() -> Step {
 }
 
 #[test]
-fn the_scheduler_is_told_its_mask_at_the_first_switch_and_at_the_end() {
+fn set_cpumask_is_called_at_the_first_switch_and_at_the_end() {
     let run = with("tracer")
         .cpus(2)
         .set("select_this", 1)
@@ -56,7 +56,7 @@ fn the_scheduler_is_told_its_mask_at_the_first_switch_and_at_the_end() {
     assert_eq!(run.values("a", "set_cpumask"), [2, 3], "{}", run.log());
     // Around it the task is taken off the runqueue, as around any change.
     let around = run.trace("a", &["stopping", "quiescent", "set_cpumask", "runnable"]);
-    let first = around.iter().position(|line| line == "set_cpumask=2").expect("it is told");
+    let first = around.iter().position(|line| line == "set_cpumask=2").expect("it is reported");
     assert_eq!(
         around[first - 2..first + 2],
         ["stopping", "quiescent=20000000a", "set_cpumask=2", "runnable=a"]

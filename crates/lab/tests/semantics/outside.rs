@@ -1,4 +1,4 @@
-//! Nice values and CPUs of tasks, changed by another: what the scheduler is told, and where the task goes.
+//! Nice values and CPUs of tasks, changed by another: which callbacks run, and where the task goes.
 
 use crate::harness::*;
 use keel_abi::Span;
@@ -57,7 +57,7 @@ fn a_waiting_task_leaves_the_schedulers_hands() {
 }
 
 #[test]
-fn out_of_a_queue_of_the_kernels_no_dequeue_is_told() {
+fn leaving_a_built_in_dsq_calls_no_dequeue() {
     let ops = [STATES, &["set_weight"]].concat();
     let run = waits(renice(1, 5)).set("enqueue_dsq", LOCAL).survives();
     let expected = ["quiescent=20000000a", "set_weight=21", "runnable=a", "enqueue=a"];
@@ -141,7 +141,7 @@ fn a_running_task_is_pushed_by_the_stopper() {
 }
 
 #[test]
-fn what_changes_nothing_tells_nothing() {
+fn a_change_to_the_same_value_calls_nothing() {
     let check = |change: Change| {
         let run = waits(change).survives();
         assert_eq!(after(&run, "a", 5000, &[STATES, &["set_weight", "set_cpumask"]].concat()), [""; 0]);
@@ -158,13 +158,13 @@ fn all_instances_change_and_those_to_come_do_not() {
         .task(hog("b").after_ms(10))
         .workload(|w| w.timeline.extend([at(5000, renice(0, 5)), at(6000, renice(1, 5))]))
         .survives();
-    let told = run.calls.iter().filter(|c| c.op == "set_weight" && c.value == 0x21).count();
-    assert_eq!(told, 5, "{}", run.log());
+    let reported = run.calls.iter().filter(|c| c.op == "set_weight" && c.value == 0x21).count();
+    assert_eq!(reported, 5, "{}", run.log());
 }
 
 #[test]
 fn a_stale_dispatch_leaves_the_task_alone() {
-    // ops.dispatch has the task from its map; meanwhile it was given to the scheduler anew. One stay, one insert.
+    // ops.dispatch has the task from its map; meanwhile it was given to the scheduler again. One stay, one insert.
     let base = with("tracer").cpus(3).set("slice_ns", 300_000).set("enqueue_dsq", 0).set("dispatch_moves", 0);
     let base = base.set("dispatch_dsq", GLOBAL);
     let run = base

@@ -40,7 +40,7 @@ fn life(run: &Run, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn others_are_born_and_die_and_that_is_all_it_hears_of_them() {
+fn other_tasks_cause_only_init_task_and_exit_task() {
     let steps = [run(100), sleep(100), Step::Yield, affinity([0]), Step::Nice(3), run(100)];
     for policy in [Policy::Other, Policy::Batch, Policy::Idle] {
         let other = task("other", steps.clone()).policy(policy);
@@ -55,7 +55,7 @@ fn others_are_born_and_die_and_that_is_all_it_hears_of_them() {
 }
 
 #[test]
-fn who_was_there_before_stays_with_the_kernel() {
+fn existing_tasks_stay_in_the_fair_class() {
     let run = partly("tracer").task(hog("a")).millis(5).survives();
     let first: Vec<&str> = run.calls.iter().filter(|c| c.pid == 1).map(|c| c.op.as_str()).collect();
     assert_eq!(first, ["init_task"], "{}", run.log());
@@ -75,7 +75,7 @@ fn the_fair_class_takes_the_cpu_and_the_preempted_goes_on_where_it_was() {
 }
 
 #[test]
-fn the_scheduler_is_told_that_a_cpu_is_taken_for_no_reason_it_has_a_name_for() {
+fn cpu_release_has_the_unknown_reason() {
     let base = partly("cpu_preempt").set("slice_ns", 50_000_000).millis(40);
     let other = repeat("other", [run(1000), sleep(4000)]).after_ms(5);
     let run = base.task(ext(hog("x"))).task(other).survives();
@@ -138,8 +138,8 @@ fn a_task_comes_to_the_scheduler_and_goes_by_its_own_policy() {
     assert!(trace.contains(&off) && trace.contains(&on), "{trace:?}");
 }
 
-/// What a scheduler hears of a task that another gives `policy` at 5 ms, beginning with `first`: one that sleeps, one that
-/// waits behind `x` and one that runs.
+/// The callbacks that a scheduler gets for a task that another gives `policy` at 5 ms, beginning with `first`: one that
+/// sleeps, one that waits behind `x` and one that runs.
 fn given(first: Policy, policy: Policy) -> [Vec<String>; 3] {
     let change = |spec| at(5000, Change::Policy { spec, policy });
     let base = || partly("tracer").set("slice_ns", 100_000_000).millis(12);
@@ -237,7 +237,7 @@ fn a_change_of_class_while_it_wakes_waits_for_the_wakeup() {
 }
 
 #[test]
-fn whom_it_disallows_does_not_come_by_fork() {
+fn a_disallowed_child_stays_in_the_fair_class() {
     let base = partly("tracer").set("disallow_pid", 2).task(ext(hog("a")));
     let run = base.ends(ExitKind::Error, "ops.init_task() set task->scx.disallow for a[2] during fork");
     assert_eq!(run.count("a", "init_task"), 1);

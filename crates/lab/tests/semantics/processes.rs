@@ -35,14 +35,14 @@ fn a_reader_waits_for_all_that_it_wants() {
 }
 
 #[test]
-fn a_writer_waits_for_room() {
+fn a_writer_waits_for_space() {
     check(&[send(100), send(1), run(100)], &[sleep(5_000), receive(1)], &[0, 5]);
     check(&[send(100), run(100)], &[sleep(5_000), receive(1)], &[0]);
     check(&[send(150)], &[sleep(5_000), receive(30), sleep(5_000), receive(30)], &[0, 5, 10]);
 }
 
 #[test]
-fn who_spawned_waits_for_a_childs_end() {
+fn a_parent_waits_for_a_childs_end() {
     let check = |steps: Vec<Step>, expected: &[u64]| {
         let child = task("child", [sleep(5_000)]).instances(0);
         let run = with("tracer").cpus(2).task(task("a", steps)).task(child).survives();

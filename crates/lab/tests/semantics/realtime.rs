@@ -36,7 +36,7 @@ fn starts_ms(run: &Run, name: &str) -> Vec<u64> {
 }
 
 #[test]
-fn the_scheduler_hears_of_its_birth_and_death_only() {
+fn a_real_time_task_causes_only_init_task_and_exit_task() {
     let rt = task("rt", [run(100), sleep(100), Step::Yield, affinity([0]), Step::Nice(3), run(100)]);
     let run = with("tracer").cpus(2).task(rt.policy(fifo(50))).task(hog("x")).millis(20).survives();
     assert_eq!(run.trace("rt", ALL), ["init_task=1", "exit_task"], "{}", run.log());
@@ -181,7 +181,7 @@ fn a_change_of_policy_changes_the_class_and_back() {
 }
 
 #[test]
-fn whoever_gives_its_priority_up_makes_room() {
+fn lowering_its_priority_lets_others_run() {
     let steps = [Step::Policy(fifo(20)), run(1000), Step::Policy(fifo(5)), run(3000)];
     let run = with("tracer").task(task("a", steps)).task(task("b", [run(2000)]).policy(fifo(10)).after_ms(0));
     let run = run.millis(20).survives();
@@ -242,7 +242,7 @@ fn it_leaves_a_cpu_that_it_may_not_use_any_more() {
 }
 
 #[test]
-fn idle_states_are_told_of_its_cpus_too() {
+fn update_idle_covers_its_cpus_too() {
     let a = repeat("a", [run(500), sleep(500)]).policy(fifo(3)).on([1]);
     let run = with("tracer").cpus(2).task(a).millis(10).survives();
     let on_1: Vec<_> = run.global("update_idle").iter().filter(|c| c.cpu == 1).map(|c| c.value).collect();

@@ -42,7 +42,7 @@ fn all_tasks_of_the_queue_come_back_in_order() {
 }
 
 #[test]
-fn the_queue_of_the_locked_runqueue_is_meant() {
+fn reenqueue_local_uses_the_locked_runqueue() {
     // `b` on CPU 1 wakes `a`, which may use CPU 0 only: its enqueue runs on CPU 1, under CPU 0's lock.
     let a = repeat("a", [run(10), Step::Wait { condition: ObjectId(0), mutex: ObjectId(0) }]).on([0]);
     let b = repeat("b", [run(500), Step::Broadcast(ObjectId(0))]).on([1]);

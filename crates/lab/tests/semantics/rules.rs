@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 const RULES: &str = include_str!("../../../../tests/sim/semantics/rules.tsv");
 
 /// The tests of a source, as the table calls them.
-fn tests_of(path: &Path, room: &str) -> Vec<String> {
+fn tests_of(path: &Path, module: &str) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let name = |line: &str| line.strip_prefix("fn ")?.split('(').next().map(|name| format!("{room}::{name}"));
+    let name =
+        |line: &str| line.strip_prefix("fn ")?.split('(').next().map(|name| format!("{module}::{name}"));
     lines.windows(2).filter(|pair| pair[0] == "#[test]").filter_map(|pair| name(pair[1])).collect()
 }
 

@@ -5,7 +5,7 @@ use keel_abi::task::{ObjectId, Step};
 use keel_trace::What;
 use keel_trace::event::Chooser;
 
-/// By whom a task was placed, time after time.
+/// What placed a task, each time it was placed.
 fn choosers(run: &Run, name: &str) -> Vec<Chooser> {
     let task = run.id(name);
     run.events_of(|e| match e.what {

@@ -3,8 +3,8 @@
 use crate::harness::*;
 use keel_abi::task::{Step, Workload};
 
-/// Session and autogroup as the scheduler tells them.
-fn told(run: &Run, name: &str, op: &str) -> Vec<(u32, u32)> {
+/// Session and autogroup as the scheduler reports them.
+fn reported(run: &Run, name: &str, op: &str) -> Vec<(u32, u32)> {
     run.values(name, op).iter().map(|value| ((value >> 32) as u32, *value as u32)).collect()
 }
 
@@ -14,7 +14,7 @@ fn in_session(mut spec: Spec, session: u32, process: u32) -> Spec {
 }
 
 #[test]
-fn who_starts_by_itself_is_in_the_first_session_unless_it_has_another() {
+fn a_root_process_is_in_the_first_session_unless_it_has_another() {
     let pause = [run(100), sleep(1000)];
     let run = with("sessions")
         .millis(20)
@@ -24,12 +24,12 @@ fn who_starts_by_itself_is_in_the_first_session_unless_it_has_another() {
         .task(in_session(task("b", pause), 3, 3))
         .survives();
     let (a, b) = (run.pid("a"), run.pid("b"));
-    assert_eq!(told(&run, "plain", "born_in"), [(0, 0)]);
+    assert_eq!(reported(&run, "plain", "born_in"), [(0, 0)]);
     // The first who comes begins it.
-    assert_eq!(told(&run, "a", "born_in"), [(a, 1)]);
-    assert_eq!(told(&run, "a-too", "born_in"), [(a, 1)]);
-    assert_eq!(told(&run, "b", "born_in"), [(b, 2)]);
-    assert_eq!(told(&run, "b", "session")[0], (b, 2));
+    assert_eq!(reported(&run, "a", "born_in"), [(a, 1)]);
+    assert_eq!(reported(&run, "a-too", "born_in"), [(a, 1)]);
+    assert_eq!(reported(&run, "b", "born_in"), [(b, 2)]);
+    assert_eq!(reported(&run, "b", "session")[0], (b, 2));
 }
 
 #[test]
@@ -44,16 +44,16 @@ fn a_session_is_left_by_setsid_and_inherited_by_children() {
         .task(task("child", [run(100)]).instances(0))
         .survives();
     let (shell, daemon) = (run.pid("shell"), run.pid("daemon"));
-    assert_eq!(told(&run, "daemon", "born_in"), [(shell, 1)]);
+    assert_eq!(reported(&run, "daemon", "born_in"), [(shell, 1)]);
     // The second call is refused.
-    let later = told(&run, "daemon", "session");
+    let later = reported(&run, "daemon", "session");
     assert_eq!(later[..3], [(shell, 1), (daemon, 2), (daemon, 2)]);
     let children: Vec<_> = run.calls.iter().filter(|c| c.op == "born_in").map(|c| (c.pid, c.value)).collect();
     let of_children: Vec<u64> =
         children.iter().filter(|(pid, _)| run.pids("child").contains(pid)).map(|(_, value)| *value).collect();
     assert_eq!(of_children, [u64::from(shell) << 32 | 1, u64::from(daemon) << 32 | 2]);
     // Who leads one from the start has no say either.
-    assert_eq!(told(&run, "shell", "session")[0], (shell, 1));
+    assert_eq!(reported(&run, "shell", "session")[0], (shell, 1));
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn threads_are_in_their_processs_session() {
         .task(task("thread", [run(100), sleep(5000), run(100), sleep(1000)]).instances(0))
         .survives();
     let leader = run.pid("leader");
-    assert_eq!(told(&run, "thread", "born_in"), [(0, 0)]);
-    assert_eq!(told(&run, "thread", "session")[..2], [(0, 0), (leader, 1)]);
+    assert_eq!(reported(&run, "thread", "born_in"), [(0, 0)]);
+    assert_eq!(reported(&run, "thread", "session")[..2], [(0, 0), (leader, 1)]);
     // One who calls it takes the whole process along.
     let thread = [short.clone(), sleep(1000), Step::Setsid, sleep(1000)];
     let leader = [Step::Fork(1), sleep(5000), short.clone(), sleep(1000)];
@@ -77,7 +77,7 @@ fn threads_are_in_their_processs_session() {
         .task(task("thread", thread).instances(0))
         .survives();
     let leader = run.pid("leader");
-    assert_eq!(told(&run, "leader", "session")[..2], [(0, 0), (leader, 1)]);
+    assert_eq!(reported(&run, "leader", "session")[..2], [(0, 0), (leader, 1)]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn joined_workloads_begin_in_sessions_of_their_own() {
     let joined = keel_lab::workloads::join("make+R", parts).unwrap_or_else(|e| panic!("{e}"));
     let run = with("sessions").millis(20).workload(|w| *w = joined).survives();
     for (name, autogroup) in [("make", 1), ("other", 2), ("R", 3), ("other#2", 4)] {
-        assert_eq!(told(&run, name, "born_in"), [(run.pid(name), autogroup)], "{name}");
+        assert_eq!(reported(&run, name, "born_in"), [(run.pid(name), autogroup)], "{name}");
     }
 }
 
@@ -100,5 +100,5 @@ fn kernel_threads_are_in_none_of_the_workloads() {
     let mut kthread = in_session(task("kworker", [run(100), sleep(1000)]), 5, 1);
     kthread.0.kthread = true;
     let run = with("sessions").millis(10).task(kthread).survives();
-    assert_eq!(told(&run, "kworker", "born_in"), [(0, 0)]);
+    assert_eq!(reported(&run, "kworker", "born_in"), [(0, 0)]);
 }

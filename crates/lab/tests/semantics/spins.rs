@@ -35,7 +35,7 @@ fn a_spinner_keeps_its_cpu_and_goes_on_at_once() {
 }
 
 #[test]
-fn a_spinner_burns_its_slice_while_who_it_waits_for_waits_for_the_cpu() {
+fn a_spinner_burns_its_slice_while_the_task_it_waits_for_waits_for_the_cpu() {
     let run = meeting(1, spin_barrier(None), 3).survives();
     // The first slice goes to spinning; the other comes to the barrier and ends; then the spinner does.
     assert_eq!((run.starts("early").len(), run.starts("late").len()), (2, 1), "{}", run.log());
@@ -47,7 +47,7 @@ fn a_spinner_burns_its_slice_while_who_it_waits_for_waits_for_the_cpu() {
 }
 
 #[test]
-fn who_loses_patience_blocks_and_is_woken() {
+fn a_spinner_out_of_patience_blocks_and_is_woken() {
     let run = meeting(2, spin_barrier(Some(2_000)), 7).survives();
     let (starts, stops) = (run.starts("early"), run.stops("early"));
     assert!(stops.len() == 2 && near(stops[0], 3_000, 100) && near(stops[1], 7_100, 100), "{stops:?}");

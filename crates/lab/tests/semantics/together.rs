@@ -32,7 +32,7 @@ const ALL: &[&str] = &[
     "cgroup_move",
 ];
 
-/// Told of everything, on so many CPUs, with one cgroup.
+/// A scheduler with every callback, on so many CPUs, with one cgroup.
 fn scene(cpus: u32) -> Scenario {
     let cgroup = Cgroup {
         path: "/a".to_owned(),
@@ -89,7 +89,7 @@ fn off_us(run: &Run, cpu: u32) -> u64 {
 }
 
 #[test]
-fn real_time_tasks_leave_a_cpu_that_goes_and_nobody_is_told() {
+fn real_time_tasks_leave_a_cpu_that_goes_without_callbacks() {
     // On CPU 2 alone one runs, and one waits; one sleeps.
     let runs = rt(task("runs", [run(20_000)]).on([2]), 50);
     let waits = rt(task("waits", [run(5000)]).on([2]), 40).after_ms(1);
@@ -116,7 +116,7 @@ fn real_time_tasks_leave_a_cpu_that_goes_and_nobody_is_told() {
 fn a_cpu_that_was_taken_is_given_back_before_it_goes() {
     let base = scene(2).task(hog("x").on([1])).task(rt(task("rt", [run(10_000)]).on([1]), 9).after_ms(2));
     let run = happens(base, [goes(5000, 1), at(20_000, Change::Online(set([1])))]).survives();
-    let told: Vec<_> = run
+    let reported: Vec<_> = run
         .calls
         .iter()
         .filter(|c| ["cpu_release", "cpu_acquire", "cpu_offline", "cpu_online"].contains(&c.op.as_str()))
@@ -124,7 +124,7 @@ fn a_cpu_that_was_taken_is_given_back_before_it_goes() {
         .collect();
     // The CPU is the scheduler's once more, if only to push the preempted task away.
     assert_eq!(
-        told,
+        reported,
         [("cpu_release", 1), ("cpu_offline", 1), ("cpu_acquire", 1), ("cpu_online", 1),],
         "{}",
         run.log()
@@ -146,7 +146,7 @@ fn the_server_of_a_cpu_that_was_away_serves_again() {
 }
 
 #[test]
-fn nice_and_mask_of_a_real_time_task_are_told_when_it_comes_to_the_scheduler() {
+fn nice_and_mask_of_a_real_time_task_are_set_when_it_joins_the_scheduler() {
     let back = [Step::Policy(Policy::Other), run(1000)];
     let with_end = |steps: &[Step]| steps.iter().cloned().chain(back.clone()).collect::<Vec<_>>();
     let runs = rt(task("runs", with_end(&[run(10_000)])).on([1]), 6);
@@ -157,9 +157,9 @@ fn nice_and_mask_of_a_real_time_task_are_told_when_it_comes_to_the_scheduler() {
     let change = (0..3).flat_map(|spec| [renice(spec), at(5000, confine(spec, [2]))]);
     let run = happens(base, change.collect::<Vec<_>>()).survives();
     for name in ["runs", "waits", "sleeps"] {
-        let told = after(&run, name, 1100);
+        let reported = after(&run, name, 1100);
         let expected = ["enable=21", "set_weight=21", "set_cpumask=4", "runnable=1004e", "running"];
-        assert_eq!(told[..5], expected, "{name} {}", run.log());
+        assert_eq!(reported[..5], expected, "{name} {}", run.log());
         assert!(cpus_after(&run, name, 5000).iter().all(|&cpu| cpu == 2), "{name}");
     }
     let (when, cpu) = run.starts("runs")[1];
@@ -180,10 +180,10 @@ fn around(mask: &str) -> [String; 5] {
 #[test]
 fn a_cpu_that_goes_waits_for_the_end_of_a_spell() {
     let run = happens(scene(2).task(works().on([1])), [goes(5000, 1)]).survives();
-    let told = after(&run, "a", 5000);
+    let reported = after(&run, "a", 5000);
     // The first switch makes its CPU its mask; the spell's end gives its own back. Then it is scheduled when its slice is over.
-    assert_eq!(told[..5], around("set_cpumask=2"), "{}", run.log());
-    assert_eq!(told[5..10], around("set_cpumask=2"), "{}", run.log());
+    assert_eq!(reported[..5], around("set_cpumask=2"), "{}", run.log());
+    assert_eq!(reported[5..10], around("set_cpumask=2"), "{}", run.log());
     assert_eq!(run.global("cpu_offline").len(), 1);
     assert!(off_us(&run, 1) > 11_000, "{}", off_us(&run, 1));
 }
@@ -202,32 +202,32 @@ fn a_sleeper_within_a_spell_comes_back_to_the_cpu_that_waits_for_it() {
     let a = task("a", [run(1000), MigrateDisable, sleep(10_000), run(100), MigrateEnable, run(3000)]);
     let run = happens(scene(2).task(a.on([1])).task(hog("x").on([0])), [goes(5000, 1)]).survives();
     assert_eq!(cpus_after(&run, "a", 5000)[0], 1, "{}", run.log());
-    let told = after(&run, "a", 5000);
-    assert_eq!(told[..2], ["runnable=1", "running"], "straight to the local queue: {}", run.log());
-    assert_eq!(told[2..7], around("set_cpumask=2"), "{}", run.log());
+    let reported = after(&run, "a", 5000);
+    assert_eq!(reported[..2], ["runnable=1", "running"], "straight to the local queue: {}", run.log());
+    assert_eq!(reported[2..7], around("set_cpumask=2"), "{}", run.log());
     assert!(off_us(&run, 1) > 11_100, "{}", off_us(&run, 1));
 }
 
 #[test]
 fn a_mask_that_changes_during_a_spell_counts_at_its_end() {
     let run = happens(scene(3).task(works().on([1])), [at(5000, confine(0, [2]))]).survives();
-    let told = after(&run, "a", 5000);
-    // Told of the new mask; then the stopper comes, the switch to which pins it.
-    assert_eq!(told[..5], around("set_cpumask=4"), "{}", run.log());
-    assert_eq!(told[5..10], around("set_cpumask=2"), "{}", run.log());
-    assert_eq!(told[10..15], around("set_cpumask=4"), "{}", run.log());
-    assert_eq!(told[15..18], ["stopping=1", "enqueue", "dequeue"], "{}", run.log());
+    let reported = after(&run, "a", 5000);
+    // It gets the new mask; then the stopper comes, the switch to which pins it.
+    assert_eq!(reported[..5], around("set_cpumask=4"), "{}", run.log());
+    assert_eq!(reported[5..10], around("set_cpumask=2"), "{}", run.log());
+    assert_eq!(reported[10..15], around("set_cpumask=4"), "{}", run.log());
+    assert_eq!(reported[15..18], ["stopping=1", "enqueue", "dequeue"], "{}", run.log());
     assert_eq!(cpus_after(&run, "a", 5000), [2]);
     assert!(near(run.starts("a")[1].0, 11_000, 300));
 }
 
 #[test]
-fn who_sleeps_within_its_spell_keeps_its_one_cpu_though_its_mask_changes() {
+fn a_sleeper_with_migration_disabled_keeps_its_cpu_though_its_mask_changes() {
     let a = task("a", [run(1000), MigrateDisable, sleep(10_000), run(100), MigrateEnable, run(3000)]);
     let run = happens(scene(3).task(a.on([1])), [at(5000, confine(0, [2]))]).survives();
-    let told = after(&run, "a", 5000);
-    assert_eq!(told[..3], ["set_cpumask=2", "runnable=1", "running"], "{}", run.log());
-    assert_eq!(told[3..8], around("set_cpumask=4"), "{}", run.log());
+    let reported = after(&run, "a", 5000);
+    assert_eq!(reported[..3], ["set_cpumask=2", "runnable=1", "running"], "{}", run.log());
+    assert_eq!(reported[3..8], around("set_cpumask=4"), "{}", run.log());
     assert_eq!(cpus_after(&run, "a", 5000), [1, 2]);
 }
 
@@ -236,7 +236,7 @@ fn a_real_time_task_moves_between_cgroups_off_the_schedulers_runqueue() {
     let a = rt(task("a", [run(1000), join(), run(1000), Step::Policy(Policy::Other), run(100)]), 5);
     let b = rt(task("b", [run(1000)]), 5).after_ms(0);
     let run = scene(1).task(a).task(b).survives();
-    let told = after(&run, "a", 0);
+    let reported = after(&run, "a", 0);
     let prep = format!("cgroup_prep_move={TO_A}");
     let moved = format!("cgroup_move={TO_A}");
     let expected = [
@@ -249,7 +249,7 @@ fn a_real_time_task_moves_between_cgroups_off_the_schedulers_runqueue() {
         "runnable=1004e",
         "running",
     ];
-    assert_eq!(told[..8], expected, "{}", run.log());
+    assert_eq!(reported[..8], expected, "{}", run.log());
     // It has gone behind its equals.
     assert!(near(run.starts("b")[0].0, 1000, 300), "{:?}", run.starts("b"));
     let (group, from) = (run.values("a", "group"), 1u64 << 32 | 0x41);
@@ -262,23 +262,28 @@ fn a_task_moves_within_its_spell_and_stays_on_its_cpu() {
     let steps = [run(1000), MigrateDisable, join(), run(1000), Step::Policy(Policy::Fifo(3)), run(1000)];
     let end = [Step::Policy(Policy::Other), run(1000), MigrateEnable, run(100)];
     let run = scene(2).task(task("a", steps.into_iter().chain(end)).on([1])).survives();
-    let told = after(&run, "a", 900);
-    let first = told.iter().position(|line| line.starts_with("cgroup_prep_move")).expect("it moves");
+    let reported = after(&run, "a", 900);
+    let first = reported.iter().position(|line| line.starts_with("cgroup_prep_move")).expect("it moves");
     let moved = format!("cgroup_move={TO_A}");
     let expected = ["stopping", "quiescent=20000000e", &moved, "runnable=e", "running"];
-    assert_eq!(told[first + 1..first + 6], expected, "{}", run.log());
+    assert_eq!(reported[first + 1..first + 6], expected, "{}", run.log());
     // The move has it scheduled, which pins it.
-    assert_eq!(told[first + 6..first + 11], around("set_cpumask=2"), "{}", run.log());
+    assert_eq!(reported[first + 6..first + 11], around("set_cpumask=2"), "{}", run.log());
     let expected = ["stopping", "quiescent=20000004e", "disable"];
-    assert_eq!(told[first + 11..first + 14], expected, "{}", run.log());
+    assert_eq!(reported[first + 11..first + 14], expected, "{}", run.log());
     let expected = ["enable=64", "set_weight=64", "set_cpumask=2", "runnable=1004e", "running"];
-    assert_eq!(told[first + 14..first + 19], expected, "back within its spell it has one CPU: {}", run.log());
-    assert_eq!(told[first + 19..first + 24], around("set_cpumask=2"), "{}", run.log());
+    assert_eq!(
+        reported[first + 14..first + 19],
+        expected,
+        "back within its spell it has one CPU: {}",
+        run.log()
+    );
+    assert_eq!(reported[first + 19..first + 24], around("set_cpumask=2"), "{}", run.log());
     assert!(run.starts("a").iter().all(|(_, cpu)| cpu.0 == 1));
 }
 
 #[test]
-fn who_is_just_woken_or_pushed_away_moves_between_cgroups_afterwards() {
+fn a_task_being_woken_or_pushed_moves_between_cgroups_afterwards() {
     let all = |id| Step::Cgroup(CgroupStep::JoinProcess(id));
     let moves = repeat("moves", [all(A), run(3), all(CgroupId::ROOT), run(3)]).on([0]);
     let base = scene(3).task(moves).task(hog("runs").on([1])).task(hog("waits").on([1]));
@@ -309,7 +314,7 @@ fn inserts_for_a_cpu_that_is_off_go_to_the_global_queue() {
 }
 
 #[test]
-fn whoever_waits_for_a_cpu_that_goes_is_not_left_waiting() {
+fn a_kick_wait_for_a_cpu_that_goes_offline_ends() {
     // SCX_KICK_PREEMPT | SCX_KICK_WAIT.
     let base = scene(3).set("enqueue_kicks", 2).set("kick_flags", 6).set("release_reenqueues", 1);
     let base =

@@ -24,7 +24,7 @@ fn an_enqueue_on_an_idle_cpus_runqueue_wakes_it_whatever_the_queue() {
 }
 
 #[test]
-fn a_queue_that_all_share_wakes_nobody_else() {
+fn a_queue_that_all_share_wakes_no_other_cpu() {
     for dsq in ["1", GLOBAL] {
         let (at_ms, _) = placed_on_the_busy(dsq);
         assert!((19..=22).contains(&at_ms), "{dsq}: only when the busy CPU's slice ends, at {at_ms} ms");

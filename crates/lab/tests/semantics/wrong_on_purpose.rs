@@ -67,5 +67,5 @@ macro_rules! objects {
 
 objects! {
     babbles bad_affinity bad_dsq errors exits far_node forgets mixed_dsq no_events node_mask race reenqueues spins
-    stall strays tardy telling unfair unknown_kfunc wasteful whole_mask wrong_type
+    stall bad_access tardy reports unfair unknown_kfunc wasteful whole_mask wrong_type
 }

@@ -123,7 +123,7 @@ fn cgroup_step(rng: &mut Rng) -> CgroupStep {
 }
 
 fn tasks(rng: &mut Rng, cpus: u32) -> Vec<TaskSpec> {
-    // Whom the others fork.
+    // The task that the others fork.
     let child = TaskSpec {
         name: "child".to_owned(),
         steps: vec![run_up_to(200), sleep(300), run_up_to(100)],

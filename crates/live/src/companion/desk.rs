@@ -158,7 +158,7 @@ impl Map {
     }
 }
 
-/// Where nothing is found, `value` stays as it is.
+/// If nothing is found, `value` stays as it is.
 fn plain(map: &MapHandle, call: Call, key: &[u8], value: &mut [u8]) -> bool {
     let found = match call {
         Call::Put => return map.update(key, value, MapFlags::ANY).is_ok(),

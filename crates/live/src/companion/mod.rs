@@ -1,6 +1,6 @@
 //! A recipe's companions beside a scheduler in the running kernel: one thread each, which that scheduler schedules.
 //!
-//! A thread is there before the object is loaded, so that the object can be told its pid, and at work before the
+//! A thread is there before the object is loaded, so that the object can be given its pid, and at work before the
 //! scheduler is attached: from then on nobody gets a CPU unless it goes on. For the same reason it never waits for
 //! another thread of this process, and all memory of the process is locked.
 
@@ -58,7 +58,7 @@ impl Companions {
         Ok(all)
     }
 
-    /// Tells the object who they are.
+    /// Gives the object their pids.
     pub(crate) fn introduce(&self, outline: &mut Outline) -> Result<(), LiveError> {
         for thread in &self.threads {
             let Some(variable) = &thread.companion.pid else { continue };
@@ -75,8 +75,10 @@ impl Companions {
             let name = &thread.companion.name;
             let parts = desk::Parts::take(&thread.companion.program, outline, object);
             let sent = thread.parts.send(parts.map_err(|why| failed(name, why))?);
-            let told = sent.ok().and_then(|()| thread.ready.recv().ok());
-            told.unwrap_or_else(|| Err("its thread has died".to_owned())).map_err(|why| failed(name, why))?;
+            let reported = sent.ok().and_then(|()| thread.ready.recv().ok());
+            reported
+                .unwrap_or_else(|| Err("its thread has died".to_owned()))
+                .map_err(|why| failed(name, why))?;
         }
         Ok(())
     }
@@ -109,7 +111,7 @@ impl Drop for Companions {
         for Thread { parts, handle, .. } in self.threads.drain(..) {
             // Who still waits for the object, waits no more.
             drop(parts);
-            // It has told already how it ended.
+            // It has already reported how it ended.
             let _ = handle.map(JoinHandle::join);
         }
     }
@@ -144,7 +146,7 @@ impl Thread {
     }
 }
 
-/// Round after round, until it is told to stop.
+/// Round after round, until it is asked to stop.
 fn work(
     companion: &Companion,
     parts: desk::Parts,

@@ -1,8 +1,8 @@
-//! What the attached scheduler tells of its decisions ([`keel_trace::policy`]): read from its own ring buffer.
+//! What the attached scheduler reports of its decisions ([`keel_trace::policy`]): read from its own ring buffer.
 //!
 //! Looked for are ring buffers of that name that programs of struct_ops use, and no others: whoever reads a ring
 //! takes what is in it away. Schedulers come and go, so it is looked for again and again. The kernel lets nobody but root
-//! look: without those rights nothing is told.
+//! look: without those rights nothing is read.
 
 use keel_trace::policy;
 use keel_trace::story::{Merge, Raw, RawWhat};
@@ -40,15 +40,15 @@ impl Decisions {
         Self { cpus, rings: Vec::new(), inbox: Rc::default(), looked: None }
     }
 
-    /// Hands on what was told from `start` until `now`. What claims another time is none of this recording's, or
+    /// Passes on what was reported from `start` until `now`. What claims another time is none of this recording's, or
     /// garbage. `filled` becomes ready when a ring does.
     pub(super) fn drain(&mut self, start: u64, now: u64, filled: &OwnedFd, merge: &mut Merge) {
         self.look(now, filled);
         for ring in &self.rings {
             ring.buffer.consume_raw_n(TURN);
         }
-        let told = std::mem::take(&mut *self.inbox.borrow_mut());
-        for policy::Raw { at_ns, policy } in told {
+        let reported = std::mem::take(&mut *self.inbox.borrow_mut());
+        for policy::Raw { at_ns, policy } in reported {
             if (start..=now).contains(&at_ns) {
                 let writer = policy.cpu;
                 merge.push(Raw { at: at_ns, writer, lost: 0, what: RawWhat::Decision(Box::new(policy)) });
@@ -88,7 +88,7 @@ impl Decisions {
         let when = epoll::EventFlags::IN | epoll::EventFlags::ET;
         // Without it the ring is read by the clock alone.
         epoll::add(filled, map.as_fd(), epoll::EventData::new_u64(0), when).ok();
-        tracing::info!(id, "the scheduler tells its decisions");
+        tracing::info!(id, "the scheduler reports its decisions");
         Some(Ring { map: id, buffer })
     }
 }

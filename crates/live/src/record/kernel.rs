@@ -3,11 +3,11 @@
 use super::RecordError;
 use super::raw;
 use crate::host::Host;
-use crate::{maps, programs, ready, words};
+use crate::{libbpf_log, maps, programs, ready};
 use keel_abi::CpuId;
 use keel_object::btf::Btf;
 use keel_trace::Unknown;
-use keel_trace::story::{Key, Merge, Raw, RawWhat, Told};
+use keel_trace::story::{Key, Merge, Raw, RawWhat, TaskRecord};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{
     Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
@@ -40,9 +40,9 @@ const OPTIONAL: [Optional; 8] = [
     Optional { program: "on_budget", needs: "replenish_dl_entity", watches: true },
     Optional { program: "on_affinity", needs: "set_cpus_allowed_common", watches: true },
 ];
-/// The program that hears of tasks that are throttled no longer; it goes through the kernel's own list of them.
+/// The program that is called for tasks that are no longer throttled; it walks the kernel's own list of them.
 const QUOTA_PROGRAM: &str = "on_quota";
-/// What tells who runs and who waits where.
+/// What shows which tasks run and wait, and where.
 const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
 const SNAPSHOT: &str = "snapshot";
@@ -67,7 +67,7 @@ pub(crate) struct Kernel {
 
 /// Every task, and which of them are throttled.
 pub(super) struct Snapshot {
-    pub(super) tasks: Vec<Told>,
+    pub(super) tasks: Vec<TaskRecord>,
     pub(super) throttled: Vec<Key>,
 }
 
@@ -109,7 +109,7 @@ impl Kernel {
         self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
-    /// What its records cannot tell.
+    /// What its records lack.
     pub(super) fn unknown(&self) -> Unknown {
         self.unknown
     }
@@ -125,20 +125,22 @@ impl Kernel {
         tasks.read_to_end(&mut bytes).map_err(|e| failed(e.to_string()))?;
         let mut snapshot = Snapshot { tasks: Vec::new(), throttled: Vec::new() };
         for record in bytes.chunks_exact(raw::snapshot_bytes(self.words)) {
-            let Some(RawWhat::Told(told)) = raw::read(CpuId(0), record).map(|raw| raw.what) else { continue };
-            snapshot.throttled.extend(raw::is_kept_off(record).then_some(told.task));
-            snapshot.tasks.push(*told);
+            let Some(RawWhat::Task(task_record)) = raw::read(CpuId(0), record).map(|raw| raw.what) else {
+                continue;
+            };
+            snapshot.throttled.extend(raw::is_kept_off(record).then_some(task_record.task));
+            snapshot.tasks.push(*task_record);
         }
         Ok(snapshot)
     }
 
-    /// Reads what the rings hold, a bounded number of records of each; tells until when nothing is left in them, where
-    /// that is earlier than now.
+    /// Reads what the rings hold, a bounded number of records of each; returns the time up to which they are empty,
+    /// where that is earlier than now.
     pub(super) fn drain(&self, merge: &mut Merge) -> Result<Option<u64>, RecordError> {
-        // What is read now need not be told of once more; where this fails it is, and no more than that.
+        // What is read now need not wake the reader again; where this fails, it does, which is harmless.
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut told = Vec::with_capacity(self.rings.len());
-        epoll::wait(&self.filled, spare_capacity(&mut told), Some(&now)).ok();
+        let mut task_record = Vec::with_capacity(self.rings.len());
+        epoll::wait(&self.filled, spare_capacity(&mut task_record), Some(&now)).ok();
         let mut complete: Option<u64> = None;
         for ring in &self.rings {
             let read = ring.buffer.consume_raw_n(TURN);
@@ -153,7 +155,7 @@ impl Kernel {
         Ok(complete)
     }
 
-    /// What tells that a ring has filled, for other rings to join.
+    /// What signals that a ring has filled, for other rings to join.
     pub(super) fn alarm(&self) -> &OwnedFd {
         &self.filled
     }
@@ -168,13 +170,13 @@ impl Kernel {
         self.links.clear();
     }
 
-    /// What was lost after the last record of each CPU. It is told once.
+    /// What was lost after the last record of each CPU. It is reported once.
     pub(super) fn lost(&self) -> Vec<(CpuId, u32)> {
         let (map, key) = (self.object.maps().find(|map| map.name() == "lost"), 0u32.to_ne_bytes());
         let counts = map.as_ref().and_then(|map| map.lookup_percpu(&key, MapFlags::ANY).ok().flatten());
         if let (Some(map), Some(counts)) = (map, &counts) {
             let none = vec![0u64.to_ne_bytes().to_vec(); counts.len()];
-            // Where this fails it is told twice, and no recording is taken for better than it is.
+            // Where this fails it is reported twice, and no recording is taken for better than it is.
             map.update_percpu(&key, &none, MapFlags::ANY).ok();
         }
         let number = |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(0, u64::from_ne_bytes);
@@ -184,7 +186,7 @@ impl Kernel {
     }
 }
 
-/// What the programs are told before they are loaded.
+/// The programs' constants, set before they are loaded.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     words: u32,
@@ -200,7 +202,7 @@ pub(crate) enum Extent {
     Core,
 }
 
-/// The loaded programs, as many of them as this kernel takes, and what they cannot tell.
+/// The loaded programs, as many of them as this kernel takes, and what they cannot record.
 fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object, Unknown), RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let is_there = |optional: &&Optional| is_there(&types, optional);
@@ -209,11 +211,11 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object,
         Extent::Core => Vec::new(),
     };
     let attempt = |optional: &[&Optional]| {
-        let (object, said) = words::listen(|| {
+        let (object, said) = libbpf_log::listen(|| {
             let open = open(cpus, sizes, extent, optional).map_err(|e| e.to_string())?;
             open.load().map_err(|e| e.to_string())
         });
-        object.map_err(|error| words::refusal(&said, &error).to_string())
+        object.map_err(|error| libbpf_log::refusal(&said, &error).to_string())
     };
     loop {
         let why = match attempt(&optional) {
@@ -235,7 +237,7 @@ fn is_there(types: &Btf, optional: &Optional) -> bool {
     types.function(optional.needs).is_some() && lists_tasks
 }
 
-/// What no program can tell on a kernel with these types: before 6.18 it throttles queues, not tasks.
+/// What no program can record on a kernel with these types: before 6.18 it throttles queues, not tasks.
 fn unknown(types: &Btf) -> Unknown {
     Unknown { affinity: false, throttling: types.field("task_struct", "throttled").is_none() }
 }
@@ -271,7 +273,7 @@ fn is_always_there(program: &str, extent: Extent) -> bool {
     }
 }
 
-/// Tells when the programs wake the reader of any ring: once for each time.
+/// Sets when the programs wake the reader of any ring: once for each time.
 fn watch(rings: &[Ring]) -> rustix::io::Result<OwnedFd> {
     let filled = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for ring in rings {
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_cannot_tell_is_known_from_its_types() {
+    fn what_a_kernel_cannot_record_is_known_from_its_types() {
         assert!(unknown(&no_types()).throttling);
         assert_eq!(unknown(&own_types()), Unknown::default());
         assert!(OPTIONAL.iter().all(|optional| !is_there(&no_types(), optional)));

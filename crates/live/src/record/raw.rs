@@ -1,16 +1,16 @@
-//! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c): bytes to words that have types.
+//! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c): from bytes to typed values.
 
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Pid};
 use keel_trace::Why;
-use keel_trace::story::{Doing, Key, Raw, RawWhat, Told};
+use keel_trace::story::{Doing, Key, Raw, RawWhat, TaskRecord};
 
 const SWITCH: u8 = 1;
 const WAKEUP: u8 = 2;
 const FORK: u8 = 3;
 const MIGRATE: u8 = 4;
 const HOTPLUG: u8 = 5;
-const TOLD: u8 = 6;
+const TASK_RECORD: u8 = 6;
 const SNAPSHOT: u8 = 7;
 const KICK: u8 = 8;
 const STOPPED: u8 = 9;
@@ -20,8 +20,8 @@ const THROTTLED: u8 = 12;
 /// In a snapshot: a task that waits, though not for a CPU, since it is throttled.
 const KEPT_OFF: u8 = 3;
 
-/// Bytes of `struct told` before its CPUs.
-const TOLD_HEAD: usize = 56;
+/// Bytes of `struct task_record` before its CPUs.
+const TASK_RECORD_HEAD: usize = 56;
 /// `DEFAULT_PRIO`: the static priority of nice 0.
 const NICE_0: i32 = 120;
 /// `SCHED_NORMAL`, `SCHED_BATCH` and `SCHED_EXT`, of a task in no group: its nice value is its weight.
@@ -29,7 +29,7 @@ const BY_NICE: [u32; 3] = [0, 3, 7];
 
 /// Bytes of a snapshot's record on a machine whose CPUs fill `words` words.
 pub(super) fn snapshot_bytes(words: u32) -> usize {
-    TOLD_HEAD + words as usize * 8
+    TASK_RECORD_HEAD + words as usize * 8
 }
 
 /// Reads a record that `writer` wrote; `None` where it is none of ours.
@@ -53,21 +53,21 @@ pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
         STOPPED => RawWhat::Stopped { target: to()? },
         PRIORITY => RawWhat::Priority { task, prio: prio(fields.u32(36)?)? },
         THROTTLED => RawWhat::Throttled { cpu, task, on: detail != 0, group: other()? },
-        TOLD => RawWhat::Told(Box::new(fields.told(task, detail != 0, None)?)),
+        TASK_RECORD => RawWhat::Task(Box::new(fields.task_record(task, detail != 0, None)?)),
         SNAPSHOT => {
             let doing = match detail {
                 0 => Doing::Asleep,
                 1 | KEPT_OFF => Doing::Waiting(cpu),
                 _ => Doing::Running(cpu),
             };
-            RawWhat::Told(Box::new(fields.told(task, true, Some(doing))?))
+            RawWhat::Task(Box::new(fields.task_record(task, true, Some(doing))?))
         }
         _ => return None,
     };
     Some(Raw { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
 }
 
-/// Does a record of a snapshot tell of a throttled task?
+/// Is this snapshot record about a throttled task?
 pub(super) fn is_kept_off(bytes: &[u8]) -> bool {
     Fields(bytes).u8(22) == Some(SNAPSHOT) && Fields(bytes).u8(23) == Some(KEPT_OFF)
 }
@@ -106,14 +106,14 @@ impl Fields<'_> {
         self.bytes(at).map(u64::from_ne_bytes)
     }
 
-    fn told(&self, task: Key, first: bool, doing: Option<Doing>) -> Option<Told> {
+    fn task_record(&self, task: Key, first: bool, doing: Option<Doing>) -> Option<TaskRecord> {
         let name = self.bytes::<16>(40)?;
         let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
         let words: Vec<u64> =
-            self.0.get(TOLD_HEAD..)?.chunks_exact(8).map_while(|word| Fields(word).u64(0)).collect();
+            self.0.get(TASK_RECORD_HEAD..)?.chunks_exact(8).map_while(|word| Fields(word).u64(0)).collect();
         let nice = self.u32(28)?.cast_signed().saturating_sub(NICE_0).clamp(-20, 19);
         let (nice, policy) = (nice as i8, self.u32(36)?);
-        Some(Told {
+        Some(TaskRecord {
             task,
             pid: Pid(self.u32(24)?),
             name: String::from_utf8_lossy(&name[..end]).into_owned(),
@@ -190,33 +190,38 @@ mod tests {
         };
         let told_of = |prio, kind, detail| match read(CpuId(9), &record(88, 0, 2, kind, detail, &rest(prio)))
         {
-            Some(Raw { what: RawWhat::Told(told), .. }) => *told,
+            Some(Raw { what: RawWhat::Task(task_record), .. }) => *task_record,
             other => panic!("{other:?}"),
         };
-        let told = told_of(115, TOLD, 1);
-        assert_eq!((told.task, told.pid, told.name.as_str()), (Key(88), Pid(33), "kworker/0:1"));
-        assert_eq!((told.nice, told.first, told.doing), (-5, true, None));
-        assert_eq!((told.prio, told.weight), (Some(49), weight_of_nice(-5)));
-        assert_eq!(told.cpus.iter().collect::<Vec<_>>(), [CpuId(0), CpuId(2), CpuId(64)]);
-        assert!(!told_of(120, TOLD, 0).first);
+        let task_record = told_of(115, TASK_RECORD, 1);
+        assert_eq!(
+            (task_record.task, task_record.pid, task_record.name.as_str()),
+            (Key(88), Pid(33), "kworker/0:1")
+        );
+        assert_eq!((task_record.nice, task_record.first, task_record.doing), (-5, true, None));
+        assert_eq!((task_record.prio, task_record.weight), (Some(49), weight_of_nice(-5)));
+        assert_eq!(task_record.cpus.iter().collect::<Vec<_>>(), [CpuId(0), CpuId(2), CpuId(64)]);
+        assert!(!told_of(120, TASK_RECORD, 0).first);
         assert_eq!(told_of(139, SNAPSHOT, 0).doing, Some(Doing::Asleep));
         assert_eq!(told_of(-7, SNAPSHOT, 1).doing, Some(Doing::Waiting(CpuId(2))));
         assert_eq!(told_of(9999, SNAPSHOT, 2).doing, Some(Doing::Running(CpuId(2))));
         assert_eq!(told_of(120, SNAPSHOT, KEPT_OFF).doing, Some(Doing::Waiting(CpuId(2))));
         for (kind, detail, expected) in
-            [(SNAPSHOT, KEPT_OFF, true), (SNAPSHOT, 1, false), (TOLD, KEPT_OFF, false)]
+            [(SNAPSHOT, KEPT_OFF, true), (SNAPSHOT, 1, false), (TASK_RECORD, KEPT_OFF, false)]
         {
             assert_eq!(is_kept_off(&record(88, 0, 2, kind, detail, &rest(120))), expected, "{kind} {detail}");
         }
         // A real-time policy, one in a group, a priority that cannot be.
-        let (mut other, base) = (record(88, 0, 2, TOLD, 0, &rest(120)), 24);
+        let (mut other, base) = (record(88, 0, 2, TASK_RECORD, 0, &rest(120)), 24);
         for (prio, policy, expected) in
             [(49, 1, (Some(49), 0)), (120, 1 << 31, (Some(120), 0)), (777, 3, (None, 100))]
         {
             other[base + 8..base + 12].copy_from_slice(&i32::to_ne_bytes(prio));
             other[base + 12..base + 16].copy_from_slice(&u32::to_ne_bytes(policy));
             match read(CpuId(9), &other).map(|raw| raw.what) {
-                Some(RawWhat::Told(told)) => assert_eq!((told.prio, told.weight), expected),
+                Some(RawWhat::Task(task_record)) => {
+                    assert_eq!((task_record.prio, task_record.weight), expected)
+                }
                 other => panic!("{other:?}"),
             }
         }

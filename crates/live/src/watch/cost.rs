@@ -49,10 +49,10 @@ impl RunTime {
 /// What the kernel has counted of a program since it was loaded.
 fn run_time_ns(program: &impl AsFd) -> Option<u64> {
     let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
-    told(&std::fs::read_to_string(path).ok()?)
+    parse(&std::fs::read_to_string(path).ok()?)
 }
 
-fn told(fdinfo: &str) -> Option<u64> {
+fn parse(fdinfo: &str) -> Option<u64> {
     fdinfo.lines().find_map(|line| line.strip_prefix("run_time_ns:"))?.trim().parse().ok()
 }
 
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_kernels_count_is_read() {
-        let check = |text, expected| assert_eq!(told(text), expected, "{text}");
+        let check = |text, expected| assert_eq!(parse(text), expected, "{text}");
         check("prog_type:\t26\nrun_time_ns:\t12345\nrun_cnt:\t7\n", Some(12345));
         check("prog_type:\t26\n", None);
         check("run_time_ns:\tx\n", None);

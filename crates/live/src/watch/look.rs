@@ -2,9 +2,9 @@
 
 use super::WatchError;
 use crate::record::raw;
-use crate::{maps, programs, words};
+use crate::{libbpf_log, maps, programs};
 use keel_abi::{CpuId, CpuSet};
-use keel_trace::story::{RawWhat, Told};
+use keel_trace::story::{RawWhat, TaskRecord};
 use libbpf_rs::{Object, ObjectBuilder, ProgramInput, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use std::rc::Rc;
 /// The program.
 const LOOK: &str = "look";
 /// Its ring.
-const TOLD: &str = "told";
-/// The kind of record that tells of an idle CPU.
+const REPORTS: &str = "reports";
+/// The kind of record for an idle CPU.
 const IDLE: u8 = 10;
 /// Bytes of `struct look`.
 const RESULT: usize = 24;
@@ -28,7 +28,7 @@ pub struct Look {
     pub idle: u32,
     /// Tasks that waited for a CPU, as the kernel's runqueues count them, bound ones included.
     pub waiting: u32,
-    /// Waiting tasks that there was no room to tell of.
+    /// Waiting tasks that there was no room to record.
     pub left_out: u32,
     /// Tasks that were gone through: none, unless CPUs idled while tasks waited.
     pub tasks: u64,
@@ -37,7 +37,7 @@ pub struct Look {
     pub switches: BTreeMap<CpuId, u64>,
     /// And the tasks that waited, bound ones left out: those whose affinity or migration-disabled spell leaves them
     /// one CPU, and those whose group is out of CPU time.
-    pub tasks_waiting: Vec<Told>,
+    pub tasks_waiting: Vec<TaskRecord>,
 }
 
 impl Look {
@@ -64,11 +64,11 @@ impl Look {
     }
 
     /// Takes a record.
-    fn hear(&mut self, bytes: &[u8]) {
+    fn receive(&mut self, bytes: &[u8]) {
         if let Some((cpu, switches)) = idle(bytes) {
             self.switches.insert(cpu, switches);
-        } else if let Some(RawWhat::Told(told)) = raw::read(CpuId(0), bytes).map(|raw| raw.what) {
-            self.tasks_waiting.push(*told);
+        } else if let Some(RawWhat::Task(task_record)) = raw::read(CpuId(0), bytes).map(|raw| raw.what) {
+            self.tasks_waiting.push(*task_record);
         }
     }
 }
@@ -91,8 +91,8 @@ pub(super) struct Eye {
 impl Eye {
     /// Loads it for a machine of so many CPUs.
     pub(super) fn open(cpus: u32) -> Result<Self, WatchError> {
-        let (object, said) = words::listen(|| load(cpus).map_err(|e| e.to_string()));
-        let object = object.map_err(|e| WatchError::Refused(words::refusal(&said, &e).to_string()))?;
+        let (object, said) = libbpf_log::listen(|| load(cpus).map_err(|e| e.to_string()));
+        let object = object.map_err(|e| WatchError::Refused(libbpf_log::refusal(&said, &e).to_string()))?;
         let inbox: Rc<RefCell<Vec<Vec<u8>>>> = Rc::default();
         let ring = ring(&object, &inbox).map_err(WatchError::Failed)?;
         Ok(Self { object, ring, inbox })
@@ -107,7 +107,7 @@ impl Eye {
         program.test_run(input).map_err(|e| WatchError::Failed(e.to_string()))?;
         self.ring.consume().map_err(|e| WatchError::Failed(e.to_string()))?;
         let mut look = Look::of(&result);
-        self.inbox.borrow_mut().drain(..).for_each(|bytes| look.hear(&bytes));
+        self.inbox.borrow_mut().drain(..).for_each(|bytes| look.receive(&bytes));
         Ok(look)
     }
 }
@@ -125,7 +125,7 @@ fn load(cpus: u32) -> libbpf_rs::Result<Object> {
 }
 
 fn ring(object: &Object, inbox: &Rc<RefCell<Vec<Vec<u8>>>>) -> Result<RingBuffer<'static>, String> {
-    let map = maps::handle(object, TOLD)?;
+    let map = maps::handle(object, REPORTS)?;
     let inbox = Rc::clone(inbox);
     let mut builder = RingBufferBuilder::new();
     let take = move |bytes: &[u8]| {
@@ -159,9 +159,9 @@ mod tests {
         let mut look = Look::of(&result);
         assert_eq!((look.online, look.idle, look.waiting, look.left_out), (8, 2, 5, 1));
         assert_eq!(look.tasks, 300);
-        look.hear(&idle_record(7, 99));
-        look.hear(&idle_record(300, 1));
-        look.hear(b"junk");
+        look.receive(&idle_record(7, 99));
+        look.receive(&idle_record(300, 1));
+        look.receive(b"junk");
         assert_eq!(look.switches, BTreeMap::from([(CpuId(7), 99), (CpuId(300), 1)]));
         assert!(look.tasks_waiting.is_empty());
     }
@@ -185,7 +185,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-            Look::default().hear(&bytes);
+            Look::default().receive(&bytes);
         }
     }
 }

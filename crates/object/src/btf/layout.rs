@@ -1,7 +1,7 @@
-//! Where things lie in memory: sizes of types, places of members.
+//! Where things are in memory: sizes of types, places of members.
 //!
 //! Whatever follows types here stops after [`MAX_DEPTH`] steps and after a bounded number of
-//! members, since BTF from strangers may be circular or branch without end.
+//! members, since untrusted BTF may be circular or branch without end.
 
 use super::{Btf, Kind, MAX_DEPTH, Struct, TypeId};
 

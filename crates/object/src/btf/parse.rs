@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         strings.get(offset).map(|_| offset)
     }
 
-    /// `count` items of `size` bytes, which must be there before room is made for them.
+    /// `count` items of `size` bytes, which must be there before memory is allocated for them.
     fn many<T>(
         &mut self,
         count: usize,

@@ -14,7 +14,7 @@ fn a_flavour_is_the_last_suffix_after_three_underscores() {
 }
 
 #[test]
-fn what_is_no_btf_is_told() {
+fn invalid_btf_is_refused() {
     let check = |bytes: &[u8], expected: BtfError| assert_eq!(Btf::parse(bytes).unwrap_err(), expected);
     check(b"", BtfError::Truncated { what: "its header", offset: 0 });
     check(b"\x7fELF", BtfError::Magic(0x457f));

@@ -73,7 +73,7 @@ pub enum Kind {
     Datasec {
         /// Bytes; 0 where the compiler left it to the linker.
         size: u32,
-        /// What lies in it.
+        /// What is in it.
         vars: Vec<SecVar>,
     },
     /// A floating-point number.

@@ -1,4 +1,4 @@
-//! CO-RE: what an object says about its own types, told again in the kernel's.
+//! CO-RE: what an object says about its own types, mapped to the kernel's.
 //!
 //! A relocation names a type of the object and a way into it (`0:3:1`: of the 0th, the member 3, of
 //! that the member 1) and asks for an offset, a size, whether it is there... The same names are

@@ -5,7 +5,7 @@ use super::{CoreError, malformed};
 use crate::code::{CALL, LD_IMM64};
 use crate::model::{Insn, POISON_HELPER};
 
-/// What becomes of an instruction.
+/// What an instruction turns into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It takes the kernel's answer in place of the object's.

@@ -107,7 +107,7 @@ fn bit_fields_are_answered() {
 }
 
 #[test]
-fn what_exists_is_told() {
+fn existing_fields_and_types_are_found() {
     constant("bpf_core_field_exists(p->scx.slice)", 1);
     constant("bpf_core_field_exists(((struct task_struct___old *)p)->was_here_once)", 0);
     constant("bpf_core_field_exists(p->real)", 1);

@@ -88,9 +88,9 @@ fn broken_instructions_are_named() {
         named,
         "instruction 4 of f is malformed: ld_imm64 names something without a relocation",
     );
-    let astray = |insn: &mut [u8]| insn[4] = 1;
+    let wrong_target = |insn: &mut [u8]| insn[4] = 1;
     let expected = "instruction 3 of f refers to .text, which cannot be resolved: no function starts there";
-    refused_with(0x85, astray, expected);
+    refused_with(0x85, wrong_target, expected);
 }
 
 proptest! {

@@ -11,7 +11,7 @@ fn refused(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn other_files_are_told_apart() {
+fn other_files_are_identified() {
     assert_eq!(refused(b""), "it is not a readable ELF file: it doesn't start as one");
     assert_eq!(refused(b"#!/bin/sh\n"), "it is not a readable ELF file: it doesn't start as one");
     assert_eq!(refused(b"\x7fELF"), "it is not a readable ELF file: it ends within its header");
@@ -26,8 +26,8 @@ fn other_files_are_told_apart() {
 
 #[test]
 fn a_binary_may_carry_an_object() {
-    let room = tempfile::tempdir().unwrap();
-    let path = |name: &str| room.path().join(name);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
     let scheduler = compile(include_str!("fixtures/fifo.c"));
     // A second object, without struct_ops, comes first; between them there is padding.
     let mut carried = object("SEC(\"syscall\") long f(void *c) { return 0; }");

@@ -138,7 +138,7 @@ fn lists_fill_the_first_elements_of_arrays() {
 }
 
 #[test]
-fn an_outline_tells_variables_without_a_kernel() {
+fn an_outline_lists_variables_without_a_kernel() {
     let bytes = common::object(SAMPLE);
     let outline = keel_object::outline(&bytes).unwrap();
     let named =

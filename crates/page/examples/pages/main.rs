@@ -63,13 +63,13 @@ fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
     let mut runs = Vec::new();
     for trace in traces {
         let file = File::open(trace)?;
-        let mut told = Ok(None);
+        let mut reported = Ok(None);
         runs.push(data(
-            |sink| told = Reader::new(file).and_then(|mut r| r.pump_what_is_left(sink)),
+            |sink| reported = Reader::new(file).and_then(|mut r| r.pump_what_is_left(sink)),
             trace,
             traces.len(),
         )?);
-        told?;
+        reported?;
     }
     Ok(html(&runs, &mut File::create(folder.join("traces.html"))?)?)
 }

@@ -1,4 +1,5 @@
-//! What the pages show: a run that loses a node and one that doesn't, tasks with hostile names, and a balancer that tells why it moves none.
+//! What the pages show: a run that loses a node and one that doesn't, tasks with hostile names, and a balancer that
+//! reports why it moves none.
 
 use keel_abi::{CpuId, Topology};
 use keel_report::made_up::{MadeUp, shared};
@@ -8,7 +9,7 @@ use keel_trace::{Policy, Sink};
 /// From one decision to the next, in nanoseconds.
 const DECIDES: u64 = 40_000_000;
 
-/// Names that strangers may give their tasks.
+/// Untrusted names that tasks may have.
 pub(crate) const HOSTILE: [&str; 8] = [
     "<script>document.title='owned'</script>",
     "</script><script>document.title='owned'</script>",
@@ -24,9 +25,9 @@ pub(crate) const HOSTILE: [&str; 8] = [
 pub(crate) fn play(topology: Topology, ns: u64, tick_ns: u64, loses_a_node: bool, sink: &mut dyn Sink) {
     let every = (DECIDES / tick_ns).max(1);
     let decision = decision(&topology);
-    let told = |tick: u64| (loses_a_node && tick.is_multiple_of(every)).then(|| decision.clone());
+    let reported = |tick: u64| (loses_a_node && tick.is_multiple_of(every)).then(|| decision.clone());
     let wanted = shared(&topology, loses_a_node);
-    MadeUp { topology, ns, tick_ns, names: &HOSTILE }.play(sink, wanted, told);
+    MadeUp { topology, ns, tick_ns, names: &HOSTILE }.play(sink, wanted, reported);
 }
 
 /// The first CPU of the lost node compares averages and moves nothing.

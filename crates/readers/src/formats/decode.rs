@@ -1,4 +1,4 @@
-//! From the bytes of an event to what it tells.
+//! From the bytes of an event to its meaning.
 
 use super::Order;
 use super::describe::Description;
@@ -15,14 +15,14 @@ const STATES: i64 = 0xff;
 /// `EXIT_DEAD` and `EXIT_ZOMBIE` of those.
 const DEAD: i64 = 0x30;
 
-/// What an event tells.
+/// What an event says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decoded {
     /// Who ran when it was written.
     pub(crate) current: Option<u32>,
     /// An interrupt wrote it.
     pub(crate) interrupt: bool,
-    /// What it tells; `None` where its bytes are too few or make no sense.
+    /// What it says; `None` where its bytes are too few or make no sense.
     pub(crate) what: Option<SchedEvent>,
 }
 
@@ -94,9 +94,9 @@ pub(super) enum Plan {
         goal: Field,
         step: Field,
     },
-    /// It tells only when, where and who.
+    /// It gives only the time, CPU and task.
     Other,
-    /// It should tell something, and has not the fields for it.
+    /// It should say something, but lacks the fields for it.
     Strange,
 }
 
@@ -131,7 +131,7 @@ impl Decoder {
         self.events.values().any(|known| matches!(known.plan, Plan::Switch { .. }))
     }
 
-    /// What an event's bytes tell; `None` for an event that nobody described.
+    /// What an event's bytes say; `None` for an event that nobody described.
     #[inline]
     pub(crate) fn decode(&self, record: &[u8]) -> Option<Decoded> {
         let id = u32::try_from(self.common.as_ref()?.id.number(record, self.order)?).ok()?;

@@ -15,7 +15,7 @@ const MOST_SYSTEMS: u32 = 1 << 12;
 /// Symbols and formats of prints, which are skipped.
 const SKIPPED: u64 = 1 << 30;
 
-/// What it tells.
+/// What it says.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
     pub(crate) version: u32,
@@ -156,7 +156,7 @@ impl Headers {
             _ => return None,
         };
         from.order = order;
-        // How long a `long` is; the fields' sizes tell it better.
+        // How long a `long` is; the fields' sizes give it more reliably.
         let _ = from.u8()?;
         let page = from.u32()?;
         let page_head = Description::default();

@@ -2,7 +2,8 @@
 //!
 //! Fields differ between kernels in place, size and kind, so nothing here is at a fixed offset: [`describe`] reads a
 //! description (`events/sched/sched_switch/format`), [`field`] gets a field out of a record's bytes, [`decode`] makes
-//! of them what a record tells, [`quick`] does where all is as usual, and [`headers`] reads the part that perf.data and trace.dat share.
+//! of them what a record says, [`quick`] does where all is as usual, and [`headers`] reads the part that perf.data and
+//! trace.dat share.
 
 mod decode;
 mod describe;

@@ -54,7 +54,7 @@ impl Quick {
         Some(Self { length: look.length, flags, pid, what })
     }
 
-    /// What a record tells; `None` where that takes a closer look.
+    /// What a record says; `None` where that takes a closer look.
     #[inline]
     pub(super) fn decode(&self, record: &[u8]) -> Option<Decoded> {
         // All places that follow lie before this end.

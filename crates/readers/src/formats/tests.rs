@@ -100,7 +100,7 @@ fn switches_are_read_as_their_kernel_describes_them() {
 }
 
 #[test]
-fn too_few_bytes_tell_nothing() {
+fn too_few_bytes_give_nothing() {
     let mut decoder = Decoder::new(Order::Little);
     assert_eq!(decoder.decode(&[]), None);
     decoder.learn(&switch(8, TODAY));
@@ -133,7 +133,7 @@ fn texts_elsewhere_in_a_record_are_found() {
 }
 
 #[test]
-fn hotplug_is_told_by_its_steps() {
+fn hotplug_is_detected_from_its_steps() {
     let text = "name: cpuhp_enter\nID: 5\nformat:
 	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
 	field:unsigned int cpu;	offset:8;	size:4;	signed:0;

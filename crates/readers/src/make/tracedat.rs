@@ -85,8 +85,8 @@ fn version_7(cpus: &[Vec<u8>], shape: &DatShape, packing: Packing) -> Vec<u8> {
     options.u16(5).u32(24).raw(b"Linux nobody 7.2.13 x86\0").u16(8).u32(4).u32(CPUS);
     let buffer = to.bytes.len() as u64;
     to.u16(3).u16(u16::from(packing != Packing::None)).u32(0).u64(0);
-    let mut told = Bytes::new(order);
-    told.u64(buffer).raw(b"\0mono\0").u32(shape.page as u32).u32(CPUS);
+    let mut reported = Bytes::new(order);
+    reported.u64(buffer).raw(b"\0mono\0").u32(shape.page as u32).u32(CPUS);
     for (cpu, pages) in cpus.iter().enumerate() {
         let at = to.bytes.len() as u64;
         if packing == Packing::None {
@@ -98,12 +98,12 @@ fn version_7(cpus: &[Vec<u8>], shape: &DatShape, packing: Packing) -> Vec<u8> {
         }
         // trace-cmd leaves the count of chunks out of the size.
         let count = if packing == Packing::None { 0 } else { 4 };
-        told.u32(cpu as u32).u64(at).u64(to.bytes.len() as u64 - at - count);
+        reported.u32(cpu as u32).u64(at).u64(to.bytes.len() as u64 - at - count);
     }
-    // The buffer is told of in a second list.
+    // The buffer is in a second list.
     let second = to.bytes.len() as u64;
     let mut list = Bytes::new(order);
-    list.u16(3).u32(told.bytes.len() as u32).raw(&told.bytes).u16(0).u32(8).u64(0);
+    list.u16(3).u32(reported.bytes.len() as u32).raw(&reported.bytes).u16(0).u32(8).u64(0);
     section(&mut to, 0, packing, &list.bytes);
     let first = to.bytes.len() as u64;
     options.u16(0).u32(8).u64(second);
@@ -174,8 +174,8 @@ pub(crate) fn pages(records: &[SchedRecord], cpu: u32, shape: &DatShape) -> Vec<
     for seen in records.iter().filter(|seen| seen.cpu == cpu) {
         let mut event = shape.events.record(seen);
         event.resize(event.len().next_multiple_of(4), 0);
-        let room = shape.page - 16 - 8;
-        let full = |(_, _, _, body): &(u64, u64, u64, Bytes)| body.bytes.len() + event.len() + 16 > room;
+        let space = shape.page - 16 - 8;
+        let full = |(_, _, _, body): &(u64, u64, u64, Bytes)| body.bytes.len() + event.len() + 16 > space;
         if page.as_ref().is_none_or(full) || seen.lost > 0 {
             page.take().into_iter().for_each(|page| all.extend(finished(page, shape)));
             page = Some((seen.at, seen.at, seen.lost, Bytes::new(shape.events.order)));

@@ -1,4 +1,4 @@
-//! What a perf.data file tells of the machine it was recorded on.
+//! What a perf.data file says about the machine it was recorded on.
 
 use super::layout::feature;
 use crate::formats::{Decoder, Headers, Order, Sections};

@@ -107,16 +107,16 @@ impl Layout {
             if !feature::READ.contains(&feature) || size > LONGEST_FEATURE {
                 continue;
             }
-            let told = bytes(file, offset, size)?;
-            if (told.len() as u64) < size {
-                damage.end(offset + told.len() as u64, "perf's machine information is cut off");
+            let reported = bytes(file, offset, size)?;
+            if (reported.len() as u64) < size {
+                damage.end(offset + reported.len() as u64, "perf's machine information is cut off");
             }
-            read.push((feature, told));
+            read.push((feature, reported));
         }
         Ok(read)
     }
 
-    /// Tells `formats` how the samples of each event look.
+    /// Describes to `formats` how the samples of each event look.
     pub(super) fn attributes<R: Read + Seek>(
         &self,
         file: &mut R,

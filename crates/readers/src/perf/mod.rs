@@ -2,7 +2,7 @@
 //!
 //! The kernel has a buffer a CPU; perf writes what it finds in one after the other, and after each round says so. A
 //! record can be overtaken by those of the same round and of the next one alone, so [`sort`] needs to hold no more.
-//! [`layout`] reads the file's head, or the records that stand for it in a pipe, [`facts`] what the file tells of the
+//! [`layout`] reads the file's head, or the records that stand for it in a pipe, [`facts`] what the file says about the
 //! machine, [`stream`] gives the records, compressed ones too, and [`sample`] what a sample holds.
 
 mod facts;
@@ -27,12 +27,12 @@ const FORMAT: &str = "perf.data";
 /// A perf.data file.
 pub(crate) struct Perf<R> {
     stream: Stream<R>,
-    told: Told,
+    state: State,
     over: bool,
 }
 
 /// What was read of it.
-struct Told {
+struct State {
     formats: Formats,
     decoder: Option<Decoder>,
     facts: Facts,
@@ -60,12 +60,12 @@ impl<R: Read + Seek> Perf<R> {
             ));
         }
         let stream = Stream::open(file, &layout)?;
-        let told = Told { formats, decoder, facts, damage, rounds: Rounds::default() };
-        Ok(Self { stream, told, over: false })
+        let state = State { formats, decoder, facts, damage, rounds: Rounds::default() };
+        Ok(Self { stream, state, over: false })
     }
 }
 
-impl Told {
+impl State {
     fn take(&mut self, record: &Record<'_>) {
         match record.kind {
             kind::SAMPLE => self.sample(record),
@@ -138,17 +138,17 @@ impl Told {
 impl<R: Read + Seek> Records for Perf<R> {
     fn next(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         loop {
-            if let Some(seen) = self.told.rounds.next() {
+            if let Some(seen) = self.state.rounds.next() {
                 return Ok(Some(seen));
             }
             if self.over {
                 return Ok(None);
             }
-            match self.stream.next(&mut self.told.damage)? {
-                Some(record) => self.told.take(&record),
+            match self.stream.next(&mut self.state.damage)? {
+                Some(record) => self.state.take(&record),
                 None => {
                     self.over = true;
-                    self.told.rounds.end();
+                    self.state.rounds.end();
                 }
             }
         }
@@ -157,12 +157,12 @@ impl<R: Read + Seek> Records for Perf<R> {
 
 impl<R: Read + Seek> Source for Perf<R> {
     fn facts(&self) -> Facts {
-        let mut facts = self.told.facts.clone();
+        let mut facts = self.state.facts.clone();
         facts::shape(&mut facts);
         facts
     }
 
     fn damage(&self) -> &Damage {
-        &self.told.damage
+        &self.state.damage
     }
 }

@@ -110,7 +110,7 @@ impl Formats {
         self.all.push(format);
     }
 
-    /// The same, from a pipe: the attribute's own size tells where the ids begin.
+    /// The same, from a pipe: the attribute's own size gives where the ids begin.
     pub(super) fn learn_piped(&mut self, body: &[u8]) {
         let size = u32_at(body, 4, self.order).map_or(0, |size| size as usize);
         if let Some((attribute, ids)) = body.split_at_checked(size).filter(|_| self.all.len() < 1 << 12) {
@@ -149,7 +149,7 @@ impl Formats {
         Some(Sample { at, cpu, tid, raw })
     }
 
-    /// A record's trailer; `None` where it has none, or tells no time or CPU.
+    /// A record's trailer; `None` where it has none, or gives no time or CPU.
     pub(super) fn trailer(&self, body: &[u8]) -> Option<Trailer> {
         let id = body.len().checked_sub(8).and_then(|at| u64_at(body, at, self.order));
         let format = self.of(id).filter(|format| format.trailers)?;

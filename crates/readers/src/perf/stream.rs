@@ -141,7 +141,7 @@ impl<R: Read + Seek> Stream<R> {
         let (at, order) = (self.at, self.order);
         let there = self.from.want(HEAD)?;
         let (Some(kind), Some(size)) = (u32_at(there, 0, order), u16_at(there, 6, order)) else {
-            // Where the size is not told, this is the end.
+            // Where the size is unknown, this is the end.
             if !there.is_empty() || self.left <= u64::MAX / 2 {
                 damage.end(at + there.len() as u64, "the file is cut off");
             }

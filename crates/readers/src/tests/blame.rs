@@ -22,7 +22,7 @@ fn check(bytes: &[u8]) {
     let (waste, late) = (of(Kind::WastedCore), of(Kind::LongDelay));
     assert_eq!((&waste.cpus, &late.cpus), (&vec![CpuId(3)], &vec![CpuId(0), CpuId(3)]));
     for found in [waste, late] {
-        let Decision { act, at, by, to, waker, .. } = found.decision.expect("it is told");
+        let Decision { act, at, by, to, waker, .. } = found.decision.expect("it is described");
         assert_eq!(
             (act, by, to, pid(waker)),
             (Act::Woken, CpuId(1), CpuId(0), Some(Pid(204))),

@@ -5,7 +5,7 @@
 //! `trace-cmd record` of the same six (version 6, cut down to these events' descriptions and three pages a CPU), the
 //! beginnings of what `trace-cmd report`, `perf script` and ftrace print.
 
-use super::whole::told;
+use super::whole::described;
 use keel_check::Judge;
 use std::io::Cursor;
 
@@ -13,8 +13,8 @@ use std::io::Cursor;
 const LINES: usize = 48;
 
 fn check(name: &str, bytes: &[u8]) {
-    let told = told(bytes);
-    let (stream, notes) = told.split_once("\n\n").unwrap_or(("", &told));
+    let described = described(bytes);
+    let (stream, notes) = described.split_once("\n\n").unwrap_or(("", &described));
     let all = stream.lines().count();
     let begins: Vec<&str> = stream.lines().take(LINES).collect();
     let mut judge = Judge::default();

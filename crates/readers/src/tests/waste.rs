@@ -12,7 +12,7 @@ use keel_trace::{Cut, Reader};
 use std::io::Cursor;
 use std::ops::Range;
 
-/// The Wasted Cores paper's checker looks again after so long, and only what is still so is told (its section 4.1).
+/// The Wasted Cores paper's checker looks again after this time, and reports only what is still so (its section 4.1).
 const CONFIRMED: Span = Span::from_ms(100);
 /// As `./x live --bugs` has it: with the provocation a CPU at least is wasted all the time, without it a tenth of that at most.
 const LEAST_CPUS: f64 = 1.0;
@@ -40,7 +40,7 @@ fn wasted_cpus(judged: &Judgement) -> f64 {
     judged.waste.wasted.as_ns() as f64 / judged.summary.duration.as_ns() as f64
 }
 
-/// The CPUs of the wasted cores that the paper's checker would tell of.
+/// The CPUs of the wasted cores that the paper's checker would report.
 fn confirmed(judged: &Judgement) -> Vec<CpuId> {
     let found = judged.findings.iter().filter(|found| found.kind == finding::Kind::WastedCore);
     let mut cpus: Vec<CpuId> =
@@ -64,7 +64,7 @@ fn check(with: &[u8], without: &[u8], ms: Range<u64>, busy: &[u32]) {
     assert!(wasted_cpus(&without) <= most, "{} CPUs, not {most}", wasted_cpus(&without));
 }
 
-/// `cfs` whose domains are not made anew when a CPU comes back; eight hogs begin on the first node.
+/// `cfs` whose domains are not rebuilt when a CPU comes back; eight hogs begin on the first node.
 #[test]
 fn hogs_that_cannot_leave_their_node_are_seen() {
     check(
@@ -99,7 +99,7 @@ fn hogs_that_are_freed_and_left_behind_are_seen() {
 
 /// The same by perf, which begins and ends on one CPU after the other: in the middle all are recorded.
 #[test]
-fn perf_tells_of_them_too() {
+fn perf_records_them_too() {
     check(
         include_bytes!("../../recordings/waste/left-behind.data"),
         include_bytes!("../../recordings/waste/left-behind-fixed.data"),

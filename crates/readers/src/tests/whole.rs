@@ -90,13 +90,13 @@ impl Sink for Lines {
 }
 
 /// The stream of a text, and what is said of it: the same on however many threads.
-pub(super) fn told(bytes: &[u8]) -> String {
-    let told = told_in(Way::One, bytes);
-    assert_eq!(told_in(Way::Threads, bytes), told);
-    told
+pub(super) fn described(bytes: &[u8]) -> String {
+    let described = described_in(Way::One, bytes);
+    assert_eq!(described_in(Way::Threads, bytes), described);
+    described
 }
 
-fn told_in(way: Way, bytes: &[u8]) -> String {
+fn described_in(way: Way, bytes: &[u8]) -> String {
     let mut lines = Lines::default();
     match read_in(way, Cursor::new(bytes), &mut lines) {
         Ok(recording) => {
@@ -105,7 +105,7 @@ fn told_in(way: Way, bytes: &[u8]) -> String {
             lines.text
         }
         Err(error) => {
-            assert!(lines.text.is_empty(), "what cannot be judged is not told");
+            assert!(lines.text.is_empty(), "what cannot be judged is not described");
             error.to_string()
         }
     }
@@ -132,11 +132,11 @@ fn script(lines: &str) -> String {
 }
 
 fn check(name: &str, lines: &str) {
-    insta::assert_snapshot!(name, told(script(lines).as_bytes()));
+    insta::assert_snapshot!(name, described(script(lines).as_bytes()));
 }
 
 #[test]
-fn a_short_recording_is_told() {
+fn a_short_recording_is_described() {
     check(
         "a_short_recording",
         "# entries-in-buffer/entries-written: 11/11   #P:3
@@ -155,7 +155,7 @@ fn a_short_recording_is_told() {
 }
 
 #[test]
-fn what_a_recording_lacks_is_told() {
+fn missing_data_is_reported() {
     check(
         "no_wakeups",
         "10 0 7 switch a:7 [120] S ==> b:8 [120]
@@ -198,8 +198,8 @@ fn what_a_recording_lacks_is_told() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_said() {
-    let check = |text: &str, expected: &str| assert_eq!(told(text.as_bytes()), expected);
+fn unjudgeable_recordings_are_refused() {
+    let check = |text: &str, expected: &str| assert_eq!(described(text.as_bytes()), expected);
     check("", "the file is empty");
     check("hello\n", &ReadError::Foreign.to_string());
     let empty = "it contains no sched_switch event, so it does not show which task ran: no event could be read; record with \
@@ -239,7 +239,7 @@ fn hogs_that_never_leave_their_cpus_are_seen() {
     assert_eq!((cpu("hog"), cpu("blip")), (Some(8_000_000_000), Some(1_000_000_000)));
 }
 
-/// perf tells of new names while it still opens the events of the scheduler, one CPU after the other.
+/// perf records new names while it still opens the events of the scheduler, one CPU after the other.
 #[test]
 fn names_do_not_begin_a_recording() {
     let text = "a-7 [000] d..2. 1.000000: task_rename: pid=7 oldcomm=a newcomm=b oom_score_adj=0
@@ -274,7 +274,7 @@ fn unwoken(before: &str) -> keel_abi::Span {
 #[test]
 fn a_missing_wakeup_is_no_wait_since_the_beginning() {
     use keel_abi::Span;
-    // c waits on CPU 0 behind a, while CPU 1 idles: that is told.
+    // c waits on CPU 0 behind a, while CPU 1 idles: that is reported.
     let of_c = unwoken("");
     assert_eq!(of_c, Span::from_ns(900_090_000));
     // b is moved from a CPU that had idled: what it waited before is unknown, and of CPU 1 it is not waste twice.

@@ -11,7 +11,7 @@ const MIGRATE: &str = "unknown form of sched_migrate_task";
 const FORK: &str = "unknown form of sched_process_fork";
 const ONLINE: &str = "unknown form of cpuhp_enter";
 
-/// What the words of `event` tell; why not, where they are not known.
+/// What the words of `event` say; why not, where they are not known.
 #[inline]
 pub(super) fn read(event: &[u8], words: &[u8]) -> Result<SchedEvent, &'static str> {
     let words = words.trim_ascii();

@@ -54,7 +54,7 @@ pub(super) fn read(line: &[u8]) -> Option<(Head, &[u8], usize)> {
     None
 }
 
-/// What perf says between the events, as `PERF_RECORD_LOST lost 7`: the CPU where it is told, and its words.
+/// What perf says between the events, as `PERF_RECORD_LOST lost 7`: the CPU where it is given, and its text.
 pub(super) fn remark(line: &[u8]) -> Option<(Option<u32>, &[u8])> {
     let begins = memchr::memmem::find(line, b"PERF_RECORD_")?;
     let head = line[..begins].trim_ascii_end().strip_suffix(b":");
@@ -114,7 +114,7 @@ fn before_time(text: &[u8], at: u64) -> Option<Head> {
     Some(Head { at, cpu, pid: pid(rest)?, interrupt: interrupts(flags) })
 }
 
-/// The third flag tells of hard and soft interrupts.
+/// The third flag is for hard and soft interrupts.
 fn interrupts(flags: &[u8]) -> bool {
     flags.get(2).is_some_and(|flag| b"hHsZz".contains(flag))
 }
@@ -184,7 +184,7 @@ fn last_word(text: &[u8]) -> (usize, &[u8]) {
     (begins, &text[begins..])
 }
 
-/// The word that `text` ends with, and what is before it; `None` where nothing is.
+/// The word that `text` ends with, and what is before it; `None` if there is nothing.
 #[inline]
 fn split_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (begins, word) = last_word(text);

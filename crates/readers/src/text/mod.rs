@@ -110,8 +110,8 @@ impl<R: Read> Text<R> {
     #[cold]
     fn other(&mut self, line: Range<usize>) {
         let line = self.from.passed(line);
-        if let Some(told) = Remark::read(line) {
-            match told {
+        if let Some(parse) = Remark::read(line) {
+            match parse {
                 Remark::Cpus(cpus) => self.facts.cpus = self.facts.cpus.max(cpus),
                 Remark::Written { overwritten, cpus } => {
                     self.facts.overwritten |= overwritten;
@@ -136,9 +136,9 @@ impl<R: Read> Text<R> {
     }
 }
 
-/// What a line tells; `None` where it is no event's.
+/// What a line says; `None` where it is no event's.
 #[inline]
-fn told(line: &[u8]) -> Option<(Head, Result<SchedEvent, &'static str>)> {
+fn parse(line: &[u8]) -> Option<(Head, Result<SchedEvent, &'static str>)> {
     let (head, event, from) = head::read(line)?;
     Some((head, body::read(event, &line[from..])))
 }
@@ -149,7 +149,7 @@ impl<R: Read> Records for Text<R> {
             return Ok(Some(seen));
         }
         while let Some(line) = self.next_line()? {
-            let seen = match told(self.from.passed(line.clone())) {
+            let seen = match parse(self.from.passed(line.clone())) {
                 Some((head, Ok(what))) => {
                     self.in_stack = false;
                     self.event(&head, what)
@@ -187,7 +187,7 @@ impl<R: Read> Source for Text<R> {
     }
 }
 
-/// What a line beside the events tells.
+/// What a line that is not an event says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remark {
     /// So many CPUs.

@@ -7,7 +7,7 @@ fn who(name: &str, pid: u32, prio: i32) -> Who {
     Who { pid, name: Name::new(name.as_bytes()), prio: Some(prio) }
 }
 
-/// What one line tells: time, CPU, who ran, an interrupt, and the rest.
+/// What one line says: time, CPU, who ran, an interrupt, and the rest.
 fn check(line: &str, head: (u64, u32, u32, bool), what: SchedEvent) {
     let mut text = Text::open(line.as_bytes());
     let seen =
@@ -92,7 +92,7 @@ fn bodies_of_all_kinds_are_read() {
     check("sched_stat_runtime: comm=perf pid=148 runtime=979595 [ns]", SchedEvent::Other);
 }
 
-/// What a text tells beside its events: CPUs, overwritten, lost by CPU, lines that are wrong.
+/// What a text says beside its events: CPUs, overwritten, lost by CPU, lines that are wrong.
 #[test]
 fn remarks_are_read() {
     let check = |text: &str, cpus, overwritten, lost: &[(u32, u64)], skipped, ends: usize| {
@@ -102,9 +102,9 @@ fn remarks_are_read() {
             all.push(seen);
         }
         assert_eq!((source.facts.cpus, source.facts.overwritten), (cpus, overwritten), "{text}");
-        let told: Vec<_> =
+        let reported: Vec<_> =
             all.iter().filter(|seen| seen.lost > 0).map(|seen| (seen.cpu, seen.lost)).collect();
-        assert_eq!((told.as_slice(), source.damage.skipped, all.len()), (lost, skipped, ends), "{text}");
+        assert_eq!((reported.as_slice(), source.damage.skipped, all.len()), (lost, skipped, ends), "{text}");
     };
     let event = "a-1 [003] d..2. 1.000000: other: x\n";
     check(&format!("# entries-in-buffer/entries-written: 4/4   #P:16\n{event}"), 16, false, &[], 0, 1);

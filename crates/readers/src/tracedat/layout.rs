@@ -89,8 +89,9 @@ impl Layout {
                 layout.version_7(file, options, damage)?;
             }
             other => {
-                let told = format!("this trace.dat file has version {other}; keel reads versions 6 and 7");
-                return Err(ReadError::Unsupported(told));
+                let reported =
+                    format!("this trace.dat file has version {other}; keel reads versions 6 and 7");
+                return Err(ReadError::Unsupported(reported));
             }
         }
         layout.apart(damage);
@@ -119,8 +120,8 @@ impl Layout {
                     break;
                 }
                 let size = from.u32().ok_or_else(cut)?;
-                let told = from.bytes(size.into(), LONGEST as u64).ok_or_else(cut)?;
-                self.option(option, &told);
+                let reported = from.bytes(size.into(), LONGEST as u64).ok_or_else(cut)?;
+                self.option(option, &reported);
             }
             word = from.array().ok_or_else(cut)?;
         }
@@ -156,20 +157,20 @@ impl Layout {
                 break;
             };
             at = 0;
-            for (option, told) in self.options(&bytes) {
-                let place = u64_at(told, 0, self.headers.order);
+            for (option, reported) in self.options(&bytes) {
+                let place = u64_at(reported, 0, self.headers.order);
                 match (option, place) {
                     (id::DONE, Some(next)) => at = next,
                     (id::BUFFER, Some(_)) => {
                         // Instances may hold the same events again: that with the most in it counts.
-                        let other = self.buffer(told);
+                        let other = self.buffer(reported);
                         let more = other.as_ref().map(Buffer::size) > buffer.as_ref().map(Buffer::size);
                         buffer = if more { other } else { buffer };
                     }
                     (id::HEADER_INFO | id::FTRACE_EVENTS | id::EVENT_FORMATS, Some(place)) => {
                         wanted.insert(option, place);
                     }
-                    _ => self.option(option, told),
+                    _ => self.option(option, reported),
                 }
             }
             if at == 0 {
@@ -196,7 +197,7 @@ impl Layout {
         self.clock = buffer.clock;
         self.cpus = buffer.cpus;
         if is_packed {
-            // The count of chunks, which stands before them, is not in the sizes that trace-cmd tells.
+            // The count of chunks, which stands before them, is not in the sizes that trace-cmd gives.
             self.cpus.iter_mut().for_each(|(_, _, size)| *size = size.saturating_add(COUNT));
         }
         self.pages(buffer.page, is_packed);
@@ -262,9 +263,11 @@ impl Layout {
         while let (Some(option), Some(size)) =
             (crate::formats::u16_at(bytes, at, order), u32_at(bytes, at + 2, order))
         {
-            let Some(told) = bytes.get(at + 6..).and_then(|rest| rest.get(..size as usize)) else { break };
-            options.push((option, told));
-            at += 6 + told.len();
+            let Some(reported) = bytes.get(at + 6..).and_then(|rest| rest.get(..size as usize)) else {
+                break;
+            };
+            options.push((option, reported));
+            at += 6 + reported.len();
             if option == id::DONE || options.len() >= MOST_OPTIONS as usize {
                 break;
             }
@@ -273,8 +276,8 @@ impl Layout {
     }
 
     /// A BUFFER option: where the pages of each CPU are.
-    fn buffer(&self, told: &[u8]) -> Option<Buffer> {
-        let mut from = Sections { from: told, order: self.headers.order };
+    fn buffer(&self, reported: &[u8]) -> Option<Buffer> {
+        let mut from = Sections { from: reported, order: self.headers.order };
         let section = from.u64()?;
         let (_name, clock) = (from.text()?, from.text()?);
         let (page, count) = (from.u32()?, from.u32().filter(|&cpus| cpus <= MAX_CPUS)?);
@@ -283,15 +286,15 @@ impl Layout {
         Some(Buffer { section, clock, page, cpus })
     }
 
-    /// What an option tells of the machine.
-    fn option(&mut self, option: u16, told: &[u8]) {
+    /// What an option says about the machine.
+    fn option(&mut self, option: u16, reported: &[u8]) {
         let text =
-            || String::from_utf8_lossy(told.split(|&byte| byte == 0).next().unwrap_or(&[])).into_owned();
+            || String::from_utf8_lossy(reported.split(|&byte| byte == 0).next().unwrap_or(&[])).into_owned();
         match option {
             // Its second word is the machine's name, which nobody needs.
             id::UNAME => self.facts.release = text().split_whitespace().nth(2).map(str::to_owned),
             id::CPUCOUNT => {
-                let cpus = u32_at(told, 0, self.headers.order).filter(|&cpus| cpus <= MAX_CPUS);
+                let cpus = u32_at(reported, 0, self.headers.order).filter(|&cpus| cpus <= MAX_CPUS);
                 self.facts.cpus = cpus.unwrap_or(self.facts.cpus);
             }
             id::CPUSTAT => {
@@ -305,7 +308,7 @@ impl Layout {
             id::TSC2NSEC => {
                 let order = self.headers.order;
                 let (mult, shift, offset) =
-                    (u32_at(told, 0, order), u32_at(told, 4, order), u64_at(told, 8, order));
+                    (u32_at(reported, 0, order), u32_at(reported, 4, order), u64_at(reported, 8, order));
                 if let (Some(mult), Some(shift @ 0..64), Some(offset)) = (mult, shift, offset) {
                     self.conversion = Some(Clock { mult: mult.into(), shift, offset });
                 }

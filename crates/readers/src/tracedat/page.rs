@@ -5,7 +5,8 @@
 
 use crate::formats::{Description, Order, u32_at, u64_at};
 
-/// In the word that tells how much is used: that, and whether events were lost before, and whether their number is known.
+/// In the word that says how much is used: that, and whether events were lost before, and whether their number is
+/// known.
 const USED: u64 = (1 << 27) - 1;
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;

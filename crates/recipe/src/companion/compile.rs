@@ -1,4 +1,4 @@
-//! A script's words to a program, in one go.
+//! A script's tokens to a program, in one go.
 //!
 //! ```text
 //! statement  = NAME ("=" | "+=" | "-=") value
@@ -16,7 +16,7 @@ mod value;
 use super::Wrong;
 use super::code::{Op, Program, Two};
 use super::layout::Layout;
-use super::words::{Word, words};
+use super::tokens::{Token, tokens};
 use std::collections::BTreeMap;
 
 /// How deep blocks and values may be nested.
@@ -28,7 +28,7 @@ const KEYWORDS: &[&str] = &["while", "repeat", "if", "else", "break", OBJECT];
 /// Compiles a script; `set` are its own variables that have a value to begin with.
 pub(crate) fn compile(script: &str, maps: Vec<Layout>, set: &[(String, i64)]) -> Result<Program, Wrong> {
     let mut compiler = Compiler {
-        words: words(script)?,
+        tokens: tokens(script)?,
         at: 0,
         program: Program { maps, ..Program::default() },
         own: Names::default(),
@@ -87,7 +87,7 @@ enum Place {
 }
 
 struct Compiler<'a> {
-    words: Vec<(usize, Word<'a>)>,
+    tokens: Vec<(usize, Token<'a>)>,
     at: usize,
     program: Program,
     own: Names,
@@ -111,12 +111,12 @@ impl<'a> Compiler<'a> {
         Ok(self.program)
     }
 
-    fn peek(&self) -> Option<Word<'a>> {
-        self.words.get(self.at).map(|&(_, word)| word)
+    fn peek(&self) -> Option<Token<'a>> {
+        self.tokens.get(self.at).map(|&(_, token)| token)
     }
 
     fn line(&self) -> usize {
-        self.words.get(self.at).or(self.words.last()).map_or(1, |&(line, _)| line)
+        self.tokens.get(self.at).or(self.tokens.last()).map_or(1, |&(line, _)| line)
     }
 
     fn wrong<T>(&self, why: impl Into<String>) -> Result<T, Wrong> {
@@ -124,7 +124,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn takes(&mut self, sign: &str) -> bool {
-        let is_it = matches!(self.peek(), Some(Word::Sign(s)) if s == sign);
+        let is_it = matches!(self.peek(), Some(Token::Sign(s)) if s == sign);
         self.at += usize::from(is_it);
         is_it
     }
@@ -132,28 +132,28 @@ impl<'a> Compiler<'a> {
     fn expect(&mut self, sign: &str) -> Result<(), Wrong> {
         match self.takes(sign) {
             true => Ok(()),
-            false => self.wrong(format!("{sign:?} is expected, not {}", self.told())),
+            false => self.wrong(format!("{sign:?} is expected, not {}", self.described())),
         }
     }
 
-    /// The present word, for messages.
-    fn told(&self) -> String {
+    /// The present token, for messages.
+    fn described(&self) -> String {
         match self.peek() {
-            Some(Word::Name(name)) => name.to_owned(),
-            Some(Word::Number(number)) => number.to_string(),
-            Some(Word::Text(text)) => format!("{text:?}"),
-            Some(Word::Sign(sign)) => format!("{sign:?}"),
+            Some(Token::Name(name)) => name.to_owned(),
+            Some(Token::Number(number)) => number.to_string(),
+            Some(Token::Text(text)) => format!("{text:?}"),
+            Some(Token::Sign(sign)) => format!("{sign:?}"),
             None => "the end".to_owned(),
         }
     }
 
     fn name(&mut self) -> Result<&'a str, Wrong> {
         match self.peek() {
-            Some(Word::Name(name)) => {
+            Some(Token::Name(name)) => {
                 self.at += 1;
                 Ok(name)
             }
-            _ => self.wrong(format!("a name is expected, not {}", self.told())),
+            _ => self.wrong(format!("a name is expected, not {}", self.described())),
         }
     }
 
@@ -195,7 +195,7 @@ impl<'a> Compiler<'a> {
                     None => self.wrong("there is no loop to break"),
                 }
             }
-            name if matches!(self.peek(), Some(Word::Sign("("))) => {
+            name if matches!(self.peek(), Some(Token::Sign("("))) => {
                 if self.call(name)? {
                     self.emit(Op::Drop);
                 }
@@ -252,14 +252,14 @@ impl<'a> Compiler<'a> {
         self.value()?;
         let not = self.emit(Op::JumpIfZero(0));
         self.block()?;
-        if self.peek() != Some(Word::Name("else")) {
+        if self.peek() != Some(Token::Name("else")) {
             self.land(not);
             return Ok(());
         }
         self.at += 1;
         let over = self.emit(Op::Jump(0));
         self.land(not);
-        match self.peek() == Some(Word::Name("if")) {
+        match self.peek() == Some(Token::Name("if")) {
             true => self.statement()?,
             false => self.block()?,
         }
@@ -270,10 +270,10 @@ impl<'a> Compiler<'a> {
     fn assignment(&mut self, name: &str) -> Result<(), Wrong> {
         let place = self.place(name)?;
         let two = match self.peek() {
-            Some(Word::Sign("=")) => None,
-            Some(Word::Sign("+=")) => Some(Two::Add),
-            Some(Word::Sign("-=")) => Some(Two::Sub),
-            _ => return self.wrong(format!("\"=\" is expected, not {}", self.told())),
+            Some(Token::Sign("=")) => None,
+            Some(Token::Sign("+=")) => Some(Two::Add),
+            Some(Token::Sign("-=")) => Some(Two::Sub),
+            _ => return self.wrong(format!("\"=\" is expected, not {}", self.described())),
         };
         self.at += 1;
         if two.is_some() {

@@ -7,7 +7,7 @@ const MOST_FIELDS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    /// Where it lies in the record.
+    /// Where it is in the record.
     at: usize,
     bytes: usize,
     signed: bool,
@@ -62,7 +62,7 @@ impl Layout {
             let wrong = || LayoutError::Field(text.clone());
             let (kind, name) = text.trim().split_once(char::is_whitespace).ok_or_else(wrong)?;
             let name = name.trim();
-            let (signed, bytes) = kind_of(kind).filter(|_| super::words::is_name(name)).ok_or_else(wrong)?;
+            let (signed, bytes) = kind_of(kind).filter(|_| super::tokens::is_name(name)).ok_or_else(wrong)?;
             if self.fields.iter().any(|field| field.name == name) {
                 return Err(LayoutError::Twice(name.to_owned()));
             }

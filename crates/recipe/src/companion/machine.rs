@@ -181,8 +181,8 @@ impl Machine {
     fn too_much(&self) -> Option<Pause> {
         let tables: usize = self.tables.iter().map(BTreeMap::len).sum();
         let lists: usize = self.lists.iter().map(BTreeMap::len).sum();
-        let told = || Pause::Failed(format!("its tables and lists hold more than {MOST_KEPT} elements"));
-        (tables + lists > MOST_KEPT).then(told)
+        let reported = || Pause::Failed(format!("its tables and lists hold more than {MOST_KEPT} elements"));
+        (tables + lists > MOST_KEPT).then(reported)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A companion: the user-space half of a scheduler that stays beside it, as a script.
 //!
-//! Once a round it talks to the object through its maps and global variables, and then gives the CPU up. [`words`] takes a script
+//! Once a round it talks to the object through its maps and global variables, and then gives the CPU up. [`tokens`] takes a script
 //! apart, [`compile`] makes a [`Program`] of it, [`Machine`] executes that, piece by piece, through a [`Door`]: a task of
 //! a simulated kernel and a thread beside a real one have the same.
 
@@ -8,7 +8,7 @@ mod code;
 mod compile;
 mod layout;
 mod machine;
-mod words;
+mod tokens;
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +35,7 @@ pub enum Rest {
 pub struct Companion {
     /// Its task's name.
     pub name: String,
-    /// The object's variable that is told its pid, before the object is loaded.
+    /// The object's variable that is set to its pid, before the object is loaded.
     pub pid: Option<String>,
     /// After each round.
     pub rest: Rest,

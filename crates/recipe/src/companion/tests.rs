@@ -153,12 +153,12 @@ fn what_never_ends_still_pauses() {
     let mut machine = Machine::new(&program);
     let end = std::iter::repeat_with(|| machine.go_on(&mut Desk::default()))
         .find(|pause| !matches!(pause, Pause::Worked(_)));
-    let told = "its tables and lists hold more than 1048576 elements";
-    assert_eq!(end, Some(Pause::Failed(told.to_owned())));
+    let reported = "its tables and lists hold more than 1048576 elements";
+    assert_eq!(end, Some(Pause::Failed(reported.to_owned())));
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
+fn mistakes_are_reported_with_their_lines() {
     let check = |script: &str, line: usize, expected: &str| {
         let wrong = compile(script, maps(), &[]).unwrap_err();
         assert_eq!((wrong.line, wrong.why.as_str()), (line, expected), "{script}");
@@ -181,8 +181,8 @@ fn mistakes_are_told_with_their_lines() {
     check("while = 1", 1, "a name is expected, not \"=\"");
     check("x = while", 1, "while is no value");
     check("object = 1", 1, "object is no place for a value");
-    let told = "there is no jump(); there are take, put, get, delete, insert, insert_before, first, rank, remove, count, min, max, now, print";
-    check("jump()", 1, told);
+    let reported = "there is no jump(); there are take, put, get, delete, insert, insert_before, first, rank, remove, count, min, max, now, print";
+    check("jump()", 1, reported);
     let deep = format!("x = {}1{}", "(".repeat(70), ")".repeat(70));
     check(&deep, 1, "it is nested more than 64 deep");
     check(&format!("x = {}1", "-".repeat(70)), 1, "it is nested more than 64 deep");
@@ -200,8 +200,8 @@ fn records_are_laid_out_as_by_c() {
     check(&["u8 a", "u16 b", "u8 c"], 6);
     check(&["u64 a", "u8 b"], 16);
     for wrong in ["u64", "u65 a", "int a", "u64 a b", "s 1", "64 a"] {
-        let told = Layout::new("m", &[], &[wrong.to_owned()]).unwrap_err().to_string();
-        assert!(told.ends_with(&format!("not {wrong:?}")), "{told}");
+        let reported = Layout::new("m", &[], &[wrong.to_owned()]).unwrap_err().to_string();
+        assert!(reported.ends_with(&format!("not {wrong:?}")), "{reported}");
     }
     let twice = ["u8 a".to_owned(), "u8 a".to_owned()];
     assert_eq!(Layout::new("m", &[], &twice).unwrap_err().to_string(), "it has two fields a");

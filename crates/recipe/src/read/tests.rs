@@ -107,7 +107,7 @@ fn companions_are_resolved() {
 }
 
 #[test]
-fn which_scheduler_is_meant_comes_first() {
+fn the_selected_scheduler_comes_first() {
     let text = "[set]\na = 1\n[ops]\nvariable = 'b_ops'\ntimeout_ms = 5\nhotplug_seq = '0x123456789a'";
     let expected = [
         Action::Choose { scheduler: "b_ops".into() },
@@ -119,12 +119,12 @@ fn which_scheduler_is_meant_comes_first() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_are_reported_with_their_place() {
     let check = |text: &str, expected: &str| {
-        let told = plan(text).unwrap_err();
+        let reported = plan(text).unwrap_err();
         assert!(
-            told.starts_with(&format!("r, {expected}")),
-            "{text:?}: {told:?} should begin with {expected:?}"
+            reported.starts_with(&format!("r, {expected}")),
+            "{text:?}: {reported:?} should begin with {expected:?}"
         );
     };
     check("x = 1", "line 1: unknown field `x`");

@@ -1,7 +1,8 @@
 //! The chart: how all callbacks together grow, a line a scheduler, one panel an axis, both scales logarithmic and the
 //! same for both panels. A static SVG that is light or dark as its reader's screen is.
 //!
-//! A scheduler is told by its name at the line's end, its mark and its colour, so that no reader needs the colour.
+//! A scheduler is identified by its name at the line's end, its mark and its colour, so that no reader needs the
+//! colour.
 
 mod marks;
 mod scale;
@@ -157,10 +158,10 @@ fn drawn(svg: &mut String, line: &Line<'_>, x: &Scale, y: &Scale) {
         path.join("L")
     );
     for ((x, y), (_, ns)) in at.iter().zip(&line.points) {
-        let told = format!("{}: {}", xml(&printable(line.name)), Span::from_ns(*ns as u64));
+        let reported = format!("{}: {}", xml(&printable(line.name)), Span::from_ns(*ns as u64));
         put!(
             svg,
-            "<path class=\"mark\" transform=\"translate({x:.1} {y:.1})\" d=\"{}\"><title>{told}</title></path>",
+            "<path class=\"mark\" transform=\"translate({x:.1} {y:.1})\" d=\"{}\"><title>{reported}</title></path>",
             mark(line.number)
         );
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// What was measured along one axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SweepReport {
-    /// Callbacks and what is told apart of them, in the order in which they were first seen.
+    /// Callbacks and what is distinguished in them, in the order in which they were first seen.
     pub callbacks: Vec<CallbackReport>,
     /// All callbacks together.
     pub together: TogetherReport,

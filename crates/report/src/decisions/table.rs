@@ -70,7 +70,7 @@ fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// To two digits; what falls by nothing is told as 0.00 and not as -0.00.
+/// To two digits; a zero is printed as 0.00 and not as -0.00.
 fn shown(exponent: Option<f64>) -> String {
     exponent.map_or(String::new(), |exponent| format!("{:.2}", (exponent * 100.0).round() / 100.0 + 0.0))
 }

@@ -20,7 +20,7 @@ pub(super) fn report(name: &str, dispatch_ns: impl Fn(Size) -> u64) -> Decisions
     for (axis, size) in tasks.into_iter().chain(cpus) {
         let costs = [cost("enqueue", 70), cost("dispatch", dispatch_ns(size))];
         report.add(axis, size, &costs, Some(Span::from_ns(71 + dispatch_ns(size))));
-        // Dispatches that end a round are told apart, and together with nothing.
+        // Dispatches that end a round are shown separately, and combined with nothing.
         report.add(axis, size, &[cost("array switch", 150)], None);
     }
     report
@@ -31,7 +31,7 @@ pub(super) fn reports() -> [DecisionsReport; 2] {
 }
 
 #[test]
-fn what_grows_is_told() {
+fn growth_is_reported() {
     let reports = reports();
     insta::assert_snapshot!("table", table(&reports, Style::PLAIN));
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&reports[1]).unwrap());

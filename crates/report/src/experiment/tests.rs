@@ -110,8 +110,9 @@ fn json_has_every_documented_field() {
     let documented = include_str!("../../../../docs/reference/json.md");
     for key in json.split('"').skip(1).step_by(2).filter(|key| json.contains(&format!("\"{key}\":"))) {
         let own = ["global_queue"].contains(&key);
-        let told = [format!("`{key}`"), format!("`{key}[]`")].iter().any(|name| documented.contains(name));
-        assert!(own || told, "docs/reference/json.md does not tell {key}");
+        let reported =
+            [format!("`{key}`"), format!("`{key}[]`")].iter().any(|name| documented.contains(name));
+        assert!(own || reported, "docs/reference/json.md does not describe {key}");
     }
 }
 

@@ -143,7 +143,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// A round value without zeros that tell nothing.
+/// A round value without trailing zeros.
 fn round(value: f64) -> String {
     let text = short(value);
     match text.contains('.') && !text.contains('e') && !text.ends_with('M') {

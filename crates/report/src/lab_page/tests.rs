@@ -37,7 +37,7 @@ fn page(texts: &str, pictures: Vec<Option<ArmPicture>>) -> String {
 }
 
 #[test]
-fn the_page_tells_all_of_an_experiment() {
+fn the_page_shows_the_whole_experiment() {
     let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><text>100 % of #1</text></svg>".to_owned();
     let page = page("a text", vec![Some(ArmPicture { label: "old".into(), svg }), None]);
     let body = &page[page.find("<body>").unwrap()..];

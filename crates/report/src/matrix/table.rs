@@ -97,7 +97,7 @@ pub(crate) fn sentence(matrix: &MatrixReport) -> String {
         };
         rows.clone().filter(of).count()
     };
-    let told: Vec<String> =
+    let reported: Vec<String> =
         matrix.schedulers.iter().map(|name| format!("{} {}", printable(name), best(name))).collect();
-    format!("Rows, of {}, in which each is best or as good: {}.", rows.clone().count(), told.join(", "))
+    format!("Rows, of {}, in which each is best or as good: {}.", rows.clone().count(), reported.join(", "))
 }

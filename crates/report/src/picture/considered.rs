@@ -1,12 +1,12 @@
 //! Under a strip of the heat map: at each moment, the CPUs that a decision looked at. A blue bar in the row of
 //! each, a thin line from the deciding CPU (a black dot) to all of them, a red ring around the CPU chosen. What
-//! was decided is told where the mouse is.
+//! was decided is shown where the mouse is.
 
 use super::MOMENTS;
 use super::draw::xml;
 use super::layout::{Layout, WIDTH};
+use crate::notable::{Kept, Notable, Worth};
 use crate::policy::{group_lines, sentence};
-use crate::telling::{Kept, Telling, Worth};
 use keel_abi::CpuId;
 use keel_abi::numbers::count;
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ const COLOURS: [&str; 2] = ["#1f3bff", "#a9b6cf"];
 pub(super) struct Considered {
     strips: BTreeMap<u64, Vec<(u64, String)>>,
     shown: u64,
-    heard: u64,
+    received: u64,
 }
 
 impl Considered {
-    /// The most telling ones, as many as there is room for.
-    pub(super) fn new(decisions: &Telling<MOMENTS>, layout: &Layout) -> Self {
+    /// The most informative ones, as many as there is room for.
+    pub(super) fn new(decisions: &Notable<MOMENTS>, layout: &Layout) -> Self {
         let tops: BTreeMap<CpuId, u32> = layout.tops.iter().copied().collect();
-        let mut drawn = Self { heard: decisions.heard(), ..Self::default() };
+        let mut drawn = Self { received: decisions.received(), ..Self::default() };
         let mut bytes = 0;
         for kept in decisions.best_first() {
             let mark = mark(kept, layout, &tops);
@@ -51,12 +51,12 @@ impl Considered {
 
     /// What the reader should know of them, in lines.
     pub(super) fn legend(&self) -> [String; 2] {
-        let which = match self.shown < self.heard {
+        let which = match self.shown < self.received {
             true => {
-                format!("the {} most interesting of {} decisions", count(self.shown), count(self.heard))
+                format!("the {} most interesting of {} decisions", count(self.shown), count(self.received))
             }
-            false if self.heard == 1 => "1 decision".to_owned(),
-            false => format!("{} decisions", count(self.heard)),
+            false if self.received == 1 => "1 decision".to_owned(),
+            false => format!("{} decisions", count(self.received)),
         };
         [
             format!("under each strip: bars mark the CPUs that the scheduler looked at when it decided ({which})"),
@@ -86,10 +86,10 @@ fn mark(kept: &Kept, layout: &Layout, tops: &BTreeMap<CpuId, u32>) -> String {
     let middle = |cpu: CpuId| tops.get(&cpu).map(|top| f64::from(*top) + f64::from(layout.row) / 2.0);
     let policy = &kept.policy;
     let bars = bars(kept, layout);
-    let told = std::iter::once(sentence(policy)).chain(group_lines(policy)).map(|line| xml(&line));
-    let told = told.collect::<Vec<_>>().join("\n");
+    let reported = std::iter::once(sentence(policy)).chain(group_lines(policy)).map(|line| xml(&line));
+    let reported = reported.collect::<Vec<_>>().join("\n");
     let colour = COLOURS[usize::from(kept.worth < Worth::AtWaste)];
-    let mut svg = format!("<g stroke=\"{colour}\"><title>{:.6} s: {told}</title>", kept.at as f64 / 1e9);
+    let mut svg = format!("<g stroke=\"{colour}\"><title>{:.6} s: {reported}</title>", kept.at as f64 / 1e9);
     let decider = middle(policy.cpu).unwrap_or_default();
     let ends = policy.considered.iter().chain(policy.chosen).filter_map(middle);
     let (low, high) = ends.fold((decider, decider), |(low, high), y| (low.min(y), high.max(y)));

@@ -30,7 +30,7 @@ impl Caption {
     pub fn of(run: &RunReport) -> Self {
         let [scheduler, workload, machine] =
             [&run.scheduler, &run.workload, &run.machine].map(|name| printable(name));
-        // A recording tells neither.
+        // A recording has neither.
         let made = match machine.as_str() {
             "" => String::new(),
             machine => format!(" · machine {machine} · seed {}", run.seed),
@@ -238,7 +238,7 @@ pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
     put!(svg, "<path d=\"M{right:.1} 0V{}\" stroke=\"#000\" stroke-width=\".7\"/>", layout.height);
 }
 
-/// A clock time, all in one unit with as many digits as tell the ticks apart.
+/// A clock time, all in one unit with as many digits as distinguish the ticks.
 fn clock_text(ns: u64, layout: &Layout) -> String {
     let (unit, name) = match layout.strip_ns {
         0..1_000_000 => (1e3, "us"),

@@ -1,8 +1,8 @@
 //! How many tasks were runnable on each CPU, averaged over buckets of time.
 
 use crate::buckets::{self, Buckets};
-use crate::follow::{Follow, Hear, Level};
-use crate::telling::Standing;
+use crate::follow::{Follow, Level, SpanSink};
+use crate::notable::Standing;
 use keel_abi::{CpuId, Instant, Topology};
 use keel_trace::{Event, Meta, Policy};
 
@@ -37,7 +37,7 @@ pub(super) struct Heat {
     follow: Follow,
 }
 
-impl Hear for Buckets<Cell> {
+impl SpanSink for Buckets<Cell> {
     fn level(&mut self, cpu: CpuId, level: Level, from: u64, to: u64) {
         self.spread(cpu, from, to, |cell, ns| cell.load += ns * level.tasks);
     }

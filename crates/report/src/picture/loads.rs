@@ -1,8 +1,8 @@
 //! The loads that a scheduler says it saw, over time: a heat map of its own opinion.
 //!
-//! A load is told of a group of CPUs. Only the smallest groups that are told of count, so that what is compared is of one
+//! A load is of a group of CPUs. Only the smallest groups that are reported count, so that what is compared is of one
 //! size; each colours its CPUs, which are neighbours as long as a group is no larger than a node. It holds until
-//! another is told. What is kept is bounded: moments get longer as the run does.
+//! another is reported. What is kept is bounded: moments get longer as the run does.
 
 use super::heat::Heat;
 use super::layout::{Layout, WIDTH};
@@ -22,7 +22,7 @@ const FIRST_SHIFT: u32 = 10;
 /// Bytes that all paths together may take.
 const MOST_BYTES: usize = 200_000;
 
-/// Colours of the share of the highest load told, and the least share that each stands for.
+/// Colours of the share of the highest load reported, and the least share that each stands for.
 const SHARES: [(f64, &str); 6] = [
     (0.000_001, "#fee5d9"),
     (0.1, "#fcbba1"),
@@ -32,7 +32,7 @@ const SHARES: [(f64, &str); 6] = [
     (0.8, "#a50f15"),
 ];
 
-/// What was told last in each moment, by CPU.
+/// What was reported last in each moment, by CPU.
 #[derive(Debug)]
 pub(super) struct Loads {
     cells: BTreeMap<CpuId, Vec<Option<u64>>>,
@@ -50,13 +50,13 @@ impl Default for Loads {
 }
 
 impl Loads {
-    /// Was no load told?
+    /// Was no load reported?
     pub(super) fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
     /// One decision's groups.
-    pub(super) fn hear(&mut self, at: Instant, policy: &Policy, heat: &Heat) {
+    pub(super) fn receive(&mut self, at: Instant, policy: &Policy, heat: &Heat) {
         let Some(topology) = heat.topology.as_ref().filter(|_| !policy.groups.is_empty()) else { return };
         if self.slots == 0 {
             self.order = Order::of(topology);
@@ -113,8 +113,8 @@ impl Loads {
             let mut last = None;
             let mut held = Vec::with_capacity(columns);
             for column in 0..columns {
-                let told = cells.chunks(join).nth(column).unwrap_or_default();
-                last = told.iter().rev().find_map(|load| *load).or(last);
+                let reported = cells.chunks(join).nth(column).unwrap_or_default();
+                last = reported.iter().rev().find_map(|load| *load).or(last);
                 held.push(last);
             }
             let level = |at: usize| {
@@ -170,7 +170,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// The whole run as one row of columns, of which each strip shows its part; nothing where no load was told.
+    /// The whole run as one row of columns, of which each strip shows its part; nothing where no load was reported.
     pub(super) fn new(loads: &Loads, heat: &Heat, layout: &Layout) -> Option<Self> {
         if loads.is_empty() {
             return None;
@@ -219,23 +219,24 @@ mod tests {
     use keel_trace::policy::{Group, Kind};
 
     /// A group's load, first CPU and CPUs.
-    type Told = (u64, u32, u16);
+    type Reported = (u64, u32, u16);
 
-    fn policy(groups: &[Told]) -> Policy {
-        let group = |&(load, first, cpus): &Told| Group { load, first_cpu: CpuId(first), cpus, runnable: 0 };
+    fn policy(groups: &[Reported]) -> Policy {
+        let group =
+            |&(load, first, cpus): &Reported| Group { load, first_cpu: CpuId(first), cpus, runnable: 0 };
         let nr_groups = groups.len() as u32;
         let groups = groups.iter().map(group).collect();
         Policy { nr_groups, groups, ..Policy::of(Kind::Balance, CpuId(0)) }
     }
 
-    /// 2 nodes of 4 CPUs for 10 ms, and what is told at which microsecond.
-    fn drawn(told: &[(u64, &[Told])]) -> Option<(Vec<String>, u64)> {
+    /// 2 nodes of 4 CPUs for 10 ms, and what is reported at which microsecond.
+    fn drawn(reported: &[(u64, &[Reported])]) -> Option<(Vec<String>, u64)> {
         let (mut heat, mut loads) = (Heat::default(), Loads::default());
         let [scheduler, workload, unit] = ["", "", ""].map(str::to_owned);
         let topology = Topology::regular(2, 1, 4, 1);
         heat.meta(Instant::ZERO, &Meta::Start { topology: topology.clone(), scheduler, workload, unit });
-        for (us, groups) in told {
-            loads.hear(Instant::from_ns(us * 1000), &policy(groups), &heat);
+        for (us, groups) in reported {
+            loads.receive(Instant::from_ns(us * 1000), &policy(groups), &heat);
         }
         heat.meta(Instant::from_ns(10_000_000), &Meta::End);
         let drawn = Drawn::new(&loads, &heat, &Layout::new(&topology, 10_000_000))?;
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_groups_colour_their_cpus_until_they_are_told_of_again() {
+    fn the_smallest_groups_colour_their_cpus_until_reported_again() {
         assert_eq!(drawn(&[(0, &[])]), None);
         let (paths, highest) =
             drawn(&[(0, &[(100, 0, 2), (9, 4, 4)]), (5000, &[(10, 0, 2), (60, 2, 2)])]).unwrap();

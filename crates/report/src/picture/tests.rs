@@ -18,7 +18,7 @@ fn noise_on_a_large_machine_stays_below_two_megabytes() {
 }
 
 #[test]
-fn a_long_run_takes_no_more_room_than_a_short_one() {
+fn a_long_run_takes_no_more_memory_than_a_short_one() {
     let topology = Topology::regular(2, 1, 4, 1);
     for seconds in [1, 100] {
         let svg = drawn(&topology, seconds, |_, _, random| random as u32 % 3, "noise");
@@ -37,7 +37,7 @@ fn a_lost_node_is_hatched_and_its_neighbour_red() {
 }
 
 #[test]
-fn a_stranger_s_text_stays_text() {
+fn untrusted_text_is_escaped() {
     let topology = Topology::flat(2);
     let svg = drawn(&topology, 1, |_, _, _| 1, "</title><script>alert('\u{1b}&')</script>");
     assert!(!svg.contains("<script"));
@@ -45,7 +45,7 @@ fn a_stranger_s_text_stays_text() {
 }
 
 #[test]
-fn nothing_heard_is_drawn_as_nothing() {
+fn an_empty_stream_draws_nothing() {
     let caption = Caption { title: String::new(), subtitle: String::new() };
     assert!(Picture::new().svg(&caption).contains("width=\"1\""));
 }
@@ -78,7 +78,7 @@ fn decided(topology: &Topology, decisions: u64) -> String {
 }
 
 #[test]
-fn who_was_looked_at_is_drawn() {
+fn considered_cpus_are_drawn() {
     let svg = decided(&Topology::flat(4), 1);
     assert!(svg.contains("M0.0 1v12M0.0 25v12\""), "two of four rows of 12 pixels: {svg}");
     assert!(svg.contains(

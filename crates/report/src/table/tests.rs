@@ -126,8 +126,8 @@ fn a_run_reads_well() {
 fn invalid_accesses_are_reported_unless_they_ended_the_run() {
     let check = |times: u64, run: RunReport, expected: &str| {
         let text = table::run(&RunReport { bad_accesses: times, ..run }, Style::PLAIN);
-        let told = text.lines().find(|line| line.contains("invalid memory access")).unwrap_or_default();
-        assert_eq!(told.split(';').next(), Some(expected), "{text}");
+        let reported = text.lines().find(|line| line.contains("invalid memory access")).unwrap_or_default();
+        assert_eq!(reported.split(';').next(), Some(expected), "{text}");
     };
     check(0, good(), "");
     check(1, good(), "The scheduler made an invalid memory access");
@@ -209,9 +209,9 @@ fn json_keeps_its_names() {
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&run).expect("it is plain data"));
 }
 
-/// The verdict of a recording that cannot tell what it needs, of one that is not whole, and of one that is both.
+/// The verdict of a recording that lacks what it needs, of one that is not whole, and of one that is both.
 #[test]
-fn what_a_recording_cannot_tell_stands_before_what_rests_on_it() {
+fn caveats_come_before_the_figures_they_affect() {
     let unknown = keel_trace::Unknown { affinity: true, throttling: true };
     let wasteful = || {
         let waste = Verdict { wasted: Span::from_ms(1900), share: 0.25, episodes: 1, ..Verdict::default() };
@@ -224,9 +224,9 @@ fn what_a_recording_cannot_tell_stands_before_what_rests_on_it() {
     };
     let report = |judgement: Judgement| RunReport::new(&RunFacts::default(), &judgement);
     let check = |run: &RunReport, begins: &str, ends: &str, found: bool| {
-        let told = verdict::sentence(run);
-        assert!(told.starts_with(begins) && told.ends_with(ends), "{told}");
-        assert_eq!(run.found_something(), found, "{told}");
+        let reported = verdict::sentence(run);
+        assert!(reported.starts_with(begins) && reported.ends_with(ends), "{reported}");
+        assert_eq!(run.found_something(), found, "{reported}");
     };
     let caveat = "This recording does not show which CPUs tasks may use or when they are throttled, so pinned and throttled tasks \
                   look like waste. If it has no such tasks: cores idled for 1.90 core-seconds (25 % of the machine)";

@@ -19,7 +19,7 @@ pub struct Now {
     pub waiting: u32,
 }
 
-/// The lines of a screen with so many rows, those that matter most where not all have room: the last findings fill
+/// The lines of a screen with so many rows, those that matter most where not all fit: the last findings fill
 /// what is left. Each has at most the style's width.
 pub fn screen(
     begin: &WatchBegin,
@@ -62,14 +62,14 @@ pub fn screen(
             paint => style.paint(paint, &fit(&text, style.width)),
         })
         .collect();
-    let room = rows - lines.len();
-    let shown = last.len().saturating_sub(room);
+    let left = rows - lines.len();
+    let shown = last.len().saturating_sub(left);
     lines.extend(
         last[shown..]
             .iter()
             .map(|found| fit(&format!("{}  {}", clock(found.at_ns), found.text), style.width)),
     );
-    // Where there is room it says how to end it.
+    // Where there is space it says how to end it.
     if lines.len() < rows && begin.cpus > 0 {
         lines.push(fit("Press Ctrl-C to stop", style.width));
     }

@@ -32,8 +32,8 @@ fn end(findings: u64) -> WatchEnd {
 
 #[test]
 fn lines_of_text_are_sentences() {
-    let check = |told: WatchLine, expected: Option<&str>| {
-        assert_eq!(line(&told).as_deref(), expected, "{told:?}");
+    let check = |reported: WatchLine, expected: Option<&str>| {
+        assert_eq!(line(&reported).as_deref(), expected, "{reported:?}");
     };
     check(
         WatchLine::Begin(begin()),
@@ -46,9 +46,9 @@ fn lines_of_text_are_sentences() {
     check(WatchLine::Finding(kept), Some("     0.0 s  CPU 7 idled (d/finding-0001.keel)\n"));
     check(WatchLine::Cured(WatchCured::default()), None);
     let unsure = WatchUnsure { at_ns: 0, cpus: vec![7], lost_events: 3 };
-    let told =
+    let reported =
         "     0.0 s  CPUs may have idled while tasks waited, but 3 events were lost, so this is unknown\n";
-    check(WatchLine::Unsure(unsure), Some(told));
+    check(WatchLine::Unsure(unsure), Some(reported));
     let cost = "keel itself used 0.30 % of a CPU (limit 0.50 %): 28.00 ms in user space, 2.00 ms in its BPF programs; \
                 90.00 ms to load them.\n";
     let nothing =
@@ -76,7 +76,7 @@ fn the_screen_fits() {
 
 #[test]
 fn lines_of_json_are_one_object_each() {
-    let told = [
+    let reported = [
         WatchLine::Begin(begin()),
         WatchLine::Finding(WatchFinding {
             cpus: vec![6, 7],
@@ -88,7 +88,7 @@ fn lines_of_json_are_one_object_each() {
         WatchLine::Unsure(WatchUnsure { at_ns: 1, cpus: vec![7], lost_events: 3 }),
         WatchLine::End(end(1)),
     ];
-    let lines: Vec<String> = told.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+    let lines: Vec<String> = reported.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
     assert!(lines.iter().all(|line| !line.contains('\n')));
     insta::assert_snapshot!(lines.join("\n"));
 }

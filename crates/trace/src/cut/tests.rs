@@ -1,11 +1,11 @@
 use super::*;
 use keel_abi::{CpuSet, DsqId, Pid, Span, Topology};
 
-/// Writes down what it hears.
+/// Records the events it receives.
 #[derive(Default)]
-struct Ear(Vec<String>);
+struct Collector(Vec<String>);
 
-impl Sink for Ear {
+impl Sink for Collector {
     fn wants(&self) -> Class {
         Class::CORE.with(Class::QUEUES).with(Class::POLICY)
     }
@@ -69,11 +69,11 @@ fn whole(sink: &mut dyn Sink) {
 }
 
 fn check(from: u64, until: u64, expected: &[&str]) {
-    let mut ear = Ear::default();
-    let mut cut = Cut::new(at(from)..at(until), &mut ear);
+    let mut collector = Collector::default();
+    let mut cut = Cut::new(at(from)..at(until), &mut collector);
     whole(&mut cut);
     assert_eq!(cut.has_begun(), !expected.is_empty());
-    assert_eq!(ear.0, expected, "{from}..{until}");
+    assert_eq!(collector.0, expected, "{from}..{until}");
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn a_part_ends_with_the_stream_at_the_latest() {
 }
 
 #[test]
-fn who_is_throttled_and_which_cpus_are_reserved_is_told_at_the_beginning() {
-    let mut ear = Ear::default();
-    let mut cut = Cut::new(at(5)..at(9), &mut ear);
+fn throttled_tasks_and_reserved_cpus_are_emitted_at_the_beginning() {
+    let mut collector = Collector::default();
+    let mut cut = Cut::new(at(5)..at(9), &mut collector);
     let unknown = crate::Unknown { affinity: false, throttling: true };
     cut.meta(at(0), &Meta::Unknown(unknown));
     cut.meta(at(0), &Meta::Clock { ns: 77 });
@@ -139,16 +139,16 @@ fn who_is_throttled_and_which_cpus_are_reserved_is_told_at_the_beginning() {
         "5 2 Reserved { target: CpuId(2), on: true }",
         "6 0 Throttled { task: TaskId(0), on: false, group: 0 }",
     ];
-    assert_eq!(ear.0, expected);
+    assert_eq!(collector.0, expected);
 }
 
 #[test]
-fn decisions_of_the_part_are_told() {
+fn decisions_of_the_part_are_emitted() {
     let policy = crate::Policy::of(crate::policy::Kind::Fork, CpuId(2));
-    let mut ear = Ear::default();
-    let mut cut = Cut::new(at(5)..at(9), &mut ear);
+    let mut collector = Collector::default();
+    let mut cut = Cut::new(at(5)..at(9), &mut collector);
     for ns in [1, 5, 8, 9] {
         cut.meta(at(ns), &Meta::Policy(Box::new(policy.clone())));
     }
-    assert_eq!(ear.0, ["5 Fork by CPU 2", "8 Fork by CPU 2", "9 end"]);
+    assert_eq!(collector.0, ["5 Fork by CPU 2", "8 Fork by CPU 2", "9 end"]);
 }

@@ -1,4 +1,4 @@
-//! A `struct policy_event` as it lies in the scheduler's ring buffer. It comes from a stranger, who may
+//! A `struct policy_event` as laid out in the scheduler's ring buffer. It is untrusted, and may
 //! have a map of this name for another purpose: whatever does not fit is none of these.
 
 use super::{Group, Kind, MAX_GROUPS, Outcome, Policy};
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_groups_the_first_are_told() {
+    fn only_the_first_groups_are_kept() {
         let mut bytes = sound();
         bytes[36..40].copy_from_slice(&40u32.to_le_bytes());
         let policy = read(&bytes, CPUS).expect("it is sound").policy;

@@ -1,16 +1,16 @@
 //! The state in which a recording begins.
 //!
-//! A snapshot of all tasks takes a while, and meanwhile the machine goes on. So the first record about a task tells
-//! what it was doing before; the snapshot tells of those about whom there is no record. And who ran on a CPU is told
+//! A snapshot of all tasks takes a while, and meanwhile the machine goes on. So the first record about a task shows
+//! what it was doing before; the snapshot covers tasks without a record. And who ran on a CPU is shown
 //! by its first switch.
 
 use super::Story;
-use super::raw::{Doing, Key, Raw, RawWhat, Told};
+use super::raw::{Doing, Key, Raw, RawWhat, TaskRecord};
 use crate::Sink;
 use keel_abi::{CpuId, CpuSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the first records tell of the time before them.
+/// What the first records show of the time before them.
 #[derive(Debug, Default)]
 struct Before {
     /// Each task's state; `None` where it was not there yet.
@@ -18,7 +18,7 @@ struct Before {
     /// Who ran on each CPU.
     cpus: BTreeMap<CpuId, Key>,
     /// What tasks are, that the snapshot may have missed.
-    told: BTreeMap<Key, Told>,
+    task_record: BTreeMap<Key, TaskRecord>,
     /// Whether tasks were throttled.
     throttled: BTreeMap<Key, bool>,
     /// Whether CPUs idled on purpose.
@@ -30,7 +30,9 @@ impl Before {
         let mut before = Self::default();
         for raw in records {
             match &raw.what {
-                RawWhat::Told(told) => drop(before.told.entry(told.task).or_insert_with(|| (**told).clone())),
+                RawWhat::Task(task_record) => drop(
+                    before.task_record.entry(task_record.task).or_insert_with(|| (**task_record).clone()),
+                ),
                 _ if raw.at < start => {}
                 RawWhat::Switch { cpu, prev, next, .. } => {
                     before.cpus.entry(*cpu).or_insert(*prev);
@@ -56,19 +58,19 @@ impl Before {
         self.tasks.entry(task).or_insert(doing);
     }
 
-    /// What `told`'s task was doing; `None` where it was not there yet.
-    fn doing(&self, told: &Told) -> Option<Doing> {
-        let seen = self.tasks.get(&told.task).copied();
-        seen.unwrap_or(Some(told.doing.unwrap_or(Doing::Asleep)))
+    /// What the recorded task was doing; `None` where it was not there yet.
+    fn doing(&self, task_record: &TaskRecord) -> Option<Doing> {
+        let seen = self.tasks.get(&task_record.task).copied();
+        seen.unwrap_or(Some(task_record.doing.unwrap_or(Doing::Asleep)))
     }
 }
 
-/// Tells `story` of the machine at `start`: which CPUs are offline, who is there, who runs, who waits. Of the records
-/// before it only what tasks are counts: while the programs were attached one by one, they did not tell all.
+/// Passes `story` the machine at `start`: which CPUs are offline, who is there, who runs, who waits. Of the records
+/// before it only what tasks are counts: while the programs were attached one by one, they did not record everything.
 pub fn open(
     story: &mut Story,
     start: u64,
-    snapshot: &[Told],
+    snapshot: &[TaskRecord],
     records: &[Raw],
     offline: &CpuSet,
     sink: &mut dyn Sink,
@@ -77,12 +79,12 @@ pub fn open(
     let before = Before::of(records, start);
     let mut there = BTreeSet::new();
     let mut tasks: Vec<(Key, Doing)> = Vec::new();
-    for told in snapshot.iter().chain(before.told.values()) {
-        if let Some(doing) = before.doing(told)
-            && there.insert(told.task)
+    for task_record in snapshot.iter().chain(before.task_record.values()) {
+        if let Some(doing) = before.doing(task_record)
+            && there.insert(task_record.task)
         {
-            story.told(told, sink);
-            tasks.push((told.task, doing));
+            story.announce(task_record, sink);
+            tasks.push((task_record.task, doing));
         }
     }
     let mut running: BTreeMap<CpuId, Key> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! What a recording tells, a record at a time, before it is made to agree with itself.
+//! What a recording says, a record at a time, before it is made to agree with itself.
 
 use crate::{Policy, Why};
 use keel_abi::{CpuId, CpuSet, Pid};
 
-/// What tells a task from others while it is there: its address in the kernel, its own until after its last switch, or
-/// its pid where a recording has no more.
+/// What distinguishes a task from others while it exists: its address in the kernel, its own until after its last
+/// switch, or its pid where a recording has no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(
     /// The address or the pid; 0 for idle tasks.
@@ -30,11 +30,11 @@ pub struct Raw {
     pub writer: CpuId,
     /// Records that this CPU lost just before.
     pub lost: u32,
-    /// What it tells.
+    /// What it says.
     pub what: RawWhat,
 }
 
-/// What a record tells.
+/// What a record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawWhat {
     /// `sched_switch`.
@@ -47,7 +47,7 @@ pub enum RawWhat {
         why: Why,
         /// Who runs now.
         next: Key,
-        /// How urgent it is, as the kernel's `p->prio`, where that is told here.
+        /// How urgent it is, as the kernel's `p->prio`, where it is given here.
         prio: Option<i16>,
     },
     /// `sched_wakeup`, with who did `sched_waking` where.
@@ -85,7 +85,7 @@ pub enum RawWhat {
     },
     /// `sched_set_need_resched` of an idle CPU.
     Kick {
-        /// Who tells it.
+        /// Who reports it.
         cpu: CpuId,
         /// The idle CPU.
         target: CpuId,
@@ -132,8 +132,8 @@ pub enum RawWhat {
         on: bool,
     },
     /// What a task is.
-    Told(Box<Told>),
-    /// What the scheduler tells of a decision.
+    Task(Box<TaskRecord>),
+    /// What the scheduler reports of a decision.
     Decision(Box<Policy>),
 }
 
@@ -150,28 +150,28 @@ pub enum Doing {
 
 /// What a task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct TaskRecord {
     /// Which.
     pub task: Key,
     /// Its number as people see it.
     pub pid: Pid,
-    /// Its name: a stranger's text.
+    /// Its name: untrusted text.
     pub name: String,
     /// Its nice value.
     pub nice: i8,
-    /// How urgent it is, as the kernel's `p->prio`; none where a recording does not tell.
+    /// How urgent it is, as the kernel's `p->prio`; none where a recording does not say.
     pub prio: Option<i16>,
     /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a group.
     pub weight: u32,
-    /// The CPUs that it may use; none where a recording does not tell.
+    /// The CPUs that it may use; none where a recording does not say.
     pub cpus: CpuSet,
-    /// Nothing was told of it before.
+    /// Nothing was recorded of it before.
     pub first: bool,
     /// In a snapshot: what it does.
     pub doing: Option<Doing>,
 }
 
-impl Told {
+impl TaskRecord {
     /// A task of which nothing is known.
     pub fn unknown(task: Key) -> Self {
         let name = "unknown".to_owned();

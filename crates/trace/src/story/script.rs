@@ -1,6 +1,6 @@
 //! Records and streams as lines, for tests. Tasks are capital letters, `-` is an idle task.
 
-use super::raw::{Doing, Key, Raw, RawWhat, Told};
+use super::raw::{Doing, Key, Raw, RawWhat, TaskRecord};
 use crate::policy::Kind;
 use crate::{Class, Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
@@ -61,11 +61,15 @@ fn record(line: &str) -> Raw {
             throttled(here, key(task), on, Key(group.parse().expect("a group")))
         }
         ["reserved", target, on] => RawWhat::Reserved { cpu: here, target: cpu(target), on: on == "on" },
-        ["told", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, false, None))),
-        ["first", task, pid, name] => RawWhat::Told(Box::new(told(task, pid, name, true, None))),
+        ["task", task, pid, name] => RawWhat::Task(Box::new(task_record(task, pid, name, false, None))),
+        ["first", task, pid, name] => RawWhat::Task(Box::new(task_record(task, pid, name, true, None))),
         ["ranks", task, pid, name, prio, weight] => {
-            let told = told(task, pid, name, false, None);
-            RawWhat::Told(Box::new(Told { prio: Some(number(prio)), weight: number(weight), ..told }))
+            let task_record = task_record(task, pid, name, false, None);
+            RawWhat::Task(Box::new(TaskRecord {
+                prio: Some(number(prio)),
+                weight: number(weight),
+                ..task_record
+            }))
         }
         _ => panic!("{line} is no record"),
     };
@@ -77,14 +81,14 @@ fn decision(by: CpuId, chosen: CpuId) -> Policy {
     Policy { pid: Pid(1), chosen: Some(chosen), considered, ..Policy::of(Kind::Wakeup, by) }
 }
 
-fn told(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doing>) -> Told {
+fn task_record(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doing>) -> TaskRecord {
     let (pid, name) = (Pid(number(pid)), name.to_owned());
     let cpus = CpuSet::first(4096);
-    Told { task: key(task), pid, name, nice: 0, prio: None, weight: 0, cpus, first, doing }
+    TaskRecord { task: key(task), pid, name, nice: 0, prio: None, weight: 0, cpus, first, doing }
 }
 
 /// Lines such as `A 17 name running 2`.
-pub(crate) fn snapshot(lines: &str) -> Vec<Told> {
+pub(crate) fn snapshot(lines: &str) -> Vec<TaskRecord> {
     let line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let doing = match words[3..] {
@@ -93,7 +97,7 @@ pub(crate) fn snapshot(lines: &str) -> Vec<Told> {
             ["running", on] => Doing::Running(cpu(on)),
             _ => panic!("{line} is no task"),
         };
-        told(words[0], words[1], words[2], true, Some(doing))
+        task_record(words[0], words[1], words[2], true, Some(doing))
     };
     lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(line).collect()
 }
@@ -117,7 +121,7 @@ fn said(why: Why) -> &'static str {
     }
 }
 
-/// Writes a stream down, a line an element; tasks by the names that they were told with.
+/// Writes a stream down, a line an element; tasks by the names that they were announced with.
 #[derive(Default)]
 pub(crate) struct Lines {
     pub(crate) text: String,

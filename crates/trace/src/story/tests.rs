@@ -2,17 +2,18 @@ use super::*;
 use crate::story::script::{Lines, records, trimmed};
 use proptest::prelude::*;
 
-/// What becomes of records on two CPUs, from instant 100 on, after tasks A, B and C were told of and did something.
+/// The stream made from records on two CPUs, from instant 100 on, after tasks A, B and C were announced and did
+/// something.
 fn check(input: &str, expected: &str) {
     let (mut story, mut lines) = (Story::new(100, 2), Lines::default());
-    let told = "100 0 first A 1 A
+    let reported = "100 0 first A 1 A
                 100 0 first B 2 B
                 100 0 first C 3 C
                 100 0 switch - idle A
                 100 0 switch A blocked B
                 100 0 switch B blocked C
                 100 0 switch C blocked -";
-    records(told).iter().for_each(|raw| story.take(raw, &mut lines));
+    records(reported).iter().for_each(|raw| story.take(raw, &mut lines));
     story.flush(&mut lines);
     lines.text.clear();
     records(input).iter().for_each(|raw| story.take(raw, &mut lines));
@@ -21,12 +22,12 @@ fn check(input: &str, expected: &str) {
 }
 
 #[test]
-fn a_tasks_life_is_told() {
+fn a_tasks_life_is_emitted() {
     check(
         "110 0 first D 4 child
          110 0 fork D 1 A
          120 1 switch - idle D
-         130 1 told D 4 named
+         130 1 task D 4 named
          140 1 switch D preempted B
          150 0 migrate D 1 0
          160 0 switch - idle D
@@ -52,7 +53,7 @@ fn a_tasks_life_is_told() {
 }
 
 #[test]
-fn how_urgent_a_task_is_is_told_when_it_is_known_and_when_it_changes() {
+fn a_priority_is_emitted_when_first_known_and_on_change() {
     check(
         "110 0 ranks A 1 A 120 100
          111 0 ranks A 1 A 120 100
@@ -82,7 +83,7 @@ fn how_urgent_a_task_is_is_told_when_it_is_known_and_when_it_changes() {
 }
 
 #[test]
-fn throttling_ends_when_it_is_told_or_the_task_runs() {
+fn throttling_ends_by_its_record_or_when_the_task_runs() {
     check(
         "105 0 switch - idle A
          110 0 throttled A on
@@ -180,10 +181,10 @@ fn what_was_not_seen_is_made_up() {
 }
 
 #[test]
-fn who_was_not_told_of_is_unknown() {
+fn a_task_without_a_record_is_unknown() {
     check(
         "110 0 switch - idle Z
-         120 0 told Z 9 late",
+         120 0 task Z 9 late",
         "10 task 3 0 unknown on 2 CPUs
          10 0 switch - idle unknown
          20 task 3 9 late on 2 CPUs",
@@ -191,14 +192,14 @@ fn who_was_not_told_of_is_unknown() {
 }
 
 #[test]
-fn who_runs_without_a_wakeup_is_counted() {
+fn a_run_without_a_wakeup_is_counted() {
     let (mut story, mut lines) = (Story::new(100, 2), Lines::default());
-    let told = "110 0 first A 1 A
+    let reported = "110 0 first A 1 A
                 110 0 wakeup A 0 -
                 120 0 switch - idle A
                 130 0 switch A blocked B
                 140 0 switch B blocked A";
-    records(told).iter().for_each(|raw| story.take(raw, &mut lines));
+    records(reported).iter().for_each(|raw| story.take(raw, &mut lines));
     assert_eq!(story.counts().unwoken, 2, "nobody saw B wake, nor A the second time");
 }
 
@@ -214,12 +215,12 @@ fn an_address_is_used_again() {
          30 task 3 77 heir on 2 CPUs
          30 0 switch - idle heir",
     );
-    // The same task, told of by the snapshot before.
+    // The same task, announced by the snapshot before.
     check("110 1 first A 1 again", "10 task 0 1 again on 2 CPUs");
 }
 
 #[test]
-fn cpus_come_and_go_and_those_beyond_the_machine_are_nobodys() {
+fn cpus_come_and_go_and_those_beyond_the_machine_are_ignored() {
     check(
         "105 0 kick 1
          106 0 kick 7
@@ -241,10 +242,10 @@ fn cpus_come_and_go_and_those_beyond_the_machine_are_nobodys() {
 }
 
 #[test]
-fn who_does_nothing_is_not_told_of() {
+fn an_inactive_task_is_not_announced() {
     check(
         "110 0 first D 4 quiet
-         120 0 told D 4 named
+         120 0 task D 4 named
          130 0 first E 5 other
          140 0 wakeup D 1 -",
         "40 task 3 4 named on 2 CPUs
@@ -277,7 +278,7 @@ fn any_record() -> impl Strategy<Value = Raw> {
 struct Strict {
     cpus: Vec<Option<TaskId>>,
     gone: Vec<TaskId>,
-    told: u32,
+    reported: u32,
     now: Instant,
 }
 
@@ -291,7 +292,7 @@ impl Sink for Strict {
             assert!(event.at >= self.now, "{event:?}");
             self.now = event.at;
             let What::Switch { prev, why, next } = event.what else { continue };
-            assert!(next.is_idle() || next.0 < self.told, "nobody told of {event:?}");
+            assert!(next.is_idle() || next.0 < self.reported, "no record announced {event:?}");
             self.cpus.resize(3, None);
             assert_eq!(self.cpus[event.cpu.index()], (!prev.is_idle()).then_some(prev), "{event:?}");
             assert!(next.is_idle() || !self.cpus.contains(&Some(next)), "{event:?}");
@@ -305,7 +306,7 @@ impl Sink for Strict {
 
     fn meta(&mut self, _: Instant, meta: &Meta) {
         if let Meta::Task(info) = meta {
-            self.told = self.told.max(info.task.0 + 1);
+            self.reported = self.reported.max(info.task.0 + 1);
         }
     }
 }

@@ -211,7 +211,7 @@ fn an_everyday_event_takes_a_few_bytes() {
 }
 
 #[test]
-fn a_cut_file_is_said_to_be_cut() {
+fn a_cut_file_is_reported_as_cut() {
     let file = written(&everyday()[..40], true).expect("memory takes it");
     for len in 8..file.len() {
         let error = read(&file[..len]).expect_err("its end is missing");
@@ -263,7 +263,7 @@ fn an_incomplete_stream_is_an_error() {
 }
 
 #[test]
-fn a_full_disk_is_told_at_the_end() {
+fn a_full_disk_is_reported_at_the_end() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

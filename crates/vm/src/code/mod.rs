@@ -145,13 +145,13 @@ impl Code {
         Some(CallPlace { program, insn, source: self.source(function, insn) })
     }
 
-    /// A fault at an instruction, told with its source line.
+    /// A fault at an instruction, reported with its source line.
     pub(crate) fn fault(&self, kind: FaultKind, function: u32, insn: u32) -> Fault {
         let program = self.functions[function as usize].name.clone();
         Fault { kind, program, insn, source: self.source(function, insn) }
     }
 
-    /// `file:line: text` of an instruction, where the object tells it.
+    /// `file:line: text` of an instruction, where the object has it.
     fn source(&self, function: u32, insn: u32) -> Option<String> {
         let f = &self.functions[function as usize];
         match f.lines.partition_point(|l| l.insn <= insn) {

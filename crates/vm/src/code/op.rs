@@ -77,7 +77,7 @@ pub(crate) enum Atomic {
     CompareExchange,
 }
 
-/// Whom a call calls.
+/// The function that a call calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Callee {
     /// A function of the object.

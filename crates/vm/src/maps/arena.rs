@@ -42,7 +42,7 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// `arena_map_alloc()`, and what libbpf does next: global variables lie in the last pages.
+    /// `arena_map_alloc()`, and what libbpf does next: global variables are in the last pages.
     pub(super) fn new(plan: &Plan<'_>, region: &mut Region) -> Result<Self, MapError> {
         let def = plan.def;
         plan.require(def.key_size == 0 && def.value_size == 0, "an arena has neither key nor value")?;
@@ -62,8 +62,8 @@ impl Arena {
         let mut arena = Self { start, pages, free: FreePages::new(pages), data, data_len };
         if data_len > 0 {
             arena.back(region, data / PAGE_BYTES, data_len.div_ceil(PAGE_BYTES));
-            let room = region.slice_mut(arena.kernel(data), data_len);
-            room.expect("its pages are backed").copy_from_slice(&def.initial);
+            let buffer = region.slice_mut(arena.kernel(data), data_len);
+            buffer.expect("its pages are backed").copy_from_slice(&def.initial);
         }
         Ok(arena)
     }

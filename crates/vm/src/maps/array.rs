@@ -7,12 +7,12 @@ use crate::memory::{PAGE_BYTES, Region};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno};
 
-/// Copies contents into zeroed room, but for the pages of zeroes: a large `.bss` commits no memory.
-fn fill(room: &mut [u8], contents: &[u8]) {
+/// Copies contents into zeroed memory, but for the pages of zeroes: a large `.bss` commits no memory.
+fn fill(buffer: &mut [u8], contents: &[u8]) {
     const ZEROES: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
-    for (room, page) in room.chunks_mut(ZEROES.len()).zip(contents.chunks(ZEROES.len())) {
+    for (buffer, page) in buffer.chunks_mut(ZEROES.len()).zip(contents.chunks(ZEROES.len())) {
         if page != &ZEROES[..page.len()] {
-            room.copy_from_slice(page);
+            buffer.copy_from_slice(page);
         }
     }
 }
@@ -47,11 +47,11 @@ impl Array {
         let len = if plan.per_cpu { plan.total(cpu_stride, u64::from(cpus))? } else { plan.total(one, 1)? };
         let first = match def.read_only {
             true => region.place_read_only(len).ok_or_else(|| plan.too_large(len))?,
-            false => plan.room(len, region)?,
+            false => plan.zeroed(len, region)?,
         };
         for cpu in 0..u64::from(cpus) {
             let value = region.slice_mut_anyway(first.offset(cpu * cpu_stride), def.initial.len() as u64);
-            fill(value.expect("the room was just placed"), &def.initial);
+            fill(value.expect("the buffer was just placed"), &def.initial);
         }
         let value_size = u64::from(def.value_size);
         Ok(Self {
@@ -139,9 +139,9 @@ mod tests {
         let check = |len: usize, set: &[usize]| {
             let mut contents = vec![0; len];
             set.iter().for_each(|&at| contents[at] = 7);
-            let mut room = vec![0; len];
-            fill(&mut room, &contents);
-            assert_eq!(room, contents, "{len} bytes, {set:?}");
+            let mut buffer = vec![0; len];
+            fill(&mut buffer, &contents);
+            assert_eq!(buffer, contents, "{len} bytes, {set:?}");
         };
         check(0, &[]);
         check(3, &[2]);

@@ -1,6 +1,6 @@
 //! `HASH`, `LRU_HASH` and their per-CPU kinds.
 //!
-//! Elements lie in memory as the kernel's: a header, the key, the value. As there, an update of
+//! Elements are in memory as the kernel's: a header, the key, the value. As there, an update of
 //! a key that exists writes another element, which takes the old one's place; whoever holds the
 //! old value's address keeps seeing the old value for a while. Each CPU has one element to spare
 //! for that. Per-CPU values, and updates under the value's lock, are written in place.
@@ -41,9 +41,9 @@ impl Layout {
         let len = plan.total(element_stride, slots)?;
         let cpu_stride = if plan.per_cpu { (rounded * slots).next_multiple_of(64) } else { 0 };
         let values_len = plan.total(cpu_stride, u64::from(plan.cpus))?;
-        let elements = plan.room(len, region)?;
+        let elements = plan.zeroed(len, region)?;
         let (values, value_stride) = match plan.per_cpu {
-            true => (plan.room(values_len, region)?, rounded),
+            true => (plan.zeroed(values_len, region)?, rounded),
             false => (elements.offset(value_at), element_stride),
         };
         let cpus = plan.cpus;
@@ -87,7 +87,7 @@ impl Hash {
         let spares = if plan.per_cpu { 0 } else { plan.cpus };
         let slots = u64::from(def.max_entries) + u64::from(spares);
         let layout = Layout::new(plan, slots, region)?;
-        // The room for so many elements is less than 2^33 bytes.
+        // That many elements take less than 2^33 bytes.
         let slots = u32::try_from(slots).expect("an element has more than two bytes");
         Ok(Self {
             layout,
@@ -155,7 +155,7 @@ impl Hash {
             Some(slot) => slot,
             None => self.evict().ok_or(Errno::E2BIG)?,
         };
-        // Before the value is written: the key may lie in the room of an old one.
+        // Before the value is written: the key may be in the memory of an old one.
         self.keys.set(slot, region.slice(key, self.layout.key_size).ok_or(Errno::EFAULT)?);
         self.link(region, slot);
         if self.layout.cpu_stride > 0 {
@@ -176,7 +176,7 @@ impl Hash {
     fn clear_values(&self, region: &mut Region, slot: u32) {
         for cpu in 0..self.layout.cpus {
             let at = self.layout.value(slot, CpuId(cpu)).expect("the map has values on every CPU");
-            region.slice_mut(at, self.layout.value_size).expect("values lie in the region").fill(0);
+            region.slice_mut(at, self.layout.value_size).expect("values are in the region").fill(0);
         }
     }
 
@@ -190,7 +190,7 @@ impl Hash {
     fn link(&mut self, region: &mut Region, slot: u32) {
         let key = self.keys.get(slot);
         let target = region.slice_mut(self.layout.key(slot), self.layout.key_size);
-        target.expect("elements lie in the region").copy_from_slice(key);
+        target.expect("elements are in the region").copy_from_slice(key);
         self.index.insert(slot, &self.keys);
         self.slots.fill(slot);
         self.recency.iter_mut().for_each(|r| r.add(slot));

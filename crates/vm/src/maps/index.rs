@@ -1,7 +1,7 @@
 //! From a key to the slot of its element.
 //!
 //! Open addressing with linear probing, by a hash without a secret: a run must repeat. So a
-//! stranger can choose keys that collide. When a key would lie too far from its home, or a
+//! An attacker can choose keys that collide. When a key would lie too far from its home, or a
 //! removal has to move too much, the index becomes a tree for good.
 
 use std::collections::BTreeMap;

@@ -88,14 +88,14 @@ impl Maps {
     /// Makes the maps.
     ///
     /// # Errors
-    /// A type that is not supported, a definition that the kernel would refuse, or no room.
+    /// A type that is not supported, a definition that the kernel would refuse, or no memory left.
     pub fn new(defs: &[MapDef], cpus: u32, region: &mut Region) -> Result<Self, MapError> {
-        let room = nested::handle_room(defs);
-        let handles = region.place_read_only(room).ok_or_else(|| MapError::TooLarge {
+        let reserved = nested::handle_bytes(defs);
+        let handles = region.place_read_only(reserved).ok_or_else(|| MapError::TooLarge {
             map: defs.first().map_or_else(String::new, |d| d.name.clone()),
-            bytes: room,
+            bytes: reserved,
         })?;
-        // Read-only room comes first in the region.
+        // Read-only memory comes first in the region.
         let mut bodies: Vec<Option<Body>> = defs.iter().map(|_| None).collect();
         for read_only in [true, false] {
             for (def, body) in defs.iter().zip(&mut bodies).filter(|(def, _)| def.read_only == read_only) {
@@ -104,7 +104,7 @@ impl Maps {
         }
         let maps = defs.iter().zip(bodies.into_iter().flatten());
         let maps = maps.map(|(def, body)| Map { info: info_of(&Plan::new(def, cpus)), body }).collect();
-        Ok(Self { maps, handles, most: room / HANDLE_STRIDE, cpus })
+        Ok(Self { maps, handles, most: reserved / HANDLE_STRIDE, cpus })
     }
 
     /// The same maps with their first contents, elsewhere: what the old ones hold is unreachable from now on. Global data that
@@ -112,7 +112,7 @@ impl Maps {
     ///
     /// # Errors
     /// As for [`Maps::new`].
-    pub(crate) fn anew(&self, defs: &[MapDef], region: &mut Region) -> Result<Self, MapError> {
+    pub(crate) fn recreate(&self, defs: &[MapDef], region: &mut Region) -> Result<Self, MapError> {
         let defs: Vec<MapDef> = defs.iter().map(|def| MapDef { read_only: false, ..def.clone() }).collect();
         let body = |def| Body::new(&Plan::new(def, self.cpus), &defs, region);
         let bodies = defs.iter().map(body).collect::<Result<Vec<Body>, MapError>>()?;
@@ -392,7 +392,7 @@ impl Body {
 
 fn info_of(plan: &Plan<'_>) -> MapInfo {
     let def = plan.def;
-    // libbpf's `map_set_def_max_entries()`: room for an event a CPU.
+    // libbpf's `map_set_def_max_entries()`: reserved for an event a CPU.
     let is_unset = def.kind == kinds::PERF_EVENT_ARRAY && def.max_entries == 0;
     let max_entries = if is_unset { plan.cpus } else { def.max_entries };
     MapInfo { kind: def.kind, key_size: def.key_size, value_size: def.value_size, max_entries }

@@ -20,7 +20,7 @@ pub(super) struct Nested {
 }
 
 /// Where the handles of `defs` are to be, and of as many maps as user space may add.
-pub(super) fn handle_room(defs: &[MapDef]) -> u64 {
+pub(super) fn handle_bytes(defs: &[MapDef]) -> u64 {
     let outer = defs.iter().filter(|def| def.kind == kinds::ARRAY_OF_MAPS);
     let added: u64 = outer.map(|def| u64::from(def.max_entries)).sum();
     HANDLE_STRIDE * (defs.len() as u64 + added.min(MOST_ADDED))
@@ -67,7 +67,7 @@ impl Maps {
     ///
     /// # Errors
     /// EINVAL when `outer` is no map of maps, or such an inner map is not possible; E2BIG when it has no entry
-    /// `index`; ENOMEM without room.
+    /// `index`; ENOMEM when out of memory.
     pub fn add_inner(
         &mut self,
         region: &mut Region,

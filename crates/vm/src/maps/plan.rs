@@ -1,4 +1,4 @@
-//! From a map's definition to the room that it needs.
+//! From a map's definition to the memory that it needs.
 
 use super::{MapError, kinds};
 use crate::memory::{PAGE_BYTES, Region};
@@ -56,9 +56,9 @@ impl<'a> Plan<'a> {
         MapError::TooLarge { map: self.def.name.clone(), bytes }
     }
 
-    /// Zeroed room of the map's own. Small maps lie close together, so that their first lines
+    /// Zeroed memory of the map's own. Small maps are close together, so that their first lines
     /// don't compete for the same sets of the host's caches.
-    pub(super) fn room(&self, len: u64, region: &mut Region) -> Result<Ea, MapError> {
+    pub(super) fn zeroed(&self, len: u64, region: &mut Region) -> Result<Ea, MapError> {
         let align = if len < PAGE_BYTES { 64 } else { PAGE_BYTES };
         region.place(len, align).ok_or_else(|| self.too_large(len))
     }

@@ -27,7 +27,7 @@ impl Queue {
         plan.check_element_size()?;
         let (places, value_size) = (u64::from(def.max_entries) + 1, u64::from(def.value_size));
         let len = plan.total(value_size, places)?;
-        Ok(Self { first: plan.room(len, region)?, value_size, places, tail: 0, len: 0, is_stack })
+        Ok(Self { first: plan.zeroed(len, region)?, value_size, places, tail: 0, len: 0, is_stack })
     }
 
     /// The place of the `n`th value from the oldest.

@@ -2,7 +2,7 @@
 //!
 //! A record begins with a header of 8 bytes, whose first 4 are its length and two flags, and fills a
 //! multiple of 8. Positions only grow; what lies between the consumer's and the producer's is in use. The
-//! kernel maps the pages twice, so that a record is never cut; here there is twice the room.
+//! kernel maps the pages twice, so that a record is never cut; here there is twice the memory.
 
 use super::kinds;
 use super::plan::Plan;
@@ -54,8 +54,8 @@ impl Ring {
         plan.require(def.max_entries <= 1 << 31, "a ring buffer has at most 2 GiB")?;
         // libbpf's `adjust_ringbuf_sz()`: the kernel takes a power of two of whole pages only.
         let bytes = u64::from(def.max_entries).next_power_of_two().max(PAGE_BYTES);
-        let room = plan.total(2 * bytes, 1)?;
-        let data = region.place(room, PAGE_BYTES).ok_or_else(|| plan.too_large(room))?;
+        let buffer = plan.total(2 * bytes, 1)?;
+        let data = region.place(buffer, PAGE_BYTES).ok_or_else(|| plan.too_large(buffer))?;
         Ok(Self { data, mask: bytes - 1, consumer: 0, producer: 0, pending: 0, draining: false })
     }
 
@@ -160,8 +160,8 @@ impl Ring {
             return Err(Errno::ENOSPC);
         }
         let at = self.header_at(self.producer).offset(HEADER);
-        let room = region.slice_mut(at, len).expect("a ring's data is in the region");
-        room.copy_from_slice(record);
+        let buffer = region.slice_mut(at, len).expect("a ring's data is in the region");
+        buffer.copy_from_slice(record);
         self.set_header(region, self.producer, len as u32);
         self.producer += footprint(len);
         Ok(())

@@ -1,7 +1,7 @@
 //! `TASK_STORAGE` and `CGRP_STORAGE`: a value per owner, in segments indexed by the owner's id.
 //!
-//! Segment `s` has room for `FIRST << s` owners, so that few words tell where any owner's value
-//! lies, and room is reserved as ids grow. An owner has its place for good: ids are not used
+//! Segment `s` has room for `FIRST << s` owners, so that few words say where any owner's value
+//! lies, and memory is reserved as ids grow. An owner has its place for good: ids are not used
 //! again, and a value is zeroed when it is made.
 
 use super::plan::Plan;

@@ -56,7 +56,7 @@ impl Mapping {
     pub(super) fn clear(&mut self, off: u64, len: u64) {
         /// Below this, writing is quicker than asking the host.
         const FEW: u64 = 64 << 10;
-        assert!(off <= self.len && len <= self.len - off, "the bytes lie in the mapping");
+        assert!(off <= self.len && len <= self.len - off, "the bytes are in the mapping");
         let zero = |from: u64, to: u64| {
             // SAFETY: the range lies within the mapping, and `self` is held exclusively.
             unsafe { self.start.as_ptr().add(from as usize).write_bytes(0, (to - from) as usize) };

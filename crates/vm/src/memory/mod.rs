@@ -5,12 +5,12 @@
 //! - Addresses follow from the sequence of calls alone; the checked mode moves none.
 //! - What keeps order (free lists, sizes, who is live) stands outside the region, where a broken
 //!   program cannot reach it.
-//! - Memory of the host is used where something was touched, not where room was reserved.
+//! - Memory of the host is used where something was touched, not where address space was reserved.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `mapping` | address space of this process, committed when touched |
-//! | `region` | bytes, bounds, permissions, cache lines; within it `room`, what is placed where |
+//! | `region` | bytes, bounds, permissions, cache lines; within it `place`, what is placed where |
 //! | `heap` | which small object lies where |
 //! | `live` | the checked mode's table of live objects |
 //! | `window` | which pages of an arena are backed |
@@ -26,7 +26,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub use region::{RawRegion, Region, Stray};
+pub use region::{InvalidAccesses, RawRegion, Region};
 pub(crate) use window::{WINDOW_AT, WINDOW_BYTES};
 pub use world::{VmWorld, WorldConfig, WorldError};
 
@@ -42,7 +42,7 @@ pub const HUGE_BYTES: u64 = 2 << 20;
 /// Bytes in a GiB.
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// What a region reserves unless told otherwise, in bytes of address space.
+/// What a region reserves by default, in bytes of address space.
 pub const DEFAULT_CAPACITY: u64 = 16 << 30;
 
 /// The host would not give address space. A smaller region is no way out: what fits into it would be another result than on

@@ -8,8 +8,8 @@
 
 mod bytes;
 mod crowded;
+mod place;
 mod plain;
-mod room;
 
 use super::heap::Heap;
 use super::live::Live;
@@ -41,9 +41,9 @@ pub struct RawRegion {
     pub line_log2: u32,
 }
 
-/// How often something reached where nothing is.
+/// Counts of invalid accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stray {
+pub struct InvalidAccesses {
     /// Loads out of bounds, which read 0.
     pub loads: u64,
     /// Stores out of bounds, which were dropped.
@@ -77,7 +77,7 @@ pub struct Region {
     window: Option<Window>,
     /// What most accesses of a word go by.
     plain: Plain,
-    stray: Stray,
+    invalid: InvalidAccesses,
 }
 
 // SAFETY: the region owns all that its pointers lead to, and shares it with no other thread.
@@ -93,7 +93,7 @@ impl Region {
         Self::reserving(capacity, HEAP_END, checked, transfers)
     }
 
-    /// The same with room for an arena between heap and large objects, beside `capacity`.
+    /// The same with space for an arena between heap and large objects, beside `capacity`.
     ///
     /// # Errors
     /// The host gives no address space.
@@ -138,7 +138,7 @@ impl Region {
             live: checked.then(Live::default),
             window: None,
             plain: Plain::default(),
-            stray: Stray::default(),
+            invalid: InvalidAccesses::default(),
         })
     }
 
@@ -165,9 +165,9 @@ impl Region {
         self.capacity
     }
 
-    /// What went astray so far.
-    pub fn stray(&self) -> Stray {
-        self.stray
+    /// Invalid accesses so far.
+    pub fn invalid(&self) -> InvalidAccesses {
+        self.invalid
     }
 
     /// The offset of bytes that are all in bounds.
@@ -234,14 +234,14 @@ impl Region {
     /// A load that is out of bounds: counted, and reads 0.
     #[cold]
     pub fn load_cold(&mut self, _at: Ea, _len: u64) -> u64 {
-        self.stray.loads += 1;
+        self.invalid.loads += 1;
         0
     }
 
     /// A store that is out of bounds: counted, and dropped.
     #[cold]
     pub fn store_cold(&mut self, _at: Ea, _len: u64, _value: u64) {
-        self.stray.stores += 1;
+        self.invalid.stores += 1;
     }
 
     /// Picoseconds that `cpu` waits for the lines under these bytes, which it then holds. Bytes

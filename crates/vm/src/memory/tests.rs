@@ -1,6 +1,6 @@
 //! The region, its allocator and its lines against their rules.
 
-use super::{BASE, HUGE_BYTES, PAGE_BYTES, Region, ReserveError, Stray};
+use super::{BASE, HUGE_BYTES, InvalidAccesses, PAGE_BYTES, Region, ReserveError};
 use keel_abi::bpf::Ea;
 use keel_abi::lines::{Line, LineCosts, Transfers};
 use keel_abi::{CpuId, Topology};
@@ -33,7 +33,7 @@ fn resident() -> u64 {
 
 #[expect(clippy::disallowed_methods, reason = "a test that measures this process")]
 fn text_of(path: &str) -> String {
-    std::fs::read_to_string(path).expect("Linux tells a process its size")
+    std::fs::read_to_string(path).expect("Linux reports the process size")
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn accesses_are_bounded_at_every_edge() {
 }
 
 #[test]
-fn integers_are_little_endian_and_stray_ones_are_counted() {
+fn integers_are_little_endian_and_invalid_accesses_are_counted() {
     let mut region = region(false);
     let at = region.alloc(16).unwrap();
     region.store(at, 8, 0x0102_0304_0506_0708);
@@ -80,7 +80,7 @@ fn integers_are_little_endian_and_stray_ones_are_counted() {
     }
     assert_eq!((region.load(Ea(BASE - 1), 2), region.load(Ea(u64::MAX), 8)), (0, 0));
     region.store(Ea(BASE + region.high_water() - 3), 4, 1);
-    assert_eq!(region.stray(), Stray { loads: 2, stores: 1, frees: 0 });
+    assert_eq!(region.invalid(), InvalidAccesses { loads: 2, stores: 1, frees: 0 });
 }
 
 #[test]
@@ -106,16 +106,16 @@ fn wrong_frees_are_counted_and_change_nothing() {
     let mut region = region(false);
     let constant = region.place_read_only(8).unwrap();
     let (small, large) = (region.alloc(48).unwrap(), region.alloc(100_000).unwrap());
-    let room = region.reserve(8192).unwrap();
+    let area = region.reserve(8192).unwrap();
     let (freed, freed_large) = (region.alloc(48).unwrap(), region.alloc(100_000).unwrap());
     region.free(freed);
     region.free(freed_large);
-    let middle = [small.offset(8), large.offset(4096), room.offset(8)];
-    let wrong = [Ea::NULL, Ea(BASE), Ea(u64::MAX), constant, room, freed, freed_large, small.offset(960)];
+    let middle = [small.offset(8), large.offset(4096), area.offset(8)];
+    let wrong = [Ea::NULL, Ea(BASE), Ea(u64::MAX), constant, area, freed, freed_large, small.offset(960)];
     for at in wrong.into_iter().chain(middle) {
         region.free(at);
     }
-    assert_eq!(region.stray().frees, 11);
+    assert_eq!(region.invalid().frees, 11);
     assert_eq!((region.alloc(48), region.alloc(100_000)), (Some(freed), Some(freed_large)));
     assert_ne!(region.alloc(48), Some(freed));
 }
@@ -126,8 +126,8 @@ fn a_full_region_says_so() {
     assert_eq!(region.reserve(u64::MAX), None);
     assert_eq!(region.alloc(u64::MAX), None);
     assert_eq!(region.place(u64::MAX - 4096, 64), None);
-    let rooms = (0..).map_while(|_| region.reserve(64 << 10)).count();
-    assert_eq!(rooms, 32);
+    let areas = (0..).map_while(|_| region.reserve(64 << 10)).count();
+    assert_eq!(areas, 32);
     let objects = (0..).map_while(|_| region.alloc(1000)).count();
     assert_eq!(objects, 31 * 64);
     assert!(region.alloc(8).is_none());
@@ -145,22 +145,22 @@ fn a_large_address_space_that_the_host_refuses_is_an_error() {
 }
 
 #[test]
-fn reserved_room_costs_no_memory_until_touched() {
+fn reserved_space_costs_no_memory_until_touched() {
     let mut region = Region::new(64 << 30, false, transfers()).unwrap();
     // Other tests of this process come and go; what reserving must not cost is gigabytes.
     let before = resident();
-    let room = region.reserve(32 << 30).unwrap();
-    assert_eq!(room.0 % HUGE_BYTES, 0);
+    let area = region.reserve(32 << 30).unwrap();
+    assert_eq!(area.0 % HUGE_BYTES, 0);
     let grown = resident().saturating_sub(before);
     assert!(grown < 256 << 20, "{grown} bytes for nothing");
-    region.store(room.offset(16 << 30), 8, 1);
-    assert_eq!(region.touch_ps(room.offset(31 << 30), 8, CpuId(3), false), 7);
+    region.store(area.offset(16 << 30), 8, 1);
+    assert_eq!(region.touch_ps(area.offset(31 << 30), 8, CpuId(3), false), 7);
     let grown = resident().saturating_sub(before);
     assert!(grown < 256 << 20, "{grown} bytes for two words");
 }
 
 #[test]
-fn freed_large_room_is_zeroed_before_it_is_used_again() {
+fn freed_large_objects_are_zeroed_before_reuse() {
     let mut region = region(false);
     let at = region.alloc(70_000).unwrap();
     region.slice_mut(at, 70_000).unwrap().fill(0xff);
@@ -255,7 +255,7 @@ proptest! {
     #[test]
     fn lines_cost_what_their_rules_say(touches in touches()) {
         let (mut region, transfers) = (region(false), transfers());
-        let room = region.alloc(704).unwrap();
+        let area = region.alloc(704).unwrap();
         let mut lines = [Line::default(); 11];
         for Touch { at, len, cpu, write } in touches {
             let mut expected = 0;
@@ -265,12 +265,12 @@ proptest! {
                     expected += if write { transfers.write_ps(line, CpuId(cpu)) } else { transfers.read_ps(line, CpuId(cpu)) };
                 }
             }
-            prop_assert_eq!(region.touch_ps(room.offset(at), len, CpuId(cpu), write), expected);
+            prop_assert_eq!(region.touch_ps(area.offset(at), len, CpuId(cpu), write), expected);
             let one = if write { transfers.write_ps(&mut lines[(at / 64) as usize], CpuId(cpu)) } else { transfers.read_ps(&mut lines[(at / 64) as usize], CpuId(cpu)) };
-            prop_assert_eq!(region.touch_line_ps(room.offset(at), CpuId(cpu), write), one);
+            prop_assert_eq!(region.touch_line_ps(area.offset(at), CpuId(cpu), write), one);
         }
         for (n, line) in (0..).zip(lines) {
-            prop_assert_eq!(region.line(room.offset(n * 64)), line);
+            prop_assert_eq!(region.line(area.offset(n * 64)), line);
         }
     }
 }
@@ -282,7 +282,7 @@ fn elements_that_stand_for_tasks_crowd_each_other() {
         let costs = LineCosts { llc_ps: 10, memory_ps: 7, tasks_held, ..LineCosts::default() };
         let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), costs);
         let mut region = Region::new(1 << 30, false, transfers).expect("address space");
-        let at = region.reserve(1024).expect("room");
+        let at = region.reserve(1024).expect("area");
         region.crowd(at, 1024, size);
         let touch = |(offset, cpu)| region.touch_ps(at.offset(offset), 8, CpuId(cpu), true);
         // The second element's lines do not displace each other, the third element's displaces the first one's.
@@ -296,8 +296,8 @@ fn elements_that_stand_for_tasks_crowd_each_other() {
 }
 
 #[test]
-fn what_a_region_needs_is_told_in_units_that_people_read() {
+fn a_regions_size_is_reported_in_readable_units() {
     let refused = ReserveError { bytes: (37 << 30) / 2, why: "Cannot allocate memory".into() };
-    let told = refused.to_string();
-    assert!(told.contains("18.5 GiB") && told.contains("ulimit -v"), "{told}");
+    let reported = refused.to_string();
+    assert!(reported.contains("18.5 GiB") && reported.contains("ulimit -v"), "{reported}");
 }

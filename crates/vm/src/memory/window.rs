@@ -55,7 +55,7 @@ impl Window {
 
     /// Says of these pages of the window whether they are backed; of how many that is new.
     pub(super) fn set(&mut self, first: u64, count: u64, backed: bool) -> u64 {
-        assert!(first + count <= PAGES, "the pages lie in the window");
+        assert!(first + count <= PAGES, "the pages are in the window");
         let (mut page, end, mut changed) = (first, first + count, 0);
         while page < end {
             let next = ((page / 64 + 1) * 64).min(end);

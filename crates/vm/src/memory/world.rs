@@ -59,16 +59,16 @@ impl VmWorld {
         Ok(Self { region, maps })
     }
 
-    /// Makes the maps anew, as an object's that is loaded once more into the same world; arenas cannot be.
+    /// Recreates the maps, as for an object that is loaded again into the same world; arenas cannot be.
     ///
     /// # Errors
-    /// There is no room, or one of the maps is an arena.
+    /// There is no memory, or one of the maps is an arena.
     pub(crate) fn renew(&mut self, maps: &[MapDef]) -> Result<(), MapError> {
         if Maps::need_window(maps) {
             let arena = "an arena's window is made once".to_owned();
             return Err(MapError::TooLarge { map: arena, bytes: 0 });
         }
-        self.maps = self.maps.anew(maps, &mut self.region)?;
+        self.maps = self.maps.recreate(maps, &mut self.region)?;
         Ok(())
     }
 
@@ -90,7 +90,7 @@ impl VmWorld {
         &self.maps
     }
 
-    /// The maps and the memory that they lie in.
+    /// The maps and the memory that they are in.
     #[inline]
     pub fn maps_mut(&mut self) -> (&mut Maps, &mut Region) {
         (&mut self.maps, &mut self.region)

@@ -32,7 +32,7 @@ pub(crate) struct Native {
     _module: Owner,
 }
 
-/// Owns the memory that the code lies in.
+/// Owns the memory that the code is in.
 struct Owner(ManuallyDrop<JITModule>);
 
 // SAFETY: nothing reaches the module through a shared reference; it is only dropped.

@@ -37,7 +37,7 @@ pub(super) struct Symbols {
     pub(super) out_of_bounds: FuncId,
 }
 
-/// Tells the module where the engine's functions are.
+/// Gives the module where the engine's functions are.
 pub(super) fn addresses(builder: &mut JITBuilder) {
     builder.symbol("never_ends", calls::never_ends as *const u8);
     builder.symbol("too_deep", calls::too_deep as *const u8);

@@ -1,5 +1,5 @@
 //! `lu:THREADS[:STEPS]`: LU of the NAS parallel benchmarks with OpenMP (NPB 3.3), class B: 102 x 102 x 102 points,
-//! 250 time steps unless told otherwise.
+//! 250 time steps by default.
 //!
 //! The grid's 100 inner rows are divided among the threads as OpenMP's static schedule does. A step sweeps over its 100 inner
 //! planes forth and back, and each sweep is a pipeline (`ssor.f`): in each plane a thread forms its part of the matrix (`jacld`,

@@ -1,5 +1,5 @@
 //! `make:JOBS[:FILES]`: a build as a graph of processes: FILES compilations, at most JOBS at once (0: all), and a
-//! final link when all are done. 64 files unless told otherwise.
+//! final link when all are done. 64 files by default.
 //!
 //! A compilation is a driver that starts the compiler proper, then the assembler. 002's kernel build took
 //! 217 s of user and 14 s of system time with 1.17 million page faults, or some 1000 files: 0.2 s and

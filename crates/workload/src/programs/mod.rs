@@ -1,8 +1,8 @@
 //! Programs that published benchmarks ran, made to measure: `chat:10:20:100`, `lat-fork`.
 //!
 //! A name is the program's, its numbers after it, each behind a colon. Each program has a file of
-//! its own, which tells where its numbers are from. No two passes of a real program take equally long: each
-//! piece of work is drawn anew, up to a tenth shorter or longer, so that runs from other seeds differ.
+//! its own, which says where its numbers are from. No two passes of a real program take equally long: each
+//! piece of work is drawn again, up to a tenth shorter or longer, so that runs from other seeds differ.
 
 mod buildworld;
 mod chat;
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_are_made_and_wrong_numbers_are_told() {
+    fn examples_are_generated_and_wrong_numbers_are_refused() {
         for p in PROGRAMS {
             let made =
                 program(p.generator.example).unwrap_or_else(|| panic!("{}", p.generator.example)).unwrap();

@@ -2,7 +2,7 @@
 //! ends after so many seconds of work.
 //!
 //! A pass is 10 ms, as with hogs. Once in 100 passes it reads or writes something, which takes some 2 ms as in a build: an
-//! estimate. What its two instances computed in the paper is not told.
+//! estimate. What its two instances computed in the paper is unknown.
 
 use super::{again, run_us, task, within};
 use keel_abi::Span;

@@ -94,8 +94,8 @@ pub(super) fn head(tools: [&str; 3]) -> String {
 }
 
 /// A scene's line: its truth, and what was judged of each recording; `if` where the first sentence says what the recording lacks.
-pub(super) fn line(scene: &str, truth: Truth, told: &[Judged]) -> String {
-    let cells = std::array::from_fn(|nth| told.get(nth).map_or_else(String::new, Judged::cell));
+pub(super) fn line(scene: &str, truth: Truth, reported: &[Judged]) -> String {
+    let cells = std::array::from_fn(|nth| reported.get(nth).map_or_else(String::new, Judged::cell));
     let truth = if truth == Truth::None { "none" } else { "wasted" };
     row(scene, truth, cells) + "\n"
 }
@@ -172,13 +172,13 @@ mod tests {
 
     #[test]
     fn a_scene_is_a_line() {
-        let told = [
+        let reported = [
             judged(0.0012, "", 0),
             judged(0.7, "This recording does not show X.", 0),
             Judged::new(&Value::Null, "", None),
         ];
         assert_eq!(
-            head(["keel", "perf", "trace-cmd"]) + &line("pinned", Truth::None, &told),
+            head(["keel", "perf", "trace-cmd"]) + &line("pinned", Truth::None, &reported),
             "  scene               truth           keel        perf   trace-cmd\n\
              \x20 pinned              none          0.12 %  70.00 % if     nothing\n"
         );

@@ -60,7 +60,7 @@ fn the_wait_of_a_stalled_cpu_is_no_starvation_and_no_delay() {
 }
 
 #[test]
-fn a_late_wakeup_is_told_with_its_waker_and_who_ran() {
+fn a_late_wakeup_names_its_waker_and_the_tasks_that_ran() {
     let lines = "0      0 fork A 0
          0      0 switch - idle A
          0      1 fork B 1
@@ -101,7 +101,7 @@ fn a_limit_that_is_asked_for_is_taken_as_it_is() {
 }
 
 #[test]
-fn who_lost_its_cpu_starves_like_who_woke() {
+fn a_preempted_task_starves_like_a_woken_one() {
     let lines = "0 0 fork A 0
          0 0 switch - idle A
          5 0 switch A preempted -
@@ -111,7 +111,7 @@ fn who_lost_its_cpu_starves_like_who_woke() {
 }
 
 #[test]
-fn a_delay_is_not_told_where_its_cpu_stalled_meanwhile() {
+fn a_delay_is_not_reported_where_its_cpu_stalled_meanwhile() {
     let lines = |wake_us: u32| {
         format!(
             "0      0 fork A 0
@@ -150,14 +150,14 @@ fn a_light_task_waits_by_its_weight_and_no_longer() {
     // Of equals the number alone counts.
     let bound = found(Limits::default(), 1, &beside(1024, 1024, 2_300_000), STARVED)[0].threshold;
     assert_eq!(bound, BOUND + Span::from_ms(20));
-    // Where weights are not told, the nice value stands for one: 1 beside 100.
+    // Where weights are unknown, the nice value stands for one: 1 beside 100.
     check(1, &beside(0, 0, 3_200_000), STARVED, &[]);
     let bound = found(Limits::default(), 1, &beside(0, 0, 3_300_000), STARVED)[0].threshold;
     assert_eq!(bound, BOUND + Span::from_ms(20) * 100);
 }
 
 #[test]
-fn of_a_wait_that_was_moved_the_longest_part_is_told() {
+fn a_wait_across_queues_reports_its_longest_part() {
     let lines = |moved_us: u32| {
         format!(
             "0      0 fork A 0

@@ -18,7 +18,7 @@ fn waits(us: u32) -> String {
 }
 
 #[test]
-fn a_long_wait_for_a_mutex_is_told_with_its_owner() {
+fn a_long_wait_for_a_mutex_names_its_owner() {
     let text = "task task-b (pid 1001) waited 30.00 ms for mutex 3, then held by task-a (pid 1000), which ran for 30.00 ms \
                 of that";
     check(2, &waits(30_010), LOCKED, &[text]);
@@ -26,7 +26,7 @@ fn a_long_wait_for_a_mutex_is_told_with_its_owner() {
 }
 
 #[test]
-fn who_finds_the_mutex_taken_again_waits_on() {
+fn a_waiter_that_finds_the_mutex_taken_again_waits_on() {
     let again = "15000 1 wake B 1 A\n15000 1 switch - idle B\n15001 1 awaits B 3 A\n15001 1 switch B blocked -\n25010 0 wake";
     let lines = waits(25_010).replace("25010 0 wake", again);
     assert_eq!(found(Limits::default(), 2, &lines, LOCKED)[0].duration, Span::from_ms(25));
@@ -35,7 +35,7 @@ fn who_finds_the_mutex_taken_again_waits_on() {
 }
 
 #[test]
-fn a_cpu_that_spins_for_long_is_told() {
+fn a_cpu_that_spins_for_long_is_reported() {
     check(
         2,
         "5000 1 spins 0 1001\n6000 end",
@@ -75,7 +75,7 @@ fn what_a_program_does_to_itself_is_no_schedulers_doing() {
     check(&waits(30_010), Blame::Program);
     check(&owner_waits(20_000, 40_000), Blame::Program);
     check(&owner_waits(20_000, 40_001), Blame::Scheduler);
-    // What becomes of the owner after B has run is none of its wait.
+    // What the owner does after B has run is not part of the wait.
     check(&owner_waits(20_000, 39_999), Blame::Program);
     // Who waits was woken in time, and ran late.
     let late = waits(30_010).replace("30010 1 switch - idle B", "55000 1 switch - idle B");
@@ -85,7 +85,7 @@ fn what_a_program_does_to_itself_is_no_schedulers_doing() {
 }
 
 #[test]
-fn what_programs_do_to_themselves_is_counted_apart() {
+fn waits_that_the_program_causes_are_counted_separately() {
     let mut conduct = Conduct::new(Limits::default(), 3);
     play(&mut conduct, 2, &waits(30_010));
     let counts: Vec<(u64, u64)> =

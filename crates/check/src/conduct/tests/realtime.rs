@@ -32,7 +32,7 @@ fn something_less_urgent_on_its_cpu_inverts() {
 }
 
 #[test]
-fn something_less_urgent_elsewhere_means_that_it_is_misplaced() {
+fn a_task_is_misplaced_while_a_less_urgent_one_runs_elsewhere() {
     let text = "real-time task task-b (pid 1001) waited on CPU 0 for 3.00 ms while CPU 1, which it may use, ran less urgent task \
                 task-c (pid 1002)";
     check(2, &scene(10, 120, LATER), MISPLACED, &[text]);

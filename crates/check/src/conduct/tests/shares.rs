@@ -40,11 +40,11 @@ fn windows_in_a_row_are_one_finding() {
 }
 
 #[test]
-fn who_cannot_be_compared_is_not() {
+fn tasks_that_cannot_be_compared_are_skipped() {
     let none = |lines: &str| check(2, lines, UNFAIR, &[]);
-    // Weights that nobody told; a real-time task; other CPUs; less than five slices.
+    // Unknown weights; a real-time task; other CPUs; less than five slices.
     none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 0", 21, 80, 20));
-    // Of one of them alone nobody told: with whom to share is unknown.
+    // One of them alone is unknown: which tasks it shares with is unknown.
     none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 100", 21, 80, 20));
     none(&rounds("0 0 prio A 50 100\n0 0 prio B 120 100", 21, 80, 20));
     none(&rounds(&format!("{EQUAL}\n0 may A 0\n0 may B 0,1"), 21, 80, 20));
@@ -55,7 +55,7 @@ fn who_cannot_be_compared_is_not() {
 }
 
 #[test]
-fn who_sleeps_in_every_window_is_entitled_to_nothing() {
+fn a_task_that_sleeps_in_every_window_is_entitled_to_nothing() {
     let mut lines = format!("{EQUAL}\n0 0 fork A 0\n0 0 switch - idle A\n");
     for at in (0..3_200_000).step_by(100_000) {
         let _ = writeln!(lines, "{} 0 wake B 0\n{} 0 switch A preempted B", at + 79_999, at + 80_000);
@@ -65,7 +65,7 @@ fn who_sleeps_in_every_window_is_entitled_to_nothing() {
 }
 
 #[test]
-fn nobody_is_entitled_to_more_than_one_cpu() {
+fn no_task_is_entitled_to_more_than_one_cpu() {
     let mut lines = "0 0 prio A 100 8668\n0 0 prio B 120 100\n0 0 prio C 120 100\n".to_owned();
     for (task, cpu) in ["A", "B", "C"].into_iter().zip(0..) {
         let _ = writeln!(lines, "0 {cpu} fork {task} {cpu}\n0 {cpu} switch - idle {task}");

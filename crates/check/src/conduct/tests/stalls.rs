@@ -17,7 +17,7 @@ fn a_cpu_that_does_not_switch_while_somebody_waits_stalls() {
 }
 
 #[test]
-fn a_stall_ends_where_nobody_waits_any_more_and_may_last_to_the_end() {
+fn a_stall_ends_with_the_last_waiter_or_the_stream() {
     let text = |ms: &str| {
         format!(
             "CPU 0 ran task task-a (pid 1000) without a break for {ms} while task task-b (pid 1001) waited in its queue"

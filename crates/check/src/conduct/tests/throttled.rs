@@ -5,8 +5,9 @@ use super::*;
 /// Found without throttling; not found where B is throttled from the beginning of its wait to its end.
 fn only_without(cpus: u32, lines: &str, kind: Kind) {
     assert_eq!(found(Limits::default(), cpus, lines, kind).len(), 1, "{lines}");
-    let (told, kept): (Vec<&str>, Vec<&str>) = lines.lines().partition(|line| line.contains(" throttled "));
-    assert!(told.is_empty(), "{lines}");
+    let (reported, kept): (Vec<&str>, Vec<&str>) =
+        lines.lines().partition(|line| line.contains(" throttled "));
+    assert!(reported.is_empty(), "{lines}");
     let throttled = kept.join("\n").replacen("fork B 0", "throttled B on\n{at} 0 fork B 0", 1);
     let at =
         lines.lines().find(|line| line.contains("fork B 0")).and_then(|line| line.split_whitespace().next());
@@ -37,7 +38,7 @@ fn it_is_not_stalled() {
 }
 
 #[test]
-fn nobody_is_in_its_way() {
+fn a_throttled_task_is_not_blocked_by_others() {
     let lines = format!("0 0 prio A 120\n0 0 prio B 50\n{BUSY}\n1000 0 fork B 0\n5000 end");
     only_without(1, &lines, Kind::PriorityInversion);
 }

@@ -81,9 +81,9 @@ impl Model {
     }
 }
 
-struct Told(u64);
+struct Total(u64);
 
-impl Observer for Told {
+impl Observer for Total {
     fn wasted(&mut self, _: CpuId, start: Instant, end: Instant) {
         assert!(end.since(start) >= SHORT);
         self.0 += 1;
@@ -96,7 +96,7 @@ proptest! {
         moves in moves(),
         allowed in prop::array::uniform6(prop_oneof![Just((1u64 << CPUS) - 1), 1u64..1 << CPUS]),
     ) {
-        let mut waste = WastedCores::observed(5, Told(0));
+        let mut waste = WastedCores::observed(5, Total(0));
         let (topology, name) = (Topology::flat(CPUS), String::new);
         waste.meta(START, &Meta::Start { topology, scheduler: name(), workload: name(), unit: name() });
         for (id, &set) in allowed.iter().enumerate() {

@@ -88,8 +88,8 @@ pub(super) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
 /// The picture's file, which is none of the inputs.
 fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
     if let Some(path) = args.report.as_ref().filter(|path| !is_picture(path)) {
-        let told = format!("{}: with --decisions, --report writes an SVG picture", shown_path(path));
-        return Err(Failure::input(told).help("name a file that ends in .svg"));
+        let reported = format!("{}: with --decisions, --report writes an SVG picture", shown_path(path));
+        return Err(Failure::input(reported).help("name a file that ends in .svg"));
     }
     let asked = OutputArgs { trace: None, report: args.report.clone(), perfetto: None, json: false };
     let inputs: Vec<&str> = args.decisions.iter().chain([&args.machine]).map(String::as_str).collect();

@@ -20,8 +20,8 @@ const DRAWN: Span = Span::from_ms(500);
 pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     let Some(path) = &args.report else { return Ok(None) };
     if !is_page(path) {
-        let told = format!("{}: keel lab writes HTML pages", shown_path(path));
-        return Err(Failure::input(told)
+        let reported = format!("{}: keel lab writes HTML pages", shown_path(path));
+        return Err(Failure::input(reported)
             .help("name a file that ends in .html; only --decisions draws pictures (.svg)"));
     }
     let output = Output::reserve(path)?;
@@ -76,7 +76,7 @@ pub(super) fn pictures(
 fn draw(lab: &Lab, experiment: &Experiment, arm: usize, spec: &RunSpec) -> Option<ArmPicture> {
     let spec = RunSpec { seed: experiment.seed, duration: spec.duration.min(DRAWN), ..spec.clone() };
     let mut picture = Picture::new();
-    // Why a run failed is told where it is judged.
+    // Why a run failed is reported where it is judged.
     (lab.run)(&spec, &mut picture, &mut |_| {}, &interrupt::stop()).ok()?;
     let label = experiment.arms[arm].label.clone();
     let caption = Caption {

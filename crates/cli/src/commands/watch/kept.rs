@@ -22,7 +22,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder if it is not there. What lies in it stays.
+    /// Makes the folder if it is not there. What is in it stays.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let cannot = |e: std::io::Error| {
             Failure::input(format!("{} cannot be used: {}", shown_path(path), reason(&e)))
@@ -31,7 +31,7 @@ impl Folder {
         let entries = std::fs::read_dir(path).map_err(cannot)?;
         let numbers = entries.filter_map(|entry| number(&entry.ok()?.file_name().to_string_lossy()));
         let folder = Self { path: path.to_owned(), next: numbers.max().unwrap_or(0) + 1, kept: 0 };
-        // Whether it can be written is told now, not at the first finding.
+        // Whether it can be written is checked now, not at the first finding.
         drop(Output::reserve(&folder.place())?);
         Ok(folder)
     }
@@ -47,14 +47,14 @@ impl Folder {
             return Ok(None);
         }
         let place = self.place();
-        let told = |why: String| Failure::input(format!("{}: {why}", shown_path(&place)));
+        let reported = |why: String| Failure::input(format!("{}: {why}", shown_path(&place)));
         let mut output = Output::reserve(&place)?;
         let mut writer = Writer::new(output.writer());
         let from = Instant::ZERO + length.saturating_sub(KEPT);
         let mut end = Cut::new(from..Instant::from_ns(u64::MAX), &mut writer);
         let pumped = Reader::new(trace).and_then(|mut reader| reader.pump(&mut end));
-        pumped.map_err(|e| told(e.to_string()))?;
-        writer.finish().map_err(|e| told(format!("it cannot be written: {e}")))?;
+        pumped.map_err(|e| reported(e.to_string()))?;
+        writer.finish().map_err(|e| reported(format!("it cannot be written: {e}")))?;
         output.keep()?;
         (self.next, self.kept) = (self.next + 1, self.kept + 1);
         Ok(Some(place))

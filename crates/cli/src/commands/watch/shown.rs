@@ -1,4 +1,4 @@
-//! Where a watch is shown: a terminal has a screen that is drawn anew, pipes and files get lines.
+//! Where a watch is shown: a terminal has a screen that is redrawn, pipes and files get lines.
 
 use crate::failure::Failure;
 use crate::host::Terminal;
@@ -53,22 +53,22 @@ impl Shown {
     }
 
     /// Shows a line; a screen shows it when it is drawn.
-    pub(super) fn line(&mut self, told: WatchLine) -> Result<(), Failure> {
-        let is_end = matches!(told, WatchLine::End(_));
+    pub(super) fn line(&mut self, reported: WatchLine) -> Result<(), Failure> {
+        let is_end = matches!(reported, WatchLine::End(_));
         match self.how {
             How::Json => {
-                let text = serde_json::to_string(&told).expect("lines have string keys alone");
+                let text = serde_json::to_string(&reported).expect("lines have string keys alone");
                 self.write(&(text + "\n"))
             }
             How::Screen if !is_end => {
-                if let WatchLine::Finding(finding) = told {
+                if let WatchLine::Finding(finding) = reported {
                     let most = self.last.len().saturating_sub(LAST - 1);
                     self.last.drain(..most);
                     self.last.push(finding);
                 }
                 Ok(())
             }
-            How::Lines | How::Screen => self.write(&line(&told).unwrap_or_default()),
+            How::Lines | How::Screen => self.write(&line(&reported).unwrap_or_default()),
         }
     }
 

@@ -70,7 +70,7 @@ mod tests {
     use keel_abi::Span;
 
     #[test]
-    fn loading_is_told_apart() {
+    fn loading_is_counted_separately() {
         let check = |programs: Option<u64>, programs_ns, share: f64| {
             let cost = |process, programs: Option<u64>| Cost {
                 process: Span::from_ms(process),

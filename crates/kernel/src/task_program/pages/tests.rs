@@ -46,7 +46,7 @@ fn write(memory: &mut Memory, mm: MmId, pages: u32, on: On<'_>) -> u64 {
 }
 
 #[test]
-fn who_writes_first_copies_and_the_other_gets_the_page_back() {
+fn the_first_writer_copies_and_the_other_gets_the_page_back() {
     with(|memory, on| {
         let parent = memory.create(5, on.cpu);
         assert_eq!(write(memory, parent, 3, on), 0, "all its own");

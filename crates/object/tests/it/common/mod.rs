@@ -18,18 +18,18 @@ pub(crate) fn compile(source: &str) -> Vec<u8> {
 /// Compiles C for another machine, or with other arguments.
 pub(crate) fn compile_with(source: &str, arguments: &[&str]) -> Vec<u8> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
-    let room = tempfile::tempdir().unwrap();
-    std::fs::write(room.path().join("fixture.c"), source).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("fixture.c"), source).unwrap();
     let clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned()))
         .args(["-O2", "-g", "-Wall", "-Wno-unused", "-fno-ident", "-I"])
         .arg(&fixtures)
         .args(arguments)
         .args(["-fdebug-compilation-dir=.", "-c", "fixture.c", "-o", "fixture.o"])
-        .current_dir(&room)
+        .current_dir(&folder)
         .status()
         .expect("clang-19 is needed to build the fixtures");
     assert!(clang.success(), "clang refused the fixture");
-    std::fs::read(room.path().join("fixture.o")).unwrap()
+    std::fs::read(folder.path().join("fixture.o")).unwrap()
 }
 
 /// Compiles C that starts with the prelude.

@@ -2,7 +2,7 @@
 
 use super::{Compiler, KEYWORDS, Wrong};
 use crate::companion::code::{Call, Op, Two};
-use crate::companion::words::Word;
+use crate::companion::tokens::Token;
 
 /// Operators, the weakest first.
 const LEVELS: &[&[(&str, Two)]] = &[
@@ -53,7 +53,7 @@ impl Compiler<'_> {
     fn level(&mut self, level: usize) -> Result<(), Wrong> {
         let Some(signs) = LEVELS.get(level) else { return self.single() };
         self.level(level + 1)?;
-        while let Some(&(_, two)) = signs.iter().find(|(sign, _)| self.peek() == Some(Word::Sign(sign))) {
+        while let Some(&(_, two)) = signs.iter().find(|(sign, _)| self.peek() == Some(Token::Sign(sign))) {
             self.at += 1;
             self.level(level + 1)?;
             self.emit(Op::Two(two));
@@ -77,7 +77,7 @@ impl Compiler<'_> {
             self.emit(Op::Two(Two::Sub));
             return Ok(());
         }
-        if let Some(Word::Number(number)) = self.peek() {
+        if let Some(Token::Number(number)) = self.peek() {
             self.at += 1;
             self.emit(Op::Push(number));
             return Ok(());
@@ -85,11 +85,11 @@ impl Compiler<'_> {
         let line = self.line();
         let name = self.name()?;
         match self.peek() {
-            Some(Word::Sign("(")) => match self.call(name)? {
+            Some(Token::Sign("(")) => match self.call(name)? {
                 true => Ok(()),
                 false => self.wrong(format!("{name}() gives no value")),
             },
-            Some(Word::Sign("[")) => {
+            Some(Token::Sign("[")) => {
                 self.at += 1;
                 self.value()?;
                 self.expect("]")?;
@@ -97,7 +97,7 @@ impl Compiler<'_> {
                 self.emit(Op::Element(table));
                 Ok(())
             }
-            Some(Word::Sign(".")) => {
+            Some(Token::Sign(".")) => {
                 self.at += 1;
                 let place = self.member(name)?;
                 self.load(place);
@@ -173,7 +173,7 @@ impl Compiler<'_> {
     }
 
     fn print(&mut self) -> Result<(), Wrong> {
-        let Some(Word::Text(text)) = self.peek() else { return self.wrong("print() takes a text first") };
+        let Some(Token::Text(text)) = self.peek() else { return self.wrong("print() takes a text first") };
         self.at += 1;
         let mut numbers = 0;
         while self.takes(",") {

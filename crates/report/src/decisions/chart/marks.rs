@@ -1,5 +1,5 @@
-//! What tells schedulers apart: colours that readers with any sight tell apart on white and on dark, and marks for
-//! those who see no colour.
+//! What distinguishes schedulers: colours that readers with any sight can distinguish on white and on dark, and marks
+//! for those who see no colour.
 
 /// On white, and on dark; each has at least three times the ground's luminance, or a third of it.
 pub(super) const COLOURS: [(&str, &str); 7] = [

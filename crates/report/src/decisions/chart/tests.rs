@@ -38,13 +38,13 @@ fn nothing_measured_is_an_empty_chart() {
 }
 
 #[test]
-fn a_strangers_name_is_text() {
+fn an_untrusted_name_is_escaped() {
     let picture = svg(&[report("<b>&\u{1b}", |_| 0)]);
     assert!(!picture.contains("<b>") && !picture.contains('\u{1b}'), "{picture}");
 }
 
 #[test]
-fn names_keep_apart_within_the_panel() {
+fn names_do_not_overlap_within_the_panel() {
     let check = |wanted: &[f64], expected: &[f64]| assert_eq!(apart(wanted, 10.0, 0.0, 100.0), expected);
     check(&[], &[]);
     check(&[5.0, 50.0], &[5.0, 50.0]);

@@ -11,7 +11,7 @@ fn check(tasks: &str, events: &str, expected: &str) {
 }
 
 #[test]
-fn without_records_the_snapshot_tells() {
+fn without_records_the_snapshot_decides() {
     check(
         "A 1 A asleep
          B 2 B waiting 0
@@ -28,7 +28,7 @@ fn without_records_the_snapshot_tells() {
 }
 
 #[test]
-fn the_first_record_of_a_task_tells_what_it_was_doing() {
+fn the_first_record_of_a_task_shows_what_it_was_doing() {
     // The snapshot came after these.
     check(
         "A 1 A running 1
@@ -46,7 +46,7 @@ fn the_first_record_of_a_task_tells_what_it_was_doing() {
 }
 
 #[test]
-fn who_is_born_or_gone_meanwhile_has_its_place() {
+fn tasks_that_start_or_exit_meanwhile_are_in_order() {
     // D is new, E was there and is gone when the snapshot comes to it, F was gone before the start.
     check(
         "A 1 A running 0

@@ -5,7 +5,7 @@ use super::{Bench, Errno, def};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-const ROOM: usize = 6;
+const CAPACITY: usize = 6;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -46,8 +46,8 @@ impl Model {
             (3.., _) => return Err(Errno::EINVAL),
             (NOEXIST, Some(_)) => return Err(Errno::EEXIST),
             (EXIST, None) => return Err(Errno::ENOENT),
-            (_, None) if self.entries.len() == ROOM && !self.lru => return Err(Errno::E2BIG),
-            (_, None) if self.entries.len() == ROOM => drop(self.entries.remove(0)),
+            (_, None) if self.entries.len() == CAPACITY && !self.lru => return Err(Errno::E2BIG),
+            (_, None) if self.entries.len() == CAPACITY => drop(self.entries.remove(0)),
             _ => (),
         }
         let mut values = known.map_or([0; _], |at| self.entries.remove(at).1);
@@ -78,7 +78,7 @@ impl Model {
 }
 
 fn check_hash(kind: u32, ops: &[Op]) -> Result<(), TestCaseError> {
-    let mut bench = Bench::new(def(kind, 8, 8, ROOM as u32));
+    let mut bench = Bench::new(def(kind, 8, 8, CAPACITY as u32));
     let per_cpu = matches!(kind, PERCPU_HASH | LRU_PERCPU_HASH);
     let lru = matches!(kind, LRU_HASH | LRU_PERCPU_HASH);
     let mut model = Model { per_cpu, lru, entries: Vec::new() };
@@ -103,8 +103,8 @@ fn check_hash(kind: u32, ops: &[Op]) -> Result<(), TestCaseError> {
 }
 
 fn check_array(ops: &[Op]) -> Result<(), TestCaseError> {
-    let mut bench = Bench::new(def(ARRAY, 4, 8, ROOM as u32));
-    let mut model = [0; ROOM];
+    let mut bench = Bench::new(def(ARRAY, 4, 8, CAPACITY as u32));
+    let mut model = [0; CAPACITY];
     for op in ops {
         match *op {
             Op::Update { key, value, flags, cpu } => {
@@ -131,12 +131,12 @@ fn check_array(ops: &[Op]) -> Result<(), TestCaseError> {
 
 /// Push with or without replacing, pop, peek.
 fn check_queue(kind: u32, ops: &[Option<(u64, bool)>]) -> Result<(), TestCaseError> {
-    let mut bench = Bench::new(def(kind, 0, 8, ROOM as u32));
+    let mut bench = Bench::new(def(kind, 0, 8, CAPACITY as u32));
     let mut model = VecDeque::new();
     for (n, op) in ops.iter().enumerate() {
         match *op {
             Some((value, replace)) => {
-                let full = model.len() == ROOM;
+                let full = model.len() == CAPACITY;
                 let expected = if full && !replace { Err(Errno::E2BIG) } else { Ok(()) };
                 prop_assert_eq!(bench.push(value, if replace { EXIST } else { 0 }), expected);
                 if full && replace {

@@ -12,7 +12,7 @@ use keel_lab::machines::Machine;
 use keel_lab::watch::{Listener, run_until_enough};
 use keel_trace::{Class, Event, Meta, Sink};
 
-/// As many decisions of a kind tell its median.
+/// Enough decisions of a kind for its median.
 const ENOUGH: u64 = 2_000;
 /// And for so long at least, where that is no more than [`MOST_DISPATCHES`]: some do once a second what no median has.
 const SHORTEST: Span = Span::from_s(1);
@@ -64,46 +64,47 @@ fn measure(
     let arrived = arrival(tasks);
     let spec = spec(lab, scheduler, machine, workload, arrived + LONGEST)?;
     let from = Instant::ZERO + arrived;
-    let mut ear = Ear { heard: Decisions::since(from), now: Instant::ZERO, long_enough: from + SHORTEST };
+    let mut collector =
+        Collector { received: Decisions::since(from), now: Instant::ZERO, long_enough: from + SHORTEST };
     let outcome =
-        run_until_enough(&spec, from, STEP, &mut ear, &interrupt::stop()).map_err(Failure::from_lab)?;
+        run_until_enough(&spec, from, STEP, &mut collector, &interrupt::stop()).map_err(Failure::from_lab)?;
     if outcome.stopped {
         return Ok(None);
     }
     in_charge(scheduler, &spec, &outcome)?;
-    Ok(Some((ear.heard.costs(), ear.heard.together())))
+    Ok(Some((collector.received.costs(), collector.received.together())))
 }
 
-/// Hears decisions until there are enough.
-struct Ear {
-    heard: Decisions,
+/// Collects decisions until there are enough.
+struct Collector {
+    received: Decisions,
     /// When the last of them was.
     now: Instant,
     long_enough: Instant,
 }
 
-impl Sink for Ear {
+impl Sink for Collector {
     fn wants(&self) -> Class {
-        self.heard.wants()
+        self.received.wants()
     }
 
     fn events(&mut self, events: &[Event]) {
         self.now = events.last().map_or(self.now, |event| event.at);
-        self.heard.events(events);
+        self.received.events(events);
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
-        self.heard.meta(at, meta);
+        self.received.meta(at, meta);
     }
 }
 
-impl Listener for Ear {
+impl Listener for Collector {
     fn enough(&self) -> bool {
-        let heard = &self.heard;
-        let dispatches = heard.calls(Op::Dispatch);
+        let received = &self.received;
+        let dispatches = received.calls(Op::Dispatch);
         let long_enough = self.now + TICKS >= self.long_enough;
-        (dispatches.min(heard.wakeups()) >= ENOUGH && long_enough)
+        (dispatches.min(received.wakeups()) >= ENOUGH && long_enough)
             || dispatches >= MOST_DISPATCHES
-            || heard.instructions() >= MOST_INSTRUCTIONS
+            || received.instructions() >= MOST_INSTRUCTIONS
     }
 }

@@ -1,5 +1,5 @@
 //! What the dispatches cost that end a round of everybody who waits: where arrays are exchanged, or all counters made
-//! anew. A scheduler that counts them is asked for its counter; of another nothing is told.
+//!again. A scheduler that counts them is asked for its counter; another has no figure.
 
 use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use keel_trace::{Class, Event, Meta, Sink, What};
 const TURN: Span = Span::from_ms(10);
 /// So many rounds at most, each with time for decisions that cost as much again as a turn.
 const ROUNDS: u64 = 3;
-/// The kernel's watchdog waits as long for any task: a longer round has no end to tell of.
+/// The kernel's watchdog waits as long for any task: a longer round has no end to measure.
 const WATCHDOG: Span = Span::from_s(30);
 /// As many dispatches that end a round are enough.
 const ENOUGH: u64 = 32;
@@ -50,12 +50,12 @@ pub(super) fn ends(
     let longest = TURN * (2 * ROUNDS * (turns + 10));
     let spec = spec(lab, scheduler, machine, &format!("hogs:{tasks}:{HOGS_NICE}"), arrived + longest)?;
     let mut known = None;
-    for (counter, told) in COUNTERS {
+    for (counter, reported) in COUNTERS {
         if declares(&spec, counter).map_err(Failure::from_lab)? {
-            known = Some((counter, told));
+            known = Some((counter, reported));
         }
     }
-    let Some((counter, told)) = known else { return Ok(Some(Vec::new())) };
+    let Some((counter, reported)) = known else { return Ok(Some(Vec::new())) };
     let from = Instant::ZERO + arrived;
     let mut ends = RoundEnds { calls: CountedCalls::of(Op::Dispatch, from), dispatches: 0, instructions: 0 };
     let outcome =
@@ -66,7 +66,7 @@ pub(super) fn ends(
     if outcome.exit != ExitKind::ErrorStall {
         in_charge(scheduler, &spec, &outcome)?;
     }
-    Ok(Some(ends.calls.cost(told).into_iter().collect()))
+    Ok(Some(ends.calls.cost(reported).into_iter().collect()))
 }
 
 /// The calls in which the counter rose, until there are enough.

@@ -22,7 +22,7 @@ fn every_scheduler_has_every_point_once() {
 }
 
 #[test]
-fn a_point_ends_when_enough_was_heard() {
+fn a_point_ends_after_enough_decisions() {
     let tasks = measured("o1", Point::Tasks(10));
     assert_eq!((tasks.axis, tasks.size), (Axis::Tasks, Size { tasks: 10, cpus: 2 }));
     // Sixteen that wake a thousand times a second would wake 160,000 times in the ten seconds that are the most.
@@ -31,14 +31,14 @@ fn a_point_ends_when_enough_was_heard() {
     let cpus = measured("o1", Point::Cpus(8));
     assert_eq!((cpus.axis, cpus.size), (Axis::Cpus, Size { tasks: 24, cpus: 8 }));
     assert!((2_000..3_000).contains(&calls(&cpus, "wakeup")), "{:?}", cpus.costs);
-    // With one CPU the kernel does not ask where a task wakes: what is not heard is waited for ten seconds.
+    // With one CPU the kernel does not ask where a task wakes: an event that does not come is awaited for ten seconds.
     let one = measured("o1", Point::Cpus(1));
     assert_eq!(calls(&one, "wakeup"), 0, "{:?}", one.costs);
     assert!((9_900..=10_100).contains(&calls(&one, "tick")), "{:?}", one.costs);
 }
 
 #[test]
-fn rounds_are_told_where_they_are_counted_and_end() {
+fn rounds_are_reported_if_they_are_counted_and_end() {
     let rounds = measured("o1", Point::Rounds(10));
     assert!((32..40).contains(&calls(&rounds, "array switch")), "{:?}", rounds.costs);
     assert!(rounds.together.is_none());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Why a CPU is no longer idle beside waiting tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cure {
+pub enum Resolution {
     /// It got a task that woke.
     Wakeup,
     /// It got a new task.
@@ -29,7 +29,7 @@ pub enum Cure {
     Unseen,
 }
 
-impl Cure {
+impl Resolution {
     /// Its stable name, as in `--json`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,15 +49,15 @@ impl Cure {
 
 /// How tasks last came to a runqueue, as far as it was watched.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Came(BTreeMap<TaskId, Cure>);
+pub(super) struct Arrivals(BTreeMap<TaskId, Resolution>);
 
-impl Came {
+impl Arrivals {
     /// Remembers how a task came.
-    pub(super) fn hear(&mut self, what: What) {
+    pub(super) fn receive(&mut self, what: What) {
         match what {
-            What::Wakeup { task, .. } => drop(self.0.insert(task, Cure::Wakeup)),
-            What::Fork { child, .. } => drop(self.0.insert(child, Cure::Fork)),
-            What::Migrate { task, .. } => drop(self.0.insert(task, Cure::Migration)),
+            What::Wakeup { task, .. } => drop(self.0.insert(task, Resolution::Wakeup)),
+            What::Fork { child, .. } => drop(self.0.insert(child, Resolution::Fork)),
+            What::Migrate { task, .. } => drop(self.0.insert(task, Resolution::Migration)),
             // Who is gone, or runs and waits again, waits where it was.
             What::Exit { task } | What::Switch { prev: task, .. } => drop(self.0.remove(&task)),
             _ => {}
@@ -65,15 +65,17 @@ impl Came {
     }
 
     /// Why `cpu` is no longer passed over after this event.
-    pub(super) fn cure(&self, cpu: CpuId, event: &Event) -> Cure {
+    pub(super) fn resolution(&self, cpu: CpuId, event: &Event) -> Resolution {
         match event.what {
-            What::Switch { next, .. } if event.cpu == cpu => self.0.get(&next).copied().unwrap_or(Cure::Turn),
-            What::Switch { why: Why::Blocked, .. } => Cure::Sleep,
-            What::Switch { why: Why::Exited, .. } | What::Exit { .. } => Cure::Exit,
-            What::Online { .. } => Cure::Hotplug,
-            What::Throttled { .. } => Cure::Throttled,
-            What::Reserved { .. } => Cure::Affinity,
-            _ => Cure::Turn,
+            What::Switch { next, .. } if event.cpu == cpu => {
+                self.0.get(&next).copied().unwrap_or(Resolution::Turn)
+            }
+            What::Switch { why: Why::Blocked, .. } => Resolution::Sleep,
+            What::Switch { why: Why::Exited, .. } | What::Exit { .. } => Resolution::Exit,
+            What::Online { .. } => Resolution::Hotplug,
+            What::Throttled { .. } => Resolution::Throttled,
+            What::Reserved { .. } => Resolution::Affinity,
+            _ => Resolution::Turn,
         }
     }
 }

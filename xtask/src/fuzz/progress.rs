@@ -2,7 +2,7 @@
 
 /// What came of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Progress {
     /// Cases that were run.
     pub(super) cases: u64,
     /// Cases a second.
@@ -15,7 +15,7 @@ pub(super) struct Told {
     pub(super) found: Option<String>,
 }
 
-impl Told {
+impl Progress {
     /// Takes in a line of its output; most say nothing of this.
     pub(super) fn add_line(&mut self, line: &str) {
         let number = |text: &str| text.trim().parse().ok();
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn what_counts_is_taken_from_its_output() {
-        let mut told = Told::default();
+        let mut progress = Progress::default();
         for line in [
             "#2\tINITED cov: 911 ft: 912 corp: 1/1b exec/s: 0 rss: 31Mb",
             "#4096\tpulse  cov: 1204 ft: 3000 corp: 57/2Kb lim: 17 exec/s: 2048 rss: 40Mb",
@@ -52,11 +52,11 @@ mod tests {
             "stat::peak_rss_mb:              40",
             "nothing of all this",
         ] {
-            told.add_line(line);
+            progress.add_line(line);
         }
-        let expected = Told { cases: 4096, rate: 2048, edges: 1204, memory_mb: 40, found: None };
-        assert_eq!(told, expected);
-        told.add_line("artifact_prefix='x/'; Test unit written to x/crash-1");
-        assert_eq!(told.found.as_deref(), Some("x/crash-1"));
+        let expected = Progress { cases: 4096, rate: 2048, edges: 1204, memory_mb: 40, found: None };
+        assert_eq!(progress, expected);
+        progress.add_line("artifact_prefix='x/'; Test unit written to x/crash-1");
+        assert_eq!(progress.found.as_deref(), Some("x/crash-1"));
     }
 }

@@ -1,16 +1,16 @@
-//! Where objects and rooms are placed in the region, and which of them live.
+//! Where objects and areas are placed in the region, and which of them live.
 #![allow(unsafe_code)]
 
 use super::{Plain, Region};
 use crate::memory::heap::{Heap, MAX_SMALL, SPAN_BYTES};
 use crate::memory::window::{self, WINDOW_AT};
 use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
-use keel_abi::bpf::{Astray, Ea};
+use keel_abi::bpf::{Ea, InvalidPlace};
 use keel_abi::lines::LINE_BYTES;
 
 impl Region {
     pub(super) fn raise(&mut self, end: u64) {
-        debug_assert!(end <= self.capacity, "what is handed out lies in the region");
+        debug_assert!(end <= self.capacity, "a place is in the region");
         if end > self.high_water() {
             // SAFETY: the word lives as long as the region; native code only reads it, and not
             // while `self` is in use.
@@ -33,10 +33,10 @@ impl Region {
         Ea(BASE + off)
     }
 
-    /// Room that programs may read only, aligned to 64 bytes; nothing when it does not fit.
-    /// Panics when the heap is in use already: read-only room comes first.
+    /// Memory that programs can only read, aligned to 64 bytes; nothing when it does not fit.
+    /// Panics when the heap is in use already: read-only memory comes first.
     pub fn place_read_only(&mut self, len: u64) -> Option<Ea> {
-        assert!(self.heap.is_unused(), "read-only room is placed before the heap is used");
+        assert!(self.heap.is_unused(), "read-only memory is placed before the heap is used");
         let off = self.front.next_multiple_of(LINE_BYTES);
         let end = off.checked_add(len).filter(|&end| end <= self.heap_end)?;
         self.front = end;
@@ -46,7 +46,7 @@ impl Region {
         Some(self.born(off, len, false))
     }
 
-    /// Zeroed room in the large zone, never freed, aligned to `align` (a power of two, at least
+    /// Zeroed memory in the large zone, never freed, aligned to `align` (a power of two, at least
     /// 64); nothing when it does not fit.
     pub fn place(&mut self, len: u64, align: u64) -> Option<Ea> {
         assert!(align.is_power_of_two() && align >= LINE_BYTES, "lines have one owner");
@@ -65,7 +65,7 @@ impl Region {
         self.writers.advise_huge(first * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
     }
 
-    /// Zeroed room, aligned to a page and never freed; nothing when it does not fit. From 2 MiB
+    /// Zeroed memory, aligned to a page and never freed; nothing when it does not fit. From 2 MiB
     /// on it is backed by huge pages, so use it from its start and densely.
     pub fn reserve(&mut self, len: u64) -> Option<Ea> {
         if len < HUGE_BYTES {
@@ -104,7 +104,7 @@ impl Region {
         Some(at)
     }
 
-    /// Also where no object was before: a program may have written there astray.
+    /// Also where no object was before: a program may have written there by mistake.
     fn clear(&mut self, at: Ea, len: u64) {
         self.slice_mut_anyway(at, len).expect("the object was just placed").fill(0);
     }
@@ -114,7 +114,7 @@ impl Region {
         let off = at.0.wrapping_sub(BASE);
         let known = if off < self.heap_end { self.heap.free(off) } else { self.free_large(off) };
         if !known {
-            self.stray.frees += 1;
+            self.invalid.frees += 1;
             return;
         }
         if let Some(live) = &mut self.live {
@@ -156,7 +156,7 @@ impl Region {
         changed
     }
 
-    /// Room that was placed is no live object as a whole: whoever placed it knows what of it lives.
+    /// A placed area is not one live object: its owner knows which parts of it live.
     pub(crate) fn disown(&mut self, at: Ea) {
         if let Some(live) = &mut self.live {
             live.forget(at.0.wrapping_sub(BASE));
@@ -164,17 +164,17 @@ impl Region {
     }
 
     /// What is where an access goes that [`Region::is_live`] is false of.
-    pub(crate) fn astray(&self, at: Ea, len: u64) -> Astray {
+    pub(crate) fn invalid_place(&self, at: Ea, len: u64) -> InvalidPlace {
         /// What a displacement adds at most.
         const NEAR: u64 = 64 << 10;
         let off = at.0.wrapping_sub(BASE);
         let ended = self.live.as_ref().is_some_and(|live| live.has_ended(off));
         match () {
-            () if at.0.wrapping_add(NEAR / 2) < NEAR + NEAR / 2 => Astray::Null,
-            () if self.is_arena(at) => Astray::Arena,
-            () if self.is_live(at, len, false) => Astray::ReadOnly,
-            () if ended => Astray::Freed,
-            () => Astray::Nowhere,
+            () if at.0.wrapping_add(NEAR / 2) < NEAR + NEAR / 2 => InvalidPlace::Null,
+            () if self.is_arena(at) => InvalidPlace::Arena,
+            () if self.is_live(at, len, false) => InvalidPlace::ReadOnly,
+            () if ended => InvalidPlace::Freed,
+            () => InvalidPlace::Nowhere,
         }
     }
 

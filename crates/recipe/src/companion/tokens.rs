@@ -1,13 +1,13 @@
-//! A script's text to words.
+//! From a script's text to tokens.
 
 use super::Wrong;
 
 /// The most bytes of a script.
 const LONGEST: usize = 1 << 16;
 
-/// A word of a script.
+/// A token of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word<'a> {
+pub(super) enum Token<'a> {
     Name(&'a str),
     Number(i64),
     Text(&'a str),
@@ -30,48 +30,48 @@ fn is_part(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-/// Takes a script apart; each word comes with its line.
-pub(super) fn words(script: &str) -> Result<Vec<(usize, Word<'_>)>, Wrong> {
+/// Takes a script apart; each token comes with its line.
+pub(super) fn tokens(script: &str) -> Result<Vec<(usize, Token<'_>)>, Wrong> {
     if script.len() > LONGEST {
         return Err(Wrong { line: 1, why: format!("it has more than {LONGEST} bytes") });
     }
-    let mut words = Vec::new();
+    let mut tokens = Vec::new();
     for (line, text) in script.lines().enumerate() {
         let mut rest = text.trim_start();
         while !rest.is_empty() && !rest.starts_with('#') {
-            let (word, len) = word(rest).map_err(|why| Wrong { line: line + 1, why })?;
-            words.push((line + 1, word));
+            let (token, len) = token(rest).map_err(|why| Wrong { line: line + 1, why })?;
+            tokens.push((line + 1, token));
             rest = rest[len..].trim_start();
         }
     }
-    Ok(words)
+    Ok(tokens)
 }
 
-/// The first word, and its bytes.
-fn word(text: &str) -> Result<(Word<'_>, usize), String> {
+/// The first token, and its bytes.
+fn token(text: &str) -> Result<(Token<'_>, usize), String> {
     let bytes = text.as_bytes();
     if is_part(bytes[0]) {
         let len = bytes.iter().position(|&b| !is_part(b)).unwrap_or(bytes.len());
-        let word = &text[..len];
+        let token = &text[..len];
         return match bytes[0].is_ascii_digit() {
-            true => number(word).map(|number| (Word::Number(number), len)),
-            false => Ok((Word::Name(word), len)),
+            true => number(token).map(|number| (Token::Number(number), len)),
+            false => Ok((Token::Name(token), len)),
         };
     }
     if bytes[0] == b'"' {
         let end = text[1..].find('"').ok_or("a text has no end on its line")?;
-        return Ok((Word::Text(&text[1..1 + end]), end + 2));
+        return Ok((Token::Text(&text[1..1 + end]), end + 2));
     }
     let sign = SIGNS.iter().find(|&&sign| text.starts_with(sign));
     let unknown = || format!("{:?} means nothing in a script", text.chars().next().unwrap_or_default());
-    sign.map(|&sign| (Word::Sign(sign), sign.len())).ok_or_else(unknown)
+    sign.map(|&sign| (Token::Sign(sign), sign.len())).ok_or_else(unknown)
 }
 
-fn number(word: &str) -> Result<i64, String> {
-    let plain = word.replace('_', "");
+fn number(token: &str) -> Result<i64, String> {
+    let plain = token.replace('_', "");
     let number = match plain.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok().map(|number| number as i64),
         None => plain.parse().ok(),
     };
-    number.ok_or_else(|| format!("{word} is no number of 64 bits"))
+    number.ok_or_else(|| format!("{token} is no number of 64 bits"))
 }

@@ -1,6 +1,6 @@
-//! The most telling decisions of a run, spread over its time, in bounded memory.
+//! The most informative decisions of a run, spread over its time, in bounded memory.
 //!
-//! Most telling is one that leaves things as they should not be: a task went to a busy CPU while another idled, or a
+//! The most informative is one that leaves things as they should not be: a task went to a busy CPU while another idled, or a
 //! balancing for an idle CPU looked at others where tasks waited and moved none of them. Then others at such moments, then
 //! balancings, then the rest. Of each moment one is kept; moments get longer as the run does.
 
@@ -10,7 +10,7 @@ use keel_trace::policy::{Kind, Outcome};
 /// A moment's first length is 2 to this power, in nanoseconds.
 const FIRST_SHIFT: u32 = 10;
 
-/// How telling a decision is.
+/// How informative a decision is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Worth {
     /// Nothing waited, or nothing idled.
@@ -62,41 +62,41 @@ impl Worth {
 pub struct Kept {
     /// Nanoseconds from the run's beginning.
     pub at: u64,
-    /// How telling it is.
+    /// How informative it is.
     pub worth: Worth,
     /// The decision.
     pub policy: Policy,
 }
 
 impl Kept {
-    fn telling(&self) -> (Worth, usize) {
+    fn rank(&self) -> (Worth, usize) {
         (self.worth, width(self.worth, &self.policy))
     }
 }
 
-/// Of decisions that missed nothing the widest look tells most: as far as that nobody saw anything.
+/// Of decisions that missed nothing the widest look is the most informative: nothing was visible even that far.
 fn width(worth: Worth, policy: &Policy) -> usize {
     if worth == Worth::Missed { 0 } else { policy.considered.len() }
 }
 
 /// One decision a moment, of at most `MOMENTS`.
 #[derive(Debug)]
-pub struct Telling<const MOMENTS: usize> {
+pub struct Notable<const MOMENTS: usize> {
     slots: Vec<Option<Kept>>,
     shift: u32,
-    heard: u64,
+    received: u64,
 }
 
-impl<const MOMENTS: usize> Default for Telling<MOMENTS> {
+impl<const MOMENTS: usize> Default for Notable<MOMENTS> {
     fn default() -> Self {
-        Self { slots: Vec::new(), shift: FIRST_SHIFT, heard: 0 }
+        Self { slots: Vec::new(), shift: FIRST_SHIFT, received: 0 }
     }
 }
 
-impl<const MOMENTS: usize> Telling<MOMENTS> {
+impl<const MOMENTS: usize> Notable<MOMENTS> {
     /// One more, `at` nanoseconds from the run's beginning.
-    pub fn hear(&mut self, at: u64, policy: &Policy, now: Standing) {
-        self.heard += 1;
+    pub fn receive(&mut self, at: u64, policy: &Policy, now: Standing) {
+        self.received += 1;
         while at >> self.shift >= MOMENTS as u64 {
             self.coarsen();
         }
@@ -105,15 +105,15 @@ impl<const MOMENTS: usize> Telling<MOMENTS> {
             self.slots.resize(slot + 1, None);
         }
         let worth = Worth::of(policy, now);
-        let telling = (worth, width(worth, policy));
-        if self.slots[slot].as_ref().is_none_or(|kept| kept.telling() < telling) {
+        let rank = (worth, width(worth, policy));
+        if self.slots[slot].as_ref().is_none_or(|kept| kept.rank() < rank) {
             self.slots[slot] = Some(Kept { at, worth, policy: policy.clone() });
         }
     }
 
-    /// How many were heard.
-    pub fn heard(&self) -> u64 {
-        self.heard
+    /// How many there were.
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// Those that are kept, by time.
@@ -121,7 +121,7 @@ impl<const MOMENTS: usize> Telling<MOMENTS> {
         self.slots.iter().flatten()
     }
 
-    /// The most telling first; of equals, so that the first few lie all over the run.
+    /// The most informative first; of equals, so that the first few are spread over the run.
     pub fn best_first(&self) -> Vec<&Kept> {
         let kept = self.slots.iter().enumerate().filter_map(|(slot, kept)| Some((slot, kept.as_ref()?)));
         let mut kept: Vec<(usize, &Kept)> = kept.collect();
@@ -134,7 +134,7 @@ impl<const MOMENTS: usize> Telling<MOMENTS> {
         while let Some(first) = old.next() {
             let second = old.next().flatten();
             let better = match (&first, &second) {
-                (Some(a), Some(b)) => b.telling() > a.telling(),
+                (Some(a), Some(b)) => b.rank() > a.rank(),
                 (a, _) => a.is_none(),
             };
             self.slots.push(if better { second } else { first });
@@ -182,13 +182,13 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_the_best() {
-        let mut decisions = Telling::<SLOTS>::default();
+        let mut decisions = Notable::<SLOTS>::default();
         let dull = policy(Kind::Wakeup, Some(2), Outcome::Chose);
-        let telling = policy(Kind::Balance, None, Outcome::Balanced);
+        let rank = policy(Kind::Balance, None, Outcome::Balanced);
         for n in 0..200_000u64 {
-            decisions.hear(n * 10_000, &dull, standing(3, 0, 0, 0));
+            decisions.receive(n * 10_000, &dull, standing(3, 0, 0, 0));
             if n == 137_000 {
-                decisions.hear(n * 10_000, &telling, standing(3, 1, 1, 0));
+                decisions.receive(n * 10_000, &rank, standing(3, 1, 1, 0));
             }
         }
         let best = decisions.best_first();
@@ -196,8 +196,8 @@ mod tests {
         assert_eq!((best[0].at, best[0].worth), (1_370_000_000, Worth::Missed));
         assert_eq!(best.iter().filter(|kept| kept.worth == Worth::Missed).count(), 1);
         let early = best[1..9].iter().filter(|kept| kept.at < 1_000_000_000).count();
-        assert!((3..=5).contains(&early), "the first few lie all over the run: {early}");
+        assert!((3..=5).contains(&early), "the first few are spread over the run: {early}");
         assert!(decisions.kept().is_sorted_by_key(|kept| kept.at));
-        assert_eq!(decisions.heard(), 200_001);
+        assert_eq!(decisions.received(), 200_001);
     }
 }

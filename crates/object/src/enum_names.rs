@@ -6,15 +6,15 @@ use crate::model::Word;
 /// Words that a message lists.
 const SHOWN: usize = 16;
 /// Bytes of memory for the words of all of an object's variables together; then others have none.
-pub(crate) const ROOM: usize = 1 << 20;
+pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// The words of a variable's type; none where that is no enum.
-pub(crate) fn of_enum(btf: &Btf, ty: TypeId, room: &mut usize) -> Vec<Word> {
+pub(crate) fn of_enum(btf: &Btf, ty: TypeId, budget: &mut usize) -> Vec<Word> {
     let Kind::Enum(found) = btf.kind(btf.skip_modifiers(ty)) else { return Vec::new() };
     let names: Vec<&str> = found.values.iter().map(|value| btf.enumerator_name(value)).collect();
     let needs: usize = names.iter().map(|name| 2 * name.len() + size_of::<Word>()).sum();
-    let Some(left) = room.checked_sub(needs) else { return Vec::new() };
-    *room = left;
+    let Some(left) = budget.checked_sub(needs) else { return Vec::new() };
+    *budget = left;
     let shared = shared_prefix(&names);
     let values = found.values.iter().zip(&names);
     values

@@ -1,6 +1,6 @@
 //! What libbpf says while it loads: kept for the one sentence that matters.
 //!
-//! libbpf has one place for its words, whoever loads; so loading is done by one thread at a time.
+//! libbpf has one place for its messages, whatever thread loads; so loading is done by one thread at a time.
 
 use crate::errors::LiveError;
 use libbpf_rs::{PrintLevel, set_print};
@@ -27,7 +27,7 @@ pub(crate) fn listen<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
 fn keep(level: PrintLevel, text: String) {
     let mut said = SAID.lock().unwrap_or_else(|e| e.into_inner());
     if matches!(level, PrintLevel::Warn) && said.len() < MOST {
-        // Of a long message, such as the verifier's log, the end tells.
+        // Of a long message, such as the verifier's log, keep the end.
         let lines: Vec<&str> = text.lines().collect();
         said.extend(lines[lines.len().saturating_sub(MOST)..].iter().map(|&line| line.to_owned()));
     }
@@ -38,7 +38,7 @@ fn take() -> Vec<String> {
     std::mem::take(&mut *SAID.lock().unwrap_or_else(|e| e.into_inner()))
 }
 
-/// Why the object was not loaded, from libbpf's words; `error` is what it returned.
+/// Why the object was not loaded, from libbpf's messages; `error` is what it returned.
 pub(crate) fn refusal(said: &[String], error: &str) -> LiveError {
     let line = |part: &str| said.iter().map(|line| clean(line)).find(|line| line.contains(part));
     if let Some(line) = line("func_proto").filter(|line| line.contains("incompatible")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * It tells what it considers (policy.h), and considers too little: a woken task looks at a few CPUs from
+ * It reports what it considers (policy.h), and considers too little: a woken task looks at a few CPUs from
  * where it ran on, and takes the first idle one or stays. A CPU that runs dry compares the two halves of
  * the machine by the tasks that wait there, and takes one from its longest queue if that is in its own half.
  */
@@ -19,7 +19,7 @@ static u32 nr_cpus;
 
 struct exit_record exit_record;
 
-CALLBACK(s32, telling_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+CALLBACK(s32, reports_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct policy_event *e = policy_begin(POLICY_WAKEUP, 0, bpf_get_smp_processor_id());
 	s32 chosen = prev_cpu, step;
@@ -40,7 +40,7 @@ CALLBACK(s32, telling_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 	return chosen;
 }
 
-CALLBACK(void, telling_enqueue, struct task_struct *p, u64 enq_flags)
+CALLBACK(void, reports_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	insert(p, scx_bpf_task_cpu(p), SCX_SLICE_DFL, enq_flags);
 }
@@ -65,7 +65,7 @@ static __always_inline u32 waiting(struct policy_event *e, u32 half, s32 *busies
 	return sum;
 }
 
-CALLBACK(void, telling_dispatch, s32 cpu, struct task_struct *prev)
+CALLBACK(void, reports_dispatch, s32 cpu, struct task_struct *prev)
 {
 	enum policy_outcome outcome = POLICY_BALANCED;
 	u32 own = cpu >= nr_cpus / 2, moved = 0;
@@ -91,7 +91,7 @@ CALLBACK(void, telling_dispatch, s32 cpu, struct task_struct *prev)
 	policy_tell(e);
 }
 
-SLEEPABLE(s32, telling_init)
+SLEEPABLE(s32, reports_init)
 {
 	s32 cpu;
 
@@ -105,15 +105,15 @@ SLEEPABLE(s32, telling_init)
 	return 0;
 }
 
-CALLBACK(void, telling_exit, struct scx_exit_info *info)
+CALLBACK(void, reports_exit, struct scx_exit_info *info)
 {
 	record_exit(&exit_record, info);
 }
 
-SCHEDULER(telling_ops,
-	  .select_cpu = (void *)telling_select_cpu,
-	  .enqueue = (void *)telling_enqueue,
-	  .dispatch = (void *)telling_dispatch,
-	  .init = (void *)telling_init,
-	  .exit = (void *)telling_exit,
-	  .name = "telling");
+SCHEDULER(reports_ops,
+	  .select_cpu = (void *)reports_select_cpu,
+	  .enqueue = (void *)reports_enqueue,
+	  .dispatch = (void *)reports_dispatch,
+	  .init = (void *)reports_init,
+	  .exit = (void *)reports_exit,
+	  .name = "reports");

@@ -170,31 +170,31 @@ static __noinline int commit(struct task_struct *p)
 	return 0;
 }
 
-CALLBACK(void, strays_enqueue, struct task_struct *p, u64 enq_flags)
+CALLBACK(void, bad_access_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	if (fault)
 		commit(p);
 	insert(p, SHARED_DSQ, SCX_SLICE_DFL, enq_flags);
 }
 
-CALLBACK(void, strays_dispatch, s32 cpu, struct task_struct *prev)
+CALLBACK(void, bad_access_dispatch, s32 cpu, struct task_struct *prev)
 {
 	scx_bpf_dsq_move_to_local(SHARED_DSQ);
 }
 
-SLEEPABLE(s32, strays_init)
+SLEEPABLE(s32, bad_access_init)
 {
 	return scx_bpf_create_dsq(SHARED_DSQ, -1);
 }
 
-CALLBACK(void, strays_exit, struct scx_exit_info *info)
+CALLBACK(void, bad_access_exit, struct scx_exit_info *info)
 {
 	record_exit(&exit_record, info);
 }
 
-SCHEDULER(strays_ops,
-	  .enqueue = (void *)strays_enqueue,
-	  .dispatch = (void *)strays_dispatch,
-	  .init = (void *)strays_init,
-	  .exit = (void *)strays_exit,
-	  .name = "strays");
+SCHEDULER(bad_access_ops,
+	  .enqueue = (void *)bad_access_enqueue,
+	  .dispatch = (void *)bad_access_dispatch,
+	  .init = (void *)bad_access_init,
+	  .exit = (void *)bad_access_exit,
+	  .name = "bad_access");
