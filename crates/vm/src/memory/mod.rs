@@ -26,7 +26,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub use region::{RawRegion, Region, Stray};
+pub use region::{LineForm, RawRegion, Region, Stray};
 pub(crate) use window::{WINDOW_AT, WINDOW_BYTES};
 pub use world::{VmWorld, WorldConfig, WorldError};
 
