@@ -2,11 +2,10 @@
 //!
 //! Each line, of 64 bytes on most machines, has a set of sharers and a last writer. A CPU that holds a line reads it
 //! free; the only sharer also writes it free. Otherwise the line comes from its last writer, or
-//! from memory the first time anyone touches it. Holders are kept in 64 bits, so CPUs whose
-//! numbers differ by a multiple of 64 count as one sharer: exact up to 64 CPUs, a slight
-//! undercount above.
+//! from memory the first time anyone touches it. The sharers are one word ([`crate::holders`]).
 
 use crate::crowd::Crowd;
+use crate::holders::{HolderKey, Holders};
 use crate::topology::Distance;
 use crate::{CpuId, Topology};
 
@@ -59,6 +58,7 @@ impl Default for LineCosts {
 #[derive(Clone, Debug)]
 pub struct Transfers {
     topology: Topology,
+    holders: Holders,
     costs: LineCosts,
 }
 
@@ -70,7 +70,28 @@ impl Transfers {
     pub fn new(topology: Topology, costs: LineCosts) -> Self {
         let fits = (LEAST_LINE_BYTES..=LINE_BYTES).contains(&costs.bytes);
         assert!(fits && costs.bytes.is_power_of_two(), "lines of {} bytes", costs.bytes);
-        Self { topology, costs }
+        Self { holders: Holders::new(&topology), topology, costs }
+    }
+
+    /// How CPUs are written into a line's word.
+    pub const fn holders(&self) -> &Holders {
+        &self.holders
+    }
+
+    /// The words that stand for `cpu`.
+    #[inline]
+    pub fn key(&self, cpu: CpuId) -> HolderKey {
+        self.holders.key(cpu)
+    }
+
+    /// A line that `cpu` alone holds.
+    pub fn line_of(&self, cpu: CpuId) -> Line {
+        Line { sharers: self.key(cpu).alone, writer: cpu.0 as u16 }
+    }
+
+    /// The machine's shape.
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     /// Picoseconds for `to` to get a line last written by `from`; 0 for the same CPU.
@@ -106,23 +127,21 @@ impl Transfers {
     /// The price of a read by `cpu` of `line`, which is updated.
     #[inline]
     pub fn read_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        let me = sharer_bit(cpu);
-        if line.sharers & me != 0 {
+        if line.sharers & self.key(cpu).shared != 0 {
             return 0;
         }
         let price = self.fetch_ps(line, cpu);
-        if line.sharers == 0 {
-            line.writer = cpu.0 as u16;
+        match line.sharers {
+            0 => *line = self.line_of(cpu),
+            others => line.sharers = self.holders.with(others, cpu),
         }
-        line.sharers |= me;
         price
     }
 
     /// The price of a write by `cpu` to `line`, which is updated.
     #[inline]
     pub fn write_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        let me = sharer_bit(cpu);
-        if line.sharers == me {
+        if line.sharers == self.key(cpu).alone {
             line.writer = cpu.0 as u16;
             return 0;
         }
@@ -133,15 +152,14 @@ impl Transfers {
     #[inline(never)]
     fn take_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.claim_ps(line, cpu);
-        line.sharers = sharer_bit(cpu);
-        line.writer = cpu.0 as u16;
+        *line = self.line_of(cpu);
         price
     }
 
     #[inline]
     fn fetch_ps(&self, line: &Line, cpu: CpuId) -> u64 {
         let writer = CpuId(u32::from(line.writer));
-        match line.sharers & sharer_bit(writer) {
+        match line.sharers & self.key(writer).shared {
             0 => self.memory_ps(),
             _ => self.between_ps(writer, cpu),
         }
@@ -155,25 +173,17 @@ impl Transfers {
         if line.sharers == 0 || writer != cpu {
             return self.fetch_ps(line, cpu);
         }
-        let others = line.sharers & !sharer_bit(cpu);
-        let other = CpuId(others.trailing_zeros().min(self.topology.cpus() - 1));
-        self.between_ps(other, cpu)
+        self.between_ps(self.holders.other(line.sharers, cpu), cpu)
     }
 }
 
 /// The state of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// The CPUs that hold it, one bit each ([`sharer_bit`]); 0 when nobody has touched it.
+    /// The CPUs that hold it ([`crate::holders`]); 0 when nobody has touched it.
     pub sharers: u64,
     /// The CPU that wrote it last, or first read it.
     pub writer: u16,
-}
-
-/// The bit that stands for `cpu` in [`Line::sharers`].
-#[inline]
-pub const fn sharer_bit(cpu: CpuId) -> u64 {
-    1 << (cpu.0 % 64)
 }
 
 #[cfg(test)]
@@ -207,7 +217,7 @@ mod tests {
         let t = Transfers::new(Topology::regular(1, 1, 3, 1), costs);
         let (mut line, writer) = (Line::default(), CpuId(0));
         assert_eq!([t.write_ps(&mut line, writer), t.read_ps(&mut line, CpuId(1))], [7, 10]);
-        line.sharers &= !sharer_bit(writer);
+        line.sharers = t.holders().without(line.sharers, writer);
         assert_eq!([t.read_ps(&mut line, CpuId(2)), t.read_ps(&mut line, writer)], [7, 7]);
         line.sharers = 0;
         assert_eq!(t.write_ps(&mut line, CpuId(1)), 7);

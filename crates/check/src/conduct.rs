@@ -4,6 +4,7 @@
 mod bouncing;
 mod lock_wait;
 mod long_delay;
+mod owners;
 mod realtime;
 mod scene;
 mod stall;
@@ -72,7 +73,7 @@ impl Conduct {
             stalls: Stalls { found: found() },
             realtime: Realtime::new(found(), found()),
             unfair: Unfair::new(found()),
-            locks: LockWaits { found: found() },
+            locks: LockWaits::new(found()),
         }
     }
 
@@ -310,6 +311,9 @@ impl Conduct {
         }
         row.origin.wakes(act, at, by, to, waker);
         let woken = Woken { by: row.origin.decision().map(|_| (act, waker)), to };
+        if row.awaited.is_some() {
+            self.locks.woken(&mut self.scene, at, slot);
+        }
         self.waits(at, slot, to, Some(woken));
     }
 

@@ -185,6 +185,8 @@ impl Kernel {
 
     #[cold]
     fn still_locked(&mut self, c: CpuId, op: Op, lock: Ea) {
+        let at = self.moment();
+        self.spins.release(lock, at);
         let op = op.name();
         self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));
     }

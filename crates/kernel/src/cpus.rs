@@ -46,6 +46,7 @@ impl Cpus {
     }
 
     /// The one that runs, or ran last.
+    #[inline]
     pub(crate) fn at_hand(&self) -> CpuId {
         self.running
     }

@@ -22,7 +22,7 @@ use crate::machine::Machine;
 use crate::out::Out;
 use crate::rng::Rng;
 use crate::rt::{Overload, RtPeriod};
-use crate::scx::queues::{QueueId, Queues};
+use crate::scx::queues::Queues;
 use crate::scx::{Restart, Scx};
 use crate::sessions::Sessions;
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
@@ -208,28 +208,49 @@ impl Kernel {
         let me = &self.cpus.this_cpu;
         let waited = free_at.since(me.clock + Span::from_ns(me.spent_ps / 1000));
         if waited > Span::ZERO {
-            self.charge_ns(c, waited.as_ns() + self.machine.costs.lock_handover_ns);
+            let waited = waited + self.machine.costs.handover(0);
+            self.charge_ns(c, waited.as_ns());
             self.waited_for(c, Lock::Runqueue(rq), waited);
         }
     }
 
-    /// Takes a queue's lock for as long as linking a task takes; returns the price.
+    /// `c`'s moment: its clock, and what its step has cost so far.
     #[inline]
-    pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) -> u64 {
+    pub(crate) fn moment(&self) -> Instant {
         let me = &self.cpus.this_cpu;
-        let now = me.clock + Span::from_ns(me.spent_ps / 1000);
-        if queue.index() >= self.queue_locks.len() {
-            self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
-        }
+        me.clock + Span::from_ns(me.spent_ps / 1000)
+    }
+
+    /// Waits for a runqueue's lock that `c` needs in the middle of a step and gives back in it, by reservation, and says
+    /// from when it has the lock. A holder that is held up has not said until when it has it: then the wait is until
+    /// the moment that it has come to, which is the least that it can be.
+    #[inline]
+    pub(crate) fn pass_rq(&mut self, c: CpuId, rq: CpuId) {
+        let now = self.moment();
+        let lock = &self.cpus[rq].lock;
+        let free_at = match lock.holder {
+            Some(holder) if holder == c => return,
+            Some(holder) => lock.free_at.max(self.cpus[holder].clock),
+            None => lock.free_at,
+        };
         let costs = &self.machine.costs;
-        let lock = &mut self.queue_locks[queue.index()];
-        let taken = lock.acquire(now, c, costs, 0).expect("a queue's lock is given back at once");
-        lock.release(taken.at + Span::from_ns(costs.lock_acquire_ns));
-        if taken.waited > Span::ZERO {
-            let dsq = self.queues.table.queue(queue).id();
-            self.waited_for(c, Lock::Dsq(dsq), taken.waited);
+        let mut price_ns = costs.lock_acquire_ns;
+        let waited = free_at.since(now);
+        if waited > Span::ZERO {
+            let waited = waited + costs.handover(0);
+            price_ns += waited.as_ns();
+            self.waited_for(c, Lock::Runqueue(rq), waited);
         }
-        taken.at.since(now).as_ns() * 1000
+        let line_ps = self.lines.write_runqueue_ps(rq, c);
+        self.charge_ps(c, price_ns * 1000 + line_ps);
+    }
+
+    /// Gives back what [`Kernel::pass_rq`] took.
+    #[inline]
+    pub(crate) fn passed_rq(&mut self, rq: CpuId) {
+        let at = self.moment();
+        let lock = &mut self.cpus[rq].lock;
+        lock.free_at = lock.free_at.max(at);
     }
 
     /// The `task_struct` of a CPU's idle task: behind those of the tasks.
@@ -249,11 +270,12 @@ impl Kernel {
         let at = self.cpus.this_cpu.clock;
         let lock = &mut self.cpus[rq].lock;
         debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
-        lock.free_at = at;
+        lock.free_at = lock.free_at.max(at);
         lock.defers = false;
         lock.holder = None;
         if !lock.waiters.is_empty() {
-            self.hand_over(rq, at);
+            let free_at = lock.free_at;
+            self.hand_over(rq, free_at);
         }
     }
 
@@ -264,7 +286,8 @@ impl Kernel {
         lock.holder = lock.waiters.pop_front();
         let Some(next) = lock.holder else { return };
         let others = lock.waiters.len() as u64;
-        let handover = self.machine.costs.handover(others);
+        let line_ns = self.lines.write_runqueue_ps(rq, next).div_ceil(1000);
+        let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
         let waiter = &mut self.cpus[next];
         let resumes = waiter.clock.max(at) + handover;
         let waited = resumes.since(waiter.clock);

@@ -210,6 +210,7 @@ impl Kernel {
         };
         kernel.objects.processes.hints = scheduler.hints;
         kernel.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
+        kernel.lines.set_idle_per_node(kernel.idle.per_node());
         if !kernel.make_first_cgroups(world) {
             return Err(SetupError::NoRoomForCgroups(kernel.workload.cgroups.len()));
         }

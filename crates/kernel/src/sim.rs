@@ -404,10 +404,10 @@ impl Kernel {
     /// The same where it is known to be in no line.
     #[inline(always)]
     fn is_first(&mut self) -> bool {
-        let (next, now) = (self.queue.peek(), self.now);
-        let cpu = self.this_cpu();
+        let (c, now) = (self.cpus.at_hand(), self.now);
+        let cpu = &mut self.cpus.this_cpu;
         cpu.settle_costs();
-        if cpu.clock > next {
+        if !self.queue.comes_first(c, cpu.clock) {
             return false;
         }
         cpu.clock = cpu.clock.max(now);

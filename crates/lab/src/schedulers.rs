@@ -34,6 +34,7 @@ const ABOUT: &[(&str, &str)] = &[
         "HP multiqueue for Linux 2.4: goodness with one list per CPU; steals if no task has time left (--set steal=0: never)",
     ),
     ("o1", "Molnar's O(1): two priority arrays per CPU, load history, a balancer (--set balance=0: none)"),
+    ("percpu", "one queue per CPU and nothing shared: tasks stay where they began; a baseline"),
     ("ule", "Roberson's ULE: two queues per CPU, interactivity scores (--set posted=1: as of January 2003)"),
 ];
 

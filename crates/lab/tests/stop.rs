@@ -84,6 +84,40 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
     check("ule", "mix:300:120", 64, 50_000);
 }
 
+/// How long a run goes on changes nothing that comes before its end, where ties are decided among others: horizons lie at
+/// the instants of events and just before them.
+#[test]
+fn a_longer_run_begins_with_the_shorter_one() {
+    let check = |scheduler: &str, workload: &str, cpus: u32, seed: u64| {
+        let whole = RunSpec { seed, ..spec(scheduler, workload, cpus, Span::from_ms(20)) };
+        let mut long = Collector::default();
+        run(&whole, &mut long, &mut |_| {}).expect("it runs");
+        let instants: Vec<_> = long.events.iter().map(|event| event.at.as_ns()).collect();
+        let ends = (1..4).map(|nth| instants[instants.len() * nth / 4]);
+        for end in ends.flat_map(|at| [at - 1, at]) {
+            let place = format!("{scheduler}, {workload}, {cpus} CPUs, seed {seed}, until {end} ns");
+            let mut short = Collector::default();
+            let cut = RunSpec { duration: Span::from_ns(end), ..whole.clone() };
+            run(&cut, &mut short, &mut |_| {}).expect("it runs");
+            let is_count =
+                |event: &&Event| event.at.as_ns() == end && matches!(event.what, What::Count { .. });
+            let counts = short.events.iter().rev().take_while(is_count).count();
+            let same = short.events.len() - counts;
+            let parted = (0..same).find(|&at| short.events[at] != long.events[at]);
+            assert_eq!(parted.map(|at| (&short.events[at], &long.events[at])), None, "{place}");
+            assert!(long.events[same].at.as_ns() >= end, "{place}: nothing before the end is left out");
+        }
+    };
+    for seed in 0..3 {
+        check("fifo", "mix:20:150", 4, seed);
+        check("fifo", "chat:2:4:50", 8, seed);
+        check("goodness", "mix:30:150", 16, seed);
+        check("ule", "mix:90:120", 72, seed);
+        check("cfs", "chat:2:4:50", 8, seed);
+        check("o1", "mix:12:150", 3, seed);
+    }
+}
+
 /// A year of a lone task, of which nothing is emitted but where it is: nobody waits for a virtual month.
 #[test]
 fn a_long_quiet_run_stops_soon() {

@@ -34,8 +34,10 @@ pub(crate) struct Context {
     pub(crate) line_log2: u32,
     /// Minus the simulated address of the region.
     pub(crate) minus_base: u64,
-    /// The CPU's bit in the sharers table.
-    pub(crate) sharer_bit: u64,
+    /// In a line's word while the CPU may read the line.
+    pub(crate) shared: u64,
+    /// The whole word while the CPU may write it.
+    pub(crate) alone: u64,
     pub(crate) addresses: *const u64,
     /// Not 0: the line that was last asked for is in a page of the arena that holds nothing.
     pub(crate) denied: u64,
@@ -118,7 +120,7 @@ impl Context {
         // SAFETY: `off` is below the high-water mark, and the sharers table has a word for every
         // line up to there.
         let sharers = unsafe { *self.sharers.add((off >> self.line_log2) as usize) };
-        let held = if write { sharers == self.sharer_bit } else { sharers & self.sharer_bit != 0 };
+        let held = if write { sharers == self.alone } else { sharers & self.shared != 0 };
         if !held && !self.touch(off, write) {
             self.bad_accesses += 1;
             return None;

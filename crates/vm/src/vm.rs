@@ -6,11 +6,11 @@ use crate::code::{Address, Code, NO_IMPORT, Needed};
 use crate::context::{Context, Job};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Signal};
-use crate::memory::{BASE, VmWorld, WorldConfig, WorldError};
+use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
 use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
-use keel_abi::lines::{Transfers, sharer_bit};
+use keel_abi::lines::Transfers;
 use keel_object::model::Object;
 use std::ptr;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl Vm {
         let shape = (object.maps.len(), object.ksyms.len());
         assert_eq!(shape, code.shape, "the code was compiled from this object");
         if config.mode == Mode::Native {
-            code.native(config.transfers.line_log2())?;
+            code.native(LineForm::of(&config.transfers))?;
         }
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
@@ -197,7 +197,7 @@ impl Vm {
     fn new_fiber(&mut self) -> u32 {
         let raw = self.world.region().raw();
         let native = match self.config.mode {
-            Mode::Native => self.code.native(raw.line_log2).map_or(ptr::null(), |n| n.table()),
+            Mode::Native => self.code.native(raw.lines).map_or(ptr::null(), |n| n.table()),
             Mode::Interpreted => ptr::null(),
         };
         let context = Context {
@@ -206,9 +206,10 @@ impl Vm {
             limits: [0; 4],
             base: raw.base,
             sharers: raw.sharers,
-            line_log2: raw.line_log2,
+            line_log2: raw.lines.log2,
             minus_base: BASE.wrapping_neg(),
-            sharer_bit: 0,
+            shared: 0,
+            alone: 0,
             addresses: self.addresses.as_ptr(),
             denied: 0,
             stack_floor: 0,
@@ -249,13 +250,14 @@ impl Vm {
     #[inline(always)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, slot: Slot, job: Job) -> Progress {
         let number = self.idle_fiber();
+        let key = self.world.region().key(cpu);
         let fiber = &mut self.fibers[number as usize];
         let context = fiber.context();
         context.insns = 0;
         context.stall_ps = 0;
         context.loops_left = MAX_MAY_GOTO;
         context.cpu = cpu;
-        context.sharer_bit = sharer_bit(cpu);
+        (context.shared, context.alone) = (key.shared, key.alone);
         context.scratch = slot.scratch();
         context.again = false;
         context.job = job;

@@ -274,6 +274,22 @@ fn a_line_is_as_long_as_the_machine_says() {
     }
 }
 
+#[test]
+fn on_large_machines_every_writer_pays_for_the_line() {
+    let program = seq(&[&wide(1, 3, 0, 0), &[mov(0, 0), insn(0x7b, 1, 0, 0, 0), exit()]]);
+    let mut o = object(vec![program]);
+    o.ksyms = vec![keel_object::model::Ksym { name: "counter".into(), is_function: false }];
+    for mode in MODES {
+        let transfers = Transfers::new(Topology::regular(4, 4, 8, 1), COSTS);
+        let config = keel_vm::VmConfig { mode, ..keel_vm::VmConfig::new(128, transfers) };
+        let mut vm = load_vm(&o, config).unwrap();
+        // CPUs 0 and 1 share a bit; CPUs 0 and 64 are 64 apart.
+        let stalls = [0, 1, 1, 0, 64, 0, 64, 64]
+            .map(|cpu| done(run_on(&mut vm, &mut Mock::default(), CpuId(cpu), &[])).1.stall_ps);
+        assert_eq!(stalls, [7, 10, 0, 10, 1000, 1000, 1000, 0], "{mode:?}");
+    }
+}
+
 #[track_caller]
 fn check_load(insns: Vec<Insn>, expected: &str) {
     let error = Code::compile(&object(vec![insns])).err().expect("it does not load");

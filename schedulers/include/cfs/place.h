@@ -13,7 +13,7 @@
 /* A group or a CPU must be so much less loaded, in percent: half of imbalance_pct. */
 #define LESS_LOADED 112
 /* How often it chooses at most. */
-#define CHOICES 4
+#define CHOICES 16
 
 /* The CPUs that share a CPU's last-level cache: on the paper's machine those of its node. */
 static __always_inline u32 cache_of(u32 cpu)

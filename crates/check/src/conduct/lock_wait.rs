@@ -1,13 +1,17 @@
 //! Waiting for locks, as far as the stream records them: simulated kernels do.
 //!
-//! Two kinds. A task that waits for a mutex of its program is reported with the mutex's owner
-//! ([`keel_trace::What::Awaits`]); it is a finding from [`LOCK_WAIT`], a default slice, on: whoever holds a lock for
-//! longer has slept, computed, or lost its CPU with it. Who is woken and finds the mutex taken again waits on. Such a
-//! wait is the program's own doing ([`Blame::Program`]), unless the owner when it began, or who waits, was runnable and
-//! did not run for more than [`LOCK_WAIT`] of it. A CPU that waits for a lock of the kernel or of the scheduler
-//! ([`keel_trace::What::LockWait`]) does nothing else meanwhile; from [`CONTENDED`] on that is a finding. Who held that
-//! lock is unknown.
+//! There are two kinds. A task that waits for a mutex of its program is reported with the mutex's
+//! owner ([`keel_trace::What::Awaits`]). It is a finding from [`LOCK_WAIT`], a default slice, on:
+//! whoever holds a lock for longer has slept, computed, or lost its CPU with it. A task that is
+//! woken and finds the mutex taken again waits on. Such a wait is the program's own doing
+//! ([`Blame::Program`]), unless the owners, or the waiter itself, were runnable and did not run for
+//! more than [`LOCK_WAIT`] of it.
+//!
+//! A CPU that waits for a lock of the kernel or of the scheduler
+//! ([`keel_trace::What::LockWait`]) does nothing else meanwhile; from [`CONTENDED`] on that is a
+//! finding. The stream does not say who held that lock.
 
+use super::owners::Owners;
 use super::realtime::Realtime;
 use super::scene::Scene;
 use crate::finding::{Blame, Finding, Kind};
@@ -28,39 +32,25 @@ pub(crate) struct Awaited {
     since: Instant,
     /// When it ran again, perhaps with the mutex.
     pub(crate) got: Option<Instant>,
-    owner: TaskId,
-    /// The owner was known to be less urgent.
-    inverted: bool,
+    owners: Owners,
+    /// The task's priority where it is a real-time task.
+    prio: Option<i16>,
     /// How long it had been in queues when this began.
     waited: Span,
-    /// What the owner had had by then.
-    owner_before: Had,
-    /// And when the task ran again; none where the owner is gone.
-    owner_after: Option<Had>,
-}
-
-/// What a task has had so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Had {
-    /// On CPUs.
-    ran: Span,
-    /// In queues.
-    waited: Span,
-}
-
-impl Had {
-    fn of(scene: &Scene, task: TaskId, now: Instant) -> Option<Self> {
-        let task = scene.tasks.peek(task)?;
-        Some(Self { ran: task.ran_until(now), waited: task.waited_until(now) })
-    }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct LockWaits {
     pub(super) found: Found,
+    /// Who waits for which mutex.
+    waiters: Vec<(u32, u32)>,
 }
 
 impl LockWaits {
+    pub(super) const fn new(found: Found) -> Self {
+        Self { found, waiters: Vec::new() }
+    }
+
     /// The task in `slot` begins to wait, or waits on because another was quicker.
     pub(super) fn awaits(
         &mut self,
@@ -73,55 +63,66 @@ impl LockWaits {
         let Some(task) = scene.tasks.at(slot) else { return };
         if let Some(awaited) = task.awaited.as_mut().filter(|awaited| awaited.mutex == mutex) {
             awaited.got = None;
-            return;
+            return self.turn(scene, at, mutex, Some(owner));
         }
         let prio = task.prio.filter(|_| task.is_urgent());
         self.settle(scene, realtime, at, slot);
-        let owner_prio = scene.tasks.peek(owner).and_then(|owner| owner.prio);
-        let owner_before = Had::of(scene, owner, at).unwrap_or_default();
-        let inverted = prio.zip(owner_prio).is_some_and(|(prio, owner)| owner > prio);
+        self.turn(scene, at, mutex, Some(owner));
+        let owners = Owners::new(scene, at, owner, prio);
         if let Some(task) = scene.tasks.at(slot) {
-            let (since, got, waited) = (at, None, task.waited_until(at));
-            task.awaited =
-                Some(Awaited { mutex, since, got, owner, inverted, waited, owner_before, owner_after: None });
+            let waited = task.waited_until(at);
+            task.awaited = Some(Awaited { mutex, since: at, got: None, owners, prio, waited });
+            self.waiters.push((mutex, slot));
+        }
+    }
+
+    /// The task in `slot` is woken: whoever had what it waits for has given it back.
+    pub(super) fn woken(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        if let Some(mutex) = awaited_by(scene, slot) {
+            self.turn(scene, at, mutex, None);
         }
     }
 
     /// The task in `slot` comes to run, perhaps with what it waited for.
     pub(super) fn comes(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
-        let Some(owner) =
-            scene.tasks.at(slot).and_then(|task| task.awaited.as_ref()).map(|awaited| awaited.owner)
-        else {
-            return;
-        };
-        let owner_after = Had::of(scene, owner, at);
-        if let Some(awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.as_mut()) {
-            (awaited.got, awaited.owner_after) = (Some(at), owner_after);
+        let Some(mutex) = awaited_by(scene, slot) else { return };
+        let Some(task) = scene.tasks.at(slot) else { return };
+        let id = task.id;
+        if let Some(awaited) = &mut task.awaited {
+            awaited.got = Some(at);
+        }
+        self.turn(scene, at, mutex, Some(id));
+    }
+
+    /// A mutex has another owner: those that still wait for it wait for that one.
+    fn turn(&mut self, scene: &mut Scene, at: Instant, mutex: u32, owner: Option<TaskId>) {
+        for &(_, slot) in self.waiters.iter().filter(|(waits_for, _)| *waits_for == mutex) {
+            let Some(mut awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else {
+                continue;
+            };
+            let next = if awaited.got.is_some() { None } else { owner };
+            awaited.owners.turn(scene, at, next, awaited.prio);
+            if let Some(task) = scene.tasks.at(slot) {
+                task.awaited = Some(awaited);
+            }
         }
     }
 
     /// The task in `slot` leaves its CPU or is gone, and does not wait for the same mutex again: how long was that?
     pub(super) fn settle(&mut self, scene: &mut Scene, realtime: &mut Realtime, now: Instant, slot: u32) {
-        let Some(awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else { return };
+        let Some(mut awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else { return };
+        self.waiters.retain(|&(_, waiter)| waiter != slot);
         let (start, end) = (awaited.since, awaited.got.unwrap_or(now));
+        awaited.owners.turn(scene, end, None, awaited.prio);
         let waited = end.since(start);
-        let (before, after) = (
-            awaited.owner_before,
-            match awaited.got {
-                Some(_) => awaited.owner_after,
-                None => Had::of(scene, awaited.owner, now),
-            },
-        );
-        let lost = after.map(|after| waited.saturating_sub(after.ran.saturating_sub(before.ran)));
-        if let Some(lost) = lost.filter(|_| awaited.inverted) {
-            realtime.owner_did_not_run(scene, slot, awaited.owner, (start, end), lost);
+        if let Some(owner) = awaited.owners.worst() {
+            realtime.owner_did_not_run(scene, slot, owner, (start, end), awaited.owners.lost);
         }
         if waited > LOCK_WAIT {
-            let owner_kept = after.map_or(Span::ZERO, |after| after.waited.saturating_sub(before.waited));
             let own = scene.tasks.at(slot).map_or(Span::ZERO, |task| task.waited_until(end));
-            let kept = owner_kept.max(own.saturating_sub(awaited.waited));
+            let kept = awaited.owners.kept.max(own.saturating_sub(awaited.waited));
             let whose = if kept > LOCK_WAIT { Blame::Scheduler } else { Blame::Program };
-            self.found.add_of(whose, start, waited, || finding_of(scene, slot, &awaited, end, lost));
+            self.found.add_of(whose, start, waited, || finding_of(scene, slot, &awaited, end));
         }
     }
 
@@ -153,24 +154,33 @@ impl LockWaits {
     }
 }
 
-fn finding_of(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant, lost: Option<Span>) -> Finding {
-    let (start, mutex) = (awaited.since, awaited.mutex);
+/// The mutex that the task in `slot` waits for.
+fn awaited_by(scene: &mut Scene, slot: u32) -> Option<u32> {
+    scene.tasks.at(slot)?.awaited.as_ref().map(|awaited| awaited.mutex)
+}
+
+fn finding_of(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant) -> Finding {
+    let (start, mutex, owners) = (awaited.since, awaited.mutex, &awaited.owners);
     let waited = end.since(start);
     let (id, name, decision) =
         scene.tasks.at(slot).map(|task| (task.id, task.called(), task.decision())).expect("its own wait");
-    let owner = scene.called(awaited.owner);
-    let ran =
-        lost.map_or(String::new(), |lost| format!(", which ran for {} of that", waited.saturating_sub(lost)));
+    let owner = scene.called(owners.first);
+    let (others, who) = match owners.count {
+        0 | 1 => (String::new(), "which"),
+        2 => (" and then by one other task".to_owned(), "who"),
+        count => (format!(" and then by {} others", count - 1), "who"),
+    };
+    let ran = owners.ran.map_or(String::new(), |ran| format!(", {who} ran for {ran} of that"));
     Finding {
         kind: Kind::LockWait,
         blame: Blame::default(),
         start,
         duration: waited,
         threshold: LOCK_WAIT,
-        cpus: scene.tasks.peek(awaited.owner).map(|owner| owner.rq).into_iter().collect(),
-        tasks: [id, awaited.owner].into_iter().filter(|task| !task.is_idle()).collect(),
+        cpus: scene.tasks.peek(owners.first).map(|owner| owner.rq).into_iter().collect(),
+        tasks: [id, owners.first].into_iter().filter(|task| !task.is_idle()).collect(),
         events: vec![start, end],
         decision,
-        text: format!("task {name} waited {waited} for mutex {mutex}, then held by {owner}{ran}"),
+        text: format!("task {name} waited {waited} for mutex {mutex}, held by {owner}{others}{ran}"),
     }
 }

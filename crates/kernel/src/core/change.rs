@@ -120,7 +120,7 @@ impl<E: Engine> Sim<E> {
         }
         let target = self.k.fallback_cpu(task);
         match self.k.tasks[task].class {
-            SchedClass::Ext => self.k.leave_hands(task, flag::NOCLOCK | deq::SCHED_CHANGE),
+            SchedClass::Ext => self.k.leave_hands(c, task, flag::NOCLOCK | deq::SCHED_CHANGE),
             _ => self.k.dequeue_above(task),
         }
         self.k.this_cpu().nr_running -= 1;

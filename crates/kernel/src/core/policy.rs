@@ -43,7 +43,7 @@ impl<E: Engine> Sim<E> {
                 self.k.this_cpu().stack.push(Frame::PolicyQuiesce { task, to });
                 // The `ops.dequeue` that is owed comes first; a task that runs has none.
                 let flags = self.k.change_flags(task, to).off;
-                self.k.leave_hands(task, flags | deq::SCHED_CHANGE);
+                self.k.leave_hands(c, task, flags | deq::SCHED_CHANGE);
                 if self.k.tasks[task].on_cpu {
                     let ea = self.k.tasks[task].ea;
                     self.start(c, Op::Stopping, task, &[ea.0, 0]);

@@ -1,13 +1,13 @@
 //! The cache lines of the kernel's own objects, those that lie nowhere in simulated memory.
 //!
 //! One line stands for the hot part of each object: a CPU's runqueue, a dispatch queue, a task, a
-//! lock; the idle masks have one for each 512 CPUs. A function's answer is what the access costs
+//! lock; the idle masks have one for each 512 CPUs, or one a node where they are kept per node. A function's answer is what the access costs
 //! the CPU `by` in picoseconds, and the line is then where that access leaves it.
 
 use crate::dsq::DsqHandle;
 use keel_abi::crowd::Crowd;
-use keel_abi::lines::{Line, LineCosts, Transfers, sharer_bit};
-use keel_abi::{CpuId, TaskId, Topology};
+use keel_abi::lines::{Line, LineCosts, Transfers};
+use keel_abi::{CpuId, Instant, Span, TaskId, Topology};
 
 /// CPUs whose bits share a line.
 const CPUS_PER_LINE: u32 = 512;
@@ -20,7 +20,9 @@ pub struct KernelLines {
     queues: Vec<Line>,
     tasks: Vec<Line>,
     crowd: Option<Crowd>,
-    idle: Vec<Line>,
+    /// Those of the machine's mask, then those of the nodes' masks.
+    idle: Vec<AtomicLine>,
+    idle_per_node: bool,
     locks: Vec<Line>,
 }
 
@@ -35,7 +37,8 @@ impl KernelLines {
             runqueues: vec![Line::default(); cpus as usize],
             queues: Vec::new(),
             tasks: Vec::new(),
-            idle: vec![Line::default(); cpus.div_ceil(CPUS_PER_LINE) as usize],
+            idle: vec![AtomicLine::default(); (cpus.div_ceil(CPUS_PER_LINE) + topology.nodes()) as usize],
+            idle_per_node: false,
             locks: Vec::new(),
         }
     }
@@ -94,31 +97,57 @@ impl KernelLines {
     #[inline]
     fn fetch_task(&mut self, task: TaskId, by: CpuId) {
         let Some(crowd) = &mut self.crowd else { return };
-        let (tasks, me) = (&mut self.tasks, sharer_bit(by));
+        let (tasks, me) = (&mut self.tasks, self.transfers.key(by).shared);
         if line(tasks, task.index()).sharers & me != 0 {
             return;
         }
         if let Some(gone) = crowd.fetched(by, task.0, |other| tasks[other as usize].sharers & me != 0) {
-            tasks[gone as usize].sharers &= !me;
+            let gone = &mut tasks[gone as usize];
+            gone.sharers = self.transfers.holders().without(gone.sharers, by);
         }
     }
 
-    /// Writes the idle bit of `cpu`.
-    #[inline]
-    pub fn write_idle_ps(&mut self, cpu: CpuId, by: CpuId) -> u64 {
-        self.transfers.write_ps(&mut self.idle[(cpu.0 / CPUS_PER_LINE) as usize], by)
+    /// Are the idle masks kept per node?
+    pub fn set_idle_per_node(&mut self, per_node: bool) {
+        self.idle_per_node = per_node;
     }
 
-    /// Reads the whole idle mask.
+    /// Changes the idle bit of `cpu` at `now`, by an atomic instruction.
     #[inline]
-    pub fn read_idle_ps(&mut self, by: CpuId) -> u64 {
-        self.idle.iter_mut().map(|line| self.transfers.read_ps(line, by)).sum()
+    pub fn write_idle_ps(&mut self, cpu: CpuId, by: CpuId, now: Instant) -> u64 {
+        let topology = self.transfers.topology();
+        let line = match self.idle_per_node {
+            true => topology.cpus().div_ceil(CPUS_PER_LINE) + topology.place(cpu).node.0,
+            false => cpu.0 / CPUS_PER_LINE,
+        };
+        self.idle[line as usize].write_ps(&self.transfers, by, now)
     }
 
     /// Writes a lock of its own, by a dense number that the caller chooses.
     #[inline]
     pub fn write_lock_ps(&mut self, lock: u32, by: CpuId) -> u64 {
         self.transfers.write_ps(line(&mut self.locks, lock as usize), by)
+    }
+}
+
+/// A line that CPUs change by atomic instructions. It goes from one to the next: who asks while it is on its way to
+/// another waits until that one has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct AtomicLine {
+    line: Line,
+    arrives: Instant,
+}
+
+impl AtomicLine {
+    #[inline]
+    fn write_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
+        let transfer_ps = transfers.write_ps(&mut self.line, by);
+        if transfer_ps == 0 {
+            return 0;
+        }
+        let price_ps = self.arrives.since(now).as_ns() * 1000 + transfer_ps;
+        self.arrives = now + Span::from_ns(price_ps.div_ceil(1000));
+        price_ps
     }
 }
 
@@ -152,8 +181,19 @@ mod tests {
         check([70, 0, 20, 100], |l, by| l.write_task_ps(TaskId(3), by));
         check([70, 0, 20, 100], |l, by| l.write_queue_ps(DsqHandle(9), by));
         check([70, 0, 20, 100], |l, by| l.write_runqueue_ps(CpuId(1), by));
-        check([70, 0, 20, 100], |l, by| l.write_idle_ps(CpuId(3), by));
-        check([100, 0, 100, 0], |l, by| l.read_idle_ps(by));
+    }
+
+    #[test]
+    fn an_atomic_instruction_waits_for_those_before_it() {
+        let costs = LineCosts { llc_ps: 20_000, hop_ps: 100_000, memory_ps: 70_000, ..LineCosts::default() };
+        let check = |per_node, expected: [u64; 4]| {
+            let mut lines = KernelLines::new(&Topology::regular(2, 1, 2, 1), costs);
+            lines.set_idle_per_node(per_node);
+            let write = |(cpu, ns)| lines.write_idle_ps(CpuId(cpu), CpuId(cpu), Instant::from_ns(ns)) / 1000;
+            assert_eq!([(0, 0), (1, 0), (2, 10), (0, 1000)].map(write), expected);
+        };
+        check(false, [70, 90, 180, 100]);
+        check(true, [70, 90, 70, 20]);
     }
 
     #[test]

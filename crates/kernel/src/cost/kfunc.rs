@@ -189,8 +189,8 @@ const GROUPS: &[Group] = &[
             "bpf_map_peek_elem",
         ],
     ),
-    // Taking or giving a free lock with interrupts off: an atomic operation and the flags.
-    group(25, 0, &["bpf_spin_lock", "bpf_spin_unlock", "bpf_res_spin_lock", "bpf_res_spin_unlock"]),
+    // Interrupts off or on, and the call; the lock itself costs what any lock does (`lock_acquire_ns`).
+    group(12, 0, &["bpf_spin_lock", "bpf_spin_unlock", "bpf_res_spin_lock", "bpf_res_spin_unlock"]),
     // Looks a number up in a tree or table under RCU and takes a reference.
     group(
         70,

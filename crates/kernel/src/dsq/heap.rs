@@ -65,6 +65,22 @@ impl Heap {
         self.entries.first().map(|e| e.task)
     }
 
+    /// Of a complete binary tree over the tasks, those between the next leaf and the root.
+    #[inline]
+    pub(super) fn way_down(&self) -> impl Iterator<Item = TaskId> {
+        let leaf = self.entries.len() + 1;
+        let parents = std::iter::successors(Some(leaf / 2), |place| Some(place / 2));
+        parents.take_while(|&place| place > 0).map(|place| self.entries[place - 1].task)
+    }
+
+    /// The parent and the first child of a task in that tree.
+    #[inline]
+    pub(super) fn neighbours(&self, links: &Links, task: TaskId) -> [Option<TaskId>; 2] {
+        let place = links.at(task).prev_or_place as usize + 1;
+        let at = |place: usize| self.entries.get(place.wrapping_sub(1)).map(|entry| entry.task);
+        [at(place / 2), at(place * 2)]
+    }
+
     /// In no order.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries

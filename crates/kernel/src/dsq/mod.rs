@@ -170,6 +170,28 @@ impl Dsq {
         self.fifo.first().or_else(|| self.heap.first())
     }
 
+    /// The last task in order of arrival; none where order is by vtime.
+    #[inline]
+    pub(crate) fn last(&self) -> Option<TaskId> {
+        self.fifo.last()
+    }
+
+    /// Tasks on the way down the kernel's tree to where the next one by vtime would be linked, from there up to the root.
+    /// A complete tree over the same tasks stands for the red-black tree, which is at most twice as deep.
+    #[inline]
+    pub(crate) fn way_down(&self) -> impl Iterator<Item = TaskId> {
+        self.heap.way_down()
+    }
+
+    /// The tasks beside one that the queue holds: those linked to it.
+    #[inline]
+    pub(crate) fn neighbours(&self, links: &Links, task: TaskId) -> [Option<TaskId>; 2] {
+        if self.fifo.is_empty() {
+            return self.heap.neighbours(links, task);
+        }
+        [true, false].map(|reverse| fifo::Fifo::step(links, task, reverse))
+    }
+
     /// Takes the first task out.
     #[inline]
     pub fn pop_first(&mut self, links: &mut Links) -> Option<TaskId> {

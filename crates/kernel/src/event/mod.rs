@@ -110,6 +110,20 @@ impl EventQueue {
         self.next_at
     }
 
+    /// Does a step of `cpu` at `at` come before all that is due? Beyond the horizon nothing comes. The order is that of
+    /// [`EventQueue::pop`], so a CPU that goes on does what it would do had it been queued and taken.
+    #[inline]
+    pub fn comes_first(&self, cpu: CpuId, at: Instant) -> bool {
+        at < self.next_at || at == self.next_at && self.wins_tie(cpu, at)
+    }
+
+    /// Others, or the horizon, are at the very same instant.
+    #[cold]
+    #[inline(never)]
+    fn wins_tie(&self, cpu: CpuId, at: Instant) -> bool {
+        self.timers.next_at() > at && self.cpus.would_win(cpu, at)
+    }
+
     #[inline]
     fn note(&mut self) {
         self.next_at = self.next_due().min(self.horizon);

@@ -29,6 +29,7 @@ enum Act {
     SetCpu(u32, u64),
     ClearCpu(u32),
     TakeCpu(u32, u64),
+    GoOn(u32, u64),
     Push(u64, u32),
     Pop,
 }
@@ -40,6 +41,7 @@ fn acts(cpus: u32) -> impl Strategy<Value = Vec<Act>> {
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::SetCpu(cpu, at)),
         (0..cpus).prop_map(Act::ClearCpu),
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::TakeCpu(cpu, at)),
+        (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::GoOn(cpu, at)),
         (at, id).prop_map(|(at, id)| Act::Push(at, id)),
         Just(Act::Pop),
     ];
@@ -70,6 +72,14 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                     assert_eq!(model.pop(), Some(event));
                 }
                 assert_eq!(queue.takes_cpu(CpuId(cpu), at), expected);
+            }
+            // A CPU that goes on has no event: it comes first if it would be taken first.
+            Act::GoOn(cpu, ns) => {
+                let own = (Instant::from_ns(ns.min(MAX_INSTANT.as_ns())), Source::Cpu(CpuId(cpu)));
+                model.clear(CpuId(cpu));
+                queue.clear_cpu(CpuId(cpu));
+                let expected = model.due.first().is_none_or(|first| own < *first);
+                assert_eq!(queue.comes_first(CpuId(cpu), own.0), expected);
             }
             Act::Push(ns, id) => {
                 model.add(Instant::from_ns(ns), Source::Timer(id));

@@ -57,7 +57,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::PutBack { task, flags });
         self.k.this_cpu().stack.extend(between);
         self.k.this_cpu().stack.push(Frame::TakeOff { task, flags });
-        self.k.leave_hands(task, flags | deq::SCHED_CHANGE);
+        self.k.leave_hands(c, task, flags | deq::SCHED_CHANGE);
         if self.k.tasks[task].on_cpu {
             let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
             self.k.charge_current(self.vm.world(), rq);
@@ -189,7 +189,7 @@ impl<E: Engine> Sim<E> {
         let Some(target) = self.k.any_online(&cpus) else { return };
         let from = self.k.tasks[task].cpu;
         match self.k.tasks[task].class {
-            SchedClass::Ext => self.k.leave_hands(task, flag::NOCLOCK | deq::SCHED_CHANGE),
+            SchedClass::Ext => self.k.leave_hands(c, task, flag::NOCLOCK | deq::SCHED_CHANGE),
             _ => self.k.dequeue_above(task),
         }
         self.k.cpu(from).nr_running -= 1;
@@ -221,8 +221,8 @@ impl Kernel {
 
     /// Takes a task out of the scheduler's hands, its queues and the kernel's: `ops.dequeue` is owed where the
     /// scheduler had it.
-    pub(crate) fn leave_hands(&mut self, task: TaskId, deq_flags: u64) {
-        self.leave_queue(task);
+    pub(crate) fn leave_hands(&mut self, c: CpuId, task: TaskId, deq_flags: u64) {
+        self.take_from_queue(c, task);
         let t = self.task(task);
         t.ops_state = OpsState::None;
         t.direct = None;

@@ -146,7 +146,7 @@ impl Kernel {
             return 0;
         }
         let Some(cpu) = self.cpu_arg(c, cpu) else { return 0 };
-        let ps = self.lines.write_idle_ps(c, c);
+        let ps = self.write_idle_ps(c);
         self.charge_ps(c, ps);
         let was = self.idle.test_and_clear(cpu);
         self.show_idle(w);
@@ -199,7 +199,7 @@ impl Kernel {
             return Errno::EBUSY.as_r0().into();
         }
         let allowed = self.mask_words(w, mask);
-        let ps = self.lines.write_idle_ps(c, c);
+        let ps = self.write_idle_ps(c);
         self.charge_ps(c, ps);
         let found = self.idle.pick_idle(c, &allowed, node, flags);
         self.show_idle(w);

@@ -83,7 +83,8 @@ impl Kernel {
             return Errno::EINVAL.as_r0().into();
         }
         let Some(queue) = self.queues.table.find(id) else { return Errno::ENOENT.as_r0().into() };
-        self.charge_queue(c, queue);
+        let ps = self.lines.read_queue_ps(queue, c);
+        self.charge_ps(c, ps);
         let cursor = self.queues.table.queue(queue).iter_new(flags & ITER_REV != 0);
         let slot = self.cursors.keep(cursor);
         put_iter(w, at, slot);
@@ -93,8 +94,12 @@ impl Kernel {
     fn iter_dsq_next<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea) -> Served {
         let Some(slot) = iter_slot(w, at) else { return 0.into() };
         let Some(mut cursor) = self.cursors.get(slot) else { return 0.into() };
-        self.charge_queue(c, cursor.queue());
+        // The cursor is linked behind the task that it has come to, under the queue's lock.
+        self.lock_queue(c, cursor.queue());
         let next = self.queues.table.iter_next(&mut cursor);
+        let ps = next.map_or(0, |task| self.lines.write_task_ps(task, c));
+        self.charge_ps(c, ps);
+        self.unlock_queue(cursor.queue());
         self.cursors.set(slot, cursor);
         next.map_or(0, |task| self.tasks[task].ea.0).into()
     }

@@ -63,7 +63,6 @@ impl<W: World> Host<W> for Kernel {
             return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
         };
         let insn_ps = self.machine.costs.insn_ps;
-        let next = self.queue.peek();
         let (cpu, now) = (&mut self.cpus.this_cpu, &mut self.now);
         let callback = &mut cpu.callback;
         let used_ps = site.usage.insns * insn_ps + site.usage.stall_ps + callback.charged_ps;
@@ -74,7 +73,7 @@ impl<W: World> Host<W> for Kernel {
             // Under a BPF spin lock nobody is let past, and so the present moment stays behind: others
             // have not come as far.
             let is_free = callback.spin.is_none();
-            if next < at && !site.again && is_free {
+            if is_free && !site.again && !self.queue.comes_first(c, at) {
                 return Reply::Suspend;
             }
             if site.again

@@ -183,7 +183,7 @@ impl Kernel {
             self.error(c, format!("invalid DSQ ID 0x{:016x}", id.0));
             return 0.into();
         };
-        if self.queues.table.queue(queue).is_empty() {
+        if self.looks_empty(c, queue) {
             return 0.into();
         }
         let moved = self.consume(w, c, queue, enq_flags);
@@ -199,8 +199,9 @@ impl Kernel {
         let Some((cursor, overrides)) = self.take_iter(w, Ea(a[0])) else { return false };
         let Some(enq_flags) = self.vet_enq_flags(c, DsqId(a[2]), a[3]) else { return false };
         let queue = cursor.queue();
-        self.charge_queue(c, queue);
+        self.lock_queue(c, queue);
         if !self.queues.table.sees(&cursor, task) {
+            self.unlock_queue(queue);
             return false;
         }
         if let Some(slice) = overrides.slice {
@@ -211,7 +212,9 @@ impl Kernel {
         }
         let flags = enq_flags | if by_vtime { enq::DSQ_PRIQ } else { 0 };
         let (id, rq) = (DsqId(a[2]), self.tasks[task].cpu);
+        self.charge_unlink(c, queue, task);
         self.leave_queue(task);
+        self.unlock_queue(queue);
         if self.callback_op() == Op::Dispatch {
             self.this_cpu().dispatch.dispatched += 1;
         }
@@ -235,7 +238,11 @@ impl Kernel {
             self.queues.table.find(id)
         };
         match queue {
-            Some(queue) => u64::from(self.queues.table.queue(queue).len()),
+            Some(queue) => {
+                let ps = self.lines.read_queue_ps(queue, c);
+                self.charge_ps(c, ps);
+                u64::from(self.queues.table.queue(queue).len())
+            }
             None => Errno::ENOENT.as_r0(),
         }
     }
@@ -250,6 +257,8 @@ impl Kernel {
             return 0;
         };
         debug_assert_eq!(self.queues.kind(queue), QueueKind::User);
+        let ps = self.lines.read_queue_ps(queue, c);
+        self.charge_ps(c, ps);
         self.queues.table.queue(queue).first().map_or(0, |task| self.tasks[task].ea.0)
     }
 

@@ -5,58 +5,43 @@
 //! with those who wait, where the machine's locks are test-and-set.
 
 use super::Served;
+use crate::cost::lock::VirtualLock;
 use crate::kernel::Kernel;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::{CpuId, Instant, Span};
 use keel_trace::Lock;
 use std::collections::BTreeMap;
 
-/// When each lock that was ever taken is free, and how many are in line.
+/// Each lock that was ever taken, by its address.
 #[derive(Debug, Default)]
 pub(crate) struct SpinLocks {
-    free_at: BTreeMap<u64, Queue>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    free_at: Instant,
-    /// Moments until which waiters spin; those that are past count no more.
-    waiting_until: Vec<Instant>,
+    locks: BTreeMap<u64, VirtualLock>,
 }
 
 impl SpinLocks {
-    /// When `at` can have the lock, and how many spin for it before.
-    fn reserve(&mut self, lock: Ea, at: Instant) -> (Instant, usize) {
-        let queue = self.free_at.entry(lock.0).or_default();
-        queue.waiting_until.retain(|&until| until > at);
-        let waiters = queue.waiting_until.len();
-        let from = queue.free_at.max(at);
-        if from > at {
-            queue.waiting_until.push(from);
-        }
-        (from, waiters)
-    }
-
-    fn release(&mut self, lock: Ea, at: Instant) {
-        self.free_at.entry(lock.0).or_default().free_at = at;
+    /// Gives a lock back that is held.
+    pub(crate) fn release(&mut self, lock: Ea, at: Instant) {
+        self.locks.entry(lock.0).or_default().release(at);
     }
 }
 
 impl Kernel {
     pub(super) fn spin_lock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
-        let at = self.cpus.this_cpu.clock;
+        let at = self.moment();
         if self.spin_held().is_some() {
             return Served::forbidden("bpf_spin_lock() is called with a lock already held".into());
         }
         let stall = w.touch_ps(lock, 4, c, true);
-        let (from, waiters) = self.spins.reserve(lock, at);
-        let mut waited = from.since(at);
-        if waited > Span::ZERO {
-            waited += self.machine.costs.handover(waiters as u64);
-            self.waited_for(c, Lock::Bpf(lock.0), waited);
+        let spin = self.spins.locks.entry(lock.0).or_default();
+        let Some(taken) = spin.acquire(at, c, &self.machine.costs, stall) else {
+            return Served::forbidden(
+                "bpf_spin_lock() of a lock that an earlier callback still holds".into(),
+            );
+        };
+        if taken.waited > Span::ZERO {
+            self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
         }
-        let ps = stall + waited.as_ns() * 1000;
-        self.charge_ps(c, ps);
+        self.charge_ns(c, taken.at.since(at).as_ns());
         self.this_cpu().callback.spin = Some(lock);
         0.into()
     }
@@ -67,7 +52,7 @@ impl Kernel {
         }
         let stall = w.touch_ps(lock, 4, c, true);
         self.charge_ps(c, stall);
-        let at = self.cpus.this_cpu.clock;
+        let at = self.moment();
         self.spins.release(lock, at);
         self.this_cpu().callback.spin = None;
         0.into()

@@ -88,11 +88,11 @@ impl Kernel {
         t.cpu = to;
         t.wake_cpu = to;
         self.mirror_cpu(world, task);
-        let costs = &self.machine.costs;
-        let mut ps = (costs.migration_ns + costs.lock_acquire_ns) * 1000;
         let other = if from == c { to } else { from };
-        ps += self.lines.write_runqueue_ps(other, c) + self.lines.write_task_ps(task, c);
+        self.pass_rq(c, other);
+        let ps = self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, c);
         self.charge_ps(c, ps);
+        self.passed_rq(other);
         self.tell(Class::CORE, c, What::Migrate { task, from, to });
     }
 }

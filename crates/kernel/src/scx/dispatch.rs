@@ -20,7 +20,15 @@ impl Kernel {
     #[inline]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         let queue = self.queues.global(self.machine.topology.place(c).node);
-        !self.queues.table.queue(queue).is_empty() && self.consume(world, c, queue, 0)
+        !self.looks_empty(c, queue) && self.consume(world, c, queue, 0)
+    }
+
+    /// Is a queue empty? Its line is read, without its lock (`consume_dispatch_q()`).
+    #[inline]
+    pub(crate) fn looks_empty(&mut self, c: CpuId, queue: QueueId) -> bool {
+        let ps = self.lines.read_queue_ps(queue, c);
+        self.charge_ps(c, ps);
+        self.queues.table.queue(queue).is_empty()
     }
 
     /// Moves the first task of `queue` that may run on `c` to its local queue
@@ -32,12 +40,23 @@ impl Kernel {
         queue: QueueId,
         enq_flags: u64,
     ) -> bool {
-        self.charge_queue(c, queue);
+        self.lock_queue(c, queue);
         let (tasks, online) = (&self.tasks, self.cpus[c].online);
         let comes = |t: &Task| t.cpu == c || online && t.allows(c) && t.migration_disabled == 0;
-        let found = self.queues.table.first_where(queue, |task| comes(&tasks[task]));
-        let Some(task) = found else { return false };
+        let lines = &mut self.lines;
+        let mut looked_ps = 0;
+        let found = self.queues.table.first_where(queue, |task| {
+            looked_ps += lines.read_task_ps(task, c);
+            comes(&tasks[task])
+        });
+        self.charge_ps(c, looked_ps);
+        let Some(task) = found else {
+            self.unlock_queue(queue);
+            return false;
+        };
+        self.charge_unlink(c, queue, task);
         self.leave_queue(task);
+        self.unlock_queue(queue);
         if self.tasks[task].cpu != c {
             self.move_task(world, c, task, c);
         }

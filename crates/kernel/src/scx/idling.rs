@@ -13,9 +13,16 @@ impl Kernel {
             return;
         }
         self.idle.set_idle(c, idle);
-        let ps = self.lines.write_idle_ps(c, c);
+        let ps = self.write_idle_ps(c);
         self.charge_ps(c, ps);
         self.show_idle(world);
+    }
+
+    /// What `c` pays to change its part of the masks.
+    #[inline]
+    pub(crate) fn write_idle_ps(&mut self, c: CpuId) -> u64 {
+        let now = self.moment();
+        self.lines.write_idle_ps(c, c, now)
     }
 
     /// Writes the masks to where BPF reads them, if it does.
@@ -57,7 +64,7 @@ impl Kernel {
         if !self.scx.tracks_idle {
             return None;
         }
-        let ps = self.lines.write_idle_ps(c, c);
+        let ps = self.write_idle_ps(c);
         self.charge_ps(c, ps);
         let curr = self.cpus.this_cpu.curr;
         let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::task::State::Exiting;

@@ -37,15 +37,17 @@ impl Kernel {
         enq_flags: u64,
     ) {
         let kind = self.queues.kind(queue);
-        self.charge_queue(c, queue);
+        self.lock_queue(c, queue);
         let by_vtime = enq_flags & enq::DSQ_PRIQ != 0;
         if by_vtime && kind != QueueKind::User {
             self.error(c, "cannot use vtime ordering for built-in DSQs".into());
         }
+        let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
+        self.charge_link(c, queue, task, by_vtime, at_head);
         let done = if by_vtime && kind == QueueKind::User {
             let vtime = self.vtime(world, task);
             self.queues.table.push_vtime(queue, task, vtime)
-        } else if enq_flags & (enq::HEAD | enq::PREEMPT) != 0 {
+        } else if at_head {
             self.queues.table.push_head(queue, task)
         } else {
             self.queues.table.push_tail(queue, task)
@@ -63,6 +65,7 @@ impl Kernel {
         t.direct = None;
         t.ops_state = OpsState::None;
         let len = self.queues.table.queue(queue).len();
+        self.unlock_queue(queue);
         self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
         match kind {
             QueueKind::User => self.task(task).in_custody = true,
@@ -127,16 +130,5 @@ impl Kernel {
             self.tell(Class::QUEUES, c, What::Unqueued { task, dsq: id, len });
         }
         Some(queue)
-    }
-
-    /// The price of the queue's lines and of its lock where it has one of its own: a local queue
-    /// is under its runqueue's.
-    #[inline]
-    pub(crate) fn charge_queue(&mut self, c: CpuId, queue: QueueId) {
-        let mut ps = self.lines.write_queue_ps(queue, c);
-        if !matches!(self.queues.kind(queue), QueueKind::Local(_)) {
-            ps += self.lock_queue(c, queue);
-        }
-        self.charge_ps(c, ps);
     }
 }

@@ -12,6 +12,7 @@ mod insert;
 mod kick;
 mod preempt;
 mod programs;
+mod queue_lock;
 pub(crate) mod queues;
 mod reenqueue;
 mod restart;

@@ -166,6 +166,7 @@ impl Kernel {
         self.objects.processes.hints = scheduler.hints;
         self.decisions = scheduler.decisions;
         self.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
+        self.lines.set_idle_per_node(self.idle.per_node());
         self.idle.set_all(true);
         // No callback but ops.init comes before all tasks are in.
         for cpu in self.machine.topology.iter() {

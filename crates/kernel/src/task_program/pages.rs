@@ -76,8 +76,8 @@ impl<'a> On<'a> {
 
 impl Memory {
     /// An address space with this many pages of its own, as before the run began.
-    pub(crate) fn create(&mut self, pages: u32, cpu: CpuId) -> MmId {
-        let line = Line { sharers: keel_abi::lines::sharer_bit(cpu), writer: cpu.0 as u16 };
+    /// `line` is how each of its lines begins.
+    pub(crate) fn create(&mut self, pages: u32, line: Line) -> MmId {
         let table = (0..pages).map(|_| self.new_entry(line)).collect();
         self.add(Space { users: 1, line, head: line, table })
     }
@@ -137,7 +137,7 @@ impl Memory {
         if counts {
             ps += self.stocks.begin(0, on);
         }
-        (self.create(0, on.cpu), ps)
+        (self.create(0, on.transfers.line_of(on.cpu)), ps)
     }
 
     /// The pages of `numbers` are written, up to one that has to be copied: whoever else has such pages may be writing

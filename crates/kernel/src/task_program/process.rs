@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::layout::TASK_STRIDE;
 use crate::sim::Sim;
 use keel_abi::bpf::{Ea, Engine, MapId, Owner, World};
-use keel_abi::lines::{Line, sharer_bit};
+use keel_abi::lines::Line;
 use keel_abi::scx::wake;
 use keel_abi::task::Hint;
 use keel_abi::{CpuId, TaskId};
@@ -78,7 +78,7 @@ impl Kernel {
             children: 0,
             zombies: 0,
             waits: false,
-            line: Line { sharers: sharer_bit(c), writer: c.0 as u16 },
+            line: self.lines.transfers().line_of(c),
             zombie: Line::default(),
             hint: spec.and_then(|spec| self.workload.tasks[spec as usize].hint),
         };
@@ -110,6 +110,7 @@ impl Kernel {
     fn start_in_process(&mut self, task: TaskId, spec: u32, c: CpuId, own: Member) -> Member {
         let spec = &self.workload.tasks[spec as usize];
         let (process, pages) = (spec.process, spec.pages);
+        let line = self.lines.transfers().line_of(c);
         let objects = &mut self.objects;
         match objects.processes.started.iter().find(|&&(number, ..)| number == process) {
             Some(&(_, mm, first)) if objects.processes.members[first.index()].mm == Some(mm) => {
@@ -117,7 +118,7 @@ impl Kernel {
                 thread_of(own, objects.processes.members[first.index()])
             }
             _ => {
-                let mm = objects.memory.create(pages, c);
+                let mm = objects.memory.create(pages, line);
                 objects.processes.started.retain(|&(number, ..)| number != process);
                 objects.processes.started.push((process, mm, task));
                 Member { mm: Some(mm), ..own }
@@ -171,7 +172,7 @@ impl Kernel {
     /// The task gives its address space up for an empty one.
     fn replace_pages(&mut self, c: CpuId, task: TaskId) -> MmId {
         let Some(old) = self.objects.processes.members[task.index()].mm.take() else {
-            return self.objects.memory.create(0, c);
+            return self.objects.memory.create(0, self.lines.transfers().line_of(c));
         };
         let on = On::new(&self.machine, &self.lines, &self.bus, c);
         let (mm, ps) = self.objects.memory.replace(old, on);

@@ -274,11 +274,11 @@ fn a_beginning_that_fails_ends_the_run() {
 
 #[test]
 fn a_task_disallowed_at_enable_stays_in_the_fair_class() {
-    let base = again(2).recipe("[ops]\nflags = ['SCX_OPS_SWITCH_PARTIAL']\n").set("disallow_unforked_pid", 3);
+    let base = again(2).recipe("[ops]\nflags = ['SCX_OPS_SWITCH_PARTIAL']\n").set("disallow_unforked_pid", 2);
     let asks = Step::Policy(Policy::Ext);
     let steps = [run(30_000), asks, run(5000), Step::Policy(Policy::Batch), run(60_000)];
     let run = base.task(task("a", steps).policy(Policy::Ext)).task(hog("b").policy(Policy::Ext)).survives();
-    assert_eq!(run.pid("a"), 3);
+    assert_eq!(run.pid("a"), 2);
     let back = when(&run, "init")[1];
     let late = |name: &str, op: &str| run.of(name).filter(|c| c.at > back && c.op == op).count();
     assert_eq!((late("a", "init_task"), late("a", "enable")), (1, 0), "{}", run.log());

@@ -9,6 +9,7 @@ mod tables;
 
 use crate::error::LoadError;
 use crate::maps::user_half;
+use crate::memory::LineForm;
 use crate::native::Native;
 use keel_abi::bpf::{CallPlace, Fault, FaultKind};
 use keel_abi::lines::{LEAST_LINE_BYTES, LINE_SIZES};
@@ -90,7 +91,7 @@ pub struct Code {
     /// Maps and kernel symbols of the object, which the addresses refer to.
     pub(crate) shape: (usize, usize),
     /// By the size of a machine's cache lines.
-    native: [OnceLock<Result<Native, LoadError>>; LINE_SIZES],
+    native: [[OnceLock<Result<Native, LoadError>>; LINE_SIZES]; 2],
 }
 
 impl Code {
@@ -121,14 +122,15 @@ impl Code {
         let tables::Tables { imports, addresses, sites, .. } = tables;
         let shape = (object.maps.len(), object.ksyms.len());
         let user_half = object.maps.iter().find_map(user_half);
-        let native = [const { OnceLock::new() }; LINE_SIZES];
+        let native = [const { [const { OnceLock::new() }; LINE_SIZES] }; 2];
         Ok(Arc::new(Self { functions, entries, imports, addresses, sites, user_half, shape, native }))
     }
 
-    /// The native code for a machine with lines of so many bytes, translated by the first who asks.
-    pub(crate) fn native(&self, line_log2: u32) -> Result<&Native, LoadError> {
-        let native = &self.native[(line_log2 - LEAST_LINE_BYTES.trailing_zeros()) as usize];
-        native.get_or_init(|| Native::translate(self, line_log2)).as_ref().map_err(Clone::clone)
+    /// The native code for a machine with such lines, translated for the first caller.
+    pub(crate) fn native(&self, lines: LineForm) -> Result<&Native, LoadError> {
+        let size = lines.log2 - LEAST_LINE_BYTES.trailing_zeros();
+        let native = &self.native[usize::from(lines.grouped)][size as usize];
+        native.get_or_init(|| Native::translate(self, lines)).as_ref().map_err(Clone::clone)
     }
 
     /// The function that a program sees at `address`.

@@ -26,7 +26,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub use region::{InvalidAccesses, RawRegion, Region};
+pub use region::{InvalidAccesses, LineForm, RawRegion, Region};
 pub(crate) use window::{WINDOW_AT, WINDOW_BYTES};
 pub use world::{VmWorld, WorldConfig, WorldError};
 

@@ -19,7 +19,8 @@ use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use crowded::Crowded;
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
-use keel_abi::lines::{Line, Transfers, sharer_bit};
+use keel_abi::holders::HolderKey;
+use keel_abi::lines::{Line, Transfers};
 use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -35,10 +36,26 @@ pub struct RawRegion {
     pub base: *mut u8,
     /// The offset of the end of everything handed out. It only grows.
     pub high_water: *const u64,
-    /// Per cache line (offset >> `line_log2`) the CPUs that hold it.
+    /// Per cache line (offset >> `lines.log2`) the CPUs that hold it.
     pub sharers: *mut u64,
+    /// How a line is found and who holds it.
+    pub lines: LineForm,
+}
+
+/// How code finds the word of a cache line, and what the word means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineForm {
     /// The logarithm to base 2 of a line's bytes.
-    pub line_log2: u32,
+    pub log2: u32,
+    /// Does a bit stand for several CPUs ([`keel_abi::holders`])?
+    pub grouped: bool,
+}
+
+impl LineForm {
+    /// That of a machine with these transfers.
+    pub fn of(transfers: &Transfers) -> Self {
+        Self { log2: transfers.line_log2(), grouped: transfers.holders().grouped() }
+    }
 }
 
 /// Counts of invalid accesses.
@@ -149,8 +166,14 @@ impl Region {
             base: self.bytes.start().as_ptr(),
             high_water: self.high_water.as_ptr(),
             sharers: self.sharers.start().as_ptr().cast(),
-            line_log2: self.transfers.line_log2(),
+            lines: LineForm::of(&self.transfers),
         }
+    }
+
+    /// The words that stand for `cpu`.
+    #[inline]
+    pub fn key(&self, cpu: CpuId) -> HolderKey {
+        self.transfers.key(cpu)
     }
 
     /// The offset of the end of everything handed out.
@@ -287,8 +310,8 @@ impl Region {
     fn hold_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> u64 {
         // SAFETY: the table has an entry for every line of the region.
         let sharers = unsafe { *self.sharers.start().as_ptr().cast::<u64>().add(line as usize) };
-        let me = sharer_bit(cpu);
-        let held = if write { sharers == me } else { sharers & me != 0 };
+        let key = self.transfers.key(cpu);
+        let held = if write { sharers == key.alone } else { sharers & key.shared != 0 };
         if held { 0 } else { self.move_line_ps(line, cpu, write) }
     }
 
@@ -302,7 +325,7 @@ impl Region {
             (&mut *sharers, &mut *writer)
         };
         let mut line = Line { sharers: *sharers, writer: *writer };
-        let fetches = line.sharers & sharer_bit(cpu) == 0;
+        let fetches = line.sharers & self.transfers.key(cpu).shared == 0;
         let price = match write {
             true => self.transfers.write_ps(&mut line, cpu),
             false => self.transfers.read_ps(&mut line, cpu),
@@ -317,7 +340,7 @@ impl Region {
                     crowded.end() as usize,
                 )
             };
-            crowded.fetched(at, cpu, all);
+            crowded.fetched(at, cpu, all, self.transfers.holders());
         }
         price
     }

@@ -131,15 +131,22 @@ impl Translator<'_> {
         }
 
         self.b.switch_to_block(within);
-        let line_log2 = self.number(i64::from(self.target.line_log2));
+        let line_log2 = self.number(i64::from(self.target.lines.log2));
         let line = self.b.ins().ushr(offset, line_log2);
         let three = self.number(3);
         let word = self.b.ins().ishl(line, three);
         let word = self.b.ins().iadd(fixed.sharers, word);
         let sharers = self.b.ins().load(I64, super::translate::trusted(), word, 0);
         let free = match write {
-            true => self.b.ins().icmp(IntCC::Equal, sharers, fixed.sharer_bit),
-            false => self.b.ins().band(sharers, fixed.sharer_bit),
+            true => {
+                // Up to 64 CPUs both words are the same, and one of them is in a register.
+                let alone = match self.target.lines.grouped {
+                    true => self.field(offset_of!(Context, alone)),
+                    false => fixed.shared,
+                };
+                self.b.ins().icmp(IntCC::Equal, sharers, alone)
+            }
+            false => self.b.ins().band(sharers, fixed.shared),
         };
         self.b.ins().brif(free, held, &[], moves, &[]);
 

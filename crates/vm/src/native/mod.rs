@@ -15,6 +15,7 @@ mod translate;
 use crate::code::{Code, Func};
 use crate::context::NativeFn;
 use crate::error::LoadError;
+use crate::memory::LineForm;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, ir};
 use cranelift_frontend::FunctionBuilderContext;
@@ -39,13 +40,13 @@ struct Owner(ManuallyDrop<JITModule>);
 unsafe impl Sync for Owner {}
 
 impl Native {
-    /// Translates every function, for a machine with lines of so many bytes.
-    pub(crate) fn translate(code: &Code, line_log2: u32) -> Result<Self, LoadError> {
+    /// Translates every function, for a machine with such lines.
+    pub(crate) fn translate(code: &Code, lines: LineForm) -> Result<Self, LoadError> {
         let broken = LoadError::NoNative;
         let mut module = new_module().map_err(broken)?;
         let symbols = Symbols::define(&mut module).map_err(broken)?;
         let ids = declare(&mut module, code).map_err(broken)?;
-        let target = Target { line_log2, has_arena: code.user_half.is_some() };
+        let target = Target { lines, has_arena: code.user_half.is_some() };
         let mut work =
             Work { context: module.make_context(), builder: FunctionBuilderContext::new(), target };
         for (function, &id) in code.functions.iter().zip(&ids) {
@@ -89,8 +90,8 @@ struct Work {
 /// What all of an object's functions are translated for.
 #[derive(Clone, Copy)]
 struct Target {
-    /// Of the machine's cache lines.
-    line_log2: u32,
+    /// The machine's cache lines.
+    lines: LineForm,
     /// Does the object have an arena, whose pages may hold nothing?
     has_arena: bool,
 }

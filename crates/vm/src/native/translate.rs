@@ -98,7 +98,7 @@ pub(super) struct Fixed {
     pub(super) base: Value,
     pub(super) sharers: Value,
     pub(super) minus_base: Value,
-    pub(super) sharer_bit: Value,
+    pub(super) shared: Value,
     /// The process's address of r10.
     pub(super) frame: Value,
 }
@@ -184,7 +184,7 @@ impl Translator<'_> {
             base,
             sharers: self.fixed_field(offset_of!(Context, sharers)),
             minus_base,
-            sharer_bit: self.fixed_field(offset_of!(Context, sharer_bit)),
+            shared: self.fixed_field(offset_of!(Context, shared)),
             frame,
         });
         self.reload_count();

@@ -111,6 +111,13 @@ const PROGRAMS: &[Program] = &[
     entry("pipe", "pipe", "a byte to and fro through two pipes (lmbench's lat_pipe)", &[], |numbers| {
         numbers.is_empty().then(ring::pipe)
     }),
+    entry(
+        "context1:PAIRS",
+        "context1:8",
+        "pairs of processes that send four bytes to and fro (UnixBench's pipe-based context switching)",
+        &[limit("PAIRS", 1, 10_000)],
+        ring::context1,
+    ),
     entry("null", "null", "system calls that do nothing (lmbench's lat_syscall null)", &[], |numbers| {
         numbers.is_empty().then(null::workload)
     }),

@@ -1,4 +1,4 @@
-//! `ring:PROCESSES:KIB` and `pipe`: lmbench's lat_ctx and lat_pipe.
+//! `ring:PROCESSES:KIB` and `pipe`: lmbench's lat_ctx and lat_pipe; `context1:PAIRS`: UnixBench's switching through pipes.
 //!
 //! In the ring a token of four bytes goes round through pipes; whoever gets it goes over its working
 //! set and passes it on. lmbench takes off what one process alone needs for that (`ring:1:KIB`). The
@@ -32,12 +32,11 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
     })
 }
 
+/// A pipe of Linux since 2.6.11: 16 pages.
+const PIPE_TODAY: Channel = Channel { kind: ChannelKind::Pipe, capacity_bytes: 65_536 };
+
 pub(super) fn pipe() -> Workload {
-    let (there, back) = (ObjectId(0), ObjectId(1));
-    let send = |channel| Step::Send { channel, bytes: 1 };
-    let receive = |channel| Step::Receive { channel, bytes: 1 };
-    let asks = vec![send(there), receive(back), Step::Count, again(0, None, 0)];
-    let answers = vec![receive(there), send(back), again(0, None, 0)];
+    let (asks, answers) = pair(0, 1);
     Workload {
         tasks: vec![
             task("lat_pipe", 1, asks),
@@ -47,4 +46,34 @@ pub(super) fn pipe() -> Workload {
         unit: "round trips".to_owned(),
         ..Workload::default()
     }
+}
+
+/// UnixBench's context1, so many copies: in each a process sends four bytes to its child and waits for four bytes back. All
+/// parents come first, so that a parent and its child begin on the same CPU where there are as many copies as CPUs.
+pub(super) fn context1(numbers: &[i64]) -> Option<Workload> {
+    let &[copies] = numbers else { return None };
+    let copies = within(copies, 1, 10_000)?;
+    let parents = (0..copies).map(|copy| {
+        let (asks, _) = pair(2 * copy, TOKEN_BYTES);
+        TaskSpec { process: copy, ..task("context1", 1, asks) }
+    });
+    let children = (0..copies).map(|copy| {
+        let (_, answers) = pair(2 * copy, TOKEN_BYTES);
+        TaskSpec { process: copies + copy, ..task("context1-child", 1, answers) }
+    });
+    Some(Workload {
+        tasks: parents.chain(children).collect(),
+        channels: vec![PIPE_TODAY; 2 * copies as usize],
+        unit: "round trips".to_owned(),
+        ..Workload::default()
+    })
+}
+
+/// What the two do that send so many bytes to and fro, through channel `first` and the next.
+fn pair(first: u32, bytes: u32) -> (Vec<Step>, Vec<Step>) {
+    let (there, back) = (ObjectId(first), ObjectId(first + 1));
+    let send = |channel| Step::Send { channel, bytes };
+    let receive = |channel| Step::Receive { channel, bytes };
+    let asks = vec![send(there), receive(back), Step::Count, again(0, None, 0)];
+    (asks, vec![receive(there), send(back), again(0, None, 0)])
 }

@@ -19,8 +19,7 @@ fn waits(us: u32) -> String {
 
 #[test]
 fn a_long_wait_for_a_mutex_names_its_owner() {
-    let text = "task task-b (pid 1001) waited 30.00 ms for mutex 3, then held by task-a (pid 1000), which ran for 30.00 ms \
-                of that";
+    let text = "task task-b (pid 1001) waited 30.00 ms for mutex 3, held by task-a (pid 1000), which ran for 30.00 ms of that";
     check(2, &waits(30_010), LOCKED, &[text]);
     check(2, &waits(20_010), LOCKED, &[]);
 }
@@ -94,4 +93,44 @@ fn waits_that_the_program_causes_are_counted_separately() {
         (counts.iter().map(|(all, _)| all).sum::<u64>(), counts.iter().map(|(_, own)| own).sum()),
         (1, 1)
     );
+}
+
+/// B and C wait for A's mutex. A gives it back to B at 12 ms; B computes with it until 20 ms, and
+/// then wakes C.
+const HANDED_ON: &str = "0 0 fork A 0
+     0 0 switch - idle A
+     0 1 fork B 1
+     0 1 switch - idle B
+     0 2 fork C 2
+     0 2 switch - idle C
+     10 1 awaits B 3 A
+     10 1 switch B blocked -
+     10 2 awaits C 3 A
+     10 2 switch C blocked -
+     12000 0 wake B 1 A
+     12000 1 switch - idle B
+     12000 0 switch A blocked -
+     40000 1 wake C 2 B
+     40000 2 switch - idle C
+     90000 1 switch B blocked -
+     90000 2 switch C blocked -
+     100000 end";
+
+#[test]
+fn a_woken_waiter_owns_the_mutex() {
+    let text = "task task-c (pid 1002) waited 39.99 ms for mutex 3, held by task-a (pid 1000) and then by one other \
+                task, who ran for 39.99 ms of that";
+    check(3, HANDED_ON, LOCKED, &[text]);
+}
+
+#[test]
+fn an_owner_that_gave_a_mutex_back_inverts_nothing() {
+    let urgent = "0 2 prio C 20\n0 1 prio B 120\n0 0 prio A 120\n10 1 awaits B";
+    check(3, &HANDED_ON.replace("10 1 awaits B", urgent), Kind::PriorityInversion, &[]);
+    // B does not run from 14 to 30 ms.
+    let out = "14000 1 switch B preempted -\n30000 1 switch - idle B\n40000 1 wake C";
+    let kept = HANDED_ON.replace("10 1 awaits B", urgent).replace("40000 1 wake C", out);
+    let text = "real-time task task-c (pid 1002) waited 39.99 ms for a mutex of less urgent task task-b (pid 1001), \
+                which did not run for 16.00 ms of that";
+    check(3, &kept, Kind::PriorityInversion, &[text]);
 }

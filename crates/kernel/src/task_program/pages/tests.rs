@@ -48,7 +48,7 @@ fn write(memory: &mut Memory, mm: MmId, pages: u32, on: On<'_>) -> u64 {
 #[test]
 fn the_first_writer_copies_and_the_other_gets_the_page_back() {
     with(|memory, on| {
-        let parent = memory.create(5, on.cpu);
+        let parent = memory.create(5, on.transfers.line_of(on.cpu));
         assert_eq!(write(memory, parent, 3, on), 0, "all its own");
         let (child, ps) = memory.fork(parent, on);
         assert_eq!(ps, 5_000);
@@ -65,7 +65,7 @@ fn the_first_writer_copies_and_the_other_gets_the_page_back() {
 #[test]
 fn a_child_that_is_gone_leaves_cheap_faults() {
     with(|memory, on| {
-        let parent = memory.create(5, on.cpu);
+        let parent = memory.create(5, on.transfers.line_of(on.cpu));
         let (child, _) = memory.fork(parent, on);
         assert_eq!(memory.leave(child, on), 5 * 10_000);
         assert_eq!(write(memory, parent, 5, on), 5 * 1_000_000);
@@ -76,11 +76,11 @@ fn a_child_that_is_gone_leaves_cheap_faults() {
 #[test]
 fn threads_share_and_the_last_gives_up() {
     with(|memory, on| {
-        let mm = memory.create(4, on.cpu);
+        let mm = memory.create(4, on.transfers.line_of(on.cpu));
         memory.join(mm);
         assert_eq!([memory.leave(mm, on), memory.leave(mm, on)], [0, 40_000]);
         assert_eq!(memory.free_pages.len(), 4);
-        let again = memory.create(4, on.cpu);
+        let again = memory.create(4, on.transfers.line_of(on.cpu));
         assert_eq!((again, memory.pages.len()), (mm, 4), "pages are used again");
     });
 }
@@ -92,7 +92,7 @@ fn a_child_on_another_cpu_makes_lines_move() {
     let cpus = TwoCpus::new(costs, lines);
     let on = |cpu| cpus.on(cpu);
     let mut memory = Memory::default();
-    let parent = memory.create(16, CpuId(0));
+    let parent = memory.create(16, cpus.transfers.line_of(CpuId(0)));
     let mut round = |cpu| {
         let (child, fork_ps) = memory.fork(parent, on(0));
         let copy_ps = write(&mut memory, child, 1, on(cpu));
@@ -110,7 +110,7 @@ fn a_child_on_another_cpu_makes_lines_move() {
 #[test]
 fn copies_are_made_one_at_a_time() {
     with(|memory, on| {
-        let parent = memory.create(3, on.cpu);
+        let parent = memory.create(3, on.transfers.line_of(on.cpu));
         let (child, _) = memory.fork(parent, on);
         assert_eq!(memory.write(parent, 0..3, on), (11_000_000, 1));
         assert_eq!(memory.write(child, 0..3, on), (1_000_000 + 11_000_000, 2), "its own by now, then a copy");
@@ -125,7 +125,7 @@ fn what_describes_a_process_moves_as_many_lines_as_it_has() {
     let cpus = TwoCpus::new(costs, lines);
     let on = |cpu| cpus.on(cpu);
     let mut memory = Memory::default();
-    let parent = memory.create(8, CpuId(0));
+    let parent = memory.create(8, cpus.transfers.line_of(CpuId(0)));
     let mut round = |cpu| {
         let (child, fork_ps) = memory.fork(parent, on(0));
         (fork_ps, memory.leave(child, on(cpu)))
@@ -141,7 +141,7 @@ fn a_new_program_has_tables_of_its_own() {
     let cpus = TwoCpus::new(costs, LineCosts::default());
     let on = cpus.on(0);
     let mut memory = Memory::default();
-    let parent = memory.create(8, CpuId(0));
+    let parent = memory.create(8, cpus.transfers.line_of(CpuId(0)));
     let (child, ps) = memory.fork(parent, on);
     assert_eq!(ps, 4000, "none in stock");
     let (child, ps) = memory.replace(child, on);
@@ -159,7 +159,7 @@ fn a_copy_fetches_the_page_that_another_cpu_freed() {
     let cpus = TwoCpus::new(costs, lines);
     let on = |cpu| cpus.on(cpu);
     let mut memory = Memory::default();
-    let parent = memory.create(1, CpuId(0));
+    let parent = memory.create(1, cpus.transfers.line_of(CpuId(0)));
     let mut copies = |cpu| {
         let (child, _) = memory.fork(parent, on(0));
         let ps = write(&mut memory, child, 1, on(cpu)) / 1000;

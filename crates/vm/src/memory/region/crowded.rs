@@ -5,7 +5,7 @@ use super::{BASE, Region};
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use keel_abi::crowd::Crowd;
-use keel_abi::lines::sharer_bit;
+use keel_abi::holders::Holders;
 use std::ops::Range;
 
 /// The lines of such an array, numbered as all lines of the region are.
@@ -23,17 +23,18 @@ impl Crowded {
     }
 
     /// `cpu` has fetched `line`. `sharers` are those of all lines up to the end.
-    pub(super) fn fetched(&mut self, line: u64, cpu: CpuId, sharers: &mut [u64]) {
+    pub(super) fn fetched(&mut self, line: u64, cpu: CpuId, sharers: &mut [u64], holders: &Holders) {
         if !self.lines.contains(&line) {
             return;
         }
-        let (first, each, me) = (self.lines.start, self.crowds.len() as u64, sharer_bit(cpu));
+        let (first, each, me) = (self.lines.start, self.crowds.len() as u64, holders.key(cpu).shared);
         let (task, which) = ((line - first) / each, (line - first) % each);
         let of = |task: u32| (first + u64::from(task) * each + which) as usize;
         let gone =
             self.crowds[which as usize].fetched(cpu, task as u32, |other| sharers[of(other)] & me != 0);
         if let Some(gone) = gone {
-            sharers[of(gone)] &= !me;
+            let word = &mut sharers[of(gone)];
+            *word = holders.without(*word, cpu);
         }
     }
 }
