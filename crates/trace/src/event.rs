@@ -203,7 +203,8 @@ pub enum What {
         /// It begins.
         on: bool,
     },
-    /// A task begins to wait for a mutex of its program, or goes on because another was quicker.
+    /// A task begins to wait for a mutex of its program, or waits on because another was quicker. Once it has the mutex
+    /// after that, the same event names the task itself as the owner.
     Awaits {
         /// Who.
         task: TaskId,

@@ -61,6 +61,9 @@ impl LockWaits {
         owner: TaskId,
     ) {
         let Some(task) = scene.tasks.at(slot) else { return };
+        if task.id == owner {
+            return self.comes(scene, at, slot);
+        }
         if let Some(awaited) = task.awaited.as_mut().filter(|awaited| awaited.mutex == mutex) {
             awaited.got = None;
             return self.turn(scene, at, mutex, Some(owner));

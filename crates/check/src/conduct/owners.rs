@@ -3,7 +3,8 @@
 //! A mutex may have several owners during one wait. The stream names the owner when a wait begins.
 //! After that a waiter that is woken and runs owns the mutex, unless it waits again: then another
 //! was quicker, and the stream names that one. Between the wakeup and the moment when the woken
-//! task runs, nobody owns it.
+//! task runs, nobody owns it. A waiter can also get the mutex before it has left its CPU; the
+//! stream then names the waiter itself as the owner.
 
 use super::scene::Scene;
 use keel_abi::{Instant, Span, TaskId};

@@ -238,6 +238,7 @@ impl<E: Engine> Sim<E> {
         let task = self.k.this_cpu().curr;
         let priority = self.k.tasks[task].rt_priority();
         if self.k.objects.mutexes.try_take(task, priority, id) {
+            self.tell_awaits(c, task, id);
             return self.k.this_cpu().stack.push(Frame::Act);
         }
         if self.k.spins_on(task, id) {
@@ -260,6 +261,7 @@ impl<E: Engine> Sim<E> {
             return self.await_mutex(c, id);
         }
         if let Then::GoOn = self.lock_mutex(c, task, id) {
+            self.tell_awaits(c, task, id);
             self.k.this_cpu().stack.push(Frame::Act);
         }
     }

@@ -124,6 +124,28 @@ fn a_woken_waiter_owns_the_mutex() {
 }
 
 #[test]
+fn a_waiter_that_gets_the_mutex_on_its_cpu_has_waited_until_then() {
+    // A gives it back while C is still on its way to sleep; then C computes with it, off its CPU for a while.
+    let lines = "0 0 fork A 0
+         0 0 switch - idle A
+         0 1 fork B 1
+         0 1 switch - idle B
+         0 2 fork C 2
+         0 2 switch - idle C
+         10 2 awaits C 3 A
+         12 2 awaits C 3 C
+         20 1 awaits B 3 C
+         20 1 switch B blocked -
+         50000 1 wake B 1 C
+         50000 1 switch - idle B
+         50010 2 switch C blocked -
+         90000 1 switch B blocked -
+         100000 end";
+    let text = "task task-b (pid 1001) waited 49.98 ms for mutex 3, held by task-c (pid 1002), which ran for 49.98 ms of that";
+    check(3, lines, LOCKED, &[text]);
+}
+
+#[test]
 fn an_owner_that_gave_a_mutex_back_inverts_nothing() {
     let urgent = "0 2 prio C 20\n0 1 prio B 120\n0 0 prio A 120\n10 1 awaits B";
     check(3, &HANDED_ON.replace("10 1 awaits B", urgent), Kind::PriorityInversion, &[]);
