@@ -1,5 +1,6 @@
 //! A task as the fair class counts it (`struct sched_entity`).
 
+use super::load::TaskLoad;
 use super::weight::scaled;
 use keel_abi::CpuId;
 
@@ -28,6 +29,8 @@ pub(crate) struct Entity {
     pub(super) is_idle: bool,
     /// The CPU whose queue it was in last.
     pub(super) cpu: CpuId,
+    /// What it has weighed, waited and run of late.
+    pub(super) load: TaskLoad,
     /// Its place among those of the same deadline: the order in which they came.
     pub(super) turn: u64,
 }
@@ -46,6 +49,7 @@ impl Entity {
         delayed: false,
         is_idle: false,
         cpu: CpuId(0),
+        load: TaskLoad::NEW,
         turn: 0,
     };
 

@@ -7,6 +7,9 @@
 
 mod entity;
 mod hrtick;
+mod load;
+mod pelt;
+mod pelt_clock;
 mod place;
 mod preempt;
 mod pull;
@@ -22,12 +25,15 @@ pub const NAME: &str = "eevdf";
 
 use entity::Entity;
 use keel_abi::{CpuSet, Span, TaskId};
+use load::QueueLoad;
 
 /// What is kept of the fair class beside its queues.
 #[derive(Debug)]
 pub(crate) struct Fair {
     /// By task; grown when the first task of the class comes.
     entities: Vec<Entity>,
+    /// By CPU.
+    loads: Vec<QueueLoad>,
     /// Tasks in queues on the whole machine: while there are none nothing here is asked.
     pub(crate) queued: u32,
     /// CPUs on which one of them waits behind another.
@@ -41,7 +47,13 @@ impl Fair {
     pub(crate) fn new(cpus: u32) -> Self {
         let factor = 1 + cpus.clamp(1, 8).ilog2();
         let slice = Span::from_us(700 * u64::from(factor));
-        Self { entities: Vec::new(), queued: 0, crowded: CpuSet::new(), slice }
+        Self {
+            entities: Vec::new(),
+            loads: vec![QueueLoad::default(); cpus as usize],
+            queued: 0,
+            crowded: CpuSet::new(),
+            slice,
+        }
     }
 
     fn entity(&mut self, task: TaskId) -> &mut Entity {
