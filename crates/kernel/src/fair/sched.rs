@@ -34,7 +34,8 @@ impl Kernel {
             entities[task.index()].cpu = rq;
             self.fair.queued += 1;
         }
-        self.note_crowd(rq);
+        self.touch(task);
+        self.fair.is_overloaded |= self.nr_running(rq) > 1;
         self.start_hrtick(rq);
     }
 
@@ -55,7 +56,6 @@ impl Kernel {
         if state == State::Dead {
             self.remove_load(task);
         }
-        self.note_crowd(rq);
     }
 
     /// A task that sleeps leaves the queue that it has stayed in (`DEQUEUE_DELAYED`).
@@ -177,14 +177,7 @@ impl Kernel {
     pub(crate) fn set_next_fair(&mut self, c: CpuId, next: TaskId) {
         self.update_load(c, next);
         self.cpus[c].fair.set_next(&mut self.fair.entities, next);
+        self.touch(next);
         self.set_hrtick(c);
-    }
-
-    /// Has `rq` more fair tasks than it can run?
-    fn note_crowd(&mut self, rq: CpuId) {
-        match self.cpus[rq].fair.len() > 1 {
-            true => self.fair.crowded.insert(rq),
-            false => self.fair.crowded.remove(rq),
-        };
     }
 }
