@@ -41,7 +41,7 @@ impl Kernel {
     }
 
     /// `update_sd_lb_stats()`.
-    fn compare_groups<'h>(&mut self, c: CpuId, round: &Round, level: &'h Level) -> (Groups, Option<Group>) {
+    fn compare_groups(&mut self, c: CpuId, round: &Round, level: &Level) -> (Groups, Option<Group>) {
         let hierarchy = round.hierarchy.clone();
         let mut all = Groups::default();
         all.busiest.idle_cpus = u32::MAX;

@@ -21,8 +21,7 @@ impl Kernel {
         let is_wide = self.waker_of(c).is_wide(&self.fair.entities[task.index()].waker, cache);
         let mut target = prev;
         if !is_wide && self.may_use(task, c) && c != prev {
-            let levels = hierarchy.levels(c).iter();
-            let mut levels = levels;
+            let mut levels = hierarchy.levels(c).iter();
             let common = levels.find(|level| level.wakes_affine() && level.span.contains(prev));
             if let Some(level) = common {
                 target = self.wake_affine(c, task, prev, level, flags & wake::SYNC != 0);

@@ -48,7 +48,7 @@ impl Kernel {
         if self.is_done_by_own_kthread(c, prev) && fits(self, prev) {
             return prev;
         }
-        let recent = std::mem::replace(&mut self.fair.entities[task.index()].recent, Some(prev));
+        let recent = self.fair.entities[task.index()].recent.replace(prev);
         if let Some(recent) =
             recent.filter(|&cpu| cpu != prev && cpu != target && self.share_cache(cpu, target))
         {
