@@ -100,4 +100,6 @@ fn siblings_differ_by_tasks_a_core() {
     check((0, 1), (2, 2), 2);
     check((0, 1), (1, 2), 1);
     check((0, 2), (6, 1), 9);
+    // An empty core helps where there are two tasks, however many cores they have.
+    check((0, 1), (2, 4), 2);
 }

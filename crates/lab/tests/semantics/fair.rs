@@ -113,6 +113,18 @@ fn new_tasks_go_to_idle_cpus() {
 }
 
 #[test]
+fn the_more_cpus_are_looked_at_the_longer_a_fork_takes() {
+    let forks = || (0..20).map(|_| Step::Fork(0));
+    let done_ns = |cpus| {
+        let base =
+            fair(cpus).task(task("a", [run(10)]).instances(0)).task(task("parent", forks())).millis(20);
+        base.survives().stops("parent")[0].as_ns()
+    };
+    let (few, many) = (done_ns(2), done_ns(64));
+    assert!(many > few + 20 * 100, "{few} {many}");
+}
+
+#[test]
 fn a_waking_task_goes_to_an_idle_cpu_near_where_it_was() {
     let base = fair(2).task(repeat("a", [run(100), sleep(900)])).task(hog("x").on([0]).after_ms(5));
     let run = base.millis(50).survives();
