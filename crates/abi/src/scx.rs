@@ -74,6 +74,8 @@ pub mod kick {
 
 /// `enum scx_wake_flags`.
 pub mod wake {
+    /// The task starts a new program (`WF_EXEC`).
+    pub const EXEC: u64 = 2;
     /// The first placement of a new task.
     pub const FORK: u64 = 4;
     /// An ordinary wakeup.

@@ -37,6 +37,10 @@ pub(crate) enum Irq {
     Stop(TaskId),
     /// Another CPU runs something less urgent than what waits here.
     PushRt,
+    /// Another CPU is better off with this one's fair task.
+    PushFair,
+    /// This CPU balances for all idle ones.
+    Nohz,
     /// This CPU goes away.
     Offline,
     /// This CPU has come.
@@ -226,8 +230,6 @@ pub(crate) struct Cpu {
     pub(crate) rt: RtQueue,
     /// Its fair tasks.
     pub(crate) fair: FairQueue,
-    /// It looks whether other CPUs have more fair tasks at its first tick after this.
-    pub(crate) balance_at: Instant,
     /// What keeps higher classes from starving the scheduler's tasks.
     pub(crate) server: ClassServer,
     /// What keeps real-time tasks from starving fair ones.
@@ -294,7 +296,6 @@ impl Cpu {
             sync_pending: false,
             rt: RtQueue::default(),
             fair: FairQueue::default(),
-            balance_at: Instant::ZERO,
             server: ClassServer::default(),
             fair_server: ClassServer::default(),
             dispatch: DispatchBuffer::default(),

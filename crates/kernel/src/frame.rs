@@ -5,6 +5,7 @@
 //! function in [`crate::core`] or [`crate::scx`]; the frame for what follows is pushed first.
 
 use crate::cgroup::CgroupFrame;
+use crate::fair::FairFrame;
 use crate::rt::RtFrame;
 use crate::task::Urgency;
 use keel_abi::task::{ObjectId, Policy};
@@ -200,6 +201,8 @@ pub(crate) enum Frame {
     /// It has returned.
     ProgramDone { program: u32 },
 
+    /// A step of the fair class.
+    Fair(FairFrame),
     /// A step of a path of the real-time class.
     Rt(RtFrame),
 

@@ -1,6 +1,7 @@
 //! Interrupts that a CPU takes: what its inbox holds, in order, one a step.
 
 use crate::cpu::Irq;
+use crate::fair::FairFrame;
 use crate::frame::Frame;
 use crate::rt::RtFrame;
 use crate::scx::Phase;
@@ -35,6 +36,8 @@ impl<E: Engine> Sim<E> {
             Irq::Happening { entry, nth } => self.k.this_cpu().stack.push(Frame::Happen { entry, nth }),
             Irq::Stop(task) => self.k.this_cpu().stack.push(Frame::StopTask { task }),
             Irq::PushRt => self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Asked)),
+            Irq::PushFair => self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Push)),
+            Irq::Nohz => self.begin_nohz(c),
             Irq::Offline => self.k.this_cpu().stack.push(Frame::Offline),
             Irq::Online => self.k.this_cpu().stack.push(Frame::Hotplug { online: true }),
             Irq::Attach => self.k.this_cpu().stack.push(Frame::Attach),

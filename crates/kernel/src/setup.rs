@@ -165,7 +165,7 @@ impl Kernel {
             tasks: Tasks::default(),
             queues: Queues::new(topology),
             idle: IdleMasks::new(topology),
-            fair: Fair::new(topology.cpus()),
+            fair: Fair::new(topology, setup.seed),
             lines: KernelLines::new(topology, setup.machine.lines),
             bus: Bus::new(topology, &setup.machine.costs),
             scx: Scx::new(&scheduler),

@@ -14,7 +14,7 @@ pub(crate) const FLAGS: &[(u64, &str, Level)] = &[
         bit::SWITCH_PARTIAL,
         "SCX_OPS_SWITCH_PARTIAL",
         Level::Approximate(
-            "exact for the scheduler; the fair class, which runs the other tasks, places them by simpler rules",
+            "exact for the scheduler; the fair class, which runs the other tasks, is approximate",
         ),
     ),
     (bit::ENQ_MIGRATION_DISABLED, "SCX_OPS_ENQ_MIGRATION_DISABLED", EXACT),

@@ -94,6 +94,9 @@ impl<E: Engine> Sim<E> {
         }
         let class = self.k.class_of_urgency(to);
         self.k.forget_delayed(task);
+        if class != SchedClass::Fair {
+            self.k.remove_load(task);
+        }
         self.k.task(task).class = class;
         self.k.give_urgency(self.vm.world(), task, to);
         if class != SchedClass::Ext {

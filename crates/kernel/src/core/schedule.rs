@@ -2,6 +2,7 @@
 //! `put_prev_set_next_task()`).
 
 use crate::class::SchedClass;
+use crate::fair::FairFrame;
 use crate::frame::Frame;
 use crate::scx::Phase;
 use crate::sim::Sim;
@@ -98,9 +99,14 @@ impl<E: Engine> Sim<E> {
         if !cpu.rt.is_empty() && self.pick_rt(c) {
             return;
         }
-        if self.k.fair.queued > 0 && self.pick_fair(c) {
+        if self.k.fair.queued > 0 && (self.pick_fair(c) || self.searches(c)) {
             return;
         }
+        self.pick_below_fair(c);
+    }
+
+    /// Nobody of a higher class is there.
+    fn pick_below_fair(&mut self, c: CpuId) {
         if self.k.scx.phase == Phase::Absent {
             return self.go(Frame::Switch { next: TaskId::IDLE }, |sim| sim.switch(c, TaskId::IDLE));
         }
@@ -120,8 +126,30 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// Whoever is next of the fair tasks, of other CPUs' if there are none here, unless the scheduler's that starved
-    /// are being served.
+    /// As [`Sim::pick`], after other CPUs' tasks have been looked at.
+    pub(crate) fn pick_searched(&mut self, c: CpuId) {
+        if !self.k.this_cpu().rt.is_empty() && self.pick_rt(c) {
+            return;
+        }
+        if !self.pick_fair(c) {
+            self.pick_below_fair(c);
+        }
+    }
+
+    /// A CPU without a task looks for fair ones elsewhere, without its lock.
+    #[cold]
+    fn searches(&mut self, c: CpuId) -> bool {
+        if self.k.cpus[c].nr_ready() > 0 || !self.k.looks_elsewhere(c) {
+            return false;
+        }
+        self.k
+            .this_cpu()
+            .stack
+            .extend([Frame::Fair(FairFrame::Newidle { level: 0 }), Frame::Unlock { rq: c }]);
+        true
+    }
+
+    /// Whoever is next of the fair tasks, unless the scheduler's that starved are being served.
     #[cold]
     fn pick_fair(&mut self, c: CpuId) -> bool {
         self.k.update_curr(self.vm.world(), c);
@@ -132,11 +160,7 @@ impl<E: Engine> Sim<E> {
         if cpu.rt.is_empty() {
             cpu.fair_server.stop();
         }
-        let mut next = self.k.next_fair(c);
-        if self.k.cpus[c].nr_ready() == 0 && self.k.pull_fair(self.vm.world(), c) {
-            next = self.k.next_fair(c);
-        }
-        let Some(next) = next else { return false };
+        let Some(next) = self.k.next_fair(c) else { return false };
         self.k.this_cpu().next_class = SchedClass::Fair;
         self.k.arm_servers(c);
         self.k.this_cpu().stack.push(Frame::Switch { next });
@@ -417,6 +441,7 @@ impl crate::kernel::Kernel {
         self.this_cpu().curr = next;
         if prev.is_idle() != next.is_idle() {
             self.bus.note(c, prev.is_idle());
+            self.note_rest(c, next.is_idle());
         }
         self.tell_counts(c, prev);
         self.tell(Class::CORE, c, What::Switch { prev, why, next });

@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
         let curr = self.k.this_cpu().curr;
         self.k.update_curr(self.vm.world(), c);
         if self.k.fair.queued > 0 {
-            self.k.balance_fair(self.vm.world(), c);
+            self.k.trigger_balance(c);
         }
         match self.k.tasks[curr].class {
             SchedClass::Ext => {}

@@ -17,6 +17,7 @@ impl Kernel {
     /// A CPU may be scheduled on from now on, or no more: all domains are rebuilt, if anybody has looked at
     /// them.
     pub(crate) fn set_active<W: World>(&mut self, world: &mut W, cpu: CpuId, active: bool) {
+        self.fair.forget_domains();
         if self.domains.set_active(&self.machine.topology, cpu, active) && !self.per_cpu.is_null() {
             self.show_domains(world);
         }
@@ -28,6 +29,7 @@ impl Kernel {
             self.domains.free_llc_id(cpu);
         }
         self.domains.set_active(&self.machine.topology, cpu, active);
+        self.fair.forget_domains();
     }
 
     /// A CPU is about to go: its cache's number goes before `ops.cpu_offline`, its domains after.

@@ -1,10 +1,11 @@
 //! The scheduling domains that schedulers read: `rq->sd`, and `sd_llc_id` and `sd_llc_size`.
 //!
-//! Nothing in the simulated kernel balances by them; they are there for schedulers that do. They follow the CPUs that may be
+//! The fair class places and balances by them (`groups`), and schedulers read them. They follow the CPUs that may be
 //! scheduled on (`cpu_active_mask`): one that comes is in them before `ops.cpu_online`, one that goes until
 //! `ops.cpu_offline` has returned (`sched_cpu_activate()`, `sched_cpu_deactivate()`). They are made when somebody first looks.
 
 mod build;
+pub(crate) mod groups;
 mod mirror;
 
 #[cfg(test)]
@@ -52,6 +53,11 @@ impl Domains {
         };
         domains.give_llc_ids(topology);
         domains
+    }
+
+    /// The CPUs that are in them.
+    pub(crate) fn active(&self) -> &CpuSet {
+        &self.active
     }
 
     /// A CPU comes, or goes; did that change anything?

@@ -1,5 +1,7 @@
 //! A task as the fair class counts it (`struct sched_entity`).
 
+use super::load::TaskLoad;
+use super::waker::Waker;
 use super::weight::scaled;
 use keel_abi::CpuId;
 
@@ -28,6 +30,14 @@ pub(crate) struct Entity {
     pub(super) is_idle: bool,
     /// The CPU whose queue it was in last.
     pub(super) cpu: CpuId,
+    /// What it has weighed, waited and run of late.
+    pub(super) load: TaskLoad,
+    /// Which task it wakes.
+    pub(super) waker: Waker,
+    /// Where it was before its last wakeup (`recent_used_cpu`).
+    pub(super) recent: Option<CpuId>,
+    /// Its place on its CPU's list, which balancing takes tasks from.
+    pub(super) listed: u64,
     /// Its place among those of the same deadline: the order in which they came.
     pub(super) turn: u64,
 }
@@ -46,6 +56,10 @@ impl Entity {
         delayed: false,
         is_idle: false,
         cpu: CpuId(0),
+        load: TaskLoad::NEW,
+        waker: Waker::NEW,
+        recent: None,
+        listed: 0,
         turn: 0,
     };
 

@@ -1,19 +1,53 @@
-//! Where a waking or new fair task goes (`select_task_rq_fair()`): an idle CPU near where it was; a new one to the CPU with
-//! the least to do.
+//! Where a waking, new or starting fair task goes (`select_task_rq_fair()`): a wakeup chooses between the waker's CPU and the
+//! previous one and then looks for an idle CPU in that cache; a new program spreads over domains.
 
+use super::cost::Visit;
+use crate::domains::groups::Level;
 use crate::kernel::Kernel;
 use keel_abi::scx::wake;
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A CPU for `task`, woken on `c`.
-    pub(crate) fn select_fair(&self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
-        if flags & wake::FORK != 0 {
-            return self.idlest(c, task).unwrap_or(prev);
+    /// A CPU for `task`, woken, made or starting a program on `c`.
+    pub(crate) fn select_fair(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
+        self.fair.entity(task);
+        let hierarchy = self.hierarchy();
+        if flags & (wake::FORK | wake::EXEC) != 0 {
+            return self.spread(c, task, prev, flags);
         }
-        let target = self.affine(c, task, prev, flags);
-        self.idle_sibling(task, prev, target).unwrap_or(target)
+        self.record_wakee(c, task);
+        let cache = hierarchy.cache(c).map_or(1, |level| level.weight);
+        let is_wide = self.waker_of(c).is_wide(&self.fair.entities[task.index()].waker, cache);
+        let mut target = prev;
+        if !is_wide && self.may_use(task, c) && c != prev {
+            let mut levels = hierarchy.levels(c).iter();
+            let common = levels.find(|level| level.wakes_affine() && level.span.contains(prev));
+            if let Some(level) = common {
+                target = self.wake_affine(c, task, prev, level, flags & wake::SYNC != 0);
+            }
+        }
+        self.idle_sibling(c, task, prev, target)
+    }
+
+    /// The current task of `c` wakes another (`record_wakee()`).
+    fn record_wakee(&mut self, c: CpuId, task: TaskId) {
+        let (ticks, hz) = (self.ticks(), u64::from(self.machine.hz));
+        let curr = self.cpus[c].curr;
+        match curr.is_idle() {
+            true => self.fair.idle_wakers[c.index()].wakes(task, ticks, hz),
+            false => self.fair.entity(curr).waker.wakes(task, ticks, hz),
+        }
+    }
+
+    fn waker_of(&mut self, c: CpuId) -> super::waker::Waker {
+        let curr = self.cpus[c].curr;
+        if curr.is_idle() { self.fair.idle_wakers[c.index()] } else { self.fair.entity(curr).waker }
+    }
+
+    /// Ticks since the start (`jiffies`).
+    pub(super) fn ticks(&self) -> u64 {
+        self.cpus.this_cpu.clock.as_ns() / self.tick.as_ns()
     }
 
     /// Is nobody on it, nor about to be (`available_idle_cpu()`)?
@@ -22,14 +56,19 @@ impl Kernel {
         cpu.online && cpu.is_idle() && cpu.nr_ready() == 0
     }
 
+    /// Are all of the core's CPUs vacant, this one apart (`is_core_idle()`)?
+    pub(super) fn is_core_vacant_beside(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu].siblings.iter().all(|other| self.is_vacant(other))
+    }
+
     /// Could the task run there at once (`choose_idle_cpu()`)? Where all others are SCHED_IDLE, one that is not could.
-    fn is_free_for(&self, task: TaskId, cpu: CpuId) -> bool {
+    pub(super) fn is_free_for(&self, task: TaskId, cpu: CpuId) -> bool {
         let has_idle_policy = self.tasks[task].policy == Policy::Idle;
         self.is_vacant(cpu) || !has_idle_policy && self.has_only_idle_policy(cpu)
     }
 
     /// Does it run SCHED_IDLE tasks and nothing else (`sched_idle_rq()`)?
-    fn has_only_idle_policy(&self, cpu: CpuId) -> bool {
+    pub(super) fn has_only_idle_policy(&self, cpu: CpuId) -> bool {
         let cpu = &self.cpus[cpu];
         cpu.online && cpu.fair.is_idle_only() && cpu.nr_running == cpu.fair.len()
     }
@@ -39,47 +78,47 @@ impl Kernel {
         topology.place(a).llc == topology.place(b).llc
     }
 
-    /// The waker's CPU or the task's last one (`wake_affine()`): the waker's where it is idle and near, or about to be.
-    fn affine(&self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
-        if !self.may_use(task, c) || c == prev {
-            return prev;
+    /// The waker's CPU or the task's last one (`wake_affine()`).
+    fn wake_affine(&mut self, c: CpuId, task: TaskId, prev: CpuId, level: &Level, sync: bool) -> CpuId {
+        self.look_at(c, prev, Visit::Idle);
+        match self.affine_by_idleness(c, prev, sync) {
+            Some(target) => target,
+            None if self.is_lighter(c, task, prev, level, sync) => c,
+            None => prev,
         }
-        if !self.may_use(task, prev) {
-            return c;
-        }
-        let prev_is_vacant = self.is_vacant(prev);
-        if self.cpus[c].is_idle() && self.cpus[c].nr_ready() == 0 && self.share_cache(c, prev) {
-            return if prev_is_vacant { prev } else { c };
-        }
-        let leaves = flags & wake::SYNC != 0 && self.cpus[c].nr_ready() == 1;
-        if leaves && !prev_is_vacant { c } else { prev }
     }
 
-    /// An idle CPU that shares the cache of `target` (`select_idle_sibling()`): itself, the last one, a whole idle core, any.
-    fn idle_sibling(&self, task: TaskId, prev: CpuId, target: CpuId) -> Option<CpuId> {
-        let topology = &self.machine.topology;
-        let is_good = |cpu: &CpuId| self.is_free_for(task, *cpu) && self.may_use(task, *cpu);
-        if is_good(&target) {
-            return Some(target);
+    /// The waker's where it is idle and near, or about to be; the last one where that is idle (`wake_affine_idle()`).
+    fn affine_by_idleness(&self, c: CpuId, prev: CpuId, sync: bool) -> Option<CpuId> {
+        let is_prev_vacant = self.is_vacant(prev);
+        if self.is_vacant(c) && self.share_cache(c, prev) {
+            return Some(if is_prev_vacant { prev } else { c });
         }
-        if prev != target && self.share_cache(prev, target) && is_good(&prev) {
-            return Some(prev);
+        if sync && self.cpus[c].nr_ready() == 1 {
+            return Some(c);
         }
-        let llc = topology.place(target).llc;
-        let near = || topology.iter().filter(|&cpu| topology.place(cpu).llc == llc).filter(is_good);
-        let is_whole = |cpu: &CpuId| self.cpus[*cpu].siblings.iter().all(|other| self.is_vacant(other));
-        // The search begins behind `target`, so that neighbours do not all find the same.
-        let rank = |cpu: &CpuId| (*cpu <= target, *cpu);
-        let whole = topology.has_smt().then(|| near().filter(is_whole).min_by_key(rank)).flatten();
-        whole.or_else(|| near().min_by_key(rank))
+        is_prev_vacant.then_some(prev)
     }
 
-    /// The CPU with the least to do, near ones first (`sched_balance_find_dst_cpu()`).
-    fn idlest(&self, c: CpuId, task: TaskId) -> Option<CpuId> {
-        let topology = &self.machine.topology;
-        let load = |cpu: CpuId| (self.cpus[cpu].nr_ready(), self.cpus[cpu].fair.weight(&self.fair.entities));
-        let is_core_busy = |cpu: CpuId| self.cpus[cpu].siblings.iter().any(|other| !self.is_vacant(other));
-        let rank = |&cpu: &CpuId| (load(cpu), is_core_busy(cpu), topology.distance(c, cpu), cpu);
-        topology.iter().filter(|&cpu| self.may_use(task, cpu)).min_by_key(rank)
+    /// Would the task have less beside it on the waker's CPU (`wake_affine_weight()`)?
+    fn is_lighter(&self, c: CpuId, task: TaskId, prev: CpuId, level: &Level, sync: bool) -> bool {
+        let load =
+            |task: TaskId| self.fair.entities.get(task.index()).map_or(0, |entity| entity.load.avg.load);
+        let mut here = i128::from(self.cpu_load(c));
+        if sync {
+            let current = match self.cpus[c].curr {
+                curr if curr.is_idle() => 0,
+                curr => i128::from(load(curr)),
+            };
+            if current > here {
+                return true;
+            }
+            here -= current;
+        }
+        let own = i128::from(load(task));
+        here = (here + own) * 100 * i128::from(self.capacity(prev));
+        let bias = 100 + i128::from(level.imbalance_pct - 100) / 2;
+        let there = (i128::from(self.cpu_load(prev)) - own) * bias * i128::from(self.capacity(c));
+        here < there + i128::from(sync)
     }
 }

@@ -35,6 +35,9 @@ impl Kernel {
         if cpu.rt.is_ready() && !cpu.fair_server.is_serving() {
             self.resched(c, c);
         }
+        if let Some(curr) = self.cpus[c].fair.curr() {
+            self.update_load(c, curr);
+        }
         self.end_slice(c);
     }
 

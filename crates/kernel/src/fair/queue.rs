@@ -89,9 +89,10 @@ impl FairQueue {
         self.curr
     }
 
-    /// Those that wait and want to, in the order of their deadlines.
-    pub(super) fn waiting<'a>(&'a self, entities: &'a [Entity]) -> impl Iterator<Item = TaskId> + 'a {
-        self.waiting.iter().map(|&(_, _, task)| task).filter(|task| !entities[task.index()].delayed)
+    /// All in it, whoever runs among them.
+    pub(super) fn all(&self) -> impl Iterator<Item = TaskId> {
+        let curr = self.curr.filter(|_| self.queued as usize > self.waiting.len());
+        self.waiting.iter().map(|&(_, _, task)| task).chain(curr)
     }
 
     /// The sum of all weights, and that of weights times virtual run times.
@@ -115,7 +116,7 @@ impl FairQueue {
     }
 
     /// Is it not ahead of the queue's time (`entity_eligible()`)?
-    fn is_eligible(&self, entities: &[Entity], entity: &Entity) -> bool {
+    pub(super) fn is_eligible(&self, entities: &[Entity], entity: &Entity) -> bool {
         let (weight, weighted) = self.sums(entities);
         i128::from(entity.vruntime) * i128::from(weight) <= weighted
     }

@@ -20,6 +20,8 @@ impl Kernel {
         if entity.delayed && entity.cpu != rq {
             self.forget_delayed(task);
         }
+        self.load_joins(rq, task, share.weight);
+        self.estimate_joins(rq, task);
         let tick_ns = self.tick.as_ns();
         let (queue, entities) = (&mut self.cpus[rq].fair, &mut self.fair.entities);
         if is_running {
@@ -32,7 +34,8 @@ impl Kernel {
             entities[task.index()].cpu = rq;
             self.fair.queued += 1;
         }
-        self.note_crowd(rq);
+        self.touch(task);
+        self.fair.is_overloaded |= self.nr_running(rq) > 1;
         self.start_hrtick(rq);
     }
 
@@ -40,6 +43,8 @@ impl Kernel {
     pub(crate) fn dequeue_fair(&mut self, task: TaskId) {
         let (rq, state) = (self.tasks[task].cpu, self.tasks[task].state);
         self.charge_fair_curr(rq);
+        self.update_load(rq, task);
+        self.estimate_leaves(rq, task, matches!(state, State::Blocked | State::Dead));
         let tick_ns = self.tick.as_ns();
         let (queue, entities) = (&mut self.cpus[rq].fair, &mut self.fair.entities);
         let stays = state == State::Blocked && queue.stays_asleep(entities, task, tick_ns);
@@ -48,7 +53,9 @@ impl Kernel {
             queue.leave(entities, task, slept, tick_ns);
             self.fair.queued -= 1;
         }
-        self.note_crowd(rq);
+        if state == State::Dead {
+            self.remove_load(task);
+        }
     }
 
     /// A task that sleeps leaves the queue that it has stayed in (`DEQUEUE_DELAYED`).
@@ -57,6 +64,7 @@ impl Kernel {
             return;
         };
         let (rq, tick_ns) = (entity.cpu, self.tick.as_ns());
+        self.update_load(rq, task);
         self.cpus[rq].fair.leave(&mut self.fair.entities, task, true, tick_ns);
         self.fair.queued -= 1;
     }
@@ -95,7 +103,7 @@ impl Kernel {
         let entity = self.fair.entity(task);
         entity.lag = by_weight(entity.lag);
         entity.left = entity.left.map(by_weight);
-        entity.weight = weight;
+        self.reweight_load(task, weight);
         if was_on_rq {
             self.enqueue_fair(task, false);
         }
@@ -153,24 +161,23 @@ impl Kernel {
 
     /// `c` switches from a fair task to `next` (`put_prev_task_fair()`).
     pub(crate) fn put_prev_fair(&mut self, c: CpuId, next: TaskId) {
+        if let Some(prev) = self.cpus[c].fair.curr() {
+            self.update_load(c, prev);
+        }
         let cpu = &mut self.cpus[c];
         cpu.fair.put_prev(&mut self.fair.entities);
         if next.is_idle() {
             cpu.hrtick_at = keel_abi::Instant::NEVER;
+            let load = &mut self.fair.loads[c.index()];
+            load.clock.idles(load.avg.is_full());
         }
     }
 
     /// `c` switches to a fair task (`set_next_task_fair()`).
     pub(crate) fn set_next_fair(&mut self, c: CpuId, next: TaskId) {
+        self.update_load(c, next);
         self.cpus[c].fair.set_next(&mut self.fair.entities, next);
+        self.touch(next);
         self.set_hrtick(c);
-    }
-
-    /// Has `rq` more fair tasks than it can run?
-    fn note_crowd(&mut self, rq: CpuId) {
-        match self.cpus[rq].fair.len() > 1 {
-            true => self.fair.crowded.insert(rq),
-            false => self.fair.crowded.remove(rq),
-        };
     }
 }

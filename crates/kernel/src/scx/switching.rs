@@ -66,6 +66,7 @@ impl<E: Engine> Sim<E> {
     /// The same of a task that is in no queue.
     pub(crate) fn join_asleep(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         self.k.forget_delayed(task);
+        self.k.remove_load(task);
         self.k.task(task).class = SchedClass::Ext;
         self.k.give_policy(self.vm.world(), task, policy);
         self.k.this_cpu().stack.extend([Frame::EnableCpus { task }, Frame::EnableWeight { task }]);

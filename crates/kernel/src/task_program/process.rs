@@ -209,6 +209,7 @@ impl<E: Engine> Sim<E> {
         member.mm_ea = ea.offset(8 * member.spaces % TASK_STRIDE);
         self.k.mirror_process(self.vm.world(), task);
         self.k.this_cpu().stack.push(Frame::Act);
+        self.exec_elsewhere(c, task);
         Then::Leave
     }
 

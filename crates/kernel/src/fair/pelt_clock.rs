@@ -1,0 +1,61 @@
+//! The time that loads are counted in (`rq_clock_pelt()`): slower on a CPU that is slower, so that equal work is equal load.
+//!
+//! An idle CPU catches up with real time (`update_rq_clock_pelt()`).
+
+use super::pelt::ONE;
+
+/// One CPU's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PeltClock {
+    real_ns: u64,
+    scaled_ns: u64,
+    /// What a full CPU would have needed beyond the time that it had (`lost_idle_time`).
+    lost_ns: u64,
+}
+
+impl PeltClock {
+    pub(super) fn now_ns(&self) -> u64 {
+        self.scaled_ns - self.lost_ns
+    }
+
+    /// Time has gone on, the CPU idle or with this capacity and performance, of [`ONE`].
+    pub(super) fn advance(&mut self, real_ns: u64, is_idle: bool, capacity: u64, performance: u64) {
+        let passed = real_ns.saturating_sub(self.real_ns);
+        self.real_ns = self.real_ns.max(real_ns);
+        if is_idle {
+            self.scaled_ns = self.real_ns;
+        } else {
+            self.scaled_ns += (passed * capacity / ONE) * performance / ONE;
+        }
+    }
+
+    /// The CPU is about to go idle; where it was full, the time that it catches up with is none in which it had nothing to
+    /// do (`update_idle_rq_clock_pelt()`).
+    pub(super) fn idles(&mut self, was_full: bool) {
+        if was_full {
+            self.lost_ns += self.real_ns - self.scaled_ns;
+        }
+        self.scaled_ns = self.real_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_cpu_is_slow_in_its_own_time_too() {
+        let check = |capacity, performance, was_full, expected: [u64; 2]| {
+            let mut clock = PeltClock::default();
+            clock.advance(1000, true, capacity, performance);
+            clock.advance(3000, false, capacity, performance);
+            let busy = clock.now_ns();
+            clock.idles(was_full);
+            assert_eq!([busy, clock.now_ns()], expected, "{capacity} {performance} {was_full}");
+        };
+        check(1024, 1024, false, [3000, 3000]);
+        check(512, 1024, false, [2000, 3000]);
+        check(512, 512, false, [1500, 3000]);
+        check(512, 1024, true, [2000, 2000]);
+    }
+}
