@@ -67,8 +67,8 @@ LICENSE;
 
 /* It makes this many invalid accesses, on purpose. */
 #define INVALID_ACCESSES(name, count)                                                                        \
-	extern const u32 strays_##name;                                                            \
-	const u32 strays_##name = (count);
+	extern const u32 invalid_accesses_##name;                                                            \
+	const u32 invalid_accesses_##name = (count);
 
 /*
  * A number that neither the compiler nor the verifier can know, so that the instruction under test is
