@@ -216,7 +216,7 @@ fn pointee_size(btf: &Btf, ty: TypeId, what: &str) -> Result<u32, String> {
     btf.size_of(*to).ok_or_else(|| format!("its {what} has no size"))
 }
 
-/// Is there a lock in what the type points to? It may are in a struct within a struct.
+/// Is there a lock in what the type points to? It may be in a struct within a struct.
 fn has_lock(btf: &Btf, ty: TypeId) -> bool {
     let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(ty)) else { return false };
     let mut left = MAX_FIELDS;

@@ -4,7 +4,7 @@
 use super::place;
 use keel_abi::{CpuId, NodeId, Topology};
 
-/// Some CPUs of a set, within one word. Siblings may are in different words, since many machines
+/// Some CPUs of a set, within one word. Siblings may be in different words, since many machines
 /// number all first threads before all second ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
