@@ -6,7 +6,7 @@
 //! looked at, one after the other, each comes from memory again.
 //!
 //! One [`Crowd`] stands for one line of every task's structure, in the caches of all CPUs. It is notified only of lines
-//! that a CPU has to fetch, so the one that goes was fetched longest ago, whoever has used it since.
+//! that a CPU has to fetch, so it evicts the line fetched longest ago, even if it was used since.
 
 use crate::CpuId;
 

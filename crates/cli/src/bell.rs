@@ -31,7 +31,7 @@ impl Bell {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
         }
-        // In this order: whoever gets the signal sees the request.
+        // After the flags: once the pipe rings, the request is already there to see.
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGCHLD] {
             signal_hook::low_level::pipe::register(signal, rings.try_clone()?)?;
         }

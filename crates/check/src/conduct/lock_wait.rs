@@ -2,7 +2,7 @@
 //!
 //! There are two kinds. A task that waits for a mutex of its program is reported with the mutex's
 //! owner ([`keel_trace::What::Awaits`]). It is a finding from [`LOCK_WAIT`], a default slice, on:
-//! whoever holds a lock for longer has slept, computed, or lost its CPU with it. A task that is
+//! a task that holds a lock for longer has slept, computed, or lost its CPU. A task that is
 //! woken and finds the mutex taken again waits on. Such a wait is the program's own doing
 //! ([`Blame::Program`]), unless the owners, or the waiter itself, were runnable and did not run for
 //! more than [`LOCK_WAIT`] of it.
@@ -33,8 +33,6 @@ pub(crate) struct Awaited {
     /// When it ran again, perhaps with the mutex.
     pub(crate) got: Option<Instant>,
     owners: Owners,
-    /// The task's priority where it is a real-time task.
-    prio: Option<i16>,
     /// How long it had been in queues when this began.
     waited: Span,
 }
@@ -74,12 +72,12 @@ impl LockWaits {
         let owners = Owners::new(scene, at, owner, prio);
         if let Some(task) = scene.tasks.at(slot) {
             let waited = task.waited_until(at);
-            task.awaited = Some(Awaited { mutex, since: at, got: None, owners, prio, waited });
+            task.awaited = Some(Awaited { mutex, since: at, got: None, owners, waited });
             self.waiters.push((mutex, slot));
         }
     }
 
-    /// The task in `slot` is woken: whoever had what it waits for has given it back.
+    /// The task in `slot` is woken: its mutex has been released.
     pub(super) fn woken(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         if let Some(mutex) = awaited_by(scene, slot) {
             self.turn(scene, at, mutex, None);
@@ -104,7 +102,7 @@ impl LockWaits {
                 continue;
             };
             let next = if awaited.got.is_some() { None } else { owner };
-            awaited.owners.turn(scene, at, next, awaited.prio);
+            awaited.owners.turn(scene, at, next);
             if let Some(task) = scene.tasks.at(slot) {
                 task.awaited = Some(awaited);
             }
@@ -116,7 +114,7 @@ impl LockWaits {
         let Some(mut awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else { return };
         self.waiters.retain(|&(_, waiter)| waiter != slot);
         let (start, end) = (awaited.since, awaited.got.unwrap_or(now));
-        awaited.owners.turn(scene, end, None, awaited.prio);
+        awaited.owners.turn(scene, end, None);
         let waited = end.since(start);
         if let Some(owner) = awaited.owners.worst() {
             realtime.owner_did_not_run(scene, slot, owner, (start, end), awaited.owners.lost);

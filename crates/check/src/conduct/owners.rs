@@ -28,6 +28,8 @@ impl Had {
 /// The owners during one wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Owners {
+    /// The waiter's priority, if it is a real-time task.
+    waiter_prio: Option<i16>,
     /// The one when the wait began.
     pub(super) first: TaskId,
     /// How many there were, one after another.
@@ -53,16 +55,17 @@ struct Ownership {
 
 impl Owners {
     /// A wait of a task with this priority begins; none where the task is not urgent.
-    pub(super) fn new(scene: &Scene, at: Instant, owner: TaskId, prio: Option<i16>) -> Self {
+    pub(super) fn new(scene: &Scene, at: Instant, owner: TaskId, waiter_prio: Option<i16>) -> Self {
         let none = Span::ZERO;
+        let (ran, worst, now) = (Some(none), None, None);
         let mut owners =
-            Self { first: owner, count: 0, ran: Some(none), kept: none, lost: none, worst: None, now: None };
-        owners.turn(scene, at, Some(owner), prio);
+            Self { waiter_prio, first: owner, count: 0, ran, kept: none, lost: none, worst, now };
+        owners.turn(scene, at, Some(owner));
         owners
     }
 
     /// From `at` on the mutex has another owner, or none.
-    pub(super) fn turn(&mut self, scene: &Scene, at: Instant, owner: Option<TaskId>, prio: Option<i16>) {
+    pub(super) fn turn(&mut self, scene: &Scene, at: Instant, owner: Option<TaskId>) {
         if self.now.map(|now| now.owner) == owner {
             return;
         }
@@ -71,7 +74,7 @@ impl Owners {
         }
         let Some(owner) = owner else { return };
         let owner_prio = scene.tasks.peek(owner).and_then(|owner| owner.prio);
-        let less_urgent = prio.zip(owner_prio).is_some_and(|(prio, owner)| owner > prio);
+        let less_urgent = self.waiter_prio.zip(owner_prio).is_some_and(|(prio, owner)| owner > prio);
         let before = Had::of(scene, owner, at).unwrap_or_default();
         self.now = Some(Ownership { owner, from: at, before, less_urgent });
         self.count += 1;

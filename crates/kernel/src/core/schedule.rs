@@ -149,7 +149,7 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// Whoever is next of the fair tasks, unless the scheduler's that starved are being served.
+    /// Picks the next fair task, unless starved tasks of the scheduler are being served.
     #[cold]
     fn pick_fair(&mut self, c: CpuId) -> bool {
         self.k.update_curr(self.vm.world(), c);

@@ -1,4 +1,4 @@
-//! A lock in virtual time, by reservation: whoever takes it learns when it will hold it.
+//! A lock in virtual time, by reservation: a taker learns when it will hold the lock.
 //!
 //! As long as the holder's end is known, a waiter needs no event of its own: it has the lock
 //! after the last reservation and the hand-over. Only while a holder is held up itself, and its
@@ -52,8 +52,8 @@ impl VirtualLock {
         Some(Acquired { at, waited: waited + handover })
     }
 
-    /// Lets whoever has reserved the lock last hold it for longer: an arrival's atomic access takes the lock's line from the
-    /// holder, who fetches it back for the data beside the lock. Nothing where nobody is known to hold it at `now`.
+    /// Extends the last reservation: the atomic access of a CPU that arrives takes the lock's line from the holder, which
+    /// fetches it back for the data beside the lock. Does nothing if no CPU is known to hold the lock at `now`.
     #[inline]
     pub fn disturb(&mut self, now: Instant, fetch_ps: u64) {
         if self.holder.is_none() && self.free_at > now {

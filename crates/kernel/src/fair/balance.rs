@@ -20,12 +20,12 @@ enum End {
     Balanced,
     /// Nobody who waits may go there.
     AllPinned,
-    /// Whoever runs may not go there.
+    /// The running task may not go there.
     OnePinned,
 }
 
 impl<E: Engine> Sim<E> {
-    /// Balances a level for `to`; whoever asked goes on when it is over.
+    /// Balances a level for `to`; `asker` goes on afterwards.
     pub(super) fn begin_round(
         &mut self,
         c: CpuId,

@@ -50,7 +50,7 @@ impl Kernel {
         }
     }
 
-    /// Takes one task, whoever may go, for a CPU that pushes (`detach_one_task()`).
+    /// Takes the first task that may move, for a CPU that pushes (`detach_one_task()`).
     pub(super) fn take_one(&mut self, c: CpuId, round: &mut Round) -> bool {
         for task in self.by_last_run(round.from) {
             self.take_turn(c, Visit::Task);

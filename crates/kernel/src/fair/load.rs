@@ -55,7 +55,7 @@ impl TaskLoad {
 pub(crate) struct QueueLoad {
     pub(super) avg: Average,
     pub(super) clock: PeltClock,
-    /// Of tasks that have gone since: load, runnable, utilization (`cfs_rq->removed`).
+    /// Load, runnable average and utilization of tasks that have left since (`cfs_rq->removed`).
     gone: [u64; 3],
     /// The estimates of the tasks that want to run (`util_est`).
     pub(super) estimate: u64,
