@@ -123,6 +123,11 @@ impl<E: Engine> Sim<E> {
             SchedClass::Ext => self.k.leave_hands(c, task, flag::NOCLOCK | deq::SCHED_CHANGE),
             _ => self.k.dequeue_above(task),
         }
+        self.send_to(c, task, target);
+    }
+
+    /// A task that has left its queue on `c`, which `c` has locked, goes to another CPU (`move_queued_task()`).
+    pub(crate) fn send_to(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         self.k.this_cpu().nr_running -= 1;
         self.k.task(task).busy = true;
         self.k.tell(Class::CORE, c, What::Migrate { task, from: c, to: target });

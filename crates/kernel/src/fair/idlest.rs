@@ -84,10 +84,7 @@ impl Kernel {
             ..Stats::default()
         };
         for cpu in group.cpus.iter() {
-            let capacity = self.capacity(cpu);
-            stats.capacity += capacity;
-            stats.least_capacity = stats.least_capacity.min(capacity);
-            stats.most_capacity = stats.most_capacity.max(capacity);
+            stats.add_capacity(self.capacity(cpu));
             if !self.tasks[task].allows(cpu) {
                 continue;
             }

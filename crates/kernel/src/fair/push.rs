@@ -9,7 +9,6 @@ use crate::sim::Sim;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
-use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
     /// [`FairFrame::Push`].
@@ -76,11 +75,6 @@ impl<E: Engine> Sim<E> {
         self.stop_current(c);
         self.k.dequeue_fair(task);
         self.k.detach_load(task);
-        self.k.this_cpu().nr_running -= 1;
-        self.k.task(task).busy = true;
-        self.k.tell(Class::CORE, c, What::Migrate { task, from: c, to: target });
-        let migration_ns = self.k.machine.costs.migration_ns;
-        self.k.charge_ns(c, migration_ns);
-        self.k.this_cpu().stack.extend([Frame::MoveLock { task, target }, Frame::Unlock { rq: c }]);
+        self.send_to(c, task, target);
     }
 }

@@ -47,6 +47,13 @@ pub(super) struct Stats {
 }
 
 impl Stats {
+    /// One more CPU of the group.
+    pub(super) fn add_capacity(&mut self, capacity: u64) {
+        self.capacity += capacity;
+        self.least_capacity = self.least_capacity.min(capacity);
+        self.most_capacity = self.most_capacity.max(capacity);
+    }
+
     /// `group_is_overloaded()`.
     fn is_overloaded(&self, pct: u64) -> bool {
         self.tasks > self.cpus
