@@ -6,6 +6,7 @@
  * scene hold           pins itself to CPU 0, and runs a BPF program there for a while, with migration disabled; meanwhile
  *                      another thread lets it use all CPUs; again and again
  * scene pipeline N     N tasks in a ring hand a byte on, each after a little work: one of them runs at a time
+ * scene sleeper MS     works a little and sleeps for MS milliseconds, again and again
  */
 #define _GNU_SOURCE
 #include <linux/bpf.h>
@@ -113,14 +114,27 @@ static int hold(void)
 	}
 }
 
+static void work(int turns)
+{
+	for (volatile int i = 0; i < turns; i++)
+		;
+}
+
+static void sleeper(int ms)
+{
+	for (;;) {
+		work(10000);
+		usleep(ms * 1000);
+	}
+}
+
 /* Takes a byte, is busy with it for a moment, and hands it on. */
 static void stage(int from, int to)
 {
 	char byte;
 
 	while (read(from, &byte, 1) == 1) {
-		for (volatile int i = 0; i < 100000; i++)
-			;
+		work(100000);
 		if (write(to, &byte, 1) != 1)
 			break;
 	}
@@ -155,6 +169,8 @@ int main(int argc, char **argv)
 		return hold();
 	if (argc == 3 && !strcmp(argv[1], "pipeline"))
 		return pipeline(atoi(argv[2]));
-	fputs("usage: scene core CMD... | hold | pipeline N\n", stderr);
+	if (argc == 3 && !strcmp(argv[1], "sleeper"))
+		sleeper(atoi(argv[2]));
+	fputs("usage: scene core CMD... | hold | pipeline N | sleeper MS\n", stderr);
 	return 2;
 }

@@ -55,7 +55,7 @@ quiet() { :; }
 
 sleepers() {
     for i in 1 2 3 4 5 6; do
-        start sh -c 'while :; do sleep 0.03; done'
+        start "$scene" sleeper 30
     done
 }
 
@@ -92,7 +92,7 @@ throttled_wakers() {
     group t "5000 100000"
     within=t
     for i in 1 2 3 4; do
-        start sh -c 'while :; do sleep 0.01; for i in 1 2 3 4 5 6 7 8 9; do :; done; done'
+        start "$scene" sleeper 10
     done
     within=
 }
@@ -110,7 +110,7 @@ deadline() { spin 1 chrt -d -T 10000000 -D 100000000 -P 100000000 0; }
 
 deadline_pair() {
     spin 2 chrt -d -T 10000000 -D 100000000 -P 100000000 0
-    spin 2
+    spin 2 taskset -c 0
 }
 
 pinned() { spin 4 taskset -c 0; }
@@ -239,7 +239,7 @@ missing_domains() {
 
 # Waits until a tool records.
 until_on() {
-    for i in $(seq 60); do
+    for i in $(seq 240); do
         "$@" && return
         sleep 0.5
     done

@@ -110,6 +110,26 @@ fn a_page_says_what_the_check_says() {
 }
 
 #[test]
+fn a_page_says_first_that_events_were_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [trace, page] = ["lost.txt", "a.html"].map(|name| folder.path().join(name));
+    let [from, to] = [&trace, &page].map(|path| path.to_str().expect("a plain path"));
+    let check = |text: &str, title: &str| {
+        std::fs::write(&trace, text).expect("written");
+        let output = keel(&["report", from, "-o", to]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let first = String::from_utf8(keel(&["check", from]).stdout).expect("UTF-8");
+        let first = first.lines().next().unwrap_or_default().to_owned();
+        let shown = head(&page)["title"].as_str().expect("a text").to_owned();
+        assert!(shown.contains(title) && first.contains(title), "{shown} / {first}");
+    };
+    let lost = BESIDE.replacen("               a-11 ", "CPU:0 [LOST 7 EVENTS]\n               a-11 ", 1);
+    assert_ne!(lost, BESIDE);
+    check(&lost, "7 events were lost");
+    check(BESIDE, "");
+}
+
+#[test]
 fn what_cannot_be_reported_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let [damaged, page] = ["damaged.html", "page.html"].map(|name| folder.path().join(name));

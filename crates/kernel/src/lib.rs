@@ -78,7 +78,7 @@ mod task;
 mod task_program;
 
 pub use exit::Exit;
-pub use fair::NAME as EEVDF;
+pub use fair::{FairSettings, NAME as EEVDF};
 pub use features::features;
 pub use kernel::Counters;
 pub use kfuncs::{helper, kfunc, served};

@@ -6,7 +6,7 @@ use crate::cpus::Cpus;
 use crate::domains::Domains;
 use crate::event::EventQueue;
 use crate::external_events::Outside;
-use crate::fair::Fair;
+use crate::fair::{Fair, FairSettings};
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
 use crate::kfuncs::iter::Cursors;
@@ -116,6 +116,8 @@ pub struct Setup {
     pub scheduler: Option<Scheduler>,
     /// What its user-space half runs, in this order.
     pub programs: Vec<UserProgram>,
+    /// Settings of the kernel's own fair class.
+    pub fair: FairSettings,
     /// Where all random numbers come from.
     pub seed: u64,
 }
@@ -165,7 +167,7 @@ impl Kernel {
             tasks: Tasks::default(),
             queues: Queues::new(topology),
             idle: IdleMasks::new(topology),
-            fair: Fair::new(topology, setup.seed),
+            fair: Fair::new(topology, setup.fair, setup.seed),
             lines: KernelLines::new(topology, setup.machine.lines),
             bus: Bus::new(topology, &setup.machine.costs),
             scx: Scx::new(&scheduler),

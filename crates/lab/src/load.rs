@@ -9,7 +9,7 @@ use keel_abi::bpf::{Ea, Entry, FuncId, MapId, World};
 use keel_abi::lines::Transfers;
 use keel_abi::scx::Op;
 use keel_kernel::cost::kfunc::price;
-use keel_kernel::{KERNEL_BTF, Scheduler};
+use keel_kernel::{FairSettings, KERNEL_BTF, Scheduler};
 use keel_object::{Btf, LoadOptions, Object, ObjectError, StructOps};
 use keel_recipe::Action;
 use keel_vm::{Code, Import, Linker, LoadError, Mode, Vm, VmConfig};
@@ -45,14 +45,22 @@ pub(crate) fn object_for(types: &Btf, spec: &RunSpec, actions: &[Action]) -> Res
     Ok(object)
 }
 
-/// The empty object of a run in which no scheduler is loaded: there is nothing to set in it.
+/// What is set of the kernel's own scheduler; where another is loaded, its settings are variables of its object.
+pub(crate) fn fair_settings(spec: &RunSpec) -> Result<FairSettings, LabError> {
+    let mut fair = FairSettings::default();
+    if spec.scheduler.bytes.get().is_some() {
+        return Ok(fair);
+    }
+    for (name, value) in &spec.settings {
+        fair.set(name, value).map_err(|e| LabError::BadInput(format!("--set {name}={value}: {e}")))?;
+    }
+    Ok(fair)
+}
+
+/// The empty object of a run in which no scheduler is loaded.
 fn nothing(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     let name = &spec.scheduler.name;
-    if let Some((variable, value)) = spec.settings.first() {
-        return Err(LabError::BadInput(format!(
-            "--set {variable}={value}: {name} is the kernel's own scheduler and has no variables; leave --set out"
-        )));
-    }
+    fair_settings(spec)?;
     match actions.is_empty() {
         true => Ok(Object::default()),
         false => Err(LabError::BadInput(format!(

@@ -125,6 +125,7 @@ pub(crate) fn attach(
         workload: spec.workload.clone(),
         scheduler,
         programs,
+        fair: load::fair_settings(spec)?,
         seed: spec.seed,
     };
     let companions = companion::companions(&spec.scheduler.name, actions, object, &mut vm)?;

@@ -86,6 +86,7 @@ fn run(file: &File, case: &Case, mode: Mode, machine: &Machine) -> Result<Vec<u8
         workload,
         scheduler: Some(scheduler),
         programs: Vec::new(),
+        fair: Default::default(),
         seed: 1,
     };
     let mut sim = Sim::new(vm, setup, Class::default()).map_err(|e| e.to_string())?;

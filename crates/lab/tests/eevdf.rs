@@ -4,9 +4,11 @@
 mod common;
 
 use common::{spec, trace, workload};
-use keel_abi::Span;
+use keel_abi::{Instant, Span};
 use keel_check::{Figures, Judge, TaskFigures};
 use keel_lab::{LabError, RunSpec, machines, schedulers};
+use keel_trace::policy::{Kind, Outcome};
+use keel_trace::{Class, Event, Meta, Policy, Sink};
 
 fn eevdf(cpus: u32, text: &str, ms: u64) -> RunSpec {
     let machine = machines::of_cpus(cpus);
@@ -108,6 +110,66 @@ fn any_other_policy_preempts_sched_idle() {
     assert!(wait_ns < 20_000, "{wait_ns}");
 }
 
+/// Collects events and decisions.
+#[derive(Default)]
+struct Collector {
+    events: Vec<Event>,
+    decisions: Vec<Policy>,
+}
+
+impl Sink for Collector {
+    fn wants(&self) -> Class {
+        Class::CORE.with(Class::POLICY)
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.events.extend_from_slice(events);
+    }
+
+    fn meta(&mut self, _: Instant, meta: &Meta) {
+        if let Meta::Policy(policy) = meta {
+            self.decisions.push((**policy).clone());
+        }
+    }
+}
+
+fn collected(spec: &RunSpec) -> Collector {
+    let mut collector = Collector::default();
+    keel_lab::run(spec, &mut collector, &mut |_| {}).expect("it runs");
+    collector
+}
+
+fn set(spec: &RunSpec, name: &str, value: &str) -> RunSpec {
+    RunSpec { settings: vec![(name.to_owned(), value.to_owned())], ..spec.clone() }
+}
+
+#[test]
+fn decisions_are_reported_on_request_and_change_nothing() {
+    let text = r#"{ "tasks": {
+        "hog": { "instance": 6, "loop": -1, "run": 3000 },
+        "sleeper": { "instance": 6, "loop": -1, "run": 300, "sleep": 700 } } }"#;
+    let plain = eevdf(8, text, 300);
+    let [silent, told] = [collected(&plain), collected(&set(&plain, "tell_policy", "1"))];
+    assert!(silent.decisions.is_empty() && silent.events == told.events);
+    let of = |kind| told.decisions.iter().filter(move |d| d.kind == kind);
+    for kind in [Kind::Balance, Kind::NewIdle, Kind::Wakeup, Kind::Fork] {
+        assert!(of(kind).count() > 0, "{kind:?}");
+    }
+    let moved = told.decisions.iter().find(|d| d.outcome == Some(Outcome::Moved)).expect("tasks were moved");
+    let chosen = moved.chosen.expect("from a CPU");
+    assert!(moved.moved > 0 && moved.considered.contains(chosen) && chosen != moved.cpu, "{moved:?}");
+    assert!(moved.groups.len() > 1 && moved.groups.iter().any(|group| group.runnable > 1), "{moved:?}");
+    assert!(of(Kind::Wakeup).all(|d| d.outcome == Some(Outcome::Chose) && d.chosen.is_some()));
+}
+
+#[test]
+fn a_longer_base_slice_makes_fewer_switches() {
+    let plain = eevdf(1, r#"{ "tasks": { "hog": { "instance": 2, "loop": -1, "run": 5000 } } }"#, 1000);
+    let switches = |spec: &RunSpec| tasks(spec).iter().map(|task| task.switches).sum::<u64>();
+    let [usual, long] = [switches(&plain), switches(&set(&plain, "base_slice_ns", "7000000"))];
+    assert!(usual > 900 && (130..160).contains(&long), "{usual} {long}");
+}
+
 #[test]
 fn a_setting_or_a_recipe_is_refused_in_a_sentence() {
     let check =
@@ -118,10 +180,7 @@ fn a_setting_or_a_recipe_is_refused_in_a_sentence() {
     let mut spec = eevdf(1, r#"{ "tasks": { "hog": { "run": 10 } } }"#, 10);
     spec.duration = Span::from_ms(10);
     spec.settings = vec![("slice_ns".into(), "5".into())];
-    check(
-        &spec,
-        "--set slice_ns=5: eevdf is the kernel's own scheduler and has no variables; leave --set out",
-    );
+    check(&spec, "--set slice_ns=5: the kernel's own scheduler has base_slice_ns and tell_policy");
     spec.settings.clear();
     spec.scheduler.recipe = keel_recipe::Recipe::read("r.toml", "[set]\nx = 1\n").expect("it is a recipe");
     check(&spec, "eevdf is the kernel's own scheduler and takes no recipe; leave the recipe out");

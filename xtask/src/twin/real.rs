@@ -60,8 +60,10 @@ until_state() {{
     echo "the scheduler is $(state), not $1"
     exit 1
 }}
+# The kernel's own scheduler is there without loading anything.
 load() {{
     case $1 in
+        eevdf) return ;;
         *:*) setting="--set ${{1#*:}}" ;;
         *) setting= ;;
     esac
@@ -71,6 +73,7 @@ load() {{
 }}
 # Fails where the scheduler has gone by itself.
 unload() {{
+    [ "$1" = eevdf ] && return
     kill -INT $loader 2> /dev/null
     wait $loader && until_state disabled
 }}
@@ -87,7 +90,7 @@ fn script_text(keel: &str, args: &Args) -> String {
     load $2
     $keel record -o $out/$1.$2.$3.trc -- rt-app $home/{SCENARIOS}/$1.json > $out/$1.$2.$3.log 2>&1
     echo "rt-app ended with $?"
-    unload || {{ tail -n 1 $out/$2.run.log; exit 1; }}
+    unload $2 || {{ tail -n 1 $out/$2.run.log; exit 1; }}
 }}
 "#
     );

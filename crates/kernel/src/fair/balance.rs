@@ -13,12 +13,14 @@ use keel_abi::{CpuId, Span};
 
 /// How an attempt ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     /// Tasks were to move, and did or did not.
     Unbalanced,
-    /// Nobody has too much.
+    /// No group has too much.
     Balanced,
-    /// Nobody who waits may go there.
+    /// Another CPU balances for this group.
+    NotDesignated,
+    /// No waiting task may go there.
     AllPinned,
     /// The running task may not go there.
     OnePinned,
@@ -44,9 +46,11 @@ impl<E: Engine> Sim<E> {
     /// [`FairFrame::Find`].
     pub(super) fn find_imbalance(&mut self, c: CpuId) {
         let Some(mut round) = self.k.fair.rounds[c.index()].take() else { return };
+        self.k.begin_decision();
         if !self.k.should_balance(c, &round) {
+            round.considered = self.k.fair.considered.take();
             self.k.fair.goes_on[c.index()] = false;
-            return self.end_round(c, *round, End::Balanced);
+            return self.end_round(c, *round, End::NotDesignated);
         }
         match self.k.find_busiest(c, &mut round) {
             None => self.end_round(c, *round, End::Balanced),
@@ -112,7 +116,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Find));
     }
 
-    fn end_round(&mut self, c: CpuId, round: Round, end: End) {
+    fn end_round(&mut self, c: CpuId, mut round: Round, end: End) {
+        self.k.tell_round(c, &mut round, end);
         let (asker, owner, level) = (round.asker, round.owner, round.level as u32);
         let moved = self.k.conclude(c, round, end);
         match asker {
@@ -195,7 +200,7 @@ impl Kernel {
         if end == End::Unbalanced {
             return round.moved > 0;
         }
-        if end == End::Balanced && !round.all_pinned {
+        if matches!(end, End::Balanced | End::NotDesignated) && !round.all_pinned {
             self.set_imbalanced(&round, false);
         }
         if end != End::OnePinned {

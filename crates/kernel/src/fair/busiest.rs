@@ -30,6 +30,7 @@ impl Kernel {
         let hierarchy = round.hierarchy.clone();
         let level = &hierarchy.levels(round.owner)[round.level];
         let (groups, busiest) = self.compare_groups(c, round, level);
+        round.considered = self.fair.considered.take();
         self.note_level(round, level, &groups);
         let busiest = busiest?;
         let (moves, amount) = groups.imbalance(round.idleness, level)?;
@@ -49,6 +50,9 @@ impl Kernel {
         for group in hierarchy.groups(level) {
             let is_local = group.cpus.contains(round.to);
             let stats = self.balance_stats(c, round, level, group, is_local, &mut all.has_crowd);
+            if let Some(considered) = &mut self.fair.considered {
+                considered.group(&group.cpus, &stats, is_local);
+            }
             if is_local {
                 (all.local, all.is_core[0]) = (stats, group.is_core());
             } else if self.is_busier(round, level, group, &stats, &all, busiest.as_ref()) {

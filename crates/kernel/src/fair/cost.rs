@@ -51,6 +51,7 @@ impl Kernel {
     pub(super) fn look_at(&mut self, c: CpuId, cpu: CpuId, visit: Visit) {
         let touched_ps = self.lines.read_runqueue_ps(cpu, c);
         self.charge_ps(c, touched_ps);
+        self.consider(cpu);
         self.take_turn(c, visit);
     }
 }

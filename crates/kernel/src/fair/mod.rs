@@ -8,6 +8,7 @@
 mod balance;
 mod busiest;
 mod cost;
+mod decisions;
 mod detach;
 mod entity;
 mod frame;
@@ -26,6 +27,7 @@ mod queue;
 mod rest;
 mod round;
 mod sched;
+mod settings;
 mod sibling;
 mod slices;
 mod stats;
@@ -34,6 +36,7 @@ mod weight;
 
 pub(crate) use frame::FairFrame;
 pub(crate) use queue::FairQueue;
+pub use settings::FairSettings;
 
 /// What a run is called in which no sched_ext scheduler is loaded.
 pub const NAME: &str = "eevdf";
@@ -43,6 +46,7 @@ const RNG_STREAM: u64 = u64::MAX - 1;
 
 use crate::domains::groups::Hierarchy;
 use crate::rng::Rng;
+use decisions::Considered;
 use entity::Entity;
 use keel_abi::{CpuId, Span, TaskId, Topology};
 use load::QueueLoad;
@@ -65,6 +69,9 @@ pub(crate) struct Fair {
     pub(crate) queued: u32,
     /// What a task may run for before others are looked at (`sysctl_sched_base_slice`).
     slice: Span,
+    settings: FairSettings,
+    /// What the placement or comparison under way looks at, where that is reported.
+    considered: Option<Box<Considered>>,
     loads: Vec<QueueLoad>,
     /// Idle tasks as wakers.
     idle_wakers: Vec<Waker>,
@@ -99,17 +106,19 @@ pub(crate) struct Fair {
 }
 
 impl Fair {
-    /// For a machine: a slice is 0.7 ms for one CPU, and more for more (`SCHED_TUNABLESCALING_LOG`).
-    pub(crate) fn new(topology: &Topology, seed: u64) -> Self {
+    /// For a machine: unless it is set, a slice is 0.7 ms for one CPU, and more for more (`SCHED_TUNABLESCALING_LOG`).
+    pub(crate) fn new(topology: &Topology, settings: FairSettings, seed: u64) -> Self {
         let cpus = topology.cpus();
         let factor = 1 + cpus.clamp(1, 8).ilog2();
-        let slice = Span::from_us(700 * u64::from(factor));
+        let slice = settings.base_slice.unwrap_or(Span::from_us(700 * u64::from(factor)));
         let caches = topology.iter().map(|cpu| topology.place(cpu).llc.index() + 1).max();
         let cpus_len = cpus as usize;
         Self {
             entities: Vec::new(),
             queued: 0,
             slice,
+            settings,
+            considered: None,
             loads: vec![QueueLoad::default(); cpus_len],
             idle_wakers: vec![Waker::NEW; cpus_len],
             caches: vec![SharedCache::IDLE; caches.unwrap_or(0)],

@@ -11,6 +11,13 @@ use keel_abi::{CpuId, TaskId};
 impl Kernel {
     /// A CPU for `task`, woken, made or starting a program on `c`.
     pub(crate) fn select_fair(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
+        self.begin_decision();
+        let chosen = self.place_fair(c, task, prev, flags);
+        self.tell_placement(c, task, flags, chosen);
+        chosen
+    }
+
+    fn place_fair(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
         self.fair.entity(task);
         let hierarchy = self.hierarchy();
         if flags & (wake::FORK | wake::EXEC) != 0 {
@@ -50,7 +57,7 @@ impl Kernel {
         self.cpus.this_cpu.clock.as_ns() / self.tick.as_ns()
     }
 
-    /// Is nobody on it, nor about to be (`available_idle_cpu()`)?
+    /// Does no task run there, nor is about to (`available_idle_cpu()`)?
     pub(super) fn is_vacant(&self, cpu: CpuId) -> bool {
         let cpu = &self.cpus[cpu];
         cpu.online && cpu.is_idle() && cpu.nr_ready() == 0

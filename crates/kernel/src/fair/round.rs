@@ -1,5 +1,6 @@
 //! One attempt to balance a level for a CPU (`struct lb_env`), and what a CPU's levels remember between attempts.
 
+use super::decisions::Considered;
 use crate::domains::groups::Hierarchy;
 use keel_abi::{CpuId, CpuSet, TaskId};
 use std::sync::Arc;
@@ -68,6 +69,8 @@ pub(super) struct Round {
     pub(super) moved: u32,
     /// The balancing is for a running task that is pushed away (`LBF_ACTIVE_LB`).
     pub(super) is_active: bool,
+    /// What it looked at, where that is reported.
+    pub(super) considered: Option<Box<Considered>>,
 }
 
 impl Round {
@@ -100,6 +103,7 @@ impl Round {
             taken: Vec::new(),
             moved: 0,
             is_active: false,
+            considered: None,
         }
     }
 

@@ -75,8 +75,26 @@ impl Judged {
                 Some(format!("only {} wasted: {}", percent(share), self.words))
             }
             Truth::Wasted if own && self.strict != Some(1) => Some("--strict does not count it".to_owned()),
-            Truth::Wasted => None,
+            Truth::Wasted | Truth::Brief => None,
         }
+    }
+
+    /// What is wrong where every task may use every CPU: keel's `own` recording differs from the other recorder's, or a
+    /// recording does not say what it lacks.
+    pub(super) fn apart(&self, other: &Self, own: bool) -> Option<String> {
+        let [Some(share), Some(of_other)] = [self.share, other.share] else {
+            return Some(format!("nothing was judged: {}", self.words));
+        };
+        if own && (share - of_other).abs() >= MOST_FALSE {
+            return Some(format!(
+                "{} wasted, which are {}: {}",
+                percent(share),
+                percent(of_other),
+                self.words
+            ));
+        }
+        let silent = !own && !self.caveat && share >= MOST_FALSE;
+        silent.then(|| format!("{} wasted, without what it lacks: {}", percent(share), self.words))
     }
 
     fn cell(&self) -> String {
@@ -96,7 +114,11 @@ pub(super) fn head(tools: [&str; 3]) -> String {
 /// A scene's line: its truth, and what was judged of each recording; `if` where the first sentence says what the recording lacks.
 pub(super) fn line(scene: &str, truth: Truth, reported: &[Judged]) -> String {
     let cells = std::array::from_fn(|nth| reported.get(nth).map_or_else(String::new, Judged::cell));
-    let truth = if truth == Truth::None { "none" } else { "wasted" };
+    let truth = match truth {
+        Truth::None => "none",
+        Truth::Wasted => "wasted",
+        Truth::Brief => "brief",
+    };
     row(scene, truth, cells) + "\n"
 }
 
@@ -158,6 +180,23 @@ mod tests {
             Some("nothing was judged: perf_records in vain"),
         );
         check(judged(0.0, "", 0).late(""), Truth::None, false, None);
+    }
+
+    #[test]
+    fn brief_waits_are_those_that_another_recorder_sees() {
+        let check = |own: f64, other: f64, words: &str, expected: [Option<&str>; 2]| {
+            let [own, other] = [judged(own, "Core 1 idled", 1), judged(other, words, 0)];
+            let reported = [own.apart(&other, true), other.apart(&other, false)];
+            assert_eq!(reported.each_ref().map(Option::as_deref), expected);
+        };
+        let caveat = "This recording does not show X. If";
+        check(0.042, 0.040, caveat, [None, None]);
+        check(0.042, 0.030, caveat, [Some("4.20 % wasted, which are 3.00 %: Core 1 idled"), None]);
+        check(0.003, 0.003, "", [None, None]);
+        check(0.042, 0.040, "Core", [None, Some("4.00 % wasted, without what it lacks: Core")]);
+        let nothing = Judged::nothing("keel: x: no such file");
+        assert!(nothing.apart(&judged(0.0, "", 0), true).is_some());
+        assert!(judged(0.0, "", 0).apart(&nothing, true).is_some());
     }
 
     #[test]

@@ -1,0 +1,71 @@
+//! What can be set of the fair class, under the names that the kernel has for it.
+
+use keel_abi::Span;
+use std::ops::RangeInclusive;
+
+/// Settings of the kernel's own scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FairSettings {
+    /// What a task may run for before others are looked at (`/sys/kernel/debug/sched/base_slice_ns`); `None` for the
+    /// kernel's own choice, which depends on the number of CPUs.
+    pub base_slice: Option<Span>,
+    /// Report what placements and balancings considered, as policy events. It costs no simulated time.
+    pub tell_policy: bool,
+}
+
+impl FairSettings {
+    /// The names that [`FairSettings::set`] knows.
+    pub const NAMES: [&str; 2] = ["base_slice_ns", "tell_policy"];
+
+    /// Slices that the kernel accepts from a task (`sched_attr::sched_runtime`), in nanoseconds; the base slice is kept
+    /// within the same bounds.
+    const SLICE_NS: RangeInclusive<u64> = 100_000..=100_000_000;
+
+    /// Sets one by its name.
+    ///
+    /// # Errors
+    /// What is expected instead.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "base_slice_ns" => {
+                let ns = value.parse().ok().filter(|ns| Self::SLICE_NS.contains(ns));
+                self.base_slice = Some(Span::from_ns(ns.ok_or("a slice is 100000 to 100000000 ns")?));
+            }
+            "tell_policy" => self.tell_policy = bool(value).ok_or("it is 0 or 1")?,
+            _ => return Err(format!("the kernel's own scheduler has {}", Self::NAMES.join(" and "))),
+        }
+        Ok(())
+    }
+}
+
+fn bool(value: &str) -> Option<bool> {
+    match value {
+        "0" | "false" => Some(false),
+        "1" | "true" => Some(true),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_set_by_name_within_bounds() {
+        let check = |name: &str, value: &str, expected: Result<FairSettings, &str>| {
+            let mut settings = FairSettings::default();
+            let reported = settings.set(name, value).map(|()| settings);
+            assert_eq!(reported, expected.map_err(str::to_owned), "{name}={value}");
+        };
+        let none = FairSettings::default();
+        let slice = |ns| Ok(FairSettings { base_slice: Some(Span::from_ns(ns)), ..none });
+        check("base_slice_ns", "3000000", slice(3_000_000));
+        check("base_slice_ns", "100000", slice(100_000));
+        for bad in ["99999", "100000001", "-1", "x", ""] {
+            check("base_slice_ns", bad, Err("a slice is 100000 to 100000000 ns"));
+        }
+        check("tell_policy", "1", Ok(FairSettings { tell_policy: true, ..none }));
+        check("tell_policy", "2", Err("it is 0 or 1"));
+        check("slice", "1", Err("the kernel's own scheduler has base_slice_ns and tell_policy"));
+    }
+}
