@@ -1,5 +1,6 @@
-//! `./x pages`: each of the Wasted Cores paper's four bugs as a page, with it and with the fix side by side, and the same of a real
-//! kernel's recordings, into out/pages; their small pictures and the table of figures in docs/explanation/wasted-cores.md.
+//! `./x pages`: each of the Wasted Cores paper's four bugs as a page, with it and with the fix side by side, the same work under
+//! `eevdf`, and the same of a real kernel's recordings, into out/pages; their small pictures and the table of figures in
+//! docs/explanation/wasted-cores.md.
 //!
 //! keel's own commands make all of it. The pictures are Chromium's, so they differ by a pixel here and there with its fonts.
 
@@ -43,7 +44,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
     let mut pictures = Vec::new();
     for scene in &SCENES {
-        pictures.push(simulated(scene)?);
+        pictures.extend([simulated(scene)?, today(scene)?]);
     }
     for name in RECORDED {
         let page = format!("real-{name}.html");
@@ -71,16 +72,33 @@ fn simulated(scene: &Scene) -> Result<Value, Failure> {
     let [with, fixed] = ["", "-fixed"].map(|end| format!("{FOLDER}/{bug}{end}.trc"));
     for (bugs, trace) in [(BUGS.join("+"), &with), (others(bug), &fixed)] {
         let reported = ["--set", "tell_policy=1", "--duration", "1s", "--trace", trace];
-        keel(&[&of_cfs(workload, &format!("bug={bugs}")), &reported[..]].concat())?;
+        keel(&[&of_cfs(workload, &format!("bug={bugs}"))[..], &reported].concat())?;
     }
     let page = format!("{bug}.html");
     keel(&["report", &with, &fixed, "-o", &format!("{FOLDER}/{page}")])?;
     Ok(picture(&page, *ms))
 }
 
+/// The fixed run again beside a second of `eevdf`, with its balancer's reports: the latter alone gets a picture.
+fn today(scene: &Scene) -> Result<Value, Failure> {
+    let Scene { bug, workload, ms } = scene;
+    let [fixed, today] = ["fixed", "eevdf"].map(|end| format!("{FOLDER}/{bug}-{end}.trc"));
+    let reported = ["--set", "tell_policy=1", "--duration", "1s", "--trace", &today];
+    keel(&[&of("eevdf", workload), &reported[..]].concat())?;
+    let page = format!("{bug}-eevdf.html");
+    keel(&["report", &fixed, &today, "-o", &format!("{FOLDER}/{page}")])?;
+    let to = root().join(PICTURES).join(format!("{bug}-eevdf.png"));
+    Ok(json!({ "page": page, "ms": ms, "to": [null, to.display().to_string()] }))
+}
+
+/// How keel is asked to run a scheduler.
+fn of<'a>(scheduler: &'a str, workload: &'a str) -> [&'a str; 6] {
+    ["sim", scheduler, "--machine", MACHINE, "--workload", workload]
+}
+
 /// How keel is asked to run `cfs` with such a setting of its bugs.
-fn of_cfs<'a>(workload: &'a str, bugs: &'a str) -> [&'a str; 8] {
-    ["sim", "cfs", "--machine", MACHINE, "--workload", workload, "--set", bugs]
+fn of_cfs<'a>(workload: &'a str, bugs: &'a str) -> Vec<&'a str> {
+    [&of("cfs", workload)[..], &["--set", bugs]].concat()
 }
 
 /// What is drawn of a page, and where to: viewer/tests/pictures.spec.ts reads it.
@@ -95,23 +113,25 @@ fn others(bug: &str) -> String {
     BUGS.into_iter().filter(|other| *other != bug).collect::<Vec<_>>().join("+")
 }
 
-/// What five seconds waste under no bug, this one, all, and all others: a line for each experiment.
+/// What five seconds waste under no bug, this one, all, all others, and `eevdf`: a line for each experiment.
 fn table() -> Result<String, Failure> {
-    let mut text = "| work | without bugs | with the bug | with all four | with the other three |\n\
-                    | --- | --- | --- | --- | --- |\n"
-        .to_owned();
+    let mut text =
+        "| work | without bugs | with the bug | with all four | with the other three | `eevdf` |\n\
+                    | --- | --- | --- | --- | --- | --- |\n"
+            .to_owned();
     for Scene { bug, workload, .. } in &SCENES {
         let settings = ["0".to_owned(), (*bug).to_owned(), BUGS.join("+"), others(bug)];
-        let cells = settings.iter().map(|bugs| wasted(workload, bugs)).collect::<Result<Vec<_>, _>>()?;
+        let of_bugs = |bugs: &String| wasted(&of_cfs(workload, &format!("bug={bugs}")));
+        let mut cells = settings.iter().map(of_bugs).collect::<Result<Vec<_>, _>>()?;
+        cells.push(wasted(&of("eevdf", workload))?);
         text += &format!("| {bug}: `{workload}` | {} |\n", cells.join(" | "));
     }
     Ok(text)
 }
 
-/// Core time that five seconds waste, and the longest of it.
-fn wasted(workload: &str, bugs: &str) -> Result<String, Failure> {
-    let bugs = format!("bug={bugs}");
-    let args = [&of_cfs(workload, &bugs), &["--duration", "5s", "--json"][..]].concat();
+/// Core time that five seconds of such a run waste, and the longest of it.
+fn wasted(run: &[&str]) -> Result<String, Failure> {
+    let args = [run, &["--duration", "5s", "--json"]].concat();
     let output = command(&args)?.stderr(Stdio::inherit()).output();
     let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
     let reported: Value = serde_json::from_slice(&output.stdout)
