@@ -4,6 +4,7 @@
 //! Never part of what users run, and no crate may depend on it.
 #![forbid(unsafe_code)]
 
+mod baseline;
 mod bench;
 mod cargo;
 mod checks;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         "ci" => return ci::run(),
         "check" => return ci::check(),
         "fmt" => cargo::run(&["fmt", "--all"]),
+        "baseline" => baseline::run(),
         "bench" => bench::run(rest),
         "vm" => vm::run(rest),
         "twin" => twin::run(rest),

@@ -15,6 +15,7 @@ mod verdict;
 
 use crate::{Failure, cargo};
 use args::Args;
+use std::path::PathBuf;
 use verdict::Test;
 
 /// Where sources and objects are kept, from the root; git ignores it.
@@ -31,6 +32,15 @@ fn tests_of(tests: &[Test], object: &build::Built) -> Vec<Test> {
         own.push(Test::plain(&object.name));
     }
     own
+}
+
+/// The compiled object of that name.
+///
+/// # Errors
+/// Where sources could not be had, or it does not compile.
+pub(crate) fn object(name: &str) -> Result<PathBuf, Failure> {
+    let built = build::all(&source::fetch()?)?.into_iter().find(|object| object.name == name);
+    built.map_or_else(|| Err(format!("the kernel has no scheduler '{name}'")), |built| built.path)
 }
 
 /// Runs what `args` ask for.
