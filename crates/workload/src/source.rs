@@ -75,6 +75,16 @@ impl<'a> Source<'a> {
         let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
             let range = error.range();
             let near = text.get(range.start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+            if !text.trim_start().starts_with(['{', '[', '/', '#']) {
+                let begins = shown(text.trim_start().lines().next().unwrap_or_default());
+                let at = text.len() - text.trim_start().len();
+                return broken(
+                    at,
+                    format!(
+                        "a workload is an rt-app file, in JSON; it begins with '{{', not with '{begins}'"
+                    ),
+                );
+            }
             let reason = lower_first(&error.kind().to_string());
             broken(range.start, format!("this is not JSON: {reason} at '{}'", shown(near.trim())))
         })?;

@@ -229,7 +229,12 @@ fn what_is_no_json_is_refused() {
     );
     file("{\n a: 1 }", "2: this is not JSON: expected string for object property at 'a: 1 }'");
     file("{} {}", "1: this is not JSON: text cannot contain more than one JSON value at '{}'");
-    file("\u{1b}[2J", "1: this is not JSON: unexpected token at '\\u{1b}[2J'");
+    file("\u{1b}[2J", "1: a workload is an rt-app file, in JSON; it begins with '{', not with '\\u{1b}[2J'");
+    file("\n[machine]\ncpus = 4\n", "2: this is not JSON: unexpected token at 'machine]'");
+    file(
+        "\nmachine = 4\n",
+        "2: a workload is an rt-app file, in JSON; it begins with '{', not with 'machine = 4'",
+    );
 }
 
 #[test]
