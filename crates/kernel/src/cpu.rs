@@ -5,7 +5,7 @@
 //! no other CPU has something earlier to do ([`crate::sim`]).
 
 use crate::class::SchedClass;
-use crate::fair::FairQueue;
+use crate::fair::{BudgetTimer, FairQueue, Slot};
 use crate::frequency::Perf;
 use crate::rt::{ClassServer, RtQueue};
 use crate::stack::Stack;
@@ -41,6 +41,10 @@ pub(crate) enum Irq {
     PushFair,
     /// This CPU balances for all idle ones.
     Nohz,
+    /// A period of a group's `cpu.max` is over, or its CPUs have given time back.
+    Budget(BudgetTimer),
+    /// A group may run here again.
+    Unthrottle(Slot),
     /// This CPU goes away.
     Offline,
     /// This CPU has come.
@@ -181,6 +185,8 @@ pub(crate) struct Cpu {
     pub(crate) resched_at: Instant,
     /// Its next tick; [`Instant::NEVER`] while idle.
     pub(crate) tick_at: Instant,
+    /// The fair task that runs was picked from a group without time: it is throttled before it returns to user mode.
+    pub(crate) throttles: bool,
     /// When the slice of the fair task that runs ends, where others wait; else [`Instant::NEVER`].
     pub(crate) hrtick_at: Instant,
     /// When the current task's work is done at the present speed.
@@ -272,6 +278,7 @@ impl Cpu {
             need_resched: false,
             resched_at: Instant::NEVER,
             tick_at: Instant::NEVER,
+            throttles: false,
             hrtick_at: Instant::NEVER,
             work_done_at: Instant::NEVER,
             working_since: Instant::ZERO,
@@ -315,10 +322,10 @@ impl Cpu {
         }
     }
 
-    /// Runnable tasks that may run: all but real-time tasks that are throttled (`rq->nr_running`).
+    /// Runnable tasks that may run: all but those that are throttled (`rq->nr_running`).
     #[inline]
     pub(crate) fn nr_ready(&self) -> u32 {
-        self.nr_running - self.rt.nr_throttled()
+        self.nr_running - self.rt.nr_throttled() - self.fair.limbo()
     }
 
     /// Another callback begins within the one in progress.

@@ -130,12 +130,18 @@ impl Kernel {
         self.sessions.of_task[leader.index()] = number;
         let session = self.sessions.all[number.0 as usize];
         write_signal(world, self.sessions.signal_of(leader), session, true);
+        self.regroup_process(leader);
         self.tell_priority(task);
+    }
+
+    /// The number of the session that the task's process is in; 0 for the root's.
+    pub(crate) fn session_of(&self, task: TaskId) -> u32 {
+        self.sessions.of_task[self.leader_of(task).index()].0
     }
 
     /// Is the task's process in another session than the root's?
     pub(crate) fn has_own_session(&self, task: TaskId) -> bool {
-        self.sessions.of_task[self.leader_of(task).index()] != Number::ROOT
+        self.session_of(task) != Number::ROOT.0
     }
 }
 

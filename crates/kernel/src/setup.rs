@@ -35,6 +35,8 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_SERVER: u32 = 1 << 25;
     /// The servers of CPUs whose fair tasks starve.
     pub(crate) const FIRST_FAIR_SERVER: u32 = 1 << 26;
+    /// Limits of cgroups: two of each group that fair tasks are in, up to [`FIRST_START`].
+    pub(crate) const FIRST_BUDGET: u32 = 1 << 27;
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
     /// CPUs that come to a new frequency.

@@ -10,6 +10,7 @@ use crate::class::SchedClass;
 use crate::core::Step;
 use crate::cpu::Irq;
 use crate::exit::Exit;
+use crate::fair::BudgetTimer;
 use crate::frame::Frame;
 use crate::kernel::{Counters, Kernel};
 use crate::log::Log;
@@ -49,6 +50,8 @@ pub(crate) enum Duty {
     Tick,
     /// The slice of the fair task that runs is over.
     Hrtick,
+    /// The current task is to be throttled before it goes on in user mode.
+    Throttle,
     /// The current task's work is done.
     Act,
     /// This CPU goes away, and nobody is left on it.
@@ -64,7 +67,7 @@ impl Duty {
             Self::Schedule => Some(Frame::Schedule),
             Self::Tick => Some(Frame::Tick),
             Self::Hrtick => Some(Frame::Hrtick),
-            Self::Disable | Self::Reenqueue | Self::Kick | Self::Die => None,
+            Self::Disable | Self::Reenqueue | Self::Kick | Self::Throttle | Self::Die => None,
         }
     }
 }
@@ -284,6 +287,7 @@ impl<E: Engine> Sim<E> {
             Duty::Schedule => self.schedule(c),
             Duty::Tick => self.tick(c),
             Duty::Hrtick => self.hrtick(c),
+            Duty::Throttle => self.throttle_current(c),
             Duty::Kick => {
                 let (target, flags) = self.k.this_cpu().next_kick();
                 self.kick(c, target, flags);
@@ -365,6 +369,8 @@ impl<E: Engine> Sim<E> {
             Some(Duty::Tick)
         } else if cpu.hrtick_at <= cpu.clock {
             Some(Duty::Hrtick)
+        } else if cpu.throttles {
+            Some(Duty::Throttle)
         } else if cpu.leaving && cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle() {
             Some(Duty::Die)
         } else {
@@ -471,6 +477,10 @@ impl Kernel {
             t if t >= number::FIRST_START => {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
+            }
+            t if t >= number::FIRST_BUDGET => {
+                let timer = BudgetTimer::numbered(t - number::FIRST_BUDGET);
+                (self.owner_of_budget(timer, at)?, Irq::Budget(timer))
             }
             t if t >= number::FIRST_FAIR_SERVER => {
                 let cpu = CpuId(t - number::FIRST_FAIR_SERVER);

@@ -185,7 +185,8 @@ pub enum What {
     },
     /// The kernel begins or ceases to keep a task off every CPU though it wants to run: its group's `cpu.max` or its
     /// deadline budget is used up. From `on` to `!on` it does not wait for a CPU. A running task may be throttled; it then
-    /// leaves its CPU as preempted. Being switched to ends it, too.
+    /// leaves its CPU as preempted. Being switched to ends it, too. A simulated run also emits `!on` for a task that comes to a
+    /// group with a limit, so that readers know the group from the beginning.
     Throttled {
         /// Who.
         task: TaskId,

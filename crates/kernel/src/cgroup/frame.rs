@@ -64,10 +64,17 @@ impl<E: Engine> Sim<E> {
             CgroupFrame::Unlock => self.k.unlock_cgroups(c),
             CgroupFrame::Made { number } => self.made_cgroup(c, number),
             CgroupFrame::Removed { number } => self.removed_cgroup(number),
-            CgroupFrame::Weighed { number, weight } => self.k.cgroups[number].weight = weight,
-            CgroupFrame::Idled { number, idle } => self.k.cgroups[number].idle = idle,
+            CgroupFrame::Weighed { number, weight } => {
+                self.k.cgroups[number].weight = weight;
+                self.k.cgroup_changed_fair(number, false);
+            }
+            CgroupFrame::Idled { number, idle } => {
+                self.k.cgroups[number].idle = idle;
+                self.k.cgroup_changed_fair(number, false);
+            }
             CgroupFrame::Limited { number, task, step } => {
                 self.k.cgroups[number].bandwidth = self.k.bandwidth_of_step(task, step);
+                self.k.cgroup_changed_fair(number, true);
             }
             CgroupFrame::Prepare { task, to, whole, from } => self.prepare_move(c, task, to, whole, from),
             CgroupFrame::Prepared { task, to, whole, mover } => self.prepared_move(c, task, to, whole, mover),

@@ -100,6 +100,27 @@ impl std::ops::IndexMut<Number> for Cgroups {
     }
 }
 
+impl Group {
+    pub(crate) fn parent(&self) -> Option<Number> {
+        self.parent
+    }
+
+    /// `cpu.weight`.
+    pub(crate) fn weight(&self) -> u32 {
+        self.weight
+    }
+
+    /// `cpu.idle`.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    /// `cpu.max`.
+    pub(crate) fn bandwidth(&self) -> Bandwidth {
+        self.bandwidth
+    }
+}
+
 impl Cgroups {
     /// The cgroup that the task is in (`task_group(p)`).
     pub(crate) fn of(&self, task: TaskId) -> Number {

@@ -189,6 +189,7 @@ impl<E: Engine> Sim<E> {
     pub(super) fn change_cgroup(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
         let was = self.k.cgroups.of(task);
         self.k.cgroups.move_task(task, to);
+        self.k.regroup_fair(task);
         self.k.tell_priority(task);
         if was_on != WasOn::None {
             self.k.task(task).queued = false;

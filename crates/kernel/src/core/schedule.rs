@@ -96,6 +96,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn pick(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         cpu.picks += 1;
+        cpu.throttles = false;
         if !cpu.rt.is_empty() && self.pick_rt(c) {
             return;
         }

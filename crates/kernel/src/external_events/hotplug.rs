@@ -71,6 +71,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.this_cpu().online = false;
         self.k.stop_throttling(c);
+        self.k.limit_cpu(c, false);
         let waiting = self.k.waiting_elsewhere(c);
         self.k.this_cpu().stack.extend([Frame::Hotplug { online: false }, Frame::Unlock { rq: c }]);
         // The last pushed is the first done.
@@ -111,6 +112,8 @@ impl<E: Engine> Sim<E> {
         if online {
             let cpu = self.k.this_cpu();
             cpu.online = true;
+            self.k.limit_cpu(c, true);
+            let cpu = self.k.this_cpu();
             // Its hotplug thread was the last on it.
             cpu.in_stopper = true;
             self.k.resched(c, c);

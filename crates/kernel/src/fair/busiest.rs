@@ -117,12 +117,12 @@ impl Kernel {
 
     /// The load of a task that is too much for the CPU it runs on (`update_misfit_status()`).
     pub(super) fn misfit_load(&self, cpu: CpuId) -> u64 {
-        let Some(curr) = self.cpus[cpu].fair.curr().filter(|_| self.is_uneven()) else { return 0 };
+        let Some(curr) = self.fair_curr(cpu).filter(|_| self.is_uneven()) else { return 0 };
         let capacity = self.capacity(cpu);
         let is_better = |other: CpuId| self.capacity(other) > capacity;
         let could_gain = self.tasks[curr].cpus.iter().any(is_better);
         match could_gain && !self.task_fits(curr, cpu) {
-            true => self.fair.entities[curr.index()].load.avg.load.max(1),
+            true => self.task_load(curr).max(1),
             false => 0,
         }
     }

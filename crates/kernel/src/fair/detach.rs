@@ -64,28 +64,31 @@ impl Kernel {
 
     /// A CPU's fair tasks in the order in which they came or ran (`rq->cfs_tasks`).
     fn by_last_run(&self, cpu: CpuId) -> Vec<TaskId> {
-        let mut tasks: Vec<TaskId> = self.cpus[cpu].fair.all().collect();
-        tasks.sort_by_key(|task| self.fair.entities[task.index()].listed);
+        let mut tasks: Vec<TaskId> = self.fair_tasks(cpu);
+        tasks.sort_by_key(|&task| self.fair.entities[task].listed);
         tasks
     }
 
     /// A task comes or runs: it is the last on its CPU's list.
     pub(super) fn touch(&mut self, task: TaskId) {
         self.fair.listed += 1;
-        self.fair.entities[task.index()].listed = self.fair.listed;
+        self.fair.entities[task].listed = self.fair.listed;
     }
 
     /// `can_migrate_task()`.
     fn can_move(&mut self, round: &mut Round, task: TaskId) -> bool {
-        let (hierarchy, entity) = (round.hierarchy.clone(), &self.fair.entities[task.index()]);
+        let (hierarchy, entity) = (round.hierarchy.clone(), &self.fair.entities[task]);
         let level = &hierarchy.levels(round.owner)[round.level];
         let failed = self.memory_of(round.owner, round.level).failed;
         let t = &self.tasks[task];
         if entity.delayed && round.moves != Moves::Load {
             return false;
         }
-        let is_behind = self.cpus[round.from].fair.is_eligible(&self.fair.entities, entity);
-        if failed == 0 && self.cpus[round.to].fair.queued() > 0 && !is_behind {
+        let is_behind = self.queue_at(entity.queue).is_eligible(&self.fair.entities, entity);
+        if failed == 0 && self.has_mates(task, round.to) && !is_behind {
+            return false;
+        }
+        if self.is_throttled_on(task, round.to) {
             return false;
         }
         if self.is_kthread(task) && t.nr_allowed == 1 || t.migration_disabled > 0 {
@@ -112,13 +115,26 @@ impl Kernel {
         !is_hot || failed > level.cache_nice_tries
     }
 
+    /// Is anything in the task's group on that CPU (`task_is_ineligible_on_dst_cpu()`)?
+    fn has_mates(&self, task: TaskId, cpu: CpuId) -> bool {
+        let groups = &self.fair.groups;
+        match self.fair.entities[task].queue.group().map(|slot| groups.slots[slot.index()].group) {
+            None => self.cpus[cpu].fair.entities() > 0,
+            Some(group) => {
+                groups.slot(group, cpu).is_some_and(|slot| groups.slots[slot.index()].queue.entities() > 0)
+            }
+        }
+    }
+
     /// How much of the imbalance the task is; nothing where it is too much.
     fn amount_of(&self, round: &Round, task: TaskId) -> Option<i64> {
-        let load = &self.fair.entities[task.index()].load;
+        let load = &self.fair.entities[task].load;
         let failed = self.memory_of(round.owner, round.level).failed;
         let fits = |amount: u64| (amount >> failed.min(63)) as i64 <= round.imbalance;
         match round.moves {
-            Moves::Load => Some(load.avg.load.max(1)).filter(|&load| fits(load)).map(|load| load as i64),
+            Moves::Load => {
+                Some(self.task_load(task).max(1)).filter(|&load| fits(load)).map(|load| load as i64)
+            }
             Moves::Util => Some(load.util_or_estimate()).filter(|&util| fits(util)).map(|util| util as i64),
             Moves::Tasks => Some(1),
             Moves::Misfit => (!self.task_fits(task, round.from)).then_some(round.imbalance),
@@ -128,7 +144,7 @@ impl Kernel {
     /// `detach_task()`: it is in no queue until its new CPU is locked.
     fn take(&mut self, c: CpuId, round: &mut Round, task: TaskId) {
         let from = round.from;
-        if self.fair.entities[task.index()].delayed {
+        if self.fair.entities[task].delayed {
             // It sleeps on: it only stops to compete.
             return self.forget_delayed(task);
         }

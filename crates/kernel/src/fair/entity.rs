@@ -1,9 +1,82 @@
-//! A task as the fair class counts it (`struct sched_entity`).
+//! A task, or a group on one CPU, as the fair class counts it (`struct sched_entity`).
 
+use super::ids::{EntityId, GroupId, QueueId};
 use super::load::TaskLoad;
 use super::waker::Waker;
 use super::weight::scaled;
-use keel_abi::CpuId;
+use keel_abi::{CpuId, TaskId};
+use std::ops::{Index, IndexMut};
+
+/// All entities: tasks by number, and groups by CPU.
+#[derive(Debug, Default)]
+pub(crate) struct Entities {
+    tasks: Vec<Entity>,
+    groups: Vec<Entity>,
+}
+
+impl Entities {
+    /// Has the class never had a task?
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// A task's, if the class has had it.
+    #[inline]
+    pub(super) fn get(&self, task: TaskId) -> Option<&Entity> {
+        self.tasks.get(task.index())
+    }
+
+    /// A task's, made where it is not there yet.
+    #[inline]
+    pub(super) fn task(&mut self, task: TaskId) -> &mut Entity {
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize(task.index() + 1, Entity::NEW);
+        }
+        &mut self.tasks[task.index()]
+    }
+
+    /// A new group's, on one CPU: slots are numbered in the order in which they are added.
+    pub(super) fn add_group(&mut self, entity: Entity) {
+        self.groups.push(entity);
+    }
+}
+
+impl Index<EntityId> for Entities {
+    type Output = Entity;
+    #[inline]
+    fn index(&self, id: EntityId) -> &Entity {
+        match id.slot() {
+            None => &self[id.task().expect("what is no group is a task")],
+            Some(slot) => &self.groups[slot.index()],
+        }
+    }
+}
+
+impl IndexMut<EntityId> for Entities {
+    #[inline]
+    fn index_mut(&mut self, id: EntityId) -> &mut Entity {
+        match id.slot() {
+            None => &mut self[id.task().expect("what is no group is a task")],
+            Some(slot) => &mut self.groups[slot.index()],
+        }
+    }
+}
+
+impl Index<TaskId> for Entities {
+    type Output = Entity;
+    #[inline]
+    fn index(&self, task: TaskId) -> &Entity {
+        &self.tasks[task.index()]
+    }
+}
+
+impl IndexMut<TaskId> for Entities {
+    #[inline]
+    fn index_mut(&mut self, task: TaskId) -> &mut Entity {
+        &mut self.tasks[task.index()]
+    }
+}
 
 /// Virtual times are nanoseconds of a task of nice 0.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +99,14 @@ pub(crate) struct Entity {
     pub(super) slice_ns: u64,
     /// It sleeps, but competes until it is owed something again (`sched_delayed`).
     pub(super) delayed: bool,
-    /// Its policy is SCHED_IDLE.
+    /// Its policy is SCHED_IDLE, or its group's `cpu.idle` is 1.
     pub(super) is_idle: bool,
-    /// The CPU whose queue it was in last.
-    pub(super) cpu: CpuId,
+    /// The queue that it is in, or was in last.
+    pub(super) queue: QueueId,
+    /// A task's group; nothing until that is looked up.
+    pub(super) group: Option<GroupId>,
+    /// A task's group has used up its `cpu.max`: it is in no queue until the group gets more (`p->throttled`).
+    pub(super) is_throttled: bool,
     /// What it has weighed, waited and run of late.
     pub(super) load: TaskLoad,
     /// Which task it wakes.
@@ -55,7 +132,9 @@ impl Entity {
         slice_ns: 0,
         delayed: false,
         is_idle: false,
-        cpu: CpuId(0),
+        queue: QueueId::root(CpuId(0)),
+        group: None,
+        is_throttled: false,
         load: TaskLoad::NEW,
         waker: Waker::NEW,
         recent: None,

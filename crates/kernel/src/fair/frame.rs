@@ -1,5 +1,6 @@
 //! The steps of balancing, cut where another runqueue's lock is taken.
 
+use super::ids::Slot;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
@@ -25,6 +26,10 @@ pub(crate) enum FairFrame {
     Nohz { nth: u32 },
     /// `active_load_balance_cpu_stop()`.
     Push,
+    /// `throttle_cfs_rq_work()`.
+    Throttle,
+    /// `unthrottle_cfs_rq()` for a group on this CPU.
+    Unthrottle { slot: Slot },
     /// `migration_cpu_stop()` for a task that starts a program.
     Leave { task: TaskId, target: CpuId },
 }
@@ -43,6 +48,8 @@ impl<E: Engine> Sim<E> {
             FairFrame::Softirq => self.balance_softirq(c),
             FairFrame::Nohz { nth } => self.nohz_balance(c, nth),
             FairFrame::Push => self.push_running(c),
+            FairFrame::Throttle => self.throttle_current(c),
+            FairFrame::Unthrottle { slot } => self.unthrottle_here(c, slot),
             FairFrame::Leave { task, target } => self.leave_for(c, task, target),
         }
     }

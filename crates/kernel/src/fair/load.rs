@@ -3,6 +3,7 @@
 //! A task that sleeps goes on counting where it ran last, less and less. One that goes elsewhere is taken out when the
 //! queue that it left is next looked at, as its lock is not held then (`remove_entity_load_avg()`).
 
+use super::ids::{EntityId, QueueId, Slot};
 use super::pelt::{Average, Doing, ONE};
 use super::pelt_clock::PeltClock;
 use crate::kernel::Kernel;
@@ -18,7 +19,7 @@ const ESTIMATE_SHIFT: u32 = 2;
 pub(crate) struct TaskLoad {
     pub(super) avg: Average,
     /// The queue that it counts in.
-    pub(super) queue: Option<CpuId>,
+    pub(super) queue: Option<QueueId>,
     /// Its utilization when it last went to sleep, smoothed (`util_est`).
     pub(super) estimate: u64,
     /// It has been in a queue before.
@@ -50,13 +51,30 @@ impl TaskLoad {
     }
 }
 
-/// A runqueue's load (`cfs_rq->avg`).
+/// A queue's load (`cfs_rq->avg`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueLoad {
     pub(super) avg: Average,
-    pub(super) clock: PeltClock,
     /// Load, runnable average and utilization of tasks that have left since (`cfs_rq->removed`).
     gone: [u64; 3],
+    /// By how much the load sums of tasks that came and went have changed it since its group's entity was looked at; nothing
+    /// where none did (`cfs_rq->propagate`, `cfs_rq->prop_runnable_sum`).
+    pub(super) changed: Option<i64>,
+}
+
+impl QueueLoad {
+    /// The load sums of tasks that came or went (`add_tg_cfs_propagate()`).
+    pub(super) fn has_changed(&mut self, by: i64) {
+        self.changed = Some(self.changed.unwrap_or(0) + by);
+    }
+}
+
+/// A CPU's load.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuLoad {
+    /// That of the queue at the top.
+    pub(super) queue: QueueLoad,
+    pub(super) clock: PeltClock,
     /// The estimates of the tasks that want to run (`util_est`).
     pub(super) estimate: u64,
 }
@@ -72,58 +90,99 @@ impl Kernel {
         clock.now_ns()
     }
 
-    /// Counts `rq`'s load up to now (`update_cfs_rq_load_avg()`); says whether it changed.
-    pub(super) fn update_queue_load(&mut self, rq: CpuId) -> bool {
+    /// A queue's load.
+    pub(super) fn load_mut(&mut self, at: QueueId) -> &mut QueueLoad {
+        match at.group() {
+            None => &mut self.fair.loads[at.cpu.index()].queue,
+            Some(slot) => &mut self.fair.groups.slots[slot.index()].load,
+        }
+    }
+
+    /// Counts the load of all queues of a CPU up to now (`sched_balance_update_blocked_averages()`).
+    pub(super) fn update_queue_load(&mut self, rq: CpuId) {
+        if !self.fair.groups.is_flat() {
+            self.update_groups_on(rq);
+        }
         let now = self.pelt_now(rq);
-        let queue = &self.cpus[rq].fair;
+        self.count_queue(QueueId::root(rq), now);
+    }
+
+    /// Those of groups, deeper ones first (`__update_blocked_fair()`).
+    fn update_groups_on(&mut self, rq: CpuId) {
+        for slot in self.fair.groups.listed[rq.index()].clone() {
+            let now = self.pelt_now(rq);
+            self.count_queue(QueueId { cpu: rq, slot }, now);
+            self.contribute(slot);
+            let id = slot.entity();
+            let at = self.fair.entities[id].queue;
+            self.update_load(at, id);
+            let below = &self.fair.groups.slots[slot.index()];
+            if below.queue.entities() == 0 && below.load.avg.is_over() {
+                self.fair.groups.unlist(slot);
+            }
+        }
+    }
+
+    /// Counts a queue's load up to now (`update_cfs_rq_load_avg()`).
+    fn count_queue(&mut self, at: QueueId, now: u64) {
+        let queue = self.queue_at(at);
         let doing = Doing {
             weight: queue.weight(&self.fair.entities).unsigned_abs(),
             runnable: u64::from(queue.len()),
             is_running: queue.curr().is_some(),
         };
-        let load = &mut self.fair.loads[rq.index()];
+        let load = self.load_mut(at);
         let [weight, runnable, util] = std::mem::take(&mut load.gone);
+        if runnable > 0 && at.group().is_some() {
+            let sum = runnable * load.avg.divider() / ONE;
+            load.has_changed(-(sum as i64));
+        }
         load.avg.take(weight, runnable, util);
-        let changed = load.avg.count(now, doing);
-        if changed {
+        if load.avg.count(now, doing) {
             load.avg.average(1);
         }
-        changed || weight + runnable + util > 0
     }
 
-    /// Counts `rq`'s load and that of one of its tasks up to now (`update_load_avg()`).
-    pub(super) fn update_load(&mut self, rq: CpuId, task: TaskId) {
-        let now = self.pelt_now(rq);
-        let is_running = self.cpus[rq].fair.curr() == Some(task);
-        if self.fair.entities[task.index()].load.queue == Some(rq) {
-            self.update_task_load(task, now, is_running);
+    /// Counts a queue's load and that of one of its entities up to now (`update_load_avg()`).
+    pub(super) fn update_load(&mut self, at: QueueId, id: EntityId) {
+        let now = self.pelt_now(at.cpu);
+        let is_running = self.queue_at(at).curr() == Some(id);
+        if self.fair.entities[id].load.queue == Some(at) {
+            self.update_entity_load(id, now, is_running);
         }
-        self.update_queue_load(rq);
+        self.count_queue(at, now);
+        if let Some(slot) = id.slot() {
+            self.propagate(id, slot);
+        }
+        if let Some(slot) = at.group() {
+            self.contribute(slot);
+        }
     }
 
     /// `__update_load_avg_se()`.
-    fn update_task_load(&mut self, task: TaskId, now: u64, is_running: bool) {
-        let entity = &mut self.fair.entities[task.index()];
-        let doing = Doing {
-            weight: u64::from(entity.on_rq),
-            runnable: u64::from(entity.on_rq && !entity.delayed),
-            is_running,
-        };
+    fn update_entity_load(&mut self, id: EntityId, now: u64, is_running: bool) {
+        let below = self.queue_below(id).map(|below| self.queue_at(below).len());
+        let entity = &mut self.fair.entities[id];
+        let runnable = below.map_or(u64::from(entity.on_rq && !entity.delayed), u64::from);
+        let doing = Doing { weight: u64::from(entity.on_rq), runnable, is_running };
         if entity.load.avg.count(now, doing) {
             entity.load.avg.average(entity.weight.unsigned_abs());
         }
     }
 
-    /// A task is about to join `rq`: its load does where it is not there yet.
-    pub(super) fn load_joins(&mut self, rq: CpuId, task: TaskId, weight: i64) {
+    /// A task is about to join a queue: its load does where it is not there yet.
+    pub(super) fn load_joins(&mut self, at: QueueId, task: TaskId, weight: i64) {
         let before = self.fair.entity(task).load.queue;
-        if before == Some(rq) {
-            return self.update_load(rq, task);
+        if before == Some(at) {
+            return self.update_load(at, task.into());
         }
         self.remove_load(task);
-        self.update_queue_load(rq);
-        let capacity = self.capacity(rq);
-        let (entity, queue) = (&mut self.fair.entities[task.index()], &mut self.fair.loads[rq.index()].avg);
+        let now = self.pelt_now(at.cpu);
+        self.count_queue(at, now);
+        let capacity = self.capacity(at.cpu);
+        let mut entity = self.fair.entities[task];
+        let load = self.load_mut(at);
+        let queue = &mut load.avg;
         entity.weight = weight;
         let weight = weight.unsigned_abs();
         if !entity.load.is_known {
@@ -131,43 +190,65 @@ impl Kernel {
             entity.load.avg = first(queue, weight, capacity);
         }
         entity.load.avg.settle_in(queue, weight);
-        entity.load.queue = Some(rq);
+        entity.load.queue = Some(at);
         queue.add(&entity.load.avg, weight);
+        if let Some(slot) = at.group() {
+            load.has_changed(entity.load.avg.load_sum as i64);
+            self.contribute(slot);
+        }
+        self.fair.entities[task] = entity;
+    }
+
+    /// A group's entity counts in its parent's queue from now on, with nothing (`attach_entity_cfs_rq()`).
+    pub(super) fn attach_group(&mut self, slot: Slot) {
+        let id = slot.entity();
+        let at = self.fair.entities[id].queue;
+        let now = self.pelt_now(at.cpu);
+        self.count_queue(at, now);
+        let above = self.load_mut(at).avg;
+        let load = &mut self.fair.entities[id].load;
+        load.avg.settle_in(&above, 1);
+        load.queue = Some(at);
+        let avg = load.avg;
+        let below = &mut self.fair.groups.slots[slot.index()].load.avg;
+        (below.last_ns, below.begun) = (avg.last_ns, avg.begun);
     }
 
     /// A task that is in no queue goes elsewhere, dies or changes its class (`remove_entity_load_avg()`).
     pub(crate) fn remove_load(&mut self, task: TaskId) {
-        let Some(rq) = self.fair.entities.get(task.index()).and_then(|entity| entity.load.queue) else {
+        let Some(at) = self.fair.entities.get(task).and_then(|entity| entity.load.queue) else {
             return;
         };
-        let last_ns = self.fair.loads[rq.index()].avg.last_ns;
-        self.update_task_load(task, last_ns, false);
-        let load = &mut self.fair.entities[task.index()].load;
+        let last_ns = self.load_mut(at).avg.last_ns;
+        self.update_entity_load(task.into(), last_ns, false);
+        let load = &mut self.fair.entities[task].load;
         load.queue = None;
-        let gone = &mut self.fair.loads[rq.index()].gone;
-        for (sum, of_task) in gone.iter_mut().zip([load.avg.load, load.avg.runnable, load.avg.util]) {
+        let parts = [load.avg.load, load.avg.runnable, load.avg.util];
+        for (sum, of_task) in self.load_mut(at).gone.iter_mut().zip(parts) {
             *sum += of_task;
         }
     }
 
     /// As [`Kernel::remove_load`], of a task whose queue is locked: at once (`detach_entity_load_avg()`).
     pub(super) fn detach_load(&mut self, task: TaskId) {
-        let queue = self.fair.entities[task.index()].load.queue;
+        let queue = self.fair.entities[task].load.queue;
         self.remove_load(task);
-        if let Some(rq) = queue {
-            self.update_queue_load(rq);
+        if let Some(at) = queue {
+            let now = self.pelt_now(at.cpu);
+            self.count_queue(at, now);
         }
     }
 
-    /// A task's weight becomes another (`reweight_entity()`).
-    pub(super) fn reweight_load(&mut self, task: TaskId, weight: i64) {
-        let entity = &mut self.fair.entities[task.index()];
+    /// An entity's weight becomes another (`reweight_entity()`).
+    pub(super) fn reweight_load(&mut self, id: EntityId, old_weight: i64, weight: i64) {
+        let entity = &mut self.fair.entities[id];
+        entity.weight = weight;
         let before = entity.load;
-        let old_weight = std::mem::replace(&mut entity.weight, weight).unsigned_abs();
-        let Some(rq) = before.queue else { return };
-        let weight = weight.unsigned_abs();
+        let Some(at) = before.queue else { return };
+        let (old_weight, weight) = (old_weight.unsigned_abs(), weight.unsigned_abs());
         entity.load.avg.load = weight * before.avg.load_sum / before.avg.divider();
-        let (now, queue) = (entity.load.avg, &mut self.fair.loads[rq.index()].avg);
+        let now = entity.load.avg;
+        let queue = &mut self.load_mut(at).avg;
         queue.load = queue.load.saturating_sub(before.avg.load) + now.load;
         queue.load_sum =
             queue.load_sum.saturating_sub(old_weight * before.avg.load_sum) + weight * now.load_sum;
@@ -175,13 +256,13 @@ impl Kernel {
 
     /// A task wants to run on `rq` (`util_est_enqueue()`), or no more (`util_est_dequeue()`, `util_est_update()`).
     pub(super) fn estimate_joins(&mut self, rq: CpuId, task: TaskId) {
-        let estimate = self.fair.entities[task.index()].load.estimate;
+        let estimate = self.fair.entities[task].load.estimate;
         self.fair.loads[rq.index()].estimate += estimate;
     }
 
     pub(super) fn estimate_leaves(&mut self, rq: CpuId, task: TaskId, sleeps: bool) {
         let capacity = self.capacity(rq);
-        let load = &mut self.fair.entities[task.index()].load;
+        let load = &mut self.fair.entities[task].load;
         let sum = &mut self.fair.loads[rq.index()].estimate;
         *sum = sum.saturating_sub(load.estimate);
         if sleeps {
@@ -191,37 +272,50 @@ impl Kernel {
 
     /// `cpu_load()`.
     pub(super) fn cpu_load(&self, cpu: CpuId) -> u64 {
-        self.fair.loads[cpu.index()].avg.load
+        self.fair.loads[cpu.index()].queue.avg.load
     }
 
     /// `cpu_runnable()`.
     pub(super) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.fair.loads[cpu.index()].avg.runnable
+        self.fair.loads[cpu.index()].queue.avg.runnable
     }
 
     /// `cpu_util_cfs()`.
     pub(super) fn cpu_util(&self, cpu: CpuId) -> u64 {
         let load = &self.fair.loads[cpu.index()];
-        load.avg.util.max(load.estimate).min(self.capacity(cpu))
+        load.queue.avg.util.max(load.estimate).min(self.capacity(cpu))
     }
 
     /// `cpu_util_cfs_boost()`: one whose tasks wait is used more than it can tell.
     pub(super) fn cpu_util_boosted(&self, cpu: CpuId) -> u64 {
         let load = &self.fair.loads[cpu.index()];
-        load.avg.util.max(load.avg.runnable).max(load.estimate).min(self.capacity(cpu))
+        load.queue.avg.util.max(load.queue.avg.runnable).max(load.estimate).min(self.capacity(cpu))
+    }
+
+    /// What a task adds to the load of its CPU: its part of its group's, and so on upwards (`task_h_load()`).
+    pub(super) fn task_load(&self, task: TaskId) -> u64 {
+        let Some(entity) = self.fair.entities.get(task) else { return 0 };
+        let (mut load, mut at) = (entity.load.avg.load, entity.load.queue);
+        while let Some(slot) = at.and_then(QueueId::group) {
+            let (group, below) = (&self.fair.entities[slot.entity()], &self.fair.groups.slots[slot.index()]);
+            load = load * group.load.avg.load / (below.load.avg.load + 1);
+            at = Some(group.queue);
+        }
+        load
     }
 
     /// The CPU's load, runnable average and utilization without this task's part (`cpu_load_without()` and its like).
     pub(super) fn cpu_without(&self, cpu: CpuId, task: TaskId) -> (u64, u64, u64) {
         let all = &self.fair.loads[cpu.index()];
-        let Some(own) = self.fair.entities.get(task.index()).filter(|entity| entity.load.queue == Some(cpu))
-        else {
-            return (all.avg.load, all.avg.runnable, self.cpu_util(cpu));
+        let avg = &all.queue.avg;
+        let is_here = |queue: Option<QueueId>| queue.is_some_and(|queue| queue.cpu == cpu);
+        let Some(own) = self.fair.entities.get(task).filter(|entity| is_here(entity.load.queue)) else {
+            return (avg.load, avg.runnable, self.cpu_util(cpu));
         };
         let estimate = if own.on_rq { all.estimate.saturating_sub(own.load.estimate) } else { all.estimate };
-        let own = &own.load.avg;
-        let util = all.avg.util.saturating_sub(own.util).max(estimate).min(self.capacity(cpu));
-        (all.avg.load.saturating_sub(own.load), all.avg.runnable.saturating_sub(own.runnable), util)
+        let (own, load) = (&own.load.avg, self.task_load(task));
+        let util = avg.util.saturating_sub(own.util).max(estimate).min(self.capacity(cpu));
+        (avg.load.saturating_sub(load), avg.runnable.saturating_sub(own.runnable), util)
     }
 }
 

@@ -6,14 +6,18 @@
 //! PREEMPT_SHORT, DELAY_DEQUEUE, DELAY_ZERO, HRTICK, lazy preemption, no NEXT_BUDDY.
 
 mod balance;
+mod bandwidth;
 mod busiest;
 mod cost;
 mod decisions;
 mod detach;
 mod entity;
 mod frame;
+mod groups;
+mod hierarchy;
 mod hrtick;
 mod idlest;
+mod ids;
 mod load;
 mod newidle;
 mod nohz;
@@ -22,21 +26,28 @@ mod pelt_clock;
 mod periodic;
 mod place;
 mod preempt;
+mod propagate;
 mod push;
 mod queue;
+mod regroup;
 mod rest;
 mod round;
 mod sched;
 mod settings;
+mod shares;
 mod sibling;
 mod slices;
 mod stats;
+mod throttle;
+mod timeline;
 mod waker;
 mod weight;
 
 pub(crate) use frame::FairFrame;
+pub(crate) use ids::Slot;
 pub(crate) use queue::FairQueue;
 pub use settings::FairSettings;
+pub(crate) use throttle::BudgetTimer;
 
 /// What a run is called in which no sched_ext scheduler is loaded.
 pub const NAME: &str = "eevdf";
@@ -47,9 +58,10 @@ const RNG_STREAM: u64 = u64::MAX - 1;
 use crate::domains::groups::Hierarchy;
 use crate::rng::Rng;
 use decisions::Considered;
-use entity::Entity;
+use entity::{Entities, Entity};
+use groups::Groups;
 use keel_abi::{CpuId, Span, TaskId, Topology};
-use load::QueueLoad;
+use load::CpuLoad;
 use newidle::Search;
 use nohz::Nohz;
 use periodic::Walk;
@@ -64,7 +76,8 @@ use waker::Waker;
 #[derive(Debug)]
 pub(crate) struct Fair {
     /// By task; grown when the first task of the class comes.
-    entities: Vec<Entity>,
+    entities: Entities,
+    groups: Groups,
     /// Tasks in queues on the whole machine: while there are none nothing here is asked.
     pub(crate) queued: u32,
     /// What a task may run for before others are looked at (`sysctl_sched_base_slice`).
@@ -72,7 +85,7 @@ pub(crate) struct Fair {
     settings: FairSettings,
     /// What the placement or comparison under way looks at, where that is reported.
     considered: Option<Box<Considered>>,
-    loads: Vec<QueueLoad>,
+    loads: Vec<CpuLoad>,
     /// Idle tasks as wakers.
     idle_wakers: Vec<Waker>,
     /// By last-level cache.
@@ -114,12 +127,13 @@ impl Fair {
         let caches = topology.iter().map(|cpu| topology.place(cpu).llc.index() + 1).max();
         let cpus_len = cpus as usize;
         Self {
-            entities: Vec::new(),
+            entities: Entities::default(),
+            groups: Groups::new(cpus_len),
             queued: 0,
             slice,
             settings,
             considered: None,
-            loads: vec![QueueLoad::default(); cpus_len],
+            loads: vec![CpuLoad::default(); cpus_len],
             idle_wakers: vec![Waker::NEW; cpus_len],
             caches: vec![SharedCache::IDLE; caches.unwrap_or(0)],
             has_smt: topology.has_smt(),
@@ -148,9 +162,6 @@ impl Fair {
     }
 
     fn entity(&mut self, task: TaskId) -> &mut Entity {
-        if task.index() >= self.entities.len() {
-            self.entities.resize(task.index() + 1, Entity::NEW);
-        }
-        &mut self.entities[task.index()]
+        self.entities.task(task)
     }
 }

@@ -161,7 +161,7 @@ impl Kernel {
         }
         self.look_at(c, cpu, Visit::Average);
         self.update_queue_load(cpu);
-        let avg = &self.fair.loads[cpu.index()].avg;
+        let avg = &self.fair.loads[cpu.index()].queue.avg;
         let is_left = avg.load > 0 || avg.util > 0;
         self.fair.nohz.blocked[cpu.index()] = is_left;
         is_left

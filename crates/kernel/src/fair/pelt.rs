@@ -10,7 +10,7 @@ const HALF_LIFE: u64 = 32;
 /// What a sum of full periods comes to in the end (`LOAD_AVG_MAX`).
 pub(super) const MOST: u64 = 47_742;
 /// The least that a sum is divided by (`PELT_MIN_DIVIDER`).
-const LEAST_DIVIDER: u64 = MOST - PERIOD;
+pub(super) const LEAST_DIVIDER: u64 = MOST - PERIOD;
 /// A full average, and the weight of nice 0 (`SCHED_CAPACITY_SCALE`).
 pub(crate) const ONE: u64 = 1024;
 
@@ -87,6 +87,11 @@ impl Average {
     /// Has it run without a rest (`util_sum` at its most)?
     pub(super) fn is_full(&self) -> bool {
         self.util_sum >= LEAST_DIVIDER * ONE - MOST
+    }
+
+    /// Is nothing left of it (`cfs_rq_is_decayed()`)?
+    pub(super) fn is_over(&self) -> bool {
+        self.load_sum == 0 && self.runnable_sum == 0 && self.util_sum == 0
     }
 
     /// What sums are divided by now (`get_pelt_divider()`).

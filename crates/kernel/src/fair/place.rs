@@ -25,7 +25,7 @@ impl Kernel {
         }
         self.record_wakee(c, task);
         let cache = hierarchy.cache(c).map_or(1, |level| level.weight);
-        let is_wide = self.waker_of(c).is_wide(&self.fair.entities[task.index()].waker, cache);
+        let is_wide = self.waker_of(c).is_wide(&self.fair.entities[task].waker, cache);
         let mut target = prev;
         if !is_wide && self.may_use(task, c) && c != prev {
             let mut levels = hierarchy.levels(c).iter();
@@ -77,7 +77,7 @@ impl Kernel {
     /// Does it run SCHED_IDLE tasks and nothing else (`sched_idle_rq()`)?
     pub(super) fn has_only_idle_policy(&self, cpu: CpuId) -> bool {
         let cpu = &self.cpus[cpu];
-        cpu.online && cpu.fair.is_idle_only() && cpu.nr_running == cpu.fair.len()
+        cpu.online && cpu.fair.is_idle_only() && cpu.nr_ready() == cpu.fair.len()
     }
 
     pub(super) fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
@@ -109,8 +109,7 @@ impl Kernel {
 
     /// Would the task have less beside it on the waker's CPU (`wake_affine_weight()`)?
     fn is_lighter(&self, c: CpuId, task: TaskId, prev: CpuId, level: &Level, sync: bool) -> bool {
-        let load =
-            |task: TaskId| self.fair.entities.get(task.index()).map_or(0, |entity| entity.load.avg.load);
+        let load = |task: TaskId| self.task_load(task);
         let mut here = i128::from(self.cpu_load(c));
         if sync {
             let current = match self.cpus[c].curr {

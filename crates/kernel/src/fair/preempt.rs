@@ -3,6 +3,7 @@
 //! A CPU that another one asks is not interrupted: it looks when it next leaves the kernel, at its tick at the latest
 //! (`resched_curr_lazy()`).
 
+use super::ids::{EntityId, QueueId};
 use super::queue::Pick;
 use crate::class::SchedClass;
 use crate::kernel::Kernel;
@@ -19,13 +20,19 @@ impl Kernel {
         }
     }
 
-    /// The fair task that runs on `rq` has been charged: is its slice over, and is anybody else there (`update_curr()`)?
+    /// The fair task that runs on `rq` has been charged: is its slice over, or that of a group that it is in, and is anybody
+    /// else there (`update_curr()`)?
     pub(super) fn end_slice(&mut self, rq: CpuId) {
-        let queue = &self.cpus[rq].fair;
-        let Some(curr) = queue.curr() else { return };
-        let entity = &self.fair.entities[curr.index()];
-        if queue.queued() > 1 && entity.on_rq && !entity.is_protected() {
-            self.resched_lazily(rq);
+        let mut at = QueueId::root(rq);
+        loop {
+            let queue = self.queue_at(at);
+            let Some(curr) = queue.curr() else { return };
+            let entity = &self.fair.entities[curr];
+            if queue.entities() > 1 && entity.on_rq && !entity.is_protected() {
+                return self.resched_lazily(rq);
+            }
+            let Some(below) = self.queue_below(curr) else { return };
+            at = below;
         }
     }
 
@@ -35,14 +42,25 @@ impl Kernel {
         if cpu.rt.is_ready() && !cpu.fair_server.is_serving() {
             self.resched(c, c);
         }
-        if let Some(curr) = self.cpus[c].fair.curr() {
-            self.update_load(c, curr);
+        if let Some(curr) = self.fair_curr(c) {
+            self.tick_entities(curr);
         }
         self.end_slice(c);
     }
 
-    /// Among fair tasks one that wakes takes the CPU where it would be picked now (`wakeup_preempt_fair()`). One with a
-    /// shorter slice than whoever runs heeds no protection (`PREEMPT_SHORT`).
+    /// `entity_tick()`, for the task and each group that it is in.
+    fn tick_entities(&mut self, task: TaskId) {
+        let at = self.fair.entities[task].queue;
+        self.update_load(at, task.into());
+        let mut above = at.group();
+        while let Some(slot) = above {
+            self.update_entity(slot.entity());
+            above = self.fair.entities[slot.entity()].queue.group();
+        }
+    }
+
+    /// Among fair tasks one that wakes takes the CPU where it, or the group that competes for it, would be picked now
+    /// (`wakeup_preempt_fair()`). One with a shorter slice than whoever runs heeds no protection (`PREEMPT_SHORT`).
     pub(crate) fn preempt_fair(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
         let cpu = &self.cpus[rq];
         let curr = cpu.curr;
@@ -50,9 +68,13 @@ impl Kernel {
         if curr == task || is_asked || self.class_of(curr) != SchedClass::Fair {
             return;
         }
-        let (woken, running) = (self.fair.entities[task.index()], self.fair.entities[curr.index()]);
+        if self.fair.entities[task].is_throttled || self.fair.entities[curr].is_throttled {
+            return;
+        }
+        let (woken_id, curr_id, at) = self.matching(task, curr);
+        let (woken, running) = (self.fair.entities[woken_id], self.fair.entities[curr_id]);
         match (running.is_idle, woken.is_idle) {
-            (true, false) => return self.takes_over(c, rq, curr, Pick::Plain),
+            (true, false) => return self.takes_over(c, rq, curr_id, Pick::Plain),
             (false, true) => return,
             _ if matches!(self.tasks[task].policy, Policy::Batch | Policy::Idle) => return,
             _ => {}
@@ -63,18 +85,19 @@ impl Kernel {
         if pick == Pick::Protecting && is_new {
             return;
         }
-        if self.pick_awake(rq, pick) == Some(task) {
-            self.takes_over(c, rq, curr, pick);
+        if self.pick_entity(at, pick) == Some(woken_id) {
+            self.takes_over(c, rq, curr_id, pick);
         } else {
-            self.cpus[rq].fair.tighten(&mut self.fair.entities, curr);
+            let (queue, entities) = self.queue_mut(at);
+            queue.tighten(entities, curr_id);
         }
     }
 
     /// Whoever runs on `rq` must go. A CPU of another cache does a wakeup itself, interrupted for it
     /// (`ttwu_queue_cond()`), and so looks at once.
-    fn takes_over(&mut self, c: CpuId, rq: CpuId, curr: TaskId, pick: Pick) {
+    fn takes_over(&mut self, c: CpuId, rq: CpuId, curr: EntityId, pick: Pick) {
         if pick == Pick::Plain {
-            self.fair.entities[curr.index()].unprotect();
+            self.fair.entities[curr].unprotect();
         }
         match self.share_cache(c, rq) {
             true => self.resched_lazily(rq),

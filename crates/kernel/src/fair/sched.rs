@@ -1,5 +1,7 @@
 //! Tasks that come, go, run and are picked (`enqueue_task_fair()`, `dequeue_task_fair()`, `pick_task_fair()`).
 
+use super::hierarchy::Leaves;
+use super::ids::{EntityId, QueueId};
 use super::queue::{Joins, Pick, Share};
 use super::weight::weight_of;
 use crate::class::SchedClass;
@@ -16,22 +18,25 @@ impl Kernel {
         let share = self.share_of(task);
         self.charge_fair_curr(rq);
         self.end_slice(rq);
-        let entity = self.fair.entity(task);
-        if entity.delayed && entity.cpu != rq {
+        let home = self.home_of(task, rq);
+        let entity = &self.fair.entities[task];
+        if entity.is_throttled && self.stays_throttled(task, home) {
+            return;
+        }
+        if self.fair.entities[task].delayed && self.fair.entities[task].queue != home {
             self.forget_delayed(task);
         }
-        self.load_joins(rq, task, share.weight);
+        self.load_joins(home, task, share.weight);
         self.estimate_joins(rq, task);
-        let tick_ns = self.tick.as_ns();
-        let (queue, entities) = (&mut self.cpus[rq].fair, &mut self.fair.entities);
+        let is_delayed = self.fair.entities[task].delayed;
+        self.fair.entities[task].queue = home;
         if is_running {
-            queue.adopt(task);
+            self.adopt_running(task);
         }
-        if entities[task.index()].delayed {
-            queue.wakes(entities, task, tick_ns);
+        if is_delayed {
+            self.wake_in_queue(task);
         } else {
-            queue.join(entities, task, share, if is_new { Joins::New } else { Joins::Restart });
-            entities[task.index()].cpu = rq;
+            self.join_queues(task, share, if is_new { Joins::New } else { Joins::Restart });
             self.fair.queued += 1;
         }
         self.touch(task);
@@ -42,15 +47,18 @@ impl Kernel {
     /// `dequeue_task_fair()`. One that goes to sleep may stay until it is owed something, though it counts no more.
     pub(crate) fn dequeue_fair(&mut self, task: TaskId) {
         let (rq, state) = (self.tasks[task].cpu, self.tasks[task].state);
+        if self.leave_limbo(task) {
+            return;
+        }
         self.charge_fair_curr(rq);
-        self.update_load(rq, task);
+        self.update_load(self.fair.entities[task].queue, task.into());
         self.estimate_leaves(rq, task, matches!(state, State::Blocked | State::Dead));
-        let tick_ns = self.tick.as_ns();
-        let (queue, entities) = (&mut self.cpus[rq].fair, &mut self.fair.entities);
-        let stays = state == State::Blocked && queue.stays_asleep(entities, task, tick_ns);
-        if !stays {
-            let slept = matches!(state, State::Blocked | State::Dead);
-            queue.leave(entities, task, slept, tick_ns);
+        let why = match state {
+            State::Blocked => Leaves::Sleeps,
+            State::Dead => Leaves::Goes,
+            _ => Leaves::Moves,
+        };
+        if self.leave_queues(task.into(), why) {
             self.fair.queued -= 1;
         }
         if state == State::Dead {
@@ -60,18 +68,21 @@ impl Kernel {
 
     /// A task that sleeps leaves the queue that it has stayed in (`DEQUEUE_DELAYED`).
     pub(crate) fn forget_delayed(&mut self, task: TaskId) {
-        let Some(entity) = self.fair.entities.get(task.index()).filter(|entity| entity.delayed) else {
-            return;
-        };
-        let (rq, tick_ns) = (entity.cpu, self.tick.as_ns());
-        self.update_load(rq, task);
-        self.cpus[rq].fair.leave(&mut self.fair.entities, task, true, tick_ns);
-        self.fair.queued -= 1;
+        if self.fair.entities.get(task).is_some_and(|entity| entity.delayed) {
+            self.forget(task.into());
+        }
+    }
+
+    /// As [`Kernel::forget_delayed`], also for a group that nothing is left in.
+    fn forget(&mut self, id: EntityId) {
+        self.update_load(self.fair.entities[id].queue, id);
+        self.leave_queues(id, Leaves::Goes);
+        self.fair.queued -= u32::from(id.task().is_some());
     }
 
     /// The CPU in whose queue the task sleeps, if it does: it wakes there, wherever else is idle (`ttwu_runnable()`).
     pub(crate) fn sleeps_in(&self, task: TaskId) -> Option<CpuId> {
-        self.fair.entities.get(task.index()).filter(|entity| entity.delayed).map(|entity| entity.cpu)
+        self.fair.entities.get(task).filter(|entity| entity.delayed).map(|entity| entity.queue.cpu)
     }
 
     fn share_of(&self, task: TaskId) -> Share {
@@ -103,7 +114,7 @@ impl Kernel {
         let entity = self.fair.entity(task);
         entity.lag = by_weight(entity.lag);
         entity.left = entity.left.map(by_weight);
-        self.reweight_load(task, weight);
+        self.reweight_load(task.into(), before, weight);
         if was_on_rq {
             self.enqueue_fair(task, false);
         }
@@ -122,61 +133,91 @@ impl Kernel {
         self.charge_fair(curr, ran);
     }
 
-    /// A fair task has run for so long.
+    /// A fair task has run for so long, and each group that it is in.
     #[cold]
     pub(crate) fn charge_fair(&mut self, task: TaskId, ran: Span) {
         let rq = self.tasks[task].cpu;
-        let cpu = &mut self.cpus[rq];
-        cpu.fair_server.ran += ran;
-        if ran > Span::ZERO && cpu.fair.curr() == Some(task) && self.fair.entities[task.index()].on_rq {
-            cpu.fair.ran(&mut self.fair.entities, task, ran.as_ns());
+        self.cpus[rq].fair_server.ran += ran;
+        if ran == Span::ZERO {
+            return;
+        }
+        let mut id = EntityId::from(task);
+        loop {
+            let entity = &self.fair.entities[id];
+            let (at, is_there) = (entity.queue, entity.on_rq);
+            let (queue, entities) = self.queue_mut(at);
+            if queue.curr() != Some(id) {
+                return;
+            }
+            if is_there {
+                queue.ran(entities, id, ran.as_ns());
+            }
+            let Some(slot) = at.group() else { return };
+            self.account(slot, ran);
+            id = slot.entity();
         }
     }
 
     /// `yield_task_fair()`.
     pub(crate) fn yield_fair(&mut self, task: TaskId) {
         let rq = self.tasks[task].cpu;
-        let cpu = &mut self.cpus[rq];
-        if cpu.nr_ready() > 1 {
-            cpu.fair.give_way(&mut self.fair.entities, task);
+        if self.cpus[rq].nr_ready() > 1 {
+            let (queue, entities) = self.queue_mut(self.fair.entities[task].queue);
+            queue.give_way(entities, task.into());
         }
     }
 
-    /// Who of `c`'s fair tasks is next; the one that runs has been charged (`pick_task_fair()`).
+    /// Who of `c`'s fair tasks is next; the one that runs has been charged (`pick_task_fair()`): the next of the queue at the
+    /// top, and where that is a group the next of its queue, and so on.
     pub(crate) fn next_fair(&mut self, c: CpuId) -> Option<TaskId> {
-        self.pick_awake(c, Pick::Protecting)
+        'again: loop {
+            let mut at = QueueId::root(c);
+            let mut is_throttled = false;
+            loop {
+                is_throttled |= at.group().is_some_and(|slot| self.is_out_of_time(slot));
+                let Some(id) = self.pick_entity(at, Pick::Protecting) else {
+                    if at.group().is_none() {
+                        return None;
+                    }
+                    continue 'again;
+                };
+                match self.queue_below(id) {
+                    Some(below) => at = below,
+                    None => {
+                        self.this_cpu().throttles = is_throttled;
+                        return id.task();
+                    }
+                }
+            }
+        }
     }
 
-    /// As `pick_eevdf()` says. Whoever sleeps and would be next is owed nothing any more, and goes
-    /// (`pick_next_entity()`).
-    pub(super) fn pick_awake(&mut self, rq: CpuId, pick: Pick) -> Option<TaskId> {
+    /// The next of one queue, as `pick_eevdf()` says. Whoever sleeps and would be next is owed nothing any more, and goes
+    /// (`pick_next_entity()`). Nothing where that empties the queue.
+    pub(super) fn pick_entity(&mut self, at: QueueId, pick: Pick) -> Option<EntityId> {
         loop {
-            let next = self.cpus[rq].fair.pick(&self.fair.entities, pick)?;
-            if !self.fair.entities[next.index()].delayed {
+            let next = self.queue_at(at).pick(&self.fair.entities, pick)?;
+            if !self.fair.entities[next].delayed {
                 return Some(next);
             }
-            self.forget_delayed(next);
+            self.forget(next);
         }
     }
 
     /// `c` switches from a fair task to `next` (`put_prev_task_fair()`).
     pub(crate) fn put_prev_fair(&mut self, c: CpuId, next: TaskId) {
-        if let Some(prev) = self.cpus[c].fair.curr() {
-            self.update_load(c, prev);
-        }
-        let cpu = &mut self.cpus[c];
-        cpu.fair.put_prev(&mut self.fair.entities);
+        let is_fair = self.class_of(next) == SchedClass::Fair;
+        self.put_queues(c, Some(next).filter(|_| is_fair));
         if next.is_idle() {
-            cpu.hrtick_at = keel_abi::Instant::NEVER;
+            self.cpus[c].hrtick_at = keel_abi::Instant::NEVER;
             let load = &mut self.fair.loads[c.index()];
-            load.clock.idles(load.avg.is_full());
+            load.clock.idles(load.queue.avg.is_full());
         }
     }
 
     /// `c` switches to a fair task (`set_next_task_fair()`).
     pub(crate) fn set_next_fair(&mut self, c: CpuId, next: TaskId) {
-        self.update_load(c, next);
-        self.cpus[c].fair.set_next(&mut self.fair.entities, next);
+        self.set_queues(next);
         self.touch(next);
         self.set_hrtick(c);
     }

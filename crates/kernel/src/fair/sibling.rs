@@ -48,7 +48,7 @@ impl Kernel {
         if self.is_done_by_own_kthread(c, prev) && fits(self, prev) {
             return prev;
         }
-        let recent = self.fair.entities[task.index()].recent.replace(prev);
+        let recent = self.fair.entities[task].recent.replace(prev);
         if let Some(recent) =
             recent.filter(|&cpu| cpu != prev && cpu != target && self.share_cache(cpu, target))
         {
@@ -192,7 +192,7 @@ impl Kernel {
 
     /// Does the CPU do with four fifths of its capacity what the task needs (`task_fits_cpu()`, `fits_capacity()`)?
     pub(super) fn task_fits(&self, task: TaskId, cpu: CpuId) -> bool {
-        let util = self.fair.entities.get(task.index()).map_or(0, |entity| entity.load.util_or_estimate());
+        let util = self.fair.entities.get(task).map_or(0, |entity| entity.load.util_or_estimate());
         util * 1280 < self.capacity(cpu) * ONE
     }
 

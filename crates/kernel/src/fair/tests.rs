@@ -2,16 +2,21 @@
 
 use super::*;
 use crate::fair::weight::weight_of;
+use keel_abi::TaskId;
 use keel_abi::task::Policy;
 use proptest::prelude::*;
 
 const SLICE_NS: u64 = 2_800_000;
 const TICK_NS: u64 = 1_000_000;
 
+fn id(task: u32) -> EntityId {
+    EntityId::from(TaskId(task))
+}
+
 /// A queue with tasks that never sleep, looked at every tick.
 struct Bench {
     queue: FairQueue,
-    entities: Vec<Entity>,
+    entities: Entities,
     got_ns: Vec<u64>,
 }
 
@@ -19,7 +24,7 @@ impl Bench {
     fn new(weights: &[i64]) -> Self {
         let tasks = weights.len();
         let mut bench =
-            Self { queue: FairQueue::default(), entities: vec![Entity::NEW; tasks], got_ns: vec![0; tasks] };
+            Self { queue: FairQueue::default(), entities: Entities::default(), got_ns: vec![0; tasks] };
         for (number, &weight) in weights.iter().enumerate() {
             bench.join(number as u32, weight, SLICE_NS, Joins::New);
         }
@@ -28,19 +33,19 @@ impl Bench {
 
     fn join(&mut self, task: u32, weight: i64, slice_ns: u64, joins: Joins) {
         let share = Share { weight, slice_ns, is_idle: false };
-        self.queue.join(&mut self.entities, TaskId(task), share, joins);
+        self.entities.task(TaskId(task));
+        self.queue.join(&mut self.entities, id(task), share, joins);
     }
 
     /// One more task, with this slice.
     fn join_new(&mut self, slice_ns: u64) {
-        let task = self.entities.len() as u32;
-        self.entities.push(Entity::NEW);
+        let task = self.got_ns.len() as u32;
         self.got_ns.push(0);
         self.join(task, 1024, slice_ns, Joins::New);
     }
 
     fn leave(&mut self, task: u32, slept: bool) {
-        self.queue.leave(&mut self.entities, TaskId(task), slept, TICK_NS);
+        self.queue.leave(&mut self.entities, id(task), slept, TICK_NS);
     }
 
     /// The task stays on the CPU until it is not protected any more; then whoever is next runs.
@@ -50,17 +55,17 @@ impl Bench {
 
     fn run_for(&mut self, times: u64, ns: u64) {
         for _ in 0..times {
-            let keeps = |task: &TaskId| self.entities[task.index()].is_protected();
+            let keeps = |task: &EntityId| self.entities[*task].is_protected();
             let task = match self.queue.curr().filter(keeps) {
-                Some(task) if self.entities[task.index()].on_rq => task,
+                Some(task) if self.entities[task].on_rq => task,
                 _ => self.next(),
             };
             self.queue.ran(&mut self.entities, task, ns);
-            self.got_ns[task.index()] += ns;
+            self.got_ns[task.task().expect("it is a task").index()] += ns;
         }
     }
 
-    fn next(&mut self) -> TaskId {
+    fn next(&mut self) -> EntityId {
         let next = self.queue.pick(&self.entities, Pick::Protecting).expect("somebody is always eligible");
         if self.queue.curr() != Some(next) {
             self.queue.put_prev(&mut self.entities);
@@ -70,7 +75,7 @@ impl Bench {
     }
 
     fn of(&self, task: u32) -> &Entity {
-        &self.entities[task as usize]
+        &self.entities[id(task)]
     }
 
     fn lag(&self, task: u32) -> i64 {
@@ -119,7 +124,7 @@ fn a_shorter_slice_in_the_queue_shortens_protection() {
     let check = |slice_ns, expected| {
         let mut bench = Bench::new(&[1024]);
         bench.join_new(slice_ns);
-        bench.queue.set_next(&mut bench.entities, TaskId(0));
+        bench.queue.set_next(&mut bench.entities, id(0));
         assert_eq!(bench.of(0).protected - bench.of(0).vruntime, expected, "beside {slice_ns}");
     };
     // Half a slice at first.
@@ -131,9 +136,9 @@ fn a_shorter_slice_in_the_queue_shortens_protection() {
 #[test]
 fn a_waker_with_a_shorter_slice_tightens_protection() {
     let mut bench = Bench::new(&[1024]);
-    bench.queue.set_next(&mut bench.entities, TaskId(0));
+    bench.queue.set_next(&mut bench.entities, id(0));
     bench.join_new(500_000);
-    bench.queue.tighten(&mut bench.entities, TaskId(0));
+    bench.queue.tighten(&mut bench.entities, id(0));
     assert_eq!(bench.of(0).protected - bench.of(0).vruntime, 500_000);
 }
 
@@ -154,7 +159,7 @@ fn sleep_is_no_gain_and_no_loss() {
 fn what_a_sleeper_is_owed_has_a_bound() {
     let mut bench = Bench::new(&[1024, 88_761]);
     bench.run(3);
-    bench.entities[0].vruntime -= 1_000_000_000;
+    bench.entities[id(0)].vruntime -= 1_000_000_000;
     bench.queue.weighted -= 1024 * 1_000_000_000;
     bench.leave(0, true);
     assert_eq!(bench.of(0).lag, (SLICE_NS + TICK_NS) as i64);
@@ -164,7 +169,7 @@ fn what_a_sleeper_is_owed_has_a_bound() {
 fn a_migrated_task_keeps_the_rest_of_its_slice() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(1);
-    let first = bench.queue.curr().expect("somebody runs").0;
+    let first = bench.queue.curr().expect("somebody runs").task().expect("it is a task").0;
     bench.queue.put_prev(&mut bench.entities);
     let left = bench.of(first).deadline - bench.of(first).vruntime;
     bench.leave(first, false);
@@ -177,7 +182,7 @@ fn a_task_that_yields_is_not_picked_next() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(1);
     let running = bench.queue.curr().expect("somebody runs");
-    bench.entities[running.index()].unprotect();
+    bench.entities[running].unprotect();
     bench.queue.give_way(&mut bench.entities, running);
     assert_ne!(bench.queue.pick(&bench.entities, Pick::Protecting), Some(running));
 }
@@ -186,11 +191,11 @@ fn a_task_that_yields_is_not_picked_next() {
 fn a_task_with_negative_lag_stays_queued_when_it_sleeps() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(1);
-    let (sleeper, other) = (TaskId(0), TaskId(1));
+    let (sleeper, other) = (id(0), id(1));
     assert_eq!(bench.queue.curr(), Some(sleeper));
     assert!(!bench.queue.stays_asleep(&mut bench.entities, other, TICK_NS), "it is owed something");
     assert!(bench.queue.stays_asleep(&mut bench.entities, sleeper, TICK_NS));
-    assert_eq!((bench.queue.len(), bench.queue.queued()), (1, 2));
+    assert_eq!((bench.queue.entities(), bench.of(0).delayed), (2, true));
     let owes = bench.of(0).lag;
     assert!(owes < 0);
     // The other one runs, and what the sleeper owes gets less, until it is picked: then it owes nothing.
@@ -203,29 +208,29 @@ fn a_task_with_negative_lag_stays_queued_when_it_sleeps() {
         bench.queue.ran(&mut bench.entities, other, TICK_NS / 4);
     };
     bench.queue.leave(&mut bench.entities, picked, true, TICK_NS);
-    assert_eq!((bench.of(0).lag, bench.queue.queued()), (0, 1));
+    assert_eq!((bench.of(0).lag, bench.queue.entities()), (0, 1));
 }
 
 #[test]
 fn a_delayed_task_that_wakes_keeps_its_remaining_lag() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(2);
-    assert!(bench.queue.stays_asleep(&mut bench.entities, TaskId(0), TICK_NS));
+    assert!(bench.queue.stays_asleep(&mut bench.entities, id(0), TICK_NS));
     let owed = bench.of(0).lag;
     bench.queue.put_prev(&mut bench.entities);
-    bench.queue.set_next(&mut bench.entities, TaskId(1));
-    bench.queue.ran(&mut bench.entities, TaskId(1), TICK_NS / 2);
-    bench.queue.wakes(&mut bench.entities, TaskId(0), TICK_NS);
-    assert_eq!(bench.queue.len(), 2);
+    bench.queue.set_next(&mut bench.entities, id(1));
+    bench.queue.ran(&mut bench.entities, id(1), TICK_NS / 2);
+    bench.queue.wakes(&mut bench.entities, id(0), TICK_NS);
+    assert!(!bench.of(0).delayed);
     assert!(owed < bench.of(0).lag && bench.of(0).lag < 0, "{owed} {}", bench.of(0).lag);
 }
 
 #[test]
 fn the_one_that_came_first_is_first_among_equals() {
     let mut bench = Bench::new(&[1024, 1024, 1024]);
-    assert_eq!(bench.next(), TaskId(0));
+    assert_eq!(bench.next(), id(0));
     bench.queue.put_prev(&mut bench.entities);
-    assert_eq!(bench.next(), TaskId(1), "task 0 has come again, behind its equals");
+    assert_eq!(bench.next(), id(1), "task 0 has come again, behind its equals");
 }
 
 proptest! {
@@ -261,26 +266,25 @@ proptest! {
     #[test]
     fn sums_are_kept(moves in prop::collection::vec((0u32..6, 0u64..5), 1..200)) {
         let mut bench = Bench::new(&[1024]);
-        bench.entities.resize(6, Entity::NEW);
+        bench.entities.task(TaskId(5));
         bench.got_ns.resize(6, 0);
         for (task, ticks) in moves {
             match *bench.of(task) {
-                Entity { delayed: true, .. } => bench.queue.wakes(&mut bench.entities, TaskId(task), TICK_NS),
+                Entity { delayed: true, .. } => bench.queue.wakes(&mut bench.entities, id(task), TICK_NS),
                 Entity { on_rq: true, .. } if ticks == 3 => {
-                    bench.queue.stays_asleep(&mut bench.entities, TaskId(task), TICK_NS);
+                    bench.queue.stays_asleep(&mut bench.entities, id(task), TICK_NS);
                 }
                 Entity { on_rq: true, .. } => bench.leave(task, ticks % 2 == 0),
                 _ => bench.join(task, 15 + i64::from(task) * 500, SLICE_NS + u64::from(task), Joins::Restart),
             }
-            if bench.queue.queued() > 0 {
+            if bench.queue.entities() > 0 {
                 bench.run(ticks);
             }
-            let queued = || bench.entities.iter().filter(|e| e.on_rq);
+            let queued = || (0..6).map(|task| bench.of(task)).filter(|e| e.on_rq);
             let (weight, weighted) = bench.queue.sums(&bench.entities);
             prop_assert_eq!(weight, queued().map(|e| e.weight).sum::<i64>());
             prop_assert_eq!(weighted, queued().map(product).sum::<i128>());
-            prop_assert_eq!(bench.queue.queued() as usize, queued().count());
-            prop_assert_eq!(bench.queue.delayed as usize, queued().filter(|e| e.delayed).count());
+            prop_assert_eq!(bench.queue.entities() as usize, queued().count());
             let shortest = queued().map(|e| e.slice_ns).min().unwrap_or(u64::MAX);
             prop_assert_eq!(bench.queue.slices.shortest(), shortest);
         }

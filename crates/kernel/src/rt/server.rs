@@ -58,7 +58,7 @@ impl Kernel {
         let cpu = &self.cpus[cpu];
         let waits = match class {
             SchedClass::Fair => !cpu.fair.is_empty(),
-            _ => cpu.nr_running > cpu.rt.len() + cpu.fair.len(),
+            _ => cpu.nr_running > cpu.rt.len() + cpu.fair.len() + cpu.fair.limbo(),
         };
         cpu.next_class > class && cpu.next_class < SchedClass::Stop && waits
     }

@@ -91,7 +91,7 @@ impl Kernel {
     /// The scheduler's tasks that wait on `rq` (`rq->scx.runnable_list`), longest waiting first.
     fn waiting_on(&self, rq: CpuId) -> Vec<TaskId> {
         let cpu = &self.cpus[rq];
-        if cpu.nr_running == cpu.rt.len() + cpu.fair.len() {
+        if cpu.nr_running == cpu.rt.len() + cpu.fair.len() + cpu.fair.limbo() {
             return Vec::new();
         }
         let waits = |&task: &TaskId| {

@@ -1,0 +1,425 @@
+//! Tasks whose group has used up its `cpu.max`: each goes on until it would return to user mode, and then waits in no
+//! queue (`throttle_cfs_rq_work()`).
+
+use super::bandwidth::{Period, SLACK};
+use super::frame::FairFrame;
+use super::hierarchy::Leaves;
+use super::ids::{EntityId, GroupId, QueueId, Slot};
+use crate::class::SchedClass;
+use crate::cpu::Irq;
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::setup::timer_number;
+use crate::sim::Sim;
+use keel_abi::bpf::Engine;
+use keel_abi::cgroup::Bandwidth;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Class, What};
+
+/// A timer of a group: which, and of which group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BudgetTimer {
+    Period(GroupId),
+    Slack(GroupId),
+}
+
+impl BudgetTimer {
+    /// By its number among such timers.
+    pub(crate) fn numbered(number: u32) -> Self {
+        let group = GroupId(number / 2);
+        if number.is_multiple_of(2) { Self::Period(group) } else { Self::Slack(group) }
+    }
+
+    fn number(self) -> u32 {
+        let own = match self {
+            Self::Period(group) => 2 * group.0,
+            Self::Slack(group) => 2 * group.0 + 1,
+        };
+        timer_number::FIRST_BUDGET + own
+    }
+}
+
+impl Kernel {
+    /// A group's `cpu.max` (`tg_set_cfs_bandwidth()`): all of its CPUs begin anew.
+    pub(super) fn set_budget(&mut self, group: GroupId, bandwidth: Bandwidth) {
+        let budget = &mut self.fair.groups.all[group.index()].budget;
+        budget.set(bandwidth);
+        let is_limited = budget.is_limited();
+        if is_limited {
+            self.start_period(group);
+            let groups = &self.fair.groups;
+            let is_inside = |task: &TaskId| {
+                let own = self.fair.entities.get(*task).and_then(|entity| entity.group);
+                own.is_some_and(|own| groups.is_within(own, group)) && !self.is_dead(*task)
+            };
+            for task in self.tasks.ids().filter(is_inside).collect::<Vec<_>>() {
+                self.tell_limit(task, group);
+            }
+        }
+        for slot in self.fair.groups.slots_of(group) {
+            self.limit(slot, is_limited);
+        }
+    }
+
+    /// A CPU's part of a limit begins anew, with the least that lets tasks run.
+    fn limit(&mut self, slot: Slot, is_limited: bool) {
+        let cpu = self.fair.groups.slots[slot.index()].cpu;
+        self.charge_fair_curr(cpu);
+        let local = &mut self.fair.groups.slots[slot.index()].local;
+        (local.is_limited, local.left_ns) = (is_limited, 1);
+        if local.is_throttled {
+            self.unthrottle(slot);
+        }
+    }
+
+    /// `start_cfs_bandwidth()`. Periods of different groups begin at different moments.
+    fn start_period(&mut self, group: GroupId) {
+        let now = self.cpus.this_cpu.clock;
+        let c = self.cpus.at_hand();
+        let budget = &mut self.fair.groups.all[group.index()].budget;
+        if budget.ends.is_some() {
+            return;
+        }
+        let period_ns = budget.period.as_ns();
+        let phase_ns = *budget.phase_ns.get_or_insert_with(|| self.fair.rng.below(period_ns));
+        let since_ns = (now.as_ns() + period_ns - phase_ns % period_ns) % period_ns;
+        let ends = now + Span::from_ns(period_ns - since_ns);
+        budget.ends = Some((ends, c));
+        self.queue.push(ends, BudgetTimer::Period(group).number());
+    }
+
+    /// The CPU that the timer interrupts, if it still runs.
+    pub(crate) fn owner_of_budget(&self, timer: BudgetTimer, at: Instant) -> Option<CpuId> {
+        let (BudgetTimer::Period(group) | BudgetTimer::Slack(group)) = timer;
+        let budget = &self.fair.groups.all[group.index()].budget;
+        match timer {
+            BudgetTimer::Period(_) => budget.ends.filter(|&(ends, _)| ends == at).map(|(_, cpu)| cpu),
+            BudgetTimer::Slack(_) => budget.slack_at.filter(|&slack| slack == at).map(|_| CpuId(0)),
+        }
+    }
+
+    /// Whoever runs on a group's queue has run for so long (`account_cfs_rq_runtime()`).
+    pub(super) fn account(&mut self, slot: Slot, ran: Span) {
+        let below = &mut self.fair.groups.slots[slot.index()];
+        if !below.local.is_limited {
+            return;
+        }
+        below.local.left_ns -= ran.as_ns() as i64;
+        if below.local.left_ns > 0 || below.local.is_throttled {
+            return;
+        }
+        let (group, cpu, runs) = (below.group, below.cpu, below.queue.curr().is_some());
+        self.start_period(group);
+        let budget = &mut self.fair.groups.all[group.index()].budget;
+        let has_time = self.fair.groups.slots[slot.index()].local.refill(budget);
+        if !has_time && runs {
+            let c = self.cpus.at_hand();
+            self.resched(c, cpu);
+        }
+    }
+
+    /// A group's queue has got its first entity (`check_enqueue_throttle()`).
+    pub(super) fn check_enqueue_throttle(&mut self, slot: Slot) {
+        let below = &self.fair.groups.slots[slot.index()];
+        if !below.local.is_limited || below.local.is_throttled || below.queue.curr().is_some() {
+            return;
+        }
+        self.account(slot, Span::ZERO);
+        if self.fair.groups.slots[slot.index()].local.left_ns <= 0 {
+            self.throttle(slot);
+        }
+    }
+
+    /// A pick comes by this queue: is its limit used up (`check_cfs_rq_runtime()`)?
+    pub(super) fn is_out_of_time(&mut self, slot: Slot) -> bool {
+        let local = &self.fair.groups.slots[slot.index()].local;
+        match local.is_limited && local.left_ns <= 0 {
+            true => local.is_throttled || self.throttle(slot),
+            false => false,
+        }
+    }
+
+    /// `throttle_cfs_rq()`; says no where there was some time after all.
+    fn throttle(&mut self, slot: Slot) -> bool {
+        let below = &mut self.fair.groups.slots[slot.index()];
+        let (group, cpu) = (below.group, below.cpu);
+        let budget = &mut self.fair.groups.all[group.index()].budget;
+        if below.local.refill_least(budget) {
+            return false;
+        }
+        budget.throttled.push_back(slot);
+        below.local.is_throttled = true;
+        for slot in self.below(group, cpu) {
+            self.fair.groups.slots[slot.index()].local.throttle();
+        }
+        true
+    }
+
+    /// A group's slots on a CPU, and those of the groups in it.
+    fn below(&self, group: GroupId, cpu: CpuId) -> Vec<Slot> {
+        let groups = &self.fair.groups;
+        let is_below = |&slot: &Slot| {
+            let on_cpu = &groups.slots[slot.index()];
+            on_cpu.cpu == cpu && groups.is_within(on_cpu.group, group)
+        };
+        (0..groups.slots.len()).map(Slot::at).filter(is_below).collect()
+    }
+
+    /// The CPU has time again (`unthrottle_cfs_rq()`): those who waited for it are back in their queues.
+    pub(super) fn unthrottle(&mut self, slot: Slot) {
+        let below = &mut self.fair.groups.slots[slot.index()];
+        if below.local.is_limited && below.local.left_ns <= 0 {
+            return;
+        }
+        let (group, cpu) = (below.group, below.cpu);
+        below.local.is_throttled = false;
+        self.fair.groups.all[group.index()].budget.throttled.retain(|&other| other != slot);
+        for slot in self.below(group, cpu) {
+            let local = &mut self.fair.groups.slots[slot.index()].local;
+            if !local.unthrottle() {
+                continue;
+            }
+            // The last that came is the first that goes.
+            for task in std::mem::take(&mut local.limbo).into_iter().rev() {
+                self.cpus[cpu].fair.wait_for_time(-1);
+                self.enqueue_fair(task, false);
+            }
+        }
+        let cpu_state = &self.cpus[cpu];
+        if cpu_state.is_idle() && !cpu_state.fair.is_empty() {
+            let c = self.cpus.at_hand();
+            self.resched(c, cpu);
+        }
+    }
+
+    /// Has a limit of the task's group or of one above been used up on its CPU (`throttled_hierarchy()`)?
+    fn waits_for_time(&self, at: QueueId) -> bool {
+        at.group().is_some_and(|slot| self.fair.groups.slots[slot.index()].local.throttles() > 0)
+    }
+
+    /// A throttled task comes to another queue: says whether it has to wait there too (`enqueue_throttled_task()`).
+    pub(super) fn stays_throttled(&mut self, task: TaskId, home: QueueId) -> bool {
+        let (waits, runs) = (self.waits_for_time(home), self.tasks[task].on_cpu);
+        if waits && !runs {
+            self.enter_limbo(task, home);
+            return true;
+        }
+        self.tell_throttled(task, home, false);
+        self.fair.entities[task].is_throttled = false;
+        false
+    }
+
+    fn enter_limbo(&mut self, task: TaskId, home: QueueId) {
+        let Some(slot) = home.group() else { return };
+        self.fair.groups.slots[slot.index()].local.limbo.push(task);
+        self.cpus[home.cpu].fair.wait_for_time(1);
+        self.fair.entities[task].queue = home;
+    }
+
+    /// A throttled task leaves its CPU, its group or the class (`dequeue_throttled_task()`). Says no where it is not
+    /// throttled.
+    pub(super) fn leave_limbo(&mut self, task: TaskId) -> bool {
+        let entity = &self.fair.entities[task];
+        let Some(slot) = entity.queue.group().filter(|_| entity.is_throttled) else { return false };
+        let below = &mut self.fair.groups.slots[slot.index()];
+        let (count, cpu) = (below.local.limbo.len(), below.cpu);
+        below.local.limbo.retain(|&other| other != task);
+        let was_there = self.fair.groups.slots[slot.index()].local.limbo.len() < count;
+        if was_there {
+            self.cpus[cpu].fair.wait_for_time(-1);
+        }
+        was_there
+    }
+
+    /// Emits that a task of this queue is throttled, or not any more, with the group whose limit it is.
+    fn tell_throttled(&mut self, task: TaskId, at: QueueId, on: bool) {
+        let group = self.used_up(at).or_else(|| self.limited(self.fair.entities[task].group?));
+        self.emit_throttled(task, group, on);
+    }
+
+    /// The nearest group of this queue that has used up its limit.
+    fn used_up(&self, at: QueueId) -> Option<GroupId> {
+        let mut at = at;
+        while let Some(slot) = at.group() {
+            let below = &self.fair.groups.slots[slot.index()];
+            if below.local.is_throttled {
+                return Some(below.group);
+            }
+            at = self.fair.entities[slot.entity()].queue;
+        }
+        None
+    }
+
+    /// The nearest group with a limit, this one or one that it lies in.
+    fn limited(&self, group: GroupId) -> Option<GroupId> {
+        let mut at = Some(group);
+        while let Some(group) = at {
+            let settings = &self.fair.groups.all[group.index()];
+            if settings.budget.is_limited() {
+                return Some(group);
+            }
+            at = settings.parent;
+        }
+        None
+    }
+
+    /// Emits whose limit holds for a task that has come to a group, so that readers know before it is first throttled.
+    pub(super) fn tell_limit(&mut self, task: TaskId, group: GroupId) {
+        if let Some(limited) = self.limited(group) {
+            self.emit_throttled(task, Some(limited), false);
+        }
+    }
+
+    fn emit_throttled(&mut self, task: TaskId, group: Option<GroupId>, on: bool) {
+        let (group, c) = (group.map_or(0, |group| group.0), self.cpus.at_hand());
+        self.tell(Class::CORE, c, What::Throttled { task, on, group });
+    }
+
+    /// A group's last task on this CPU is gone: the CPU gives back what it does not need (`return_cfs_rq_runtime()`).
+    pub(super) fn return_runtime(&mut self, slot: Slot) {
+        let now = self.cpus.this_cpu.clock;
+        let below = &mut self.fair.groups.slots[slot.index()];
+        if !below.local.is_limited || below.queue.entities() > 0 {
+            return;
+        }
+        let group = below.group;
+        let budget = &mut self.fair.groups.all[group.index()].budget;
+        if budget.take_back(&mut below.local, now) {
+            let at = now + SLACK;
+            budget.slack_at = Some(at);
+            self.queue.push(at, BudgetTimer::Slack(group).number());
+        }
+    }
+
+    /// A CPU goes: its tasks must run to be moved (`unthrottle_offline_cfs_rqs()`). One that comes has limits again
+    /// (`update_runtime_enabled()`).
+    pub(crate) fn limit_cpu(&mut self, cpu: CpuId, online: bool) {
+        if self.fair.groups.is_flat() {
+            return;
+        }
+        if !online {
+            self.withdraw_contributions(cpu);
+        }
+        let here = (0..self.fair.groups.slots.len()).map(Slot::at);
+        for slot in here.filter(|slot| self.fair.groups.slots[slot.index()].cpu == cpu).collect::<Vec<_>>() {
+            let group = self.fair.groups.slots[slot.index()].group;
+            let is_limited = online && self.fair.groups.all[group.index()].budget.is_limited();
+            self.limit(slot, is_limited);
+        }
+    }
+
+    /// Is the group's limit used up on that CPU, so that no task shall come (`lb_throttled_cfs_rq()`)?
+    pub(super) fn is_throttled_on(&self, task: TaskId, cpu: CpuId) -> bool {
+        let groups = &self.fair.groups;
+        let group = self.fair.entities[task].group.unwrap_or(GroupId::ROOT);
+        let slot = groups.slot(group, cpu);
+        slot.is_some_and(|slot| groups.slots[slot.index()].local.throttles() > 0)
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// The task on `c` is about to return to user mode, picked from a queue without time (`throttle_cfs_rq_work()`).
+    #[cold]
+    pub(crate) fn throttle_current(&mut self, c: CpuId) {
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Throttle));
+        }
+        self.k.this_cpu().throttles = false;
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+        let task = self.k.this_cpu().curr;
+        if self.k.class_of(task) != SchedClass::Fair {
+            return;
+        }
+        let home = self.k.fair.entities[task].queue;
+        if !self.k.waits_for_time(home) {
+            return;
+        }
+        self.k.charge_fair_curr(c);
+        self.k.update_load(home, task.into());
+        self.k.estimate_leaves(c, task, false);
+        self.k.leave_queues(EntityId::from(task), Leaves::Throttled);
+        self.k.fair.queued -= 1;
+        self.k.enter_limbo(task, home);
+        self.k.fair.entities[task].is_throttled = true;
+        self.k.tell_throttled(task, home, true);
+        self.k.resched(c, c);
+    }
+
+    /// `sched_cfs_period_timer()`, `sched_cfs_slack_timer()`.
+    pub(crate) fn budget_timer(&mut self, c: CpuId, timer: BudgetTimer) {
+        let now = self.k.this_cpu().clock;
+        let timer_ns = self.k.machine.costs.timer_ns;
+        self.k.charge_ns(c, timer_ns);
+        let (BudgetTimer::Period(group) | BudgetTimer::Slack(group)) = timer;
+        let budget = &mut self.k.fair.groups.all[group.index()].budget;
+        if let BudgetTimer::Slack(_) = timer {
+            budget.slack_at = None;
+            if budget.has_slack() && !budget.ends_soon(now) {
+                self.distribute(c, group);
+            }
+            return;
+        }
+        let Some((ends, owner)) = budget.ends.take() else { return };
+        let found = budget.period_ends();
+        if found == Period::Stops {
+            return;
+        }
+        let next = ends + budget.period;
+        budget.ends = Some((next, owner));
+        self.k.queue.push(next, timer.number());
+        if found == Period::Distributes {
+            self.distribute(c, group);
+        }
+    }
+
+    /// Gives what there is to those CPUs that have waited longest (`distribute_cfs_runtime()`). Each other CPU lets its tasks
+    /// go on itself; this one does so last.
+    fn distribute(&mut self, c: CpuId, group: GroupId) {
+        let mut own = None;
+        let waiting: Vec<Slot> =
+            self.k.fair.groups.all[group.index()].budget.throttled.iter().copied().collect();
+        for slot in waiting {
+            let budget = &mut self.k.fair.groups.all[group.index()].budget;
+            let below = &mut self.k.fair.groups.slots[slot.index()];
+            if !budget.has_time() {
+                break;
+            }
+            if below.local.left_ns > 0 {
+                continue;
+            }
+            budget.distribute(&mut below.local);
+            let (has_time, cpu) = (below.local.left_ns > 0, below.cpu);
+            let touched_ps = self.k.lines.read_runqueue_ps(cpu, c);
+            self.k.charge_ps(c, touched_ps);
+            match has_time {
+                true if cpu == c => own = Some(slot),
+                true => self.send_unthrottle(c, cpu, slot),
+                false => {}
+            }
+        }
+        if let Some(slot) = own {
+            self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot }));
+        }
+    }
+
+    /// `__unthrottle_cfs_rq_async()`.
+    fn send_unthrottle(&mut self, c: CpuId, cpu: CpuId, slot: Slot) {
+        let costs = &self.k.machine.costs;
+        let (send_ns, ipi_ns) = (costs.ipi_send_ns, costs.ipi_ns);
+        let me = &self.k.cpus.this_cpu;
+        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + ipi_ns);
+        self.k.interrupt(cpu, at, Irq::Unthrottle(slot));
+        self.k.charge_ns(c, send_ns);
+    }
+
+    /// [`FairFrame::Unthrottle`] (`__cfsb_csd_unthrottle()`).
+    pub(super) fn unthrottle_here(&mut self, c: CpuId, slot: Slot) {
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot }));
+        }
+        if self.k.fair.groups.slots[slot.index()].local.is_throttled {
+            self.k.unthrottle(slot);
+        }
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+    }
+}
