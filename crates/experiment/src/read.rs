@@ -154,7 +154,19 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     }
     let seed = tables.seed.unwrap_or(1);
     let runs = tables.runs.as_ref().map(|runs| runs_of_arm(place, runs)).transpose()?;
-    Ok(Experiment { id, title, source, modelled, until, warm_up, seed, runs, arms, claims, tables: published })
+    Ok(Experiment {
+        id,
+        title,
+        source,
+        modelled,
+        until,
+        warm_up,
+        seed,
+        runs,
+        arms,
+        claims,
+        tables: published,
+    })
 }
 
 /// How often an arm is run: at least twice, since A/A compares two runs.
