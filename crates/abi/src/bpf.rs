@@ -7,7 +7,7 @@
 //! callback. [`Engine::resume`] makes the same call once more with [`CallSite::again`] set, and
 //! the callback goes on from there. No frame of the host ever lies on a frozen stack.
 
-use crate::CpuId;
+use crate::{CpuId, Instant};
 
 /// An address in simulated memory, as BPF code sees it. Never an address of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -305,6 +305,11 @@ pub enum Reply {
 pub trait Host<W: World> {
     /// Serves helper or kfunc `func`.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply;
+
+    /// The moment that the callback of `cpu` has come to with this usage, if no other CPU has anything to do
+    /// earlier. Otherwise `None`: the engine then freezes the callback, and asks once more with `again` set after
+    /// [`Engine::resume`]. Asked before each atomic instruction, and now and then in a loop of `may_goto`.
+    fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant>;
 }
 
 /// How far a callback came.

@@ -36,7 +36,11 @@ impl CpuSet {
 
     /// CPUs 0 to `n - 1`.
     pub fn first(n: u32) -> Self {
-        (0..n).map(CpuId).collect()
+        let mut words = vec![u64::MAX; n as usize / 64];
+        if !n.is_multiple_of(64) {
+            words.push((1 << (n % 64)) - 1);
+        }
+        Self { words }
     }
 
     /// Adds `cpu`; says whether it was new.
@@ -217,6 +221,13 @@ mod tests {
         check("63-65", "63-65");
         for bad in ["x", "3-1", "0-", "9999999"] {
             assert!(bad.parse::<CpuSet>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_first_ones_are_in_the_set() {
+        for n in [0, 1, 63, 64, 65, 128, 4096] {
+            assert_eq!(CpuSet::first(n), (0..n).map(CpuId).collect(), "{n}");
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::crowd::Crowd;
 use crate::holders::{HolderKey, Holders};
 use crate::topology::Distance;
-use crate::{CpuId, Topology};
+use crate::{CpuId, Instant, Span, Topology};
 
 /// Bytes in a machine's largest cache line: what lies apart from the rest begins at a multiple of it.
 pub const LINE_BYTES: u64 = 64;
@@ -186,9 +186,57 @@ pub struct Line {
     pub writer: u16,
 }
 
+/// What the lines of one thing have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineUse {
+    /// How often one moved to another CPU, or from memory.
+    pub moves: u64,
+    /// How long CPUs waited for that, in picoseconds.
+    pub stall_ps: u64,
+}
+
+impl LineUse {
+    /// Counts an access that cost so much; one that cost nothing moved nothing. Returns the price.
+    #[inline]
+    pub fn count(&mut self, price_ps: u64) -> u64 {
+        self.moves += u64::from(price_ps > 0);
+        self.stall_ps += price_ps;
+        price_ps
+    }
+}
+
+/// Where a line is that CPUs change by atomic instructions. It goes from one CPU to the next in the order in which they
+/// ask: a CPU that asks while the line is on its way to another one waits until it has arrived there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InTransit {
+    arrives: Instant,
+}
+
+impl InTransit {
+    /// Picoseconds until a CPU has the line that it asks for at `now`, if the transfer alone takes `transfer_ps`.
+    /// Nothing where the CPU has the line already (`transfer_ps` is 0).
+    #[inline]
+    pub fn queue_ps(&mut self, transfer_ps: u64, now: Instant) -> u64 {
+        if transfer_ps == 0 {
+            return 0;
+        }
+        let price_ps = self.arrives.since(now).as_ns() * 1000 + transfer_ps;
+        self.arrives = now + Span::from_ns(price_ps.div_ceil(1000));
+        price_ps
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_asks_for_a_line_on_its_way_waits_until_it_has_arrived() {
+        let mut line = InTransit::default();
+        let asked = [(100_000, 0), (20_000, 10), (0, 20), (20_000, 500), (20_000, 510)];
+        let prices = asked.map(|(ps, now)| line.queue_ps(ps, Instant::from_ns(now)) / 1000);
+        assert_eq!(prices, [100, 110, 0, 20, 30]);
+    }
 
     #[test]
     fn a_line_costs_when_it_moves_and_only_then() {

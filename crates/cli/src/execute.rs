@@ -5,10 +5,12 @@ use crate::host;
 use crate::interrupt;
 use crate::lab::Lab;
 use crate::progress::Bar;
+use keel_abi::lines::LineUse;
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Judge};
+use keel_lab::lines::LinesOf;
 use keel_lab::{Log, Outcome, Progress, RunSpec};
-use keel_report::{Partial, QueueNames, RunFacts, RunReport};
+use keel_report::{LinesReport, Partial, QueueNames, RunFacts, RunReport};
 use keel_trace::{Fanout, Sink};
 
 /// Runs a spec, or as much of it as there is time for before a signal, with `others` listening beside the judge; the second
@@ -30,13 +32,26 @@ pub(crate) fn execute(
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
     let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
+    let lines = std::mem::take(&mut outcome.lines).into_iter().map(lines_of).collect();
     let partial = interrupt::by()
         .filter(|_| outcome.stopped)
         .map(|by| Partial::new(by, outcome.end, Some(spec.duration)));
     let report = RunReport::new(&facts(spec, outcome, wall_ns, queues), &judge.judgement());
     let bypass_ns = counted.bypass.as_ns();
     let (bad_accesses, restarts) = (counted.bad_accesses, counted.restarts);
-    Ok((RunReport { partial, bad_accesses, bypass_ns, restarts, ..report }, log))
+    Ok((RunReport { partial, bad_accesses, bypass_ns, restarts, lines, ..report }, log))
+}
+
+fn lines_of(of: LinesOf) -> LinesReport {
+    let ns = |uses: LineUse| uses.stall_ps / 1000;
+    LinesReport {
+        name: of.name,
+        lines: of.lines,
+        moves: of.uses.moves,
+        stall_ns: ns(of.uses),
+        worst_offset: of.worst.map(|(offset, _)| offset),
+        worst_ns: of.worst.map(|(_, uses)| ns(uses)),
+    }
 }
 
 fn simulate(lab: &Lab, spec: &RunSpec, mut sinks: Fanout<'_>, bar: &Bar) -> Result<Outcome, Failure> {

@@ -107,6 +107,7 @@ fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
         stopped: false,
         counters: Counters::default(),
         overhead: Overhead::default(),
+        lines: Vec::new(),
         printed: printed(),
     }
 }

@@ -20,6 +20,8 @@ pub struct Experiment {
     pub warm_up: Span,
     /// The first run's seed; the others count up from it.
     pub seed: u64,
+    /// How often each arm is run where nothing else is asked for; `None` for [`RUNS`](crate::plan::RUNS) times.
+    pub runs: Option<u32>,
     /// What is run.
     pub arms: Vec<Arm>,
     /// What was claimed; the first is the row's own, the others stand below it.

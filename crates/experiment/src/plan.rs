@@ -26,11 +26,12 @@ pub struct Planned {
     pub seed: u64,
 }
 
-/// The runs that these experiments need, `runs` a compared arm, in the order of the experiments,
-/// arms and seeds.
-pub fn plan(experiments: &[Experiment], runs: u32) -> Vec<Planned> {
+/// The runs that these experiments need, in the order of the experiments, arms and seeds. A compared arm is run
+/// `runs` times; if that is `None`, as often as its experiment says, or [`RUNS`] times.
+pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
     let mut all = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {
+        let runs = runs.or(experiment.runs).unwrap_or(RUNS);
         for arm in 0..experiment.arms.len() {
             let compared = experiment.claims.iter().any(|claim| claim.of == arm || claim.to == Some(arm));
             let runs = if compared { runs } else { runs.min(OFF_RUNS) };
@@ -116,11 +117,18 @@ mod tests {
     #[test]
     fn every_arm_runs_with_every_seed_and_what_is_off_with_fewer() {
         let experiments = [experiment(CLAIM), experiment(CLAIM)];
-        let planned = plan(&experiments, 20);
+        let planned = plan(&experiments, None);
         assert_eq!(planned.len(), 2 * (20 + 20 + 5));
         assert_eq!(planned[0], Planned { experiment: 0, arm: 0, seed: 5 });
         assert_eq!(planned[44], Planned { experiment: 0, arm: 2, seed: 9 });
-        assert_eq!(plan(&experiments[..1], 3).len(), 9);
+        assert_eq!(plan(&experiments[..1], Some(3)).len(), 9);
+    }
+
+    #[test]
+    fn an_experiment_says_how_often_it_is_run_unless_you_do() {
+        let few = Experiment { runs: Some(2), ..experiment(CLAIM) };
+        assert_eq!(plan(&[few.clone(), experiment(CLAIM)], None).len(), 3 * 2 + 45);
+        assert_eq!(plan(&[few], Some(4)).len(), 3 * 4);
     }
 
     #[test]
@@ -130,7 +138,7 @@ mod tests {
             let mut other = experiment(CLAIM);
             change(&mut other);
             let experiments = [same.clone(), other];
-            let planned = plan(&experiments, 2);
+            let planned = plan(&experiments, Some(2));
             let (made, uses) = once(&experiments, &planned);
             assert_eq!((made.len(), uses.len()), (expected, planned.len()));
             for (run, &used) in planned.iter().zip(&uses) {
@@ -155,7 +163,7 @@ mod tests {
     #[test]
     fn results_go_where_they_belong() {
         let experiments = [experiment(CLAIM), experiment(CLAIM)];
-        let planned = plan(&experiments, 2);
+        let planned = plan(&experiments, Some(2));
         let result = |run: &Planned| RunFigures {
             seed: run.seed,
             costs: Default::default(),

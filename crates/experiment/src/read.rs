@@ -29,6 +29,7 @@ struct File {
     ends_within_ms: Option<Spanned<u64>>,
     warm_up_ms: Option<Spanned<u64>>,
     seed: Option<u64>,
+    runs: Option<Spanned<u64>>,
     #[serde(default)]
     arm: Vec<Spanned<ArmTable>>,
     #[serde(default)]
@@ -152,7 +153,33 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
         }
     }
     let seed = tables.seed.unwrap_or(1);
-    Ok(Experiment { id, title, source, modelled, until, warm_up, seed, arms, claims, tables: published })
+    let runs = tables.runs.as_ref().map(|runs| runs_of_arm(place, runs)).transpose()?;
+    Ok(Experiment {
+        id,
+        title,
+        source,
+        modelled,
+        until,
+        warm_up,
+        seed,
+        runs,
+        arms,
+        claims,
+        tables: published,
+    })
+}
+
+/// How often an arm is run: at least twice, since A/A compares two runs.
+fn runs_of_arm(place: Text<'_>, runs: &Spanned<u64>) -> Result<u32, ExperimentError> {
+    const RANGE: RangeInclusive<u64> = 2..=1000;
+    let value = *runs.get_ref();
+    match u32::try_from(value) {
+        Ok(runs) if RANGE.contains(&value) => Ok(runs),
+        _ => {
+            let problem = Problem::OutOfRange { value, least: *RANGE.start(), most: *RANGE.end() };
+            Err(place.error(runs.span(), "runs", problem))
+        }
+    }
 }
 
 fn until(place: Text<'_>, tables: &File) -> Result<Until, ExperimentError> {

@@ -18,6 +18,7 @@ use crate::scx::Phase;
 use crate::setup::{ProgramFailure, Setup, SetupError};
 use crate::task_program::companion::{Beside, add_specs};
 use keel_abi::bpf::{CallPlace, Engine};
+use keel_abi::lines::LineUse;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Stop, TaskId};
 use keel_trace::{Class, Meta, Sink};
@@ -189,6 +190,11 @@ impl<E: Engine> Sim<E> {
     /// What the run counts by itself.
     pub fn counters(&self) -> Counters {
         self.k.counters
+    }
+
+    /// What the lines of each kind of the kernel's objects have cost so far.
+    pub fn line_uses(&self) -> [(&'static str, LineUse); 5] {
+        self.k.lines.uses()
     }
 
     /// What the scheduler printed (`bpf_printk`).

@@ -23,6 +23,7 @@ mod companion;
 pub mod compare;
 pub mod error;
 pub mod features;
+pub mod lines;
 mod living;
 mod load;
 pub mod machines;

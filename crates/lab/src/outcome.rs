@@ -1,5 +1,6 @@
 //! How a run went, apart from its events.
 
+use crate::lines::LinesOf;
 use keel_abi::scx::ExitKind;
 use keel_abi::{Instant, Span};
 use keel_kernel::Log;
@@ -61,6 +62,8 @@ pub struct Outcome {
     pub counters: Counters,
     /// What the scheduler took.
     pub overhead: Overhead,
+    /// The lines of memory that CPUs waited for longest.
+    pub lines: Vec<LinesOf>,
     /// What it printed (`bpf_printk`). Untrusted text.
     pub printed: Log,
 }

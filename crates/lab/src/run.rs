@@ -2,6 +2,7 @@
 
 use crate::companion;
 use crate::error::LabError;
+use crate::lines;
 use crate::living::Living;
 use crate::load;
 use crate::outcome::{Counters, Outcome, Overhead};
@@ -169,7 +170,8 @@ fn make(
         return Err(program_failed(spec, failure));
     }
     let variables = variables::read(&object, sim.engine().world_ref());
-    Ok((Outcome { stopped: ended == Ended::Stopped, ..outcome(&mut sim) }, variables))
+    let lines = lines::read(&object, &mut sim);
+    Ok((Outcome { stopped: ended == Ended::Stopped, lines, ..outcome(&mut sim) }, variables))
 }
 
 /// Why a run went no further.
@@ -266,6 +268,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
             lock_wait: counted.lock_wait,
             instructions: counted.insns,
         },
+        lines: Vec::new(),
         printed: sim.printed().clone(),
     }
 }
@@ -281,6 +284,7 @@ fn refused(why: String) -> Outcome {
         stopped: false,
         counters: Counters::default(),
         overhead: Overhead::default(),
+        lines: Vec::new(),
         printed: keel_kernel::Log::default(),
     }
 }

@@ -75,6 +75,25 @@ pub struct Overhead {
     pub instructions: u64,
 }
 
+/// What CPUs waited for lines of memory, by what lies in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LinesReport {
+    /// A variable of the scheduler, or `kernel: ` and what it is.
+    pub name: String,
+    /// How many of its lines moved; 0 for the kernel's, which are not counted one by one.
+    pub lines: u64,
+    /// How often one of them moved.
+    pub moves: u64,
+    /// Core time that CPUs waited for that.
+    pub stall_ns: u64,
+    /// The line that cost most: where it begins in the variable, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worst_offset: Option<u64>,
+    /// And what it cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worst_ns: Option<u64>,
+}
+
 /// One task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskReport {
@@ -287,6 +306,9 @@ pub struct RunReport {
     pub doubt: Option<String>,
     /// What the scheduler took.
     pub overhead: Overhead,
+    /// The lines of memory that CPUs waited for longest; absent for recordings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LinesReport>,
     /// The tasks, by their order of appearance.
     pub tasks: Vec<TaskReport>,
     /// Tasks that had ended and are not in `tasks`.
@@ -360,6 +382,7 @@ impl RunReport {
                 lock_wait_ns: costs.lock_wait.as_ns(),
                 instructions: costs.instructions,
             },
+            lines: Vec::new(),
             tasks: sums.tasks.iter().map(task).collect(),
             tasks_left_out: sums.others.1,
             findings: judgement.findings.iter().map(|found| finding(found, sums, &facts.queues)).collect(),

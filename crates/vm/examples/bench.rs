@@ -3,7 +3,7 @@
 //! `cargo run --release -p keel-vm --example bench`
 #![allow(clippy::disallowed_types, reason = "it measures the machine that it runs on")]
 
-use keel_abi::bpf::{CallSite, Ea, Engine, Entry, FuncId, Host, Progress, Reply, World};
+use keel_abi::bpf::{CallSite, Ea, Engine, Entry, FuncId, Host, Progress, Reply, Usage, World};
 use keel_abi::lines::{LineCosts, Transfers};
 use keel_abi::{CpuId, Topology};
 use keel_object::model::{Function, Insn, Ksym, Object, Program};
@@ -21,6 +21,10 @@ impl Host<VmWorld> for Adder {
             return Reply::Suspend;
         }
         Reply::Value(args[0] + u64::from(site.cpu.0))
+    }
+
+    fn turn(&mut self, _: CpuId, _: Usage, _: bool) -> Option<keel_abi::Instant> {
+        Some(keel_abi::Instant::ZERO)
     }
 }
 

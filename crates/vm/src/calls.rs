@@ -10,6 +10,7 @@ use crate::fiber::Signal;
 use crate::interp;
 use crate::memory::VmWorld;
 use crate::stacks::FRAME_SCRATCH;
+use keel_abi::Instant;
 use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Reply, Usage, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -70,6 +71,15 @@ unsafe fn suspended(context: *mut Context, args: [u64; 5]) -> u64 {
             }
         }
     }
+}
+
+/// Asks the host once whether the callback may go on.
+///
+/// # Safety
+/// As for [`host_call`].
+pub(crate) unsafe fn host_turn<H: Host<VmWorld>>(context: *mut Context, again: bool) -> Option<Instant> {
+    // SAFETY: as for `call_once`.
+    unsafe { (*(*context).host.cast::<H>()).turn((*context).cpu, (*context).usage(), again) }
 }
 
 /// The outcome of one call.
@@ -174,6 +184,27 @@ pub(crate) unsafe extern "C" fn poisoned(context: *mut Context) {
 pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u64) {
     // SAFETY: as above.
     unsafe { (*context).denied = u64::from(!(*context).touch(off, write != 0)) }
+}
+
+/// Moves a line here for an atomic instruction; as [`touch`] otherwise.
+///
+/// # Safety
+/// As for [`touch`]; the context's count of instructions is up to date.
+pub(crate) unsafe extern "C" fn touch_atomically(context: *mut Context, off: u64) {
+    // SAFETY: as above.
+    unsafe {
+        let is_there = Context::touch_atomically(context, off);
+        (*context).denied = u64::from(!is_there);
+    }
+}
+
+/// The next `may_goto`s, for native code.
+///
+/// # Safety
+/// As for [`invoke`]; the context's count of instructions is up to date.
+pub(crate) unsafe extern "C" fn refill_loops(context: *mut Context) {
+    // SAFETY: as above.
+    unsafe { Context::refill_loops(context) }
 }
 
 /// Counts an access out of bounds, for native code.

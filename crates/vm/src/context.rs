@@ -8,8 +8,8 @@
 use crate::code::{Code, op::Size};
 use crate::fiber::{Signal, Yielder};
 use crate::memory::{BASE, VmWorld};
-use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Usage};
+use keel_abi::{CpuId, Instant};
 use std::any::Any;
 
 /// A translated function: the context, R10, R1 to R5; gives R0.
@@ -18,6 +18,15 @@ pub(crate) type NativeFn = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64
 pub(crate) type HostCall = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64) -> u64;
 /// Calls the host once; nothing when it wants the callback suspended.
 pub(crate) type HostTry = unsafe fn(*mut Context, [u64; 5]) -> Option<u64>;
+
+/// Asks the host once whether the callback may go on; the flag says that it was suspended before.
+pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
+
+/// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
+const MAX_LOOPS: u64 = 8 << 20;
+/// After so many of them it looks whether other CPUs have something earlier to do: a loop of these may wait for what
+/// another CPU writes. About as long as a line takes from one cache to another.
+const LOOPS_BETWEEN_TURNS: u64 = 64;
 
 /// The state of one callback.
 #[repr(C)]
@@ -43,7 +52,7 @@ pub(crate) struct Context {
     pub(crate) denied: u64,
     /// R10 of the deepest frame.
     pub(crate) stack_floor: u64,
-    /// `may_goto`s left.
+    /// `may_goto`s left until the callback asks for its turn.
     pub(crate) loops_left: u64,
     pub(crate) host_call: Option<HostCall>,
     /// R10 of the function that calls `bpf_loop` and the like.
@@ -61,6 +70,9 @@ pub(crate) struct Context {
     pub(crate) seen_high_water: u64,
     pub(crate) host: *mut (),
     pub(crate) host_try: Option<HostTry>,
+    pub(crate) host_turn: Option<HostTurn>,
+    /// `may_goto`s left after those.
+    pub(crate) more_loops: u64,
     pub(crate) world: *mut VmWorld,
     pub(crate) yielder: *const Yielder,
     pub(crate) code: *const Code,
@@ -141,6 +153,83 @@ impl Context {
         }
         self.stall_ps += region.touch_ps(Ea(BASE + off), 1, self.cpu, write);
         true
+    }
+
+    /// As [`Context::access`], of an atomic instruction: first, what other CPUs do earlier is done.
+    ///
+    /// # Safety
+    /// Called on the context's own fiber.
+    pub(crate) unsafe fn access_atomically(this: *mut Self, at: u64, size: Size) -> Option<u64> {
+        // SAFETY: no reference to the context is held while the fiber may be left.
+        unsafe {
+            let off = at.wrapping_sub(BASE);
+            if off > (*this).limits[usize::from(size.0)] || !Self::touch_atomically(this, off) {
+                (*this).bad_accesses += 1;
+                return None;
+            }
+            Some(off)
+        }
+    }
+
+    /// Moves the line at `off` here for an atomic instruction, when it is this callback's turn; as
+    /// [`Context::touch`] otherwise.
+    ///
+    /// # Safety
+    /// Called on the context's own fiber.
+    pub(crate) unsafe fn touch_atomically(this: *mut Self, off: u64) -> bool {
+        // SAFETY: as above; `world` is used as `touch` does.
+        unsafe {
+            let now = Self::wait_for_turn(this);
+            let region = (*(*this).world).region_mut();
+            if !region.is_backed(off, 1) {
+                return false;
+            }
+            (*this).stall_ps += region.touch_atomically_ps(Ea(BASE + off), (*this).cpu, now);
+            true
+        }
+    }
+
+    /// Leaves the fiber until nothing else is to be done earlier, and returns the moment that the callback has come to.
+    ///
+    /// # Safety
+    /// Called on the context's own fiber, with its count of instructions up to date.
+    pub(crate) unsafe fn wait_for_turn(this: *mut Self) -> Instant {
+        let mut again = false;
+        loop {
+            // SAFETY: as above. The CPU that resumes may bring a host of another type, so the call goes through the
+            // context.
+            unsafe {
+                let host_turn = (*this).host_turn.expect("set on entry");
+                if let Some(now) = host_turn(this, again) {
+                    return now;
+                }
+                Self::pause(this, Signal::Suspended);
+            }
+            again = true;
+        }
+    }
+
+    /// The callback has all its `may_goto`s.
+    pub(crate) fn reset_loops(&mut self) {
+        self.more_loops = MAX_LOOPS;
+        self.next_loops();
+    }
+
+    fn next_loops(&mut self) {
+        self.loops_left = self.more_loops.min(LOOPS_BETWEEN_TURNS);
+        self.more_loops -= self.loops_left;
+    }
+
+    /// `loops_left` is used up: waits for the callback's turn, and gives it the next of them, if there are any.
+    ///
+    /// # Safety
+    /// As for [`Context::wait_for_turn`].
+    pub(crate) unsafe fn refill_loops(this: *mut Self) {
+        // SAFETY: as above.
+        unsafe {
+            Self::wait_for_turn(this);
+            (*this).next_loops();
+        }
     }
 
     /// Stops the callback at the current site; its fiber never goes on.

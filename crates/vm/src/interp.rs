@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::calls;
-use crate::code::op::{Atomic, Callee, FRAME_BYTES, Op, Operand, Size, in_frame};
+use crate::code::op::{Access, Atomic, Callee, FRAME_BYTES, Op, Operand, Size, in_frame};
 use crate::context::Context;
 use crate::drain;
 use crate::interp_alu::{alu, holds, sign_extend, to_kernel, to_user};
@@ -75,7 +75,7 @@ impl Frame {
                 // SAFETY: as for this function.
                 Op::Store { base, off, size, src } => {
                     let value = self.operand(src);
-                    if let Some(at) = unsafe { self.place(base, off, size, true) } {
+                    if let Some(at) = unsafe { self.place(base, off, size, Access::Store) } {
                         unsafe { write(at, size, value) };
                     }
                 }
@@ -87,6 +87,9 @@ impl Frame {
                     }
                 }
                 Op::MayGoto { target, .. } => unsafe {
+                    if (*self.context).loops_left == 0 {
+                        Context::refill_loops(self.context);
+                    }
                     match (*self.context).loops_left {
                         0 => next = self.jump(op, target),
                         n => (*self.context).loops_left = n - 1,
@@ -123,7 +126,8 @@ impl Frame {
     }
 
     /// Where in this process an access goes; nothing when it is out of bounds.
-    unsafe fn place(&mut self, base: u8, off: i32, size: Size, write: bool) -> Option<*mut u8> {
+    unsafe fn place(&mut self, base: u8, off: i32, size: Size, access: Access) -> Option<*mut u8> {
+        let write = access != Access::Load;
         let at = self.regs[usize::from(base)].wrapping_add(i64::from(off) as u64);
         // SAFETY: offsets within the frame are in the region, since r10 is a frame of the stack;
         // others were checked.
@@ -132,7 +136,10 @@ impl Frame {
             if in_frame(base, off, size) {
                 return Some((*c).base.add((at - BASE) as usize));
             }
-            let off = (*c).access(at, size, write);
+            let off = match access {
+                Access::Atomic => Context::access_atomically(c, at, size),
+                Access::Load | Access::Store => (*c).access(at, size, write),
+            };
             if (*c).checked
                 && let Some(place) = self.invalid_place(at, size.bytes(), write)
             {
@@ -164,13 +171,13 @@ impl Frame {
 
     unsafe fn load(&mut self, base: u8, off: i32, size: Size) -> u64 {
         // SAFETY: `place` gives room for `size` bytes.
-        unsafe { self.place(base, off, size, false).map_or(0, |at| read(at, size)) }
+        unsafe { self.place(base, off, size, Access::Load).map_or(0, |at| read(at, size)) }
     }
 
     unsafe fn atomic(&mut self, op: Op) {
         let Op::Atomic { base, off, size, op, src, fetch } = op else { return };
         // SAFETY: `place` gives room for `size` bytes.
-        let place = unsafe { self.place(base, off, size, true) };
+        let place = unsafe { self.place(base, off, size, Access::Atomic) };
         let old = place.map_or(0, |at| unsafe { read(at, size) });
         let operand = self.regs[usize::from(src)];
         let new = match op {

@@ -15,9 +15,6 @@ use keel_object::model::Object;
 use std::ptr;
 use std::sync::Arc;
 
-/// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
-const MAX_MAY_GOTO: u64 = 8 << 20;
-
 /// How code is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -226,6 +223,8 @@ impl Vm {
             seen_high_water: 0,
             host: ptr::null_mut(),
             host_try: None,
+            host_turn: None,
+            more_loops: 0,
             world: ptr::null_mut(),
             yielder: ptr::null(),
             code: Arc::as_ptr(&self.code),
@@ -255,7 +254,7 @@ impl Vm {
         let context = fiber.context();
         context.insns = 0;
         context.stall_ps = 0;
-        context.loops_left = MAX_MAY_GOTO;
+        context.reset_loops();
         context.cpu = cpu;
         (context.shared, context.alone) = (key.shared, key.alone);
         context.scratch = slot.scratch();
@@ -392,6 +391,7 @@ fn enter<H: Host<VmWorld>>(fiber: &mut Fiber, host: &mut H, world: &mut VmWorld)
     context.host = ptr::from_mut(host).cast();
     context.host_call = Some(calls::host_call::<H>);
     context.host_try = Some(calls::host_try::<H>);
+    context.host_turn = Some(calls::host_turn::<H>);
     context.refresh();
     fiber.enter()
 }

@@ -4,14 +4,14 @@
 mod common;
 
 use common::asm::{
-    add, add_r, call, exit, function, goto, helper, imm64, insn, jump, kfunc, load, mov, mov_r, seq,
+    add, add_r, atomic, call, exit, function, goto, helper, imm64, insn, jump, kfunc, load, mov, mov_r, seq,
     store_imm, wide,
 };
 use common::host::Mock;
 use common::{AnyLinker, COSTS, MODES, config, done, load as load_vm, object, run, run_on};
 use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, InvalidPlace, Progress, Usage};
 use keel_abi::lines::{LineCosts, Transfers};
-use keel_abi::{CpuId, Topology};
+use keel_abi::{CpuId, Instant, Topology};
 use keel_object::model::{Insn, LineInfo, POISON_HELPER, Poison};
 use keel_vm::{Code, LoadError, Mode, Vm};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -90,6 +90,10 @@ fn a_host_may_suspend_one_call_any_number_of_times() {
             self.0 += 1;
             if self.0 < 100_000 { Reply::Suspend } else { Reply::Value(5) }
         }
+
+        fn turn(&mut self, _: CpuId, _: Usage, _: bool) -> Option<Instant> {
+            Some(Instant::ZERO)
+        }
     }
     for mode in MODES {
         let mut vm = load_vm(&object(vec![vec![helper(1), exit()]]), config(mode)).unwrap();
@@ -100,6 +104,34 @@ fn a_host_may_suspend_one_call_any_number_of_times() {
         }
         assert_eq!((done(progress).0, host.0), (5, 100_000));
     }
+}
+
+/// When a program of [`MODES`] asks for its turn, by instructions, if each turn is refused once; and its R0.
+#[track_caller]
+fn check_turns(program: Vec<Insn>, value: u64, turns: &[u64]) {
+    for mode in MODES {
+        let mut vm = load_vm(&object(vec![program.clone()]), config(mode)).unwrap();
+        let mut host = Mock { suspend: vec![true], ..Mock::default() };
+        assert_eq!(done(run(&mut vm, &mut host, &[7])).0, value);
+        let asked: Vec<u64> = host.turns.iter().map(|usage| usage.insns).collect();
+        assert_eq!(asked, turns, "{mode:?}");
+    }
+}
+
+#[test]
+fn atomic_instructions_wait_for_their_turn() {
+    let add_2 = || atomic(8, 0, 1, 0, 2);
+    let program = vec![mov(2, 5), add_2(), mov(2, 1), mov(2, 3), add_2(), load(8, 0, 1, 0), exit()];
+    check_turns(program, 15, &[2, 2, 5, 5]);
+    // The stack is the callback's own.
+    check_turns(vec![mov(0, 4), store_imm(8, 10, -8, 1), atomic(8, 0, 10, -8, 0), exit()], 4, &[]);
+}
+
+#[test]
+fn loops_of_may_goto_wait_for_their_turn_now_and_then() {
+    // 150 rounds of three instructions, which begin with may_goto.
+    let rounds = vec![mov(0, 0), insn(0xe5, 0, 0, 2, 0), add(0, 1), jump(5, 0, 150, -3), exit()];
+    check_turns(rounds, 150, &[194, 194, 386, 386]);
 }
 
 #[test]

@@ -237,6 +237,9 @@ pub(crate) struct Scene {
     machine: CpuSet,
 }
 
+/// The set of all CPUs, among [`Scene::sets`].
+const ALL: u32 = 0;
+
 impl Scene {
     /// A machine of idle CPUs.
     pub(crate) fn start(&mut self, at: Instant, cpus: u32) {
@@ -275,6 +278,7 @@ impl Scene {
         let Some((may_use, set)) = self.tasks.at(slot).map(|task| (task.may_use, task.set)) else { return 0 };
         match self.sets.get(set).filter(|_| may_use > 0) {
             None => self.weight / self.share_of(0),
+            Some(_) if set == ALL => self.weight / may_use,
             Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / may_use,
         }
     }

@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::outputs::both;
 use crate::progress::Bar;
 use crate::{interrupt, show};
-use keel_experiment::plan::{RUNS, gather, once, plan};
+use keel_experiment::plan::{gather, once, plan};
 use keel_experiment::{Experiment, Planned, RunFigures, judge};
 use keel_lab::RunSpec;
 use keel_report::{ExperimentReport, PartialRuns, lab_page};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
         return sensitivity::run(args, lab, &experiments);
     }
     let mut output = page::reserve(args)?;
-    let asked = plan(&experiments, args.runs.unwrap_or(RUNS));
+    let asked = plan(&experiments, args.runs);
     let work = interrupt::work();
     let made = make(args, lab, &experiments, &asked);
     let cut = partial(&made);

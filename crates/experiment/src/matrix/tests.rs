@@ -34,7 +34,7 @@ fn the_first_claims_work_is_done_by_everyone() {
     assert_eq!(everyone.until, Until::End { at_most: MOST });
     assert_eq!((everyone.warm_up, everyone.seed), (Span::from_ms(3), 5));
     assert!(everyone.measures(Measure::Wasted), "its listener is there");
-    assert_eq!(plan(std::slice::from_ref(&everyone), 3).len(), 6);
+    assert_eq!(plan(std::slice::from_ref(&everyone), Some(3)).len(), 6);
 }
 
 fn run(seed: u64, result: Result<Measured, String>) -> RunFigures {

@@ -34,7 +34,7 @@ off = { arm = "old", instead_of = "new", gone = "all of it" }
 #[test]
 fn a_complete_file_is_read() {
     let read = read("yield.toml", GOOD).unwrap();
-    assert_eq!((read.id.as_str(), read.seed), ("yield", 1));
+    assert_eq!((read.id.as_str(), read.seed, read.runs), ("yield", 1, None));
     assert_eq!((read.until, read.warm_up), (Until::After(Span::from_ms(500)), Span::from_ms(100)));
     let [old, new] = &read.arms[..] else { panic!("two arms") };
     assert_eq!((old.machine.as_str(), new.machine.as_str(), new.workload.as_str()), ("2", "8", "hogs"));
@@ -73,6 +73,11 @@ fn faults_are_reported_with_file_line_and_field() {
         "x.toml:7: duration_ms: 0 is out of range; give 1 to 3600000",
     );
     check("duration_ms = 500", "duration_ms = -1", "x.toml:7: invalid value: integer `-1`");
+    check(
+        "duration_ms = 500",
+        "duration_ms = 500\nruns = 1",
+        "x.toml:8: runs: 1 is out of range; give 2 to 1000",
+    );
     check("warm_up_ms = 100", "warm_up_ms = 500", "x.toml:8: warm_up_ms: 500 is out of range; give 0 to 499");
     check("warm_up_ms = 100", "speed = 3", "x.toml:8: unknown field `speed`");
     check(

@@ -9,10 +9,14 @@ use keel_abi::cgroup::{Bandwidth, CgroupId, CgroupStep};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Span, TaskId};
 
+/// The number of `cgroup_mutex` among the kernel's locks that have lines of their own.
+const CGROUP_MUTEX: u32 = 0;
+
 impl Kernel {
-    /// Takes `cgroup_mutex`; where another CPU has it, `c` gets in line and this says no.
+    /// Takes `cgroup_mutex`; where another CPU has it, `c` gets in line and this says no. Approximate: all that wait
+    /// spin, which in the kernel they do while the owner runs (`mutex_optimistic_spin()`).
     fn lock_cgroups(&mut self, c: CpuId) -> bool {
-        let now = self.cpus.this_cpu.clock + Span::from_ns(self.cpus.this_cpu.spent_ps / 1000);
+        let now = self.moment();
         let mutex = &mut self.cgroups.mutex;
         match mutex.holder {
             Some(holder) if holder == c => return true,
@@ -23,24 +27,32 @@ impl Kernel {
             }
             None => mutex.holder = Some(c),
         }
-        let waited = mutex.free_at.since(now);
-        self.charge_ns(c, waited.as_ns());
+        let waited = match mutex.free_at.since(now) {
+            Span::ZERO => Span::ZERO,
+            waited => waited + self.machine.costs.handover(0),
+        };
+        self.counters.lock_wait += waited;
+        let line_ps = self.lines.write_lock_ps(CGROUP_MUTEX, c);
+        self.charge_ps(c, (waited.as_ns() + self.machine.costs.lock_acquire_ns) * 1000 + line_ps);
         true
     }
 
     /// [`CgroupFrame::Unlock`].
     pub(super) fn unlock_cgroups(&mut self, c: CpuId) {
         let at = self.cpus.this_cpu.clock;
-        let handover = Span::from_ns(self.machine.costs.lock_handover_ns);
         let mutex = &mut self.cgroups.mutex;
         debug_assert_eq!(mutex.holder, Some(c), "only the holder gives it back");
         mutex.free_at = at;
         mutex.holder = mutex.waiters.pop_front();
         let Some(next) = mutex.holder else { return };
+        let others = mutex.waiters.len() as u64;
+        let line_ns = self.lines.write_lock_ps(CGROUP_MUTEX, next).div_ceil(1000);
+        let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
         let waiter = &mut self.cpus[next];
-        waiter.clock = waiter.clock.max(at) + handover;
+        let resumes = waiter.clock.max(at) + handover;
+        self.counters.lock_wait += resumes.since(waiter.clock);
+        waiter.clock = resumes;
         waiter.parked = false;
-        let resumes = waiter.clock;
         self.queue.set_cpu(next, resumes);
     }
 

@@ -6,8 +6,8 @@
 
 use crate::dsq::DsqHandle;
 use keel_abi::crowd::Crowd;
-use keel_abi::lines::{Line, LineCosts, Transfers};
-use keel_abi::{CpuId, Instant, Span, TaskId, Topology};
+use keel_abi::lines::{InTransit, Line, LineCosts, LineUse, Transfers};
+use keel_abi::{CpuId, Instant, TaskId, Topology};
 
 /// CPUs whose bits share a line.
 const CPUS_PER_LINE: u32 = 512;
@@ -24,6 +24,17 @@ pub struct KernelLines {
     idle: Vec<AtomicLine>,
     idle_per_node: bool,
     locks: Vec<Line>,
+    uses: Uses,
+}
+
+/// What the lines of each kind of object have cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Uses {
+    runqueues: LineUse,
+    queues: LineUse,
+    tasks: LineUse,
+    idle: LineUse,
+    locks: LineUse,
 }
 
 impl KernelLines {
@@ -40,7 +51,20 @@ impl KernelLines {
             idle: vec![AtomicLine::default(); (cpus.div_ceil(CPUS_PER_LINE) + topology.nodes()) as usize],
             idle_per_node: false,
             locks: Vec::new(),
+            uses: Uses::default(),
         }
+    }
+
+    /// What the lines of each kind of object have cost so far.
+    pub fn uses(&self) -> [(&'static str, LineUse); 5] {
+        let Uses { runqueues, queues, tasks, idle, locks } = self.uses;
+        [
+            ("runqueues", runqueues),
+            ("dispatch queues", queues),
+            ("tasks", tasks),
+            ("idle masks", idle),
+            ("other locks", locks),
+        ]
     }
 
     /// What moving lines costs on this machine.
@@ -58,39 +82,39 @@ impl KernelLines {
     /// Reads the runqueue of `rq`.
     #[inline]
     pub fn read_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
-        self.transfers.read_ps(&mut self.runqueues[rq.index()], by)
+        self.uses.runqueues.count(self.transfers.read_ps(&mut self.runqueues[rq.index()], by))
     }
 
     /// Writes the runqueue of `rq`, its lock included.
     #[inline]
     pub fn write_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
-        self.transfers.write_ps(&mut self.runqueues[rq.index()], by)
+        self.uses.runqueues.count(self.transfers.write_ps(&mut self.runqueues[rq.index()], by))
     }
 
     /// Reads a dispatch queue.
     #[inline]
     pub fn read_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
-        self.transfers.read_ps(line(&mut self.queues, queue.index()), by)
+        self.uses.queues.count(self.transfers.read_ps(line(&mut self.queues, queue.index()), by))
     }
 
     /// Writes a dispatch queue, its lock included.
     #[inline]
     pub fn write_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
-        self.transfers.write_ps(line(&mut self.queues, queue.index()), by)
+        self.uses.queues.count(self.transfers.write_ps(line(&mut self.queues, queue.index()), by))
     }
 
     /// Reads a task.
     #[inline]
     pub fn read_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
         self.fetch_task(task, by);
-        self.transfers.read_ps(line(&mut self.tasks, task.index()), by)
+        self.uses.tasks.count(self.transfers.read_ps(line(&mut self.tasks, task.index()), by))
     }
 
     /// Writes a task.
     #[inline]
     pub fn write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
         self.fetch_task(task, by);
-        self.transfers.write_ps(line(&mut self.tasks, task.index()), by)
+        self.uses.tasks.count(self.transfers.write_ps(line(&mut self.tasks, task.index()), by))
     }
 
     /// `by` is about to touch a task: if it has to fetch its line, that may take another task's place.
@@ -120,34 +144,27 @@ impl KernelLines {
             true => topology.cpus().div_ceil(CPUS_PER_LINE) + topology.place(cpu).node.0,
             false => cpu.0 / CPUS_PER_LINE,
         };
-        self.idle[line as usize].write_ps(&self.transfers, by, now)
+        self.uses.idle.count(self.idle[line as usize].write_ps(&self.transfers, by, now))
     }
 
     /// Writes a lock of its own, by a dense number that the caller chooses.
     #[inline]
     pub fn write_lock_ps(&mut self, lock: u32, by: CpuId) -> u64 {
-        self.transfers.write_ps(line(&mut self.locks, lock as usize), by)
+        self.uses.locks.count(self.transfers.write_ps(line(&mut self.locks, lock as usize), by))
     }
 }
 
-/// A line that CPUs change by atomic instructions. It goes from one to the next: who asks while it is on its way to
-/// another waits until that one has it.
+/// A line that CPUs change by atomic instructions.
 #[derive(Clone, Copy, Debug, Default)]
 struct AtomicLine {
     line: Line,
-    arrives: Instant,
+    transit: InTransit,
 }
 
 impl AtomicLine {
     #[inline]
     fn write_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
-        let transfer_ps = transfers.write_ps(&mut self.line, by);
-        if transfer_ps == 0 {
-            return 0;
-        }
-        let price_ps = self.arrives.since(now).as_ns() * 1000 + transfer_ps;
-        self.arrives = now + Span::from_ns(price_ps.div_ceil(1000));
-        price_ps
+        self.transit.queue_ps(transfers.write_ps(&mut self.line, by), now)
     }
 }
 

@@ -28,9 +28,9 @@ pub use table::{helper, kfunc, served};
 use crate::cpu::{Caller, Place};
 use crate::kernel::Kernel;
 use crate::scx::Phase;
-use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, World};
+use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, Usage, World};
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, DsqId, Span};
+use keel_abi::{CpuId, DsqId, Instant, Span};
 
 /// What serving a function came to.
 pub(crate) enum Served {
@@ -62,12 +62,9 @@ impl<W: World> Host<W> for Kernel {
         let Some(&terms) = self.terms.get(func.0 as usize) else {
             return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
         };
-        let insn_ps = self.machine.costs.insn_ps;
+        let at = self.callback_comes_to(site.usage);
         let (cpu, now) = (&mut self.cpus.this_cpu, &mut self.now);
         let callback = &mut cpu.callback;
-        let used_ps = site.usage.insns * insn_ps + site.usage.stall_ps + callback.charged_ps;
-        let at = callback.began + Span::from_ns(used_ps / 1000);
-        cpu.clock = at;
         let op = callback.op;
         if terms.is_boundary(op) {
             // Under a BPF spin lock nobody is let past, and so the present moment stays behind: others
@@ -104,6 +101,19 @@ impl<W: World> Host<W> for Kernel {
         }
         self.reply(served)
     }
+
+    fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
+        let at = self.callback_comes_to(usage);
+        // Under a BPF spin lock nobody is let past, as in a call.
+        if self.cpus.this_cpu.callback.spin.is_some() {
+            return Some(at);
+        }
+        if !again && !self.queue.comes_first(cpu, at) {
+            return None;
+        }
+        self.now = self.now.max(at);
+        Some(at)
+    }
 }
 
 #[cold]
@@ -113,6 +123,16 @@ fn misplaced(f: F, op: Op, place: Place) -> String {
 }
 
 impl Kernel {
+    /// Sets the CPU's clock to the moment that its callback has come to with this usage.
+    #[inline(always)]
+    fn callback_comes_to(&mut self, usage: Usage) -> Instant {
+        let insn_ps = self.machine.costs.insn_ps;
+        let cpu = &mut self.cpus.this_cpu;
+        let used_ps = usage.insns * insn_ps + usage.stall_ps + cpu.callback.charged_ps;
+        cpu.clock = cpu.callback.began + Span::from_ns(used_ps / 1000);
+        cpu.clock
+    }
+
     /// What the call cost belongs to the callback; then the answer.
     #[inline]
     fn reply(&mut self, served: Served) -> Reply {

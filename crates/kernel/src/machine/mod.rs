@@ -34,6 +34,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("default", DEFAULT),
     ("laptop-8", include_str!("../../../../machines/laptop-8.toml")),
     ("epyc-2x64", include_str!("../../../../machines/epyc-2x64.toml")),
+    ("epyc-1x64", include_str!("../../../../machines/epyc-1x64.toml")),
     ("epyc-2x32-nps4", include_str!("../../../../machines/epyc-2x32-nps4.toml")),
     ("p3-1", include_str!("../../../../machines/p3-1.toml")),
     ("p3-2", include_str!("../../../../machines/p3-2.toml")),

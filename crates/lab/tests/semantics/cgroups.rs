@@ -215,3 +215,17 @@ fn a_scheduler_without_cgroup_callbacks_is_not_notified() {
     let base = with("tracer").workload(|workload| workload.cgroups = all);
     base.task(does([CgroupStep::Join(A), CgroupStep::Weight(A, 5), CgroupStep::Remove(A)])).survives();
 }
+
+#[test]
+fn cgroup_mutex_is_held_by_one_and_its_line_moves() {
+    let waited = |cpus: u32| {
+        let weigh = |n| Step::Cgroup(CgroupStep::Weight(A, n));
+        let one = |cpu: u32| repeat(&format!("t{cpu}"), [weigh(100), weigh(200)]).on([cpu]);
+        let base = tree().cpus(cpus).millis(2);
+        let run = (0..cpus).fold(base, |scene, cpu| scene.task(one(cpu))).survives();
+        run.outcome.overhead.lock_wait.as_ns() / u64::from(cpus)
+    };
+    let [alone, two, eight] = [1, 2, 8].map(waited);
+    assert_eq!(alone, 0);
+    assert!(two > 100_000 && eight > two, "{two} ns a CPU on two, {eight} ns a CPU on eight");
+}

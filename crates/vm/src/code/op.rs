@@ -64,6 +64,14 @@ pub(crate) enum Cond {
     SignedLe,
 }
 
+/// How an instruction uses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Load,
+    Store,
+    Atomic,
+}
+
 /// What an atomic operation does with memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Atomic {

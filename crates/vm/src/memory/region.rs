@@ -17,10 +17,10 @@ use super::mapping::Mapping;
 use super::window::{self, Window};
 use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use crowded::Crowded;
-use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use keel_abi::holders::HolderKey;
-use keel_abi::lines::{Line, Transfers};
+use keel_abi::lines::{InTransit, Line, LineUse, Transfers};
+use keel_abi::{CpuId, Instant};
 use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -69,6 +69,14 @@ pub struct InvalidAccesses {
     pub frees: u64,
 }
 
+/// A line that moved.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moved {
+    uses: LineUse,
+    /// On its way for an atomic instruction.
+    transit: InTransit,
+}
+
 /// The memory of one simulation.
 pub struct Region {
     // The tables that `bytes`, `sharers` and `writers` map; kept for their drop.
@@ -92,6 +100,8 @@ pub struct Region {
     large_free: BTreeMap<u64, Vec<u64>>,
     live: Option<Live>,
     window: Option<Window>,
+    /// Lines that moved, by number.
+    moved: BTreeMap<u64, Moved>,
     /// What most accesses of a word go by.
     plain: Plain,
     invalid: InvalidAccesses,
@@ -154,6 +164,7 @@ impl Region {
             large_free: BTreeMap::new(),
             live: checked.then(Live::default),
             window: None,
+            moved: BTreeMap::new(),
             plain: Plain::default(),
             invalid: InvalidAccesses::default(),
         })
@@ -288,6 +299,28 @@ impl Region {
         self.inside(at, 1).map_or(0, |off| self.hold_line_ps(self.line_at(off), cpu, write))
     }
 
+    /// Picoseconds that `cpu` waits for the line under the byte at `at`, which it changes by an atomic instruction at
+    /// `now`: as long as the line takes, and until those that asked before have it.
+    pub fn touch_atomically_ps(&mut self, at: Ea, cpu: CpuId, now: Instant) -> u64 {
+        let Some(off) = self.inside(at, 1) else { return 0 };
+        let line = self.line_at(off);
+        match self.hold_line_ps(line, cpu, true) {
+            0 => 0,
+            transfer_ps => {
+                let moved = self.moved.entry(line).or_default();
+                let price_ps = moved.transit.queue_ps(transfer_ps, now);
+                moved.uses.stall_ps += price_ps - transfer_ps;
+                price_ps
+            }
+        }
+    }
+
+    /// The lines that moved, by the address of their first byte, and what that has cost.
+    pub fn moved(&self) -> impl Iterator<Item = (Ea, LineUse)> + '_ {
+        let log2 = self.transfers.line_log2();
+        self.moved.iter().map(move |(line, moved)| (Ea(BASE + (line << log2)), moved.uses))
+    }
+
     /// The state of the line under the byte at `at`; untouched where that is out of bounds.
     pub fn line(&self, at: Ea) -> Line {
         let Some(off) = self.inside(at, 1) else { return Line::default() };
@@ -331,6 +364,9 @@ impl Region {
             false => self.transfers.read_ps(&mut line, cpu),
         };
         (*sharers, *writer) = (line.sharers, line.writer);
+        if price > 0 {
+            self.moved.entry(at).or_default().uses.count(price);
+        }
         if fetches && let Some(crowded) = &mut self.crowded {
             // SAFETY: the table has an entry for every line below the high-water mark, where all that
             // crowd each other lie; the reference to one of them above is no longer used.

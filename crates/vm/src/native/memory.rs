@@ -2,7 +2,7 @@
 //! everything else off the hot path.
 
 use super::translate::Translator;
-use crate::code::op::{Atomic, Size, in_frame};
+use crate::code::op::{Access, Atomic, Size, in_frame};
 use crate::context::Context;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I16, I32, I64};
@@ -29,21 +29,21 @@ struct Place {
 
 impl Translator<'_> {
     pub(super) fn load(&mut self, dst: u8, base: u8, off: i32, size: Size, signed: bool) {
-        let place = self.place(base, off, size, false, true);
+        let place = self.place(base, off, size, Access::Load, true);
         let value = self.load_at(&place, size, signed);
         let value = self.join_value(&place, value);
         self.set_reg(dst, value);
     }
 
     pub(super) fn store(&mut self, base: u8, off: i32, size: Size, value: Value) {
-        let place = self.place(base, off, size, true, false);
+        let place = self.place(base, off, size, Access::Store, false);
         self.store_at(&place, size, value);
         self.join(&place);
     }
 
     pub(super) fn atomic(&mut self, base: u8, off: i32, size: Size, op: Atomic, src: u8, fetch: bool) {
         let operand = self.reg(src);
-        let place = self.place(base, off, size, true, fetch);
+        let place = self.place(base, off, size, Access::Atomic, fetch);
         let old = self.load_at(&place, size, false);
         let new = self.combine(op, size, old, operand);
         self.store_at(&place, size, new);
@@ -104,10 +104,14 @@ impl Translator<'_> {
     }
 
     /// Checks an access; control goes on where it is in bounds. `gives`: it has a value.
-    fn place(&mut self, base: u8, off: i32, size: Size, write: bool, gives: bool) -> Place {
+    fn place(&mut self, base: u8, off: i32, size: Size, access: Access, gives: bool) -> Place {
         let fixed = self.fixed();
         if in_frame(base, off, size) {
             return Place { at: fixed.frame, off, skip: None };
+        }
+        if access == Access::Atomic {
+            // The engine asks how far the callback has come.
+            self.flush();
         }
         let address = self.reg(base);
         let offset = self.b.ins().iadd(address, fixed.minus_base);
@@ -131,27 +135,22 @@ impl Translator<'_> {
         }
 
         self.b.switch_to_block(within);
-        let line_log2 = self.number(i64::from(self.target.lines.log2));
-        let line = self.b.ins().ushr(offset, line_log2);
-        let three = self.number(3);
-        let word = self.b.ins().ishl(line, three);
-        let word = self.b.ins().iadd(fixed.sharers, word);
-        let sharers = self.b.ins().load(I64, super::translate::trusted(), word, 0);
-        let free = match write {
-            true => {
-                // Up to 64 CPUs both words are the same, and one of them is in a register.
-                let alone = match self.target.lines.grouped {
-                    true => self.field(offset_of!(Context, alone)),
-                    false => fixed.shared,
-                };
-                self.b.ins().icmp(IntCC::Equal, sharers, alone)
+        match access {
+            Access::Atomic => {
+                self.b.ins().jump(moves, &[]);
             }
-            false => self.b.ins().band(sharers, fixed.shared),
-        };
-        self.b.ins().brif(free, held, &[], moves, &[]);
+            Access::Load | Access::Store => {
+                let free = self.is_held(offset, access == Access::Store);
+                self.b.ins().brif(free, held, &[], moves, &[]);
+            }
+        }
 
         self.b.switch_to_block(moves);
-        let touch = if write { self.symbols.touch_write } else { self.symbols.touch_read };
+        let touch = match access {
+            Access::Load => self.symbols.touch_read,
+            Access::Store => self.symbols.touch_write,
+            Access::Atomic => self.symbols.touch_atomically,
+        };
         self.call_cold(touch, &[self.context, offset]);
         if self.target.has_arena {
             let denied = self.field(offset_of!(Context, denied));
@@ -163,5 +162,25 @@ impl Translator<'_> {
         self.b.switch_to_block(held);
         let at = self.b.ins().iadd(fixed.base, offset);
         Place { at, off: 0, skip: Some(skip) }
+    }
+
+    /// Does the CPU hold the line at this offset already, so that it may read or write it?
+    fn is_held(&mut self, offset: Value, write: bool) -> Value {
+        let fixed = self.fixed();
+        let line_log2 = self.number(i64::from(self.target.lines.log2));
+        let line = self.b.ins().ushr(offset, line_log2);
+        let three = self.number(3);
+        let word = self.b.ins().ishl(line, three);
+        let word = self.b.ins().iadd(fixed.sharers, word);
+        let sharers = self.b.ins().load(I64, super::translate::trusted(), word, 0);
+        if !write {
+            return self.b.ins().band(sharers, fixed.shared);
+        }
+        // Up to 64 CPUs both words are the same, and one of them is in a register.
+        let alone = match self.target.lines.grouped {
+            true => self.field(offset_of!(Context, alone)),
+            false => fixed.shared,
+        };
+        self.b.ins().icmp(IntCC::Equal, sharers, alone)
     }
 }

@@ -33,6 +33,10 @@ pub(super) struct Symbols {
     pub(super) touch_read: FuncId,
     /// `(context, offset)`, preserves all registers.
     pub(super) touch_write: FuncId,
+    /// `(context, offset)`, preserves all registers.
+    pub(super) touch_atomically: FuncId,
+    /// `(context)`, preserves all registers.
+    pub(super) refill_loops: FuncId,
     /// `(context)`, preserves all registers.
     pub(super) out_of_bounds: FuncId,
 }
@@ -48,6 +52,8 @@ pub(super) fn addresses(builder: &mut JITBuilder) {
     builder.symbol("rbtree_add", trees::rbtree_add as *const u8);
     builder.symbol("num_next", numbers::num_next as *const u8);
     builder.symbol("touch", calls::touch as *const u8);
+    builder.symbol("touch_atomically", calls::touch_atomically as *const u8);
+    builder.symbol("refill_loops", calls::refill_loops as *const u8);
     builder.symbol("out_of_bounds", calls::out_of_bounds as *const u8);
 }
 
@@ -59,6 +65,8 @@ impl Symbols {
             module.declare_function(name, Linkage::Import, &signature).map_err(|e| e.to_string())
         };
         let touch = import("touch", 3, 0)?;
+        let atomically = import("touch_atomically", 2, 0)?;
+        let loops = import("refill_loops", 1, 0)?;
         let bounds = import("out_of_bounds", 1, 0)?;
         let never_ends = import("never_ends", 1, 0)?;
         let too_deep = import("too_deep", 1, 0)?;
@@ -79,6 +87,8 @@ impl Symbols {
             num_next,
             touch_read: stub(module, "touch_read", 2, touch, Some(0))?,
             touch_write: stub(module, "touch_write", 2, touch, Some(1))?,
+            touch_atomically: stub(module, "touch_atomically_stub", 2, atomically, None)?,
+            refill_loops: stub(module, "refill_loops_stub", 1, loops, None)?,
             out_of_bounds: stub(module, "out_of_bounds_stub", 1, bounds, None)?,
         })
     }

@@ -269,7 +269,7 @@ impl Translator<'_> {
     }
 
     /// Brings the context's count up to date.
-    fn flush(&mut self) -> Value {
+    pub(super) fn flush(&mut self) -> Value {
         let count = self.settle();
         self.set_field(offset_of!(Context, insns), count);
         count
@@ -342,12 +342,19 @@ impl Translator<'_> {
 
     fn may_goto(&mut self, target: u32, site: u32, next: usize) {
         let left = self.field(offset_of!(Context, loops_left));
-        self.settle();
-        let (go_on, used_up) = (self.b.create_block(), self.b.create_block());
-        self.b.ins().brif(left, go_on, &[], used_up, &[]);
+        let count = self.settle();
+        let (go_on, used_up, out) = (self.b.create_block(), self.cold_block(), self.b.create_block());
+        self.b.append_block_param(go_on, I64);
+        self.b.ins().brif(left, go_on, &[BlockArg::Value(left)], used_up, &[]);
         self.b.switch_to_block(used_up);
+        self.set_field(offset_of!(Context, insns), count);
+        self.call_cold(self.symbols.refill_loops, &[self.context]);
+        let left = self.field(offset_of!(Context, loops_left));
+        self.b.ins().brif(left, go_on, &[BlockArg::Value(left)], out, &[]);
+        self.b.switch_to_block(out);
         self.jump(target, site);
         self.b.switch_to_block(go_on);
+        let left = self.b.block_params(go_on)[0];
         let minus_one = self.number(-1);
         let left = self.b.ins().iadd(left, minus_one);
         self.set_field(offset_of!(Context, loops_left), left);

@@ -1,7 +1,7 @@
 //! A host that records its calls and answers by a rule.
 
-use keel_abi::CpuId;
 use keel_abi::bpf::{CallSite, FaultKind, FuncId, Host, Reply, Usage};
+use keel_abi::{CpuId, Instant};
 use keel_vm::memory::VmWorld;
 
 /// One call as the host saw it.
@@ -19,7 +19,9 @@ pub struct Call {
 #[derive(Default)]
 pub struct Mock {
     pub calls: Vec<Call>,
-    /// Suspend calls of helper 1 too, by these draws.
+    /// What had been used when a callback asked for its turn.
+    pub turns: Vec<Usage>,
+    /// Suspend calls of helper 1 and turns too, by these draws.
     pub suspend: Vec<bool>,
 }
 
@@ -48,5 +50,10 @@ impl Host<VmWorld> for Mock {
             4 => panic!("the host has a defect"),
             n => Reply::Value(u64::from(n)),
         }
+    }
+
+    fn turn(&mut self, _: CpuId, usage: Usage, again: bool) -> Option<Instant> {
+        self.turns.push(usage);
+        (again || !self.draw()).then_some(Instant::ZERO)
     }
 }

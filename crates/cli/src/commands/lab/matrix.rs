@@ -29,7 +29,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
     let runs = args.runs.unwrap_or(RUNS);
     let rows: Vec<Experiment> = experiments.iter().map(|one| everyone(one, &schedulers)).collect();
     let asked: Vec<Experiment> = rows.iter().filter(|row| !is_real_time(lab, row)).cloned().collect();
-    let planned = plan(&asked, runs);
+    let planned = plan(&asked, Some(runs));
     let made = make(args, lab, &asked, &planned);
     let code = worst(&made);
     let cut = partial(&made);

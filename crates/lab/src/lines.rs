@@ -1,0 +1,101 @@
+//! Which lines of memory CPUs waited for, by the names that the scheduler's source has.
+
+use keel_abi::bpf::{Ea, MapId};
+use keel_abi::lines::LineUse;
+use keel_kernel::Sim;
+use keel_object::Object;
+use keel_vm::Vm;
+use keel_vm::memory::VmWorld;
+use std::collections::BTreeMap;
+
+/// The most that are reported.
+const MOST: usize = 16;
+
+/// What the lines of one variable of the scheduler, or of one kind of the kernel's objects, have cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinesOf {
+    /// The variable's name, or `kernel: ` and what it is. Untrusted text.
+    pub name: String,
+    /// How many lines moved; 0 where they are not counted, as with the kernel's.
+    pub lines: u64,
+    /// All of them.
+    pub uses: LineUse,
+    /// The line that cost most: where it begins in the variable, in bytes, and what it cost.
+    pub worst: Option<(u64, LineUse)>,
+}
+
+/// All that moved, what cost most first.
+pub(crate) fn read(object: &Object, sim: &mut Sim<Vm>) -> Vec<LinesOf> {
+    let mut all = of_kernel(sim);
+    all.extend(of_memory(object, sim.engine().world_ref()));
+    all.sort_by(|a, b| b.uses.stall_ps.cmp(&a.uses.stall_ps).then_with(|| a.name.cmp(&b.name)));
+    all.truncate(MOST);
+    all
+}
+
+fn of_kernel(sim: &Sim<Vm>) -> Vec<LinesOf> {
+    let known = sim.line_uses().into_iter().filter(|(_, uses)| uses.moves > 0);
+    known
+        .map(|(what, uses)| LinesOf { name: format!("kernel: {what}"), lines: 0, uses, worst: None })
+        .collect()
+}
+
+/// Of each variable; what is none is summed under one name.
+fn of_memory(object: &Object, world: &VmWorld) -> Vec<LinesOf> {
+    let variables: BTreeMap<u64, (u64, &str)> = object
+        .variables
+        .iter()
+        .filter_map(|v| {
+            let Ea(at) = world.map_value_address(MapId(v.map), v.offset)?;
+            Some((at, (u64::from(v.size), v.name.as_str())))
+        })
+        .collect();
+    let mut found: BTreeMap<&str, LinesOf> = BTreeMap::new();
+    for (Ea(line), uses) in world.region().moved() {
+        let (name, offset) = name_of(&variables, line);
+        let of = found.entry(name).or_insert_with(|| LinesOf {
+            name: name.to_owned(),
+            lines: 0,
+            uses: LineUse::default(),
+            worst: None,
+        });
+        of.lines += 1;
+        of.uses.moves += uses.moves;
+        of.uses.stall_ps += uses.stall_ps;
+        if of.worst.is_none_or(|(_, worst)| worst.stall_ps < uses.stall_ps) {
+            of.worst = Some((offset, uses));
+        }
+    }
+    found.into_values().collect()
+}
+
+/// The variable that has a byte in this line, the first where several have, and where in it the line begins.
+fn name_of<'v>(variables: &BTreeMap<u64, (u64, &'v str)>, line: u64) -> (&'v str, u64) {
+    let around = variables.range(..=line).next_back();
+    if let Some((&at, &(_, name))) = around.filter(|&(&at, &(size, _))| line < at + size) {
+        return (name, line - at);
+    }
+    match variables.range(line..line + keel_abi::lines::LINE_BYTES).next() {
+        Some((_, &(_, name))) => (name, 0),
+        None => ("elements of maps, and what the kernel shows", 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_belongs_to_the_first_variable_in_it() {
+        let variables = BTreeMap::from([(64, (100, "a")), (168, (8, "b")), (176, (200, "c"))]);
+        let check = |line, expected| assert_eq!(name_of(&variables, line), expected, "{line}");
+        check(64, ("a", 0));
+        check(128, ("a", 64));
+        check(192, ("c", 16));
+        check(0, ("elements of maps, and what the kernel shows", 0));
+        check(320, ("c", 144));
+        check(384, ("elements of maps, and what the kernel shows", 0));
+        let apart = BTreeMap::from([(100, (4, "d"))]);
+        assert_eq!(name_of(&apart, 64), ("d", 0));
+    }
+}

@@ -1,0 +1,125 @@
+//! What accesses take that several CPUs make at once: beside published figures, and where BPF code has locks of its own.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::{source, spec, workload};
+use keel_abi::CpuSet;
+use keel_abi::scx::ExitKind;
+use keel_bpfc::Compiler;
+use keel_lab::variables::Value;
+use keel_lab::{Engine, RunSpec, SchedulerSource, machines};
+use keel_trace::NullSink;
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+const PUBLISHED: &str = include_str!("../../../tests/sim/contention/published.tsv");
+
+/// Accesses of all CPUs together.
+const ACCESSES: u32 = 20_000;
+
+static CONTENDED: LazyLock<SchedulerSource> = LazyLock::new(|| object("contended"));
+
+fn object(name: &str) -> SchedulerSource {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let compiler = Compiler::new(root).cpu("v4").include("schedulers/include").include("crates/kernel/btf");
+    let path = format!("tests/sim/contention/{name}.bpf.c");
+    source(name, &compiler.compile(path).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Runs it, and gives its global variables.
+fn globals(spec: &RunSpec) -> Vec<Value> {
+    let (outcome, globals) =
+        keel_lab::run_and_read(spec, &mut NullSink, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(outcome.exit, ExitKind::None, "{}", outcome.message);
+    globals
+}
+
+fn global(globals: &[Value], name: &str) -> u64 {
+    globals.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name} in {globals:?}")).1
+}
+
+/// Nanoseconds that a CPU takes for one access, in the mean, while these CPUs make it at once.
+fn access_ns(access: u32, cpus: &CpuSet, engine: Engine) -> f64 {
+    let machine = machines::built_in("epyc-2x64").expect("built in");
+    let task = |cpu| format!("'cpu{cpu}': {{ 'cpus': [{cpu}], 'sleep': 5000, 'run': 100, 'loop': 1 }}");
+    let tasks: Vec<String> = cpus.iter().map(|cpu| task(cpu.0)).collect();
+    let tasks = workload(&format!("{{ 'tasks': {{ {} }} }}", tasks.join(", ")), &machine);
+    let count = cpus.len() as u32;
+    let rounds = ACCESSES / count;
+    let settings = [("access", access), ("rounds", rounds), ("begins_at_ns", 4_000_000)];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_string())).into();
+    let spec = RunSpec { settings, engine, ..spec(CONTENDED.clone(), tasks, machine, 60, 1) };
+    let globals = globals(&spec);
+    assert_eq!(global(&globals, "nr_done"), u64::from(count));
+    global(&globals, "spent_ns") as f64 / f64::from(count * rounds)
+}
+
+/// A row of the table: what it measures, and ours in nanoseconds.
+fn row_ns(row: &str, access: u32, cpus: &CpuSet) -> f64 {
+    let once_ns = access_ns(access, cpus, Engine::Native);
+    match row.split(',').next() {
+        // There and back, or by turns.
+        Some("ping-pong" | "lock") => once_ns / 2.0,
+        // What the line adds.
+        Some("false sharing") => once_ns - access_ns(1, cpus, Engine::Native),
+        _ => once_ns,
+    }
+}
+
+#[test]
+fn beside_published_figures() {
+    let mut table = format!("{:<26} {:>9} {:>8} {:>6}\n", "", "published", "ours", "ratio");
+    for line in PUBLISHED.lines().filter(|line| !line.starts_with('#')).skip(1) {
+        let [row, access, cpus, published, factor, _] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("six columns: {line}")
+        };
+        let ours = row_ns(row, access.parse().expect("a number"), &cpus.parse().expect("CPUs"));
+        let _ = write!(table, "{row:<26} {published:>9} {ours:>8.1}");
+        if let (Ok(published), Ok(factor)) = (published.parse::<f64>(), factor.parse::<f64>()) {
+            let ratio = ours / published;
+            let verdict = if (1.0 / factor..=factor).contains(&ratio) { "" } else { " off" };
+            let _ = write!(table, " {ratio:>6.2}{verdict}");
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// The counter is at most in one place, so each CPU waits for all others.
+#[test]
+fn contended_atomic_instructions_queue_at_their_line() {
+    let counter_ns = |cpus: &str| access_ns(0, &cpus.parse().expect("CPUs"), Engine::Native);
+    let own_ns = |cpus: &str| access_ns(1, &cpus.parse().expect("CPUs"), Engine::Native);
+    let (two, eight) = (counter_ns("0-1"), counter_ns("0-7"));
+    assert!((3.5..4.5).contains(&(eight / two)), "{two} ns on two CPUs, {eight} ns on eight");
+    let (one, eight) = (own_ns("0"), own_ns("0-7"));
+    assert!((0.9..1.1).contains(&(eight / one)), "{one} ns on one CPU, {eight} ns on eight, of its own");
+}
+
+#[test]
+fn both_engines_wait_alike() {
+    for access in 0..=4 {
+        let cpus = "0-1,64".parse().expect("CPUs");
+        if access == 3 {
+            continue;
+        }
+        let [native, interpreted] =
+            [Engine::Native, Engine::Interpreter].map(|engine| access_ns(access, &cpus, engine));
+        assert_eq!(native, interpreted, "access {access}");
+    }
+}
+
+#[test]
+fn a_lock_in_bpf_code_is_held_by_one_and_its_waiters_let_the_holder_go_on() {
+    for engine in [Engine::Native, Engine::Interpreter] {
+        let machine = machines::of_cpus(8);
+        let tasks = keel_workload::mix(80, 8, 125, 50);
+        let spec = RunSpec { engine, ..spec(object("own_lock"), tasks, machine, 100, 1) };
+        let globals = globals(&spec);
+        let [taken, waited, shared, gave_up] =
+            ["nr_taken", "nr_waited", "nr_shared", "nr_gave_up"].map(|name| global(&globals, name));
+        assert!(taken > 1000 && waited > 0, "{taken} taken, {waited} after a wait");
+        assert_eq!((shared, gave_up), (0, 0));
+    }
+}
