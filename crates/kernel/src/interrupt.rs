@@ -38,7 +38,9 @@ impl<E: Engine> Sim<E> {
             Irq::PushRt => self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Asked)),
             Irq::PushFair => self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Push)),
             Irq::Budget(timer) => self.budget_timer(c, timer),
-            Irq::Unthrottle(slot) => self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot })),
+            Irq::Unthrottle(slot) => {
+                self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot }))
+            }
             Irq::Nohz => self.begin_nohz(c),
             Irq::Offline => self.k.this_cpu().stack.push(Frame::Offline),
             Irq::Online => self.k.this_cpu().stack.push(Frame::Hotplug { online: true }),

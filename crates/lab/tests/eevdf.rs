@@ -107,7 +107,12 @@ fn short_slices_cut_delays_as_published() {
         (wait_ns / wakeups, sums("massive_intr").1)
     };
     let (long, short) = (run(100_000), run(500));
-    assert!(short.0 * 465 <= long.0 * 372, "mean delays: {} ns with long slices, {} ns with short", long.0, short.0);
+    assert!(
+        short.0 * 465 <= long.0 * 372,
+        "mean delays: {} ns with long slices, {} ns with short",
+        long.0,
+        short.0
+    );
     assert!(short.1 * 100 >= long.1 * 107, "switches: {} with long slices, {} with short", long.1, short.1);
 }
 

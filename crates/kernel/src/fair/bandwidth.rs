@@ -213,7 +213,11 @@ mod tests {
             let (mut budget, mut local) = (budget(quota_us, 0), LocalBudget::new(true));
             local.left_ns = left_us * 1000;
             let runs = local.refill(&mut budget);
-            assert_eq!([local.left_ns / 1000, budget.runtime_ns as i64 / 1000], expected, "{quota_us} {left_us}");
+            assert_eq!(
+                [local.left_ns / 1000, budget.runtime_ns as i64 / 1000],
+                expected,
+                "{quota_us} {left_us}"
+            );
             assert_eq!(runs, expected[0] > 0);
         };
         check(20_000, 0, [5000, 15_000]);

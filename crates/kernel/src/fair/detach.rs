@@ -132,7 +132,9 @@ impl Kernel {
         let failed = self.memory_of(round.owner, round.level).failed;
         let fits = |amount: u64| (amount >> failed.min(63)) as i64 <= round.imbalance;
         match round.moves {
-            Moves::Load => Some(self.task_load(task).max(1)).filter(|&load| fits(load)).map(|load| load as i64),
+            Moves::Load => {
+                Some(self.task_load(task).max(1)).filter(|&load| fits(load)).map(|load| load as i64)
+            }
             Moves::Util => Some(load.util_or_estimate()).filter(|&util| fits(util)).map(|util| util as i64),
             Moves::Tasks => Some(1),
             Moves::Misfit => (!self.task_fits(task, round.from)).then_some(round.imbalance),

@@ -338,8 +338,9 @@ impl FairQueue {
     /// protection, it keeps in time of the CPU.
     pub(super) fn reweigh(&mut self, entities: &mut Entities, id: EntityId, weight: i64, tick_ns: u64) {
         let before = entities[id];
-        let by_weight =
-            |virtual_ns: i64| (i128::from(virtual_ns) * i128::from(before.weight) / i128::from(weight)) as i64;
+        let by_weight = |virtual_ns: i64| {
+            (i128::from(virtual_ns) * i128::from(before.weight) / i128::from(weight)) as i64
+        };
         if !before.on_rq {
             let entity = &mut entities[id];
             (entity.weight, entity.lag) = (weight, by_weight(before.lag));
