@@ -86,6 +86,13 @@ fn shares_are_divided_among_cpus_by_load() {
     };
     check(8, 8);
     check(4, 16);
+
+    // Half of the load of /b is elsewhere, so that it has a third of the CPU where /a is.
+    let on = |group: &str, cpu: u32| format!(r#", "taskgroup": "{group}", "cpus": [{cpu}]"#);
+    let (a, b, other) = (on("/a", 0), on("/b", 0), on("/b", 1));
+    let spec =
+        scene(2, r#""/a": {}, "/b": {}"#, &hogs(&[("a", 1, &a), ("b", 1, &b), ("other", 1, &other)]), 6000);
+    near(per_mille(&spec, ["a", "b", "other"]), [333, 167, 500], 10);
 }
 
 /// A weight that is set while tasks run counts from then on.
@@ -118,16 +125,30 @@ fn an_idle_cgroup_gives_way() {
     let groups = r#""/idle": { "idle": true }, "/other": {}"#;
     let tasks = hogs(&[("idle", 3, r#", "taskgroup": "/idle""#), ("other", 1, r#", "taskgroup": "/other""#)]);
     near(per_mille(&scene(1, groups, &tasks, 6000), ["idle", "other"]), [3, 997], 2);
+    assert!(wait_ns(groups, "/idle", 5000) < 20_000, "a long slice is no hindrance");
+}
 
-    let wait_ns = |groups: &str| {
-        let tasks = hogs(&[("hog", 1, r#", "taskgroup": "/idle""#)])
-            + r#", "waker": { "loop": -1, "run": 20, "sleep": 9000, "taskgroup": "/other", "evenkeel": { "slice_us": 5000 } }"#;
-        let judgement = judge(&scene(1, groups, &tasks, 2000));
-        let waker = judgement.summary.tasks.iter().find(|task| task.name == "waker").expect("it ran").clone();
-        waker.wait.as_ns() / waker.switches
-    };
-    assert!(wait_ns(groups) < 20_000, "{}", wait_ns(groups));
-    assert!(wait_ns(r#""/idle": {}, "/other": {}"#) > 20_000, "a cgroup that is not idle keeps its slice");
+/// How long a task of `/other` that wants 20 us every 9 ms waits for its CPU each time, beside one of `hog` that never rests.
+fn wait_ns(groups: &str, hog: &str, slice_us: u32) -> u64 {
+    let hog = format!(r#", "taskgroup": "{hog}""#);
+    let waker = format!(
+        r#", "waker": {{ "loop": -1, "run": 20, "sleep": 9000, "taskgroup": "/other", "evenkeel": {{ "slice_us": {slice_us} }} }}"#
+    );
+    // What it is owed at first lets it preempt for some seconds.
+    let judgement = judge(&scene(1, groups, &(hogs(&[("hog", 1, &hog)]) + &waker), 8000));
+    let waker = judgement.summary.tasks.iter().find(|task| task.name == "waker").expect("it ran");
+    waker.wait.as_ns() / waker.switches
+}
+
+/// `find_matching_se()`: groups compete where the ways to both tasks meet, however deep the tasks are. A group's slice is the
+/// shortest below it.
+#[test]
+fn a_wakeup_is_compared_where_both_ways_meet() {
+    let groups = r#""/a": {}, "/a/deep": {}, "/a/deep/er": {}, "/other": {}"#;
+    for hog in ["/", "/a", "/a/deep/er"] {
+        let [short, long] = [100, 5000].map(|slice_us| wait_ns(groups, hog, slice_us));
+        assert!(short < 20_000 && long > 20_000, "{hog}: {short} ns and {long} ns");
+    }
 }
 
 /// Each session has a group, so that how many processes one has does not count. The first session's tasks are in the root.
@@ -223,19 +244,6 @@ fn a_throttled_task_can_leave() {
         assert!(hog > Span::from_ms(1950) && hog < Span::from_ms(2100), "{act}: {hog:?}");
     };
     check(r#"{ "set_cgroup": { "path": "/limited", "quota_us": 0 } }"#);
-}
-
-/// Each task is at home in the queue of its own group, so that a pick goes down from the root and a wakeup is compared where
-/// both paths meet (`find_matching_se()`): a long slice inside of one group is no protection from another group's turn.
-#[test]
-fn groups_take_turns_whatever_slices_their_tasks_have() {
-    let groups = r#""/a": {}, "/b": {}"#;
-    let check = |slice_us: u32| {
-        let slice = format!(r#", "taskgroup": "/a", "evenkeel": {{ "slice_us": {slice_us} }}"#);
-        let tasks = hogs(&[("a", 2, &slice), ("b", 1, r#", "taskgroup": "/b""#)]);
-        near(per_mille(&scene(1, groups, &tasks, 4000), ["a", "b"]), [500, 500], 20);
-    };
-    [700, 5000, 100].into_iter().for_each(check);
 }
 
 /// CPUs that go and come while groups are limited and shared.

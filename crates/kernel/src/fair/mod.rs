@@ -1,7 +1,7 @@
 //! Linux's own fair class (EEVDF), for the tasks that no sched_ext scheduler has: all ordinary ones where none is loaded.
 //!
-//! Each CPU picks, of its tasks that have not got more than their share, the one whose slice ends first in virtual
-//! time. A waking task looks for an idle CPU near where it was; one that runs out of tasks takes a waiting one from another.
+//! Each CPU picks, of its tasks and groups that have not got more than their share, the one whose slice ends first in
+//! virtual time; of a group it picks one in turn. A waking task looks for an idle CPU near where it was; one that runs out of tasks takes a waiting one from another.
 //! The rules are those of Linux 7.2 (`kernel/sched/fair.c`) with its default features on x86: RUN_TO_PARITY,
 //! PREEMPT_SHORT, DELAY_DEQUEUE, DELAY_ZERO, HRTICK, lazy preemption, no NEXT_BUDDY.
 
@@ -23,6 +23,7 @@ mod newidle;
 mod nohz;
 mod pelt;
 mod pelt_clock;
+mod period;
 mod periodic;
 mod place;
 mod preempt;
@@ -45,9 +46,9 @@ mod weight;
 
 pub(crate) use frame::FairFrame;
 pub(crate) use ids::Slot;
+pub(crate) use period::BudgetTimer;
 pub(crate) use queue::FairQueue;
 pub use settings::FairSettings;
-pub(crate) use throttle::BudgetTimer;
 
 /// What a run is called in which no sched_ext scheduler is loaded.
 pub const NAME: &str = "eevdf";
@@ -77,6 +78,7 @@ use waker::Waker;
 pub(crate) struct Fair {
     /// By task; grown when the first task of the class comes.
     entities: Entities,
+    /// Cgroups and autogroups.
     groups: Groups,
     /// Tasks in queues on the whole machine: while there are none nothing here is asked.
     pub(crate) queued: u32,

@@ -176,9 +176,8 @@ impl Kernel {
             loop {
                 is_throttled |= at.group().is_some_and(|slot| self.is_out_of_time(slot));
                 let Some(id) = self.pick_entity(at, Pick::Protecting) else {
-                    if at.group().is_none() {
-                        return None;
-                    }
+                    // A group whose last tasks have just gone.
+                    at.group()?;
                     continue 'again;
                 };
                 match self.queue_below(id) {

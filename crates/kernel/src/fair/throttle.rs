@@ -1,43 +1,19 @@
 //! Tasks whose group has used up its `cpu.max`: each goes on until it would return to user mode, and then waits in no
 //! queue (`throttle_cfs_rq_work()`).
 
-use super::bandwidth::{Period, SLACK};
+use super::bandwidth::SLACK;
 use super::frame::FairFrame;
 use super::hierarchy::Leaves;
 use super::ids::{EntityId, GroupId, QueueId, Slot};
+use super::period::BudgetTimer;
 use crate::class::SchedClass;
-use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
-use crate::setup::timer_number;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
 use keel_abi::cgroup::Bandwidth;
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
-
-/// A timer of a group: which, and of which group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BudgetTimer {
-    Period(GroupId),
-    Slack(GroupId),
-}
-
-impl BudgetTimer {
-    /// By its number among such timers.
-    pub(crate) fn numbered(number: u32) -> Self {
-        let group = GroupId(number / 2);
-        if number.is_multiple_of(2) { Self::Period(group) } else { Self::Slack(group) }
-    }
-
-    fn number(self) -> u32 {
-        let own = match self {
-            Self::Period(group) => 2 * group.0,
-            Self::Slack(group) => 2 * group.0 + 1,
-        };
-        timer_number::FIRST_BUDGET + own
-    }
-}
 
 impl Kernel {
     /// A group's `cpu.max` (`tg_set_cfs_bandwidth()`): all of its CPUs begin anew.
@@ -69,32 +45,6 @@ impl Kernel {
         (local.is_limited, local.left_ns) = (is_limited, 1);
         if local.is_throttled {
             self.unthrottle(slot);
-        }
-    }
-
-    /// `start_cfs_bandwidth()`. Periods of different groups begin at different moments.
-    fn start_period(&mut self, group: GroupId) {
-        let now = self.cpus.this_cpu.clock;
-        let c = self.cpus.at_hand();
-        let budget = &mut self.fair.groups.all[group.index()].budget;
-        if budget.ends.is_some() {
-            return;
-        }
-        let period_ns = budget.period.as_ns();
-        let phase_ns = *budget.phase_ns.get_or_insert_with(|| self.fair.rng.below(period_ns));
-        let since_ns = (now.as_ns() + period_ns - phase_ns % period_ns) % period_ns;
-        let ends = now + Span::from_ns(period_ns - since_ns);
-        budget.ends = Some((ends, c));
-        self.queue.push(ends, BudgetTimer::Period(group).number());
-    }
-
-    /// The CPU that the timer interrupts, if it still runs.
-    pub(crate) fn owner_of_budget(&self, timer: BudgetTimer, at: Instant) -> Option<CpuId> {
-        let (BudgetTimer::Period(group) | BudgetTimer::Slack(group)) = timer;
-        let budget = &self.fair.groups.all[group.index()].budget;
-        match timer {
-            BudgetTimer::Period(_) => budget.ends.filter(|&(ends, _)| ends == at).map(|(_, cpu)| cpu),
-            BudgetTimer::Slack(_) => budget.slack_at.filter(|&slack| slack == at).map(|_| CpuId(0)),
         }
     }
 
@@ -343,83 +293,5 @@ impl<E: Engine> Sim<E> {
         self.k.fair.entities[task].is_throttled = true;
         self.k.tell_throttled(task, home, true);
         self.k.resched(c, c);
-    }
-
-    /// `sched_cfs_period_timer()`, `sched_cfs_slack_timer()`.
-    pub(crate) fn budget_timer(&mut self, c: CpuId, timer: BudgetTimer) {
-        let now = self.k.this_cpu().clock;
-        let timer_ns = self.k.machine.costs.timer_ns;
-        self.k.charge_ns(c, timer_ns);
-        let (BudgetTimer::Period(group) | BudgetTimer::Slack(group)) = timer;
-        let budget = &mut self.k.fair.groups.all[group.index()].budget;
-        if let BudgetTimer::Slack(_) = timer {
-            budget.slack_at = None;
-            if budget.has_slack() && !budget.ends_soon(now) {
-                self.distribute(c, group);
-            }
-            return;
-        }
-        let Some((ends, owner)) = budget.ends.take() else { return };
-        let found = budget.period_ends();
-        if found == Period::Stops {
-            return;
-        }
-        let next = ends + budget.period;
-        budget.ends = Some((next, owner));
-        self.k.queue.push(next, timer.number());
-        if found == Period::Distributes {
-            self.distribute(c, group);
-        }
-    }
-
-    /// Gives what there is to those CPUs that have waited longest (`distribute_cfs_runtime()`). Each other CPU lets its tasks
-    /// go on itself; this one does so last.
-    fn distribute(&mut self, c: CpuId, group: GroupId) {
-        let mut own = None;
-        let waiting: Vec<Slot> =
-            self.k.fair.groups.all[group.index()].budget.throttled.iter().copied().collect();
-        for slot in waiting {
-            let budget = &mut self.k.fair.groups.all[group.index()].budget;
-            let below = &mut self.k.fair.groups.slots[slot.index()];
-            if !budget.has_time() {
-                break;
-            }
-            if below.local.left_ns > 0 {
-                continue;
-            }
-            budget.distribute(&mut below.local);
-            let (has_time, cpu) = (below.local.left_ns > 0, below.cpu);
-            let touched_ps = self.k.lines.read_runqueue_ps(cpu, c);
-            self.k.charge_ps(c, touched_ps);
-            match has_time {
-                true if cpu == c => own = Some(slot),
-                true => self.send_unthrottle(c, cpu, slot),
-                false => {}
-            }
-        }
-        if let Some(slot) = own {
-            self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot }));
-        }
-    }
-
-    /// `__unthrottle_cfs_rq_async()`.
-    fn send_unthrottle(&mut self, c: CpuId, cpu: CpuId, slot: Slot) {
-        let costs = &self.k.machine.costs;
-        let (send_ns, ipi_ns) = (costs.ipi_send_ns, costs.ipi_ns);
-        let me = &self.k.cpus.this_cpu;
-        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + ipi_ns);
-        self.k.interrupt(cpu, at, Irq::Unthrottle(slot));
-        self.k.charge_ns(c, send_ns);
-    }
-
-    /// [`FairFrame::Unthrottle`] (`__cfsb_csd_unthrottle()`).
-    pub(super) fn unthrottle_here(&mut self, c: CpuId, slot: Slot) {
-        if !self.k.lock_rq(c, c) {
-            return self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot }));
-        }
-        if self.k.fair.groups.slots[slot.index()].local.is_throttled {
-            self.k.unthrottle(slot);
-        }
-        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
     }
 }
