@@ -23,7 +23,7 @@
 //!
 //! - `task_program`: what tasks do
 //! - `external_events`: what happens to the machine from outside: hotplug, changes of a task
-//! - `interrupt`: interrupts that a CPU takes
+//! - `interrupt`: interrupts that a CPU takes; `deferrable`: timers that wait for its tick
 //! - `sessions`: schedulers that attach and end within a run
 //!
 //! State and time:
@@ -48,6 +48,7 @@ mod core;
 pub mod cost;
 mod cpu;
 mod cpus;
+mod deferrable;
 mod domains;
 pub mod dsq;
 pub mod event;

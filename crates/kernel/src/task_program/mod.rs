@@ -80,6 +80,12 @@ impl<E: Engine> Sim<E> {
                 let until = self.k.this_cpu().clock + span;
                 self.sleep_until(c, task, until)
             }
+            Step::SleepDeferrable(amount) => {
+                let until = self.k.this_cpu().clock + self.k.draw(task, amount);
+                self.k.task(task).sleeps += 1;
+                self.k.arm_deferrable(c, task, until);
+                self.block(c, task)
+            }
             Step::Timer { timer, period, mode } => self.wait_timer(c, task, timer, period, mode),
             Step::Lock(mutex) => self.lock_mutex(c, task, mutex),
             Step::Unlock(mutex) => self.unlock_mutex(c, task, mutex),
