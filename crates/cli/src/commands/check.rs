@@ -157,7 +157,7 @@ impl Sink for Tally {
             }
             Meta::Clock { ns } => self.clock_ns = Some(*ns),
             Meta::Queue { id, name } => self.facts.queues.name(*id, name),
-            Meta::Unknown(_) | Meta::Task(_) | Meta::Policy(_) | Meta::End => {}
+            Meta::Chance { .. } | Meta::Unknown(_) | Meta::Task(_) | Meta::Policy(_) | Meta::End => {}
         }
     }
 }
