@@ -48,6 +48,8 @@ pub(crate) enum Irq {
     Online,
     /// User space attaches a scheduler.
     Attach,
+    /// A device, with the softirq that it raises.
+    Device,
 }
 
 /// A callback in progress.

@@ -92,6 +92,7 @@ impl<E: Engine> Sim<E> {
         companions: Vec<Beside<E::World>>,
         wants: Class,
     ) -> Result<Self, SetupError> {
+        crate::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
         add_specs(&mut setup, &companions);
         let is_attached = setup.scheduler.is_some();
         let k = Kernel::boot(vm.world(), setup, wants)?;
@@ -471,6 +472,9 @@ impl Kernel {
             t if t >= number::FIRST_START => {
                 let start = t - number::FIRST_START;
                 (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
+            }
+            t if t >= number::FIRST_INTERRUPT => {
+                return self.device_interrupts(CpuId(t - number::FIRST_INTERRUPT), at);
             }
             t if t >= number::FIRST_FAIR_SERVER => {
                 let cpu = CpuId(t - number::FIRST_FAIR_SERVER);

@@ -126,6 +126,7 @@ pub(crate) fn attach(
         scheduler,
         programs,
         seed: spec.seed,
+        noise: keel_abi::Noise::None,
     };
     let companions = companion::companions(&spec.scheduler.name, actions, object, &mut vm)?;
     match Sim::with_companions(vm, setup, companions, wants) {
