@@ -79,8 +79,8 @@ fn simulated(scene: &Scene) -> Result<Value, Failure> {
 }
 
 /// How keel is asked to run `cfs` with such a setting of its bugs.
-fn of_cfs<'a>(workload: &'a str, bugs: &'a str) -> [&'a str; 8] {
-    ["sim", "cfs", "--machine", MACHINE, "--workload", workload, "--set", bugs]
+fn of_cfs<'a>(workload: &'a str, bugs: &'a str) -> [&'a str; 10] {
+    ["sim", "cfs", "--machine", MACHINE, "--workload", workload, "--noise", "none", "--set", bugs]
 }
 
 /// What is drawn of a page, and where to: viewer/tests/pictures.spec.ts reads it.

@@ -1,6 +1,6 @@
 //! An experiment, as its file describes it.
 
-use keel_abi::Span;
+use keel_abi::{Noise, Span};
 use keel_check::Measure;
 
 /// One published experiment.
@@ -20,6 +20,8 @@ pub struct Experiment {
     pub warm_up: Span,
     /// The first run's seed; the others count up from it.
     pub seed: u64,
+    /// What goes on beside the workload.
+    pub noise: Noise,
     /// What is run.
     pub arms: Vec<Arm>,
     /// What was claimed; the first is the row's own, the others stand below it.

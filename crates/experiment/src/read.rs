@@ -5,7 +5,7 @@ mod table;
 
 use crate::error::{ExperimentError, Problem};
 use crate::model::{Arm, Experiment, Until};
-use keel_abi::Span;
+use keel_abi::{Noise, Span};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -29,6 +29,7 @@ struct File {
     ends_within_ms: Option<Spanned<u64>>,
     warm_up_ms: Option<Spanned<u64>>,
     seed: Option<u64>,
+    noise: Option<Spanned<String>>,
     #[serde(default)]
     arm: Vec<Spanned<ArmTable>>,
     #[serde(default)]
@@ -152,7 +153,20 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
         }
     }
     let seed = tables.seed.unwrap_or(1);
-    Ok(Experiment { id, title, source, modelled, until, warm_up, seed, arms, claims, tables: published })
+    let noise = noise(place, &tables)?;
+    Ok(Experiment {
+        id,
+        title,
+        source,
+        modelled,
+        until,
+        warm_up,
+        seed,
+        noise,
+        arms,
+        claims,
+        tables: published,
+    })
 }
 
 fn until(place: Text<'_>, tables: &File) -> Result<Until, ExperimentError> {
@@ -162,6 +176,12 @@ fn until(place: Text<'_>, tables: &File) -> Result<Until, ExperimentError> {
         (Some(ms), Some(_)) => Err(place.error(ms.span(), "duration_ms", Problem::NoEnd)),
         (None, None) => Err(place.error(0..0, "duration_ms", Problem::NoEnd)),
     }
+}
+
+fn noise(place: Text<'_>, tables: &File) -> Result<Noise, ExperimentError> {
+    let Some(word) = &tables.noise else { return Ok(Noise::None) };
+    let unknown = || place.error(word.span(), "noise", Problem::BadNoise(word.get_ref().clone()));
+    Noise::named(word.get_ref()).ok_or_else(unknown)
 }
 
 fn arms(place: Text<'_>, tables: &File) -> Result<Vec<Arm>, ExperimentError> {

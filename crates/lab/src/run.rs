@@ -66,7 +66,8 @@ pub fn run_to_end_or_stop(
     stop: &Stop,
 ) -> Result<Outcome, LabError> {
     let gone = Cell::new(false);
-    let mut living = Living::new(&spec.workload, &gone);
+    let others = keel_kernel::noise::threads(spec.noise, &spec.machine);
+    let mut living = Living::new(&spec.workload, others, &gone);
     let mut both = Fanout::new().with(sink).with(&mut living);
     make(spec, &mut both, &gone, progress, stop).map(|(outcome, _)| outcome)
 }
@@ -126,7 +127,7 @@ pub(crate) fn attach(
         scheduler,
         programs,
         seed: spec.seed,
-        noise: keel_abi::Noise::None,
+        noise: spec.noise,
     };
     let companions = companion::companions(&spec.scheduler.name, actions, object, &mut vm)?;
     match Sim::with_companions(vm, setup, companions, wants) {

@@ -30,6 +30,7 @@ fn experiment(published: Published, band: Band) -> Experiment {
         until: Until::After(Span::from_s(1)),
         warm_up: Span::ZERO,
         seed: 1,
+        noise: keel_abi::Noise::None,
         arms: ["new", "old", "new-off"].map(named).into(),
         claims: vec![Claim {
             says: "it is faster".to_owned(),
