@@ -7,8 +7,7 @@ use std::process::Command;
 
 /// A build and two statistics programs, each started from a terminal of its own, on 8 nodes of 8 cores: 'group imbalance' of the
 /// Wasted Cores paper.
-const SCENE: &str =
-    "--workload make:64:640+r+r --machine opteron-6272 --duration 1s --seed 1 --set tell_policy=1";
+const SCENE: &str = "--workload make:64:640+r+r --machine opteron-6272 --duration 1s --seed 1 --noise none --set tell_policy=1";
 /// All four bugs, and all but that one: alone it wastes next to nothing, since a fixed wakeup finds the idle cores.
 const RUNS: [&str; 2] = [
     "group-imbalance+group-construction+overload-on-wakeup+missing-domains",

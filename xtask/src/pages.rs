@@ -92,8 +92,8 @@ fn today(scene: &Scene) -> Result<Value, Failure> {
 }
 
 /// How keel is asked to run a scheduler.
-fn of<'a>(scheduler: &'a str, workload: &'a str) -> [&'a str; 6] {
-    ["sim", scheduler, "--machine", MACHINE, "--workload", workload]
+fn of<'a>(scheduler: &'a str, workload: &'a str) -> [&'a str; 8] {
+    ["sim", scheduler, "--machine", MACHINE, "--workload", workload, "--noise", "none"]
 }
 
 /// How keel is asked to run `cfs` with such a setting of its bugs.

@@ -2,6 +2,7 @@
 //!
 //! - [`ids`]: CPUs, cores, LLCs, nodes, tasks, pids and DSQs as types.
 //! - [`time`]: instants and spans of virtual time; [`span_text`] reads spans as people write them (`10s`).
+//! - [`noise`]: how much goes on in a machine beside its workload.
 //! - [`numbers`]: numbers as people read them.
 //! - [`cpuset`]: sets of CPUs.
 //! - [`topology`]: which CPUs share a core, an LLC and a node, and the hops between nodes.
@@ -29,6 +30,7 @@ pub mod holders;
 pub mod ids;
 pub mod iter;
 pub mod lines;
+pub mod noise;
 pub mod numbers;
 pub mod rbtree;
 pub mod scx;
@@ -41,6 +43,7 @@ pub mod topology;
 
 pub use cpuset::CpuSet;
 pub use ids::{CoreId, CpuId, DsqId, LlcId, NodeId, Pid, TaskId};
+pub use noise::Noise;
 pub use span_text::SpanError;
 pub use stop::Stop;
 pub use time::{Instant, Span};

@@ -43,6 +43,9 @@ pub enum Step {
     RunFor(Span),
     /// Blocks for this long.
     Sleep(Amount),
+    /// Blocks until the first tick of its CPU after this long, as a kernel thread does with a deferrable timer
+    /// (`TIMER_DEFERRABLE`): an idle CPU has no tick, and isn't woken for it.
+    SleepDeferrable(Amount),
     /// Blocks until the timer's next expiry, `period` after the last. The first is counted from the
     /// task's start (after its delay), as rt-app does, not from this step. Ids below
     /// [`Workload::timers`] are each task's own, the others are shared by all tasks.

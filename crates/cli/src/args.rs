@@ -269,6 +269,9 @@ pub(crate) struct SceneArgs {
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, allow_negative_numbers = true)]
     pub(crate) seed: u64,
+    /// What goes on beside the workload: interrupts, kernel threads, latencies. It follows from the seed
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = NoiseArg::Quiet)]
+    pub(crate) noise: NoiseArg,
     /// Set a global variable of the scheduler before loading it
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
     pub(crate) settings: Vec<(String, String)>,
@@ -336,6 +339,27 @@ impl From<EngineArg> for keel_lab::Engine {
         match engine {
             EngineArg::Native => Self::Native,
             EngineArg::Interpreter => Self::Interpreter,
+        }
+    }
+}
+
+/// How much goes on beside the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NoiseArg {
+    /// Nothing: the same run for every seed, unless the workload asks for chance
+    None,
+    /// As on an idle server
+    Quiet,
+    /// As on a server with devices at work
+    Busy,
+}
+
+impl From<NoiseArg> for keel_abi::Noise {
+    fn from(noise: NoiseArg) -> Self {
+        match noise {
+            NoiseArg::None => Self::None,
+            NoiseArg::Quiet => Self::Quiet,
+            NoiseArg::Busy => Self::Busy,
         }
     }
 }

@@ -72,6 +72,7 @@ fn facts(spec: &RunSpec, outcome: Outcome, wall_ns: u64, queues: QueueNames) -> 
         workload: spec.workload.name.clone(),
         machine: spec.machine.name.clone(),
         seed: spec.seed,
+        noise: spec.noise,
         wall_ns,
         peak_rss_bytes: host::peak_rss_bytes().unwrap_or(0),
         exit: outcome.exit,

@@ -51,7 +51,11 @@ fn unknown(name: &str, built_in: &[Experiment]) -> Failure {
 
 /// What each arm of an experiment runs. An arm that cannot be run does not keep the others from it.
 pub(crate) fn arms(lab: &Lab, experiment: &Experiment) -> Vec<Result<RunSpec, Failure>> {
-    experiment.arms.iter().map(|arm| inputs::arm(lab, arm, experiment.until.longest())).collect()
+    experiment
+        .arms
+        .iter()
+        .map(|arm| inputs::arm(lab, arm, experiment.until.longest(), experiment.noise))
+        .collect()
 }
 
 /// A run that was made, or was not, and how `keel` ends if there is nothing worse.

@@ -55,6 +55,7 @@ impl Gate {
             unit: first.workload.unit.clone(),
             machine: first.machine.name.clone(),
             cpus: first.machine.topology.cpus(),
+            noise: first.noise,
             duration: first.duration,
             seeds: (0..u64::from(runs)).map(|nth| first.seed.wrapping_add(nth)).collect(),
         };

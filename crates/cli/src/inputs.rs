@@ -5,9 +5,9 @@ use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::text::shown;
-use keel_abi::Span;
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::task::Workload;
+use keel_abi::{Noise, Span};
 use keel_experiment::Arm;
 use keel_lab::workloads::Setting;
 use keel_lab::{Engine, LabError, Machine, RunSpec, SchedulerSource};
@@ -46,14 +46,15 @@ pub(crate) fn specs(
         machine: machine.clone(),
         duration,
         seed: scene.seed,
+        noise: scene.noise.into(),
         engine: scene.engine.into(),
         checked: scene.checked,
     };
     Ok(sources.into_iter().zip(schedulers).map(spec).collect())
 }
 
-/// What an arm of an experiment runs, for so long.
-pub(crate) fn arm(lab: &Lab, arm: &Arm, duration: Span) -> Result<RunSpec, Failure> {
+/// What an arm of an experiment runs, for so long and beside so much noise.
+pub(crate) fn arm(lab: &Lab, arm: &Arm, duration: Span, noise: Noise) -> Result<RunSpec, Failure> {
     let machine = machine(lab, &arm.machine)?;
     Ok(RunSpec {
         scheduler: scheduler(lab, &arm.scheduler)?,
@@ -62,6 +63,7 @@ pub(crate) fn arm(lab: &Lab, arm: &Arm, duration: Span) -> Result<RunSpec, Failu
         machine,
         duration,
         seed: 0,
+        noise,
         engine: Engine::Native,
         checked: false,
     })

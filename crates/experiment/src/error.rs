@@ -76,6 +76,9 @@ pub enum Problem {
     /// A setting that is neither number, boolean nor text.
     #[error("'{0}' must be a number, true, false or a text")]
     BadSetting(String),
+    /// A word that is no level of noise.
+    #[error("'{0}' must be none, quiet or busy")]
+    BadNoise(String),
     /// An arm that nobody described.
     #[error("there is no arm '{name}'; the arms are {known}")]
     NoArm {

@@ -1,6 +1,6 @@
 //! An experiment, as its file describes it.
 
-use keel_abi::Span;
+use keel_abi::{Noise, Span};
 use keel_check::Measure;
 
 /// One published experiment.
@@ -22,6 +22,8 @@ pub struct Experiment {
     pub seed: u64,
     /// How often each arm is run where nothing else is asked for; `None` for [`RUNS`](crate::plan::RUNS) times.
     pub runs: Option<u32>,
+    /// What goes on beside the workload.
+    pub noise: Noise,
     /// What is run.
     pub arms: Vec<Arm>,
     /// What was claimed; the first is the row's own, the others stand below it.

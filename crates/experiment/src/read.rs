@@ -5,7 +5,7 @@ mod table;
 
 use crate::error::{ExperimentError, Problem};
 use crate::model::{Arm, Experiment, Until};
-use keel_abi::Span;
+use keel_abi::{Noise, Span};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -30,6 +30,7 @@ struct File {
     warm_up_ms: Option<Spanned<u64>>,
     seed: Option<u64>,
     runs: Option<Spanned<u64>>,
+    noise: Option<Spanned<String>>,
     #[serde(default)]
     arm: Vec<Spanned<ArmTable>>,
     #[serde(default)]
@@ -154,6 +155,7 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     }
     let seed = tables.seed.unwrap_or(1);
     let runs = tables.runs.as_ref().map(|runs| runs_of_arm(place, runs)).transpose()?;
+    let noise = noise(place, &tables)?;
     Ok(Experiment {
         id,
         title,
@@ -163,6 +165,7 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
         warm_up,
         seed,
         runs,
+        noise,
         arms,
         claims,
         tables: published,
@@ -189,6 +192,12 @@ fn until(place: Text<'_>, tables: &File) -> Result<Until, ExperimentError> {
         (Some(ms), Some(_)) => Err(place.error(ms.span(), "duration_ms", Problem::NoEnd)),
         (None, None) => Err(place.error(0..0, "duration_ms", Problem::NoEnd)),
     }
+}
+
+fn noise(place: Text<'_>, tables: &File) -> Result<Noise, ExperimentError> {
+    let Some(word) = &tables.noise else { return Ok(Noise::None) };
+    let unknown = || place.error(word.span(), "noise", Problem::BadNoise(word.get_ref().clone()));
+    Noise::named(word.get_ref()).ok_or_else(unknown)
 }
 
 fn arms(place: Text<'_>, tables: &File) -> Result<Vec<Arm>, ExperimentError> {

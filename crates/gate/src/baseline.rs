@@ -1,7 +1,7 @@
 //! An earlier `--json` of the same run, to compare with: read, and refused where it is of something else.
 
 use crate::budget::shown;
-use keel_abi::Span;
+use keel_abi::{Noise, Span};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,9 @@ pub struct PastRun {
     pub(crate) machine: String,
     pub(crate) cpus: u32,
     pub(crate) seed: u64,
+    /// Files of runs that had no noise may leave it out.
+    #[serde(default = "no_noise")]
+    pub(crate) noise: String,
     pub(crate) duration_ns: u64,
     pub(crate) switches: u64,
     pub(crate) migrations: u64,
@@ -55,6 +58,10 @@ pub(crate) struct Exit {
     pub(crate) kind: String,
 }
 
+fn no_noise() -> String {
+    Noise::None.name().to_owned()
+}
+
 /// What is about to be run, as far as it must be the baseline's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
@@ -70,6 +77,8 @@ pub struct Scene {
     pub cpus: u32,
     /// How long the runs are.
     pub duration: Span,
+    /// What goes on beside the workload.
+    pub noise: Noise,
     /// The seeds of each scheduler's runs.
     pub seeds: Vec<u64>,
 }
@@ -178,6 +187,9 @@ impl Baseline {
             }
             if run.machine != scene.machine {
                 return Err(other("machine", &run.machine, &scene.machine));
+            }
+            if run.noise != scene.noise.name() {
+                return Err(other("noise", &run.noise, scene.noise.name()));
             }
             if run.cpus != scene.cpus {
                 return Err(other("number of CPUs", &run.cpus.to_string(), &scene.cpus.to_string()));

@@ -63,6 +63,7 @@ fn spec_of(scheduler: SchedulerSource, workload: Workload, machine: Machine) -> 
         machine,
         duration: Span::from_us(1500),
         seed: 1,
+        noise: keel_abi::Noise::None,
         engine: Engine::Interpreter,
         checked: false,
     }

@@ -5,6 +5,7 @@
 //! no other CPU has something earlier to do ([`crate::sim`]).
 
 use crate::class::SchedClass;
+use crate::deferrable::DeferrableTimers;
 use crate::fair::{BudgetTimer, FairQueue, Slot};
 use crate::frequency::Perf;
 use crate::rt::{ClassServer, RtQueue};
@@ -51,6 +52,8 @@ pub(crate) enum Irq {
     Online,
     /// User space attaches a scheduler.
     Attach,
+    /// A device, with the softirq that it raises.
+    Device,
 }
 
 /// A callback in progress.
@@ -209,6 +212,8 @@ pub(crate) struct Cpu {
     pub(crate) returned: u64,
     /// Interrupts that came.
     pub(crate) inbox: VecDeque<Irq>,
+    /// Timers that wait for its tick.
+    pub(crate) deferrable: DeferrableTimers,
     /// Tasks whose custody ended: `ops.dequeue` calls owed.
     pub(crate) pending_dequeues: VecDeque<(TaskId, u64)>,
     /// Kicks that its callbacks asked for.
@@ -290,6 +295,7 @@ impl Cpu {
             outer: Vec::with_capacity(2),
             returned: 0,
             inbox: VecDeque::new(),
+            deferrable: DeferrableTimers::default(),
             pending_dequeues: VecDeque::new(),
             kicks: Vec::new(),
             reenqueues: Vec::new(),

@@ -44,6 +44,7 @@ impl<E: Engine> Sim<E> {
             Irq::Nohz => self.begin_nohz(c),
             Irq::Offline => self.k.this_cpu().stack.push(Frame::Offline),
             Irq::Online => self.k.this_cpu().stack.push(Frame::Hotplug { online: true }),
+            Irq::Device => self.k.serve_device(c),
             Irq::Attach => self.k.this_cpu().stack.push(Frame::Attach),
         }
     }

@@ -19,6 +19,7 @@ use crate::kfuncs::timer::Timers;
 use crate::layout::TASK_STRIDE;
 use crate::log::Log;
 use crate::machine::Machine;
+use crate::noise::NoiseState;
 use crate::out::Out;
 use crate::rng::Rng;
 use crate::rt::{Overload, RtPeriod};
@@ -133,6 +134,8 @@ pub(crate) struct Kernel {
     pub(crate) outside: Outside,
     /// What the scheduler draws random numbers from.
     pub(crate) rng: Rng,
+    /// What goes on beside the workload.
+    pub(crate) noise: NoiseState,
     /// What the scheduler printed.
     pub(crate) log: Log,
 }

@@ -23,7 +23,8 @@
 //!
 //! - `task_program`: what tasks do
 //! - `external_events`: what happens to the machine from outside: hotplug, changes of a task
-//! - `interrupt`: interrupts that a CPU takes
+//! - `interrupt`: interrupts that a CPU takes; `deferrable`: timers that wait for its tick
+//! - `noise`: what goes on beside the workload
 //! - `sessions`: schedulers that attach and end within a run
 //!
 //! State and time:
@@ -48,6 +49,7 @@ mod core;
 pub mod cost;
 mod cpu;
 mod cpus;
+mod deferrable;
 mod domains;
 pub mod dsq;
 pub mod event;
@@ -65,6 +67,7 @@ pub mod layout;
 mod log;
 pub mod machine;
 mod mirror;
+pub mod noise;
 mod out;
 mod percpu;
 mod rng;

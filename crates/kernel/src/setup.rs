@@ -15,6 +15,7 @@ use crate::kfuncs::timer::Timers;
 use crate::layout::TASK_STRIDE;
 use crate::log::Log;
 use crate::machine::Machine;
+use crate::noise::NoiseState;
 use crate::out::Out;
 use crate::rng::Rng;
 use crate::rt::{Overload, RtPeriod};
@@ -26,7 +27,7 @@ use crate::task_program::sync::Objects;
 use keel_abi::bpf::{Ea, Entry, MapId, World};
 use keel_abi::scx::{self, Op, ops_flags};
 use keel_abi::task::Workload;
-use keel_abi::{CpuId, DsqId, Instant, Span};
+use keel_abi::{CpuId, DsqId, Instant, Noise, Span};
 use keel_trace::{Class, Meta};
 
 /// Numbers of the queue's timers: sleeping tasks have their own ids, the others are above.
@@ -37,6 +38,8 @@ pub(crate) mod timer_number {
     pub(crate) const FIRST_FAIR_SERVER: u32 = 1 << 26;
     /// Limits of cgroups: two of each group that fair tasks are in, up to [`FIRST_START`].
     pub(crate) const FIRST_BUDGET: u32 = 1 << 27;
+    /// Devices that interrupt CPUs.
+    pub(crate) const FIRST_INTERRUPT: u32 = 1 << 26 | 1 << 25;
     /// Starting tasks of the workload.
     pub(crate) const FIRST_START: u32 = 1 << 28;
     /// CPUs that come to a new frequency.
@@ -122,6 +125,8 @@ pub struct Setup {
     pub fair: FairSettings,
     /// Where all random numbers come from.
     pub seed: u64,
+    /// What goes on beside the workload. [`Noise::None`] keeps a run exact.
+    pub noise: Noise,
 }
 
 /// Why a run cannot begin.
@@ -208,6 +213,7 @@ impl Kernel {
                 setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
             ),
             rng: Rng::new(setup.seed, u64::MAX),
+            noise: NoiseState::new(setup.noise, &setup.machine, setup.seed),
             log: Log::default(),
             machine: setup.machine,
             workload: setup.workload,
@@ -219,16 +225,17 @@ impl Kernel {
             return Err(SetupError::NoRoomForCgroups(kernel.workload.cgroups.len()));
         }
         kernel.mirror_idle_tasks(world);
-        kernel.tell_start(&scheduler.name, &scheduler.queues);
+        kernel.tell_start(&scheduler.name, &scheduler.queues, setup.noise);
         for c in kernel.machine.topology.iter() {
             kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
         }
         kernel.arm_starts();
+        kernel.arm_interrupts();
         kernel.arm_timeline();
         Ok(kernel)
     }
 
-    fn tell_start(&mut self, scheduler: &str, queues: &[(DsqId, String)]) {
+    fn tell_start(&mut self, scheduler: &str, queues: &[(DsqId, String)], noise: Noise) {
         let meta = Meta::Start {
             topology: self.machine.topology.clone(),
             scheduler: scheduler.to_owned(),
@@ -236,6 +243,9 @@ impl Kernel {
             unit: self.workload.unit.clone(),
         };
         self.out.tell_meta(Instant::ZERO, meta);
+        if noise != Noise::None {
+            self.out.tell_meta(Instant::ZERO, Meta::Chance { seed: self.seed, noise });
+        }
         for (id, name) in queues {
             self.out.tell_meta(Instant::ZERO, Meta::Queue { id: *id, name: name.clone() });
         }
@@ -246,10 +256,12 @@ impl Kernel {
         let cpus = self.cpus.len() as u64;
         let apart_ns = self.machine.costs.fork_ns * 2;
         let mut start = 0;
-        for spec in &self.workload.tasks {
-            for _ in 0..spec.instances {
+        let planned: Vec<(Span, u32)> = self.workload.tasks.iter().map(|t| (t.delay, t.instances)).collect();
+        for (delay, instances) in planned {
+            for _ in 0..instances {
                 let turn = u64::from(start) / cpus;
-                let at = Instant::ZERO + spec.delay + Span::from_ns(apart_ns * (turn + 1));
+                let late = self.start_delay(apart_ns);
+                let at = Instant::ZERO + delay + Span::from_ns(apart_ns * (turn + 1)) + late;
                 self.queue.push(at, timer_number::FIRST_START + start);
                 start += 1;
             }

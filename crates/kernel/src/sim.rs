@@ -96,6 +96,7 @@ impl<E: Engine> Sim<E> {
         companions: Vec<Beside<E::World>>,
         wants: Class,
     ) -> Result<Self, SetupError> {
+        crate::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
         add_specs(&mut setup, &companions);
         let is_attached = setup.scheduler.is_some();
         let k = Kernel::boot(vm.world(), setup, wants)?;
@@ -487,6 +488,9 @@ impl Kernel {
             t if t >= number::FIRST_BUDGET => {
                 let timer = BudgetTimer::numbered(t - number::FIRST_BUDGET);
                 (self.owner_of_budget(timer, at)?, Irq::Budget(timer))
+            }
+            t if t >= number::FIRST_INTERRUPT => {
+                return self.device_interrupts(CpuId(t - number::FIRST_INTERRUPT), at);
             }
             t if t >= number::FIRST_FAIR_SERVER => {
                 let cpu = CpuId(t - number::FIRST_FAIR_SERVER);

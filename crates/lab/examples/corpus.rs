@@ -49,6 +49,7 @@ fn spec(args: &[String]) -> Result<RunSpec, String> {
         machine,
         duration: Span::from_ms(u64::from(number(ms))),
         seed: 1,
+        noise: keel_abi::Noise::None,
         engine: Engine::Native,
         checked: false,
     })

@@ -77,6 +77,7 @@ fn spec(scheduler: SchedulerSource, cpus: u32, tasks: u32, load_percent: u32, ms
         machine: machines::of_cpus(cpus),
         duration: Span::from_ms(u64::from(ms)),
         seed: 1,
+        noise: keel_abi::Noise::None,
         engine: Engine::Native,
         checked: false,
     }

@@ -68,6 +68,7 @@ mod tests {
             machine,
             duration: Span::from_s(1),
             seed: u64::MAX,
+            noise: keel_abi::Noise::None,
             engine: Engine::Native,
             checked: false,
         }

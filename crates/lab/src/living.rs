@@ -10,14 +10,17 @@ pub(crate) struct Living<'a> {
     /// Tasks that start by themselves and have not yet.
     to_come: u64,
     alive: u64,
+    /// Tasks that are none of the workload's, and never exit.
+    others: u64,
     gone: &'a Cell<bool>,
 }
 
 impl<'a> Living<'a> {
-    /// Sets `gone` once every task that starts by itself has come, and none is left.
-    pub(crate) fn new(workload: &Workload, gone: &'a Cell<bool>) -> Self {
-        let to_come = workload.tasks.iter().map(|task| u64::from(task.instances)).sum();
-        Self { to_come, alive: 0, gone }
+    /// Sets `gone` once every task that starts by itself has come, and none is left but `others`: tasks that start by
+    /// themselves, too, but never exit.
+    pub(crate) fn new(workload: &Workload, others: u64, gone: &'a Cell<bool>) -> Self {
+        let own: u64 = workload.tasks.iter().map(|task| u64::from(task.instances)).sum();
+        Self { to_come: own + others, alive: 0, others, gone }
     }
 }
 
@@ -36,7 +39,7 @@ impl Sink for Living<'_> {
                 What::Exit { .. } => self.alive = self.alive.saturating_sub(1),
                 _ => continue,
             }
-            self.gone.set(self.alive == 0 && self.to_come == 0);
+            self.gone.set(self.alive == self.others && self.to_come == 0);
         }
     }
 
@@ -62,7 +65,7 @@ mod tests {
         };
         let gone = Cell::new(false);
         let workload = Workload { tasks: vec![task], ..Workload::default() };
-        let mut living = Living::new(&workload, &gone);
+        let mut living = Living::new(&workload, 0, &gone);
         let mut check = |what, expected| {
             living.events(&[Event { at: Instant::ZERO, cpu: CpuId(0), what }]);
             assert_eq!(gone.get(), expected, "{what:?}");
@@ -75,5 +78,21 @@ mod tests {
         check(exit(1), false);
         check(fork(2, TaskId::IDLE), false);
         check(exit(2), true);
+    }
+
+    #[test]
+    fn kernel_threads_do_not_keep_a_run_going() {
+        let task = TaskSpec { instances: 1, ..TaskSpec::default() };
+        let gone = Cell::new(false);
+        let workload = Workload { tasks: vec![task], ..Workload::default() };
+        let mut living = Living::new(&workload, 1, &gone);
+        let mut check = |what, expected| {
+            living.events(&[Event { at: Instant::ZERO, cpu: CpuId(0), what }]);
+            assert_eq!(gone.get(), expected, "{what:?}");
+        };
+        let fork = |child| What::Fork { child: TaskId(child), target: CpuId(0), parent: TaskId::IDLE };
+        check(fork(0), false);
+        check(What::Exit { task: TaskId(0) }, false);
+        check(fork(1), true);
     }
 }

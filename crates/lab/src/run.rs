@@ -67,7 +67,8 @@ pub fn run_to_end_or_stop(
     stop: &Stop,
 ) -> Result<Outcome, LabError> {
     let gone = Cell::new(false);
-    let mut living = Living::new(&spec.workload, &gone);
+    let others = keel_kernel::noise::threads(spec.noise, &spec.machine);
+    let mut living = Living::new(&spec.workload, others, &gone);
     let mut both = Fanout::new().with(sink).with(&mut living);
     make(spec, &mut both, &gone, progress, stop).map(|(outcome, _)| outcome)
 }
@@ -98,7 +99,7 @@ pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
     let vm = load::engine(spec, &object)?;
     Ok(match attach(spec, &actions, &object, scheduler, vm, wants)? {
         Attached::Running(sim) => Begun::Running(sim, object, actions),
-        Attached::Refused(outcome) => Begun::Refused(outcome),
+        Attached::Refused(outcome) => Begun::Refused(*outcome),
     })
 }
 
@@ -107,7 +108,7 @@ pub(crate) enum Attached {
     /// It may begin.
     Running(Box<Sim<Vm>>),
     /// The kernel did not attach it.
-    Refused(Outcome),
+    Refused(Box<Outcome>),
 }
 
 /// Follows the recipe up to the moment when the scheduler is attached.
@@ -128,6 +129,7 @@ pub(crate) fn attach(
         programs,
         fair: load::fair_settings(spec)?,
         seed: spec.seed,
+        noise: spec.noise,
     };
     let companions = companion::companions(&spec.scheduler.name, actions, object, &mut vm)?;
     match Sim::with_companions(vm, setup, companions, wants) {
@@ -137,7 +139,7 @@ pub(crate) fn attach(
             }
             Ok(Attached::Running(Box::new(sim)))
         }
-        Err(SetupError::Refused(why)) => Ok(Attached::Refused(refused(why))),
+        Err(SetupError::Refused(why)) => Ok(Attached::Refused(Box::new(refused(why)))),
         Err(SetupError::Program(failure)) => Err(program_failed(spec, &failure)),
         Err(e @ (SetupError::NoRoom(_) | SetupError::NoRoomForCgroups(_))) => {
             Err(LabError::BadInput(e.to_string()))

@@ -1,8 +1,8 @@
 //! All that one run is a function of.
 
 use crate::machines::Machine;
-use keel_abi::Span;
 use keel_abi::task::Workload;
+use keel_abi::{Noise, Span};
 use keel_recipe::Recipe;
 use std::sync::Arc;
 
@@ -74,6 +74,8 @@ pub struct RunSpec {
     pub duration: Span,
     /// The seed of all random numbers.
     pub seed: u64,
+    /// What goes on beside the workload; [`Noise::None`] keeps a run exact, as tests want it.
+    pub noise: Noise,
     /// Who executes instructions.
     pub engine: Engine,
     /// Ends the scheduler at its first invalid access, and names it, instead of only counting. Slower.

@@ -88,6 +88,7 @@ fn run(file: &File, case: &Case, mode: Mode, machine: &Machine) -> Result<Vec<u8
         programs: Vec::new(),
         fair: Default::default(),
         seed: 1,
+        noise: keel_abi::Noise::None,
     };
     let mut sim = Sim::new(vm, setup, Class::default()).map_err(|e| e.to_string())?;
     sim.run_until(Instant::ZERO + DURATION, &mut Fanout::new());

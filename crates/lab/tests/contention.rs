@@ -16,6 +16,7 @@ fn switches(scheduler: &str, cpus: u32) -> u64 {
         machine,
         duration: Span::from_ms(10),
         seed: 1,
+        noise: keel_abi::Noise::None,
         engine: Engine::Native,
         checked: false,
     };

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{fifo, source, spec, trace, two_nodes, workload};
-use keel_abi::Span;
 use keel_abi::scx::ExitKind;
+use keel_abi::{Noise, Span};
 use keel_lab::{Engine, RunSpec};
 
 const SEED: u64 = 42;
@@ -115,6 +115,24 @@ fn what_happens_from_outside_happens_again() {
         trace(&spec).0
     };
     assert!(first != without, "seed {SEED}: the timeline does nothing");
+}
+
+/// Noise of every kind: also CPUs that go, whose kernel threads move.
+fn noisy(noise: Noise, seed: u64) -> RunSpec {
+    RunSpec { scheduler: fifo(), noise, duration: Span::from_ms(200), ..eventful(seed) }
+}
+
+#[test]
+fn noise_follows_from_the_seed() {
+    for noise in [Noise::Quiet, Noise::Busy] {
+        let (first, outcome) = trace(&noisy(noise, SEED));
+        assert_eq!(outcome.exit, ExitKind::None, "{noise}: {}", outcome.message);
+        same("twice", SEED, &first, &trace(&noisy(noise, SEED)).0);
+        let interpreted = RunSpec { engine: Engine::Interpreter, ..noisy(noise, SEED) };
+        same("native and interpreted", SEED, &first, &trace(&interpreted).0);
+        assert!(first != trace(&noisy(noise, SEED + 1)).0, "{noise}: seeds make no difference");
+        assert!(first != trace(&noisy(Noise::None, SEED)).0, "{noise}: it makes no difference");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A run that is stopped is the beginning of the run that was asked for.
 
-use keel_abi::{Instant, Span, Stop};
+use keel_abi::{Instant, Noise, Span, Stop};
 use keel_lab::run::{run, run_or_stop, run_to_end_or_stop};
 use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource, machines, schedulers, workloads};
 use keel_trace::{Class, Event, Meta, Sink, What};
@@ -15,6 +15,7 @@ fn spec(scheduler: &str, workload: &str, cpus: u32, duration: Span) -> RunSpec {
         machine,
         duration,
         seed: 7,
+        noise: keel_abi::Noise::None,
         engine: Engine::Native,
         checked: false,
     }
@@ -88,14 +89,15 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
 /// the instants of events and just before them.
 #[test]
 fn a_longer_run_begins_with_the_shorter_one() {
-    let check = |scheduler: &str, workload: &str, cpus: u32, seed: u64| {
-        let whole = RunSpec { seed, ..spec(scheduler, workload, cpus, Span::from_ms(20)) };
+    let check_with = |noise: Noise, scheduler: &str, workload: &str, cpus: u32, seed: u64| {
+        let whole = RunSpec { seed, noise, ..spec(scheduler, workload, cpus, Span::from_ms(20)) };
         let mut long = Collector::default();
         run(&whole, &mut long, &mut |_| {}).expect("it runs");
         let instants: Vec<_> = long.events.iter().map(|event| event.at.as_ns()).collect();
         let ends = (1..4).map(|nth| instants[instants.len() * nth / 4]);
         for end in ends.flat_map(|at| [at - 1, at]) {
-            let place = format!("{scheduler}, {workload}, {cpus} CPUs, seed {seed}, until {end} ns");
+            let place =
+                format!("{scheduler}, {workload}, {cpus} CPUs, seed {seed}, noise {noise}, until {end} ns");
             let mut short = Collector::default();
             let cut = RunSpec { duration: Span::from_ns(end), ..whole.clone() };
             run(&cut, &mut short, &mut |_| {}).expect("it runs");
@@ -107,6 +109,9 @@ fn a_longer_run_begins_with_the_shorter_one() {
             assert_eq!(parted.map(|at| (&short.events[at], &long.events[at])), None, "{place}");
             assert!(long.events[same].at.as_ns() >= end, "{place}: nothing before the end is left out");
         }
+    };
+    let check = |scheduler, workload, cpus, seed| {
+        Noise::ALL.into_iter().for_each(|noise| check_with(noise, scheduler, workload, cpus, seed));
     };
     for seed in 0..3 {
         check("fifo", "mix:20:150", 4, seed);

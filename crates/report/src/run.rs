@@ -5,7 +5,7 @@ use crate::headline::WastedWhere;
 use crate::partial::Partial;
 use crate::queues::QueueNames;
 use keel_abi::scx::ExitKind;
-use keel_abi::{Span, TaskId};
+use keel_abi::{Noise, Span, TaskId};
 use keel_check::{
     Costs, Decision, Finding, Judgement, Kind, NameFigures, Spread, Summary, Sums, TaskFigures,
 };
@@ -25,6 +25,8 @@ pub struct RunFacts {
     pub machine: String,
     /// The seed.
     pub seed: u64,
+    /// What went on beside the workload.
+    pub noise: Noise,
     /// How long the simulation took, in nanoseconds of the host.
     pub wall_ns: u64,
     /// The most memory that the process had, in bytes.
@@ -251,6 +253,8 @@ pub struct RunReport {
     pub cpus: u32,
     /// The seed.
     pub seed: u64,
+    /// What went on beside the workload: `none`, `quiet` or `busy`.
+    pub noise: &'static str,
     /// Virtual time of the run.
     pub duration_ns: u64,
     /// Time that the simulation took on the host.
@@ -352,6 +356,7 @@ impl RunReport {
             machine: facts.machine.clone(),
             cpus: sums.cpus,
             seed: facts.seed,
+            noise: facts.noise.name(),
             duration_ns: sums.duration.as_ns(),
             wall_ns: facts.wall_ns,
             peak_rss_bytes: facts.peak_rss_bytes,

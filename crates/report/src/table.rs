@@ -57,7 +57,8 @@ pub(crate) fn lines_of(table: &Table) -> String {
 
 fn heading(run: &RunReport, style: Style) -> String {
     let [scheduler, workload, machine] = [&run.scheduler, &run.workload, &run.machine].map(|s| printable(s));
-    let first = format!("{scheduler}: {workload} on {machine} ({} CPUs), seed {}", run.cpus, run.seed);
+    let noise = if run.noise == "none" { String::new() } else { format!(", {} noise", run.noise) };
+    let first = format!("{scheduler}: {workload} on {machine} ({} CPUs), seed {}{noise}", run.cpus, run.seed);
     format!(
         "{}\n{} simulated in {}, {} MiB",
         style.paint(Paint::Bold, &first),

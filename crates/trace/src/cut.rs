@@ -22,6 +22,7 @@ pub struct Cut<'a> {
     priorities: BTreeMap<TaskId, What>,
     unknown: Option<Meta>,
     clock: Option<Meta>,
+    chance: Option<Meta>,
     /// The names of queues.
     queues: BTreeMap<DsqId, Meta>,
     /// Throttled tasks, and by which group's limit.
@@ -59,6 +60,7 @@ impl<'a> Cut<'a> {
             priorities: BTreeMap::new(),
             unknown: None,
             clock: None,
+            chance: None,
             queues: BTreeMap::new(),
             throttled: BTreeMap::new(),
             reserved: BTreeSet::new(),
@@ -86,7 +88,13 @@ impl<'a> Cut<'a> {
         let at = self.range.start;
         let tasks = std::mem::take(&mut self.tasks).into_values().map(Meta::Task);
         let queues = std::mem::take(&mut self.queues).into_values();
-        let reported = self.start.take().into_iter().chain(self.unknown.take()).chain(self.clock.take());
+        let reported = self
+            .start
+            .take()
+            .into_iter()
+            .chain(self.unknown.take())
+            .chain(self.clock.take())
+            .chain(self.chance.take());
         for meta in reported.chain(queues).chain(tasks) {
             self.sink.meta(at, &meta);
         }
@@ -202,6 +210,7 @@ impl Sink for Cut<'_> {
             (Stage::Before, Meta::Start { .. }) => self.start = Some(meta.clone()),
             (Stage::Before, Meta::Unknown(_)) => self.unknown = Some(meta.clone()),
             (Stage::Before, Meta::Clock { .. }) => self.clock = Some(meta.clone()),
+            (Stage::Before, Meta::Chance { .. }) => self.chance = Some(meta.clone()),
             (Stage::Before, Meta::Queue { id, .. }) => drop(self.queues.insert(*id, meta.clone())),
             (Stage::Before, Meta::Task(info)) => drop(self.tasks.insert(info.task, info.clone())),
             (Stage::Before | Stage::Within | Stage::After, _) => {}

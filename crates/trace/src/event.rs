@@ -5,7 +5,7 @@
 
 use crate::policy::Policy;
 use keel_abi::scx::{ExitKind, Op};
-use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId, Topology};
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, Pid, Span, TaskId, Topology};
 
 /// One thing that happened on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -304,6 +304,13 @@ pub enum Meta {
         /// The clock's time.
         ns: u64,
     },
+    /// Where a simulated run's chance comes from. It comes right after the start; a run without noise has none.
+    Chance {
+        /// The seed.
+        seed: u64,
+        /// What went on beside the workload.
+        noise: Noise,
+    },
     /// What people call a queue of the scheduler's. It comes before the queue is used.
     Queue {
         /// The queue.
@@ -333,6 +340,7 @@ impl Meta {
             | Self::Task(_)
             | Self::Unknown(_)
             | Self::Clock { .. }
+            | Self::Chance { .. }
             | Self::Queue { .. }
             | Self::SchedulerExit { .. }
             | Self::End => Class::NONE,

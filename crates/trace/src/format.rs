@@ -69,6 +69,7 @@ pub(crate) mod more {
     /// As the first two, with the group.
     pub(crate) const GROUP_THROTTLED: u8 = 7;
     pub(crate) const GROUP_UNTHROTTLED: u8 = 8;
+    pub(crate) const CHANCE: u8 = 9;
 }
 
 /// In a record of [`more::UNKNOWN`]: which CPUs tasks may use is unknown.

@@ -16,7 +16,7 @@ use crate::{Event, Lock, Meta, Sink, TaskInfo, TraceError, Unknown, What};
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::scx::Op;
 use keel_abi::topology::Place;
-use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, LlcId, NodeId, Pid, Span, TaskId, Topology};
+use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, LlcId, NodeId, Noise, Pid, Span, TaskId, Topology};
 use std::io::Read;
 
 /// Task numbers stay below this and the number of records so far.
@@ -245,6 +245,11 @@ impl<R: Read> Reader<R> {
             }
             more::UNKNOWN => return Ok(Item::Meta(at, Meta::Unknown(self.unknown()?))),
             more::CLOCK => return Ok(Item::Meta(at, Meta::Clock { ns: self.input.number()? })),
+            more::CHANCE => {
+                let (seed, noise) = (self.input.number()?, self.input.byte()?);
+                let noise = self.one_of(&Noise::ALL, noise, "a level of noise is not known")?;
+                return Ok(Item::Meta(at, Meta::Chance { seed, noise }));
+            }
             more::QUEUE => {
                 let id = DsqId(self.input.number()?);
                 return Ok(Item::Meta(at, Meta::Queue { id, name: self.input.text()? }));

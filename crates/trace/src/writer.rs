@@ -10,7 +10,7 @@ use crate::format::{
     VERSION, WHYS, index_in, kind, more, zigzag,
 };
 use crate::{Class, Event, Lock, Meta, Sink, TaskInfo, What, WriteError};
-use keel_abi::{CpuId, CpuSet, DsqId, Instant, TaskId, Topology};
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, TaskId, Topology};
 use std::io::{self, Write};
 
 /// Bytes that are gathered before they are written.
@@ -314,6 +314,11 @@ impl<W: Write> Writer<W> {
             Meta::Clock { ns } => {
                 self.more(at, cpu, more::CLOCK);
                 self.number(*ns);
+            }
+            Meta::Chance { seed, noise } => {
+                self.more(at, cpu, more::CHANCE);
+                self.number(*seed);
+                self.byte(index_in(&Noise::ALL, noise));
             }
             Meta::Queue { id, name } => {
                 self.more(at, cpu, more::QUEUE);

@@ -185,6 +185,7 @@ impl Joined {
             | Step::Run(_)
             | Step::RunFor(_)
             | Step::Sleep(_)
+            | Step::SleepDeferrable(_)
             | Step::Yield
             | Step::Exec => {}
             Step::Setsid

@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::tree::root;
 
 pub(super) const HELP: &str = "\
-usage: ./x twin [--quick | --keep | --versus] [--kernel V] [--scheduler S[:NAME=VALUE]]... [SCENARIO...]
+usage: ./x twin [--quick | --keep | --versus | --spread] [--kernel V] [--scheduler S[:NAME=VALUE]]... [SCENARIO...]
 
 Runs each workload of tests/twin on the simulated kernel and on a real one under QEMU, and prints the
 figures of both side by side. Recordings and the table are in out/twin.
@@ -13,6 +13,8 @@ figures of both side by side. Recordings and the table are in out/twin.
   --quick     one workload under one scheduler, recorded once
   --keep      judge the last recordings again
   --versus    instead, compare o1 with goodness on a real kernel, under hackbench and loops of sched_yield()
+  --spread    instead, run three workloads 20 times on both kernels, and show how much runs differ; with --keep the
+              last recordings again
   --kernel V  the real kernel, as for keel vm [default: 7.2]
   --scheduler S[:NAME=VALUE]
               this scheduler, optionally with a setting [default: fifo, goodness and o1]
@@ -27,6 +29,10 @@ pub(super) struct Args {
     pub(super) runs: u32,
     pub(super) keep: bool,
     pub(super) versus: bool,
+    pub(super) spread: bool,
+    /// Of `scenarios` and `schedulers` those that were asked for.
+    pub(super) chosen_scenarios: Vec<String>,
+    pub(super) chosen_schedulers: Vec<String>,
     pub(super) kernel: String,
 }
 
@@ -40,6 +46,9 @@ impl Args {
             runs: 2,
             keep: false,
             versus: false,
+            spread: false,
+            chosen_scenarios: Vec::new(),
+            chosen_schedulers: Vec::new(),
             kernel: "7.2".to_owned(),
         };
         let mut chosen = Vec::new();
@@ -49,6 +58,7 @@ impl Args {
                 "--help" | "-h" => return Ok(None),
                 "--keep" => parsed.keep = true,
                 "--versus" => parsed.versus = true,
+                "--spread" => parsed.spread = true,
                 "--quick" => {
                     parsed.scenarios = vec!["churn".to_owned()];
                     parsed.schedulers = vec!["goodness".to_owned()];
@@ -70,6 +80,8 @@ impl Args {
                 }
             }
         }
+        parsed.chosen_scenarios.clone_from(&parsed.scenarios);
+        parsed.chosen_schedulers.clone_from(&chosen);
         if !chosen.is_empty() {
             parsed.schedulers = chosen;
         }

@@ -49,6 +49,21 @@ impl Figures {
         let judged = judged(trace, &["--from", &from, "--until", &until])?;
         read(&judged, first).ok_or_else(missing)
     }
+
+    /// The figures of a part of a trace that may have several runs, counted from its beginning.
+    pub(super) fn between(trace: &Path, names: &[String], judged_ms: Range<u64>) -> Result<Self, Failure> {
+        let [from, until] = [judged_ms.start, judged_ms.end].map(|ms| format!("{ms}ms"));
+        let judged = judged(trace, &["--from", &from, "--until", &until])?;
+        let first = names.iter().map(|name| (0, name.clone())).collect();
+        read(&judged, first).ok_or_else(|| format!("{}: a task did not run from {from} on", trace.display()))
+    }
+
+    /// When each task of these names first ran.
+    pub(super) fn first_runs_of_all(trace: &Path, names: &[String]) -> Result<Vec<u64>, Failure> {
+        let judged = judged(trace, &[])?;
+        let tasks = names.iter().filter_map(|name| of_name(&judged, name)).flatten();
+        Ok(tasks.filter_map(|task| task["first_run_ns"].as_u64()).collect())
+    }
 }
 
 /// What `keel check` says of a part of a trace.

@@ -12,6 +12,7 @@ mod kinds;
 pub(crate) mod real;
 mod reasons;
 mod simulated;
+mod spread;
 mod table;
 mod versus;
 
@@ -59,6 +60,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     let out = root().join(OUT);
     std::fs::create_dir_all(&out).map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+    if args.spread {
+        return spread::run(&args);
+    }
     if args.versus {
         return versus::run(&args);
     }

@@ -4,6 +4,7 @@
 use super::{OUT, SCENARIOS, args::Args, recording, scenario_file};
 use crate::tree::root;
 use crate::{Failure, cargo};
+use std::path::Path;
 use std::process::Command;
 
 /// CPUs of the guest, as `tests/twin/guest.toml` has it.
@@ -21,9 +22,14 @@ pub(super) fn record(args: &Args) -> Result<(), Failure> {
     for (scenario, scheduler, run) in runs(args) {
         std::fs::remove_file(recording(&scenario, &scheduler, run)).ok();
     }
-    let status = Command::new(&keel)
+    boot(&keel, args, &script)
+}
+
+/// Boots the guest, which runs a script.
+pub(super) fn boot(keel: &Path, args: &Args, script: &str) -> Result<(), Failure> {
+    let status = Command::new(keel)
         .args(["vm", "--kernel", &args.kernel, "--cpus", CPUS, "--icount=3", "--append", QUIET])
-        .args(["--", "sh", &script])
+        .args(["--", "sh", script])
         .current_dir(root())
         .status()
         .map_err(|e| format!("keel cannot be run: {e}"))?;

@@ -31,6 +31,7 @@ fn experiment(published: Published, band: Band) -> Experiment {
         warm_up: Span::ZERO,
         seed: 1,
         runs: None,
+        noise: keel_abi::Noise::None,
         arms: ["new", "old", "new-off"].map(named).into(),
         claims: vec![Claim {
             says: "it is faster".to_owned(),

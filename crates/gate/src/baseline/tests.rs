@@ -25,6 +25,7 @@ fn scene(schedulers: &[&str], seeds: &[u64]) -> Scene {
         unit: "runs".into(),
         machine: "8".into(),
         cpus: 8,
+        noise: Noise::None,
         duration: Span::from_s(10),
         seeds: seeds.to_vec(),
     }
@@ -78,6 +79,7 @@ fn a_baseline_of_something_else_is_refused() {
     };
     check(|scene| scene.workload = "hogs".into(), "its workload is 'mix', but this run's is 'hogs'");
     check(|scene| scene.machine = "64".into(), "its machine is '8', but this run's is '64'");
+    check(|scene| scene.noise = Noise::Quiet, "its noise is 'none', but this run's is 'quiet'");
     check(|scene| scene.cpus = 9, "its number of CPUs is '8'");
     check(|scene| scene.duration = Span::from_s(9), "its duration is '10.00 s', but this run's is '9.00 s'");
     check(|scene| scene.unit = "loops".into(), "its unit of work is 'runs'");

@@ -267,14 +267,14 @@ impl Kernel {
         self.tasks[task].state == State::Dead
     }
 
-    /// Arms the next tick of `c`, which has just got a task or ticked. CPUs tick in turn, spread
-    /// over the period.
+    /// Arms the next tick of `c`, which has just got a task or ticked.
     #[inline]
     pub(crate) fn arm_tick(&mut self, c: CpuId) {
         let period = self.tick.as_ns();
-        let phase = period * u64::from(c.0) / self.cpus.len() as u64;
+        let phase = self.tick_phase_ns(c);
         let now = self.cpus.this_cpu.clock.as_ns();
         let passed = (now + period - phase) / period;
-        self.this_cpu().tick_at = Instant::from_ns(passed * period + phase);
+        let latency = self.tick_latency(c);
+        self.this_cpu().tick_at = Instant::from_ns(passed * period + phase) + latency;
     }
 }

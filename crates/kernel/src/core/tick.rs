@@ -17,6 +17,7 @@ impl<E: Engine> Sim<E> {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Tick);
         }
+        self.k.expire_deferrable();
         let tick_ns = self.k.machine.costs.tick_ns;
         self.k.charge_ns(c, tick_ns);
         self.k.arm_tick(c);

@@ -144,6 +144,7 @@ impl<E: Engine> Sim<E> {
         let vacated = cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle();
         if vacated && cpu.lock.waiters.is_empty() && cpu.inbox.is_empty() {
             self.k.switch_off(self.vm.world(), c);
+            self.k.move_deferrable(c, BOOT_CPU);
             self.k.hotplug_done(c);
         }
         self.k.unlock_rq(c, c);

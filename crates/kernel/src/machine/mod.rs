@@ -54,6 +54,8 @@ pub struct Machine {
     pub topology: Topology,
     /// Ticks a second.
     pub hz: u32,
+    /// Whether each CPU ticks at a moment of its own (`skew_tick`); without a value as [`crate::noise`] says.
+    pub skew_tick: Option<bool>,
     /// What each path costs.
     pub costs: Costs,
     /// What moving cache lines costs.

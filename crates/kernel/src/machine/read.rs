@@ -21,6 +21,7 @@ pub(super) const LINE_PS: RangeInclusive<u64> = 0..=1_000_000_000;
 struct File {
     name: String,
     hz: Option<Spanned<u64>>,
+    skew_tick: Option<bool>,
     topology: Option<Spanned<shape::RegularTable>>,
     #[serde(default)]
     node: Vec<Spanned<shape::NodeTable>>,
@@ -82,7 +83,19 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
     let capacity = frequency::capacities(text, &file.capacity, &topology)?;
     let timeline = timeline::read(text, &file.timeline, &topology)?;
     let realtime = realtime::read(text, &file.realtime)?;
-    Ok(Machine { name: file.name, topology, hz, costs, lines, frequency, realtime, capacity, timeline })
+    let skew_tick = file.skew_tick;
+    Ok(Machine {
+        name: file.name,
+        topology,
+        hz,
+        skew_tick,
+        costs,
+        lines,
+        frequency,
+        realtime,
+        capacity,
+        timeline,
+    })
 }
 
 /// Puts a table's constants where they belong.

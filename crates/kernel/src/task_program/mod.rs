@@ -67,6 +67,7 @@ impl<E: Engine> Sim<E> {
         match *step {
             Step::Run(amount) => {
                 let work = self.k.draw(task, amount);
+                let work = self.k.varied(task, work);
                 self.k.task(task).doing = Doing::Work(work);
                 Then::Leave
             }
@@ -79,6 +80,12 @@ impl<E: Engine> Sim<E> {
                 let span = self.k.draw(task, amount);
                 let until = self.k.this_cpu().clock + span;
                 self.sleep_until(c, task, until)
+            }
+            Step::SleepDeferrable(amount) => {
+                let until = self.k.this_cpu().clock + self.k.draw(task, amount);
+                self.k.task(task).sleeps += 1;
+                self.k.arm_deferrable(c, task, until);
+                self.block(c, task)
             }
             Step::Timer { timer, period, mode } => self.wait_timer(c, task, timer, period, mode),
             Step::Lock(mutex) => self.lock_mutex(c, task, mutex),
@@ -235,9 +242,9 @@ impl<E: Engine> Sim<E> {
         let costs = &self.k.machine.costs;
         // Real-time tasks have no slack.
         let is_urgent = matches!(self.k.tasks[task].policy, Policy::Fifo(_) | Policy::RoundRobin(_));
-        let slack_ns = if is_urgent { 0 } else { costs.timer_slack_ns };
-        let slack = Span::from_ns(slack_ns + costs.timer_ns);
-        self.k.queue.push(until.max(now) + slack, task.0);
+        let (slack_ns, timer_ns) = (if is_urgent { 0 } else { costs.timer_slack_ns }, costs.timer_ns);
+        let late = Span::from_ns(self.k.timer_delay_ns(task, slack_ns) + timer_ns);
+        self.k.queue.push(until.max(now) + late, task.0);
         self.block(c, task)
     }
 

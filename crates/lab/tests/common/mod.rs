@@ -61,6 +61,7 @@ pub fn spec(
         machine,
         duration: Span::from_ms(duration_ms),
         seed,
+        noise: keel_abi::Noise::None,
         engine: Engine::Native,
         checked: false,
     }

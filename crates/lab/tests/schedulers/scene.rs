@@ -145,6 +145,7 @@ impl Scene {
             machine: self.machine,
             duration: self.duration,
             seed: 1,
+            noise: keel_abi::Noise::None,
             engine: Engine::Native,
             checked: false,
         };

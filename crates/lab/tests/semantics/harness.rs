@@ -149,6 +149,7 @@ impl Scenario {
             machine: self.machine,
             duration: self.duration,
             seed: 1,
+            noise: keel_abi::Noise::None,
             engine: self.engine,
             checked: false,
         };

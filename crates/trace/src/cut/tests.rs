@@ -20,6 +20,7 @@ impl Sink for Collector {
             Meta::Task(info) => format!("task {}", info.name),
             Meta::Unknown(unknown) => format!("{unknown:?}"),
             Meta::Clock { ns } => format!("clock {ns}"),
+            Meta::Chance { seed, noise } => format!("seed {seed} noise {noise}"),
             Meta::Queue { id, name } => format!("queue {} {name}", id.0),
             Meta::SchedulerExit { .. } => "scheduler's exit".to_owned(),
             Meta::Policy(policy) => format!("{:?} by CPU {}", policy.kind, policy.cpu.0),
@@ -117,6 +118,7 @@ fn throttled_tasks_and_reserved_cpus_are_emitted_at_the_beginning() {
     let unknown = crate::Unknown { affinity: false, throttling: true };
     cut.meta(at(0), &Meta::Unknown(unknown));
     cut.meta(at(0), &Meta::Clock { ns: 77 });
+    cut.meta(at(0), &Meta::Chance { seed: 3, noise: keel_abi::Noise::Quiet });
     cut.meta(at(0), &Meta::Queue { id: DsqId(9), name: "shared".into() });
     let events = [
         (1, What::Throttled { task: A, on: true, group: 0 }),

@@ -115,6 +115,8 @@ fn meta() -> impl Strategy<Value = Meta> {
         (any::<bool>(), any::<bool>())
             .prop_map(|(affinity, throttling)| Meta::Unknown(Unknown { affinity, throttling })),
         any::<u64>().prop_map(|ns| Meta::Clock { ns }),
+        (any::<u64>(), proptest::sample::select(&Noise::ALL[..]))
+            .prop_map(|(seed, noise)| Meta::Chance { seed, noise }),
         (any::<u64>(), ".{0,20}").prop_map(|(id, name)| Meta::Queue { id: DsqId(id), name }),
         policy().prop_map(|policy| Meta::Policy(Box::new(policy))),
     ]

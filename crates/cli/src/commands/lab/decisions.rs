@@ -18,7 +18,7 @@ use crate::page::is_picture;
 use crate::progress::Bar;
 use crate::text::shown_path;
 use crate::{interrupt, show};
-use keel_abi::Span;
+use keel_abi::{Noise, Span};
 use keel_check::DecisionCost;
 use keel_lab::machines::Machine;
 use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource};
@@ -157,6 +157,7 @@ fn spec(
         machine: machine.clone(),
         duration,
         seed: SEED,
+        noise: Noise::None,
         engine: Engine::Native,
         checked: false,
     })

@@ -1,0 +1,57 @@
+//! Kernel threads that wake by themselves. They are ordinary tasks, so the scheduler under test schedules them: a sched_ext
+//! scheduler sees `PF_KTHREAD` and, for those of one CPU, `nr_cpus_allowed == 1`.
+
+use super::profile::{Profile, Thread};
+use crate::machine::Machine;
+use keel_abi::task::{Amount, Step, TaskSpec, Workload};
+use keel_abi::{CpuSet, NodeId, Noise, Span};
+
+/// How many kernel threads there are. None of them ever exits.
+pub fn threads(noise: Noise, machine: &Machine) -> u64 {
+    specs(noise, machine).len() as u64
+}
+
+/// Adds the kernel threads to a workload, behind its own tasks.
+pub(crate) fn add_specs(noise: Noise, machine: &Machine, workload: &mut Workload) {
+    let free = workload.tasks.iter().map(|task| task.process).max().map_or(0, |most| most.saturating_add(1));
+    for (number, spec) in specs(noise, machine).into_iter().enumerate() {
+        workload.tasks.push(TaskSpec { process: free.saturating_add(number as u32), ..spec });
+    }
+}
+
+fn specs(noise: Noise, machine: &Machine) -> Vec<TaskSpec> {
+    let Some(profile) = Profile::of(noise) else { return Vec::new() };
+    let spec = |name: &str, cpus: CpuSet, thread: &Thread| TaskSpec {
+        name: name.to_owned(),
+        instances: 1,
+        cpus,
+        steps: steps(thread, machine.costs.insn_ps),
+        kthread: true,
+        ..TaskSpec::default()
+    };
+    let topology = &machine.topology;
+    let mut specs = vec![
+        spec("rcu_preempt", CpuSet::new(), &profile.rcu),
+        spec("kworker/u", CpuSet::new(), &profile.unbound_worker),
+    ];
+    let of_node = |node| topology.cpus_where(|place| place.node == NodeId(node));
+    specs.extend((0..topology.nodes()).map(|node| spec("kcompactd", of_node(node), &profile.compactor)));
+    specs.extend(topology.iter().map(|cpu| spec("kworker", CpuSet::from_iter([cpu]), &profile.worker)));
+    specs
+}
+
+/// Sleeps for a random part of its interval, then works and sleeps for ever.
+fn steps(thread: &Thread, insn_ps: u64) -> Vec<Step> {
+    let sleep = |amount| match thread.deferrable {
+        true => Step::SleepDeferrable(amount),
+        false => Step::Sleep(amount),
+    };
+    let half = |span: Span| Amount { base: span, spread: Span::from_ns(span.as_ns() / 2) };
+    let work = Span::from_ns(thread.insns * insn_ps / 1000);
+    vec![
+        sleep(Amount { base: thread.every, spread: thread.every }),
+        Step::Run(half(work)),
+        sleep(half(thread.every)),
+        Step::Loop { to: 1, times: None, slot: 0 },
+    ]
+}

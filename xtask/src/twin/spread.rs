@@ -1,0 +1,209 @@
+//! `./x twin --spread`: how much runs of one workload differ, on the real kernel from one run to the next, and on the
+//! simulated one from seed to seed.
+
+use super::args::Args;
+use super::figures::{Figures, Name};
+use super::{OUT, names, real, scenario_file, simulated};
+use crate::tree::root;
+use crate::{Failure, cargo};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Runs of each kernel.
+const RUNS: u32 = 20;
+/// How long rt-app runs each time.
+const RUN_S: u64 = 4;
+/// The part of a run that is judged.
+const JUDGED_MS: Range<u64> = 500..3500;
+/// Idle time between two runs in a recording, at least.
+const BETWEEN_NS: u64 = 200_000_000;
+/// The workloads and schedulers that are compared without arguments.
+const SCENARIOS_OF_SPREAD: &[&str] = &["churn", "interactive", "rates"];
+const SCHEDULERS_OF_SPREAD: &[&str] = &["fifo", "o1"];
+
+/// The figures that are compared.
+const FIGURES: [&str; 5] = ["share", "switches", "migrations", "p50 ms", "p99 ms"];
+
+/// What several runs have of one figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spread {
+    mean: f64,
+    least: f64,
+    most: f64,
+    /// The sample standard deviation.
+    deviation: f64,
+}
+
+/// Runs what `args` ask for, and prints the table.
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let given = |asked: &[String], own: &[&str]| match asked.is_empty() {
+        true => own.iter().map(|&name| name.to_owned()).collect(),
+        false => asked.to_vec(),
+    };
+    let scenarios = given(&args.chosen_scenarios, SCENARIOS_OF_SPREAD);
+    let schedulers = given(&args.chosen_schedulers, SCHEDULERS_OF_SPREAD);
+    if !args.keep {
+        record(args, &scenarios, &schedulers)?;
+    }
+    let mut text = String::from(HEAD);
+    for scenario in &scenarios {
+        for scheduler in &schedulers {
+            text += &rows(scenario, scheduler)?;
+        }
+    }
+    print!("{text}");
+    let path = root().join(OUT).join("spread.txt");
+    std::fs::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+const HEAD: &str = "\
+| workload, scheduler | tasks | figure | real | simulated | `--noise none` |
+| --- | --- | --- | --- | --- | --- |
+";
+
+fn recording(scenario: &str, scheduler: &str) -> PathBuf {
+    root().join(format!("{OUT}/{scenario}.{scheduler}.spread.trc"))
+}
+
+/// Makes one recording for each workload and scheduler, with all runs in it.
+fn record(args: &Args, scenarios: &[String], schedulers: &[String]) -> Result<(), Failure> {
+    let keel = cargo::built("keel")?;
+    let mut script = real::prelude(&keel.display().to_string());
+    for scheduler in schedulers {
+        script += &format!("load {scheduler}\n");
+        for scenario in scenarios {
+            let file = scenario_file(scenario);
+            script += &format!(
+                "echo {scenario} {scheduler}\n\
+                 sed 's/\"duration\": 10/\"duration\": {RUN_S}/' $home/{file} > /tmp/{scenario}.json\n\
+                 $keel record -o $out/{scenario}.{scheduler}.spread.trc -- sh -c \
+                 'for run in $(seq {RUNS}); do rt-app /tmp/{scenario}.json; sleep 0.3; done' \
+                 > $out/{scenario}.{scheduler}.spread.log 2>&1\n"
+            );
+        }
+        script += &format!("unload || {{ tail -n 1 $out/{scheduler}.run.log; exit 1; }}\n");
+    }
+    let path = format!("{OUT}/spread.sh");
+    std::fs::write(root().join(&path), script).map_err(|e| format!("{path}: {e}"))?;
+    real::boot(&keel, args, &path)
+}
+
+/// The rows of a workload under a scheduler.
+fn rows(scenario: &str, scheduler: &str) -> Result<String, Failure> {
+    let names = names(scenario)?;
+    let real = real_runs(&recording(scenario, scheduler), &names)?;
+    let simulate = |seed, noise| {
+        let trace = simulated::spread(scenario, scheduler, RUN_S, seed, noise)?;
+        Figures::of(&trace, &names, JUDGED_MS)
+    };
+    let seeds = (1..=u64::from(RUNS)).map(|seed| simulate(seed, "quiet"));
+    let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
+    let still = simulate(1, "none")?;
+    let mut text = String::new();
+    for name in &names {
+        for (at, figure) in FIGURES.iter().enumerate() {
+            let of = |runs: &[Figures]| {
+                Spread::of(&runs.iter().map(|run| value(&run.names[name], at)).collect::<Vec<_>>())
+            };
+            let (real, simulated, alone) = (of(&real), of(&seeds), value(&still.names[name], at));
+            let outside = if simulated.holds(alone) { "" } else { " (outside)" };
+            text += &format!(
+                "| {scenario}, {scheduler} | {name} x {} | {figure} | {} | {} | {}{outside} |\n",
+                still.names[name].tasks,
+                real.text(),
+                simulated.text(),
+                number(alone),
+            );
+        }
+    }
+    Ok(text)
+}
+
+/// The runs in a recording, each judged on its own.
+fn real_runs(trace: &Path, names: &[String]) -> Result<Vec<Figures>, Failure> {
+    let begins = begins(&Figures::first_runs_of_all(trace, names)?);
+    if begins.len() != RUNS as usize {
+        return Err(format!("{}: it has {} runs instead of {RUNS}", trace.display(), begins.len()));
+    }
+    let judged = |&begin_ns: &u64| {
+        let begin_ms = begin_ns / 1_000_000;
+        Figures::between(trace, names, begin_ms + JUDGED_MS.start..begin_ms + JUDGED_MS.end)
+    };
+    begins.iter().map(judged).collect()
+}
+
+/// When each run's first task first ran, from when all tasks did: a run's tasks begin together, long before those of the next.
+fn begins(first_runs_ns: &[u64]) -> Vec<u64> {
+    let mut sorted = first_runs_ns.to_vec();
+    sorted.sort_unstable();
+    let mut begins: Vec<u64> = Vec::new();
+    let mut last = None;
+    for at in sorted {
+        if last.is_none_or(|last| at > last + RUN_S * 1_000_000_000 / 2 + BETWEEN_NS) {
+            begins.push(at);
+        }
+        last = Some(at);
+    }
+    begins
+}
+
+fn value(name: &Name, figure: usize) -> f64 {
+    match figure {
+        0 => name.share,
+        1 => name.counts[0],
+        2 => name.counts[2],
+        nth => name.delay_ms[nth - 3],
+    }
+}
+
+impl Spread {
+    /// Of at least two values.
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Self { mean, least, most, deviation: (squares / (count - 1.0)).sqrt() }
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        (self.least..=self.most).contains(&value)
+    }
+
+    fn text(&self) -> String {
+        let [mean, least, most, deviation] = [self.mean, self.least, self.most, self.deviation].map(number);
+        format!("{mean} ({least} to {most}), {deviation}")
+    }
+}
+
+/// Three significant digits; whole numbers from 100 on.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        size if size == 0.0 => "0".to_owned(),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_in_a_recording_are_told_apart_by_their_first_tasks() {
+        let s = 1_000_000_000;
+        assert_eq!(begins(&[9 * s, s, s + 300, 5 * s, 9 * s + 7, 5 * s + 1]), [s, 5 * s, 9 * s]);
+        assert_eq!(begins(&[]), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn a_spread_is_mean_range_and_deviation() {
+        let spread = Spread::of(&[2.0, 4.0, 6.0]);
+        assert_eq!(spread, Spread { mean: 4.0, least: 2.0, most: 6.0, deviation: 2.0 });
+        assert_eq!(spread.text(), "4.00 (2.00 to 6.00), 2.00");
+        assert!(spread.holds(6.0) && !spread.holds(6.1));
+    }
+}
