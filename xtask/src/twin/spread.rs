@@ -180,10 +180,10 @@ impl Spread {
 /// Three significant digits; whole numbers from 100 on.
 fn number(value: f64) -> String {
     match value.abs() {
+        0.0 => "0".to_owned(),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
         size if size >= 1.0 => format!("{value:.2}"),
-        size if size == 0.0 => "0".to_owned(),
         _ => format!("{value:.3}"),
     }
 }

@@ -135,6 +135,7 @@ fn throttled_tasks_and_reserved_cpus_are_emitted_at_the_beginning() {
     let expected = [
         "5 Unknown { affinity: false, throttling: true }",
         "5 clock 77",
+        "5 seed 3 noise quiet",
         "5 queue 9 shared",
         "5 0 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(2) }",
         "5 0 Throttled { task: TaskId(0), on: true, group: 0 }",
