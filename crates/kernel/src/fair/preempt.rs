@@ -79,7 +79,7 @@ impl Kernel {
             _ if matches!(self.tasks[task].policy, Policy::Batch | Policy::Idle) => return,
             _ => {}
         }
-        self.charge_fair_curr(rq);
+        // Whoever runs was charged when the task joined, and the runqueue's clock has stood still since.
         let pick = if woken.slice_ns < running.slice_ns { Pick::Plain } else { Pick::Protecting };
         let is_new = self.tasks[task].began == Instant::NEVER;
         if pick == Pick::Protecting && is_new {
