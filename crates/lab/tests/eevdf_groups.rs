@@ -4,9 +4,10 @@
 mod common;
 
 use common::{spec, workload};
-use keel_abi::Span;
+use keel_abi::{Instant, Span};
 use keel_check::{Figures, Judge, Judgement};
 use keel_lab::{RunSpec, machines, schedulers};
+use keel_trace::{Class, Event, Meta, Sink, What};
 
 /// Tasks with these cgroups, on so many CPUs.
 fn scene(cpus: u32, cgroups: &str, tasks: &str, ms: u64) -> RunSpec {
@@ -167,8 +168,8 @@ fn sessions_share_by_autogroups() {
 /// A session that begins while its process runs (`sched_autogroup_create_attach()`).
 #[test]
 fn setsid_makes_an_autogroup() {
-    let tasks = r#""one": { "loop": 1, "phases": {
-            "begin": { "loop": 1, "run": 10, "evenkeel": { "steps": [ "setsid" ] } },
+    let tasks = r#""one": { "instance": 3, "loop": 1, "phases": {
+            "begin": { "loop": 1, "run": 1000, "evenkeel": { "steps": [ "setsid" ] } },
             "then": { "loop": -1, "run": 5000 } } }, "#
         .to_owned()
         + &hogs(&[("two", 3, r#", "evenkeel": { "session": 2, "process": 2 }"#)]);
@@ -244,6 +245,38 @@ fn a_throttled_task_can_leave() {
         assert!(hog > Span::from_ms(1950) && hog < Span::from_ms(2100), "{act}: {hog:?}");
     };
     check(r#"{ "set_cgroup": { "path": "/limited", "quota_us": 0 } }"#);
+}
+
+/// When the CPU that goes is off.
+#[derive(Default)]
+struct Off(Option<Instant>);
+
+impl Sink for Off {
+    fn wants(&self) -> Class {
+        Class::CORE
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        let is_off = |event: &&Event| matches!(event.what, What::Online { up: false, .. });
+        self.0 = self.0.or(events.iter().find(is_off).map(|event| event.at));
+    }
+
+    fn meta(&mut self, _: Instant, _: &Meta) {}
+}
+
+/// Throttled tasks run on for a CPU's sake that goes (`unthrottle_offline_cfs_rqs()`): it does not wait for the next period.
+#[test]
+fn a_cpu_goes_without_waiting_for_a_period() {
+    let machine = machines::of_cpus(2);
+    let text = r#"{ "evenkeel": { "cgroups": { "/a": { "quota_us": 1000, "period_us": 1000000 } },
+            "timeline": [ { "at": 300000, "offline": [1] } ] },
+        "tasks": { "hog": { "instance": 4, "loop": -1, "run": 5000, "taskgroup": "/a" } } }"#;
+    let source = schedulers::source(schedulers::EEVDF).expect("eevdf is built in");
+    let mut off = Off::default();
+    let spec = spec(source, workload(text, &machine), machine, 600, 1);
+    keel_lab::run(&spec, &mut off, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+    let off = off.0.expect("CPU 1 goes");
+    assert!(off < Instant::ZERO + Span::from_ms(310), "{off:?}");
 }
 
 /// CPUs that go and come while groups are limited and shared.

@@ -38,7 +38,7 @@ pub(super) struct Budget {
 /// What the timer of the period finds (`do_sched_cfs_period_timer()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Period {
-    /// Nobody needs the group's time: the timer stops.
+    /// The group's time is not needed: the timer stops.
     Stops,
     /// The next period has begun.
     GoesOn,

@@ -151,7 +151,7 @@ impl Groups {
         self.all[self.slots[slot.index()].group.index()].depth
     }
 
-    /// Is `above` this group or one that it lies in?
+    /// Is `above` this group or one that it is in?
     pub(super) fn is_within(&self, group: GroupId, above: GroupId) -> bool {
         let mut at = Some(group);
         while let Some(group) = at {

@@ -60,7 +60,7 @@ impl Kernel {
     }
 
     /// Among fair tasks one that wakes takes the CPU where it, or the group that competes for it, would be picked now
-    /// (`wakeup_preempt_fair()`). One with a shorter slice than whoever runs heeds no protection (`PREEMPT_SHORT`).
+    /// (`wakeup_preempt_fair()`). One with a shorter slice than the current one heeds no protection (`PREEMPT_SHORT`).
     pub(crate) fn preempt_fair(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
         let cpu = &self.cpus[rq];
         let curr = cpu.curr;
@@ -79,7 +79,7 @@ impl Kernel {
             _ if matches!(self.tasks[task].policy, Policy::Batch | Policy::Idle) => return,
             _ => {}
         }
-        self.charge_fair_curr(rq);
+        // The current task was charged when the task joined, and the runqueue's clock has stood still since.
         let pick = if woken.slice_ns < running.slice_ns { Pick::Plain } else { Pick::Protecting };
         let is_new = self.tasks[task].began == Instant::NEVER;
         if pick == Pick::Protecting && is_new {

@@ -326,7 +326,7 @@ impl FairQueue {
         entity.protected = entity.protected.min(entity.vruntime + entity.scaled(shortest));
     }
 
-    /// Whoever runs here is this queue's without having been picked: it has changed its class or its group.
+    /// What runs here is this queue's without having been picked: it has changed its class or its group.
     pub(super) fn adopt(&mut self, entities: &Entities, task: EntityId) {
         if self.curr != Some(task) && entities[task].on_rq {
             self.unlink(&entities[task]);

@@ -191,7 +191,7 @@ impl Kernel {
         }
     }
 
-    /// The next of one queue, as `pick_eevdf()` says. Whoever sleeps and would be next is owed nothing any more, and goes
+    /// The next of one queue, as `pick_eevdf()` says. One that sleeps and would be next is owed nothing any more, and goes
     /// (`pick_next_entity()`). Nothing where that empties the queue.
     pub(super) fn pick_entity(&mut self, at: QueueId, pick: Pick) -> Option<EntityId> {
         loop {

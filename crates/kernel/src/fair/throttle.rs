@@ -16,7 +16,7 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// A group's `cpu.max` (`tg_set_cfs_bandwidth()`): all of its CPUs begin anew.
+    /// A group's `cpu.max` (`tg_set_cfs_bandwidth()`): all of its CPUs begin again.
     pub(super) fn set_budget(&mut self, group: GroupId, bandwidth: Bandwidth) {
         let budget = &mut self.fair.groups.all[group.index()].budget;
         budget.set(bandwidth);
@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// A CPU's part of a limit begins anew, with the least that lets tasks run.
+    /// A CPU's part of a limit begins again, with the least that lets tasks run.
     fn limit(&mut self, slot: Slot, is_limited: bool) {
         let cpu = self.fair.groups.slots[slot.index()].cpu;
         self.charge_fair_curr(cpu);
@@ -48,7 +48,7 @@ impl Kernel {
         }
     }
 
-    /// Whoever runs on a group's queue has run for so long (`account_cfs_rq_runtime()`).
+    /// A group's queue has had the CPU for so long (`account_cfs_rq_runtime()`).
     pub(super) fn account(&mut self, slot: Slot, ran: Span) {
         let below = &mut self.fair.groups.slots[slot.index()];
         if !below.local.is_limited {
@@ -200,7 +200,7 @@ impl Kernel {
         None
     }
 
-    /// The nearest group with a limit, this one or one that it lies in.
+    /// The nearest group with a limit, this one or one that it is in.
     fn limited(&self, group: GroupId) -> Option<GroupId> {
         let mut at = Some(group);
         while let Some(group) = at {
