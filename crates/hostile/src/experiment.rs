@@ -14,7 +14,7 @@ pub(crate) fn run(input: &[u8]) {
         Ok(experiment) => [experiment],
         Err(error) => return sentence(&error),
     };
-    let planned = plan(&experiments, RUNS);
+    let planned = plan(&experiments, Some(RUNS));
     for figures in [nothing, something] {
         let results = planned.iter().map(|run| figures(run.seed)).collect();
         let arms = plan::gather(&experiments, &planned, results);

@@ -111,7 +111,8 @@ fn a_longer_run_begins_with_the_shorter_one() {
         }
     };
     let check = |scheduler, workload, cpus, seed| {
-        Noise::ALL.into_iter().for_each(|noise| check_with(noise, scheduler, workload, cpus, seed));
+        let levels = if seed == 0 { &Noise::ALL[..] } else { &[Noise::None][..] };
+        levels.iter().for_each(|&noise| check_with(noise, scheduler, workload, cpus, seed));
     };
     for seed in 0..3 {
         check("fifo", "mix:20:150", 4, seed);

@@ -22,6 +22,7 @@ fn main() -> std::io::Result<()> {
         workload: "lost-node".into(),
         machine: format!("{nodes}x{}", cpus / nodes),
         seed: 1,
+        noise: Default::default(),
         wall_ns: 0,
         peak_rss_bytes: 0,
         exit: ExitKind::None,

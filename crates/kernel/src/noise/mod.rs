@@ -5,8 +5,6 @@
 
 mod interrupts;
 mod profile;
-#[cfg(test)]
-mod tests;
 mod threads;
 
 pub(crate) use threads::add_specs;
@@ -111,3 +109,6 @@ impl Kernel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,6 +89,7 @@ fn step_text(step: &Step) -> String {
         Step::Run(amount) => format!("run {}", amount_text(amount)),
         Step::RunFor(span) => format!("run for {span}"),
         Step::Sleep(amount) => format!("sleep {}", amount_text(amount)),
+        Step::SleepDeferrable(amount) => format!("sleep deferrable {}", amount_text(amount)),
         Step::Timer { timer, period, mode } => {
             let mode = if *mode == TimerMode::Absolute { " absolute" } else { "" };
             format!("timer {} every {period}{mode}", timer.0)
