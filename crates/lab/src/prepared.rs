@@ -81,7 +81,7 @@ impl Prepared {
         let attached = run::attach(spec, &self.actions, &self.object, scheduler, vm, sink.wants())?;
         let mut sim = match attached {
             Attached::Running(sim) => sim,
-            Attached::Refused(outcome) => return Ok((outcome, Vec::new())),
+            Attached::Refused(outcome) => return Ok((*outcome, Vec::new())),
         };
         let again = &mut |sim: &mut Sim<Vm>| run::attach_again(spec, &self.actions, &self.object, sim);
         run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &Stop::default(), again, &mut |_| {})?;

@@ -98,7 +98,7 @@ pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
     let vm = load::engine(spec, &object)?;
     Ok(match attach(spec, &actions, &object, scheduler, vm, wants)? {
         Attached::Running(sim) => Begun::Running(sim, object, actions),
-        Attached::Refused(outcome) => Begun::Refused(outcome),
+        Attached::Refused(outcome) => Begun::Refused(*outcome),
     })
 }
 
@@ -107,7 +107,7 @@ pub(crate) enum Attached {
     /// It may begin.
     Running(Box<Sim<Vm>>),
     /// The kernel did not attach it.
-    Refused(Outcome),
+    Refused(Box<Outcome>),
 }
 
 /// Follows the recipe up to the moment when the scheduler is attached.
@@ -136,7 +136,7 @@ pub(crate) fn attach(
             }
             Ok(Attached::Running(Box::new(sim)))
         }
-        Err(SetupError::Refused(why)) => Ok(Attached::Refused(refused(why))),
+        Err(SetupError::Refused(why)) => Ok(Attached::Refused(Box::new(refused(why)))),
         Err(SetupError::Program(failure)) => Err(program_failed(spec, &failure)),
         Err(e @ (SetupError::NoRoom(_) | SetupError::NoRoomForCgroups(_))) => {
             Err(LabError::BadInput(e.to_string()))
