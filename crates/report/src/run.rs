@@ -77,7 +77,7 @@ pub struct Overhead {
     pub instructions: u64,
 }
 
-/// What CPUs waited for lines of memory, by what lies in them.
+/// What CPUs waited for lines of memory, by what is in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinesReport {
     /// A variable of the scheduler, or `kernel: ` and what it is.
