@@ -77,15 +77,18 @@ fn on_cpus_that_are_off(run: &Run) -> Vec<String> {
 
 /// Tasks that never end and did not run any more when all was quiet again.
 fn lost(run: &Run, names: &BTreeMap<TaskId, String>) -> Vec<String> {
-    let mut last: BTreeMap<TaskId, u64> = names.keys().map(|&task| (task, 0)).collect();
+    let mut last: BTreeMap<TaskId, u64> = BTreeMap::new();
     for event in &run.events {
         if let What::Switch { prev, next, .. } = event.what {
             for task in [prev, next].into_iter().filter(|task| !task.is_idle()) {
                 last.insert(task, event.at.as_ns() / 1_000_000);
             }
         }
-        if let What::Exit { task } = event.what {
-            last.remove(&task);
+        match event.what {
+            // One that is still being made at the end has no such event; one made a moment ago need not have run.
+            What::Fork { child, .. } => drop(last.insert(child, event.at.as_ns() / 1_000_000)),
+            What::Exit { task } => drop(last.remove(&task)),
+            _ => {}
         }
     }
     let mut running: Vec<TaskId> = Vec::new();
