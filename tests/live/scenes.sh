@@ -229,10 +229,13 @@ left_behind() {
     pids=$hogs
 }
 
-missing_domains() {
+# perf sees nothing of a CPU that went and came back: it begins afterwards.
+missing_domains_before() {
     attach cfs --set bug=missing-domains
     echo 0 > /sys/devices/system/cpu/cpu3/online
     echo 1 > /sys/devices/system/cpu/cpu3/online
+}
+missing_domains() {
     hogs 8 0,1 0-3
     pids=$hogs
 }
@@ -316,6 +319,9 @@ clean() {
 turn() {
     begin "$1"
     pids= made= within= run=
+    if type "$1_before" > /dev/null 2>&1; then
+        "$1_before"
+    fi
     record_with_perf
     "$1"
     sleep 1
