@@ -11,7 +11,7 @@ const PAGE: &str = "docs/explanation/baseline.md";
 /// Ours that are compared; the kernel's example `scx_simple` comes last.
 const OURS: [&str; 5] = ["eevdf", "cfs", "o1", "ule", "fifo"];
 const SIMPLE: &str = "scx_simple";
-const DURATION: &str = "2s";
+const DURATION: &str = "500ms";
 const RUNS: &str = "3";
 
 /// Workloads and the machines that they run on: each built-in workload and generator once, at sizes that keep eight CPUs busy.
