@@ -109,7 +109,7 @@ unthrottled_meanwhile() {
 deadline() { spin 1 chrt -d -T 10000000 -D 100000000 -P 100000000 0; }
 
 deadline_pair() {
-    spin 2 chrt -d -T 1000000 -D 10000000 -P 10000000 0
+    spin 2 chrt -d -T 1000000 -D 100000000 -P 100000000 0
     spin 2 taskset -c 0
 }
 
