@@ -279,14 +279,14 @@ record() {
     until_on trace_cmd_records
     sleep 0.5
     # On a CPU that stays: perf sees nothing of one that went and came back.
-    taskset -c 0 "$marks/begins" 0.01
+    taskset -c 0-2 "$marks/begins" 0.01
     sleep "$seconds" &
     rest=$!
     if type "$1_meanwhile" > /dev/null 2>&1; then
         "$1_meanwhile"
     fi
     wait $rest
-    taskset -c 0 "$marks/ends" 0.01
+    taskset -c 0-2 "$marks/ends" 0.01
     # It reads the list of the kernel's functions at its end, which changes as others end.
     wait $trace_cmd
     kill -INT $keel_pid $perf_pid
