@@ -1,11 +1,10 @@
 //! `./x baseline`: every built-in workload under `eevdf` and other schedulers (`keel compare`); renews the tables of
 //! docs/explanation/baseline.md.
 
-use crate::tree::root;
-use crate::{Failure, cargo, corpus, document};
+use crate::{Failure, cargo, corpus, document, keel};
 use serde_json::Value;
 use std::fmt::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 const PAGE: &str = "docs/explanation/baseline.md";
 /// Ours that are compared; the kernel's example `scx_simple` comes last.
@@ -63,16 +62,8 @@ pub(crate) fn run() -> Result<(), Failure> {
 }
 
 fn compare(schedulers: &str, workload: &str, machine: &str) -> Result<Value, Failure> {
-    let output = Command::new(cargo::built("keel")?)
-        .args(["compare", schedulers, "--workload", workload, "--machine", machine])
-        .args(["--duration", DURATION, "--runs", RUNS, "--json"])
-        .current_dir(root())
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|e| format!("keel compare --workload {workload} printed no JSON: {e}"))
+    let args = ["compare", schedulers, "--workload", workload, "--machine", machine];
+    keel::json(&[&args[..], &["--duration", DURATION, "--runs", RUNS]].concat(), Stdio::null())
 }
 
 /// Of each scheduler, in the order in which they were given.

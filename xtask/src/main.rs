@@ -13,6 +13,7 @@ mod corpus;
 mod demo;
 mod document;
 mod fuzz;
+mod keel;
 mod live;
 mod pages;
 mod tables;

@@ -5,10 +5,9 @@
 //! keel's own commands make all of it. The pictures are Chromium's, so they differ by a pixel here and there with its fonts.
 
 use crate::tree::root;
-use crate::{Failure, cargo, demo, document, viewer};
+use crate::{Failure, cargo, demo, document, keel, viewer};
 use serde_json::{Value, json};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// All bugs of `cfs`, as the paper's kernel had them.
 const BUGS: [&str; 4] = ["group-imbalance", "group-construction", "overload-on-wakeup", "missing-domains"];
@@ -49,13 +48,13 @@ pub(crate) fn run() -> Result<(), Failure> {
     for name in RECORDED {
         let page = format!("real-{name}.html");
         let [with, fixed] = ["", "-fixed"].map(|end| format!("{RECORDINGS}/{name}{end}.trc"));
-        keel(&["report", &with, &fixed, "-o", &format!("{FOLDER}/{page}")])?;
+        run_keel(&["report", &with, &fixed, "-o", &format!("{FOLDER}/{page}")])?;
         pictures.push(picture(&page, None));
     }
     let list = root().join(FOLDER).join("pictures.json");
     std::fs::write(&list, Value::from(pictures).to_string()).map_err(|e| format!("{FOLDER}: {e}"))?;
     for args in demo::runs(["docs/demo.svg", "docs/demo-fixed.svg"]) {
-        keel(&args.split(' ').collect::<Vec<_>>())?;
+        run_keel(&args.split(' ').collect::<Vec<_>>())?;
     }
     document::renew(DOCUMENT, "pages", &table()?)?;
     match viewer::missing().or_else(viewer::no_browser) {
@@ -72,10 +71,10 @@ fn simulated(scene: &Scene) -> Result<Value, Failure> {
     let [with, fixed] = ["", "-fixed"].map(|end| format!("{FOLDER}/{bug}{end}.trc"));
     for (bugs, trace) in [(BUGS.join("+"), &with), (others(bug), &fixed)] {
         let reported = ["--set", "tell_policy=1", "--duration", "1s", "--trace", trace];
-        keel(&[&of_cfs(workload, &format!("bug={bugs}"))[..], &reported].concat())?;
+        run_keel(&[&of_cfs(workload, &format!("bug={bugs}"))[..], &reported].concat())?;
     }
     let page = format!("{bug}.html");
-    keel(&["report", &with, &fixed, "-o", &format!("{FOLDER}/{page}")])?;
+    run_keel(&["report", &with, &fixed, "-o", &format!("{FOLDER}/{page}")])?;
     Ok(picture(&page, *ms))
 }
 
@@ -84,9 +83,9 @@ fn today(scene: &Scene) -> Result<Value, Failure> {
     let Scene { bug, workload, ms } = scene;
     let [fixed, today] = ["fixed", "eevdf"].map(|end| format!("{FOLDER}/{bug}-{end}.trc"));
     let reported = ["--set", "tell_policy=1", "--duration", "1s", "--trace", &today];
-    keel(&[&of("eevdf", workload), &reported[..]].concat())?;
+    run_keel(&[&of("eevdf", workload), &reported[..]].concat())?;
     let page = format!("{bug}-eevdf.html");
-    keel(&["report", &fixed, &today, "-o", &format!("{FOLDER}/{page}")])?;
+    run_keel(&["report", &fixed, &today, "-o", &format!("{FOLDER}/{page}")])?;
     let to = root().join(PICTURES).join(format!("{bug}-eevdf.png"));
     Ok(json!({ "page": page, "ms": ms, "to": [null, to.display().to_string()] }))
 }
@@ -131,11 +130,8 @@ fn table() -> Result<String, Failure> {
 
 /// Core time that five seconds of such a run waste, and the longest of it.
 fn wasted(run: &[&str]) -> Result<String, Failure> {
-    let args = [run, &["--duration", "5s", "--json"]].concat();
-    let output = command(&args)?.stderr(Stdio::inherit()).output();
-    let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
-    let reported: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|e| format!("keel {} printed no JSON: {e}", args.join(" ")))?;
+    let args = [run, &["--duration", "5s"]].concat();
+    let reported = keel::json(&args, Stdio::inherit())?;
     cell(&reported).ok_or_else(|| format!("keel {} does not report what was wasted", args.join(" ")))
 }
 
@@ -148,20 +144,13 @@ fn cell(reported: &Value) -> Option<String> {
 }
 
 /// Runs keel from the root, silently.
-fn keel(args: &[&str]) -> Result<(), Failure> {
+fn run_keel(args: &[&str]) -> Result<(), Failure> {
     println!("$ keel {}", args.join(" "));
-    let status = command(args)?.stdout(Stdio::null()).status();
+    let status = keel::command(args)?.stdout(Stdio::null()).status();
     match status.map_err(|e| format!("keel cannot be run: {e}"))?.success() {
         true => Ok(()),
         false => Err("keel failed; its message is above".to_owned()),
     }
-}
-
-fn command(args: &[&str]) -> Result<Command, Failure> {
-    let keel: &Path = &cargo::built("keel")?;
-    let mut command = Command::new(keel);
-    command.args(args).current_dir(root()).stdin(Stdio::null());
-    Ok(command)
 }
 
 #[cfg(test)]

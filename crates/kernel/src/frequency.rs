@@ -50,7 +50,7 @@ impl Kernel {
     /// The scheduler sets its target (`scx_bpf_cpuperf_set()`); whether the frequency follows is for the governor to
     /// say (`cpufreq_update_util()`): not soon after its last change.
     pub(crate) fn set_target(&mut self, cpu: CpuId, target: u64) {
-        let now = self.cpus.this_cpu.clock + Span::from_ns(self.cpus.this_cpu.spent_ps / 1000);
+        let now = self.moment();
         let next = governed(target, self.capacity(cpu)).max(self.machine.frequency.least);
         let (limit, switch) = (self.machine.frequency.rate_limit_ns, self.machine.frequency.switch_ns);
         let perf = &mut self.cpu(cpu).perf;

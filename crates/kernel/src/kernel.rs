@@ -208,8 +208,7 @@ impl Kernel {
     /// The lock was given back, but later than it is asked for.
     #[inline(never)]
     fn wait_for_rq(&mut self, c: CpuId, rq: CpuId, free_at: Instant) {
-        let me = &self.cpus.this_cpu;
-        let waited = free_at.since(me.clock + Span::from_ns(me.spent_ps / 1000));
+        let waited = free_at.since(self.moment());
         if waited > Span::ZERO {
             let waited = waited + self.machine.costs.handover(0);
             self.charge_ns(c, waited.as_ns());
@@ -303,14 +302,13 @@ impl Kernel {
     /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).
     #[inline]
     pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
-        let (clock, spent_ps) = (self.cpus.this_cpu.clock, self.cpus.this_cpu.spent_ps);
+        let at = self.moment();
         let to = &mut self.cpus[target];
         let is_asked = to.need_resched && to.resched_at != Instant::NEVER;
         if is_asked || !to.alive {
             return;
         }
         to.need_resched = true;
-        let at = clock + Span::from_ns(spent_ps / 1000);
         if target == c {
             to.resched_at = at;
             return;
@@ -321,6 +319,14 @@ impl Kernel {
             self.queue.set_cpu(target, at);
         }
         let send_ns = self.machine.costs.ipi_send_ns;
+        self.charge_ns(c, send_ns);
+    }
+
+    /// `c` interrupts `target`, which may be itself: another CPU learns of it an IPI later.
+    pub(crate) fn send_irq(&mut self, c: CpuId, target: CpuId, irq: Irq) {
+        let costs = &self.machine.costs;
+        let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
+        self.interrupt(target, self.moment() + Span::from_ns(ipi_ns), irq);
         self.charge_ns(c, send_ns);
     }
 

@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{spec, trace, workload};
-use keel_abi::{Instant, Span};
+use common::{collect, spec, trace, workload};
+use keel_abi::Span;
 use keel_check::{Figures, Judge, TaskFigures};
 use keel_lab::{LabError, RunSpec, machines, schedulers};
 use keel_trace::policy::{Kind, Outcome};
-use keel_trace::{Class, Event, Meta, Policy, Sink};
+use keel_trace::{Class, Meta};
 
 fn eevdf(cpus: u32, text: &str, ms: u64) -> RunSpec {
     let machine = machines::of_cpus(cpus);
@@ -141,35 +141,6 @@ fn any_other_policy_preempts_sched_idle() {
     assert!(wait_ns < 20_000, "{wait_ns}");
 }
 
-/// Collects events and decisions.
-#[derive(Default)]
-struct Collector {
-    events: Vec<Event>,
-    decisions: Vec<Policy>,
-}
-
-impl Sink for Collector {
-    fn wants(&self) -> Class {
-        Class::CORE.with(Class::POLICY)
-    }
-
-    fn events(&mut self, events: &[Event]) {
-        self.events.extend_from_slice(events);
-    }
-
-    fn meta(&mut self, _: Instant, meta: &Meta) {
-        if let Meta::Policy(policy) = meta {
-            self.decisions.push((**policy).clone());
-        }
-    }
-}
-
-fn collected(spec: &RunSpec) -> Collector {
-    let mut collector = Collector::default();
-    keel_lab::run(spec, &mut collector, &mut |_| {}).expect("it runs");
-    collector
-}
-
 fn set(spec: &RunSpec, name: &str, value: &str) -> RunSpec {
     RunSpec { settings: vec![(name.to_owned(), value.to_owned())], ..spec.clone() }
 }
@@ -180,13 +151,22 @@ fn decisions_are_reported_on_request_and_change_nothing() {
         "hog": { "instance": 6, "loop": -1, "run": 3000 },
         "sleeper": { "instance": 6, "loop": -1, "run": 300, "sleep": 700 } } }"#;
     let plain = eevdf(8, text, 300);
-    let [silent, told] = [collected(&plain), collected(&set(&plain, "tell_policy", "1"))];
-    assert!(silent.decisions.is_empty() && silent.events == told.events);
-    let of = |kind| told.decisions.iter().filter(move |d| d.kind == kind);
+    let collected = |spec: &RunSpec| {
+        let run = collect(spec, Class::CORE.with(Class::POLICY));
+        let decisions = run.metas.into_iter().filter_map(|(_, meta)| match meta {
+            Meta::Policy(policy) => Some(*policy),
+            _ => None,
+        });
+        (run.events, decisions.collect::<Vec<_>>())
+    };
+    let ((silent, none), (told, decisions)) =
+        (collected(&plain), collected(&set(&plain, "tell_policy", "1")));
+    assert!(none.is_empty() && silent == told);
+    let of = |kind| decisions.iter().filter(move |d| d.kind == kind);
     for kind in [Kind::Balance, Kind::NewIdle, Kind::Wakeup, Kind::Fork] {
         assert!(of(kind).count() > 0, "{kind:?}");
     }
-    let moved = told.decisions.iter().find(|d| d.outcome == Some(Outcome::Moved)).expect("tasks were moved");
+    let moved = decisions.iter().find(|d| d.outcome == Some(Outcome::Moved)).expect("tasks were moved");
     let chosen = moved.chosen.expect("from a CPU");
     assert!(moved.moved > 0 && moved.considered.contains(chosen) && chosen != moved.cpu, "{moved:?}");
     assert!(moved.groups.len() > 1 && moved.groups.iter().any(|group| group.runnable > 1), "{moved:?}");

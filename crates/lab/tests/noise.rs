@@ -3,40 +3,19 @@
 
 mod common;
 
-use common::{fifo, spec, workload};
+use common::{Collector, collect, fifo, spec, workload};
 use keel_abi::{CpuId, Instant, Noise, TaskId};
-use keel_lab::{RunSpec, machines, run};
-use keel_trace::{Class, Event, Meta, Sink, What};
+use keel_lab::{RunSpec, machines};
+use keel_trace::{Class, Event, Meta, What};
 
 const SECONDS: u64 = 5;
-
-/// All that a run emits.
-#[derive(Default)]
-struct Collector {
-    events: Vec<Event>,
-    metas: Vec<(Instant, Meta)>,
-}
-
-impl Sink for Collector {
-    fn wants(&self) -> Class {
-        Class::CORE
-    }
-    fn events(&mut self, events: &[Event]) {
-        self.events.extend_from_slice(events);
-    }
-    fn meta(&mut self, at: Instant, meta: &Meta) {
-        self.metas.push((at, meta.clone()));
-    }
-}
 
 /// One task that only computes on the first of two CPUs.
 fn hog(noise: Noise) -> Collector {
     let machine = machines::of_cpus(2);
     let work = workload(r#"{"tasks": {"hog": {"loop": -1, "run": 1000, "cpus": [0]}}}"#, &machine);
     let spec = RunSpec { noise, ..spec(fifo(), work, machine, SECONDS * 1000, 1) };
-    let mut collector = Collector::default();
-    run(&spec, &mut collector, &mut |_| {}).expect("it runs");
-    collector
+    collect(&spec, Class::CORE)
 }
 
 /// The tasks of a name, with the CPUs that each may use.
@@ -83,8 +62,7 @@ fn noise_takes_some_time_from_the_work() {
         let machine = machines::of_cpus(1);
         let work = workload(r#"{"tasks": {"worker": {"loop": 2000, "run": 1000}}}"#, &machine);
         let spec = RunSpec { noise, ..spec(fifo(), work, machine, 3_000, 1) };
-        let mut collector = Collector::default();
-        run(&spec, &mut collector, &mut |_| {}).expect("it runs");
+        let collector = collect(&spec, Class::CORE);
         let worker = tasks(&collector, "worker")[0].0;
         let exit = |event: &&Event| matches!(event.what, What::Exit { task } if task == worker);
         collector.events.iter().find(exit).expect("it ends").at.as_ns()

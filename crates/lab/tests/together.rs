@@ -79,14 +79,13 @@ fn on_cpus_that_are_off(run: &Run) -> Vec<String> {
 fn lost(run: &Run, names: &BTreeMap<TaskId, String>) -> Vec<String> {
     let mut last: BTreeMap<TaskId, u64> = BTreeMap::new();
     for event in &run.events {
-        if let What::Switch { prev, next, .. } = event.what {
-            for task in [prev, next].into_iter().filter(|task| !task.is_idle()) {
-                last.insert(task, event.at.as_ns() / 1_000_000);
-            }
-        }
+        let ms = event.at.as_ns() / 1_000_000;
         match event.what {
+            What::Switch { prev, next, .. } => {
+                last.extend([prev, next].into_iter().filter(|task| !task.is_idle()).map(|task| (task, ms)));
+            }
             // One that is still being made at the end has no such event; one made a moment ago need not have run.
-            What::Fork { child, .. } => drop(last.insert(child, event.at.as_ns() / 1_000_000)),
+            What::Fork { child, .. } => drop(last.insert(child, ms)),
             What::Exit { task } => drop(last.remove(&task)),
             _ => {}
         }

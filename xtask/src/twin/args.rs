@@ -1,6 +1,6 @@
 //! The arguments of `./x twin`.
 
-use super::{BACKGROUND, SCENARIOS, SCHEDULERS};
+use super::{BACKGROUND, SCENARIOS, SCHEDULERS, spread};
 use crate::Failure;
 use crate::tree::root;
 
@@ -30,9 +30,6 @@ pub(super) struct Args {
     pub(super) keep: bool,
     pub(super) versus: bool,
     pub(super) spread: bool,
-    /// Of `scenarios` and `schedulers` those that were asked for.
-    pub(super) chosen_scenarios: Vec<String>,
-    pub(super) chosen_schedulers: Vec<String>,
     pub(super) kernel: String,
 }
 
@@ -42,13 +39,11 @@ impl Args {
         let known = scenarios()?;
         let mut parsed = Self {
             scenarios: Vec::new(),
-            schedulers: SCHEDULERS.iter().map(|&s| s.to_owned()).collect(),
+            schedulers: owned(SCHEDULERS),
             runs: 2,
             keep: false,
             versus: false,
             spread: false,
-            chosen_scenarios: Vec::new(),
-            chosen_schedulers: Vec::new(),
             kernel: "7.2".to_owned(),
         };
         let mut chosen = Vec::new();
@@ -80,16 +75,24 @@ impl Args {
                 }
             }
         }
-        parsed.chosen_scenarios.clone_from(&parsed.scenarios);
-        parsed.chosen_schedulers.clone_from(&chosen);
+        if parsed.spread {
+            parsed.schedulers = owned(spread::SCHEDULERS);
+        }
         if !chosen.is_empty() {
             parsed.schedulers = chosen;
+        }
+        if parsed.spread && parsed.scenarios.is_empty() {
+            parsed.scenarios = owned(spread::SCENARIOS);
         }
         if parsed.scenarios.is_empty() {
             parsed.scenarios = known;
         }
         Ok(Some(parsed))
     }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// A scheduler's name, with a setting or without. It becomes a part of files' names and of the guest's script.

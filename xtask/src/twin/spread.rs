@@ -18,8 +18,8 @@ const JUDGED_MS: Range<u64> = 500..3500;
 /// Idle time between two runs in a recording, at least.
 const BETWEEN_NS: u64 = 200_000_000;
 /// The workloads and schedulers that are compared without arguments.
-const SCENARIOS_OF_SPREAD: &[&str] = &["churn", "interactive", "rates"];
-const SCHEDULERS_OF_SPREAD: &[&str] = &["fifo", "o1"];
+pub(super) const SCENARIOS: &[&str] = &["churn", "interactive", "rates"];
+pub(super) const SCHEDULERS: &[&str] = &["fifo", "o1"];
 
 /// The figures that are compared.
 const FIGURES: [&str; 5] = ["share", "switches", "migrations", "p50 ms", "p99 ms"];
@@ -36,18 +36,12 @@ struct Spread {
 
 /// Runs what `args` ask for, and prints the table.
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let given = |asked: &[String], own: &[&str]| match asked.is_empty() {
-        true => own.iter().map(|&name| name.to_owned()).collect(),
-        false => asked.to_vec(),
-    };
-    let scenarios = given(&args.chosen_scenarios, SCENARIOS_OF_SPREAD);
-    let schedulers = given(&args.chosen_schedulers, SCHEDULERS_OF_SPREAD);
     if !args.keep {
-        record(args, &scenarios, &schedulers)?;
+        record(args)?;
     }
     let mut text = String::from(HEAD);
-    for scenario in &scenarios {
-        for scheduler in &schedulers {
+    for scenario in &args.scenarios {
+        for scheduler in &args.schedulers {
             text += &rows(scenario, scheduler)?;
         }
     }
@@ -66,12 +60,12 @@ fn recording(scenario: &str, scheduler: &str) -> PathBuf {
 }
 
 /// Makes one recording for each workload and scheduler, with all runs in it.
-fn record(args: &Args, scenarios: &[String], schedulers: &[String]) -> Result<(), Failure> {
+fn record(args: &Args) -> Result<(), Failure> {
     let keel = cargo::built("keel")?;
     let mut script = real::prelude(&keel.display().to_string());
-    for scheduler in schedulers {
+    for scheduler in &args.schedulers {
         script += &format!("load {scheduler}\n");
-        for scenario in scenarios {
+        for scenario in &args.scenarios {
             let file = scenario_file(scenario);
             script += &format!(
                 "echo {scenario} {scheduler}\n\

@@ -15,7 +15,7 @@ use crate::task::{OpsState, State};
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{Op, deq};
 use keel_abi::timeline::Change;
-use keel_abi::{CpuId, CpuSet, Span, TaskId};
+use keel_abi::{CpuId, CpuSet, TaskId};
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
@@ -263,12 +263,7 @@ impl Kernel {
 
     /// Wakes the stopper of `rq` to look after `task` (`stop_one_cpu_nowait()`).
     fn stop_cpu(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
-        let costs = &self.machine.costs;
-        let (send_ns, ipi) = (costs.ipi_send_ns, Span::from_ns(costs.ipi_ns));
-        let at = self.cpus.this_cpu.clock + Span::from_ns(self.cpus.this_cpu.spent_ps / 1000);
-        let at = if rq == c { at } else { at + ipi };
-        self.interrupt(rq, at, Irq::Stop(task));
-        self.charge_ns(c, send_ns);
+        self.send_irq(c, rq, Irq::Stop(task));
     }
 
     /// The task has none of its CPUs left: it may use all (`set_cpus_allowed_force()`).

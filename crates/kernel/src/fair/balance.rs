@@ -8,8 +8,8 @@ use crate::cpu::Irq;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
+use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
-use keel_abi::{CpuId, Span};
 
 /// How an attempt ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,12 +228,7 @@ impl Kernel {
         }
         if self.fair.pushes[round.from.index()].is_none() {
             self.fair.pushes[round.from.index()] = Some(round.owner);
-            let costs = &self.machine.costs;
-            let (send_ns, ipi_ns) = (costs.ipi_send_ns, if round.from == c { 0 } else { costs.ipi_ns });
-            let me = &self.cpus.this_cpu;
-            let at = me.clock + Span::from_ns(me.spent_ps / 1000 + ipi_ns);
-            self.interrupt(round.from, at, Irq::PushFair);
-            self.charge_ns(c, send_ns);
+            self.send_irq(c, round.from, Irq::PushFair);
         }
         true
     }

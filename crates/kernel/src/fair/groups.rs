@@ -7,7 +7,7 @@ use super::entity::{Entities, Entity};
 use super::ids::{EntityId, GroupId, QueueId, Slot};
 use super::load::QueueLoad;
 use super::queue::FairQueue;
-use super::weight::{IDLE_WEIGHT, group_weight};
+use super::weight::group_weight;
 use crate::cgroup::Number;
 use crate::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
@@ -153,14 +153,18 @@ impl Groups {
 
     /// Is `above` this group or one that it is in?
     pub(super) fn is_within(&self, group: GroupId, above: GroupId) -> bool {
-        let mut at = Some(group);
-        while let Some(group) = at {
-            if group == above {
-                return true;
-            }
-            at = self.all[group.index()].parent;
-        }
-        false
+        self.upwards(group).any(|group| group == above)
+    }
+
+    /// This group and those that it is in, the root last.
+    pub(super) fn upwards(&self, group: GroupId) -> impl Iterator<Item = GroupId> {
+        std::iter::successors(Some(group), |group| self.all[group.index()].parent)
+    }
+
+    /// The groups on a CPU.
+    pub(super) fn slots_on(&self, cpu: CpuId) -> impl Iterator<Item = Slot> {
+        let all = self.slots.iter().enumerate();
+        all.filter(move |(_, on_cpu)| on_cpu.cpu == cpu).map(|(place, _)| Slot::at(place))
     }
 
     /// A queue has got something: its load is counted from now on (`list_add_leaf_cfs_rq()`).
@@ -209,7 +213,7 @@ impl Kernel {
         }
         let cgroup = &self.cgroups[number];
         let (parent, is_idle, bandwidth) = (cgroup.parent(), cgroup.is_idle(), cgroup.bandwidth());
-        let shares = if is_idle { IDLE_WEIGHT } else { group_weight(cgroup.weight()) };
+        let shares = group_weight(cgroup.weight(), is_idle);
         let parent = parent.map_or(GroupId::ROOT, |parent| self.group_of_cgroup(parent));
         let group = self.fair.groups.add(Origin::Cgroup(number), parent, shares, is_idle);
         self.set_budget(group, bandwidth);
@@ -220,7 +224,7 @@ impl Kernel {
         let origin = Origin::Autogroup(session);
         let known = self.fair.groups.find(origin);
         // `NICE_0_LOAD`, as a cgroup of weight 100.
-        known.unwrap_or_else(|| self.fair.groups.add(origin, GroupId::ROOT, group_weight(100), false))
+        known.unwrap_or_else(|| self.fair.groups.add(origin, GroupId::ROOT, group_weight(100, false), false))
     }
 
     /// The queue that a task joins on a CPU.
@@ -262,6 +266,11 @@ impl Kernel {
     #[inline]
     pub(super) fn queue_below(&self, id: EntityId) -> Option<QueueId> {
         id.slot().map(|slot| QueueId { cpu: self.fair.groups.slots[slot.index()].cpu, slot })
+    }
+
+    /// The groups on its CPU that a queue is in, from its own upwards.
+    pub(super) fn groups_above(&self, at: QueueId) -> impl Iterator<Item = Slot> {
+        std::iter::successors(at.group(), |slot| self.fair.entities[slot.entity()].queue.group())
     }
 
     /// The fair task that runs on a CPU, on its queues or just leaving them.

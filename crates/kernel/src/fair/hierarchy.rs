@@ -1,6 +1,6 @@
 //! A task's way up: where it joins a queue, its group joins the one above, and so on (`for_each_sched_entity()`).
 
-use super::ids::{EntityId, QueueId};
+use super::ids::{EntityId, QueueId, Slot};
 use super::queue::{Counts, Joins, Share};
 use crate::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
@@ -175,14 +175,7 @@ impl Kernel {
 
     /// Is the group one that the task is in, on its CPU?
     fn is_above(&self, group: EntityId, task: TaskId) -> bool {
-        let mut at = self.fair.entities[task].queue;
-        while let Some(slot) = at.group() {
-            if slot.entity() == group {
-                return true;
-            }
-            at = self.fair.entities[slot.entity()].queue;
-        }
-        false
+        self.groups_above(self.fair.entities[task].queue).any(|slot| slot.entity() == group)
     }
 
     /// A task begins to run, and each group above it that does not run yet.
@@ -223,13 +216,8 @@ impl Kernel {
 
     /// As [`Kernel::matching`] where one of them is in the root's queue.
     fn matching_at_root(&self, one: EntityId, other: EntityId) -> (EntityId, EntityId, QueueId) {
-        let top = |id: EntityId| {
-            let mut id = id;
-            while let Some(slot) = self.fair.entities[id].queue.group() {
-                id = slot.entity();
-            }
-            id
-        };
+        let top =
+            |id: EntityId| self.groups_above(self.fair.entities[id].queue).last().map_or(id, Slot::entity);
         let (one, other) = (top(one), top(other));
         (one, other, self.fair.entities[one].queue)
     }

@@ -51,8 +51,7 @@ impl Kernel {
             return;
         }
         let left_ns = run_time(left, entity.weight).max(SHORTEST_NS);
-        let me = &self.cpus.this_cpu;
-        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + left_ns);
+        let at = self.moment() + Span::from_ns(left_ns);
         let cpu = &mut self.cpus[rq];
         cpu.hrtick_at = at;
         if cpu.in_user && !cpu.is_idle() {

@@ -84,8 +84,7 @@ impl<E: Engine> Sim<E> {
 
     /// A level has been tried.
     pub(super) fn newidle_tried(&mut self, c: CpuId, level: usize, moved: bool) {
-        let me = &self.k.cpus.this_cpu;
-        let now = me.clock + keel_abi::Span::from_ns(me.spent_ps / 1000);
+        let now = self.k.moment();
         let search = &mut self.k.fair.searches[c.index()];
         let cost_ns = now.since(search.began).as_ns();
         let weight = search.weight;

@@ -9,7 +9,7 @@ use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
-use keel_abi::{CpuId, CpuSet, Span};
+use keel_abi::{CpuId, CpuSet};
 
 /// Averages of idle CPUs are counted this often at most (`LOAD_AVG_PERIOD`).
 const BLOCKED_MS: u64 = 32;
@@ -128,11 +128,7 @@ impl Kernel {
         if was_kicked {
             return;
         }
-        let (send_ns, ipi_ns) = (self.machine.costs.ipi_send_ns, self.machine.costs.ipi_ns);
-        let me = &self.cpus.this_cpu;
-        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + ipi_ns);
-        self.interrupt(target, at, Irq::Nohz);
-        self.charge_ns(c, send_ns);
+        self.send_irq(c, target, Irq::Nohz);
     }
 
     /// `c` has searched in vain: averages of idle CPUs are counted before it goes idle, where that is due

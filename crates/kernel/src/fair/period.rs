@@ -114,23 +114,14 @@ impl<E: Engine> Sim<E> {
             self.k.charge_ps(c, touched_ps);
             match has_time {
                 true if cpu == c => own = Some(slot),
-                true => self.send_unthrottle(c, cpu, slot),
+                // `__unthrottle_cfs_rq_async()`.
+                true => self.k.send_irq(c, cpu, Irq::Unthrottle(slot)),
                 false => {}
             }
         }
         if let Some(slot) = own {
             self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot }));
         }
-    }
-
-    /// `__unthrottle_cfs_rq_async()`.
-    fn send_unthrottle(&mut self, c: CpuId, cpu: CpuId, slot: Slot) {
-        let costs = &self.k.machine.costs;
-        let (send_ns, ipi_ns) = (costs.ipi_send_ns, costs.ipi_ns);
-        let me = &self.k.cpus.this_cpu;
-        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + ipi_ns);
-        self.k.interrupt(cpu, at, Irq::Unthrottle(slot));
-        self.k.charge_ns(c, send_ns);
     }
 
     /// [`FairFrame::Unthrottle`] (`__cfsb_csd_unthrottle()`).

@@ -131,7 +131,7 @@ impl FairQueue {
         self.tasks.idle += come.idle;
     }
 
-    /// They have gone.
+    /// Tasks have left, it or a group below it.
     pub(super) fn discount(&mut self, gone: Counts) {
         self.tasks.queued -= gone.queued;
         self.tasks.delayed -= gone.delayed;

@@ -55,7 +55,7 @@ impl Kernel {
         let (weight, is_idle, bandwidth) = (cgroup.weight(), cgroup.is_idle(), cgroup.bandwidth());
         match is_limit {
             true => self.set_budget(group, bandwidth),
-            false => self.set_group_weight(group, group_weight(weight), is_idle),
+            false => self.set_group_weight(group, group_weight(weight, is_idle), is_idle),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::ids::{EntityId, GroupId, Slot};
 use super::propagate::follow;
-use super::weight::{IDLE_WEIGHT, LEAST_WEIGHT};
+use super::weight::LEAST_WEIGHT;
 use crate::kernel::Kernel;
 
 /// A queue's part of its group's load is counted again after so long, in nanoseconds (`update_tg_load_avg()`).
@@ -95,7 +95,7 @@ impl Kernel {
     /// A group's `cpu.weight` or `cpu.idle` has changed (`sched_group_set_shares()`, `sched_group_set_idle()`).
     pub(super) fn set_group_weight(&mut self, group: GroupId, shares: i64, is_idle: bool) {
         let settings = &mut self.fair.groups.all[group.index()];
-        settings.shares = if is_idle { IDLE_WEIGHT } else { shares };
+        settings.shares = shares;
         let was_idle = std::mem::replace(&mut settings.is_idle, is_idle);
         for slot in self.fair.groups.slots_of(group) {
             let cpu = self.fair.groups.slots[slot.index()].cpu;

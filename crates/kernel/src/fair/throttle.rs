@@ -108,11 +108,8 @@ impl Kernel {
     /// A group's slots on a CPU, and those of the groups in it.
     fn below(&self, group: GroupId, cpu: CpuId) -> Vec<Slot> {
         let groups = &self.fair.groups;
-        let is_below = |&slot: &Slot| {
-            let on_cpu = &groups.slots[slot.index()];
-            on_cpu.cpu == cpu && groups.is_within(on_cpu.group, group)
-        };
-        (0..groups.slots.len()).map(Slot::at).filter(is_below).collect()
+        let is_below = |slot: &Slot| groups.is_within(groups.slots[slot.index()].group, group);
+        groups.slots_on(cpu).filter(is_below).collect()
     }
 
     /// The CPU has time again (`unthrottle_cfs_rq()`): those who waited for it are back in their queues.
@@ -189,28 +186,14 @@ impl Kernel {
 
     /// The nearest group of this queue that has used up its limit.
     fn used_up(&self, at: QueueId) -> Option<GroupId> {
-        let mut at = at;
-        while let Some(slot) = at.group() {
-            let below = &self.fair.groups.slots[slot.index()];
-            if below.local.is_throttled {
-                return Some(below.group);
-            }
-            at = self.fair.entities[slot.entity()].queue;
-        }
-        None
+        let mut above = self.groups_above(at).map(|slot| &self.fair.groups.slots[slot.index()]);
+        above.find(|above| above.local.is_throttled).map(|above| above.group)
     }
 
     /// The nearest group with a limit, this one or one that it is in.
     fn limited(&self, group: GroupId) -> Option<GroupId> {
-        let mut at = Some(group);
-        while let Some(group) = at {
-            let settings = &self.fair.groups.all[group.index()];
-            if settings.budget.is_limited() {
-                return Some(group);
-            }
-            at = settings.parent;
-        }
-        None
+        let groups = &self.fair.groups;
+        groups.upwards(group).find(|group| groups.all[group.index()].budget.is_limited())
     }
 
     /// Emits whose limit holds for a task that has come to a group, so that readers know before it is first throttled.
@@ -250,8 +233,7 @@ impl Kernel {
         if !online {
             self.withdraw_contributions(cpu);
         }
-        let here = (0..self.fair.groups.slots.len()).map(Slot::at);
-        for slot in here.filter(|slot| self.fair.groups.slots[slot.index()].cpu == cpu).collect::<Vec<_>>() {
+        for slot in self.fair.groups.slots_on(cpu).collect::<Vec<_>>() {
             let group = self.fair.groups.slots[slot.index()].group;
             let is_limited = online && self.fair.groups.all[group.index()].budget.is_limited();
             self.limit(slot, is_limited);

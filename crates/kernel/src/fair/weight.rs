@@ -5,15 +5,19 @@ use keel_abi::task::Policy;
 /// The weight of nice 0, in whose time virtual time is counted (`NICE_0_LOAD`).
 const NICE_0_WEIGHT: u64 = 1024;
 /// The weight of a SCHED_IDLE task (`WEIGHT_IDLEPRIO`).
-pub(super) const IDLE_WEIGHT: i64 = 3;
+const IDLE_WEIGHT: i64 = 3;
 /// No group weighs less on a CPU (`MIN_SHARES`).
 pub(super) const LEAST_WEIGHT: i64 = 2;
 
-/// What a group with this `cpu.weight` weighs (`sched_weight_from_cgroup()`).
-pub(super) fn group_weight(cpu_weight: u32) -> i64 {
+/// What a group with this `cpu.weight` weighs (`sched_weight_from_cgroup()`); one with `cpu.idle` as little as a SCHED_IDLE
+/// task.
+pub(super) fn group_weight(cpu_weight: u32, is_idle: bool) -> i64 {
     /// `CGROUP_WEIGHT_DFL`.
     const DEFAULT: i64 = 100;
-    (i64::from(cpu_weight) * NICE_0_WEIGHT as i64 + DEFAULT / 2) / DEFAULT
+    match is_idle {
+        true => IDLE_WEIGHT,
+        false => (i64::from(cpu_weight) * NICE_0_WEIGHT as i64 + DEFAULT / 2) / DEFAULT,
+    }
 }
 
 /// The weight of a task (`set_load_weight()`).
@@ -67,7 +71,8 @@ mod tests {
     /// `sched_weight_from_cgroup()`.
     #[test]
     fn groups_weigh_as_nice_0_by_default() {
-        let check = |cpu_weight, expected| assert_eq!(group_weight(cpu_weight), expected, "{cpu_weight}");
+        let check =
+            |cpu_weight, expected| assert_eq!(group_weight(cpu_weight, false), expected, "{cpu_weight}");
         check(100, 1024);
         check(1, 10);
         check(50, 512);

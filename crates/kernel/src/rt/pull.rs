@@ -8,7 +8,7 @@ use crate::kernel::Kernel;
 use crate::machine::Pull;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
     /// Does `c`, whose most urgent task has been of this priority, have something to pull (`need_pull_rt_task()`)?
@@ -43,12 +43,7 @@ impl Kernel {
 
     /// Sends `target` the interrupt that makes it push (`irq_work_queue_on()`).
     fn ask(&mut self, c: CpuId, target: CpuId) {
-        let costs = &self.machine.costs;
-        let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
-        let me = &self.cpus.this_cpu;
-        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + ipi_ns);
-        self.interrupt(target, at, Irq::PushRt);
-        self.charge_ns(c, send_ns);
+        self.send_irq(c, target, Irq::PushRt);
     }
 }
 

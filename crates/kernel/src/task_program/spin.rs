@@ -29,8 +29,8 @@ impl Kernel {
         if !matches!(t.doing, Doing::Spin(_)) || !t.on_cpu {
             return;
         }
-        let (cpu, me) = (t.cpu, &self.cpus.this_cpu);
-        let at = me.clock + Span::from_ns(me.spent_ps / 1000 + self.machine.costs.lock_handover_ns);
+        let cpu = t.cpu;
+        let at = self.moment() + Span::from_ns(self.machine.costs.lock_handover_ns);
         let spinner = self.cpu(cpu);
         // In the kernel it looks anyway before it goes on.
         if spinner.in_user {

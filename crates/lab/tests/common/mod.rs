@@ -1,10 +1,10 @@
 //! What the tests of whole runs share: objects, specs, traces.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part")]
 
-use keel_abi::Span;
 use keel_abi::task::Workload;
+use keel_abi::{Instant, Span};
 use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, schedulers, workloads};
-use keel_trace::Writer;
+use keel_trace::{Class, Event, Meta, Sink, Writer};
 
 /// The built-in fifo.
 pub fn fifo() -> SchedulerSource {
@@ -73,4 +73,32 @@ pub fn trace(spec: &RunSpec) -> (Vec<u8>, Outcome) {
     let outcome = keel_lab::run(spec, &mut writer, &mut |_| {})
         .unwrap_or_else(|e| panic!("{} with seed {}: {e}", spec.scheduler.name, spec.seed));
     (writer.finish().unwrap_or_else(|e| panic!("seed {}: {e}", spec.seed)), outcome)
+}
+
+/// All that a run emits of some classes.
+pub struct Collector {
+    wants: Class,
+    pub events: Vec<Event>,
+    pub metas: Vec<(Instant, Meta)>,
+}
+
+impl Sink for Collector {
+    fn wants(&self) -> Class {
+        self.wants
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.events.extend_from_slice(events);
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.metas.push((at, meta.clone()));
+    }
+}
+
+/// What a run emits of these classes.
+pub fn collect(spec: &RunSpec, wants: Class) -> Collector {
+    let mut collector = Collector { wants, events: Vec::new(), metas: Vec::new() };
+    keel_lab::run(spec, &mut collector, &mut |_| {}).expect("it runs");
+    collector
 }
