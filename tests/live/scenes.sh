@@ -12,6 +12,8 @@ tracing=/sys/kernel/tracing
 marks=$(mktemp -d)
 cp "$(command -v sleep)" "$marks/begins"
 cp "$marks/begins" "$marks/ends"
+# Who reads it waits for the scene's end.
+mkfifo "$marks/over"
 mount -t tracefs tracefs $tracing 2> /dev/null
 echo +cpu +cpuset > $groups/cgroup.subtree_control
 # Groups of sessions would be throttled and shared out apart: a scene asks for them.
@@ -148,8 +150,8 @@ cpuset_grows() {
     echo 0 > $groups/c/cpuset.cpus
     within=c spin 8
 }
-cpuset_grows_meanwhile() {
-    half
+# Once it has grown, all tasks may use all CPUs, and trace-cmd's recording shows who waits.
+cpuset_grows_recorded() {
     echo 0-3 > $groups/c/cpuset.cpus
 }
 
@@ -273,11 +275,14 @@ record() {
     until_on keel_records
     # It lists the tasks before it begins.
     sleep 0.5
-    # Interrupted, it may leave its parts in pieces: it ends by itself.
-    trace-cmd record -e sched -b 4000 -o "$at.dat" sleep $((seconds + 3)) > "$at.dat.words" 2>&1 &
+    # Interrupted, it may leave its parts in pieces: it ends by itself, when the scene has.
+    trace-cmd record -e sched -b 4000 -o "$at.dat" cat "$marks/over" > "$at.dat.words" 2>&1 &
     trace_cmd=$!
     until_on trace_cmd_records
     sleep 0.5
+    if type "$1_recorded" > /dev/null 2>&1; then
+        "$1_recorded"
+    fi
     # On a CPU that stays: perf sees nothing of one that went and came back.
     taskset -c 0-2 "$marks/begins" 0.01
     sleep "$seconds" &
@@ -287,6 +292,7 @@ record() {
     fi
     wait $rest
     taskset -c 0-2 "$marks/ends" 0.01
+    echo > "$marks/over"
     # It reads the list of the kernel's functions at its end, which changes as others end.
     wait $trace_cmd
     kill -INT $keel_pid $perf_pid
