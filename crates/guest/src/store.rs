@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Where Debian keeps kernels, the ones with better names first; the last has one without sched_ext.
-const SUITES: &[&str] = &["sid", "trixie-backports", OLD];
+const SUITES: &[&str] = &["sid", "trixie-backports", "trixie", OLD];
 
 /// Where nobody looks who finds a kernel elsewhere.
 const OLD: &str = "bookworm";
