@@ -60,7 +60,12 @@ pub struct Transfers {
     topology: Topology,
     holders: Holders,
     costs: LineCosts,
+    /// By the CPU that has a line and the one that gets it, where the machine is small enough.
+    prices: Option<Box<[u32]>>,
 }
+
+/// So many CPUs at most have a table of prices: more would push what the program uses out of the host's caches.
+const TABLED_CPUS: u32 = 256;
 
 impl Transfers {
     /// The transfers of a machine with this shape and these costs.
@@ -70,7 +75,19 @@ impl Transfers {
     pub fn new(topology: Topology, costs: LineCosts) -> Self {
         let fits = (LEAST_LINE_BYTES..=LINE_BYTES).contains(&costs.bytes);
         assert!(fits && costs.bytes.is_power_of_two(), "lines of {} bytes", costs.bytes);
-        Self { holders: Holders::new(&topology), topology, costs }
+        let holders = Holders::new(&topology);
+        let mut transfers = Self { holders, topology, costs, prices: None };
+        transfers.prices = transfers.table();
+        transfers
+    }
+
+    /// All prices, where the machine is small enough and each has 32 bits.
+    fn table(&self) -> Option<Box<[u32]>> {
+        if self.topology.cpus() > TABLED_CPUS {
+            return None;
+        }
+        let row = |from| self.topology.iter().map(move |to| u32::try_from(self.distance_ps(from, to)).ok());
+        self.topology.iter().flat_map(row).collect()
     }
 
     /// How CPUs are written into a line's word.
@@ -97,6 +114,13 @@ impl Transfers {
     /// Picoseconds for `to` to get a line last written by `from`; 0 for the same CPU.
     #[inline]
     pub fn between_ps(&self, from: CpuId, to: CpuId) -> u64 {
+        match &self.prices {
+            Some(prices) => u64::from(prices[from.index() * self.topology.cpus() as usize + to.index()]),
+            None => self.distance_ps(from, to),
+        }
+    }
+
+    fn distance_ps(&self, from: CpuId, to: CpuId) -> u64 {
         let c = &self.costs;
         match self.topology.distance(from, to) {
             Distance::Same => 0,

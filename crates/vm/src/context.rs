@@ -28,6 +28,9 @@ const MAX_LOOPS: u64 = 8 << 20;
 /// another CPU writes. About as long as a line takes from one cache to another.
 const LOOPS_BETWEEN_TURNS: u64 = 64;
 
+/// In place of a price of `bpf_iter_num_next`: the host serves it.
+pub(crate) const HOST_COUNTS: u64 = u64::MAX;
+
 /// The state of one callback.
 #[repr(C)]
 pub(crate) struct Context {
@@ -55,6 +58,9 @@ pub(crate) struct Context {
     /// `may_goto`s left until the callback asks for its turn.
     pub(crate) loops_left: u64,
     pub(crate) host_call: Option<HostCall>,
+    pub(crate) stall_ps: u64,
+    /// Picoseconds that `bpf_iter_num_next` is charged, or [`HOST_COUNTS`].
+    pub(crate) num_next_ps: u64,
     /// R10 of the function that calls `bpf_loop` and the like.
     pub(crate) frame: u64,
     /// Where the code stands when it calls out.
@@ -64,7 +70,6 @@ pub(crate) struct Context {
     pub(crate) cpu: CpuId,
     pub(crate) again: bool,
     pub(crate) checked: bool,
-    pub(crate) stall_ps: u64,
     pub(crate) bad_accesses: u64,
     pub(crate) high_water: *const u64,
     pub(crate) seen_high_water: u64,
@@ -80,8 +85,6 @@ pub(crate) struct Context {
     pub(crate) native: *const NativeFn,
     /// Per site, the host's number for what is called there.
     pub(crate) callees: *const FuncId,
-    /// Picoseconds that `bpf_iter_num_next` is charged; nothing where the host serves it.
-    pub(crate) num_next_ps: Option<u64>,
     /// Memory in the region for the keys that callbacks of the engine are given, one a frame.
     pub(crate) scratch: Ea,
     pub(crate) job: Job,
@@ -151,7 +154,7 @@ impl Context {
         if !region.is_backed(off, 1) {
             return false;
         }
-        self.stall_ps += region.touch_ps(Ea(BASE + off), 1, self.cpu, write);
+        self.stall_ps += region.take_line_ps(off, self.cpu, write);
         true
     }
 

@@ -2,7 +2,7 @@
 //! for as many as it has rounds, and nobody else can know when.
 #![allow(unsafe_code)]
 
-use crate::context::Context;
+use crate::context::{Context, HOST_COUNTS};
 use keel_abi::bpf::Ea;
 use keel_abi::iter;
 
@@ -20,10 +20,11 @@ pub(crate) unsafe extern "C" fn num_next(
 ) -> u64 {
     // SAFETY: as above; the world is used between calls only.
     unsafe {
-        let Some(price_ps) = (*context).num_next_ps else {
+        let price_ps = (*context).num_next_ps;
+        if price_ps == HOST_COUNTS {
             let host_call = (*context).host_call.expect("set on entry");
             return host_call(context, at, r2, r3, r4, r5);
-        };
+        }
         Context::check_fuel(context);
         (*context).stall_ps += price_ps;
         iter::num_next(&mut *(*context).world, Ea(at))

@@ -3,7 +3,7 @@
 
 use crate::calls;
 use crate::code::{Address, Code, NO_IMPORT, Needed};
-use crate::context::{Context, Job};
+use crate::context::{Context, HOST_COUNTS, Job};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Signal};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
@@ -230,7 +230,7 @@ impl Vm {
             code: Arc::as_ptr(&self.code),
             native,
             callees: self.callees.as_ptr(),
-            num_next_ps: self.config.num_next_ps,
+            num_next_ps: self.config.num_next_ps.unwrap_or(HOST_COUNTS),
             scratch: Ea::NULL,
             job: Job::default(),
             value: 0,

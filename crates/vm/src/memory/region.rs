@@ -8,6 +8,7 @@
 
 mod bytes;
 mod crowded;
+mod moves;
 mod place;
 mod plain;
 
@@ -19,8 +20,9 @@ use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use crowded::Crowded;
 use keel_abi::bpf::Ea;
 use keel_abi::holders::HolderKey;
-use keel_abi::lines::{InTransit, Line, LineUse, Transfers};
+use keel_abi::lines::{Line, LineUse, Transfers};
 use keel_abi::{CpuId, Instant};
+use moves::Moves;
 use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -69,14 +71,6 @@ pub struct InvalidAccesses {
     pub frees: u64,
 }
 
-/// A line that moved.
-#[derive(Clone, Copy, Debug, Default)]
-struct Moved {
-    uses: LineUse,
-    /// On its way for an atomic instruction.
-    transit: InTransit,
-}
-
 /// The memory of one simulation.
 pub struct Region {
     // The tables that `bytes`, `sharers` and `writers` map; kept for their drop.
@@ -100,8 +94,7 @@ pub struct Region {
     large_free: BTreeMap<u64, Vec<u64>>,
     live: Option<Live>,
     window: Option<Window>,
-    /// Lines that moved, by number.
-    moved: BTreeMap<u64, Moved>,
+    moves: Moves,
     /// What most accesses of a word go by.
     plain: Plain,
     invalid: InvalidAccesses,
@@ -141,11 +134,13 @@ impl Region {
     ) -> Result<Self, ReserveError> {
         let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
         let lines = capacity >> transfers.line_log2();
-        let [sharers, writers] = [size_of::<u64>(), size_of::<u16>()].map(|size| lines * size as u64);
-        let all = |e: ReserveError| ReserveError { bytes: capacity + sharers + writers, ..e };
+        let [sharers, writers, moves] =
+            [size_of::<u64>(), size_of::<u16>(), size_of::<u32>()].map(|size| lines * size as u64);
+        let all = |e: ReserveError| ReserveError { bytes: capacity + sharers + writers + moves, ..e };
         let bytes = Mapping::new(capacity).map_err(all)?;
         let sharers = Mapping::new(sharers).map_err(all)?;
         let writers = Mapping::new(writers).map_err(all)?;
+        let moves = Moves::new(lines).map_err(all)?;
         let heap_end = heap_end.min(capacity / 2);
         Ok(Self {
             bytes,
@@ -164,7 +159,7 @@ impl Region {
             large_free: BTreeMap::new(),
             live: checked.then(Live::default),
             window: None,
-            moved: BTreeMap::new(),
+            moves,
             plain: Plain::default(),
             invalid: InvalidAccesses::default(),
         })
@@ -307,7 +302,7 @@ impl Region {
         match self.hold_line_ps(line, cpu, true) {
             0 => 0,
             transfer_ps => {
-                let moved = self.moved.entry(line).or_default();
+                let moved = self.moves.of(line);
                 let price_ps = moved.transit.queue_ps(transfer_ps, now);
                 moved.uses.stall_ps += price_ps - transfer_ps;
                 price_ps
@@ -318,7 +313,7 @@ impl Region {
     /// The lines that moved, by the address of their first byte, and what that has cost.
     pub fn moved(&self) -> impl Iterator<Item = (Ea, LineUse)> + '_ {
         let log2 = self.transfers.line_log2();
-        self.moved.iter().map(move |(line, moved)| (Ea(BASE + (line << log2)), moved.uses))
+        self.moves.sorted().into_iter().map(move |(line, uses)| (Ea(BASE + (line << log2)), uses))
     }
 
     /// The state of the line under the byte at `at`; untouched where that is out of bounds.
@@ -348,6 +343,14 @@ impl Region {
         if held { 0 } else { self.move_line_ps(line, cpu, write) }
     }
 
+    /// Picoseconds that `cpu` waits for the line under the byte at an offset that is in bounds, of which it is known that
+    /// it does not hold it so.
+    #[inline]
+    pub(crate) fn take_line_ps(&mut self, off: u64, cpu: CpuId, write: bool) -> u64 {
+        assert!(off < self.high_water(), "the line is one of the region's");
+        self.move_line_ps(self.line_at(off), cpu, write)
+    }
+
     #[inline(never)]
     fn move_line_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
         // SAFETY: `at` is below the high-water mark, and both tables have an entry for every
@@ -365,7 +368,7 @@ impl Region {
         };
         (*sharers, *writer) = (line.sharers, line.writer);
         if price > 0 {
-            self.moved.entry(at).or_default().uses.count(price);
+            self.moves.of(at).uses.count(price);
         }
         if fetches && let Some(crowded) = &mut self.crowded {
             // SAFETY: the table has an entry for every line below the high-water mark, where all that

@@ -10,7 +10,7 @@ use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Type, Va
 use std::mem::offset_of;
 
 /// BPF code may access any alignment.
-fn unaligned() -> MemFlagsData {
+pub(super) fn unaligned() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 

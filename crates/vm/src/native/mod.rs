@@ -9,6 +9,9 @@
 
 mod alu;
 mod memory;
+mod numbers;
+#[cfg(target_arch = "x86_64")]
+mod stubs;
 mod symbols;
 mod translate;
 

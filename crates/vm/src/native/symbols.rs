@@ -52,6 +52,11 @@ pub(super) fn addresses(builder: &mut JITBuilder) {
     builder.symbol("rbtree_add", trees::rbtree_add as *const u8);
     builder.symbol("num_next", numbers::num_next as *const u8);
     builder.symbol("touch", calls::touch as *const u8);
+    #[cfg(target_arch = "x86_64")]
+    {
+        builder.symbol("touch_read", super::stubs::touch_read as *const u8);
+        builder.symbol("touch_write", super::stubs::touch_write as *const u8);
+    }
     builder.symbol("touch_atomically", calls::touch_atomically as *const u8);
     builder.symbol("refill_loops", calls::refill_loops as *const u8);
     builder.symbol("out_of_bounds", calls::out_of_bounds as *const u8);
@@ -85,8 +90,8 @@ impl Symbols {
             drain,
             rbtree_add,
             num_next,
-            touch_read: stub(module, "touch_read", 2, touch, Some(0))?,
-            touch_write: stub(module, "touch_write", 2, touch, Some(1))?,
+            touch_read: touch_stub(module, "touch_read", touch, 0)?,
+            touch_write: touch_stub(module, "touch_write", touch, 1)?,
             touch_atomically: stub(module, "touch_atomically_stub", 2, atomically, None)?,
             refill_loops: stub(module, "refill_loops_stub", 1, loops, None)?,
             out_of_bounds: stub(module, "out_of_bounds_stub", 1, bounds, None)?,
@@ -100,6 +105,16 @@ pub(super) fn plain(module: &JITModule, params: usize, returns: usize) -> Signat
     signature.params = vec![AbiParam::new(I64); params];
     signature.returns = vec![AbiParam::new(I64); returns];
     signature
+}
+
+/// Passes on the parameters of `touch` and whether the line is written: by the processor's own stub, where there is one.
+fn touch_stub(module: &mut JITModule, name: &str, touch: FuncId, write: i64) -> Result<FuncId, String> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return stub(module, name, 2, touch, Some(write));
+    }
+    let mut signature = plain(module, 2, 0);
+    signature.call_conv = CallConv::PreserveAll;
+    module.declare_function(name, Linkage::Import, &signature).map_err(|e| e.to_string())
 }
 
 /// A function that passes its parameters and perhaps a constant on, preserving all registers.

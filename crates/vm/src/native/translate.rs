@@ -147,7 +147,7 @@ impl Translator<'_> {
         self.b.ins().load(I64, constant(), self.context, offset as i32)
     }
 
-    fn set_field(&mut self, offset: usize, value: Value) {
+    pub(super) fn set_field(&mut self, offset: usize, value: Value) {
         self.b.ins().store(trusted(), value, self.context, offset as i32);
     }
 
@@ -256,7 +256,7 @@ impl Translator<'_> {
     }
 
     /// Brings the count up to date.
-    fn settle(&mut self) -> Value {
+    pub(super) fn settle(&mut self) -> Value {
         let count = self.b.use_var(self.count);
         if self.pending == 0 {
             return count;
@@ -275,7 +275,7 @@ impl Translator<'_> {
         count
     }
 
-    fn reload_count(&mut self) {
+    pub(super) fn reload_count(&mut self) {
         let count = self.field(offset_of!(Context, insns));
         self.b.def_var(self.count, count);
     }
@@ -292,7 +292,7 @@ impl Translator<'_> {
     }
 
     /// Goes on (in `then`, or in a new block) unless the fuel is used up.
-    fn check_fuel(&mut self, count: Value, site: u32, then: Option<Block>) {
+    pub(super) fn check_fuel(&mut self, count: Value, site: u32, then: Option<Block>) {
         let limit = self.field(offset_of!(Context, max_insns));
         let over = self.b.ins().icmp(IntCC::UnsignedGreaterThan, count, limit);
         let never_ends = self.never_ends();
@@ -363,6 +363,9 @@ impl Translator<'_> {
     }
 
     fn call(&mut self, callee: Callee, site: u32) {
+        if callee == Callee::NumNext {
+            return self.num_next(site);
+        }
         let count = self.flush();
         let r0 = match callee {
             Callee::Function(function) => self.call_function(function, site, count),
@@ -377,19 +380,24 @@ impl Translator<'_> {
             Callee::ForEach => self.call_engine(self.symbols.for_each, site),
             Callee::Drain => self.call_engine(self.symbols.drain, site),
             Callee::RbtreeAdd => self.call_engine(self.symbols.rbtree_add, site),
-            Callee::NumNext => self.call_engine(self.symbols.num_next, site),
+            Callee::NumNext => unreachable!("translated above"),
             Callee::Poison => {
                 self.set_site(site);
                 self.call_cold(self.symbols.poisoned, &[self.context]);
                 self.number(0)
             }
         };
+        self.after_call(r0);
+        self.reload_count();
+    }
+
+    /// What a call leaves in the registers.
+    pub(super) fn after_call(&mut self, r0: Value) {
         self.set_reg(0, r0);
         let zero = self.number(0);
         for reg in 1..6 {
             self.set_reg(reg, zero);
         }
-        self.reload_count();
     }
 
     /// The context, `more`, and R1 to R5.
@@ -407,7 +415,7 @@ impl Translator<'_> {
         self.set_field(offset_of!(Context, site), site);
     }
 
-    fn call_engine(&mut self, id: FuncId, site: u32) -> Value {
+    pub(super) fn call_engine(&mut self, id: FuncId, site: u32) -> Value {
         self.set_site(site);
         self.set_field(offset_of!(Context, frame), self.r10);
         let args = self.arguments(&[]);
