@@ -9,6 +9,7 @@ mod args;
 mod distance;
 pub(crate) mod figures;
 mod kinds;
+mod random;
 pub(crate) mod real;
 mod reasons;
 mod simulated;
@@ -60,6 +61,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     let out = root().join(OUT);
     std::fs::create_dir_all(&out).map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+    if let Some(workloads) = args.random {
+        return random::run(&args, workloads);
+    }
     if args.spread {
         return spread::run(&args);
     }
