@@ -45,12 +45,12 @@ impl Run {
         Ok(Self { names: workload.names().iter().map(row).collect(), wasted_s: figures.wasted_s })
     }
 
-    /// All names together. A delay is the mean of the names' delays, each as often as they slept.
-    pub(super) fn all(&self) -> Row {
+    /// All names together: CPUs' worth of time, counts, and the mean of the names' delays, each as often as they slept.
+    pub(super) fn all(&self, workload: &Workload) -> Row {
         let mut all = Row::default();
         let slept: f64 = self.names.values().map(Row::slept).sum();
-        for row in self.names.values() {
-            all.share += row.share;
+        for (name, row) in &self.names {
+            all.share += row.share * f64::from(workload.instances(name));
             (0..3).for_each(|at| all.counts[at] += row.counts[at]);
             (0..2).for_each(|at| all.delay_ms[at] += row.delay_ms[at] * row.slept());
         }

@@ -151,6 +151,8 @@ pub(super) fn scheduler_words(scheduler: &str) -> Result<Vec<String>, Failure> {
 }
 
 const FUNCTIONS: &str = r#"
+# The first start of a program reads it from the host, which can take seconds.
+rt-app > /dev/null 2>&1
 # Cgroups have their shares from the cpu controller.
 echo +cpu > /sys/fs/cgroup/cgroup.subtree_control
 # Takes a scheduler's name, and the words that load it.

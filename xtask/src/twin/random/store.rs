@@ -72,7 +72,7 @@ fn text(drawn: &Drawn, runs: &Runs) -> String {
         for (name, row) in &of.names {
             line(name, row, "");
         }
-        line(ALL, &of.all(), &format!("{:.4}", of.wasted_s));
+        line(ALL, &of.all(&drawn.workload), &format!("{:.4}", of.wasted_s));
     }
     text
 }
