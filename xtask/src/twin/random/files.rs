@@ -67,7 +67,7 @@ fn path(group: usize) -> String {
 }
 
 fn rt_app(tasks: &[&Task]) -> String {
-    let lines: Vec<String> = tasks.iter().map(|task| line(task, "")).collect();
+    let lines: Vec<String> = tasks.iter().map(|task| line(task, "", 0)).collect();
     let mut text = format!("{{\n\t\"tasks\": {{\n{}\n\t}},\n", lines.join(",\n"));
     global(&mut text);
     text
@@ -95,8 +95,9 @@ fn played(task: &Task, workload: &Workload) -> Option<String> {
     }
 }
 
-/// The workload as `keel sim` reads it: the tasks of all processes.
-pub(super) fn simulated(workload: &Workload) -> String {
+/// The workload as `keel sim` reads it: the tasks of all processes. `between_us` is what rt-app itself executes after it
+/// has kept a CPU busy.
+pub(super) fn simulated(workload: &Workload, between_us: u32) -> String {
     let mut text = String::from("{\n");
     let mut extensions = Vec::new();
     if !workload.groups.is_empty() {
@@ -119,8 +120,8 @@ pub(super) fn simulated(workload: &Workload) -> String {
     let order = processes(workload).into_iter().flat_map(|(_, tasks)| tasks);
     let played = workload.tasks.iter().filter(|task| task.body.is_played());
     let lines: Vec<_> = order
-        .map(|task| line(task, &rt_app_extension(task)))
-        .chain(played.enumerate().map(|(at, task)| line(task, &played_extension(task, at))))
+        .map(|task| line(task, &rt_app_extension(task), between_us))
+        .chain(played.enumerate().map(|(at, task)| line(task, &played_extension(task, at), 0)))
         .collect();
     writeln!(text, "\t\"tasks\": {{\n{}\n\t}},", lines.join(",\n")).expect("a string takes all");
     global(&mut text);
@@ -146,7 +147,7 @@ fn played_extension(task: &Task, at: usize) -> String {
 }
 
 /// A task's line, without what is between its lines. An extension stands where its steps belong.
-fn line(task: &Task, extension: &str) -> String {
+fn line(task: &Task, extension: &str, between_us: u32) -> String {
     let mut fields = Vec::new();
     let instances = if matches!(task.body, Body::Child { .. }) { 0 } else { task.instances };
     if instances != 1 {
@@ -165,13 +166,23 @@ fn line(task: &Task, extension: &str) -> String {
         let cpus: Vec<_> = task.cpus.iter().map(u32::to_string).collect();
         fields.push(format!("\"cpus\": [{}]", cpus.join(", ")));
     }
-    fields.extend(events(task, extension).into_iter().filter(|event| !event.is_empty()));
+    fields.extend(events(task, extension, between_us).into_iter().filter(|event| !event.is_empty()));
     format!("\t\t\"{}\": {{{}}}", task.name, fields.join(", "))
 }
 
+/// The same events once more in a task: their keys get a number.
+fn nth(events: String, number: u32) -> String {
+    events
+        .replace("\"runtime\"", &format!("\"runtime{number}\""))
+        .replace("\"run\"", &format!("\"run{number}\""))
+}
+
 /// A task's events, in order.
-fn events(task: &Task, extension: &str) -> Vec<String> {
-    let run = |us: &u32| format!("\"runtime\": {us}");
+fn events(task: &Task, extension: &str, between_us: u32) -> Vec<String> {
+    let run = |us: &u32| match between_us {
+        0 => format!("\"runtime\": {us}"),
+        own => format!("\"runtime\": {us}, \"run\": {own}"),
+    };
     let sleep = |us: &u32| format!("\"sleep\": {us}");
     let extension = extension.to_owned();
     match &task.body {
@@ -183,8 +194,8 @@ fn events(task: &Task, extension: &str) -> Vec<String> {
         }
         Body::Locker { lock, run_us, held_us, sleep_us } => vec![
             extension,
-            format!("\"runtime1\": {run_us}, \"lock\": \"{lock}\""),
-            format!("\"runtime2\": {held_us}, \"unlock\": \"{lock}\""),
+            format!("{}, \"lock\": \"{lock}\"", nth(run(run_us), 1)),
+            format!("{}, \"unlock\": \"{lock}\"", nth(run(held_us), 2)),
             sleep(sleep_us),
         ],
         Body::Giver { to, run_us, sleep_us } => {
@@ -243,7 +254,7 @@ mod tests {
             ("start.sh", script.to_owned()),
         ];
         assert_eq!(real(&workload, "player"), expected.map(|(name, text)| (name.to_owned(), text)));
-        let simulated = simulated(&workload);
+        let simulated = simulated(&workload, 0);
         for part in [
             "\"evenkeel\": {\"cgroups\": {\"/group1\": {\"weight\": 300}}},\n",
             "\"cpus\": [0, 1], \"evenkeel\": {\"process\": 1, \"cgroup\": \"/group1\"}, \"runtime\": 100000}",

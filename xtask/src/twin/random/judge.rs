@@ -194,25 +194,26 @@ mod tests {
         };
         let same = [run(0.5, 100.0, 8.0), run(0.5, 100.0, 8.0)];
         let (yes, no) = (true, false);
-        check(same.clone(), &[run(0.515, 100.0, 8.0), run(0.521, 116.0, 9.0)], &[
-            (Figure::Share, yes),
-            (Figure::Switches, yes),
-            (Figure::P99, yes),
-        ]);
-        check(same, &[run(0.53, 111.0, 11.0)], &[
-            (Figure::Share, no),
-            (Figure::Switches, no),
-            (Figure::P99, no),
-        ]);
+        check(
+            same.clone(),
+            &[run(0.515, 100.0, 8.0), run(0.521, 116.0, 9.0)],
+            &[(Figure::Share, yes), (Figure::Switches, yes), (Figure::P99, yes)],
+        );
+        check(
+            same,
+            &[run(0.53, 111.0, 11.0)],
+            &[(Figure::Share, no), (Figure::Switches, no), (Figure::P99, no)],
+        );
         let unsure = [run(0.5, 100.0, 8.0), run(0.54, 120.0, 12.0)];
-        check(unsure, &[run(0.57, 135.0, 12.6)], &[
-            (Figure::Share, yes),
-            (Figure::Switches, yes),
-            (Figure::P99, no),
-        ]);
+        check(
+            unsure,
+            &[run(0.57, 135.0, 12.6)],
+            &[(Figure::Share, yes), (Figure::Switches, yes), (Figure::P99, no)],
+        );
         // Five switches, or five sleeps, are too few.
         let few = [run(0.5, 5.0, 8.0), run(0.5, 5.0, 8.0)];
-        let pair = Pair { drawn: &drawn, scheduler: "o1".into(), real: few.clone().into(), simulated: few.into() };
+        let pair =
+            Pair { drawn: &drawn, scheduler: "o1".into(), real: few.clone().into(), simulated: few.into() };
         assert_eq!(pair.distances().iter().map(|d| d.figure).collect::<Vec<_>>(), [Figure::Share]);
     }
 

@@ -81,7 +81,8 @@ impl Agreement {
         let mut by_real: Vec<&Entry> = entries.iter().collect();
         by_real.sort_by(|a, b| a.real.total_cmp(&b.real));
         let [first, second] = [by_real[0], by_real[1]];
-        let chosen = entries.iter().min_by(|a, b| a.simulated.total_cmp(&b.simulated)).expect("there are two");
+        let chosen =
+            entries.iter().min_by(|a, b| a.simulated.total_cmp(&b.simulated)).expect("there are two");
         // Several may be first.
         let is_same = chosen.real <= first.real;
         let is_decided = second.real - first.real > first.noise.max(second.noise);
