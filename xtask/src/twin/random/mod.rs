@@ -82,8 +82,11 @@ pub(super) fn run(args: &Args, workloads: u32) -> Result<(), Failure> {
         text += &format!("  - {}\n", parting(&options, distance)?);
     }
     print!("{text}");
-    let path = root().join(OUT).join("random.txt");
-    std::fs::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))
+    for (name, text) in [("random.txt", text), ("random.tsv", table::every(&pairs))] {
+        let path = root().join(OUT).join(name);
+        std::fs::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Where the first simulated run and the first real one part ways, if the recording is still there.

@@ -139,7 +139,7 @@ pub(super) fn sentence(
 ) -> Result<String, Failure> {
     let [simulated, real] = [Turns::of(simulated)?, Turns::of(real)?];
     let [ours, theirs] = [&simulated, &real].map(|turns| turns.of_name(name, workload));
-    let parted = ours.iter().zip(&theirs).enumerate();
+    let parted = ours.iter().zip(&theirs).map(|(a, b)| (started(a), started(b))).enumerate();
     let parted = parted.filter_map(|(nth, (a, b))| first(a, b).map(|at| (nth, at, a[at], b[at])));
     let earliest = parted.min_by_key(|(_, _, a, b)| a.at_ns.min(b.at_ns));
     Ok(match earliest {
@@ -153,6 +153,15 @@ pub(super) fn sentence(
             real.text(&b)
         ),
     })
+}
+
+/// Turns before a task has first run for so long are those of its program's start.
+const STARTED_NS: u64 = 1_000_000;
+
+/// A task's turns from the first one that is no part of its program's start.
+fn started(turns: &[Turn]) -> &[Turn] {
+    let from = turns.iter().position(|turn| turn.ran_ns >= STARTED_NS).unwrap_or(turns.len());
+    &turns[from..]
 }
 
 /// The first turn that differs.

@@ -102,9 +102,11 @@ fn take_in(options: &Options, drawn: &Drawn, schedulers: &[String]) -> Result<st
                 runs.insert((scheduler, run), figures);
                 is_new = true;
             }
-            Err(why) => println!("{why}"),
+            Err(why) => {
+                println!("{why}");
+                std::fs::remove_file(&done).map_err(|e| format!("{}: {e}", done.display()))?;
+            }
         }
-        std::fs::remove_file(&done).map_err(|e| format!("{}: {e}", done.display()))?;
     }
     if is_new {
         store::write(&options.kernel, drawn, &runs)?;
