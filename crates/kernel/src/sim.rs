@@ -418,6 +418,9 @@ impl Kernel {
     #[inline(always)]
     fn is_first(&mut self) -> bool {
         let (c, now) = (self.cpus.at_hand(), self.now);
+        if self.machine.costs.turn_ns > 0 {
+            self.wait_for_turns(c);
+        }
         let cpu = &mut self.cpus.this_cpu;
         cpu.settle_costs();
         if !self.queue.comes_first(c, cpu.clock) {

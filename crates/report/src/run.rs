@@ -285,7 +285,7 @@ pub struct RunReport {
     pub throughput_unit: String,
     /// Wakeup or fork to running.
     pub wakeup_delay_ns: SpreadReport,
-    /// The same for tasks of one name: the first 32 names.
+    /// The same for tasks of one name: the first 64 names.
     pub names: Vec<NameReport>,
     /// Time that tasks ran, of the time that CPUs were online.
     pub busy_share: f64,

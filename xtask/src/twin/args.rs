@@ -6,6 +6,7 @@ use crate::tree::root;
 
 pub(super) const HELP: &str = "\
 usage: ./x twin [--quick | --keep | --versus | --spread] [--kernel V] [--scheduler S[:NAME=VALUE]]... [SCENARIO...]
+       ./x twin --random N [--seed S] [--keep] [--kernel V] [--scheduler S]...
 
 Runs each workload of tests/twin on the simulated kernel and on a real one under QEMU, and prints the
 figures of both side by side. Recordings and the table are in out/twin.
@@ -15,6 +16,9 @@ figures of both side by side. Recordings and the table are in out/twin.
   --versus    instead, compare o1 with goodness on a real kernel, under hackbench and loops of sched_yield()
   --spread    instead, run three workloads 20 times on both kernels, and show how much runs differ; with --keep the
               last recordings again
+  --random N  instead, draw N workloads and compare them under all schedulers, as a distribution: records what is
+              missing in tests/twin/random, and keeps the figures there; with --keep no guest is booted
+  --seed S    the first workload's seed [default: 1]
   --kernel V  the real kernel, as for keel vm [default: 7.2]
   --scheduler S[:NAME=VALUE]
               this scheduler, optionally with a setting [default: fifo, goodness and o1]
@@ -30,6 +34,12 @@ pub(super) struct Args {
     pub(super) keep: bool,
     pub(super) versus: bool,
     pub(super) spread: bool,
+    /// How many drawn workloads, instead.
+    pub(super) random: Option<u32>,
+    /// The first one's seed.
+    pub(super) seed: u64,
+    /// Schedulers were named.
+    pub(super) chose_schedulers: bool,
     pub(super) kernel: String,
 }
 
@@ -44,6 +54,9 @@ impl Args {
             keep: false,
             versus: false,
             spread: false,
+            random: None,
+            seed: 1,
+            chose_schedulers: false,
             kernel: "7.2".to_owned(),
         };
         let mut chosen = Vec::new();
@@ -59,9 +72,12 @@ impl Args {
                     parsed.schedulers = vec!["goodness".to_owned()];
                     parsed.runs = 1;
                 }
+                "--random" => {
+                    parsed.random = Some(number(args.next(), "--random", 1, MOST_WORKLOADS)? as u32)
+                }
+                "--seed" => parsed.seed = number(args.next(), "--seed", 1, MOST_SEED)?,
                 "--kernel" => {
-                    parsed.kernel =
-                        args.next().cloned().ok_or("--kernel needs a version, as in --kernel 7.2")?;
+                    parsed.kernel = kernel(args.next())?;
                 }
                 "--scheduler" => {
                     let name = args.next().ok_or("--scheduler needs a name, as in --scheduler o1")?;
@@ -78,7 +94,8 @@ impl Args {
         if parsed.spread {
             parsed.schedulers = owned(spread::SCHEDULERS);
         }
-        if !chosen.is_empty() {
+        parsed.chose_schedulers = !chosen.is_empty();
+        if parsed.chose_schedulers {
             parsed.schedulers = chosen;
         }
         if parsed.spread && parsed.scenarios.is_empty() {
@@ -89,6 +106,25 @@ impl Args {
         }
         Ok(Some(parsed))
     }
+}
+
+/// More than anybody records, and few enough for a list.
+const MOST_WORKLOADS: u64 = 10_000;
+const MOST_SEED: u64 = 1_000_000;
+
+/// An option's number within bounds.
+fn number(word: Option<&String>, option: &str, least: u64, most: u64) -> Result<u64, Failure> {
+    let number = word.and_then(|word| word.parse().ok()).filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("{option} takes a number from {least} to {most}"))
+}
+
+/// A kernel's version, which becomes a part of files' names.
+fn kernel(word: Option<&String>) -> Result<String, Failure> {
+    let is_plain = |word: &&String| {
+        word.starts_with(|c: char| c.is_ascii_digit())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    };
+    word.filter(is_plain).cloned().ok_or_else(|| "--kernel needs a version, as in --kernel 7.2".to_owned())
 }
 
 fn owned(names: &[&str]) -> Vec<String> {
@@ -138,7 +174,16 @@ mod tests {
             reported.starts_with("unknown workload 'churns'; tests/twin has alone, churn,"),
             "{reported}"
         );
-        assert!(parse(&["--kernel"]).is_err());
+        for bad in
+            [&["--kernel"][..], &["--kernel", "../7.2"], &["--random", "0"], &["--random"], &["--seed", "x"]]
+        {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
+        let drawn = parse(&["--random", "40", "--seed", "7", "--keep"]).unwrap().unwrap();
+        assert_eq!(
+            (drawn.random, drawn.seed, drawn.keep, drawn.chose_schedulers),
+            (Some(40), 7, true, false)
+        );
         let one = parse(&["freed", "--scheduler", "ule:posted=1"]).unwrap().unwrap();
         assert_eq!(one.schedulers, ["ule:posted=1"]);
         assert!(parse(&["--scheduler", "../x"]).is_err());

@@ -9,6 +9,7 @@ mod args;
 mod distance;
 pub(crate) mod figures;
 mod kinds;
+mod random;
 pub(crate) mod real;
 mod reasons;
 mod simulated;
@@ -59,7 +60,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     };
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     let out = root().join(OUT);
-    std::fs::create_dir_all(&out).map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+    // Recordings of different kernels stay apart.
+    std::fs::create_dir_all(out.join(&args.kernel)).map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+    if let Some(workloads) = args.random {
+        return random::run(&args, workloads);
+    }
     if args.spread {
         return spread::run(&args);
     }
@@ -86,7 +91,8 @@ fn pair(args: &Args, scenario: &str, scheduler: &str) -> Result<Pair, Failure> {
     let names = names(scenario)?;
     let simulated = Figures::of(&simulated::trace(scenario, scheduler)?, &names, JUDGED_MS)?;
     let runs = 1..=args.runs;
-    let real = runs.map(|run| Figures::of(&recording(scenario, scheduler, run), &names, JUDGED_MS));
+    let real =
+        runs.map(|run| Figures::of(&recording(&args.kernel, scenario, scheduler, run), &names, JUDGED_MS));
     let real = real.collect::<Result<_, _>>()?;
     Ok(Pair { scenario: scenario.into(), scheduler: scheduler.into(), simulated, real })
 }
@@ -105,9 +111,9 @@ fn scenario_file(scenario: &str) -> String {
     format!("{SCENARIOS}/{scenario}.json")
 }
 
-/// Where the recording of a real run is.
-fn recording(scenario: &str, scheduler: &str, run: u32) -> PathBuf {
-    root().join(format!("{OUT}/{scenario}.{scheduler}.{run}.trc"))
+/// Where the recording of a real run on a kernel is.
+fn recording(kernel: &str, scenario: &str, scheduler: &str, run: u32) -> PathBuf {
+    root().join(format!("{OUT}/{kernel}/{scenario}.{scheduler}.{run}.trc"))
 }
 
 impl Pair {

@@ -20,7 +20,7 @@ pub(super) fn record(args: &Args) -> Result<(), Failure> {
     let text = script_text(&keel.display().to_string(), args);
     std::fs::write(root().join(&script), text).map_err(|e| format!("{script}: {e}"))?;
     for (scenario, scheduler, run) in runs(args) {
-        std::fs::remove_file(recording(&scenario, &scheduler, run)).ok();
+        std::fs::remove_file(recording(&args.kernel, &scenario, &scheduler, run)).ok();
     }
     boot(&keel, args, &script)
 }
@@ -94,11 +94,13 @@ fn script_text(keel: &str, args: &Args) -> String {
         r#"run() {{
     echo "$1.$2.$3"
     load $2
-    $keel record -o $out/$1.$2.$3.trc -- rt-app $home/{SCENARIOS}/$1.json > $out/$1.$2.$3.log 2>&1
+    at=$out/{kernel}/$1.$2.$3
+    $keel record -o $at.trc -- rt-app $home/{SCENARIOS}/$1.json > $at.log 2>&1
     echo "rt-app ended with $?"
     unload $2 || {{ tail -n 1 $out/$2.run.log; exit 1; }}
 }}
-"#
+"#,
+        kernel = args.kernel
     );
     for (scenario, scheduler, run) in runs(args) {
         debug_assert!(root().join(scenario_file(&scenario)).exists());

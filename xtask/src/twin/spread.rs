@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let mut text = String::from(HEAD);
     for scenario in &args.scenarios {
         for scheduler in &args.schedulers {
-            text += &rows(scenario, scheduler)?;
+            text += &rows(&args.kernel, scenario, scheduler)?;
         }
     }
     print!("{text}");
@@ -55,13 +55,14 @@ const HEAD: &str = "\
 | --- | --- | --- | --- | --- | --- |
 ";
 
-fn recording(scenario: &str, scheduler: &str) -> PathBuf {
-    root().join(format!("{OUT}/{scenario}.{scheduler}.spread.trc"))
+fn recording(kernel: &str, scenario: &str, scheduler: &str) -> PathBuf {
+    root().join(format!("{OUT}/{kernel}/{scenario}.{scheduler}.spread.trc"))
 }
 
 /// Makes one recording for each workload and scheduler, with all runs in it.
 fn record(args: &Args) -> Result<(), Failure> {
     let keel = cargo::built("keel")?;
+    let kernel = &args.kernel;
     let mut script = real::prelude(&keel.display().to_string());
     for scheduler in &args.schedulers {
         script += &format!("load {scheduler}\n");
@@ -70,9 +71,9 @@ fn record(args: &Args) -> Result<(), Failure> {
             script += &format!(
                 "echo {scenario} {scheduler}\n\
                  sed 's/\"duration\": 10/\"duration\": {RUN_S}/' $home/{file} > /tmp/{scenario}.json\n\
-                 $keel record -o $out/{scenario}.{scheduler}.spread.trc -- sh -c \
+                 $keel record -o $out/{kernel}/{scenario}.{scheduler}.spread.trc -- sh -c \
                  'for run in $(seq {RUNS}); do rt-app /tmp/{scenario}.json; sleep 0.3; done' \
-                 > $out/{scenario}.{scheduler}.spread.log 2>&1\n"
+                 > $out/{kernel}/{scenario}.{scheduler}.spread.log 2>&1\n"
             );
         }
         script += &format!("unload || {{ tail -n 1 $out/{scheduler}.run.log; exit 1; }}\n");
@@ -83,9 +84,9 @@ fn record(args: &Args) -> Result<(), Failure> {
 }
 
 /// The rows of a workload under a scheduler.
-fn rows(scenario: &str, scheduler: &str) -> Result<String, Failure> {
+fn rows(kernel: &str, scenario: &str, scheduler: &str) -> Result<String, Failure> {
     let names = names(scenario)?;
-    let real = real_runs(&recording(scenario, scheduler), &names)?;
+    let real = real_runs(&recording(kernel, scenario, scheduler), &names)?;
     let simulate = |seed, noise| {
         let trace = simulated::spread(scenario, scheduler, RUN_S, seed, noise)?;
         Figures::of(&trace, &names, JUDGED_MS)

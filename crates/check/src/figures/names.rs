@@ -5,7 +5,7 @@ use super::Delay;
 use crate::histogram::Histogram;
 
 /// Names that are distinguished; tasks of further ones are in the run's sum alone.
-pub const NAMES_KEPT: usize = 32;
+pub const NAMES_KEPT: usize = 64;
 
 /// What tasks of one name had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

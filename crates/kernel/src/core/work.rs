@@ -4,6 +4,7 @@
 //! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
 //! at the old speed.
 
+use crate::cost::Turns;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
@@ -57,9 +58,32 @@ impl Kernel {
         }
     }
 
+    /// The turns that CPUs take where an emulator executes them; `c` counts as busy.
+    fn turns(&self, c: CpuId) -> Turns {
+        let busy = |other: &CpuId| *other != c && !self.cpus[*other].is_idle();
+        let all = (0..self.cpus.len() as u32).map(CpuId);
+        let (before, after): (Vec<_>, Vec<_>) = all.filter(busy).partition(|other| *other < c);
+        let (place, others) = (before.len() as u64, (before.len() + after.len()) as u64);
+        Turns { turn_ns: self.machine.costs.turn_ns, busy: others + 1, place }
+    }
+
+    /// Adds to the costs of `c`'s last step what it waits while other CPUs have their turns.
+    #[cold]
+    pub(crate) fn wait_for_turns(&mut self, c: CpuId) {
+        let me = &self.cpus.this_cpu;
+        let (at_ns, work_ns) = (me.clock.as_ns(), me.spent_ps / 1000);
+        let taken_ns = self.turns(c).taken_ns(at_ns, work_ns);
+        self.cpus.this_cpu.spent_ps += (taken_ns - work_ns) * 1000;
+    }
+
     /// Works out the speed of `c` from its siblings, and theirs from it.
     #[inline]
     fn set_busy(&mut self, c: CpuId) {
+        if self.machine.costs.turn_ns > 0 {
+            // Its part of the one thread; approximate where others become busy or idle during the work.
+            self.this_cpu().speed_per_mille = (self.speed_of(c) / self.turns(c).busy).max(1);
+            return;
+        }
         if self.cpus.this_cpu.siblings.is_empty() {
             return;
         }

@@ -77,6 +77,9 @@ constants! {
     lock_per_waiter_ns: NS,
     /// The speed of a CPU whose SMT sibling works too, in thousandths of its speed alone.
     smt_shared_per_mille: 1..=1000,
+    /// How long an emulated CPU executes before the next busy one does, on the one thread that executes them all; 0
+    /// where CPUs execute at once.
+    turn_ns: NS,
     /// Busy CPUs of a node that its memory serves at full speed.
     bus_free_cpus: 0..=4096,
     /// What transfers from memory lose of their speed by each busy CPU beyond those, in thousandths.

@@ -10,7 +10,9 @@ mod constants;
 mod kernel_lines;
 pub mod kfunc;
 pub mod lock;
+mod turns;
 
 pub(crate) use bus::Bus;
 pub use constants::Costs;
 pub use kernel_lines::KernelLines;
+pub(crate) use turns::Turns;

@@ -1,0 +1,215 @@
+//! Records what is missing: boots a guest for two neighbouring workloads at a time, takes their recordings in, and keeps
+//! the figures at once, so that an interrupted run loses little.
+
+use super::plan::{Drawn, WAVES, missing};
+use super::{Options, figures::Run, files, store};
+use crate::Failure;
+use crate::tree::root;
+use crate::twin::{OUT, real};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What `load` of the guest's script is told of a scheduler that is not built in.
+const RECIPES: &str = "tests/corpus";
+
+/// Neither does the kernel move pages and tasks by where memory is used.
+const APPEND: &str = "numa_balancing=disable";
+
+/// A host that hangs must not hang the rest.
+const LIMIT: &str = "60m";
+
+/// Makes all recordings that are missing, the first wave of schedulers for all workloads before the second.
+pub(super) fn all(options: &Options, keel: &Path, drawn: &[Drawn]) -> Result<(), Failure> {
+    for wave in options.waves() {
+        for pair in drawn.chunk_by(|a, b| a.workload.shape == b.workload.shape) {
+            for some in pair.chunks(2) {
+                boot(options, keel, some, &wave)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The schedulers of each wave that are wanted.
+pub(super) fn waves(wanted: &[String]) -> Vec<Vec<String>> {
+    let known = WAVES.map(|wave| {
+        let of_wave = wave.iter().filter(|name| wanted.iter().any(|other| other == *name));
+        of_wave.map(|name| (*name).to_owned()).collect()
+    });
+    known.into_iter().filter(|wave: &Vec<String>| !wave.is_empty()).collect()
+}
+
+/// Boots one guest for all that is missing of these workloads.
+fn boot(options: &Options, keel: &Path, drawn: &[Drawn], schedulers: &[String]) -> Result<(), Failure> {
+    let mut wanted = Vec::new();
+    for drawn in drawn {
+        let keys = missing(&take_in(options, drawn, schedulers)?, schedulers);
+        if !keys.is_empty() {
+            prepare(options, drawn)?;
+            wanted.push((drawn, keys));
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = wanted.iter().map(|(drawn, _)| drawn.name.as_str()).collect();
+    let shape = wanted[0].0.workload.shape;
+    println!("recording {} on {}: {}", names.join(" and "), shape.text(), schedulers.join(" "));
+    let script = format!("{OUT}/random-{}.sh", names.join("-"));
+    let text = script_text(options, keel, &wanted, schedulers)?;
+    std::fs::write(root().join(&script), text).map_err(|e| format!("{script}: {e}"))?;
+    let append = format!("{} {APPEND}", real::QUIET);
+    let status = Command::new(keel)
+        .args(["vm", "--kernel", &options.kernel, "--icount=3", "--timeout", LIMIT, "--append", &append])
+        .args(shape.guest_args())
+        .args(["--", "sh", &script])
+        .current_dir(root())
+        .status()
+        .map_err(|e| format!("keel cannot be run: {e}"))?;
+    for (drawn, keys) in &wanted {
+        let left = missing(&take_in(options, drawn, schedulers)?, schedulers);
+        if !left.is_empty() {
+            println!("{}: {} of {} runs could not be recorded", drawn.name, left.len(), keys.len());
+        }
+    }
+    match status.code() {
+        Some(0 | 3) => Ok(()),
+        _ => Err(format!("the guest failed ({status}); its messages are above, and logs in {OUT}/random")),
+    }
+}
+
+/// The folder of a workload's files and recordings.
+pub(super) fn folder(options: &Options, drawn: &Drawn) -> String {
+    format!("{OUT}/random/{}/{}", options.kernel, drawn.name)
+}
+
+pub(super) fn recording(options: &Options, drawn: &Drawn, scheduler: &str, run: u32) -> PathBuf {
+    root().join(folder(options, drawn)).join(format!("{scheduler}.{run}.trc"))
+}
+
+/// Keeps the figures of recordings that are whole and have not been looked at, and says what is kept by now.
+fn take_in(options: &Options, drawn: &Drawn, schedulers: &[String]) -> Result<store::Runs, Failure> {
+    let mut runs = store::read(&options.kernel, drawn)?;
+    let mut is_new = false;
+    for (scheduler, run) in missing(&runs, schedulers) {
+        let trace = recording(options, drawn, &scheduler, run);
+        let done = trace.with_extension("done");
+        if !is_of(&done, drawn) {
+            continue;
+        }
+        match Run::of(&trace, &drawn.workload) {
+            Ok(figures) => {
+                runs.insert((scheduler, run), figures);
+                is_new = true;
+            }
+            Err(why) => {
+                println!("{why}");
+                std::fs::remove_file(&done).map_err(|e| format!("{}: {e}", done.display()))?;
+            }
+        }
+    }
+    if is_new {
+        store::write(&options.kernel, drawn, &runs)?;
+    }
+    Ok(runs)
+}
+
+/// Whether a finished recording is of this very workload.
+fn is_of(done: &Path, drawn: &Drawn) -> bool {
+    std::fs::read_to_string(done).is_ok_and(|text| text.trim() == format!("{:08x}", drawn.fingerprint))
+}
+
+/// Writes the files that the guest reads.
+fn prepare(options: &Options, drawn: &Drawn) -> Result<(), Failure> {
+    let folder = root().join(folder(options, drawn));
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for (name, text) in files::real(&drawn.workload, &format!("{}/player", root().join(OUT).display())) {
+        std::fs::write(folder.join(&name), text).map_err(|e| format!("{name}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Compiles what plays pipes and forks.
+pub(super) fn build_player() -> Result<(), Failure> {
+    let status = Command::new("cc")
+        .args(["-O2", "-o", &format!("{OUT}/player"), "tests/twin/random/player.c"])
+        .current_dir(root())
+        .status()
+        .map_err(|e| format!("cc cannot be run ({e}); install gcc"))?;
+    if status.success() { Ok(()) } else { Err("cc refuses tests/twin/random/player.c".into()) }
+}
+
+/// The words after `keel run` or `keel sim` that name a scheduler.
+pub(super) fn scheduler_words(scheduler: &str) -> Result<Vec<String>, Failure> {
+    if !scheduler.starts_with("scx_") {
+        return Ok(vec![scheduler.to_owned()]);
+    }
+    let mut words = vec![crate::corpus::object(scheduler)?.display().to_string()];
+    let recipe = root().join(format!("{RECIPES}/{scheduler}.keel.toml"));
+    if recipe.exists() {
+        words.extend(["--host".to_owned(), recipe.display().to_string()]);
+    }
+    Ok(words)
+}
+
+const FUNCTIONS: &str = r#"
+# The first start of a program reads it from the host, which can take seconds.
+rt-app > /dev/null 2>&1
+# Cgroups have their shares from the cpu controller.
+echo +cpu > /sys/fs/cgroup/cgroup.subtree_control
+# Takes a scheduler's name, and the words that load it.
+attach() {
+    scheduler=$1
+    shift
+    [ "$scheduler" = eevdf ] && return
+    $keel run "$@" > $out/$scheduler.run.log 2>&1 &
+    loader=$!
+    for i in $(seq 100); do
+        [ "$(state)" = enabled ] && return
+        sleep 0.1
+    done
+    echo "$scheduler cannot be attached: $(tail -n 1 $out/$scheduler.run.log)"
+    return 1
+}
+detach() {
+    [ "$scheduler" = eevdf ] && return
+    kill -INT $loader 2> /dev/null
+    wait $loader
+    until_state disabled
+}
+# Takes a workload's name, its fingerprint and a run's number. It counts only if the scheduler is still there.
+one() {
+    at=$folder/$1
+    echo "$1 $scheduler $3"
+    $keel record -o $at/$scheduler.$3.trc -- sh $at/start.sh > $at/$scheduler.$3.log 2>&1 || return
+    if [ "$scheduler" != eevdf ] && [ "$(state)" != enabled ]; then
+        echo "$scheduler has gone: $(tail -n 1 $out/$scheduler.run.log)"
+        return 1
+    fi
+    echo $2 > $at/$scheduler.$3.done
+}
+"#;
+
+/// What the guest does: one scheduler after the other, all of its runs while it is attached.
+fn script_text(
+    options: &Options,
+    keel: &Path,
+    wanted: &[(&Drawn, Vec<(String, u32)>)],
+    schedulers: &[String],
+) -> Result<String, Failure> {
+    let mut script = real::prelude(&keel.display().to_string());
+    script += &format!("folder=$out/random/{}\n{FUNCTIONS}", options.kernel);
+    for scheduler in schedulers {
+        let runs = wanted.iter().flat_map(|(drawn, keys)| {
+            let own = keys.iter().filter(|(name, _)| name == scheduler);
+            own.map(|(_, run)| format!("one {} {:08x} {run}", drawn.name, drawn.fingerprint))
+        });
+        let runs: Vec<String> = runs.collect();
+        if !runs.is_empty() {
+            let words = scheduler_words(scheduler)?.join(" ");
+            // Where the scheduler goes, its other runs are left for another day.
+            script += &format!("attach {scheduler} {words} && {}\ndetach\n", runs.join(" &&\n"));
+        }
+    }
+    Ok(script)
+}
