@@ -74,6 +74,8 @@ pub(crate) struct Callback {
     pub(crate) reply: Option<u64>,
     /// The `bpf_spin_lock` it holds.
     pub(crate) spin: Option<Ea>,
+    /// How many `bpf_res_spin_lock` it holds.
+    pub(crate) res_spins: u32,
     /// Who stands behind it.
     pub(crate) place: Place,
     /// The number of the call that it makes or made last.
@@ -121,9 +123,16 @@ impl Callback {
         direct_subject: DirectSubject::None,
         reply: None,
         spin: None,
+        res_spins: 0,
         place: Place::Op,
         call: 0,
     };
+
+    /// Under a lock of BPF's nobody is let past.
+    #[inline]
+    pub(crate) fn lets_others_past(&self) -> bool {
+        self.spin.is_none() && self.res_spins == 0
+    }
 
     /// Who makes the call under way.
     pub(crate) fn caller(&self) -> Caller {

@@ -14,6 +14,7 @@ use crate::fair::Fair;
 use crate::idle::IdleMasks;
 use crate::kfuncs::Terms;
 use crate::kfuncs::iter::Cursors;
+use crate::kfuncs::res_spin::ResLocks;
 use crate::kfuncs::spin::SpinLocks;
 use crate::kfuncs::timer::Timers;
 use crate::layout::TASK_STRIDE;
@@ -89,6 +90,7 @@ pub(crate) struct Kernel {
     /// The ring buffer in which the scheduler reports its decisions.
     pub(crate) decisions: Option<MapId>,
     pub(crate) spins: SpinLocks,
+    pub(crate) res_spins: ResLocks,
     pub(crate) timers: Timers,
     pub(crate) out: Out,
     pub(crate) counters: Counters,

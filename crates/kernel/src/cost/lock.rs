@@ -52,6 +52,20 @@ impl VirtualLock {
         Some(Acquired { at, waited: waited + handover })
     }
 
+    /// Gives the lock, which is given back at `at`, to `cpu`, which got in line elsewhere: when does it have it? `others`
+    /// stay in line.
+    pub fn hand_to(
+        &mut self,
+        cpu: CpuId,
+        at: Instant,
+        costs: &Costs,
+        transfer_ps: u64,
+        others: u64,
+    ) -> Instant {
+        self.holder = Some(cpu);
+        self.free_at.max(at) + costs.handover(others) + Span::from_ns(transfer_ps.div_ceil(1000))
+    }
+
     /// Extends the last reservation: the atomic access of a CPU that arrives takes the lock's line from the holder, which
     /// fetches it back for the data beside the lock. Does nothing if no CPU is known to hold the lock at `now`.
     #[inline]
