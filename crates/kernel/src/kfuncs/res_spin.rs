@@ -7,7 +7,7 @@
 mod held;
 
 use super::Served;
-use crate::cost::lock::VirtualLock;
+use crate::cost::lock::{LockName, LockUse, VirtualLock};
 use crate::kernel::Kernel;
 use held::{Held, Tables, Verdict};
 use keel_abi::bpf::{Ea, Errno, World};
@@ -36,6 +36,13 @@ enum Attempt {
     Failed(Errno),
     /// To be made again so much later.
     Waits(Span),
+}
+
+impl ResLocks {
+    /// What each has been used for.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
+        self.locks.iter().map(|(&at, of)| (LockName::Bpf(Ea(at)), of.lock.uses()))
+    }
 }
 
 impl Kernel {
@@ -172,7 +179,7 @@ impl Kernel {
         let of = locks.entry(lock.0).or_default();
         let since = tables.grant(next);
         let others = of.waiters.len() as u64;
-        let resumes = of.lock.hand_to(next, at, &self.machine.costs, line_ps, others);
+        let resumes = of.lock.hand_to(next, (since, at), &self.machine.costs, line_ps, others);
         tables.advance(&of.waiters, resumes);
         self.waited_for(next, Lock::Bpf(lock.0), resumes.since(since));
         self.res_spin_wake(next, resumes);

@@ -303,6 +303,11 @@ impl Terms {
         }
     }
 
+    /// What it costs by itself, in picoseconds.
+    pub(crate) fn cost_ps(&self) -> u64 {
+        self.cost_ps
+    }
+
     #[inline]
     pub(super) fn is_boundary(&self, op: Op) -> bool {
         self.boundary >> op as u32 & 1 != 0
