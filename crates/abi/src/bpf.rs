@@ -74,8 +74,12 @@ impl Errno {
     pub const ENOSPC: Self = Self(28);
     /// Out of range.
     pub const ERANGE: Self = Self(34);
+    /// It would never end.
+    pub const EDEADLK: Self = Self(35);
     /// Not supported.
     pub const EOPNOTSUPP: Self = Self(95);
+    /// It took too long.
+    pub const ETIMEDOUT: Self = Self(110);
 
     /// The value that a helper puts into R0.
     pub const fn as_r0(self) -> u64 {

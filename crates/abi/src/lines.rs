@@ -248,6 +248,12 @@ impl InTransit {
         self.arrives = now + Span::from_ns(price_ps.div_ceil(1000));
         price_ps
     }
+
+    /// Picoseconds until the line has come to all who have asked for it.
+    #[inline]
+    pub fn left_ps(&self, now: Instant) -> u64 {
+        self.arrives.since(now).as_ns() * 1000
+    }
 }
 
 #[cfg(test)]

@@ -9,8 +9,9 @@ use keel_abi::lines::LineUse;
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Judge};
 use keel_lab::lines::LinesOf;
+use keel_lab::locks::LockOf;
 use keel_lab::{Log, Outcome, Progress, RunSpec};
-use keel_report::{LinesReport, Partial, QueueNames, RunFacts, RunReport};
+use keel_report::{LinesReport, LockReport, Partial, QueueNames, RunFacts, RunReport};
 use keel_trace::{Fanout, Sink};
 
 /// Runs a spec, or as much of it as there is time for before a signal, with `others` listening beside the judge; the second
@@ -33,13 +34,14 @@ pub(crate) fn execute(
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
     let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
     let lines = std::mem::take(&mut outcome.lines).into_iter().map(lines_of).collect();
+    let locks = std::mem::take(&mut outcome.locks).into_iter().map(lock_of).collect();
     let partial = interrupt::by()
         .filter(|_| outcome.stopped)
         .map(|by| Partial::new(by, outcome.end, Some(spec.duration)));
     let report = RunReport::new(&facts(spec, outcome, wall_ns, queues), &judge.judgement());
     let bypass_ns = counted.bypass.as_ns();
     let (bad_accesses, restarts) = (counted.bad_accesses, counted.restarts);
-    Ok((RunReport { partial, bad_accesses, bypass_ns, restarts, lines, ..report }, log))
+    Ok((RunReport { partial, bad_accesses, bypass_ns, restarts, lines, locks, ..report }, log))
 }
 
 fn lines_of(of: LinesOf) -> LinesReport {
@@ -51,6 +53,17 @@ fn lines_of(of: LinesOf) -> LinesReport {
         stall_ns: ns(of.uses),
         worst_offset: of.worst.map(|(offset, _)| offset),
         worst_ns: of.worst.map(|(_, uses)| ns(uses)),
+    }
+}
+
+fn lock_of(LockOf { name, uses }: LockOf) -> LockReport {
+    LockReport {
+        name,
+        taken: uses.taken,
+        contended: uses.contended,
+        wait_ns: uses.wait.as_ns(),
+        held_ns: uses.held.as_ns(),
+        most_waiters: uses.most_waiters,
     }
 }
 

@@ -60,6 +60,10 @@ struct bpf_spin_lock {
 	__u32 val;
 };
 
+struct bpf_res_spin_lock {
+	__u32 val;
+};
+
 struct bpf_timer {
 	__u64 __opaque[2];
 } __attribute__((aligned(8)));

@@ -128,6 +128,7 @@ impl Kernel {
             direct_subject,
             reply: None,
             spin: None,
+            res_spins: 0,
             place: Place::Op,
             call: 0,
         };
@@ -140,7 +141,7 @@ impl Kernel {
         let cpu = self.this_cpu();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
         if is_told
-            || cpu.callback.spin.is_some()
+            || !cpu.callback.lets_others_past()
             || cpu.callback.place == Place::Syscall
             || !cpu.outer.is_empty()
         {
@@ -156,11 +157,14 @@ impl Kernel {
     fn end_rarely(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.machine.costs.insn_ps;
         let cpu = self.this_cpu();
-        let Callback { op, subject, spin, place, .. } = cpu.callback;
+        let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;
         let took = cpu.end_callback(usage, insn_ps);
         match cpu.outer.pop() {
             Some(outer) => cpu.callback = outer,
             None => cpu.callback.in_progress = false,
+        }
+        if res_spins > 0 {
+            self.res_spin_drop(c, res_spins);
         }
         if place == Place::Syscall {
             // Nothing of the scheduler's time in the kernel.
@@ -169,6 +173,10 @@ impl Kernel {
         self.count_callback(usage, took);
         if let Some(lock) = spin {
             self.still_locked(c, op, lock);
+        }
+        if res_spins > 0 {
+            let op = op.name();
+            self.error(c, format!("{res_spins} bpf_res_spin_lock still held when ops.{op} returns"));
         }
         if self.out.wants(Class::COSTS) {
             let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);

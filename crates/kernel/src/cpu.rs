@@ -5,6 +5,7 @@
 //! no other CPU has something earlier to do ([`crate::sim`]).
 
 use crate::class::SchedClass;
+use crate::cost::lock::LockUse;
 use crate::deferrable::DeferrableTimers;
 use crate::fair::{BudgetTimer, FairQueue, Slot};
 use crate::frequency::Perf;
@@ -74,6 +75,8 @@ pub(crate) struct Callback {
     pub(crate) reply: Option<u64>,
     /// The `bpf_spin_lock` it holds.
     pub(crate) spin: Option<Ea>,
+    /// How many `bpf_res_spin_lock` it holds.
+    pub(crate) res_spins: u32,
     /// Who stands behind it.
     pub(crate) place: Place,
     /// The number of the call that it makes or made last.
@@ -121,9 +124,16 @@ impl Callback {
         direct_subject: DirectSubject::None,
         reply: None,
         spin: None,
+        res_spins: 0,
         place: Place::Op,
         call: 0,
     };
+
+    /// Under a lock of BPF's nobody is let past.
+    #[inline]
+    pub(crate) fn lets_others_past(&self) -> bool {
+        self.spin.is_none() && self.res_spins == 0
+    }
 
     /// Who makes the call under way.
     pub(crate) fn caller(&self) -> Caller {
@@ -164,13 +174,32 @@ pub(crate) struct DispatchBuffer {
 
 /// A runqueue's lock in virtual time. Whoever holds it while suspended makes others wait in
 /// line; otherwise only the time until which it was held matters.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RqLock {
     pub(crate) holder: Option<CpuId>,
     /// Its holder will do what is deferred before giving it back (`SCX_RQ_IN_WAKEUP`, `SCX_RQ_IN_BALANCE`).
     pub(crate) defers: bool,
     pub(crate) free_at: Instant,
     pub(crate) waiters: VecDeque<CpuId>,
+    /// Since when its holder has it.
+    pub(crate) since: Instant,
+    /// Since when somebody has it in the middle of a step; never where nobody does.
+    pub(crate) passed_at: Instant,
+    pub(crate) uses: LockUse,
+}
+
+impl Default for RqLock {
+    fn default() -> Self {
+        Self {
+            holder: None,
+            defers: false,
+            free_at: Instant::ZERO,
+            waiters: VecDeque::new(),
+            since: Instant::ZERO,
+            passed_at: Instant::NEVER,
+            uses: LockUse::default(),
+        }
+    }
 }
 
 /// A CPU.

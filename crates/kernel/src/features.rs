@@ -49,6 +49,11 @@ const FUNCTIONS: &[(&str, &str)] = &[
         "trees keep their balance in another way than the kernel's, so that which comparisons are made differs",
     ),
     (
+        "bpf_res_spin_lock",
+        "not under a bpf_spin_lock; between lock and unlock only who asks for a further one lets others go first",
+    ),
+    ("bpf_res_spin_lock_irqsave", "as bpf_res_spin_lock; interrupts never come within a program anyway"),
+    (
         "bpf_arena_free_pages",
         "at once; of a program that may not sleep the kernel frees pages a little later",
     ),
@@ -87,7 +92,6 @@ const ABSENT_KFUNCS: &[(&str, &str)] = &[
     ("bpf_task_under_cgroup", ""),
     ("bpf_stream_vprintk", ""),
     ("bpf_list_push_front_impl", "lists, and trees' other functions"),
-    ("bpf_res_spin_lock", "resilient locks"),
 ];
 
 /// Helpers that somebody's scheduler asks for and does not find.

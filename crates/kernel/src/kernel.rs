@@ -14,6 +14,7 @@ use crate::fair::Fair;
 use crate::idle::IdleMasks;
 use crate::kfuncs::Terms;
 use crate::kfuncs::iter::Cursors;
+use crate::kfuncs::res_spin::ResLocks;
 use crate::kfuncs::spin::SpinLocks;
 use crate::kfuncs::timer::Timers;
 use crate::layout::TASK_STRIDE;
@@ -89,6 +90,7 @@ pub(crate) struct Kernel {
     /// The ring buffer in which the scheduler reports its decisions.
     pub(crate) decisions: Option<MapId>,
     pub(crate) spins: SpinLocks,
+    pub(crate) res_spins: ResLocks,
     pub(crate) timers: Timers,
     pub(crate) out: Out,
     pub(crate) counters: Counters,
@@ -187,12 +189,14 @@ impl Kernel {
             return holder == c || self.park(c, rq);
         }
         lock.holder = Some(c);
+        lock.uses.taken += 1;
         let free_at = lock.free_at;
         if free_at > clock {
             self.wait_for_rq(c, rq, free_at);
         }
         let cost_ps = self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, c);
         self.charge_ps(c, cost_ps);
+        self.cpus[rq].lock.since = self.moment();
         true
     }
 
@@ -212,8 +216,18 @@ impl Kernel {
         if waited > Span::ZERO {
             let waited = waited + self.machine.costs.handover(0);
             self.charge_ns(c, waited.as_ns());
-            self.waited_for(c, Lock::Runqueue(rq), waited);
+            self.waited_for_rq(c, rq, waited, 1);
         }
+    }
+
+    /// Counts that `c`, one of so many who waited, has waited for a runqueue's lock.
+    #[inline(never)]
+    fn waited_for_rq(&mut self, c: CpuId, rq: CpuId, waited: Span, waiters: u64) {
+        let uses = &mut self.cpus[rq].lock.uses;
+        uses.contended += 1;
+        uses.wait += waited;
+        uses.most_waiters = uses.most_waiters.max(waiters);
+        self.waited_for(c, Lock::Runqueue(rq), waited);
     }
 
     /// `c`'s moment: its clock, and what its step has cost so far.
@@ -229,22 +243,27 @@ impl Kernel {
     #[inline]
     pub(crate) fn pass_rq(&mut self, c: CpuId, rq: CpuId) {
         let now = self.moment();
-        let lock = &self.cpus[rq].lock;
+        let lock = &mut self.cpus[rq].lock;
         let free_at = match lock.holder {
             Some(holder) if holder == c => return,
-            Some(holder) => lock.free_at.max(self.cpus[holder].clock),
+            Some(holder) => {
+                let free_at = lock.free_at;
+                free_at.max(self.cpus[holder].clock)
+            }
             None => lock.free_at,
         };
+        self.cpus[rq].lock.uses.taken += 1;
         let costs = &self.machine.costs;
         let mut price_ns = costs.lock_acquire_ns;
         let waited = free_at.since(now);
         if waited > Span::ZERO {
             let waited = waited + costs.handover(0);
             price_ns += waited.as_ns();
-            self.waited_for(c, Lock::Runqueue(rq), waited);
+            self.waited_for_rq(c, rq, waited, 1);
         }
         let line_ps = self.lines.write_runqueue_ps(rq, c);
         self.charge_ps(c, price_ns * 1000 + line_ps);
+        self.cpus[rq].lock.passed_at = self.moment();
     }
 
     /// Gives back what [`Kernel::pass_rq`] took.
@@ -253,6 +272,7 @@ impl Kernel {
         let at = self.moment();
         let lock = &mut self.cpus[rq].lock;
         lock.free_at = lock.free_at.max(at);
+        lock.uses.held += at.since(std::mem::replace(&mut lock.passed_at, Instant::NEVER));
     }
 
     /// The `task_struct` of a CPU's idle task: behind those of the tasks.
@@ -275,6 +295,7 @@ impl Kernel {
         lock.free_at = lock.free_at.max(at);
         lock.defers = false;
         lock.holder = None;
+        lock.uses.held += at.since(lock.since);
         if !lock.waiters.is_empty() {
             let free_at = lock.free_at;
             self.hand_over(rq, free_at);
@@ -296,7 +317,10 @@ impl Kernel {
         waiter.clock = resumes;
         waiter.parked = false;
         self.queue.set_cpu(next, resumes);
-        self.waited_for(next, Lock::Runqueue(rq), waited);
+        let lock = &mut self.cpus[rq].lock;
+        lock.uses.taken += 1;
+        lock.since = resumes;
+        self.waited_for_rq(next, rq, waited, others + 1);
     }
 
     /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).

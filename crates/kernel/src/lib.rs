@@ -64,6 +64,7 @@ mod interrupt;
 mod kernel;
 mod kfuncs;
 pub mod layout;
+mod locks;
 mod log;
 pub mod machine;
 mod mirror;

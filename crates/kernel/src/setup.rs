@@ -10,6 +10,7 @@ use crate::fair::{Fair, FairSettings};
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
 use crate::kfuncs::iter::Cursors;
+use crate::kfuncs::res_spin::ResLocks;
 use crate::kfuncs::spin::SpinLocks;
 use crate::kfuncs::timer::Timers;
 use crate::layout::TASK_STRIDE;
@@ -183,6 +184,7 @@ impl Kernel {
             decisions: scheduler.decisions,
             local_types: scheduler.local_types.clone(),
             spins: SpinLocks::default(),
+            res_spins: ResLocks::default(),
             timers: Timers::default(),
             out: Out::new(wants),
             counters: Counters::default(),

@@ -8,6 +8,7 @@
 use crate::callback::Begun;
 use crate::class::SchedClass;
 use crate::core::Step;
+use crate::cost::lock::{LockName, LockUse};
 use crate::cpu::Irq;
 use crate::exit::Exit;
 use crate::fair::BudgetTimer;
@@ -194,8 +195,13 @@ impl<E: Engine> Sim<E> {
     }
 
     /// What the lines of each kind of the kernel's objects have cost so far.
-    pub fn line_uses(&self) -> [(&'static str, LineUse); 5] {
+    pub fn line_uses(&self) -> [(&'static str, LineUse); 6] {
         self.k.lines.uses()
+    }
+
+    /// What each lock that was ever taken has been used for.
+    pub fn lock_uses(&self) -> Vec<(LockName, LockUse)> {
+        self.k.lock_uses()
     }
 
     /// What the scheduler printed (`bpf_printk`).

@@ -26,6 +26,7 @@ pub mod features;
 pub mod lines;
 mod living;
 mod load;
+pub mod locks;
 pub mod machines;
 pub mod outcome;
 pub mod prepared;

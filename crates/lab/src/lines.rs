@@ -42,14 +42,7 @@ fn of_kernel(sim: &Sim<Vm>) -> Vec<LinesOf> {
 
 /// Of each variable; what is none is summed under one name.
 fn of_memory(object: &Object, world: &VmWorld) -> Vec<LinesOf> {
-    let variables: BTreeMap<u64, (u64, &str)> = object
-        .variables
-        .iter()
-        .filter_map(|v| {
-            let Ea(at) = world.map_value_address(MapId(v.map), v.offset)?;
-            Some((at, (u64::from(v.size), v.name.as_str())))
-        })
-        .collect();
+    let variables = Variables::of(object, world);
     let mut found: BTreeMap<&str, LinesOf> = BTreeMap::new();
     for (Ea(line), uses) in world.region().moved() {
         let (name, offset) = name_of(&variables, line);
@@ -69,13 +62,31 @@ fn of_memory(object: &Object, world: &VmWorld) -> Vec<LinesOf> {
     found.into_values().collect()
 }
 
-/// The variable that has a byte in this line, the first where several have, and where in it the line begins.
-fn name_of<'v>(variables: &BTreeMap<u64, (u64, &'v str)>, line: u64) -> (&'v str, u64) {
-    let around = variables.range(..=line).next_back();
-    if let Some((&at, &(_, name))) = around.filter(|&(&at, &(size, _))| line < at + size) {
-        return (name, line - at);
+/// Where the scheduler's variables are: their sizes and names by address.
+pub(crate) struct Variables<'v>(BTreeMap<u64, (u64, &'v str)>);
+
+impl<'v> Variables<'v> {
+    pub(crate) fn of(object: &'v Object, world: &VmWorld) -> Self {
+        let placed = object.variables.iter().filter_map(|v| {
+            let Ea(at) = world.map_value_address(MapId(v.map), v.offset)?;
+            Some((at, (u64::from(v.size), v.name.as_str())))
+        });
+        Self(placed.collect())
     }
-    match variables.range(line..line + keel_abi::lines::LINE_BYTES).next() {
+
+    /// The variable that a byte belongs to, and where in it the byte is.
+    pub(crate) fn at(&self, at: u64) -> Option<(&'v str, u64)> {
+        let (&begins, &(size, name)) = self.0.range(..=at).next_back()?;
+        (at < begins + size).then_some((name, at - begins))
+    }
+}
+
+/// The variable that has a byte in this line, the first where several have, and where in it the line begins.
+pub(crate) fn name_of<'v>(variables: &Variables<'v>, line: u64) -> (&'v str, u64) {
+    if let Some(found) = variables.at(line) {
+        return found;
+    }
+    match variables.0.range(line..line + keel_abi::lines::LINE_BYTES).next() {
         Some((_, &(_, name))) => (name, 0),
         None => ("elements of maps, and what the kernel shows", 0),
     }
@@ -87,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_line_belongs_to_the_first_variable_in_it() {
-        let variables = BTreeMap::from([(64, (100, "a")), (168, (8, "b")), (176, (200, "c"))]);
+        let variables = Variables(BTreeMap::from([(64, (100, "a")), (168, (8, "b")), (176, (200, "c"))]));
         let check = |line, expected| assert_eq!(name_of(&variables, line), expected, "{line}");
         check(64, ("a", 0));
         check(128, ("a", 64));
@@ -95,7 +106,7 @@ mod tests {
         check(0, ("elements of maps, and what the kernel shows", 0));
         check(320, ("c", 144));
         check(384, ("elements of maps, and what the kernel shows", 0));
-        let apart = BTreeMap::from([(100, (4, "d"))]);
+        let apart = Variables(BTreeMap::from([(100, (4, "d"))]));
         assert_eq!(name_of(&apart, 64), ("d", 0));
     }
 }

@@ -1,6 +1,7 @@
 //! How a run went, apart from its events.
 
 use crate::lines::LinesOf;
+use crate::locks::LockOf;
 use keel_abi::scx::ExitKind;
 use keel_abi::{Instant, Span};
 use keel_kernel::Log;
@@ -64,6 +65,8 @@ pub struct Outcome {
     pub overhead: Overhead,
     /// The lines of memory that CPUs waited for longest.
     pub lines: Vec<LinesOf>,
+    /// The locks that CPUs waited for longest.
+    pub locks: Vec<LockOf>,
     /// What it printed (`bpf_printk`). Untrusted text.
     pub printed: Log,
 }

@@ -5,6 +5,7 @@ use crate::error::LabError;
 use crate::lines;
 use crate::living::Living;
 use crate::load;
+use crate::locks;
 use crate::outcome::{Counters, Outcome, Overhead};
 use crate::recipe;
 use crate::spec::RunSpec;
@@ -173,7 +174,8 @@ fn make(
     }
     let variables = variables::read(&object, sim.engine().world_ref());
     let lines = lines::read(&object, &mut sim);
-    Ok((Outcome { stopped: ended == Ended::Stopped, lines, ..outcome(&mut sim) }, variables))
+    let locks = locks::read(&object, &mut sim);
+    Ok((Outcome { stopped: ended == Ended::Stopped, lines, locks, ..outcome(&mut sim) }, variables))
 }
 
 /// Why a run went no further.
@@ -271,6 +273,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
             instructions: counted.insns,
         },
         lines: Vec::new(),
+        locks: Vec::new(),
         printed: sim.printed().clone(),
     }
 }
@@ -287,6 +290,7 @@ fn refused(why: String) -> Outcome {
         counters: Counters::default(),
         overhead: Overhead::default(),
         lines: Vec::new(),
+        locks: Vec::new(),
         printed: keel_kernel::Log::default(),
     }
 }

@@ -24,8 +24,8 @@ const FOLDER: &str = "tests/bpf";
 /// A task that yields once, early: the case runs in `ops.yield`, where there is a current task.
 const YIELDS: &str = "{ 'tasks': { 'yielder': { 'yield': '', 'run': 1000, 'loop': 1 } } }";
 
-/// Time for timers to fire.
-const DURATION: Span = Span::from_ms(20);
+/// Time for timers to fire, and for who waits for a lock to give up.
+const DURATION: Span = Span::from_ms(400);
 
 /// What the simulated kernel has.
 struct Kernel;

@@ -19,6 +19,7 @@ const PUBLISHED: &str = include_str!("../../../tests/sim/contention/published.ts
 const ACCESSES: u32 = 20_000;
 
 static CONTENDED: LazyLock<SchedulerSource> = LazyLock::new(|| object("contended"));
+static RESILIENT: LazyLock<SchedulerSource> = LazyLock::new(|| object("contended_res"));
 
 fn object(name: &str) -> SchedulerSource {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -41,6 +42,10 @@ fn global(globals: &[Value], name: &str) -> u64 {
 
 /// Nanoseconds that a CPU takes for one access, in the mean, while these CPUs make it at once.
 fn access_ns(access: u32, cpus: &CpuSet, engine: Engine) -> f64 {
+    access_of_ns(&CONTENDED, access, cpus, engine)
+}
+
+fn access_of_ns(object: &SchedulerSource, access: u32, cpus: &CpuSet, engine: Engine) -> f64 {
     let machine = machines::built_in("epyc-2x64").expect("built in");
     let task = |cpu| format!("'cpu{cpu}': {{ 'cpus': [{cpu}], 'sleep': 5000, 'run': 100, 'loop': 1 }}");
     let tasks: Vec<String> = cpus.iter().map(|cpu| task(cpu.0)).collect();
@@ -49,7 +54,7 @@ fn access_ns(access: u32, cpus: &CpuSet, engine: Engine) -> f64 {
     let rounds = ACCESSES / count;
     let settings = [("access", access), ("rounds", rounds), ("begins_at_ns", 4_000_000)];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_string())).into();
-    let spec = RunSpec { settings, engine, ..spec(CONTENDED.clone(), tasks, machine, 60, 1) };
+    let spec = RunSpec { settings, engine, ..spec(object.clone(), tasks, machine, 60, 1) };
     let globals = globals(&spec);
     assert_eq!(global(&globals, "nr_done"), u64::from(count));
     global(&globals, "spent_ns") as f64 / f64::from(count * rounds)
@@ -121,5 +126,39 @@ fn a_lock_in_bpf_code_is_held_by_one_and_its_waiters_let_the_holder_go_on() {
             ["nr_taken", "nr_waited", "nr_shared", "nr_gave_up"].map(|name| global(&globals, name));
         assert!(taken > 1000 && waited > 0, "{taken} taken, {waited} after a wait");
         assert_eq!((shared, gave_up), (0, 0));
+    }
+}
+
+/// What came of the attempts of as many CPUs to take two of so many resilient locks: both, a deadlock, no patience left.
+fn attempts(nr_locks: u32, engine: Engine) -> [u64; 3] {
+    let machine = machines::of_cpus(nr_locks);
+    let tasks = keel_workload::mix(10 * nr_locks, nr_locks, 125, 50);
+    let settings = vec![("nr_locks".to_owned(), nr_locks.to_string())];
+    let spec = RunSpec { settings, engine, ..spec(object("res_lock"), tasks, machine, 1000, 1) };
+    let globals = globals(&spec);
+    let [shared, others] = ["nr_shared", "nr_others"].map(|name| global(&globals, name));
+    assert_eq!((shared, others), (0, 0), "{nr_locks} locks");
+    ["nr_both", "nr_deadlocks", "nr_timeouts"].map(|name| global(&globals, name))
+}
+
+#[test]
+fn resilient_locks_taken_in_two_orders_end_their_deadlocks() {
+    for engine in [Engine::Native, Engine::Interpreter] {
+        let [both, deadlocks, timeouts] = attempts(2, engine);
+        assert!(both > 1000 && deadlocks > 10, "{both} both, {deadlocks} deadlocks");
+        assert_eq!(timeouts, 0);
+        let [both, deadlocks, timeouts] = attempts(3, engine);
+        assert!(both > 10 && timeouts > 0, "{both} both, {timeouts} timeouts, around a circle of three");
+        assert_eq!(deadlocks, 0, "only pairs are looked for");
+    }
+}
+
+#[test]
+fn a_resilient_lock_is_handed_over_as_a_spin_lock() {
+    for cpus in ["0", "0-7", "0,64"] {
+        let cpus = cpus.parse().expect("CPUs");
+        let [plain, resilient] =
+            [&CONTENDED, &RESILIENT].map(|object| access_of_ns(object, 4, &cpus, Engine::Native));
+        assert!((0.95..1.05).contains(&(resilient / plain)), "{plain} ns and {resilient} ns on {cpus}");
     }
 }

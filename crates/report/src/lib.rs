@@ -81,7 +81,7 @@ pub use matrix::MatrixReport;
 pub use partial::{Partial, PartialRuns, StoppedBy};
 pub use picture::Picture;
 pub use queues::QueueNames;
-pub use run::{LinesReport, RunFacts, RunReport};
+pub use run::{LinesReport, LockReport, RunFacts, RunReport};
 pub use sensitivity::SensitivityReport;
 pub use style::Style;
 pub use waits::WaitsReport;

@@ -96,6 +96,23 @@ pub struct LinesReport {
     pub worst_ns: Option<u64>,
 }
 
+/// What a lock, or locks of one name, were used for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LockReport {
+    /// A variable or map of the scheduler, or `kernel: ` and what it is: untrusted text.
+    pub name: String,
+    /// How often it was taken.
+    pub taken: u64,
+    /// How often somebody had to wait for it.
+    pub contended: u64,
+    /// Core time that CPUs waited for it.
+    pub wait_ns: u64,
+    /// How long it was held.
+    pub held_ns: u64,
+    /// The most that waited at once.
+    pub most_waiters: u64,
+}
+
 /// One task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskReport {
@@ -313,6 +330,9 @@ pub struct RunReport {
     /// The lines of memory that CPUs waited for longest; absent for recordings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<LinesReport>,
+    /// The locks that CPUs waited for longest; absent for recordings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<LockReport>,
     /// The tasks, by their order of appearance.
     pub tasks: Vec<TaskReport>,
     /// Tasks that had ended and are not in `tasks`.
@@ -388,6 +408,7 @@ impl RunReport {
                 instructions: costs.instructions,
             },
             lines: Vec::new(),
+            locks: Vec::new(),
             tasks: sums.tasks.iter().map(task).collect(),
             tasks_left_out: sums.others.1,
             findings: judgement.findings.iter().map(|found| finding(found, sums, &facts.queues)).collect(),

@@ -117,8 +117,33 @@ fn figures_of(run: &RunReport, style: Style) -> String {
             core_seconds(cost.lock_wait_ns)
         ),
     );
+    if let Some((figure, note)) = worst_lock(run, machine_ns) {
+        row("locks", figure, note);
+    }
     row("exit", run.exit.kind.clone(), printable(&run.exit.reason));
     lines_of(&table)
+}
+
+/// Waits for locks below this share of the machine are little.
+const LITTLE: f64 = 0.005;
+
+/// What all locks cost, and the one that cost most, where they cost more than a little of this much core time.
+fn worst_lock(run: &RunReport, machine_ns: f64) -> Option<(String, String)> {
+    let worst = run.locks.first()?;
+    let wait_ns = run.overhead.lock_wait_ns;
+    if (wait_ns as f64) < LITTLE * machine_ns {
+        return None;
+    }
+    let (held, share) =
+        (Span::from_ns(worst.held_ns / worst.taken.max(1)), percent(wait_ns as f64 / machine_ns));
+    let note = format!(
+        "{share} of the machine waits for locks; {} for {}: taken {} times, {} of them after a wait, held for {held} each",
+        core_seconds(worst.wait_ns),
+        printable(&worst.name),
+        count(worst.taken),
+        count(worst.contended),
+    );
+    Some((core_seconds(wait_ns), note))
 }
 
 /// Who waited how long after a wakeup, by name, the longest first.

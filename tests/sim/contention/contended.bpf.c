@@ -34,7 +34,11 @@ struct line {
 struct line counter;
 struct line own[MAX_CPUS];
 struct line shared;
+#ifdef RESILIENT
+struct bpf_res_spin_lock lock SEC(".data.lock") __attribute__((aligned(64)));
+#else
 struct bpf_spin_lock lock SEC(".data.lock") __attribute__((aligned(64)));
+#endif
 
 /* Written when a CPU has measured. */
 struct line is_done[MAX_CPUS];
@@ -70,8 +74,13 @@ static __always_inline void once(u32 cpu)
 		play(cpu != 0);
 		return;
 	case SPIN_LOCK:
+#ifdef RESILIENT
+		if (!bpf_res_spin_lock(&lock))
+			bpf_res_spin_unlock(&lock);
+#else
 		bpf_spin_lock(&lock);
 		bpf_spin_unlock(&lock);
+#endif
 		return;
 	}
 }

@@ -34,6 +34,9 @@ impl Kernel {
         self.counters.lock_wait += waited;
         let line_ps = self.lines.write_lock_ps(CGROUP_MUTEX, c);
         self.charge_ps(c, (waited.as_ns() + self.machine.costs.lock_acquire_ns) * 1000 + line_ps);
+        let since = self.moment();
+        self.cgroups.mutex.since = since;
+        self.cgroups.mutex.uses.count(waited, 1);
         true
     }
 
@@ -43,6 +46,7 @@ impl Kernel {
         let mutex = &mut self.cgroups.mutex;
         debug_assert_eq!(mutex.holder, Some(c), "only the holder gives it back");
         mutex.free_at = at;
+        mutex.uses.held += at.since(mutex.since);
         mutex.holder = mutex.waiters.pop_front();
         let Some(next) = mutex.holder else { return };
         let others = mutex.waiters.len() as u64;
@@ -50,7 +54,10 @@ impl Kernel {
         let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
         let waiter = &mut self.cpus[next];
         let resumes = waiter.clock.max(at) + handover;
-        self.counters.lock_wait += resumes.since(waiter.clock);
+        let waited = resumes.since(waiter.clock);
+        self.counters.lock_wait += waited;
+        self.cgroups.mutex.since = resumes;
+        self.cgroups.mutex.uses.count(waited, others + 1);
         waiter.clock = resumes;
         waiter.parked = false;
         self.queue.set_cpu(next, resumes);

@@ -12,6 +12,7 @@ mod moving;
 
 pub(crate) use frame::CgroupFrame;
 
+use crate::cost::lock::LockUse;
 use keel_abi::bpf::Ea;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, WEIGHT_DFL};
 use keel_abi::{CpuId, Instant, TaskId};
@@ -85,6 +86,16 @@ struct Mutex {
     holder: Option<CpuId>,
     free_at: Instant,
     waiters: VecDeque<CpuId>,
+    /// Since when its holder has it.
+    since: Instant,
+    uses: LockUse,
+}
+
+impl Cgroups {
+    /// What `cgroup_mutex` has been used for.
+    pub(crate) fn mutex_uses(&self) -> LockUse {
+        self.mutex.uses
+    }
 }
 
 impl std::ops::Index<Number> for Cgroups {

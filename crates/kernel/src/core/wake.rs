@@ -2,6 +2,7 @@
 
 use crate::class::SchedClass;
 use crate::frame::Frame;
+use crate::kfuncs::F;
 use crate::sim::Sim;
 use crate::task::State;
 use keel_abi::bpf::Engine;
@@ -60,7 +61,11 @@ impl<E: Engine> Sim<E> {
     /// else where it was.
     #[inline]
     fn default_cpu(&mut self, c: CpuId, task: TaskId, flags: u64, prev: CpuId) -> CpuId {
-        match self.k.select_cpu_dfl(c, task, prev, flags) {
+        if self.k.scx.tracks_idle {
+            let price_ps = self.k.terms[F::SelectCpuDfl as usize].cost_ps();
+            self.k.charge_ps(c, price_ps);
+        }
+        match self.k.select_cpu_dfl(self.vm.world(), c, task, prev, flags) {
             Some(idle) => {
                 self.k.refill_slice(self.vm.world(), task);
                 self.k.task(task).direct =

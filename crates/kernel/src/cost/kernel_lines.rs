@@ -4,13 +4,13 @@
 //! lock; the idle masks have one for each 512 CPUs, or one a node where they are kept per node. A function's answer is what the access costs
 //! the CPU `by` in picoseconds, and the line is then where that access leaves it.
 
+use crate::cost::lock::LockUse;
 use crate::dsq::DsqHandle;
+use crate::idle::IdleMask;
+use crate::idle::touched::CPUS_PER_LINE;
 use keel_abi::crowd::Crowd;
 use keel_abi::lines::{InTransit, Line, LineCosts, LineUse, Transfers};
-use keel_abi::{CpuId, Instant, TaskId, Topology};
-
-/// CPUs whose bits share a line.
-const CPUS_PER_LINE: u32 = 512;
+use keel_abi::{CpuId, Instant, NodeId, Span, TaskId, Topology};
 
 /// The lines of all kernel objects.
 #[derive(Clone, Debug)]
@@ -20,9 +20,13 @@ pub struct KernelLines {
     queues: Vec<Line>,
     tasks: Vec<Line>,
     crowd: Option<Crowd>,
-    /// Those of the machine's mask, then those of the nodes' masks.
-    idle: Vec<AtomicLine>,
+    /// By [`IdleMask`], those of the machine's mask, then those of the nodes' masks.
+    idle: [Vec<AtomicLine>; 2],
     idle_per_node: bool,
+    /// Words of mutexes and conditions, by number.
+    futexes: Vec<AtomicLine>,
+    /// Their buckets in the kernel.
+    buckets: Vec<Line>,
     locks: Vec<Line>,
     uses: Uses,
 }
@@ -34,6 +38,7 @@ struct Uses {
     queues: LineUse,
     tasks: LineUse,
     idle: LineUse,
+    futexes: LineUse,
     locks: LineUse,
 }
 
@@ -48,21 +53,26 @@ impl KernelLines {
             runqueues: vec![Line::default(); cpus as usize],
             queues: Vec::new(),
             tasks: Vec::new(),
-            idle: vec![AtomicLine::default(); (cpus.div_ceil(CPUS_PER_LINE) + topology.nodes()) as usize],
+            idle: [(); 2].map(|()| {
+                vec![AtomicLine::default(); (cpus.div_ceil(CPUS_PER_LINE) + topology.nodes()) as usize]
+            }),
             idle_per_node: false,
+            futexes: Vec::new(),
+            buckets: Vec::new(),
             locks: Vec::new(),
             uses: Uses::default(),
         }
     }
 
     /// What the lines of each kind of object have cost so far.
-    pub fn uses(&self) -> [(&'static str, LineUse); 5] {
-        let Uses { runqueues, queues, tasks, idle, locks } = self.uses;
+    pub fn uses(&self) -> [(&'static str, LineUse); 6] {
+        let Uses { runqueues, queues, tasks, idle, futexes, locks } = self.uses;
         [
             ("runqueues", runqueues),
             ("dispatch queues", queues),
             ("tasks", tasks),
             ("idle masks", idle),
+            ("mutexes and their futexes", futexes),
             ("other locks", locks),
         ]
     }
@@ -136,15 +146,60 @@ impl KernelLines {
         self.idle_per_node = per_node;
     }
 
-    /// Changes the idle bit of `cpu` at `now`, by an atomic instruction.
+    /// Changes bits of a line of an idle mask at `now`, by an atomic instruction. Lines are numbered as
+    /// [`Touched`](crate::idle::Touched) does.
     #[inline]
-    pub fn write_idle_ps(&mut self, cpu: CpuId, by: CpuId, now: Instant) -> u64 {
-        let topology = self.transfers.topology();
-        let line = match self.idle_per_node {
-            true => topology.cpus().div_ceil(CPUS_PER_LINE) + topology.place(cpu).node.0,
-            false => cpu.0 / CPUS_PER_LINE,
+    pub(crate) fn write_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
+        let line = self.idle_line(line);
+        self.uses.idle.count(self.idle[mask as usize][line].write_ps(&self.transfers, by, now))
+    }
+
+    /// Reads a line of an idle mask.
+    #[inline]
+    pub(crate) fn read_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
+        let line = self.idle_line(line);
+        self.uses.idle.count(self.idle[mask as usize][line].read_ps(&self.transfers, by, now))
+    }
+
+    fn idle_line(&self, line: u32) -> usize {
+        let before = if self.idle_per_node { self.machine_idle_lines() } else { 0 };
+        (before + line) as usize
+    }
+
+    fn machine_idle_lines(&self) -> u32 {
+        self.transfers.topology().cpus().div_ceil(CPUS_PER_LINE)
+    }
+
+    /// How CPUs came by the right to change the idle masks: the machine's, or a node's.
+    pub fn idle_uses(&self) -> impl Iterator<Item = (Option<NodeId>, LockUse)> {
+        let machine = self.machine_idle_lines();
+        let sum = |lines: std::ops::Range<u32>| {
+            let of_masks = self.idle.iter().flat_map(|mask| &mask[lines.start as usize..lines.end as usize]);
+            of_masks.fold(LockUse::default(), |mut sum, line| {
+                sum.add(line.uses);
+                sum
+            })
         };
-        self.uses.idle.count(self.idle[line as usize].write_ps(&self.transfers, by, now))
+        let all = machine + self.transfers.topology().nodes();
+        let nodes = (machine..all).map(move |line| (Some(NodeId(line - machine)), sum(line..line + 1)));
+        std::iter::once((None, sum(0..machine))).chain(nodes)
+    }
+
+    /// Changes the word of a mutex or condition at `now`, by an atomic instruction.
+    pub fn write_futex_ps(&mut self, futex: u32, by: CpuId, now: Instant) -> u64 {
+        let word = at(&mut self.futexes, futex as usize);
+        self.uses.futexes.count(word.write_ps(&self.transfers, by, now))
+    }
+
+    /// Reads that word.
+    pub fn read_futex_ps(&mut self, futex: u32, by: CpuId, now: Instant) -> u64 {
+        let word = at(&mut self.futexes, futex as usize);
+        self.uses.futexes.count(word.read_ps(&self.transfers, by, now))
+    }
+
+    /// Writes its bucket in the kernel, the lock included.
+    pub fn write_bucket_ps(&mut self, futex: u32, by: CpuId) -> u64 {
+        self.uses.futexes.count(self.transfers.write_ps(line(&mut self.buckets, futex as usize), by))
     }
 
     /// Writes a lock of its own, by a dense number that the caller chooses.
@@ -159,17 +214,36 @@ impl KernelLines {
 struct AtomicLine {
     line: Line,
     transit: InTransit,
+    /// Of the changes.
+    uses: LockUse,
 }
 
 impl AtomicLine {
     #[inline]
     fn write_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
-        self.transit.queue_ps(transfers.write_ps(&mut self.line, by), now)
+        let transfer_ps = transfers.write_ps(&mut self.line, by);
+        let price_ps = self.transit.queue_ps(transfer_ps, now);
+        self.uses.count(Span::from_ns((price_ps - transfer_ps) / 1000), 1);
+        price_ps
+    }
+
+    /// Waits for those that asked to change it before, but keeps nobody waiting.
+    #[inline]
+    fn read_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
+        match transfers.read_ps(&mut self.line, by) {
+            0 => 0,
+            transfer_ps => self.transit.left_ps(now) + transfer_ps,
+        }
     }
 }
 
 #[inline]
 fn line(lines: &mut Vec<Line>, index: usize) -> &mut Line {
+    at(lines, index)
+}
+
+#[inline]
+fn at<L: Clone + Default>(lines: &mut Vec<L>, index: usize) -> &mut L {
     if index >= lines.len() {
         grow(lines, index);
     }
@@ -178,8 +252,8 @@ fn line(lines: &mut Vec<Line>, index: usize) -> &mut Line {
 
 #[cold]
 #[inline(never)]
-fn grow(lines: &mut Vec<Line>, index: usize) {
-    lines.resize(index + 1, Line::default());
+fn grow<L: Clone + Default>(lines: &mut Vec<L>, index: usize) {
+    lines.resize(index + 1, L::default());
 }
 
 #[cfg(test)]
@@ -206,11 +280,26 @@ mod tests {
         let check = |per_node, expected: [u64; 4]| {
             let mut lines = KernelLines::new(&Topology::regular(2, 1, 2, 1), costs);
             lines.set_idle_per_node(per_node);
-            let write = |(cpu, ns)| lines.write_idle_ps(CpuId(cpu), CpuId(cpu), Instant::from_ns(ns)) / 1000;
+            let write = |(cpu, ns)| {
+                let line = if per_node { cpu / 2 } else { 0 };
+                lines.write_idle_ps(IdleMask::Cpus, line, CpuId(cpu), Instant::from_ns(ns)) / 1000
+            };
             assert_eq!([(0, 0), (1, 0), (2, 10), (0, 1000)].map(write), expected);
         };
         check(false, [70, 90, 180, 100]);
         check(true, [70, 90, 70, 20]);
+    }
+
+    #[test]
+    fn a_reader_waits_for_who_writes_and_keeps_nobody_waiting() {
+        let costs = LineCosts { llc_ps: 20_000, memory_ps: 70_000, ..LineCosts::default() };
+        let mut lines = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
+        let at = Instant::from_ns;
+        assert_eq!(lines.write_futex_ps(0, CpuId(0), at(0)), 70_000);
+        let read = |cpu| (cpu, 10);
+        let got = [read(1), read(2), (1, 100)].map(|(cpu, ns)| lines.read_futex_ps(0, CpuId(cpu), at(ns)));
+        assert_eq!(got, [80_000, 80_000, 0]);
+        assert_eq!(lines.write_futex_ps(0, CpuId(3), at(200)), 20_000);
     }
 
     #[test]

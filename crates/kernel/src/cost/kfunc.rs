@@ -190,7 +190,18 @@ const GROUPS: &[Group] = &[
         ],
     ),
     // Interrupts off or on, and the call; the lock itself costs what any lock does (`lock_acquire_ns`).
-    group(12, 0, &["bpf_spin_lock", "bpf_spin_unlock", "bpf_res_spin_lock", "bpf_res_spin_unlock"]),
+    group(
+        12,
+        0,
+        &[
+            "bpf_spin_lock",
+            "bpf_spin_unlock",
+            "bpf_res_spin_lock",
+            "bpf_res_spin_unlock",
+            "bpf_res_spin_lock_irqsave",
+            "bpf_res_spin_unlock_irqrestore",
+        ],
+    ),
     // Looks a number up in a tree or table under RCU and takes a reference.
     group(
         70,

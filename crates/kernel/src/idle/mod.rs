@@ -8,11 +8,13 @@
 mod pick;
 mod select;
 mod shape;
+pub(crate) mod touched;
 
 pub use select::SelectCpu;
 
 use keel_abi::{CpuId, NodeId, Topology};
 use shape::Shape;
+pub(crate) use touched::{IdleMask, Touched};
 
 /// The idle masks of one machine.
 #[derive(Clone, Debug)]
@@ -26,6 +28,7 @@ pub struct IdleMasks {
     spread: Vec<u32>,
     per_node: bool,
     changes: u64,
+    touched: Touched,
 }
 
 impl IdleMasks {
@@ -38,6 +41,7 @@ impl IdleMasks {
             spread: vec![0; topology.cpus() as usize],
             per_node: false,
             changes: 0,
+            touched: Touched::default(),
             shape,
         }
     }
@@ -51,6 +55,11 @@ impl IdleMasks {
     /// Are masks per node?
     pub const fn per_node(&self) -> bool {
         self.per_node
+    }
+
+    /// Have cores more than one CPU, so that there is a mask of wholly idle ones?
+    pub(crate) const fn has_smt(&self) -> bool {
+        self.shape.smt
     }
 
     /// Records that `cpu` comes or goes (`scx_idle_update_selcpu_topology()`). One that goes is no
@@ -76,6 +85,7 @@ impl IdleMasks {
     #[inline]
     pub fn set_idle(&mut self, cpu: CpuId, idle: bool) {
         self.changes += 1;
+        self.note_written(IdleMask::Cpus, cpu);
         let (word, bit) = place(cpu);
         if idle {
             self.cpus[word] |= bit;
@@ -90,17 +100,38 @@ impl IdleMasks {
             for part in parts {
                 self.cores[part.word as usize] &= !part.bits;
             }
-        } else if parts.iter().all(|p| p.bits & online[p.word as usize] & !self.cpus[p.word as usize] == 0) {
+            return self.note_written(IdleMask::Cores, cpu);
+        }
+        let is_whole =
+            parts.iter().all(|p| p.bits & online[p.word as usize] & !self.cpus[p.word as usize] == 0);
+        if is_whole {
             for part in parts {
                 self.cores[part.word as usize] |= part.bits;
             }
+            self.note_written(IdleMask::Cores, cpu);
         }
+        self.note_read(IdleMask::Cpus, cpu);
     }
 
     /// Takes `cpu` if it is idle (`scx_idle_test_and_clear_cpu()`). Its core is not wholly idle
     /// afterwards either way.
     #[inline]
     pub fn test_and_clear(&mut self, cpu: CpuId) -> bool {
+        if self.shape.smt {
+            let of_core = |part: &shape::Part| self.cores[part.word as usize] & part.bits != 0;
+            let is_marked = self.shape.core(cpu).iter().any(of_core);
+            self.note_read(IdleMask::Cores, cpu);
+            if is_marked {
+                self.note_written(IdleMask::Cores, cpu);
+            }
+        }
+        self.note_written(IdleMask::Cpus, cpu);
+        self.clear(cpu)
+    }
+
+    /// Marks `cpu` as not idle, and its core; was it idle?
+    #[inline]
+    fn clear(&mut self, cpu: CpuId) -> bool {
         let (word, bit) = place(cpu);
         if self.shape.smt {
             for part in self.shape.core(cpu) {

@@ -1,7 +1,7 @@
 //! Picking an idle CPU out of a set: wholly idle cores first, and from one pick to the next
 //! around the set, so that no CPU is worn out.
 
-use super::{IdleMasks, word_of};
+use super::{IdleMask, IdleMasks, word_of};
 use keel_abi::scx::pick_idle::{CORE, IN_NODE};
 use keel_abi::{CpuId, NodeId};
 
@@ -82,15 +82,17 @@ impl IdleMasks {
     ) -> Option<CpuId> {
         let within = |m: &Self, word| node.map_or(u64::MAX, |n| m.shape.node(n)[word]);
         loop {
-            let mut cpu = None;
+            let (mut cpu, after) = (None, self.spread[on.index()]);
             if self.shape.smt {
                 cpu = self.next_around(on, |m, word| m.cores[word] & within(m, word) & allowed(m, word));
+                self.note_search(IdleMask::Cores, node, after, cpu);
                 if cpu.is_none() && flags & CORE != 0 {
                     return None;
                 }
             }
             if cpu.is_none() {
                 cpu = self.next_around(on, |m, word| m.cpus[word] & within(m, word) & allowed(m, word));
+                self.note_search(IdleMask::Cpus, node, after, cpu);
             }
             let cpu = cpu?;
             if self.test_and_clear(cpu) {

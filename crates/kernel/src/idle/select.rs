@@ -1,6 +1,6 @@
 //! The kernel's own choice of a CPU for a waking task (`scx_select_cpu_dfl()`).
 
-use super::{IdleMasks, place, word_of};
+use super::{IdleMask, IdleMasks, place, word_of};
 use keel_abi::CpuId;
 use keel_abi::scx::pick_idle::{CORE, IN_NODE};
 use keel_abi::scx::wake;
@@ -71,10 +71,15 @@ impl IdleMasks {
         let same_node = !self.per_node || self.shape.node_of(on) == self.shape.node_of(prev);
         let near_enough = task.flags & IN_NODE == 0 || same_node;
         let stays = task.waker_queue_empty && !task.waker_exits && near_enough;
-        if !stays || !self.idle_near(on) || !task.may_use(on) {
+        if !stays {
             return None;
         }
-        self.test_and_clear(on);
+        self.note_read(IdleMask::Cpus, on);
+        if !self.idle_near(on) || !task.may_use(on) {
+            return None;
+        }
+        // The waker works, so its bit is clear already: the kernel leaves it alone.
+        self.clear(on);
         Some(on)
     }
 
@@ -94,6 +99,7 @@ impl IdleMasks {
             return None;
         }
         let (word, bit) = place(task.prev);
+        self.note_read(IdleMask::Cores, task.prev);
         if task.may_use(task.prev) && self.cores[word] & bit != 0 && self.test_and_clear(task.prev) {
             return Some(task.prev);
         }
@@ -113,6 +119,7 @@ impl IdleMasks {
         if !self.shape.smt {
             return None;
         }
+        self.note_read(IdleMask::Cpus, task.prev);
         for i in 0..self.shape.core(task.prev).len() {
             let part = self.shape.core(task.prev)[i];
             let word = part.word as usize;

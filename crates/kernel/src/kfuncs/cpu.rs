@@ -102,7 +102,7 @@ impl Kernel {
         let (Some(task), Some(prev)) = (self.task_at(Ea(a[0])), self.cpu_arg(c, a[1])) else {
             return Errno::EINVAL.as_r0().into();
         };
-        let chosen = if self.check_tracking(c) { self.select_cpu_dfl(c, task, prev, a[2]) } else { None };
+        let chosen = if self.check_tracking(c) { self.select_cpu_dfl(w, c, task, prev, a[2]) } else { None };
         self.show_idle(w);
         if let Some(flag) = w.slice_mut(Ea(a[3]), 1) {
             flag[0] = u8::from(chosen.is_some());
@@ -135,8 +135,8 @@ impl Kernel {
         if !self.check_tracking(c) {
             return Errno::EBUSY.as_r0().into();
         }
-        let allowed = self.mask_words(w, allowed);
-        let chosen = self.select_cpu(c, task, prev, wake, Some(&allowed), flags);
+        let allowed = self.mask_words(w, c, allowed);
+        let chosen = self.select_cpu(w, c, task, prev, wake, (Some(&allowed), flags));
         self.show_idle(w);
         chosen.map_or(Errno::EBUSY.as_r0(), |cpu| u64::from(cpu.0)).into()
     }
@@ -146,9 +146,8 @@ impl Kernel {
             return 0;
         }
         let Some(cpu) = self.cpu_arg(c, cpu) else { return 0 };
-        let ps = self.write_idle_ps(c);
-        self.charge_ps(c, ps);
         let was = self.idle.test_and_clear(cpu);
+        self.charge_idle(w, c);
         self.show_idle(w);
         u64::from(was)
     }
@@ -198,10 +197,9 @@ impl Kernel {
         if !self.check_tracking(c) {
             return Errno::EBUSY.as_r0().into();
         }
-        let allowed = self.mask_words(w, mask);
-        let ps = self.write_idle_ps(c);
-        self.charge_ps(c, ps);
+        let allowed = self.mask_words(w, c, mask);
         let found = self.idle.pick_idle(c, &allowed, node, flags);
+        self.charge_idle(w, c);
         self.show_idle(w);
         found.map_or(Errno::EBUSY.as_r0(), |cpu| u64::from(cpu.0)).into()
     }
@@ -211,9 +209,10 @@ impl Kernel {
             Ok(node) => node,
             Err(answer) => return answer.into(),
         };
-        let allowed = self.mask_words(w, mask);
+        let allowed = self.mask_words(w, c, mask);
         let tracked = self.scx.tracks_idle;
         let found = self.idle.pick_any(c, &allowed, node, flags, tracked);
+        self.charge_idle(w, c);
         self.show_idle(w);
         found.map_or(Errno::EBUSY.as_r0(), |cpu| u64::from(cpu.0)).into()
     }

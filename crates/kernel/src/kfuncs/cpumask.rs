@@ -18,48 +18,51 @@ impl Kernel {
                 self.mask_usage(w, at, -1);
                 0.into()
             }
-            F::MaskFirst => self.first_of(&self.mask_words(w, at)).into(),
+            F::MaskFirst => {
+                let words = self.mask_words(w, c, at);
+                self.first_of(&words).into()
+            }
             F::MaskFirstZero => {
-                let inverse: Vec<u64> = self.mask_words(w, at).iter().map(|word| !word).collect();
+                let inverse: Vec<u64> = self.mask_words(w, c, at).iter().map(|word| !word).collect();
                 self.first_of(&self.cut(inverse)).into()
             }
-            F::MaskSetCpu => self.change_bit(w, Ea(a[1]), a[0], Some(true)).into(),
-            F::MaskClearCpu => self.change_bit(w, Ea(a[1]), a[0], Some(false)).into(),
-            F::MaskTestCpu => self.change_bit(w, Ea(a[1]), a[0], None).into(),
-            F::MaskTestAndSet => self.change_bit(w, Ea(a[1]), a[0], Some(true)).into(),
-            F::MaskTestAndClear => self.change_bit(w, Ea(a[1]), a[0], Some(false)).into(),
+            F::MaskSetCpu => self.change_bit(w, c, Ea(a[1]), a[0], Some(true)).into(),
+            F::MaskClearCpu => self.change_bit(w, c, Ea(a[1]), a[0], Some(false)).into(),
+            F::MaskTestCpu => self.change_bit(w, c, Ea(a[1]), a[0], None).into(),
+            F::MaskTestAndSet => self.change_bit(w, c, Ea(a[1]), a[0], Some(true)).into(),
+            F::MaskTestAndClear => self.change_bit(w, c, Ea(a[1]), a[0], Some(false)).into(),
             F::MaskSetAll => {
                 let all = self.cut(vec![u64::MAX; self.mask_word_count()]);
-                self.write_words(w, at, &all);
+                self.write_words(w, c, at, &all);
                 0.into()
             }
             F::MaskClear => {
-                self.write_words(w, at, &vec![0; self.mask_word_count()]);
+                self.write_words(w, c, at, &vec![0; self.mask_word_count()]);
                 0.into()
             }
-            F::MaskAnd => yes(self.combine(w, a, |x, y| x & y)),
-            F::MaskOr => yes(self.combine(w, a, |x, y| x | y)),
-            F::MaskXor => yes(self.combine(w, a, |x, y| x ^ y)),
+            F::MaskAnd => yes(self.combine(w, c, a, |x, y| x & y)),
+            F::MaskOr => yes(self.combine(w, c, a, |x, y| x | y)),
+            F::MaskXor => yes(self.combine(w, c, a, |x, y| x ^ y)),
             F::MaskCopy => {
-                let words = self.mask_words(w, Ea(a[1]));
-                self.write_words(w, at, &words);
+                let words = self.mask_words(w, c, Ea(a[1]));
+                self.write_words(w, c, at, &words);
                 0.into()
             }
-            F::MaskEqual => yes(self.mask_words(w, at) == self.mask_words(w, Ea(a[1]))),
-            F::MaskIntersects => yes(self.pairs(w, a).any(|(x, y)| x & y != 0)),
-            F::MaskSubset => yes(self.pairs(w, a).all(|(x, y)| x & !y == 0)),
-            F::MaskEmpty => yes(self.mask_words(w, at).iter().all(|&word| word == 0)),
-            F::MaskFull => yes(self.mask_words(w, at) == self.cut(vec![u64::MAX; self.mask_word_count()])),
+            F::MaskEqual => yes(self.mask_words(w, c, at) == self.mask_words(w, c, Ea(a[1]))),
+            F::MaskIntersects => yes(self.pairs(w, c, a).any(|(x, y)| x & y != 0)),
+            F::MaskSubset => yes(self.pairs(w, c, a).all(|(x, y)| x & !y == 0)),
+            F::MaskEmpty => yes(self.mask_words(w, c, at).iter().all(|&word| word == 0)),
+            F::MaskFull => yes(self.mask_words(w, c, at) == self.cut(vec![u64::MAX; self.mask_word_count()])),
             F::MaskWeight => {
-                self.mask_words(w, at).iter().map(|word| u64::from(word.count_ones())).sum::<u64>().into()
+                self.mask_words(w, c, at).iter().map(|word| u64::from(word.count_ones())).sum::<u64>().into()
             }
             F::MaskAny => {
-                let words = self.mask_words(w, at);
+                let words = self.mask_words(w, c, at);
                 let found = self.idle.any_distribute(c, &words);
                 self.cpu_or_none(found).into()
             }
             F::MaskAnyAnd => {
-                let (x, y) = (self.mask_words(w, at), self.mask_words(w, Ea(a[1])));
+                let (x, y) = (self.mask_words(w, c, at), self.mask_words(w, c, Ea(a[1])));
                 let found = self.idle.any_and_distribute(c, &x, &y);
                 self.cpu_or_none(found).into()
             }
@@ -78,8 +81,10 @@ impl Kernel {
     }
 
     /// The machine's part of the mask at an address; an address outside the world holds none.
-    pub(super) fn mask_words<W: World>(&self, w: &W, at: Ea) -> Vec<u64> {
+    pub(super) fn mask_words<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea) -> Vec<u64> {
         let bytes = self.mask_word_count() as u64 * 8;
+        let stall_ps = w.touch_ps(at, bytes, c, false);
+        self.charge_ps(c, stall_ps);
         let words = match w.slice(at, bytes) {
             Some(bytes) => {
                 bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes"))).collect()
@@ -98,7 +103,9 @@ impl Kernel {
         words
     }
 
-    fn write_words<W: World>(&self, w: &mut W, at: Ea, words: &[u64]) {
+    fn write_words<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea, words: &[u64]) {
+        let stall_ps = w.touch_ps(at, words.len() as u64 * 8, c, true);
+        self.charge_ps(c, stall_ps);
         for (i, word) in words.iter().enumerate() {
             if let Some(bytes) = w.slice_mut(at.offset(i as u64 * 8), 8) {
                 bytes.copy_from_slice(&word.to_le_bytes());
@@ -106,25 +113,33 @@ impl Kernel {
         }
     }
 
-    fn pairs<W: World>(&self, w: &W, a: [u64; 5]) -> impl Iterator<Item = (u64, u64)> + use<W> {
-        self.mask_words(w, Ea(a[0])).into_iter().zip(self.mask_words(w, Ea(a[1])))
+    fn pairs<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        a: [u64; 5],
+    ) -> impl Iterator<Item = (u64, u64)> + use<W> {
+        let (x, y) = (self.mask_words(w, c, Ea(a[0])), self.mask_words(w, c, Ea(a[1])));
+        x.into_iter().zip(y)
     }
 
     /// `dst = a op b`; is anything in it?
-    fn combine<W: World>(&self, w: &mut W, a: [u64; 5], op: fn(u64, u64) -> u64) -> bool {
-        let (x, y) = (self.mask_words(w, Ea(a[1])), self.mask_words(w, Ea(a[2])));
+    fn combine<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5], op: fn(u64, u64) -> u64) -> bool {
+        let (x, y) = (self.mask_words(w, c, Ea(a[1])), self.mask_words(w, c, Ea(a[2])));
         let words: Vec<u64> = x.iter().zip(&y).map(|(&x, &y)| op(x, y)).collect();
-        self.write_words(w, Ea(a[0]), &words);
+        self.write_words(w, c, Ea(a[0]), &words);
         words.iter().any(|&word| word != 0)
     }
 
     /// Tests a bit and sets or clears it; CPUs beyond the machine are neither in nor put in.
-    fn change_bit<W: World>(&self, w: &mut W, at: Ea, cpu: u64, to: Option<bool>) -> u64 {
+    fn change_bit<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea, cpu: u64, to: Option<bool>) -> u64 {
         let cpu = cpu as u32;
         if cpu as usize >= self.cpus.len() {
             return 0;
         }
         let (byte, bit) = (u64::from(cpu / 8), 1u8 << (cpu % 8));
+        let stall_ps = w.touch_ps(at.offset(byte), 1, c, to.is_some());
+        self.charge_ps(c, stall_ps);
         match to {
             None => w.slice(at.offset(byte), 1).map_or(0, |b| u64::from(b[0] & bit != 0)),
             Some(to) => {

@@ -15,6 +15,7 @@ mod memory;
 mod object;
 mod print;
 mod queue;
+pub(crate) mod res_spin;
 mod ring;
 pub(crate) mod spin;
 mod table;
@@ -69,7 +70,8 @@ impl<W: World> Host<W> for Kernel {
         if terms.is_boundary(op) {
             // Under a BPF spin lock nobody is let past, and so the present moment stays behind: others
             // have not come as far.
-            let is_free = callback.spin.is_none();
+            let is_free =
+                callback.lets_others_past() || terms.f.is_res_spin_lock() && callback.spin.is_none();
             if is_free && !site.again && !self.queue.comes_first(c, at) {
                 return Reply::Suspend;
             }
@@ -105,7 +107,7 @@ impl<W: World> Host<W> for Kernel {
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
         let at = self.callback_comes_to(usage);
         // Under a BPF spin lock nobody is let past, as in a call.
-        if self.cpus.this_cpu.callback.spin.is_some() {
+        if !self.cpus.this_cpu.callback.lets_others_past() {
             return Some(at);
         }
         if !again && !self.queue.comes_first(cpu, at) {
@@ -186,6 +188,10 @@ impl Kernel {
             F::CurrentTask | F::CurrentTaskBtf => self.current_ea(c).0.into(),
             F::SpinLock => self.spin_lock(w, c, Ea(a[0])),
             F::SpinUnlock => self.spin_unlock(w, c, Ea(a[0])),
+            F::ResSpinLock => self.res_spin_lock(w, c, Ea(a[0]), None),
+            F::ResSpinUnlock => self.res_spin_unlock(w, c, Ea(a[0]), false),
+            F::ResSpinLockIrq => self.res_spin_lock(w, c, Ea(a[0]), Some(Ea(a[1]))),
+            F::ResSpinUnlockIrq => self.res_spin_unlock(w, c, Ea(a[0]), true),
             F::ProbeRead | F::ProbeReadStr | F::Strncmp | F::KptrXchg => self.serve_memory(w, c, f, a),
             F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]),
             F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)),

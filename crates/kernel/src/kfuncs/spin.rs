@@ -5,7 +5,7 @@
 //! with those who wait, where the machine's locks are test-and-set.
 
 use super::Served;
-use crate::cost::lock::VirtualLock;
+use crate::cost::lock::{LockName, LockUse, VirtualLock};
 use crate::kernel::Kernel;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::{CpuId, Instant, Span};
@@ -19,6 +19,11 @@ pub(crate) struct SpinLocks {
 }
 
 impl SpinLocks {
+    /// What each has been used for.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
+        self.locks.iter().map(|(&at, lock)| (LockName::Bpf(Ea(at)), lock.uses()))
+    }
+
     /// Gives a lock back that is held.
     pub(crate) fn release(&mut self, lock: Ea, at: Instant) {
         self.locks.entry(lock.0).or_default().release(at);
@@ -28,7 +33,7 @@ impl SpinLocks {
 impl Kernel {
     pub(super) fn spin_lock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
         let at = self.moment();
-        if self.spin_held().is_some() {
+        if !self.cpus.this_cpu.callback.lets_others_past() {
             return Served::forbidden("bpf_spin_lock() is called with a lock already held".into());
         }
         let stall = w.touch_ps(lock, 4, c, true);

@@ -208,6 +208,10 @@ functions! {
     CpuperfSet "scx_bpf_cpuperf_set" Any,
     RcuLock "bpf_rcu_read_lock" Any,
     RcuUnlock "bpf_rcu_read_unlock" Any,
+    ResSpinLock "bpf_res_spin_lock" Any,
+    ResSpinUnlock "bpf_res_spin_unlock" Any,
+    ResSpinLockIrq "bpf_res_spin_lock_irqsave" Any,
+    ResSpinUnlockIrq "bpf_res_spin_unlock_irqrestore" Any,
     PreemptDisable "bpf_preempt_disable" Any,
     PreemptEnable "bpf_preempt_enable" Any,
     IterNumNew "bpf_iter_num_new" Any,
@@ -299,6 +303,11 @@ impl Terms {
         }
     }
 
+    /// What it costs by itself, in picoseconds.
+    pub(crate) fn cost_ps(&self) -> u64 {
+        self.cost_ps
+    }
+
     #[inline]
     pub(super) fn is_boundary(&self, op: Op) -> bool {
         self.boundary >> op as u32 & 1 != 0
@@ -316,6 +325,12 @@ impl Terms {
 }
 
 impl F {
+    /// Does it take a resilient lock?
+    #[inline]
+    pub(super) fn is_res_spin_lock(self) -> bool {
+        matches!(self, Self::ResSpinLock | Self::ResSpinLockIrq)
+    }
+
     /// Can other CPUs observe when it is served? What only concerns the caller's own CPU, its own
     /// task or nothing at all is served wherever the callback has got to. An insert is the caller's
     /// own affair but for `ops.dispatch`, which may name anybody's task.

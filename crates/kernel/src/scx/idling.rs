@@ -1,8 +1,9 @@
 //! Idle tracking and choosing CPUs, on top of [`crate::idle`]; the masks as BPF sees them.
 
-use crate::idle::SelectCpu;
+use crate::idle::{IdleMask, SelectCpu, Touched};
 use crate::kernel::Kernel;
-use keel_abi::bpf::World;
+use keel_abi::bpf::{Ea, World};
+use keel_abi::lines::LINE_BYTES;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
@@ -13,16 +14,48 @@ impl Kernel {
             return;
         }
         self.idle.set_idle(c, idle);
-        let ps = self.write_idle_ps(c);
-        self.charge_ps(c, ps);
+        self.charge_idle(world, c);
         self.show_idle(world);
     }
 
-    /// What `c` pays to change its part of the masks.
+    /// Charges `c` for the lines of the idle masks that it has just read and written.
     #[inline]
-    pub(crate) fn write_idle_ps(&mut self, c: CpuId) -> u64 {
-        let now = self.moment();
-        self.lines.write_idle_ps(c, c, now)
+    pub(crate) fn charge_idle<W: World>(&mut self, world: &mut W, c: CpuId) {
+        let touched = self.idle.take_touched();
+        if touched == Touched::default() {
+            return;
+        }
+        for mask in IdleMask::ALL {
+            for line in touched.read(mask) {
+                let now = self.moment();
+                let ps = self.lines.read_idle_ps(mask, line, c, now);
+                self.charge_ps(c, ps);
+            }
+            for line in touched.written(mask) {
+                let now = self.moment();
+                let ps = self.lines.write_idle_ps(mask, line, c, now);
+                let shown_ps = self.write_shown_ps(world, c, mask, line);
+                self.charge_ps(c, ps.max(shown_ps));
+            }
+        }
+    }
+
+    /// What it costs to take a line of a mask from those who have read it where BPF does: it is the same line.
+    fn write_shown_ps<W: World>(&self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) -> u64 {
+        let (shown, bytes) = match self.idle.per_node() {
+            true => {
+                let of_node = self.scx.node_idle_masks.iter().find(|(node, ..)| node.0 == line);
+                (of_node.map(|&(_, cpus, cores)| (cpus, cores)), 0)
+            }
+            false => (self.scx.idle_masks, u64::from(line) * LINE_BYTES),
+        };
+        let Some((cpus, cores)) = shown else { return 0 };
+        let mut write_ps = |at: Ea| world.touch_ps(at.offset(bytes), 8, c, true);
+        match mask {
+            IdleMask::Cpus if self.idle.has_smt() => write_ps(cpus),
+            IdleMask::Cpus => write_ps(cpus).max(write_ps(cores)),
+            IdleMask::Cores => write_ps(cores),
+        }
     }
 
     /// Writes the masks to where BPF reads them, if it does.
@@ -41,31 +74,30 @@ impl Kernel {
 
     /// The kernel's default choice for `task`, which is taken; `c` is the waker's CPU.
     #[inline]
-    pub(crate) fn select_cpu_dfl(
+    pub(crate) fn select_cpu_dfl<W: World>(
         &mut self,
+        world: &mut W,
         c: CpuId,
         task: TaskId,
         prev: CpuId,
         flags: u64,
     ) -> Option<CpuId> {
-        self.select_cpu(c, task, prev, flags, None, 0)
+        self.select_cpu(world, c, task, prev, flags, (None, 0))
     }
 
     /// The choice among `allowed` as well, with `SCX_PICK_IDLE_*` in `pick`.
-    pub(crate) fn select_cpu(
+    pub(crate) fn select_cpu<W: World>(
         &mut self,
+        world: &mut W,
         c: CpuId,
         task: TaskId,
         prev: CpuId,
         wake_flags: u64,
-        allowed: Option<&[u64]>,
-        pick: u64,
+        (allowed, pick): (Option<&[u64]>, u64),
     ) -> Option<CpuId> {
         if !self.scx.tracks_idle {
             return None;
         }
-        let ps = self.write_idle_ps(c);
-        self.charge_ps(c, ps);
         let curr = self.cpus.this_cpu.curr;
         let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::task::State::Exiting;
         let t = &self.tasks[task];
@@ -79,14 +111,16 @@ impl Kernel {
             allowed,
             flags: pick,
         };
-        match t.nr_allowed {
+        let chosen = match t.nr_allowed {
             _ if t.migration_disabled > 0 => match t.is_pinned && t.cpu != prev {
                 true => None,
                 false => self.idle.select_pinned(&asks),
             },
             1 => self.idle.select_pinned(&asks),
             _ => self.idle.select_cpu_dfl(&asks),
-        }
+        };
+        self.charge_idle(world, c);
+        chosen
     }
 
     /// May `task` use `cpu` now (`is_cpu_allowed()`)? A spell without migration lasts until its end, be the CPU about to

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::kfuncs::iter::Cursors;
+use crate::kfuncs::res_spin::ResLocks;
 use crate::kfuncs::spin::SpinLocks;
 use crate::machine::PERF_ONE;
 use crate::scx::{Phase, Scx};
@@ -130,6 +131,7 @@ impl Kernel {
         self.scx.slice_dfl_ns = SLICE_DFL_NS;
         self.timers.forget_all();
         self.spins = SpinLocks::default();
+        self.res_spins = ResLocks::default();
         self.cursors = Cursors::default();
         self.queues.destroy_users();
         for cpu in self.machine.topology.iter() {

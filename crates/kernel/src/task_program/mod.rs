@@ -5,6 +5,7 @@ pub(crate) mod cache;
 pub(crate) mod channel;
 pub(crate) mod companion;
 pub(crate) mod flag;
+pub(crate) mod futex;
 pub(crate) mod mutex;
 pub(crate) mod pages;
 pub(crate) mod process;

@@ -1,4 +1,5 @@
-//! Mutexes as threads have them: taken and given back in user mode where nobody waits, else with the kernel's help (futexes).
+//! Mutexes as threads have them: taken and given back in user mode where nobody waits, else with the kernel's help
+//! ([futexes](super::futex), where the costs are).
 //!
 //! The waiters of a plain one are woken one at a time, real-time tasks first by priority, then first come, first served; who is
 //! woken tries again, and may find that another was quicker (`futex_wake()`). One that hands priorities on
@@ -197,6 +198,8 @@ impl<E: Engine> Sim<E> {
         if mutexes.get(id).owner == Some(task) {
             return Then::GoOn;
         }
+        self.k.charge_word(c, id.0);
+        let mutexes = &mut self.k.objects.mutexes;
         if mutexes.get(id).inherits {
             return match mutexes.try_take(task, priority, id) {
                 true => Then::GoOn,
@@ -209,6 +212,7 @@ impl<E: Engine> Sim<E> {
             return Then::GoOn;
         }
         mutex.enqueue(task, priority);
+        self.k.charge_waiting(c, id.0, None);
         self.k.task(task).doing = Doing::Relock(id);
         self.tell_awaits(c, task, id);
         self.block(c, task)
@@ -224,6 +228,8 @@ impl<E: Engine> Sim<E> {
             return self.give_up_cpu(c, task);
         }
         let (owner, first) = (mutexes.owner(id), mutexes.first(id));
+        self.k.charge_waiting(c, id.0, owner);
+        let mutexes = &mut self.k.objects.mutexes;
         mutexes.get(id).enqueue(task, priority);
         mutexes.ties.entry(task).or_default().awaited = Some(id);
         first.into_iter().for_each(|first| self.k.tell_spinner(first));
@@ -286,6 +292,12 @@ impl<E: Engine> Sim<E> {
             return;
         }
         let (first, inherits) = (mutex.top(), mutex.inherits);
+        let c = self.k.cpus.at_hand();
+        self.k.charge_word(c, id.0);
+        if first.is_some() {
+            self.k.charge_waking(c, id.0, first.into_iter());
+        }
+        let mutex = self.k.objects.mutexes.get(id);
         if !inherits && first.is_some() {
             mutex.waiters.remove(0);
         }

@@ -6,6 +6,7 @@ use super::barrier::Barrier;
 use super::cache::Caches;
 use super::channel::Channels;
 use super::flag::Flag;
+use super::futex::Buckets;
 use super::mutex::Mutexes;
 use super::pages::Memory;
 use super::process::Processes;
@@ -24,6 +25,7 @@ use std::collections::VecDeque;
 pub(crate) struct Objects {
     pub(crate) mutexes: Mutexes,
     conditions: Vec<VecDeque<Waiter>>,
+    pub(crate) buckets: Buckets,
     pub(super) barriers: Vec<Barrier>,
     pub(super) flags: Vec<Flag>,
     /// Last expiry, by timer that tasks share; grown as used.
@@ -45,6 +47,7 @@ impl Objects {
         Self {
             mutexes: Mutexes::new(workload.mutexes, &workload.inheriting),
             conditions: vec![VecDeque::new(); workload.conditions as usize],
+            buckets: Buckets::new(workload.mutexes, workload.conditions),
             barriers: workload.barriers.iter().map(|&wanted| Barrier::of(wanted)).collect(),
             flags: vec![Flag::default(); workload.flags as usize],
             shared_timers: Vec::new(),
@@ -64,6 +67,9 @@ impl<E: Engine> Sim<E> {
         condition: ObjectId,
         mutex: ObjectId,
     ) -> Then {
+        let futex = self.k.objects.condition_futex(condition);
+        self.k.charge_word(c, futex);
+        self.k.charge_waiting(c, futex, None);
         self.k.objects.conditions[condition.0 as usize].push_back(Waiter { task, mutex });
         self.block(c, task);
         self.release(task, mutex);
@@ -78,6 +84,11 @@ impl<E: Engine> Sim<E> {
             let first = waiters.iter().position(|w| w.task != task);
             let Some(waiter) = first.and_then(|at| waiters.remove(at)) else { break };
             woken.push(waiter);
+        }
+        let futex = self.k.objects.condition_futex(condition);
+        self.k.charge_word(c, futex);
+        if !woken.is_empty() {
+            self.k.charge_waking(c, futex, woken.iter().map(|waiter| waiter.task));
         }
         let blocks = self.k.tasks[task].state == State::Blocking;
         if !blocks {

@@ -49,7 +49,7 @@ fn an_object_has_one_arena_at_most() {
 fn locks_in_values_are_found() {
     let check = |value: &str, expected: bool| {
         let source = format!(
-            "struct bpf_spin_lock {{ u32 val; }};\n\
+            "struct bpf_spin_lock {{ u32 val; }}; struct bpf_res_spin_lock {{ u32 val; }};\n\
              struct inner {{ u32 a; {value} }}; struct outer {{ u64 b; struct inner inner; struct outer *next; }};\n\
              struct {{ __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 1); __type(key, u32);\n\
              __type(value, struct outer); }} m SEC(\".maps\");\n\
@@ -60,6 +60,7 @@ fn locks_in_values_are_found() {
     check("u32 c;", false);
     check("struct bpf_spin_lock lock;", true);
     check("struct bpf_spin_lock *lock;", false);
+    check("struct bpf_res_spin_lock lock;", false);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::run::{FindingReport, RunFacts, RunReport};
+use crate::run::{FindingReport, LockReport, RunFacts, RunReport};
 use crate::style::Style;
 use crate::{compare, table, verdict};
 use keel_abi::scx::ExitKind;
@@ -133,6 +133,31 @@ fn invalid_accesses_are_reported_unless_they_ended_the_run() {
     check(1, good(), "The scheduler made an invalid memory access");
     check(1234, bad(), "The scheduler made 1,234 invalid memory accesses");
     check(1, stalled(), "");
+}
+
+#[test]
+fn the_worst_lock_is_shown_where_locks_cost_more_than_a_little() {
+    let check = |lock_wait_ns: u64, expected: &str| {
+        let mut run = good();
+        let worst = LockReport {
+            name: "idle_lock\x1b[2J".into(),
+            taken: 11_029,
+            contended: 11_000,
+            wait_ns: lock_wait_ns / 2,
+            held_ns: 11_029 * 300,
+            most_waiters: 127,
+        };
+        (run.overhead.lock_wait_ns, run.locks) = (lock_wait_ns, vec![worst, LockReport::default()]);
+        let text = table::run(&run, Style { width: 300, colour: false });
+        let row = text.lines().find(|line| line.trim_start().starts_with("locks")).unwrap_or_default();
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>().join(" "), expected, "{text}");
+    };
+    check(3_199_000_000, "");
+    check(
+        64_000_000_000,
+        "locks 64.0 core-seconds 10 % of the machine waits for locks; 32.0 core-seconds for idle_lock\u{fffd}[2J: taken \
+         11,029 times, 11,000 of them after a wait, held for 300 ns each",
+    );
 }
 
 #[test]

@@ -1,0 +1,209 @@
+//! `bpf_res_spin_lock`: locks that give up where they would deadlock (`kernel/bpf/rqspinlock.c`).
+//!
+//! As under a `bpf_spin_lock` nothing else of the simulation runs from lock to unlock, with one exception: who asks for
+//! one more lock lets others go first. These find the locks that it has held with no known end, and wait in line:
+//! [`held`] says until when, and what they find meanwhile.
+
+mod held;
+
+use super::Served;
+use crate::cost::lock::{LockName, LockUse, VirtualLock};
+use crate::kernel::Kernel;
+use held::{Held, Tables, Verdict};
+use keel_abi::bpf::{Ea, Errno, World};
+use keel_abi::{CpuId, Instant, Span};
+use keel_trace::Lock;
+use std::collections::{BTreeMap, VecDeque};
+
+/// All resilient locks, and which CPU has or wants which.
+#[derive(Debug, Default)]
+pub(crate) struct ResLocks {
+    /// Each that was ever taken, by its address.
+    locks: BTreeMap<u64, ResLock>,
+    tables: Tables,
+}
+
+#[derive(Debug, Default)]
+struct ResLock {
+    lock: VirtualLock,
+    /// In the order in which they get it.
+    waiters: VecDeque<CpuId>,
+}
+
+/// What came of an attempt.
+enum Attempt {
+    Got,
+    Failed(Errno),
+    /// To be made again so much later.
+    Waits(Span),
+}
+
+impl ResLocks {
+    /// What each has been used for.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
+        self.locks.iter().map(|(&at, of)| (LockName::Bpf(Ea(at)), of.lock.uses()))
+    }
+}
+
+impl Kernel {
+    /// `bpf_res_spin_lock()` and, where `flags` is given, `bpf_res_spin_lock_irqsave()`.
+    pub(super) fn res_spin_lock<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        lock: Ea,
+        flags: Option<Ea>,
+    ) -> Served {
+        if self.cpus.this_cpu.callback.spin.is_some() {
+            return Served::forbidden("bpf_res_spin_lock() under a bpf_spin_lock is not simulated".into());
+        }
+        let attempt = match self.res_spins.tables.awaits(c) {
+            true => self.res_spin_again(c, lock),
+            false => self.res_spin_begin(w, c, lock),
+        };
+        match attempt {
+            Attempt::Got => {
+                self.res_spins.tables.got(c, Held { lock, saves_irq: flags.is_some() });
+                self.this_cpu().callback.res_spins += 1;
+                if let Some(word) = flags.and_then(|at| w.slice_mut(at, 8)) {
+                    word.fill(0);
+                }
+                0.into()
+            }
+            Attempt::Failed(errno) => errno.as_r0().into(),
+            Attempt::Waits(span) => Served::Later(span.as_ns()),
+        }
+    }
+
+    /// The first attempt.
+    fn res_spin_begin<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Attempt {
+        let now = self.moment();
+        let line_ps = w.touch_ps(lock, 4, c, true);
+        let ResLocks { locks, tables } = &mut self.res_spins;
+        let of = locks.entry(lock.0).or_default();
+        if let Some(taken) = of.lock.acquire(now, c, &self.machine.costs, line_ps) {
+            self.charge_ns(c, taken.at.since(now).as_ns());
+            if taken.waited > Span::ZERO {
+                self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
+            }
+            return Attempt::Got;
+        }
+        let verdict = tables.begin(c, lock, now, of.waiters.len());
+        if verdict == Verdict::Waits {
+            of.waiters.push_back(c);
+        }
+        let price_ps = self.machine.costs.lock_acquire_ns * 1000 + line_ps;
+        self.charge_ps(c, price_ps);
+        self.settle(c, lock, verdict)
+    }
+
+    /// A later attempt, since the lock has been handed over, or a millisecond has passed.
+    fn res_spin_again(&mut self, c: CpuId, lock: Ea) -> Attempt {
+        let now = self.moment();
+        let verdict = self.res_spins.tables.look(c, now);
+        self.settle(c, lock, verdict)
+    }
+
+    fn settle(&mut self, c: CpuId, lock: Ea, verdict: Verdict) -> Attempt {
+        let now = self.moment();
+        let ResLocks { locks, tables } = &mut self.res_spins;
+        let errno = match verdict {
+            Verdict::Granted => return Attempt::Got,
+            Verdict::Waits => return Attempt::Waits(tables.next_look(c).since(now).max(Span::from_ns(1))),
+            Verdict::Deadlock => Errno::EDEADLK,
+            Verdict::TimedOut => Errno::ETIMEDOUT,
+        };
+        // Those behind the head of the queue leave with it (`RES_TIMEOUT_VAL`).
+        let ends_queue = verdict == Verdict::TimedOut && tables.is_queued(c);
+        let since = tables.give_up(c);
+        let of = locks.entry(lock.0).or_default();
+        let mut behind = match of.waiters.iter().position(|&waiter| waiter == c) {
+            Some(place) => of.waiters.split_off(place),
+            None => VecDeque::new(),
+        };
+        behind.pop_front();
+        if !ends_queue {
+            of.waiters.extend(behind.drain(..));
+        }
+        tables.advance(&of.waiters, now);
+        for other in behind {
+            self.res_spins.tables.dismiss(other);
+            self.res_spin_wake(other, now);
+        }
+        if now > since {
+            self.waited_for(c, Lock::Bpf(lock.0), now.since(since));
+        }
+        Attempt::Failed(errno)
+    }
+
+    /// `bpf_res_spin_unlock()` and, with `saves_irq`, `bpf_res_spin_unlock_irqrestore()`.
+    pub(super) fn res_spin_unlock<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        lock: Ea,
+        saves_irq: bool,
+    ) -> Served {
+        let wanted = Held { lock, saves_irq };
+        let is_last = self.res_spins.tables.last(c) == Some(wanted);
+        if self.cpus.this_cpu.callback.res_spins == 0 || !is_last {
+            let why = match self.res_spins.tables.has(c, wanted) {
+                true => "bpf_res_spin_unlock() cannot be out of order",
+                false => "bpf_res_spin_unlock() of a lock that is not held",
+            };
+            return Served::forbidden(why.into());
+        }
+        let line_ps = w.touch_ps(lock, 4, c, true);
+        self.charge_ps(c, line_ps);
+        let at = self.moment();
+        self.this_cpu().callback.res_spins -= 1;
+        if let Some(next) = self.res_spin_release(c, at) {
+            let line_ps = w.touch_ps(lock, 4, next, true);
+            self.res_spin_hand_over(lock, next, at, line_ps);
+        }
+        0.into()
+    }
+
+    /// Gives back the last lock that `c` has taken; who waits for it?
+    fn res_spin_release(&mut self, c: CpuId, at: Instant) -> Option<CpuId> {
+        let ResLocks { locks, tables } = &mut self.res_spins;
+        let Held { lock, .. } = tables.released(c)?;
+        let of = locks.get_mut(&lock.0)?;
+        of.lock.release(at);
+        of.waiters.pop_front()
+    }
+
+    /// `next`, which waits, has the lock now.
+    fn res_spin_hand_over(&mut self, lock: Ea, next: CpuId, at: Instant, line_ps: u64) {
+        let ResLocks { locks, tables } = &mut self.res_spins;
+        let of = locks.entry(lock.0).or_default();
+        let since = tables.grant(next);
+        let others = of.waiters.len() as u64;
+        let resumes = of.lock.hand_to(next, (since, at), &self.machine.costs, line_ps, others);
+        tables.advance(&of.waiters, resumes);
+        self.waited_for(next, Lock::Bpf(lock.0), resumes.since(since));
+        self.res_spin_wake(next, resumes);
+    }
+
+    /// Whoever waits looks at `at` rather than when it was to look next, up to which its callback has been charged.
+    fn res_spin_wake(&mut self, waiter: CpuId, at: Instant) {
+        let planned = self.res_spins.tables.next_look(waiter);
+        let cpu = self.cpu(waiter);
+        cpu.callback.charged_ps += at.since(planned).as_ns() * 1000;
+        cpu.callback.charged_ps -= planned.since(at).as_ns() * 1000;
+        cpu.clock = at;
+        self.queue.set_cpu(waiter, at);
+    }
+
+    /// Gives back what a callback that ends has taken and kept: how many locks?
+    #[cold]
+    pub(crate) fn res_spin_drop(&mut self, c: CpuId, count: u32) {
+        let at = self.moment();
+        for _ in 0..count {
+            let Some(Held { lock, .. }) = self.res_spins.tables.last(c) else { return };
+            if let Some(next) = self.res_spin_release(c, at) {
+                self.res_spin_hand_over(lock, next, at, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What a mutex or condition of user space costs: the atomic instructions on its word, and where tasks wait or are woken
+//! the lock of its bucket in the kernel (`kernel/futex/`).
+//!
+//! Each has a bucket of its own: since Linux 6.16 a process has four of them for each thread. Its lock is held for the
+//! lines that move meanwhile: the word, which the kernel reads again before a task may sleep, and the tasks that are
+//! woken. Under it a mutex that hands priorities on has its own `wait_lock`, under which its owner is looked at.
+
+use super::sync::Objects;
+use crate::cost::lock::{LockName, LockUse, VirtualLock};
+use crate::kernel::Kernel;
+use keel_abi::task::ObjectId;
+use keel_abi::{CpuId, Span, TaskId};
+
+/// The locks of the buckets, by the numbers of their futexes: mutexes, then conditions.
+#[derive(Debug, Default)]
+pub(crate) struct Buckets {
+    locks: Vec<VirtualLock>,
+    mutexes: u32,
+}
+
+impl Buckets {
+    /// For so many mutexes and conditions.
+    pub(super) fn new(mutexes: u32, conditions: u32) -> Self {
+        Self { locks: vec![VirtualLock::default(); (mutexes + conditions) as usize], mutexes }
+    }
+
+    /// What each has been used for.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
+        let name = |number: u32| match number.checked_sub(self.mutexes) {
+            None => LockName::Mutex(ObjectId(number)),
+            Some(condition) => LockName::Condition(ObjectId(condition)),
+        };
+        (0..).zip(&self.locks).map(move |(number, lock)| (name(number), lock.uses()))
+    }
+}
+
+impl Objects {
+    /// The number of a condition among the futexes.
+    pub(super) fn condition_futex(&self, condition: ObjectId) -> u32 {
+        self.buckets.mutexes + condition.0
+    }
+}
+
+impl Kernel {
+    /// An atomic instruction on the word.
+    pub(super) fn charge_word(&mut self, c: CpuId, futex: u32) {
+        let line_ps = self.lines.write_futex_ps(futex, c, self.moment());
+        self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
+    }
+
+    /// A task is about to sleep (`futex_wait_setup()`, `futex_lock_pi()`): under the bucket's lock the word is read again
+    /// and, where priorities are handed on, the owner looked at.
+    pub(super) fn charge_waiting(&mut self, c: CpuId, futex: u32, owner: Option<TaskId>) {
+        self.lock_bucket(c, futex);
+        let mut ps = self.lines.read_futex_ps(futex, c, self.moment());
+        if let Some(owner) = owner {
+            ps += self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_task_ps(owner, c);
+        }
+        self.charge_ps(c, ps);
+        self.unlock_bucket(futex);
+    }
+
+    /// Tasks are taken from the bucket, to be woken when its lock has been given back (`futex_wake()`,
+    /// `futex_unlock_pi()`).
+    pub(super) fn charge_waking(&mut self, c: CpuId, futex: u32, woken: impl Iterator<Item = TaskId>) {
+        self.lock_bucket(c, futex);
+        for task in woken {
+            let line_ps = self.lines.write_task_ps(task, c);
+            self.charge_ps(c, line_ps);
+        }
+        self.unlock_bucket(futex);
+    }
+
+    fn lock_bucket(&mut self, c: CpuId, futex: u32) {
+        let now = self.moment();
+        let line_ps = self.lines.write_bucket_ps(futex, c);
+        let lock = &mut self.objects.buckets.locks[futex as usize];
+        let taken =
+            lock.acquire(now, c, &self.machine.costs, line_ps).expect("it is given back in the same step");
+        self.charge_ns(c, taken.at.since(now).as_ns());
+        if taken.waited > Span::ZERO {
+            self.counters.lock_wait += taken.waited;
+        }
+    }
+
+    fn unlock_bucket(&mut self, futex: u32) {
+        let at = self.moment();
+        self.objects.buckets.locks[futex as usize].release(at);
+    }
+}
