@@ -36,6 +36,11 @@ impl Bus {
         }
     }
 
+    /// How many CPUs of the machine run tasks.
+    pub(crate) fn busy_cpus(&self) -> u64 {
+        self.busy.iter().sum()
+    }
+
     /// What a transfer from or to memory that takes `ns` alone takes for `c` now, rounded up.
     pub(crate) fn slowed_ns(&self, c: CpuId, ns: u64) -> u64 {
         let busy = self.busy[self.node_of[c.index()]];

@@ -56,6 +56,8 @@ constants! {
     timer_slack_ns: NS,
     /// From sending an interrupt to another CPU until it arrives there.
     ipi_ns: NS,
+    /// For how long each busy CPU of an emulated machine runs before the next one does; 0 where CPUs run at once.
+    turn_ns: NS,
     /// Sending it, for the sender.
     ipi_send_ns: NS,
     /// Leaving the idle state.

@@ -27,7 +27,7 @@ pub(crate) struct NoiseState {
     profile: Option<&'static Profile>,
     /// What interrupts beside the tick are drawn from, by CPU; nothing without noise.
     interrupts: Vec<Rng>,
-    /// What the latency of ticks is drawn from, by CPU; nothing without noise.
+    /// What the latency of ticks and slice timers is drawn from, by CPU; nothing without noise.
     ticks: Vec<Rng>,
     /// What the machine's own moments are drawn from.
     machine: Rng,
@@ -55,6 +55,11 @@ impl NoiseState {
     }
 }
 
+/// How long a CPU waits for its turn, of so many that take turns: not at all where the turn is its own.
+fn until_own_turn(rng: &mut Rng, turn_ns: u64, cpus: u64) -> u64 {
+    rng.below(turn_ns * cpus.max(1)).saturating_sub(turn_ns)
+}
+
 impl Kernel {
     /// Where `c`'s tick is in the period, in nanoseconds.
     #[inline]
@@ -64,13 +69,17 @@ impl Kernel {
         (self.noise.tick_offset_ns + skew) % period
     }
 
-    /// How late a tick of `c` is served, since the CPU has interrupts disabled now and then.
+    /// How late a tick or the end of a slice (`HRTICK`) is served on `c`, since the CPU has interrupts disabled now and then
+    /// or, emulated, waits for its turn.
     #[inline]
-    pub(crate) fn tick_latency(&mut self, c: CpuId) -> Span {
-        match self.noise.ticks.get_mut(c.0 as usize) {
-            Some(rng) => Span::from_ns(rng.below(self.machine.costs.ipi_ns + 1)),
-            None => Span::ZERO,
+    pub(crate) fn interrupt_latency(&mut self, c: CpuId) -> Span {
+        let Some(rng) = self.noise.ticks.get_mut(c.0 as usize) else { return Span::ZERO };
+        let mut late_ns = rng.below(self.machine.costs.ipi_ns + 1);
+        let turn_ns = self.machine.costs.turn_ns;
+        if turn_ns > 0 {
+            late_ns += until_own_turn(rng, turn_ns, self.bus.busy_cpus());
         }
+        Span::from_ns(late_ns)
     }
 
     /// How long after its expiry a sleeping task's timer fires, of at most `slack_ns` that it may wait for others. A timer

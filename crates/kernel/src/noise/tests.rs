@@ -62,6 +62,23 @@ fn slow_machines_work_longer_for_the_same_instructions() {
     assert_eq!(run("costs.insn_ps = { value = 10000, source = 'a test' }"), Some(50_000));
 }
 
+/// With four busy CPUs an interrupt finds its own turn once in four times, and waits for three others' at most.
+#[test]
+fn an_emulated_cpu_waits_for_its_turn() {
+    let check = |cpus: u64, at_once: u64, most_ns: u64| {
+        let mut rng = Rng::new(1, 1);
+        let waits: Vec<u64> = (0..4000).map(|_| until_own_turn(&mut rng, 120_000, cpus)).collect();
+        let found = waits.iter().filter(|&&ns| ns == 0).count() as u64;
+        assert!(found.abs_diff(at_once) <= 120, "{found} of {cpus} CPUs");
+        let most = waits.into_iter().max().unwrap_or(0);
+        assert!(most <= most_ns && most_ns - most <= most_ns / 50, "{most} ns of {most_ns}");
+    };
+    check(0, 4000, 0);
+    check(1, 4000, 0);
+    check(2, 2000, 120_000);
+    check(4, 1000, 360_000);
+}
+
 #[test]
 fn ticks_are_together_unless_skewed() {
     let skewed = |noise, text| NoiseState::new(noise, &machine(text), 1).skewed;
