@@ -108,6 +108,9 @@ pub enum Step {
     /// `setsid()`: the task's process leaves its session for a new one with an autogroup of its own, and its
     /// children are born there. Nothing where it leads a session already (`EPERM`).
     Setsid,
+    /// Writes the nice value of its session's autogroup (`/proc/self/autogroup`). Nothing for the session of the kernel's
+    /// first task, whose autogroup is the root (`EINVAL`).
+    AutogroupNice(i8),
     /// `waitpid()` for any child that [`Step::Spawn`] made: blocks until one has exited. Goes on at once where
     /// the task has no child (`ECHILD`).
     WaitChild,

@@ -1,11 +1,14 @@
-//! CPU frequency: the schedutil governor as far as it heeds a scheduler (`sugov_get_util()`, `get_next_freq()`).
+//! CPU frequency: the schedutil governor (`sugov_get_util()`, `get_next_freq()`). It heeds what a sched_ext scheduler asks for,
+//! and how much the tasks of the other classes use.
 //!
-//! A CPU whose scheduler never asked for anything has a target of all its performance, and runs at its
+//! A CPU whose sched_ext scheduler never asked for anything has a target of all its performance, and runs at its
 //! highest frequency. Work proceeds as fast as capacity and frequency say, linearly; the kernel's own paths and
 //! callbacks keep their costs.
 
+use crate::class::Takes;
 use crate::kernel::Kernel;
 use crate::machine::PERF_ONE;
+use crate::scx::Phase;
 use crate::setup::timer_number;
 use keel_abi::{CpuId, Instant, Span};
 
@@ -20,11 +23,21 @@ pub(crate) struct Perf {
     decided: Option<Instant>,
     /// What the CPU has.
     cur: u64,
+    /// How often it has gone idle, and how often when the governor last looked.
+    idle_calls: u64,
+    seen_idle_calls: u64,
 }
 
 impl Default for Perf {
     fn default() -> Self {
-        Self { target: PERF_ONE, next: PERF_ONE, decided: None, cur: PERF_ONE }
+        Self {
+            target: PERF_ONE,
+            next: PERF_ONE,
+            decided: None,
+            cur: PERF_ONE,
+            idle_calls: 0,
+            seen_idle_calls: 0,
+        }
     }
 }
 
@@ -47,24 +60,76 @@ impl Kernel {
         (per_mille * capacity * cur / (PERF_ONE * PERF_ONE)).max(1)
     }
 
-    /// The scheduler sets its target (`scx_bpf_cpuperf_set()`); whether the frequency follows is for the governor to
-    /// say (`cpufreq_update_util()`): not soon after its last change.
+    /// The scheduler sets its target (`scx_bpf_cpuperf_set()`).
     pub(crate) fn set_target(&mut self, cpu: CpuId, target: u64) {
+        self.cpu(cpu).perf.target = target;
+        self.govern(cpu);
+    }
+
+    /// What is asked of the CPU has changed; whether the frequency follows is for the governor to say
+    /// (`cpufreq_update_util()`, `sugov_update_single_freq()`): not soon after its last change.
+    pub(crate) fn govern(&mut self, cpu: CpuId) {
+        let frequency = self.machine.frequency;
+        if frequency.least == PERF_ONE {
+            return;
+        }
         let now = self.moment();
-        let next = governed(target, self.capacity(cpu)).max(self.machine.frequency.least);
-        let (limit, switch) = (self.machine.frequency.rate_limit_ns, self.machine.frequency.switch_ns);
+        let is_soon = |at| now.since(at) < Span::from_ns(frequency.rate_limit_ns);
+        if self.cpus[cpu].perf.decided.is_some_and(is_soon) {
+            return;
+        }
+        let (wanted, least) = self.wanted(cpu);
+        let mut next = governed(wanted, least, self.capacity(cpu)).max(frequency.least);
+        let keeps = self.keeps_frequency(cpu);
         let perf = &mut self.cpu(cpu).perf;
-        perf.target = target;
-        let soon = perf.decided.is_some_and(|at| now.since(at) < Span::from_ns(limit));
-        if soon || next == perf.next {
+        if keeps {
+            next = next.max(perf.next);
+        }
+        if next == perf.next {
             return;
         }
         (perf.next, perf.decided) = (next, Some(now));
-        self.queue.push(now + Span::from_ns(switch), timer_number::FIRST_FREQUENCY + cpu.0);
+        self.queue.push(now + Span::from_ns(frequency.switch_ns), timer_number::FIRST_FREQUENCY + cpu.0);
     }
 
-    /// The CPU has come to its new frequency.
+    /// What the CPU's tasks and its scheduler want, and at least (`sugov_get_util()`, `effective_cpu_util()`): a real-time
+    /// task that can run wants all there is.
+    fn wanted(&self, cpu: CpuId) -> (u64, u64) {
+        let capacity = self.capacity(cpu);
+        let target = if self.scx.phase == Phase::Absent { 0 } else { self.cpus[cpu].perf.target };
+        let fair = if self.heeds_fair() { self.cpu_util_boosted(cpu) } else { 0 };
+        let least = if self.cpus[cpu].rt.is_ready() { capacity } else { 0 };
+        ((target + fair + self.rt_util(cpu)).min(capacity), least)
+    }
+
+    /// Does the governor heed the fair class: has no scheduler all tasks (`scx_switched_all()`)? A scheduler that comes again
+    /// keeps its say meanwhile.
+    fn heeds_fair(&self) -> bool {
+        self.scx.phase == Phase::Absent || self.scx.takes == Takes::Ext
+    }
+
+    /// Does the CPU keep its frequency at least, as it has not been idle since the governor last looked
+    /// (`sugov_hold_freq()`)?
+    fn keeps_frequency(&mut self, cpu: CpuId) -> bool {
+        if !self.heeds_fair() {
+            return false;
+        }
+        let perf = &mut self.cpu(cpu).perf;
+        let seen = std::mem::replace(&mut perf.seen_idle_calls, perf.idle_calls);
+        seen == perf.idle_calls
+    }
+
+    /// `c` goes idle (`tick_nohz_idle_stop_tick()`).
+    #[inline]
+    pub(crate) fn count_idle_call(&mut self, c: CpuId) {
+        self.cpu(c).perf.idle_calls += 1;
+    }
+
+    /// The CPU has come to its new frequency. What its tasks did until now they did at the old one.
     pub(crate) fn frequency_comes(&mut self, cpu: CpuId) {
+        if self.heeds_fair() {
+            self.pelt_now(cpu);
+        }
         let perf = &mut self.cpu(cpu).perf;
         perf.cur = perf.next;
         let speed = self.speed_of(cpu);
@@ -74,11 +139,11 @@ impl Kernel {
     }
 }
 
-/// The frequency for a target: a quarter more than asked for, up to all that the CPU can do
+/// The frequency for what is wanted: a quarter more, at least this, and at most all that the CPU can do
 /// (`sugov_effective_cpu_perf()`, `map_util_freq()`).
-fn governed(target: u64, capacity: u64) -> u64 {
-    let wanted = target.min(capacity);
-    PERF_ONE * (wanted + wanted / 4).min(capacity) / capacity
+fn governed(wanted: u64, least: u64, capacity: u64) -> u64 {
+    let wanted = wanted.min(capacity);
+    PERF_ONE * (wanted + wanted / 4).min(capacity).max(least) / capacity
 }
 
 #[cfg(test)]
@@ -87,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_governor_gives_a_quarter_more_than_asked_for() {
-        let check = |target, capacity, expected| assert_eq!(governed(target, capacity), expected);
+        let check = |target, capacity, expected| assert_eq!(governed(target, 0, capacity), expected);
         check(1024, 1024, 1024);
         check(512, 1024, 640);
         check(900, 1024, 1024);
@@ -95,5 +160,7 @@ mod tests {
         // A small CPU is at its highest long before a big one.
         check(512, 512, 1024);
         check(256, 512, 640);
+        // A real-time task takes all there is.
+        assert_eq!(governed(100, 512, 512), 1024);
     }
 }

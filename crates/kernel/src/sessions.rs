@@ -36,6 +36,8 @@ struct Session {
     autogroup: Ea,
     /// Whose process began it; nobody's for the root's.
     leader: Option<TaskId>,
+    /// The autogroup's nice value.
+    nice: i8,
 }
 
 /// Every process's session.
@@ -134,14 +136,33 @@ impl Kernel {
         self.tell_priority(task);
     }
 
+    /// The autogroup of the task's session has another nice value (`proc_sched_autogroup_set_nice()`). The root's is refused
+    /// (`-EINVAL`).
+    pub(crate) fn set_autogroup_nice<W: World>(&mut self, world: &mut W, task: TaskId, nice: i8) {
+        let number = self.session_of(task);
+        if number == Number::ROOT.0 {
+            return;
+        }
+        let session = &mut self.sessions.all[number as usize];
+        session.nice = nice;
+        let at = session.autogroup.offset(autogroup::NICE);
+        world.put(at, &i32::from(nice).to_le_bytes());
+        self.autogroup_changed_fair(number);
+    }
+
+    /// The nice value of a session's autogroup.
+    pub(crate) fn autogroup_nice(&self, session: u32) -> i8 {
+        self.sessions.all[session as usize].nice
+    }
+
     /// The number of the session that the task's process is in; 0 for the root's.
     pub(crate) fn session_of(&self, task: TaskId) -> u32 {
         self.sessions.of_task[self.leader_of(task).index()].0
     }
 
-    /// Is the task's process in another session than the root's?
-    pub(crate) fn has_own_session(&self, task: TaskId) -> bool {
-        self.session_of(task) != Number::ROOT.0
+    /// Is the task's process in another session than the root's, with an autogroup that counts?
+    pub(crate) fn has_autogroup(&self, task: TaskId) -> bool {
+        self.machine.autogroup && self.session_of(task) != Number::ROOT.0
     }
 }
 
@@ -151,7 +172,7 @@ fn show<W: World>(world: &mut W, nr: u32, id: u64) -> Option<Session> {
     world.put(at.offset(FIRST_NR), &nr.to_le_bytes());
     let group = world.alloc(autogroup::SIZE)?;
     world.put(group.offset(autogroup::ID), &id.to_le_bytes());
-    Some(Session { pid: at, autogroup: group, leader: None })
+    Some(Session { pid: at, autogroup: group, leader: None, nice: 0 })
 }
 
 fn write_signal<W: World>(world: &mut W, at: Ea, session: Session, leads: bool) {

@@ -196,3 +196,28 @@ fn a_setting_or_a_recipe_is_refused_in_a_sentence() {
     spec.scheduler.recipe = keel_recipe::Recipe::read("r.toml", "[set]\nx = 1\n").expect("it is a recipe");
     check(&spec, "eevdf is the kernel's own scheduler and takes no recipe; leave the recipe out");
 }
+
+/// `get_next_freq()`: a CPU is as fast as its tasks need. What little one needs takes longer, what a hog needs does not; and
+/// a real-time task gets all there is.
+#[test]
+fn the_frequency_follows_what_tasks_use() {
+    let percent = |policy: &str| {
+        let text = format!(
+            r#"{{ "tasks": {{
+                "light": {{ "loop": -1, "run": 1000, "cpus": [0], {policy}
+                            "timer": {{ "ref": "unique", "period": 10000 }} }},
+                "hog": {{ "loop": 1, "run": 1000000, "cpus": [1] }} }} }}"#
+        );
+        let mut spec = eevdf(2, &text, 2000);
+        // Half the speed at least.
+        spec.machine.frequency.least = 512;
+        let ran = tasks(&spec);
+        ["light", "hog"].map(|name| of(&ran, name).cpu.as_ns() / 1_000_000)
+    };
+    let near = |found: [u64; 2], expected: [u64; 2]| {
+        let is_near = found.iter().zip(expected).all(|(found, expected)| found.abs_diff(expected) <= 20);
+        assert!(is_near, "{found:?} ms instead of {expected:?}");
+    };
+    near(percent(""), [400, 1000]);
+    near(percent(r#""policy": "SCHED_FIFO", "#), [200, 1000]);
+}

@@ -176,6 +176,33 @@ fn setsid_makes_an_autogroup() {
     near(per_mille(&scene(1, "", &tasks, 4000), ["one", "two"]), [500, 500], 10);
 }
 
+/// `proc_sched_autogroup_set_nice()`: the session weighs as much as a task of that nice value, 335 beside 1024. The root's
+/// session has none.
+#[test]
+fn an_autogroup_has_a_nice_value() {
+    let check = |session: u32, expected| {
+        let one = format!(
+            r#""one": {{ "evenkeel": {{ "session": {session}, "process": 1 }}, "loop": 1, "phases": {{
+                "nice": {{ "loop": 1, "run": 1000, "evenkeel": {{ "steps": [ {{ "autogroup_nice": 5 }} ] }} }},
+                "then": {{ "loop": -1, "run": 5000 }} }} }}, "#
+        );
+        let two = hogs(&[("two", 3, r#", "evenkeel": { "session": 2, "process": 2 }"#)]);
+        near(per_mille(&scene(1, "", &(one + &two), 4000), ["one", "two"]), expected, 10);
+    };
+    check(1, [247, 753]);
+    check(0, [500, 500]);
+}
+
+/// `sched_autogroup_enabled`.
+#[test]
+fn a_machine_may_have_no_autogroups() {
+    let session = |number| format!(r#", "evenkeel": {{ "session": {number}, "process": {number} }}"#);
+    let mut spec = scene(1, "", &hogs(&[("one", 1, &session(1)), ("two", 3, &session(2))]), 4000);
+    near(per_mille(&spec, ["one", "two"]), [500, 500], 10);
+    spec.machine.autogroup = false;
+    near(per_mille(&spec, ["one", "two"]), [250, 750], 10);
+}
+
 /// The CPU time of each tenth of a second, in microseconds, of tasks in a group with this limit.
 fn used_ms(cpus: u32, limit: &str, hogs_in_group: u32, ms: u64) -> u64 {
     let groups = format!(r#""/limited": {{ {limit} }}"#);

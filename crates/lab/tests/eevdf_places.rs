@@ -73,3 +73,17 @@ fn a_cpu_that_runs_out_of_tasks_takes_a_waiting_one() {
         |name: &str| all.iter().find(|task| task.name == name).expect("it is there").cpu.as_ns() / 1_000_000;
     assert!(of("moves") >= 850 && of("stays") >= 850, "{} {}", of("moves"), of("stays"));
 }
+
+/// `scale_rt_capacity()`: where a real-time task takes a CPU for most of the time, fewer tasks share it.
+#[test]
+fn a_cpu_that_real_time_tasks_use_gets_less_load() {
+    let text = r#"{ "tasks": {
+        "urgent": { "policy": "SCHED_FIFO", "loop": -1, "run": 6000, "cpus": [0],
+                    "timer": { "ref": "unique", "period": 10000 } },
+        "hog": { "instance": 4, "loop": -1, "run": 1000000 } } }"#;
+    let all = tasks(Topology::flat(2), text, 4000);
+    let hogs = all.iter().filter(|task| task.name == "hog");
+    let least = hogs.map(|task| task.cpu.as_ns() / 40_000_000).min();
+    // Two and two would leave 20 % to each of the first CPU's.
+    assert!(least.is_some_and(|percent| percent >= 26), "{all:?}");
+}

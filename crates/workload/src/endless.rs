@@ -47,6 +47,7 @@ fn takes_time(step: &Step, barriers: &[u32]) -> bool {
         | Step::Receive { .. }
         | Step::WaitChild
         | Step::Setsid
+        | Step::AutogroupNice(_)
         | Step::Exec
         | Step::Spawn(_)
         | Step::Syscall

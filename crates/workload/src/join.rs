@@ -189,6 +189,7 @@ impl Joined {
             | Step::Yield
             | Step::Exec => {}
             Step::Setsid
+            | Step::AutogroupNice(_)
             | Step::WaitChild
             | Step::Write(_)
             | Step::Touch(_)

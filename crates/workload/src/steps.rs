@@ -105,6 +105,10 @@ impl<'a> Compiler<'a> {
         match word.key {
             "run" => Ok(Step::Run(Amount::fixed(self.time(&here, word.value)?))),
             "sleep" => Ok(Step::Sleep(Amount::fixed(self.time(&here, word.value)?))),
+            "autogroup_nice" => {
+                let nice = self.integer(&here, word.value, -20..=19, "nice value")?;
+                Ok(Step::AutogroupNice(nice as i8))
+            }
             "touch" => {
                 let bytes = self.integer(&here, word.value, 0..=MAX_TOUCHED, "number of bytes")?;
                 Ok(Step::Touch(bytes.unsigned_abs()))
@@ -136,7 +140,7 @@ impl<'a> Compiler<'a> {
     fn no_step(&self, at: &Place<'_>, word: &str) -> WorkloadError {
         let problem = format!(
             "there is no step {}; there are run, sleep, touch, write, spawn, send, receive, spin_barrier, \
-             raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, setsid, \
+             raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice with a value, and yield, syscall, exec, setsid, \
              wait_child, count, migrate_disable, migrate_enable",
             shown(word)
         );

@@ -249,7 +249,7 @@ impl Kernel {
             0 => 120 + i16::from(t.nice),
             priority => 99 - i16::from(priority),
         };
-        let grouped = self.cgroups.is_below_root(task) || self.has_own_session(task);
+        let grouped = self.cgroups.is_below_root(task) || self.has_autogroup(task);
         let weight = if grouped { 0 } else { t.weight };
         let cpu = t.cpu;
         self.tell(Class::CORE, cpu, What::Priority { task, prio, weight });
@@ -274,7 +274,7 @@ impl Kernel {
         let phase = self.tick_phase_ns(c);
         let now = self.cpus.this_cpu.clock.as_ns();
         let passed = (now + period - phase) / period;
-        let latency = self.tick_latency(c);
+        let latency = self.interrupt_latency(c);
         self.this_cpu().tick_at = Instant::from_ns(passed * period + phase) + latency;
     }
 }

@@ -418,6 +418,7 @@ impl crate::kernel::Kernel {
             t.yielded = false;
             if t.class == SchedClass::Rt {
                 self.put_rt(prev);
+                self.note_rt(c, false);
             }
             if self.spinners > 0 {
                 self.tell_spinners_of(prev);
@@ -433,7 +434,10 @@ impl crate::kernel::Kernel {
             t.on_cpu = true;
             t.exec_start = at;
             match t.class {
-                SchedClass::Rt => self.set_rt(next),
+                SchedClass::Rt => {
+                    self.set_rt(next);
+                    self.note_rt(c, true);
+                }
                 SchedClass::Fair => self.set_next_fair(c, next),
                 _ => {}
             }

@@ -217,7 +217,14 @@ impl Kernel {
         let hierarchy = round.hierarchy.clone();
         let level = &hierarchy.levels(round.owner)[round.level];
         let failed = self.memory_of(round.owner, round.level).failed;
-        round.moves == Moves::Tasks && failed > level.cache_nice_tries + 2 || round.moves == Moves::Misfit
+        let pct = level.imbalance_pct;
+        let gains = round.idleness != Idleness::Busy
+            && self.cpus[round.from].fair.len() == 1
+            && self.is_reduced(round.from, pct)
+            && self.capacity_left(round.from) * pct < self.capacity_left(round.to) * 100;
+        gains
+            || round.moves == Moves::Tasks && failed > level.cache_nice_tries + 2
+            || round.moves == Moves::Misfit
     }
 
     /// Asks the busiest CPU's stopper to push its task; says no where that may not go there.

@@ -49,6 +49,9 @@ impl Kernel {
         let mut busiest: Option<Group> = None;
         for group in hierarchy.groups(level) {
             let is_local = group.cpus.contains(round.to);
+            if is_local && round.level == 0 {
+                self.update_capacity(round);
+            }
             let stats = self.balance_stats(c, round, level, group, is_local, &mut all.has_crowd);
             if let Some(considered) = &mut self.fair.considered {
                 considered.group(&group.cpus, &stats, is_local);
@@ -85,7 +88,7 @@ impl Kernel {
             ..Stats::default()
         };
         for cpu in group.cpus.iter() {
-            stats.add_capacity(self.capacity(cpu));
+            stats.add_capacity(self.capacity_left(cpu));
             if !round.cpus.contains(cpu) {
                 continue;
             }
@@ -103,6 +106,8 @@ impl Kernel {
                 let misfit = self.misfit_load(cpu);
                 stats.misfit = stats.misfit.max(misfit);
                 *has_crowd |= misfit > 0;
+            } else if !is_local && round.idleness != Idleness::Busy && self.is_alone_beside_rt(cpu, level) {
+                stats.misfit = stats.misfit.max(self.cpu_load(cpu));
             }
         }
         self.take_turn(c, Visit::Group);
@@ -113,6 +118,12 @@ impl Kernel {
             stats.mean = stats.load_for_capacity();
         }
         stats
+    }
+
+    /// Has the CPU one fair task, and less for it than it could have (`sched_reduced_capacity()`)? More tasks than one are
+    /// seen anyway.
+    fn is_alone_beside_rt(&self, cpu: CpuId, level: &Level) -> bool {
+        self.cpus[cpu].fair.len() == 1 && self.is_reduced(cpu, level.imbalance_pct)
     }
 
     /// The load of a task that is too much for the CPU it runs on (`update_misfit_status()`).
@@ -137,11 +148,13 @@ impl Kernel {
         all: &Groups,
         so_far: Option<&Group>,
     ) -> bool {
-        let own = self.capacity(round.to);
+        let own = self.capacity_left(round.to);
         if stats.fair_tasks == 0 {
             return false;
         }
-        let is_hopeless = !is_greater(own, stats.most_capacity) || all.local.kind != Kind::HasSpare;
+        let is_hopeless = !is_greater(own, stats.most_capacity)
+            || all.local.kind != Kind::HasSpare
+            || !self.is_core_vacant_beside(round.to);
         if level.is_uneven && stats.kind == Kind::Misfit && is_hopeless {
             return false;
         }
@@ -153,7 +166,7 @@ impl Kernel {
         let is_chosen = match stats.kind {
             Kind::Overloaded => stats.mean > best.mean,
             Kind::Imbalanced => false,
-            Kind::Misfit => stats.misfit >= best.misfit,
+            Kind::Misfit => stats.misfit > best.misfit,
             Kind::SmtBalance if stats.idle_cpus != 0 || best.idle_cpus != 0 => has_less_spare(stats, best),
             Kind::SmtBalance | Kind::FullyBusy => !was_core,
             Kind::HasSpare if so_far.is_some() && was_core != group.is_core() => {
@@ -185,14 +198,20 @@ impl Kernel {
         let mut best: Option<(CpuId, u64, u64)> = None;
         for cpu in group.cpus.and(&round.cpus).iter() {
             self.look_at(c, cpu, Visit::Source);
-            let (tasks, capacity) = (self.cpus[cpu].fair.len(), self.capacity(cpu));
-            let is_no_gain = !is_greater(self.capacity(round.to), capacity);
+            let (tasks, capacity) = (self.cpus[cpu].fair.len(), self.capacity_left(cpu));
+            let is_no_gain = !is_greater(self.capacity_left(round.to), capacity);
             if tasks == 0 || level.is_uneven && is_no_gain && tasks == 1 {
                 continue;
             }
             // How busy it is, for its capacity.
             let (amount, scale) = match round.moves {
-                Moves::Load if tasks == 1 && self.cpu_load(cpu) as i64 > round.imbalance => continue,
+                Moves::Load
+                    if tasks == 1
+                        && self.cpu_load(cpu) as i64 > round.imbalance
+                        && !self.is_reduced(cpu, level.imbalance_pct) =>
+                {
+                    continue;
+                }
                 Moves::Load => (self.cpu_load(cpu), capacity),
                 Moves::Util if tasks <= 1 => continue,
                 Moves::Util => (self.cpu_util_boosted(cpu), 1),
@@ -256,7 +275,8 @@ impl Groups {
     fn amount(&mut self, idleness: Idleness, level: &Level) -> (Moves, u64) {
         let (local, busiest) = (&mut self.local, &self.busiest);
         match busiest.kind {
-            Kind::Misfit => return (Moves::Misfit, 1),
+            Kind::Misfit if level.is_uneven => return (Moves::Misfit, 1),
+            Kind::Misfit => return (Moves::Load, busiest.misfit),
             Kind::SmtBalance | Kind::Imbalanced => return (Moves::Tasks, 1),
             _ => {}
         }

@@ -6,10 +6,12 @@ use super::bandwidth::{Budget, LocalBudget};
 use super::entity::{Entities, Entity};
 use super::ids::{EntityId, GroupId, QueueId, Slot};
 use super::load::QueueLoad;
+use super::pelt_clock::QueueClock;
 use super::queue::FairQueue;
-use super::weight::group_weight;
+use super::weight::{group_weight, weight_of};
 use crate::cgroup::Number;
 use crate::kernel::Kernel;
+use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 use std::collections::BTreeMap;
 
@@ -49,6 +51,8 @@ pub(super) struct OnCpu {
     /// Its tasks and the groups below it.
     pub(super) queue: FairQueue,
     pub(super) load: QueueLoad,
+    /// What that is counted by.
+    pub(super) clock: QueueClock,
     /// Its part of the group's load (`tg_load_avg_contrib`).
     pub(super) contribution: u64,
     /// When that was last counted.
@@ -126,6 +130,7 @@ impl Groups {
             cpu,
             queue: FairQueue::default(),
             load: QueueLoad::default(),
+            clock: QueueClock::default(),
             contribution: 0,
             contributed_ns: 0,
             local: local.below(throttles),
@@ -196,6 +201,7 @@ impl Kernel {
         }
         let number = self.cgroups.of(task);
         let group = match number {
+            Number::ROOT if !self.machine.autogroup => GroupId::ROOT,
             Number::ROOT => match self.session_of(task) {
                 0 => GroupId::ROOT,
                 session => self.autogroup(session),
@@ -222,9 +228,11 @@ impl Kernel {
 
     fn autogroup(&mut self, session: u32) -> GroupId {
         let origin = Origin::Autogroup(session);
-        let known = self.fair.groups.find(origin);
-        // `NICE_0_LOAD`, as a cgroup of weight 100.
-        known.unwrap_or_else(|| self.fair.groups.add(origin, GroupId::ROOT, group_weight(100, false), false))
+        if let Some(known) = self.fair.groups.find(origin) {
+            return known;
+        }
+        let shares = weight_of(Policy::Other, self.autogroup_nice(session));
+        self.fair.groups.add(origin, GroupId::ROOT, shares, false)
     }
 
     /// The queue that a task joins on a CPU.

@@ -33,6 +33,7 @@ impl Kernel {
             if self.queue_at(at).entities() == 1 {
                 self.fair.groups.list(slot);
                 self.check_enqueue_throttle(slot);
+                self.restart_clock(slot);
             }
             id = slot.entity();
             if self.fair.entities[id].is_idle {
@@ -55,7 +56,7 @@ impl Kernel {
     /// itself stays for now.
     pub(super) fn leave_queues(&mut self, id: EntityId, why: Leaves) -> bool {
         let tick_ns = self.tick.as_ns();
-        let (mut id, mut why) = (id, why);
+        let (mut id, mut why, sleeps) = (id, why, why != Leaves::Moves);
         let entity = &self.fair.entities[id];
         let mut gone = match id.task() {
             Some(_) => Counts { delayed: u32::from(entity.delayed), ..Counts::one(entity.is_idle) },
@@ -63,6 +64,7 @@ impl Kernel {
         };
         loop {
             let at = self.fair.entities[id].queue;
+            self.stop_preferring(id);
             let (queue, entities) = self.queue_mut(at);
             if why == Leaves::Sleeps && queue.stays_asleep(entities, id, tick_ns) {
                 if id.task().is_some() {
@@ -82,14 +84,42 @@ impl Kernel {
                 gone.idle = gone.queued;
             }
             if !is_empty {
+                if sleeps {
+                    self.prefer(id);
+                }
                 self.count_above(id, slice_ns, Counts::default(), gone);
                 return true;
             }
             self.return_runtime(slot);
+            self.stop_clock(slot);
             self.update_entity(id);
             if why == Leaves::Moves || why == Leaves::Goes {
                 why = Leaves::Sleeps;
             }
+        }
+    }
+
+    /// A task of this group has gone to sleep: the rest of the group's turn is the others' (`set_next_buddy()`).
+    fn prefer(&mut self, group: EntityId) {
+        let mut id = group;
+        while self.fair.entities[id].on_rq && !self.fair.entities[id].is_idle {
+            let at = self.fair.entities[id].queue;
+            self.queue_mut(at).0.prefer(id);
+            let Some(slot) = at.group() else { return };
+            id = slot.entity();
+        }
+    }
+
+    /// Picks do not go on with this entity, nor therefore with the groups above it (`clear_buddies()`).
+    pub(super) fn stop_preferring(&mut self, id: EntityId) {
+        let mut id = id;
+        loop {
+            let at = self.fair.entities[id].queue;
+            if !self.queue_mut(at).0.stop_preferring(id) {
+                return;
+            }
+            let Some(slot) = at.group() else { return };
+            id = slot.entity();
         }
     }
 
@@ -184,6 +214,7 @@ impl Kernel {
         loop {
             let at = self.fair.entities[id].queue;
             if self.queue_at(at).curr() != Some(id) {
+                self.stop_preferring(id);
                 self.update_load(at, id);
                 let (queue, entities) = self.queue_mut(at);
                 queue.set_next(entities, id);

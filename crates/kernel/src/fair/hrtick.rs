@@ -51,7 +51,7 @@ impl Kernel {
             return;
         }
         let left_ns = run_time(left, entity.weight).max(SHORTEST_NS);
-        let at = self.moment() + Span::from_ns(left_ns);
+        let at = self.moment() + Span::from_ns(left_ns) + self.interrupt_latency(rq);
         let cpu = &mut self.cpus[rq];
         cpu.hrtick_at = at;
         if cpu.in_user && !cpu.is_idle() {

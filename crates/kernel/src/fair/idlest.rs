@@ -84,7 +84,7 @@ impl Kernel {
             ..Stats::default()
         };
         for cpu in group.cpus.iter() {
-            stats.add_capacity(self.capacity(cpu));
+            stats.add_capacity(self.capacity_left(cpu));
             if !self.tasks[task].allows(cpu) {
                 continue;
             }

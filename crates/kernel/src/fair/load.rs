@@ -5,7 +5,7 @@
 
 use super::ids::{EntityId, QueueId, Slot};
 use super::pelt::{Average, Doing, ONE};
-use super::pelt_clock::PeltClock;
+use super::pelt_clock::{PeltClock, QueueClock};
 use crate::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
@@ -77,17 +77,54 @@ pub(crate) struct CpuLoad {
     pub(super) clock: PeltClock,
     /// The estimates of the tasks that want to run (`util_est`).
     pub(super) estimate: u64,
+    /// What real-time tasks use of it (`avg_rt`), and whether one runs.
+    pub(super) rt: Average,
+    pub(super) runs_rt: bool,
+    /// What those left when it was last balanced for (`cpu_capacity`); nothing before.
+    pub(super) left: Option<u64>,
+    /// Until when that is not looked at again by a CPU that has just run out of tasks, in ticks (`sgc->next_update`).
+    pub(super) left_until: u64,
 }
 
 impl Kernel {
     /// The time that loads are counted in on `rq` (`rq_clock_pelt()`).
-    fn pelt_now(&mut self, rq: CpuId) -> u64 {
+    pub(crate) fn pelt_now(&mut self, rq: CpuId) -> u64 {
         let at = self.cpus.this_cpu.clock;
         let is_idle = self.cpus[rq].is_idle();
         let (capacity, performance) = (self.capacity(rq), self.performance(rq));
         let clock = &mut self.fair.loads[rq.index()].clock;
         clock.advance(at.as_ns(), is_idle, capacity, performance);
         clock.now_ns()
+    }
+
+    /// The time that the load of a queue is counted in (`cfs_rq_clock_pelt()`).
+    fn queue_now(&mut self, at: QueueId) -> u64 {
+        let cpu_ns = self.pelt_now(at.cpu);
+        match at.group() {
+            None => cpu_ns,
+            Some(slot) => self.fair.groups.slots[slot.index()].clock.now_ns(cpu_ns),
+        }
+    }
+
+    /// A group's queue without time for its tasks is empty: its load stays what it is, and need not be counted.
+    pub(super) fn stop_clock(&mut self, slot: Slot) {
+        let below = &self.fair.groups.slots[slot.index()];
+        if below.local.throttles() == 0 || below.queue.entities() > 0 {
+            return;
+        }
+        let cpu_ns = self.pelt_now(below.cpu);
+        self.fair.groups.slots[slot.index()].clock.stop(cpu_ns);
+        self.fair.groups.unlist(slot);
+    }
+
+    /// The group has time again, or a task all the same.
+    pub(super) fn restart_clock(&mut self, slot: Slot) {
+        let cpu_ns = self.pelt_now(self.fair.groups.slots[slot.index()].cpu);
+        let below = &mut self.fair.groups.slots[slot.index()];
+        below.clock.go_on(cpu_ns);
+        if below.queue.entities() > 0 || !below.load.avg.is_over() {
+            self.fair.groups.list(slot);
+        }
     }
 
     /// A queue's load.
@@ -105,13 +142,15 @@ impl Kernel {
         }
         let now = self.pelt_now(rq);
         self.count_queue(QueueId::root(rq), now);
+        self.count_rt(rq);
     }
 
     /// Those of groups, deeper ones first (`__update_blocked_fair()`).
     fn update_groups_on(&mut self, rq: CpuId) {
         for slot in self.fair.groups.listed[rq.index()].clone() {
-            let now = self.pelt_now(rq);
-            self.count_queue(QueueId { cpu: rq, slot }, now);
+            let at = QueueId { cpu: rq, slot };
+            let now = self.queue_now(at);
+            self.count_queue(at, now);
             self.contribute(slot);
             let id = slot.entity();
             let at = self.fair.entities[id].queue;
@@ -140,12 +179,20 @@ impl Kernel {
         load.avg.take(weight, runnable, util);
         if load.avg.count(now, doing) {
             load.avg.average(1);
+            self.util_changed(at);
+        }
+    }
+
+    /// What the CPU's tasks use is another (`cfs_rq_util_change()`).
+    fn util_changed(&mut self, at: QueueId) {
+        if at.group().is_none() {
+            self.govern(at.cpu);
         }
     }
 
     /// Counts a queue's load and that of one of its entities up to now (`update_load_avg()`).
     pub(super) fn update_load(&mut self, at: QueueId, id: EntityId) {
-        let now = self.pelt_now(at.cpu);
+        let now = self.queue_now(at);
         let is_running = self.queue_at(at).curr() == Some(id);
         if self.fair.entities[id].load.queue == Some(at) {
             self.update_entity_load(id, now, is_running);
@@ -177,7 +224,7 @@ impl Kernel {
             return self.update_load(at, task.into());
         }
         self.remove_load(task);
-        let now = self.pelt_now(at.cpu);
+        let now = self.queue_now(at);
         self.count_queue(at, now);
         let capacity = self.capacity(at.cpu);
         let mut entity = self.fair.entities[task];
@@ -197,21 +244,25 @@ impl Kernel {
             self.contribute(slot);
         }
         self.fair.entities[task] = entity;
+        self.util_changed(at);
     }
 
     /// A group's entity counts in its parent's queue from now on, with nothing (`attach_entity_cfs_rq()`).
     pub(super) fn attach_group(&mut self, slot: Slot) {
         let id = slot.entity();
         let at = self.fair.entities[id].queue;
-        let now = self.pelt_now(at.cpu);
+        let cpu_ns = self.pelt_now(at.cpu);
+        let now = self.queue_now(at);
         self.count_queue(at, now);
         let above = self.load_mut(at).avg;
         let load = &mut self.fair.entities[id].load;
         load.avg.settle_in(&above, 1);
         load.queue = Some(at);
         let avg = load.avg;
-        let below = &mut self.fair.groups.slots[slot.index()].load.avg;
-        (below.last_ns, below.begun) = (avg.last_ns, avg.begun);
+        let below = &mut self.fair.groups.slots[slot.index()];
+        below.clock = QueueClock::new(cpu_ns, below.local.throttles() > 0);
+        let lost_ns = cpu_ns - now;
+        (below.load.avg.last_ns, below.load.avg.begun) = (avg.last_ns + lost_ns, avg.begun);
     }
 
     /// A task that is in no queue goes elsewhere, dies or changes its class (`remove_entity_load_avg()`).
@@ -234,7 +285,7 @@ impl Kernel {
         let queue = self.fair.entities[task].load.queue;
         self.remove_load(task);
         if let Some(at) = queue {
-            let now = self.pelt_now(at.cpu);
+            let now = self.queue_now(at);
             self.count_queue(at, now);
         }
     }
@@ -287,7 +338,7 @@ impl Kernel {
     }
 
     /// `cpu_util_cfs_boost()`: one whose tasks wait is used more than it can tell.
-    pub(super) fn cpu_util_boosted(&self, cpu: CpuId) -> u64 {
+    pub(crate) fn cpu_util_boosted(&self, cpu: CpuId) -> u64 {
         let load = &self.fair.loads[cpu.index()];
         load.queue.avg.util.max(load.queue.avg.runnable).max(load.estimate).min(self.capacity(cpu))
     }

@@ -8,6 +8,7 @@
 mod balance;
 mod bandwidth;
 mod busiest;
+mod capacity;
 mod cost;
 mod decisions;
 mod detach;

@@ -101,10 +101,16 @@ impl Kernel {
         if self.nr_running(c) >= 2 {
             return true;
         }
+        let hierarchy = self.hierarchy();
+        let lowest = hierarchy.levels(c).first();
+        if lowest
+            .is_some_and(|level| !self.cpus[c].fair.is_empty() && self.is_reduced(c, level.imbalance_pct))
+        {
+            return true;
+        }
         if self.is_uneven() {
             return self.misfit_load(c) > 0;
         }
-        let hierarchy = self.hierarchy();
         let Some(level) = hierarchy.cache(c) else { return false };
         // Others of the cache are busy too: their tasks may be better off elsewhere (`nr_busy_cpus`).
         level.weight as usize - level.span.and(&self.fair.nohz.idle).len() > 1

@@ -39,9 +39,59 @@ impl PeltClock {
     }
 }
 
+/// The clock of a group's queue, which stands still while the queue is empty because its `cpu.max` is used up: so its load
+/// is what it was when its tasks go on (`cfs_rq_clock_pelt()`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueClock {
+    /// Since when it stands still, by the CPU's clock.
+    stopped_ns: Option<u64>,
+    /// For how long it has stood still in all.
+    lost_ns: u64,
+}
+
+impl QueueClock {
+    /// One that begins at this time of the CPU's clock, standing still where a limit above is used up (`sync_throttle()`).
+    pub(super) fn new(cpu_ns: u64, stands_still: bool) -> Self {
+        Self { stopped_ns: stands_still.then_some(cpu_ns), lost_ns: 0 }
+    }
+
+    /// Its time, given that of its CPU.
+    pub(super) fn now_ns(&self, cpu_ns: u64) -> u64 {
+        self.stopped_ns.unwrap_or(cpu_ns) - self.lost_ns
+    }
+
+    pub(super) fn stop(&mut self, cpu_ns: u64) {
+        self.stopped_ns = Some(self.stopped_ns.unwrap_or(cpu_ns));
+    }
+
+    pub(super) fn go_on(&mut self, cpu_ns: u64) {
+        if let Some(since_ns) = self.stopped_ns.take() {
+            self.lost_ns += cpu_ns - since_ns;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `cfs_rq_clock_pelt()`.
+    #[test]
+    fn a_throttled_queue_has_no_time() {
+        let mut clock = QueueClock::new(500, false);
+        assert_eq!(clock.now_ns(1000), 1000);
+        clock.stop(1000);
+        clock.stop(1500);
+        assert_eq!(clock.now_ns(3000), 1000);
+        clock.go_on(3000);
+        assert_eq!([clock.now_ns(3000), clock.now_ns(4000)], [1000, 2000]);
+        clock.go_on(4000);
+        assert_eq!(clock.now_ns(4000), 2000);
+        let mut below = QueueClock::new(500, true);
+        assert_eq!(below.now_ns(900), 500);
+        below.go_on(900);
+        assert_eq!(below.now_ns(900), 500);
+    }
 
     #[test]
     fn a_slow_cpu_is_slow_in_its_own_time_too() {

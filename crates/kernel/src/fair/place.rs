@@ -122,9 +122,9 @@ impl Kernel {
             here -= current;
         }
         let own = i128::from(load(task));
-        here = (here + own) * 100 * i128::from(self.capacity(prev));
+        here = (here + own) * 100 * i128::from(self.capacity_left(prev));
         let bias = 100 + i128::from(level.imbalance_pct - 100) / 2;
-        let there = (i128::from(self.cpu_load(prev)) - own) * bias * i128::from(self.capacity(c));
+        let there = (i128::from(self.cpu_load(prev)) - own) * bias * i128::from(self.capacity_left(c));
         here < there + i128::from(sync)
     }
 }

@@ -29,6 +29,7 @@ impl Kernel {
             let Some(curr) = queue.curr() else { return };
             let entity = &self.fair.entities[curr];
             if queue.entities() > 1 && entity.on_rq && !entity.is_protected() {
+                self.stop_preferring(curr);
                 return self.resched_lazily(rq);
             }
             let Some(below) = self.queue_below(curr) else { return };
@@ -98,6 +99,7 @@ impl Kernel {
     fn takes_over(&mut self, c: CpuId, rq: CpuId, curr: EntityId, pick: Pick) {
         if pick == Pick::Plain {
             self.fair.entities[curr].unprotect();
+            self.stop_preferring(curr);
         }
         match self.share_cache(c, rq) {
             true => self.resched_lazily(rq),

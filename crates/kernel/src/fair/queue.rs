@@ -16,6 +16,8 @@ pub(crate) struct FairQueue {
     waiting: Timeline,
     /// Who runs, in the queue still or just leaving it (`cfs_rq->curr`).
     curr: Option<EntityId>,
+    /// The entity to go on with, if it is eligible (`cfs_rq->next`).
+    preferred: Option<EntityId>,
     /// The sum of weights (`sum_weight`).
     weight: i64,
     /// The sum of weights times virtual run times (`sum_w_vruntime`).
@@ -153,6 +155,16 @@ impl FairQueue {
     pub(super) fn all(&self) -> impl Iterator<Item = EntityId> {
         let curr = self.curr.filter(|_| self.entities as usize > self.waiting.len());
         self.waiting.iter().chain(curr)
+    }
+
+    /// The next pick goes on with this entity, if it is eligible (`set_next_buddy()`).
+    pub(super) fn prefer(&mut self, id: EntityId) {
+        self.preferred = Some(id);
+    }
+
+    /// It does not any more (`clear_buddies()`); says whether it did.
+    pub(super) fn stop_preferring(&mut self, id: EntityId) -> bool {
+        self.preferred.take_if(|preferred| *preferred == id).is_some()
     }
 
     /// The sum of all weights, and that of weights times virtual run times.
@@ -293,6 +305,10 @@ impl FairQueue {
         }
         // A virtual run time is eligible up to the mean, rounded down.
         let most = weighted.div_euclid(i128::from(weight)) as i64;
+        let preferred = self.preferred.filter(|&id| entities[id].vruntime <= most);
+        if pick == Pick::Protecting && preferred.is_some() {
+            return preferred;
+        }
         let curr = curr.filter(|&curr| entities[curr].vruntime <= most);
         if pick == Pick::Protecting
             && let Some(curr) = curr.filter(|&curr| entities[curr].is_protected())

@@ -1,12 +1,13 @@
 //! Tasks that change their group (`sched_move_task()`): into another cgroup, or into the autogroup of a new session.
 
 use super::groups::Origin;
-use super::weight::group_weight;
+use super::weight::{group_weight, weight_of};
 use crate::cgroup::Number;
 use crate::class::SchedClass;
 use crate::kernel::Kernel;
 use crate::task::State;
 use keel_abi::TaskId;
+use keel_abi::task::Policy;
 
 impl Kernel {
     /// A task is in another group from now on, and its load with it. One that runs is picked again.
@@ -46,6 +47,13 @@ impl Kernel {
         for task in self.tasks.ids().filter(is_one).collect::<Vec<_>>() {
             self.regroup_fair(task);
         }
+    }
+
+    /// An autogroup's nice value has changed: it weighs as much as a task of that value.
+    pub(crate) fn autogroup_changed_fair(&mut self, session: u32) {
+        let Some(group) = self.fair.groups.find(Origin::Autogroup(session)) else { return };
+        let shares = weight_of(Policy::Other, self.autogroup_nice(session));
+        self.set_group_weight(group, shares, false);
     }
 
     /// A cgroup's `cpu.weight`, `cpu.idle` or `cpu.max` has changed.

@@ -66,6 +66,7 @@ impl Kernel {
         if rest.since.is_none() {
             rest.begins(at);
         }
+        self.count_idle_call(c);
         self.note_idle_core(c);
         self.enter_nohz(c);
     }

@@ -162,6 +162,7 @@ impl Kernel {
     pub(crate) fn yield_fair(&mut self, task: TaskId) {
         let rq = self.tasks[task].cpu;
         if self.cpus[rq].nr_ready() > 1 {
+            self.stop_preferring(task.into());
             let (queue, entities) = self.queue_mut(self.fair.entities[task].queue);
             queue.give_way(entities, task.into());
         }

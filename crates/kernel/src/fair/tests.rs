@@ -290,3 +290,20 @@ proptest! {
         }
     }
 }
+
+/// `PICK_BUDDY`.
+#[test]
+fn a_preferred_entity_goes_on_while_it_is_eligible() {
+    let mut bench = Bench::new(&[1024, 1024, 1024]);
+    let next = |bench: &Bench, pick| bench.queue.pick(&bench.entities, pick);
+    assert_eq!(next(&bench, Pick::Protecting), Some(id(0)));
+    bench.queue.prefer(id(2));
+    // Where a wakeup asks whether it may preempt in spite of protection it counts for nothing.
+    assert_eq!([Pick::Protecting, Pick::Plain].map(|pick| next(&bench, pick)), [Some(id(2)), Some(id(0))]);
+    bench.run(1);
+    // It has run for longer than the others.
+    bench.queue.prefer(id(2));
+    bench.queue.put_prev(&mut bench.entities);
+    assert_eq!(next(&bench, Pick::Protecting), Some(id(0)));
+    assert!(bench.queue.stop_preferring(id(2)) && !bench.queue.stop_preferring(id(2)));
+}

@@ -101,6 +101,7 @@ impl Kernel {
         below.local.is_throttled = true;
         for slot in self.below(group, cpu) {
             self.fair.groups.slots[slot.index()].local.throttle();
+            self.stop_clock(slot);
         }
         true
     }
@@ -127,7 +128,9 @@ impl Kernel {
                 continue;
             }
             // The last that came is the first that goes.
-            for task in std::mem::take(&mut local.limbo).into_iter().rev() {
+            let waiting = std::mem::take(&mut local.limbo);
+            self.restart_clock(slot);
+            for task in waiting.into_iter().rev() {
                 self.cpus[cpu].fair.wait_for_time(-1);
                 self.enqueue_fair(task, false);
             }

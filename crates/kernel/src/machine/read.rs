@@ -22,6 +22,7 @@ struct File {
     name: String,
     hz: Option<Spanned<u64>>,
     skew_tick: Option<bool>,
+    autogroup: Option<bool>,
     topology: Option<Spanned<shape::RegularTable>>,
     #[serde(default)]
     node: Vec<Spanned<shape::NodeTable>>,
@@ -83,12 +84,13 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
     let capacity = frequency::capacities(text, &file.capacity, &topology)?;
     let timeline = timeline::read(text, &file.timeline, &topology)?;
     let realtime = realtime::read(text, &file.realtime)?;
-    let skew_tick = file.skew_tick;
+    let (skew_tick, autogroup) = (file.skew_tick, file.autogroup.unwrap_or(true));
     Ok(Machine {
         name: file.name,
         topology,
         hz,
         skew_tick,
+        autogroup,
         costs,
         lines,
         frequency,

@@ -27,7 +27,7 @@ pub(crate) struct NoiseState {
     profile: Option<&'static Profile>,
     /// What interrupts beside the tick are drawn from, by CPU; nothing without noise.
     interrupts: Vec<Rng>,
-    /// What the latency of ticks is drawn from, by CPU; nothing without noise.
+    /// What the latency of ticks and slice timers is drawn from, by CPU; nothing without noise.
     ticks: Vec<Rng>,
     /// What the machine's own moments are drawn from.
     machine: Rng,
@@ -64,13 +64,11 @@ impl Kernel {
         (self.noise.tick_offset_ns + skew) % period
     }
 
-    /// How late a tick of `c` is served, since the CPU has interrupts disabled now and then.
+    /// How late a tick or the end of a slice (`HRTICK`) is served on `c`, since the CPU has interrupts disabled now and then.
     #[inline]
-    pub(crate) fn tick_latency(&mut self, c: CpuId) -> Span {
-        match self.noise.ticks.get_mut(c.0 as usize) {
-            Some(rng) => Span::from_ns(rng.below(self.machine.costs.ipi_ns + 1)),
-            None => Span::ZERO,
-        }
+    pub(crate) fn interrupt_latency(&mut self, c: CpuId) -> Span {
+        let Some(rng) = self.noise.ticks.get_mut(c.0 as usize) else { return Span::ZERO };
+        Span::from_ns(rng.below(self.machine.costs.ipi_ns + 1))
     }
 
     /// How long after its expiry a sleeping task's timer fires, of at most `slack_ns` that it may wait for others. A timer

@@ -134,6 +134,12 @@ impl<E: Engine> Sim<E> {
                 self.k.this_cpu().stack.push(Frame::Act);
                 Then::Leave
             }
+            Step::AutogroupNice(nice) => {
+                self.syscall(c);
+                self.k.set_autogroup_nice(self.vm.world(), task, nice);
+                self.k.this_cpu().stack.push(Frame::Act);
+                Then::Leave
+            }
             Step::WaitChild => self.wait_child(c, task),
             Step::Write(pages) => self.write_pages(c, task, pages),
             Step::Touch(bytes) => self.touch(c, task, bytes),

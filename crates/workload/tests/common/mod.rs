@@ -118,6 +118,7 @@ fn step_text(step: &Step) -> String {
         Step::Spawn(task) => format!("spawn task {task}"),
         Step::Exec => "exec".to_owned(),
         Step::Setsid => "setsid".to_owned(),
+        Step::AutogroupNice(nice) => format!("autogroup nice {nice}"),
         Step::WaitChild => "wait for a child".to_owned(),
         Step::Write(pages) => format!("write {pages} pages"),
         Step::Touch(bytes) => format!("touch {bytes} bytes"),
