@@ -330,6 +330,8 @@ pub(crate) enum Listed {
 pub(crate) enum EngineArg {
     /// Native code
     Native,
+    /// Native code by Cranelift, to compare with
+    Cranelift,
     /// The interpreter
     Interpreter,
 }
@@ -338,6 +340,7 @@ impl From<EngineArg> for keel_lab::Engine {
     fn from(engine: EngineArg) -> Self {
         match engine {
             EngineArg::Native => Self::Native,
+            EngineArg::Cranelift => Self::Cranelift,
             EngineArg::Interpreter => Self::Interpreter,
         }
     }

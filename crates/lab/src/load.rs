@@ -179,6 +179,7 @@ pub(crate) fn engine_for(
     );
     config.mode = match (spec.engine, spec.checked) {
         (Engine::Native, false) => Mode::Native,
+        (Engine::Cranelift, false) => Mode::Cranelift,
         _ => Mode::Interpreted,
     };
     Vm::new(code, object, config, &mut Kernel).map_err(|e| load_error(name, &e))

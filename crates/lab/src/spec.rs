@@ -55,6 +55,8 @@ pub enum Engine {
     /// Native code.
     #[default]
     Native,
+    /// Native code by Cranelift, as hosts run it for which the engine has no emitter.
+    Cranelift,
     /// The interpreter, native code's oracle.
     Interpreter,
 }

@@ -9,7 +9,8 @@
 //! - [`code`]: from an object's instructions to checked operations, shared by many [`Vm`]s
 //! - `interp`: the interpreter, which the native code is compared with
 //! - `interp_alu`: arithmetic and conditions, as the instruction set defines them
-//! - `native`: native code by Cranelift
+//! - `emit`: native code for x86-64
+//! - `native`: native code by Cranelift, for other hosts, and to compare with
 //! - `error`: why an object cannot be loaded
 //!
 //! Running code:
@@ -31,6 +32,8 @@ mod calls;
 pub mod code;
 mod context;
 mod drain;
+#[cfg(target_arch = "x86_64")]
+mod emit;
 mod error;
 mod fiber;
 mod interp;

@@ -3,7 +3,7 @@
 
 use crate::calls;
 use crate::code::{Address, Code, NO_IMPORT, Needed};
-use crate::context::{Context, HOST_COUNTS, Job};
+use crate::context::{Context, HOST_COUNTS, Job, NativeFn};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Signal};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
@@ -18,11 +18,24 @@ use std::sync::Arc;
 /// How code is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Native code.
+    /// Native code: the emitter's where it has one for this host, otherwise Cranelift's.
     #[default]
     Native,
+    /// Native code by Cranelift.
+    Cranelift,
     /// The interpreter.
     Interpreted,
+}
+
+impl Mode {
+    /// Per function its native code for a machine with such lines; null for the interpreter.
+    fn table(self, code: &Code, lines: LineForm) -> Result<*const NativeFn, LoadError> {
+        match self {
+            Self::Native => code.native(lines, false),
+            Self::Cranelift => code.native(lines, true),
+            Self::Interpreted => Ok(ptr::null()),
+        }
+    }
 }
 
 /// How a [`Vm`] runs.
@@ -99,9 +112,7 @@ impl Vm {
     ) -> Result<Self, LoadError> {
         let shape = (object.maps.len(), object.ksyms.len());
         assert_eq!(shape, code.shape, "the code was compiled from this object");
-        if config.mode == Mode::Native {
-            code.native(LineForm::of(&config.transfers))?;
-        }
+        config.mode.table(&code, LineForm::of(&config.transfers))?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
         let callees = link_functions(&code, linker)?;
@@ -193,10 +204,7 @@ impl Vm {
     #[cold]
     fn new_fiber(&mut self) -> u32 {
         let raw = self.world.region().raw();
-        let native = match self.config.mode {
-            Mode::Native => self.code.native(raw.lines).map_or(ptr::null(), |n| n.table()),
-            Mode::Interpreted => ptr::null(),
-        };
+        let native = self.config.mode.table(&self.code, raw.lines).unwrap_or(ptr::null());
         let context = Context {
             insns: 0,
             max_insns: self.config.max_insns,

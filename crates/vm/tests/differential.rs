@@ -5,7 +5,7 @@ mod common;
 
 use common::asm::{add, call, exit, function, helper, imm64, insn, kfunc, mov_r, store_imm, wide};
 use common::host::{Call, Mock};
-use common::{config, load, object};
+use common::{MODES, config, load, object};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Engine, Entry, MapId, Progress, World};
 use keel_object::model::{Insn, Ksym, MapDef, Object};
@@ -271,8 +271,8 @@ proptest! {
         suspend in vec(any::<bool>(), 0..7),
         words in vec(interesting(), 0..5),
     ) {
-        let [interpreted, native] =
-            [Mode::Interpreted, Mode::Native].map(|mode| see(&object, mode, &suspend, &words));
-        prop_assert_eq!(interpreted, native);
+        let [interpreted, native, cranelift] = MODES.map(|mode| see(&object, mode, &suspend, &words));
+        prop_assert_eq!(&interpreted, &native);
+        prop_assert_eq!(interpreted, cranelift);
     }
 }

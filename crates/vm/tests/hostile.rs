@@ -4,7 +4,7 @@
 mod common;
 
 use common::host::Mock;
-use common::{config, object};
+use common::{MODES, config, object};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Engine, Entry, Progress};
 use keel_object::model::Insn;
@@ -75,6 +75,8 @@ proptest! {
     #[test]
     fn any_code_that_loads_runs_alike(insns in vec(instruction(), 0..60)) {
         let insns = plausible(insns);
-        prop_assert_eq!(see(&insns, Mode::Interpreted), see(&insns, Mode::Native));
+        let [interpreted, native, cranelift] = MODES.map(|mode| see(&insns, mode));
+        prop_assert_eq!(&interpreted, &native);
+        prop_assert_eq!(interpreted, cranelift);
     }
 }

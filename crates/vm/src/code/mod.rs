@@ -7,6 +7,9 @@ mod decode;
 pub(crate) mod op;
 mod tables;
 
+use crate::context::NativeFn;
+#[cfg(target_arch = "x86_64")]
+use crate::emit::{self, Emitted};
 use crate::error::LoadError;
 use crate::maps::user_half;
 use crate::memory::LineForm;
@@ -90,8 +93,18 @@ pub struct Code {
     pub(crate) user_half: Option<u64>,
     /// Maps and kernel symbols of the object, which the addresses refer to.
     pub(crate) shape: (usize, usize),
-    /// By the size of a machine's cache lines.
-    native: [[OnceLock<Result<Native, LoadError>>; LINE_SIZES]; 2],
+    /// By what cache lines a machine has.
+    native: PerLines<Native>,
+    #[cfg(target_arch = "x86_64")]
+    emitted: PerLines<Emitted>,
+}
+
+/// Native code by whether lines are grouped, and by their size.
+type PerLines<T> = [[OnceLock<Result<T, LoadError>>; LINE_SIZES]; 2];
+
+/// No code yet.
+fn untranslated<T>() -> PerLines<T> {
+    std::array::from_fn(|_| std::array::from_fn(|_| OnceLock::new()))
 }
 
 impl Code {
@@ -122,15 +135,33 @@ impl Code {
         let tables::Tables { imports, addresses, sites, .. } = tables;
         let shape = (object.maps.len(), object.ksyms.len());
         let user_half = object.maps.iter().find_map(user_half);
-        let native = [const { [const { OnceLock::new() }; LINE_SIZES] }; 2];
-        Ok(Arc::new(Self { functions, entries, imports, addresses, sites, user_half, shape, native }))
+        Ok(Arc::new(Self {
+            functions,
+            entries,
+            imports,
+            addresses,
+            sites,
+            user_half,
+            shape,
+            native: untranslated(),
+            #[cfg(target_arch = "x86_64")]
+            emitted: untranslated(),
+        }))
     }
 
-    /// The native code for a machine with such lines, translated for the first caller.
-    pub(crate) fn native(&self, lines: LineForm) -> Result<&Native, LoadError> {
-        let size = lines.log2 - LEAST_LINE_BYTES.trailing_zeros();
-        let native = &self.native[usize::from(lines.grouped)][size as usize];
-        native.get_or_init(|| Native::translate(self, lines)).as_ref().map_err(Clone::clone)
+    /// Per function its native code for a machine with such lines, translated for the first caller: by Cranelift
+    /// where `by_cranelift`, or where there is nothing better for this host.
+    pub(crate) fn native(&self, lines: LineForm, by_cranelift: bool) -> Result<*const NativeFn, LoadError> {
+        let size = (lines.log2 - LEAST_LINE_BYTES.trailing_zeros()) as usize;
+        let grouped = usize::from(lines.grouped);
+        #[cfg(target_arch = "x86_64")]
+        if !by_cranelift && emit::is_possible() {
+            let emitted = self.emitted[grouped][size].get_or_init(|| Emitted::translate(self, lines));
+            return emitted.as_ref().map(Emitted::table).map_err(Clone::clone);
+        }
+        let _ = by_cranelift;
+        let native = self.native[grouped][size].get_or_init(|| Native::translate(self, lines));
+        native.as_ref().map(Native::table).map_err(Clone::clone)
     }
 
     /// The function that a program sees at `address`.

@@ -12,7 +12,7 @@ use keel_vm::memory::VmWorld;
 use keel_vm::{Code, Import, Linker, LoadError, Mode, Vm, VmConfig};
 
 /// The two engines.
-pub const MODES: [Mode; 2] = [Mode::Interpreted, Mode::Native];
+pub const MODES: [Mode; 3] = [Mode::Interpreted, Mode::Native, Mode::Cranelift];
 
 /// Knows every helper and kfunc; `unknown` excepted. Variables are one fresh page each.
 pub struct AnyLinker;

@@ -1,0 +1,145 @@
+//! Loads and stores: one comparison for the bounds, one test of the line's holders, and everything else off the hot path.
+
+use super::asm::Label;
+use super::function::Emitter;
+use super::registers::{A, B, CONTEXT, DELTA, FRAME, at, at_sum, field, half, part, part_of_b, whole};
+use super::stubs;
+use crate::code::op::{Access, Operand, Size, in_frame};
+use crate::context::Context;
+use iced_x86::{Code, MemoryOperand};
+use std::mem::offset_of;
+
+impl Emitter<'_> {
+    pub(super) fn load(&mut self, dst: u8, base: u8, off: i32, size: Size, signed: bool) {
+        let mem = self.place(base, off);
+        if in_frame(base, off, size) {
+            return self.load_from(dst, mem, size, signed);
+        }
+        let back = self.asm.label();
+        let outside = self.later(move |e| {
+            e.count_bad_access();
+            e.zero(dst);
+            e.asm.to(Code::Jmp_rel32_64, back);
+        });
+        self.check(base, off, size, Access::Load, outside);
+        self.load_from(dst, mem, size, signed);
+        self.asm.bind(back);
+    }
+
+    pub(super) fn store(&mut self, base: u8, off: i32, size: Size, src: Operand) {
+        let mem = self.place(base, off);
+        if in_frame(base, off, size) {
+            return self.store_to(mem, size, src);
+        }
+        let back = self.asm.label();
+        let outside = self.outside(back);
+        self.check(base, off, size, Access::Store, outside);
+        self.store_to(mem, size, src);
+        self.asm.bind(back);
+    }
+
+    /// Where an access goes that is in bounds.
+    pub(super) fn place(&self, base: u8, off: i32) -> MemoryOperand {
+        match base {
+            10 => at(FRAME, off.into()),
+            base => at_sum(DELTA, whole(base), off.into()),
+        }
+    }
+
+    /// Counts an access out of bounds that gives no value, and goes on.
+    pub(super) fn outside(&mut self, back: Label) -> Label {
+        self.later(move |e| {
+            e.count_bad_access();
+            e.asm.to(Code::Jmp_rel32_64, back);
+        })
+    }
+
+    pub(super) fn count_bad_access(&mut self) {
+        self.asm.mem(Code::Inc_rm64, field(offset_of!(Context, bad_accesses)));
+    }
+
+    /// Goes on where the access is in bounds and the CPU holds the line, if need be after it has moved here.
+    fn check(&mut self, base: u8, off: i32, size: Size, access: Access, outside: Label) {
+        self.check_bounds(base, off, size, outside);
+        // The word of the line: its number times eight bytes.
+        self.asm.reg_reg(Code::Mov_r64_rm64, B, A);
+        self.asm.reg_imm(Code::Shr_rm64_imm8, B, self.lines.log2 as i32 - 3);
+        self.asm.reg_imm(Code::And_rm64_imm8, B, -8);
+        self.asm.reg_mem(Code::Add_r64_rm64, B, field(offset_of!(Context, sharers)));
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, at(B, 0));
+        let held = self.asm.label();
+        let stub = if access == Access::Load { stubs::TOUCH_READ } else { stubs::TOUCH_WRITE };
+        let moves = self.later(move |e| {
+            e.asm.call_tabled(stub);
+            e.leave_if_denied(outside);
+            e.asm.to(Code::Jmp_rel32_64, held);
+        });
+        if access == Access::Load {
+            self.asm.mem_reg(Code::Test_rm64_r64, field(offset_of!(Context, shared)), B);
+            self.asm.to(Code::Je_rel32_64, moves);
+        } else {
+            self.asm.reg_mem(Code::Cmp_r64_rm64, B, field(offset_of!(Context, alone)));
+            self.asm.to(Code::Jne_rel32_64, moves);
+        }
+        self.asm.bind(held);
+    }
+
+    /// Leaves the access's offset into the region in `A`.
+    pub(super) fn check_bounds(&mut self, base: u8, off: i32, size: Size, outside: Label) {
+        let address = self.read(base, B);
+        self.asm.reg_mem(Code::Mov_r64_rm64, A, field(offset_of!(Context, minus_base)));
+        self.asm.reg_mem(Code::Lea_r64_m, A, at_sum(A, address, off.into()));
+        let limit = field(offset_of!(Context, limits) + 8 * usize::from(size.0));
+        self.asm.reg_mem(Code::Cmp_r64_rm64, A, limit);
+        self.asm.to(Code::Ja_rel32_64, outside);
+    }
+
+    /// Where a page of the arena holds nothing, the line was refused.
+    pub(super) fn leave_if_denied(&mut self, outside: Label) {
+        if self.has_arena {
+            self.asm.mem_imm(Code::Cmp_rm64_imm8, field(offset_of!(Context, denied)), 0);
+            self.asm.to(Code::Jne_rel32_64, outside);
+        }
+    }
+
+    fn load_from(&mut self, dst: u8, mem: MemoryOperand, size: Size, signed: bool) {
+        let (code, to) = match (size.0, signed) {
+            (0, false) => (Code::Movzx_r32_rm8, half(dst)),
+            (1, false) => (Code::Movzx_r32_rm16, half(dst)),
+            (2, false) => (Code::Mov_r32_rm32, half(dst)),
+            (0, true) => (Code::Movsx_r64_rm8, whole(dst)),
+            (1, true) => (Code::Movsx_r64_rm16, whole(dst)),
+            (2, true) => (Code::Movsxd_r64_rm32, whole(dst)),
+            _ => (Code::Mov_r64_rm64, whole(dst)),
+        };
+        self.asm.reg_mem(code, to, mem);
+    }
+
+    fn store_to(&mut self, mem: MemoryOperand, size: Size, src: Operand) {
+        const REGISTER: [Code; 4] =
+            [Code::Mov_rm8_r8, Code::Mov_rm16_r16, Code::Mov_rm32_r32, Code::Mov_rm64_r64];
+        const IMMEDIATE: [Code; 4] =
+            [Code::Mov_rm8_imm8, Code::Mov_rm16_imm16, Code::Mov_rm32_imm32, Code::Mov_rm64_imm32];
+        let at = usize::from(size.0);
+        match src {
+            Operand::Reg(10) => {
+                self.read(10, B);
+                self.asm.mem_reg(REGISTER[at], mem, part_of_b(size.0));
+            }
+            Operand::Reg(reg) => self.asm.mem_reg(REGISTER[at], mem, part(reg, size.0)),
+            Operand::Imm(imm) => {
+                let kept = match size.0 {
+                    0 => i64::from(imm as i8),
+                    1 => i64::from(imm as i16),
+                    _ => imm,
+                };
+                self.asm.mem_imm(IMMEDIATE[at], mem, kept as i32);
+            }
+        }
+    }
+
+    /// Where C functions were called, the context is on the stack.
+    pub(super) fn reload_context(&mut self) {
+        self.asm.reg_mem(Code::Mov_r64_rm64, CONTEXT, at(iced_x86::Register::RSP, 0));
+    }
+}

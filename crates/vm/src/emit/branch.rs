@@ -1,0 +1,128 @@
+//! Jumps: forwards as they are, backwards only while there is fuel.
+
+use super::function::Emitter;
+use super::registers::{A, B, B32, field, half, insns};
+use super::stubs;
+use crate::code::op::{Cond, NO_SITE, Operand};
+use crate::context::Context;
+use iced_x86::{Code, Register};
+use std::mem::offset_of;
+
+impl Emitter<'_> {
+    pub(super) fn jump(&mut self, target: u32, site: u32) {
+        if site != NO_SITE {
+            self.check_fuel(site);
+        }
+        let target = self.target(target);
+        self.asm.to(Code::Jmp_rel32_64, target);
+    }
+
+    /// Goes on unless the fuel is used up.
+    pub(super) fn check_fuel(&mut self, site: u32) {
+        let never_ends = self.later(move |e| {
+            e.set_site(site);
+            e.asm.call_tabled(stubs::NEVER_ENDS);
+        });
+        self.asm.reg_mem(Code::Mov_r64_rm64, A, insns());
+        self.asm.reg_mem(Code::Cmp_r64_rm64, A, field(offset_of!(Context, max_insns)));
+        self.asm.to(Code::Ja_rel32_64, never_ends);
+    }
+
+    pub(super) fn branch(&mut self, wide: bool, cond: Cond, a: u8, b: Operand, target: u32, site: u32) {
+        self.compare(wide, cond == Cond::Set, a, b);
+        if site == NO_SITE {
+            let target = self.target(target);
+            return self.asm.to(taken(cond), target);
+        }
+        let next = self.asm.label();
+        self.asm.to(not_taken(cond), next);
+        self.jump(target, site);
+        self.asm.bind(next);
+    }
+
+    fn compare(&mut self, wide: bool, bits: bool, a: u8, b: Operand) {
+        let second = self.read_operand(b, B);
+        let first = self.read(a, A);
+        let narrow = |reg: u8, temporary: Register| if reg < 10 { half(reg) } else { temporary };
+        let first = if wide { first } else { narrow(a, super::registers::A32) };
+        match (second, b) {
+            (Ok(second), Operand::Reg(reg)) => {
+                let second = if wide { second } else { narrow(reg, B32) };
+                let code = match (wide, bits) {
+                    (true, true) => Code::Test_rm64_r64,
+                    (false, true) => Code::Test_rm32_r32,
+                    (true, false) => Code::Cmp_r64_rm64,
+                    (false, false) => Code::Cmp_r32_rm32,
+                };
+                self.asm.reg_reg(code, first, second);
+            }
+            (Err(0), _) if !bits => {
+                let code = if wide { Code::Test_rm64_r64 } else { Code::Test_rm32_r32 };
+                self.asm.reg_reg(code, first, first);
+            }
+            (Err(imm), _) => {
+                let code = match (wide, bits) {
+                    (true, true) => Code::Test_rm64_imm32,
+                    (false, true) => Code::Test_rm32_imm32,
+                    (true, false) if fits(imm) => Code::Cmp_rm64_imm8,
+                    (true, false) => Code::Cmp_rm64_imm32,
+                    (false, false) if fits(imm) => Code::Cmp_rm32_imm8,
+                    (false, false) => Code::Cmp_rm32_imm32,
+                };
+                self.asm.reg_imm(code, first, imm);
+            }
+            (Ok(_), Operand::Imm(_)) => unreachable!("an immediate is in no register"),
+        }
+    }
+
+    pub(super) fn may_goto(&mut self, target: u32, site: u32) {
+        let left = field(offset_of!(Context, loops_left));
+        let go_on = self.asm.label();
+        let used_up = self.later(move |e| {
+            e.asm.call_tabled(stubs::REFILL_LOOPS);
+            e.asm.mem_imm(Code::Cmp_rm64_imm8, left, 0);
+            e.asm.to(Code::Jne_rel32_64, go_on);
+            e.jump(target, site);
+        });
+        self.asm.mem_imm(Code::Cmp_rm64_imm8, left, 0);
+        self.asm.to(Code::Je_rel32_64, used_up);
+        self.asm.bind(go_on);
+        self.asm.mem(Code::Dec_rm64, left);
+    }
+}
+
+/// Has the immediate 8 bits?
+pub(super) fn fits(imm: i32) -> bool {
+    i8::try_from(imm).is_ok()
+}
+
+/// The jump that is taken where the condition holds. A comparison with 0 by `test` leaves the flags of one by `cmp`.
+fn taken(cond: Cond) -> Code {
+    match cond {
+        Cond::Eq => Code::Je_rel32_64,
+        Cond::Ne | Cond::Set => Code::Jne_rel32_64,
+        Cond::Gt => Code::Ja_rel32_64,
+        Cond::Ge => Code::Jae_rel32_64,
+        Cond::Lt => Code::Jb_rel32_64,
+        Cond::Le => Code::Jbe_rel32_64,
+        Cond::SignedGt => Code::Jg_rel32_64,
+        Cond::SignedGe => Code::Jge_rel32_64,
+        Cond::SignedLt => Code::Jl_rel32_64,
+        Cond::SignedLe => Code::Jle_rel32_64,
+    }
+}
+
+fn not_taken(cond: Cond) -> Code {
+    match cond {
+        Cond::Eq => Code::Jne_rel32_64,
+        Cond::Ne | Cond::Set => Code::Je_rel32_64,
+        Cond::Gt => Code::Jbe_rel32_64,
+        Cond::Ge => Code::Jb_rel32_64,
+        Cond::Lt => Code::Jae_rel32_64,
+        Cond::Le => Code::Ja_rel32_64,
+        Cond::SignedGt => Code::Jle_rel32_64,
+        Cond::SignedGe => Code::Jl_rel32_64,
+        Cond::SignedLt => Code::Jge_rel32_64,
+        Cond::SignedLe => Code::Jg_rel32_64,
+    }
+}

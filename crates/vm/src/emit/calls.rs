@@ -1,0 +1,102 @@
+//! Calls: of the object's functions, of the host, of the engine's helpers.
+
+use super::function::Emitter;
+use super::live::{self, Set};
+use super::registers::{A, A32, B, B32, DELTA, FRAME, at, at_sum, field, half, whole};
+use super::stubs;
+use crate::code::op::{Callee, FRAME_BYTES};
+use crate::context::{Context, HOST_COUNTS};
+use iced_x86::{Code, MemoryOperand};
+use std::mem::offset_of;
+
+/// Bytes of an iterator of numbers: the one before the next, and the end.
+const PAIR_BYTES: i32 = 8;
+
+impl Emitter<'_> {
+    /// A call, after which these registers are read.
+    pub(super) fn call(&mut self, callee: Callee, site: u32, read: Set) {
+        match callee {
+            Callee::Function(function) => self.call_function(function, site),
+            Callee::Host => {
+                self.set_site(site);
+                self.asm.mem(Code::Call_rm64, field(offset_of!(Context, host_call)));
+                self.reload_context();
+            }
+            Callee::Loop => self.call_engine(stubs::BPF_LOOP, site),
+            Callee::ForEach => self.call_engine(stubs::FOR_EACH, site),
+            Callee::Drain => self.call_engine(stubs::DRAIN, site),
+            Callee::RbtreeAdd => self.call_engine(stubs::RBTREE_ADD, site),
+            Callee::NumNext => self.num_next(site),
+            Callee::Poison => {
+                self.set_site(site);
+                self.asm.call_tabled(stubs::POISONED);
+            }
+        }
+        for reg in live::each(read, 1..=5) {
+            self.zero(reg);
+        }
+    }
+
+    pub(super) fn set_site(&mut self, site: u32) {
+        self.asm.mem_imm(Code::Mov_rm32_imm32, field(offset_of!(Context, site)), site as i32);
+    }
+
+    fn call_engine(&mut self, function: usize, site: u32) {
+        self.set_site(site);
+        self.read(10, A);
+        self.asm.mem_reg(Code::Mov_rm64_r64, field(offset_of!(Context, frame)), A);
+        self.asm.call_tabled(function);
+        self.reload_context();
+    }
+
+    fn call_function(&mut self, function: u32, site: u32) {
+        self.check_fuel(site);
+        let too_deep = self.later(move |e| {
+            e.set_site(site);
+            e.asm.call_tabled(stubs::TOO_DEEP);
+        });
+        self.read(10, A);
+        self.asm.reg_mem(Code::Cmp_r64_rm64, A, field(offset_of!(Context, stack_floor)));
+        self.asm.to(Code::Je_rel32_64, too_deep);
+        let frame = FRAME_BYTES as i64;
+        self.asm.reg_mem(Code::Lea_r64_m, FRAME, at(FRAME, -frame));
+        self.asm.to(Code::Call_rel32_64, self.functions[function as usize]);
+        self.asm.reg_mem(Code::Lea_r64_m, FRAME, at(FRAME, frame));
+    }
+
+    /// As [`crate::numbers::num_next`] does; which is called where the host counts, and for an iterator that is not in the
+    /// function's own frame.
+    fn num_next(&mut self, site: u32) {
+        let (iterator, done) = (whole(1), self.asm.label());
+        let elsewhere = self.later(move |e| {
+            e.call_engine(stubs::NUM_NEXT, site);
+            e.asm.to(Code::Jmp_rel32_64, done);
+        });
+        let pair: MemoryOperand = at_sum(DELTA, iterator, 0);
+        let over = self.later(move |e| {
+            e.asm.mem_imm(Code::Mov_rm64_imm32, pair, 0);
+            e.zero(0);
+            e.asm.to(Code::Jmp_rel32_64, done);
+        });
+        self.check_fuel(site);
+        // From the start of the frame on.
+        self.asm.reg_mem(Code::Lea_r64_m, A, at_sum(DELTA, iterator, FRAME_BYTES as i64));
+        self.asm.reg_reg(Code::Sub_r64_rm64, A, FRAME);
+        self.asm.reg_imm(Code::Cmp_rm64_imm32, A, FRAME_BYTES as i32 - PAIR_BYTES);
+        self.asm.to(Code::Ja_rel32_64, elsewhere);
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, num_next_ps)));
+        const { assert!(HOST_COUNTS == u64::MAX) };
+        self.asm.reg_imm(Code::Cmp_rm64_imm8, B, -1);
+        self.asm.to(Code::Je_rel32_64, elsewhere);
+        self.asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), B);
+        self.asm.reg_mem(Code::Mov_r64_rm64, A, pair);
+        self.asm.reg_mem(Code::Lea_r32_m, B32, at(A, 1));
+        self.asm.reg_imm(Code::Shr_rm64_imm8, A, 32);
+        self.asm.reg_reg(Code::Cmp_r32_rm32, B32, A32);
+        self.asm.to(Code::Jge_rel32_64, over);
+        self.asm.mem_reg(Code::Mov_rm32_r32, pair, B32);
+        self.asm.reg_reg(Code::Mov_r64_rm64, whole(0), iterator);
+        self.asm.bind(done);
+        debug_assert_ne!(half(0), A32);
+    }
+}

@@ -1,0 +1,101 @@
+//! Division: by 0 and beyond the largest number as BPF defines it, where the processor would trap.
+//!
+//! The processor divides rdx and rax, which are R2 and R0: both are saved meanwhile.
+
+use super::alu::sized;
+use super::function::Emitter;
+use super::registers::{A, B, B32, half, whole};
+use crate::code::op::{Alu, Operand};
+use iced_x86::{Code, Register};
+
+const R0: u8 = 0;
+const R2: u8 = 2;
+
+impl Emitter<'_> {
+    pub(super) fn divide(&mut self, op: Alu, wide: bool, dst: u8, src: Operand) {
+        let done = self.asm.label();
+        self.divisor(op == Alu::Div, wide, dst, src, done);
+        self.save(wide, dst);
+        self.asm.reg_reg(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
+        self.asm.reg([Code::Div_rm32, Code::Div_rm64][usize::from(wide)], divisor(wide));
+        self.restore(op == Alu::Div, dst);
+        self.asm.bind(done);
+    }
+
+    /// Dividing by -1 negates, so that it cannot overflow.
+    pub(super) fn divide_signed(&mut self, op: Alu, wide: bool, dst: u8, src: Operand) {
+        let done = self.asm.label();
+        let is_quotient = op == Alu::SignedDiv;
+        self.divisor(is_quotient, wide, dst, src, done);
+        let minus_one = self.later(move |e| {
+            if is_quotient {
+                e.asm.reg([Code::Neg_rm32, Code::Neg_rm64][usize::from(wide)], sized(wide, dst));
+            } else {
+                e.zero(dst);
+            }
+            e.asm.to(Code::Jmp_rel32_64, done);
+        });
+        let compare = [Code::Cmp_rm32_imm8, Code::Cmp_rm64_imm8][usize::from(wide)];
+        self.asm.reg_imm(compare, divisor(wide), -1);
+        self.asm.to(Code::Je_rel32_64, minus_one);
+        self.save(wide, dst);
+        self.asm.bare([Code::Cdq, Code::Cqo][usize::from(wide)]);
+        self.asm.reg([Code::Idiv_rm32, Code::Idiv_rm64][usize::from(wide)], divisor(wide));
+        self.restore(is_quotient, dst);
+        self.asm.bind(done);
+    }
+
+    /// Takes the divisor to `B`; where it is 0, goes on at `done` with 0, or with the dividend as the remainder.
+    fn divisor(&mut self, is_quotient: bool, wide: bool, dst: u8, src: Operand, done: super::asm::Label) {
+        match self.source(wide, src) {
+            Ok(from) if from != divisor(wide) => {
+                self.asm.reg_reg(
+                    [Code::Mov_r32_rm32, Code::Mov_r64_rm64][usize::from(wide)],
+                    divisor(wide),
+                    from,
+                );
+            }
+            Ok(_) => {}
+            Err(imm) => self.asm.reg_imm(Code::Mov_rm64_imm32, B, imm),
+        }
+        let by_zero = self.later(move |e| {
+            if is_quotient {
+                e.zero(dst);
+            } else if !wide {
+                e.asm.reg_reg(Code::Mov_r32_rm32, half(dst), half(dst));
+            }
+            e.asm.to(Code::Jmp_rel32_64, done);
+        });
+        let test = [Code::Test_rm32_r32, Code::Test_rm64_r64][usize::from(wide)];
+        self.asm.reg_reg(test, divisor(wide), divisor(wide));
+        self.asm.to(Code::Je_rel32_64, by_zero);
+    }
+
+    /// Saves R0 and R2 but for the one that is divided, which goes to rax.
+    fn save(&mut self, wide: bool, dst: u8) {
+        if dst != R2 {
+            self.asm.reg(Code::Push_r64, whole(R2));
+        }
+        if dst != R0 {
+            self.asm.reg_reg(Code::Mov_r64_rm64, A, whole(R0));
+            let code = [Code::Mov_r32_rm32, Code::Mov_r64_rm64][usize::from(wide)];
+            self.asm.reg_reg(code, sized(wide, R0), sized(wide, dst));
+        }
+    }
+
+    fn restore(&mut self, is_quotient: bool, dst: u8) {
+        let result = if is_quotient { Register::RAX } else { Register::RDX };
+        self.asm.reg_reg(Code::Mov_r64_rm64, B, result);
+        if dst != R2 {
+            self.asm.reg(Code::Pop_r64, whole(R2));
+        }
+        if dst != R0 {
+            self.asm.reg_reg(Code::Mov_r64_rm64, whole(R0), A);
+        }
+        self.asm.reg_reg(Code::Mov_r64_rm64, whole(dst), B);
+    }
+}
+
+fn divisor(wide: bool) -> Register {
+    if wide { B } else { B32 }
+}

@@ -1,0 +1,192 @@
+//! A function, operation by operation.
+
+use super::asm::{Asm, Label};
+use super::live::{self, Set};
+use super::registers::{A, CONTEXT, DELTA, FRAME, field, half, insns, whole};
+use crate::code::op::{Op, Operand};
+use crate::context::Context;
+use crate::memory::LineForm;
+use iced_x86::{Code, Register};
+use std::mem::offset_of;
+
+/// Code off the hot path, which is emitted behind the function.
+pub(super) type Cold<'a> = Box<dyn FnOnce(&mut Emitter<'a>) + 'a>;
+
+/// Emits one function.
+pub(super) struct Emitter<'a> {
+    pub(super) asm: &'a mut Asm,
+    /// Per function of the object, where calls from emitted code go.
+    pub(super) functions: &'a [Label],
+    ops: &'a [Op],
+    pub(super) lines: LineForm,
+    pub(super) has_arena: bool,
+    /// Per operation, where jumps to it go.
+    targets: Vec<Option<Label>>,
+    live: Vec<Set>,
+    /// Registers of R6 to R9 that the function changes.
+    kept: Vec<u8>,
+    /// Instructions of this block that the context does not count yet.
+    pending: i32,
+    cold: Vec<Cold<'a>>,
+}
+
+impl<'a> Emitter<'a> {
+    pub(super) fn new(
+        asm: &'a mut Asm,
+        functions: &'a [Label],
+        ops: &'a [Op],
+        lines: LineForm,
+        has_arena: bool,
+    ) -> Self {
+        let mut targets = vec![None; ops.len()];
+        for target in ops.iter().filter_map(|op| op.target()) {
+            targets[target as usize].get_or_insert_with(|| asm.label());
+        }
+        let live = live::before(ops);
+        let written =
+            ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
+        let kept = live::each(written, 6..=9).collect();
+        Self { asm, functions, ops, lines, has_arena, targets, live, kept, pending: 0, cold: Vec::new() }
+    }
+
+    /// Emits the function, which starts at a label.
+    pub(super) fn function(mut self, label: Label) {
+        self.asm.bind(label);
+        self.enter();
+        let mut open = true;
+        for (at, &op) in self.ops.iter().enumerate() {
+            if let Some(target) = self.targets[at] {
+                if open {
+                    self.settle();
+                }
+                self.asm.bind(target);
+                open = true;
+            }
+            if !open || op == Op::Hole {
+                continue;
+            }
+            self.pending += 1;
+            self.op(at, op);
+            open = !op.ends();
+        }
+        while let Some(cold) = self.cold.pop() {
+            cold(&mut self);
+        }
+        // Nothing falls out of the last piece, and every label stands before an instruction.
+        self.asm.bare(Code::Ud2);
+    }
+
+    /// Saves what the caller keeps, and zeroes what is read before it is written.
+    fn enter(&mut self) {
+        for at in 0..self.kept.len() {
+            self.asm.reg(Code::Push_r64, whole(self.kept[at]));
+        }
+        if self.has_padding() {
+            self.asm.reg(Code::Push_r64, CONTEXT);
+        }
+        // Where calls find it again.
+        self.asm.reg(Code::Push_r64, CONTEXT);
+        let read = self.live.first().copied().unwrap_or(0);
+        for reg in live::each(read, 0..=9).filter(|reg| !(1..=5).contains(reg)) {
+            self.zero(reg);
+        }
+    }
+
+    /// With the context and the address to return to, an even number of words keeps the stack aligned.
+    fn has_padding(&self) -> bool {
+        !self.kept.len().is_multiple_of(2)
+    }
+
+    fn exit(&mut self) {
+        self.settle();
+        let words = if self.has_padding() { 2 } else { 1 };
+        self.asm.reg_imm(Code::Add_rm64_imm8, Register::RSP, 8 * words);
+        for at in (0..self.kept.len()).rev() {
+            self.asm.reg(Code::Pop_r64, whole(self.kept[at]));
+        }
+        self.asm.bare(Code::Retnq);
+    }
+
+    fn op(&mut self, at: usize, op: Op) {
+        match op {
+            Op::Alu { wide, op, dst, src } => self.alu(wide, op, dst, src),
+            Op::Const { dst, value } => self.constant(dst, value),
+            Op::CastToKernel { dst, src } => self.cast_to_kernel(dst, src),
+            Op::CastToUser { dst, src, high } => self.cast_to_user(dst, src, high),
+            Op::Address { dst, slot } => {
+                self.asm.reg_mem(Code::Mov_r64_rm64, A, field(offset_of!(Context, addresses)));
+                let entry = super::registers::at(A, 8 * i64::from(slot));
+                self.asm.reg_mem(Code::Mov_r64_rm64, whole(dst), entry);
+            }
+            Op::Load { dst, base, off, size, signed } => self.load(dst, base, off, size, signed),
+            Op::Store { base, off, size, src } => self.store(base, off, size, src),
+            Op::Atomic { base, off, size, op, src, fetch } => self.atomic(base, off, size, op, src, fetch),
+            Op::Jump { target, site } => {
+                self.settle();
+                self.jump(target, site);
+            }
+            Op::Branch { wide, cond, a, b, target, site } => {
+                self.settle();
+                self.branch(wide, cond, a, b, target, site);
+            }
+            Op::MayGoto { target, site } => {
+                self.settle();
+                self.may_goto(target, site);
+            }
+            Op::Call { callee, site } => {
+                self.settle();
+                let read = live::after(self.ops, &self.live, at);
+                self.call(callee, site, read);
+            }
+            Op::Exit => self.exit(),
+            Op::Hole => {}
+        }
+    }
+
+    /// Brings the context's count up to date. Changes the flags.
+    pub(super) fn settle(&mut self) {
+        if self.pending > 0 {
+            let pending = std::mem::take(&mut self.pending);
+            let code = if pending < 128 { Code::Add_rm64_imm8 } else { Code::Add_rm64_imm32 };
+            self.asm.mem_imm(code, insns(), pending);
+        }
+    }
+
+    /// Where jumps to an operation go.
+    pub(super) fn target(&self, at: u32) -> Label {
+        self.targets[at as usize].expect("every jump's target has a label")
+    }
+
+    /// Keeps a piece of code for later, and returns where it will be.
+    pub(super) fn later(&mut self, emit: impl FnOnce(&mut Emitter<'a>) + 'a) -> Label {
+        let label = self.asm.label();
+        self.cold.push(Box::new(move |e| {
+            e.asm.bind(label);
+            emit(e);
+        }));
+        label
+    }
+
+    /// Sets a register to 0. Changes the flags.
+    pub(super) fn zero(&mut self, reg: u8) {
+        self.asm.reg_reg(Code::Xor_r32_rm32, half(reg), half(reg));
+    }
+
+    /// A BPF register as it is; R10's simulated address in `into`. Changes the flags.
+    pub(super) fn read(&mut self, reg: u8, into: Register) -> Register {
+        if reg < 10 {
+            return whole(reg);
+        }
+        self.asm.reg_reg(Code::Mov_r64_rm64, into, FRAME);
+        self.asm.reg_reg(Code::Sub_r64_rm64, into, DELTA);
+        into
+    }
+
+    /// The same of an operand that is a register.
+    pub(super) fn read_operand(&mut self, operand: Operand, into: Register) -> Result<Register, i32> {
+        match operand {
+            Operand::Reg(reg) => Ok(self.read(reg, into)),
+            Operand::Imm(imm) => Err(i32::try_from(imm).expect("immediates of BPF have 32 bits")),
+        }
+    }
+}

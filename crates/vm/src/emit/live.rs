@@ -1,0 +1,76 @@
+//! Which registers are read after an operation, before something else is written to them.
+//!
+//! BPF programs that no verifier has seen may read registers that a call has used up, which are 0 then. Where nobody
+//! reads them, they need not be zeroed.
+
+use crate::code::op::{Alu, Atomic, Callee, Op, Operand};
+
+/// A bit for each of R0 to R10.
+pub(super) type Set = u16;
+
+/// Every register.
+const ALL: Set = 0x7ff;
+/// R1 to R5.
+const ARGUMENTS: Set = 0x3e;
+/// So many rounds are made at most; a program whose jumps need more is taken to read everything.
+const ROUNDS: usize = 16;
+
+/// Per operation, the registers that are read from there on.
+pub(super) fn before(ops: &[Op]) -> Vec<Set> {
+    let mut live = vec![0; ops.len()];
+    for _ in 0..ROUNDS {
+        let mut changed = false;
+        for at in (0..ops.len()).rev() {
+            let (reads, writes) = uses(ops[at]);
+            let now = reads | after(ops, &live, at) & !writes;
+            changed |= now != live[at];
+            live[at] = now;
+        }
+        if !changed {
+            return live;
+        }
+    }
+    vec![ALL; ops.len()]
+}
+
+/// The registers that are read once the operation is done.
+pub(super) fn after(ops: &[Op], live: &[Set], at: usize) -> Set {
+    let op = ops[at];
+    let next = if op.ends() { 0 } else { live.get(at + 1).copied().unwrap_or(0) };
+    next | op.target().map_or(0, |target| live[target as usize])
+}
+
+fn bit(reg: u8) -> Set {
+    1 << reg
+}
+
+fn of(operand: Operand) -> Set {
+    match operand {
+        Operand::Reg(reg) => bit(reg),
+        Operand::Imm(_) => 0,
+    }
+}
+
+/// What an operation reads and what it writes.
+pub(super) fn uses(op: Op) -> (Set, Set) {
+    match op {
+        Op::Alu { op: Alu::Mov | Alu::MovSigned(_), dst, src, .. } => (of(src), bit(dst)),
+        Op::Alu { dst, src, .. } => (of(src) | bit(dst), bit(dst)),
+        Op::Const { dst, .. } | Op::Address { dst, .. } => (0, bit(dst)),
+        Op::CastToKernel { dst, src } | Op::CastToUser { dst, src, .. } => (bit(src), bit(dst)),
+        Op::Load { dst, base, .. } => (bit(base), bit(dst)),
+        Op::Store { base, src, .. } => (bit(base) | of(src), 0),
+        Op::Atomic { base, op: Atomic::CompareExchange, src, .. } => (bit(base) | bit(src) | 1, 1),
+        Op::Atomic { base, src, fetch, .. } => (bit(base) | bit(src), if fetch { bit(src) } else { 0 }),
+        Op::Branch { a, b, .. } => (bit(a) | of(b), 0),
+        Op::Call { callee: Callee::Poison, .. } => (0, ARGUMENTS | 1),
+        Op::Call { .. } => (ARGUMENTS, ARGUMENTS | 1),
+        Op::Exit => (1, 0),
+        Op::Jump { .. } | Op::MayGoto { .. } | Op::Hole => (0, 0),
+    }
+}
+
+/// The registers of a set among these, by number.
+pub(super) fn each(set: Set, among: std::ops::RangeInclusive<u8>) -> impl Iterator<Item = u8> {
+    among.filter(move |&reg| set & bit(reg) != 0)
+}

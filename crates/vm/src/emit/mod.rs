@@ -1,0 +1,86 @@
+//! Native code for x86-64 by an emitter of our own: one BPF register is one of the processor's, as in the kernel's JIT,
+//! so that nothing is spilled and most instructions become one.
+//!
+//! It does what the interpreter does, operation for operation. Hosts without this processor, or without BMI2, use
+//! Cranelift ([`crate::native`]), which is also what it is compared with.
+//!
+//! - [`asm`]: instructions, labels, and where they end up
+//! - [`registers`]: who is in which register
+//! - [`live`]: which registers are read later
+//! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`] and
+//!   [`calls`] are the operations
+//! - [`entry`]: the way in from Rust
+//! - [`stubs`]: the way out to Rust that keeps all registers
+//! - [`buffer`]: executable memory
+//!
+//! Faults never return, as in [`crate::native`]. Instructions are counted in the context, once a block.
+#![allow(unsafe_code)]
+
+mod access;
+mod alu;
+mod asm;
+mod atomic;
+mod branch;
+mod buffer;
+mod calls;
+mod divide;
+mod entry;
+mod function;
+mod live;
+mod registers;
+mod stubs;
+#[cfg(test)]
+mod tests;
+
+use crate::code::Code;
+use crate::context::NativeFn;
+use crate::error::LoadError;
+use crate::memory::LineForm;
+use asm::{Asm, Label};
+use buffer::Buffer;
+use function::Emitter;
+
+/// An object's native code.
+pub(crate) struct Emitted {
+    table: Box<[NativeFn]>,
+    _buffer: Buffer,
+}
+
+/// Has the host all instructions that are emitted?
+pub(crate) fn is_possible() -> bool {
+    std::arch::is_x86_feature_detected!("bmi2")
+}
+
+impl Emitted {
+    /// Translates every function, for a machine with such lines.
+    ///
+    /// # Errors
+    /// The host gives no memory for code.
+    pub(crate) fn translate(code: &Code, lines: LineForm) -> Result<Self, LoadError> {
+        let (asm, entries) = assembled(code, lines);
+        let buffer = Buffer::new(asm.most_bytes(), &stubs::addresses()).map_err(LoadError::NoNative)?;
+        let bytes = asm.encode(buffer.code_at(), buffer.table_at());
+        let table = entries.iter().map(|&entry| buffer.address(bytes.offset(entry)));
+        // SAFETY: each entry is code with just this signature and calling convention, and its memory lives as long as
+        // `self`.
+        let table = table.map(|at| unsafe { std::mem::transmute::<*const u8, NativeFn>(at) }).collect();
+        Ok(Self { table, _buffer: buffer.filled(bytes.code()).map_err(LoadError::NoNative)? })
+    }
+
+    /// Per function its code.
+    pub(crate) fn table(&self) -> *const NativeFn {
+        self.table.as_ptr()
+    }
+}
+
+/// All functions, and where Rust enters each.
+fn assembled(code: &Code, lines: LineForm) -> (Asm, Vec<Label>) {
+    let mut asm = Asm::default();
+    let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
+    let has_arena = code.user_half.is_some();
+    for (function, &label) in code.functions.iter().zip(&inner) {
+        Emitter::new(&mut asm, &inner, &function.ops, lines, has_arena).function(label);
+    }
+    let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();
+    (asm, entries)
+}

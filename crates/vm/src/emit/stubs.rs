@@ -1,0 +1,82 @@
+//! What emitted code calls in the engine, by a table of addresses beside the code.
+//!
+//! Calls off the hot path go through stubs that keep every register but r10 and r11, so that the code around them keeps
+//! its values where they are. Floating point is not saved: emitted code has none.
+
+use crate::{calls, drain, numbers, trees};
+use std::arch::naked_asm;
+
+/// Moves a line here that is read: the offset in r10.
+pub(super) const TOUCH_READ: usize = 0;
+/// Moves a line here that is written: the offset in r10.
+pub(super) const TOUCH_WRITE: usize = 1;
+/// Moves a line here for an atomic instruction: the offset in r10.
+pub(super) const TOUCH_ATOMICALLY: usize = 2;
+/// The next `may_goto`s.
+pub(super) const REFILL_LOOPS: usize = 3;
+/// C functions of the context and, but for the faults, R1 to R5.
+pub(super) const NEVER_ENDS: usize = 4;
+pub(super) const TOO_DEEP: usize = 5;
+pub(super) const POISONED: usize = 6;
+pub(super) const BPF_LOOP: usize = 7;
+pub(super) const FOR_EACH: usize = 8;
+pub(super) const DRAIN: usize = 9;
+pub(super) const RBTREE_ADD: usize = 10;
+pub(super) const NUM_NEXT: usize = 11;
+
+/// The table.
+pub(super) fn addresses() -> [u64; 12] {
+    [
+        touch_read as *const () as u64,
+        touch_write as *const () as u64,
+        touch_atomically as *const () as u64,
+        refill_loops as *const () as u64,
+        calls::never_ends as *const () as u64,
+        calls::too_deep as *const () as u64,
+        calls::poisoned as *const () as u64,
+        calls::bpf_loop as *const () as u64,
+        calls::for_each as *const () as u64,
+        drain::drain as *const () as u64,
+        trees::rbtree_add as *const () as u64,
+        numbers::num_next as *const () as u64,
+    ]
+}
+
+macro_rules! stub {
+    ($name:ident, $target:path, $second:literal, $third:literal) => {
+        /// Calls the engine with the context in rdi, and keeps it.
+        ///
+        /// # Safety
+        /// As for the function that it calls.
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            // Seven registers and the return address: the stack is aligned again.
+            naked_asm!(
+                "push rax",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "push rdi",
+                "push r8",
+                "push r9",
+                $second,
+                $third,
+                "call {target}",
+                "pop r9",
+                "pop r8",
+                "pop rdi",
+                "pop rsi",
+                "pop rdx",
+                "pop rcx",
+                "pop rax",
+                "ret",
+                target = sym $target,
+            )
+        }
+    };
+}
+
+stub!(touch_read, calls::touch, "mov rsi, r10", "xor edx, edx");
+stub!(touch_write, calls::touch, "mov rsi, r10", "mov edx, 1");
+stub!(touch_atomically, calls::touch_atomically, "mov rsi, r10", "");
+stub!(refill_loops, calls::refill_loops, "", "");

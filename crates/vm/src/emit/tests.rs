@@ -1,0 +1,117 @@
+//! Emitted code as text. `rdi` is the context: `rdi+8` and so on are its fields, in the order of
+//! [`Context`](crate::context::Context).
+
+use super::asm::Asm;
+use super::function::Emitter;
+use crate::code::op::{Alu, Atomic, Callee, Cond, NO_SITE, Op, Operand, Size};
+use crate::memory::LineForm;
+use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
+
+const WORD: Size = Size(3);
+
+/// The instructions that a function becomes, each with its offset, beside a table of addresses at 0.
+fn listing(ops: &[Op]) -> String {
+    let mut asm = Asm::default();
+    let own = asm.label();
+    let lines = LineForm { log2: 6, grouped: false };
+    Emitter::new(&mut asm, &[own], ops, lines, false).function(own);
+    let at = 0x100;
+    let bytes = asm.encode(at, 0);
+    let mut formatter = NasmFormatter::new();
+    let mut text = String::new();
+    for instruction in Decoder::with_ip(64, bytes.code(), at, DecoderOptions::NONE) {
+        text += &format!("{:>3x}  ", instruction.ip() - at);
+        formatter.format(&instruction, &mut text);
+        text.push('\n');
+    }
+    text
+}
+
+fn alu(op: Alu, dst: u8, src: Operand) -> Op {
+    Op::Alu { wide: true, op, dst, src }
+}
+
+fn narrow(op: Alu, dst: u8, src: Operand) -> Op {
+    Op::Alu { wide: false, op, dst, src }
+}
+
+fn check(name: &str, ops: &[Op]) {
+    insta::assert_snapshot!(name, listing(ops));
+}
+
+#[test]
+fn arithmetic_is_mostly_one_instruction() {
+    let [r1, r3, ten] = [Operand::Reg(1), Operand::Reg(3), Operand::Imm(10)];
+    let all = [
+        alu(Alu::Mov, 0, r1),
+        alu(Alu::Add, 0, ten),
+        alu(Alu::Sub, 0, Operand::Imm(1000)),
+        narrow(Alu::Mul, 0, r3),
+        alu(Alu::Lsh, 0, r3),
+        narrow(Alu::Rsh, 0, Operand::Imm(0)),
+        alu(Alu::Swap(16), 0, Operand::Imm(0)),
+        alu(Alu::MovSigned(8), 0, r3),
+        Op::Const { dst: 2, value: 1 << 40 },
+        Op::Hole,
+        Op::Exit,
+    ];
+    check("arithmetic", &all);
+}
+
+#[test]
+fn division_keeps_the_registers_that_it_needs() {
+    let all = [alu(Alu::Div, 3, Operand::Reg(1)), narrow(Alu::SignedMod, 0, Operand::Imm(7)), Op::Exit];
+    check("division", &all);
+}
+
+#[test]
+fn the_frame_needs_no_check() {
+    let all = [
+        Op::Store { base: 10, off: -8, size: WORD, src: Operand::Imm(5) },
+        Op::Load { dst: 0, base: 10, off: -8, size: Size(2), signed: true },
+        alu(Alu::Mov, 1, Operand::Reg(10)),
+        Op::Exit,
+    ];
+    check("frame", &all);
+}
+
+#[test]
+fn other_memory_is_checked_for_bounds_and_line() {
+    let all = [
+        Op::Load { dst: 0, base: 1, off: 16, size: WORD, signed: false },
+        Op::Store { base: 2, off: 0, size: Size(0), src: Operand::Reg(0) },
+        Op::Exit,
+    ];
+    check("memory", &all);
+}
+
+#[test]
+fn an_atomic_instruction_waits_for_its_turn() {
+    let add = |fetch| Op::Atomic { base: 1, off: 0, size: WORD, op: Atomic::Add, src: 2, fetch };
+    check("atomic", &[add(false), add(true), Op::Exit]);
+}
+
+#[test]
+fn jumps_backwards_look_at_the_fuel() {
+    let back = Op::Branch { wide: true, cond: Cond::Ne, a: 1, b: Operand::Imm(0), target: 0, site: 7 };
+    let skip = Op::Branch { wide: false, cond: Cond::Lt, a: 1, b: Operand::Reg(2), target: 3, site: NO_SITE };
+    check("jumps", &[alu(Alu::Sub, 1, Operand::Imm(1)), skip, back, Op::Exit]);
+}
+
+#[test]
+fn calls_leave_arguments_alone_and_zero_what_is_read_later() {
+    let call = |callee| Op::Call { callee, site: 3 };
+    let all = [call(Callee::Host), alu(Alu::Mov, 6, Operand::Reg(2)), call(Callee::Function(0)), Op::Exit];
+    check("calls", &all);
+}
+
+#[test]
+fn a_loop_counts_in_place() {
+    check("numbers", &[Op::Call { callee: Callee::NumNext, site: 3 }, Op::Exit]);
+}
+
+#[test]
+fn what_is_read_before_it_is_written_is_zero() {
+    let all = [alu(Alu::Add, 6, Operand::Reg(7)), alu(Alu::Mov, 0, Operand::Reg(6)), Op::Exit];
+    check("unset", &all);
+}
