@@ -146,12 +146,17 @@ impl KernelLines {
         self.idle_per_node = per_node;
     }
 
-    /// Changes bits of a line of an idle mask at `now`, by an atomic instruction. Lines are numbered as
-    /// [`Touched`](crate::idle::Touched) does.
+    /// Changes bits of a line of an idle mask at `now`. Lines are numbered as [`Touched`](crate::idle::Touched) does. A
+    /// CPU's own bit is changed by an atomic instruction, the bits of its core by plain ones (`cpumask_andnot()`), which do
+    /// not queue.
     #[inline]
     pub(crate) fn write_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
         let line = self.idle_line(line);
-        self.uses.idle.count(self.idle[mask as usize][line].write_ps(&self.transfers, by, now))
+        let line = &mut self.idle[mask as usize][line];
+        self.uses.idle.count(match mask {
+            IdleMask::Cpus => line.write_ps(&self.transfers, by, now),
+            IdleMask::Cores => self.transfers.write_ps(&mut line.line, by),
+        })
     }
 
     /// Reads a line of an idle mask.
@@ -288,6 +293,16 @@ mod tests {
         };
         check(false, [70, 90, 180, 100]);
         check(true, [70, 90, 70, 20]);
+    }
+
+    #[test]
+    fn plain_changes_of_a_mask_do_not_wait_for_each_other() {
+        let costs = LineCosts { llc_ps: 20_000, memory_ps: 70_000, ..LineCosts::default() };
+        let mut lines = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
+        let mut write =
+            |mask| [0, 1, 2].map(|cpu| lines.write_idle_ps(mask, 0, CpuId(cpu), Instant::ZERO) / 1000);
+        assert_eq!(write(IdleMask::Cpus), [70, 90, 110]);
+        assert_eq!(write(IdleMask::Cores), [70, 20, 20]);
     }
 
     #[test]
