@@ -339,7 +339,7 @@ fn extensions_for_processes_and_channels_are_checked() {
     steps(
         r#""dance""#,
         ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive, spin_barrier, \
-         raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup with a value, and yield, syscall, exec, setsid, wait_child, \
+         raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice with a value, and yield, syscall, exec, setsid, wait_child, \
          count, migrate_disable, migrate_enable",
     );
     task(
@@ -417,6 +417,7 @@ fn cgroups_are_checked() {
     };
     let unknown = "there is no cgroup \"/x\" under evenkeel.cgroups at the top";
     step(r#"{ "cgroup": "/x" }"#, &format!(".cgroup: {unknown}"));
+    step(r#"{ "autogroup_nice": 20 }"#, ".autogroup_nice: 20 is not a nice value; it must be -20 to 19");
     step(r#"{ "set_cgroup": { "path": "/x" } }"#, &format!(".set_cgroup.path: {unknown}"));
     step(r#"{ "set_cgroup": { "weight": 3 } }"#, ".set_cgroup: needs the cgroup's \"path\"");
     step(

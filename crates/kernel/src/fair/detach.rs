@@ -91,7 +91,7 @@ impl Kernel {
         if self.is_throttled_on(task, round.to) {
             return false;
         }
-        if self.is_kthread(task) && t.nr_allowed == 1 || t.migration_disabled > 0 {
+        if self.is_kthread(task) && t.nr_allowed == 1 {
             return false;
         }
         if !self.may_use(task, round.to) {

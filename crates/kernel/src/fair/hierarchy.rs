@@ -55,6 +55,17 @@ impl Kernel {
     /// An entity leaves its queue, and each group that it leaves empty too (`dequeue_entities()`). Says no where the entity
     /// itself stays for now.
     pub(super) fn leave_queues(&mut self, id: EntityId, why: Leaves) -> bool {
+        let cpu = self.fair.entities[id].queue.cpu;
+        let had_others = !self.cpus[cpu].fair.is_idle_only();
+        let leaves = self.leave_upwards(id, why);
+        if had_others && self.cpus[cpu].fair.is_idle_only() {
+            // Where SCHED_IDLE tasks alone are left others may be worth more: the CPU balances at its next tick.
+            self.fair.next_balance[cpu.index()] = self.ticks();
+        }
+        leaves
+    }
+
+    fn leave_upwards(&mut self, id: EntityId, why: Leaves) -> bool {
         let tick_ns = self.tick.as_ns();
         let (mut id, mut why, sleeps) = (id, why, why != Leaves::Moves);
         let entity = &self.fair.entities[id];

@@ -42,6 +42,7 @@ mod slices;
 mod stats;
 mod throttle;
 mod timeline;
+mod uneven;
 mod waker;
 mod weight;
 

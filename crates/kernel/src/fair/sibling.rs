@@ -161,41 +161,6 @@ impl Kernel {
         })
     }
 
-    /// Where CPUs are not equally fast: the first idle one that is fast enough, else the fastest idle one
-    /// (`select_idle_capacity()`).
-    fn idle_capacity(&mut self, c: CpuId, task: TaskId, target: CpuId) -> CpuId {
-        let hierarchy = self.hierarchy();
-        let Some(level) = hierarchy.levels(target).iter().find(|level| level.is_uneven) else {
-            return target;
-        };
-        let mut best: Option<(u64, CpuId)> = None;
-        for cpu in behind_or_at(&level.span.and(&self.tasks[task].cpus), target) {
-            self.look_at(c, cpu, Visit::Idle);
-            if !self.is_free_for(task, cpu) {
-                continue;
-            }
-            if self.task_fits(task, cpu) {
-                return cpu;
-            }
-            let capacity = self.capacity(cpu);
-            if best.is_none_or(|(most, _)| capacity > most) {
-                best = Some((capacity, cpu));
-            }
-        }
-        best.map_or(target, |(_, cpu)| cpu)
-    }
-
-    /// Are the machine's CPUs of different capacities (`sched_asym_cpucap_active()`)?
-    pub(super) fn is_uneven(&self) -> bool {
-        self.machine.capacity.windows(2).any(|pair| pair[0] != pair[1])
-    }
-
-    /// Does the CPU do with four fifths of its capacity what the task needs (`task_fits_cpu()`, `fits_capacity()`)?
-    pub(super) fn task_fits(&self, task: TaskId, cpu: CpuId) -> bool {
-        let util = self.fair.entities.get(task).map_or(0, |entity| entity.load.util_or_estimate());
-        util * 1280 < self.capacity(cpu) * ONE
-    }
-
     /// Tasks on the CPU's runqueue, those that sleep there included (`rq->nr_running`).
     pub(super) fn nr_running(&self, cpu: CpuId) -> u32 {
         let cpu = &self.cpus[cpu];
@@ -218,7 +183,7 @@ fn behind(set: &CpuSet, cpu: CpuId) -> Vec<CpuId> {
     after.chain(set.iter().filter(|&other| other <= cpu)).collect()
 }
 
-fn behind_or_at(set: &CpuSet, cpu: CpuId) -> Vec<CpuId> {
+pub(super) fn behind_or_at(set: &CpuSet, cpu: CpuId) -> Vec<CpuId> {
     let after = set.iter().filter(|&other| other >= cpu);
     after.chain(set.iter().filter(|&other| other < cpu)).collect()
 }
