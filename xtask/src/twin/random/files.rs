@@ -117,36 +117,15 @@ pub(super) fn simulated(workload: &Workload, between_us: u32) -> String {
     if !extensions.is_empty() {
         writeln!(text, "\t\"evenkeel\": {{{}}},", extensions.join(", ")).expect("a string takes all");
     }
-    let mut lines = Vec::new();
-    for (group, tasks) in processes(workload) {
-        if between_us > 0 {
-            lines.push(starter(group, &tasks));
-        }
-        lines.extend(tasks.iter().map(|task| line(task, &rt_app_extension(task), between_us)));
-    }
+    let order = processes(workload).into_iter().flat_map(|(_, tasks)| tasks);
     let played = workload.tasks.iter().filter(|task| task.body.is_played());
-    lines.extend(played.enumerate().map(|(at, task)| line(task, &played_extension(task, at), 0)));
+    let lines: Vec<_> = order
+        .map(|task| line(task, &rt_app_extension(task), between_us))
+        .chain(played.enumerate().map(|(at, task)| line(task, &played_extension(task, at), 0)))
+        .collect();
     writeln!(text, "\t\"tasks\": {{\n{}\n\t}},", lines.join(",\n")).expect("a string takes all");
     global(&mut text);
     text
-}
-
-/// rt-app's first thread, which starts the others one after the other. A barrier counts threads that are there from the
-/// beginning, so those that meet at one start by themselves.
-fn starter(group: Option<usize>, tasks: &[&Task]) -> String {
-    let started = tasks.iter().filter(|task| !starts_itself(task));
-    let started = started.flat_map(|task| (0..task.instances).map(|_| task.name.as_str()));
-    let forks: Vec<_> =
-        started.enumerate().map(|(at, name)| format!("\"fork{}\": \"{name}\"", at + 1)).collect();
-    let number = group.map_or(0, |group| group + 1);
-    let cgroup = group.map_or(String::new(), |group| format!(", \"cgroup\": \"/{}\"", path(group)));
-    let extension = format!("\"evenkeel\": {{\"process\": {number}{cgroup}}}");
-    let events = std::iter::once("\"run\": 10".to_owned()).chain(forks).collect::<Vec<_>>().join(", ");
-    format!("\t\t\"rt-app{number}\": {{\"loop\": 1, {extension}, {events}}}")
-}
-
-fn starts_itself(task: &Task) -> bool {
-    matches!(task.body, Body::Member { .. })
 }
 
 /// What keel is told of a task of rt-app's beside its events.
@@ -170,17 +149,11 @@ fn played_extension(task: &Task, at: usize) -> String {
 /// A task's line, without what is between its lines. An extension stands where its steps belong.
 fn line(task: &Task, extension: &str, between_us: u32) -> String {
     let mut fields = Vec::new();
-    let is_child = matches!(task.body, Body::Child { .. });
-    let instances = match between_us {
-        _ if is_child => 0,
-        0 => task.instances,
-        _ if starts_itself(task) => task.instances,
-        _ => 0,
-    };
+    let instances = if matches!(task.body, Body::Child { .. }) { 0 } else { task.instances };
     if instances != 1 {
         fields.push(format!("\"instance\": {instances}"));
     }
-    fields.push(format!("\"loop\": {}", if is_child { 1 } else { -1 }));
+    fields.push(format!("\"loop\": {}", if instances == 0 { 1 } else { -1 }));
     match task.class {
         Class::Other(0) => {}
         Class::Other(nice) => fields.push(format!("\"priority\": {nice}")),
@@ -289,14 +262,6 @@ mod tests {
             "\"child1\": {\"instance\": 0, \"loop\": 1, \"runtime\": 7000}",
         ] {
             assert!(simulated.contains(part), "{part} is not in {simulated}");
-        }
-        let with_rt_app = super::simulated(&workload, 60);
-        for part in [
-            "\"rt-app1\": {\"loop\": 1, \"evenkeel\": {\"process\": 1, \"cgroup\": \"/group1\"}, \"run\": 10, \"fork1\": \"hog1\", \"fork2\": \"hog1\"}",
-            "\"hog1\": {\"instance\": 0, \"loop\": -1, \"priority\": 5",
-            "\"taker1\": {\"instance\": 0, \"loop\": -1, \"suspend\": \"taker1\", \"runtime\": 4000, \"run\": 60}",
-        ] {
-            assert!(with_rt_app.contains(part), "{part} is not in {with_rt_app}");
         }
     }
 }
