@@ -6,10 +6,10 @@ mod common;
 use common::{Collector, collect, fifo, machine, spec, workload};
 use keel_trace::{Class, What, Why};
 
-/// A run on three CPUs, with turns of a millisecond or none. Task `a` works for 6 ms and ends; so many hogs keep other CPUs busy.
+/// A run on three CPUs without ticks to speak of, with turns of a millisecond or none. Task `a` works for 6 ms and ends; so many hogs keep other CPUs busy.
 fn run(turn_ns: u64, hogs: u32) -> Collector {
     let text = format!(
-        "name = 'm'\n[topology]\nnodes = 1\ncores_per_llc = 3\n\
+        "name = 'm'\nhz = 10\n[topology]\nnodes = 1\ncores_per_llc = 3\n\
          [costs]\nturn_ns = {{ value = {turn_ns}, source = 'a test' }}\n"
     );
     let machine = machine(&text);
