@@ -32,6 +32,9 @@ pub(super) fn workload(seed: u64) -> Workload {
     Workload { level, shape, groups, tasks: draw.tasks }
 }
 
+/// How likely a workload has it, in hundredths, and what adds it.
+type Feature = (u32, fn(&mut Draw));
+
 struct Draw {
     rng: Rng,
     shape: Shape,
@@ -44,7 +47,7 @@ struct Draw {
 impl Draw {
     /// What only some workloads have.
     fn special(&mut self) {
-        let features: [(u32, fn(&mut Self)); 6] = [
+        let features: [Feature; 6] = [
             (25, Self::handover),
             (25, Self::locks),
             (20, Self::realtime),

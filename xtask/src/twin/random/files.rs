@@ -128,14 +128,14 @@ pub(super) fn simulated(workload: &Workload, between_us: u32) -> String {
     text
 }
 
-/// What keel is told of a task of rt-app's beside its events.
+/// What keel reads of a task of rt-app's beside its events.
 fn rt_app_extension(task: &Task) -> String {
     let group =
         task.group.map(|group| format!("\"process\": {}, \"cgroup\": \"/{}\"", group + 1, path(group)));
     group.map_or(String::new(), |group| format!("\"evenkeel\": {{{group}}}"))
 }
 
-/// What keel is told of a task of the player's: a process of its own, and what stands between its times.
+/// What keel reads of a task of the player's: a process of its own, and what stands between its times.
 fn played_extension(task: &Task, at: usize) -> String {
     let steps = match &task.body {
         Body::Sender { pipe, .. } => format!("{{\"send\": {{\"channel\": \"{pipe}\", \"bytes\": 64}}}}"),

@@ -30,6 +30,7 @@ use crate::{Failure, cargo};
 use judge::{Distance, Pair};
 use plan::{Drawn, WAVES};
 use simulate::Scheduler;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What is asked for.
@@ -104,25 +105,27 @@ fn parting(options: &Options, distance: &Distance) -> Result<String, Failure> {
 
 /// All workloads and schedulers that were recorded, simulated now.
 fn pairs<'a>(options: &Options, drawn: &'a [Drawn]) -> Result<Vec<Pair<'a>>, Failure> {
-    let schedulers = options.schedulers.iter().map(|name| Scheduler::new(name));
-    let schedulers = schedulers.collect::<Result<Vec<_>, _>>()?;
-    let mut jobs = Vec::new();
+    let mut recorded = Vec::new();
     for drawn in drawn {
         let kept = store::read(&options.kernel, drawn)?;
-        let mut is_prepared = false;
-        for scheduler in &schedulers {
-            let real: Vec<_> = (1..=plan::RUNS)
-                .filter_map(|run| kept.get(&(scheduler.name.clone(), run)).cloned())
-                .collect();
+        for name in &options.schedulers {
+            let run = |run| kept.get(&(name.clone(), run)).cloned();
+            let real: Vec<_> = (1..=plan::RUNS).filter_map(run).collect();
             if real.len() == plan::RUNS as usize {
-                if !is_prepared {
-                    simulate::prepare(drawn)?;
-                    is_prepared = true;
-                }
-                jobs.push((drawn, scheduler, real));
+                recorded.push((drawn, name, real));
             }
         }
     }
+    let mut schedulers = BTreeMap::new();
+    for (drawn, name, _) in &recorded {
+        simulate::prepare(drawn)?;
+        // Objects of the kernel's own schedulers take a while to make.
+        if !schedulers.contains_key(*name) {
+            schedulers.insert((*name).clone(), Scheduler::new(name)?);
+        }
+    }
+    let jobs: Vec<_> =
+        recorded.into_iter().map(|(drawn, name, real)| (drawn, &schedulers[name], real)).collect();
     if jobs.is_empty() {
         return Err(format!("no recording of Linux {} is kept; run it without --keep", options.kernel));
     }

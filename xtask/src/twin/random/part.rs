@@ -155,12 +155,12 @@ pub(super) fn sentence(
     })
 }
 
-/// Turns before a task has first run for so long are those of its program's start.
-const STARTED_NS: u64 = 1_000_000;
+/// Turns before are those of the programs' start.
+const STARTED_NS: u64 = 100_000_000;
 
-/// A task's turns from the first one that is no part of its program's start.
+/// A task's turns without those of its program's start.
 fn started(turns: &[Turn]) -> &[Turn] {
-    let from = turns.iter().position(|turn| turn.ran_ns >= STARTED_NS).unwrap_or(turns.len());
+    let from = turns.iter().position(|turn| turn.at_ns >= STARTED_NS).unwrap_or(turns.len());
     &turns[from..]
 }
 

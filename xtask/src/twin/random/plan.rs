@@ -17,7 +17,7 @@ pub(super) const WAVES: [&[&str]; 3] = [
     &["scx_simple", "scx_flatcg", "scx_pair"],
 ];
 
-/// The name of the workload that a stranger to the model wrote.
+/// The name of the workload that somebody wrote who did not know the model.
 const INDEPENDENT: &str = "independent";
 
 /// A workload with its name.

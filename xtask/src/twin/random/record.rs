@@ -9,7 +9,7 @@ use crate::twin::{OUT, real};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What `load` of the guest's script is told of a scheduler that is not built in.
+/// Where the recipes of schedulers are that are not built in.
 const RECIPES: &str = "tests/corpus";
 
 /// Neither does the kernel move pages and tasks by where memory is used.

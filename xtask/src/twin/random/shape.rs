@@ -34,7 +34,7 @@ impl Shape {
         rng.pick(SHAPES)
     }
 
-    /// What `keel vm` is told.
+    /// The arguments of `keel vm`.
     pub(super) fn guest_args(self) -> [String; 4] {
         ["--cpus".into(), self.cpus.to_string(), "--numa".into(), self.nodes.to_string()]
     }

@@ -19,7 +19,7 @@ const RT_APP_US: u32 = 60;
 /// What a guest does beside the workload, with a stopper for each CPU (`tests/twin/background.json`).
 const BACKGROUND: &str = "tests/twin/background.json";
 
-/// A scheduler, and how `keel sim` is told to load it.
+/// A scheduler, and the words by which `keel sim` loads it.
 pub(super) struct Scheduler {
     pub(super) name: String,
     words: Vec<String>,

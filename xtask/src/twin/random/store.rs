@@ -95,7 +95,7 @@ fn parse(text: &str, drawn: &Drawn) -> Result<Runs, String> {
         let cells: Vec<&str> = line.split('\t').collect();
         let [scheduler, run, name, .., wasted] = cells[..] else { return Err(wrong()) };
         let run: u32 = run.parse().map_err(|_| wrong())?;
-        let of = runs.entry((scheduler.to_owned(), run)).or_insert_with(Run::default);
+        let of = runs.entry((scheduler.to_owned(), run)).or_default();
         if name == ALL {
             of.wasted_s = wasted.parse().map_err(|_| wrong())?;
         } else {

@@ -162,3 +162,41 @@ fn number(value: f64) -> String {
         _ => format!("{value:.3}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::twin::random::figures::{Row, Run};
+    use crate::twin::random::plan::Drawn;
+
+    fn pair<'a>(drawn: &'a Drawn, scheduler: &str, share: f64, p99_ms: f64) -> Pair<'a> {
+        let run = |share, p99_ms| {
+            let row = Row { share, counts: [100.0, 20.0, 0.0], delay_ms: [1.0, p99_ms] };
+            Run { names: [("a".to_owned(), row)].into(), wasted_s: 0.0 }
+        };
+        let real = vec![run(0.5, 8.0), run(0.51, 8.0)];
+        Pair { drawn, scheduler: scheduler.into(), real, simulated: vec![run(share, p99_ms)] }
+    }
+
+    #[test]
+    fn the_distribution_is_by_half_and_the_worst_are_of_the_open_half() {
+        let [open, aside] = [1, 2].map(|seed| Drawn::of_seed(seed).unwrap());
+        let pairs = [pair(&open, "o1", 0.5, 8.0), pair(&open, "ule", 0.6, 9.0), pair(&aside, "o1", 0.9, 8.0)];
+        let text = text(&pairs);
+        for row in [
+            "The half open: 2 pairs of workload and scheduler",
+            "| share | 1 of 2, 50 % | 2 of 2, 100 % | 0.5 % | 9.5 % | 9.5 % | 1.0 % | 1.0 % | 5.0 |",
+            "The half aside: 1 pairs of workload and scheduler",
+            "| o1 | 1 of 2, 50 % | 4 of 4, 100 % | 2 of 2, 100 % | 2 of 2, 100 % |",
+            "| least p99 delay | 1 of 1, 100 % | none |",
+        ] {
+            assert!(text.contains(row), "{row} is not in {text}");
+        }
+        let worst = worst(&pairs);
+        assert_eq!(worst.len(), 1);
+        let expected =
+            "1 under ule: a's share is 0.600 simulated, 0.500 and 0.510 real: 4.7 times what is allowed";
+        assert_eq!(line(&worst[0]), expected);
+        assert_eq!(every(&pairs).lines().count(), 1 + 2 * 5);
+    }
+}
