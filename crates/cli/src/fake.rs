@@ -108,6 +108,7 @@ fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
         counters: Counters::default(),
         overhead: Overhead::default(),
         lines: Vec::new(),
+        locks: Vec::new(),
         printed: printed(),
     }
 }
