@@ -160,6 +160,9 @@ fn make(
     progress: &mut dyn FnMut(Progress),
     stop: &Stop,
 ) -> Result<(Outcome, Vec<Value>), LabError> {
+    if let Some(argv) = spec.scheduler.bytes.program() {
+        return crate::program::make(spec, argv, sink, gone, progress, stop).map(|it| (it, Vec::new()));
+    }
     let (mut sim, object, actions) = match begin(spec, sink.wants())? {
         Begun::Running(sim, object, actions) => (*sim, object, actions),
         Begun::Refused(outcome) => return Ok((outcome, Vec::new())),
@@ -272,11 +275,12 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
         },
         lines: Vec::new(),
         printed: sim.printed().clone(),
+        program: None,
     }
 }
 
 /// The kernel did not attach it: the scheduler's failure, before anything ran.
-fn refused(why: String) -> Outcome {
+pub(crate) fn refused(why: String) -> Outcome {
     Outcome {
         exit: ExitKind::Error,
         code: 0,
@@ -288,5 +292,6 @@ fn refused(why: String) -> Outcome {
         overhead: Overhead::default(),
         lines: Vec::new(),
         printed: keel_kernel::Log::default(),
+        program: None,
     }
 }
