@@ -41,6 +41,8 @@ pub(crate) enum Stop {
 /// A traced process.
 pub(crate) struct Host {
     pub(crate) pid: pid_t,
+    /// All threads but the first that there ever were.
+    others: Vec<pid_t>,
     is_over: bool,
 }
 
@@ -49,6 +51,8 @@ impl Host {
     pub(crate) fn start(argv: &[OsString], env: &[(&str, &str)]) -> Result<Self, ProgramError> {
         let mut command = Command::new(&argv[0]);
         command.args(&argv[1..]).env_clear().envs(env.iter().copied()).current_dir("/");
+        // Ctrl-C is for keel, which passes it on at a virtual instant.
+        command.process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // SAFETY: what runs between fork and exec are system calls on locals.
         unsafe {
@@ -66,7 +70,7 @@ impl Host {
         let name = argv[0].to_string_lossy().into_owned();
         let child =
             command.spawn().map_err(|e| ProgramError::Start { name: name.clone(), why: reason(&e) })?;
-        let host = Self { pid: child.id() as pid_t, is_over: false };
+        let mut host = Self { pid: child.id() as pid_t, others: Vec::new(), is_over: false };
         match host.wait(host.pid)? {
             (Stop::Call, _) | (Stop::Cloned(_), _) => {}
             (stop, _) => return Err(ProgramError::Host(format!("{name} did not start: {stop:?}"))),
@@ -85,7 +89,7 @@ impl Host {
     }
 
     /// Waits for one thread: why it stopped, and the signal that is about to be delivered to it, or 0.
-    fn wait(&self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
+    fn wait(&mut self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
         let mut status = 0;
         // SAFETY: `status` outlives the call.
         let got = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL) };
@@ -112,12 +116,13 @@ impl Host {
     }
 
     /// The thread that the last stop was about, once it has stopped for the first time.
-    fn new_thread(&self, parent: pid_t) -> Result<pid_t, ProgramError> {
+    fn new_thread(&mut self, parent: pid_t) -> Result<pid_t, ProgramError> {
         let mut tid: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word to `tid`.
         if unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, parent, 0, &raw mut tid) } == -1 {
             return Err(lost("ptrace"));
         }
+        self.others.push(tid as pid_t);
         self.wait(tid as pid_t)?;
         Ok(tid as pid_t)
     }
@@ -187,10 +192,14 @@ impl Drop for Host {
         if self.is_over {
             return;
         }
-        // SAFETY: system calls without pointers but null; the process is our child and was not waited for.
+        // SAFETY: system calls without pointers but null; the process is our child and was not waited for. A thread
+        // that was waited for is none of ours any more, and the call returns at once.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
-            while libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL) == self.pid {}
+            // The first thread is gone when all others are.
+            for &tid in self.others.iter().chain([&self.pid]) {
+                while libc::waitpid(tid, std::ptr::null_mut(), libc::__WALL) == tid {}
+            }
         }
     }
 }

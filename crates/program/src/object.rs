@@ -269,7 +269,8 @@ impl Maker<'_> {
             let insn = function.insns[at];
             match (insn.code, insn.src) {
                 (LD_IMM64, PSEUDO_MAP | PSEUDO_MAP_VALUE) => {
-                    function.insns[at].imm = self.places[&(insn.imm as u32)] as i32;
+                    let place = self.places.get(&(insn.imm as u32)).ok_or_else(|| bad(prog))?;
+                    function.insns[at].imm = *place as i32;
                 }
                 (LD_IMM64, PSEUDO_KSYM) => function.insns[at].imm = self.ksym(prog, insn.imm)?,
                 (LD_IMM64, PSEUDO_FUNC) => function.insns[at].imm = function_at(at, insn.imm)?,

@@ -128,13 +128,12 @@ impl Tree {
             self.write(&format!("{nodes}/{name}"), ranges(numbers()) + "\n")?;
         }
         for node in 0..topology.nodes() {
-            let cpus: Vec<CpuId> =
-                topology.iter().filter(|&c| u32::from(topology.place(c).node.0) == node).collect();
+            let cpus: Vec<CpuId> = topology.iter().filter(|&c| topology.place(c).node.0 == node).collect();
             let Some(&first) = cpus.first() else { continue };
             self.write(&format!("{nodes}/node{node}/cpulist"), ranges(cpus.iter().copied()) + "\n")?;
             let mut row = String::new();
             for other in 0..topology.nodes() {
-                let there = topology.iter().find(|&c| u32::from(topology.place(c).node.0) == other);
+                let there = topology.iter().find(|&c| topology.place(c).node.0 == other);
                 let hops =
                     there.map_or(0, |c| topology.hops(topology.place(first).node, topology.place(c).node));
                 let _ = write!(row, "{} ", NEAR + HOP * u32::from(hops));

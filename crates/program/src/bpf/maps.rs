@@ -32,6 +32,10 @@ pub(crate) const LINK: u32 = 1 << 13;
 pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Bytes that one map may take of the program's memory.
 const MOST_BYTES: u64 = 4 << 30;
+/// Bytes of a key, and of a value; of one of which each CPU has its own (`PCPU_MIN_UNIT_SIZE`).
+const MOST_KEY_BYTES: u32 = 1 << 20;
+const MOST_VALUE_BYTES: u32 = 512 << 20;
+const MOST_PER_CPU_BYTES: u32 = 32 << 10;
 
 /// A map.
 #[derive(Debug)]
@@ -74,9 +78,12 @@ impl Map {
     /// Bytes of the pages that the program may map; nothing where it may not.
     fn file_bytes(&self) -> Option<u64> {
         match self.kind {
-            kind::ARRAY if self.flags & MMAPABLE != 0 => {
-                Some((self.stride() * u64::from(self.max_entries)).next_multiple_of(PAGE_BYTES))
-            }
+            kind::ARRAY if self.flags & MMAPABLE != 0 => Some(
+                self.stride()
+                    .saturating_mul(u64::from(self.max_entries))
+                    .min(2 * MOST_BYTES)
+                    .next_multiple_of(PAGE_BYTES),
+            ),
             // The data is there twice, so that a record that wraps is in one piece.
             kind::RINGBUF => Some(2 * PAGE_BYTES + 2 * u64::from(self.max_entries)),
             kind::ARENA => Some(u64::from(self.max_entries) * PAGE_BYTES),
@@ -105,6 +112,10 @@ impl Program {
         };
         if map.kind == 0 || map.kind > kind::LAST {
             return Ok(error(libc::EINVAL));
+        }
+        let most = if map.is_per_cpu() { MOST_PER_CPU_BYTES } else { MOST_VALUE_BYTES };
+        if map.key_size > MOST_KEY_BYTES || map.value_size > most {
+            return Ok(error(libc::E2BIG));
         }
         if map.kind == kind::USER_RINGBUF {
             let text = format!("map {} is a USER_RINGBUF, which keel does not share with programs", map.name);
