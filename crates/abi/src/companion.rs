@@ -1,6 +1,7 @@
 //! The contract between the kernel and a task whose program nobody but its maker knows: the user-space half of a
 //! scheduler, which talks to the loaded object through its maps.
 
+use crate::bpf::Ea;
 use crate::{CpuId, Instant, Span};
 
 /// What a companion has done, or does next, and what that costs.
@@ -20,6 +21,13 @@ pub enum Act {
         /// Picoseconds spent waiting for cache lines.
         stall_ps: u64,
     },
+    /// It runs a program of the loaded object (`BPF_PROG_TEST_RUN`), and goes on when [`Companion::ran`] was told.
+    Run {
+        /// The function's address, as programs see it.
+        function: u64,
+        /// Its context, which it may change.
+        context: Ea,
+    },
     /// It has printed a line.
     Print(String),
     /// It calls `sched_yield()`.
@@ -34,4 +42,7 @@ pub enum Act {
 pub trait Companion<W> {
     /// Goes on, on `cpu` at `now`. What it does to the world is done at once; its time passes afterwards.
     fn go_on(&mut self, world: &mut W, cpu: CpuId, now: Instant) -> Act;
+
+    /// The program of [`Act::Run`] has returned; nothing where the scheduler was about to go, so that it was not run.
+    fn ran(&mut self, _world: &mut W, _value: Option<u64>) {}
 }

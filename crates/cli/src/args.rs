@@ -82,8 +82,14 @@ pub(crate) struct Rest {
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
     /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
-    #[arg(value_name = "SCHED")]
-    pub(crate) scheduler: String,
+    #[arg(value_name = "SCHED", required_unless_present = "program", conflicts_with = "program")]
+    pub(crate) scheduler: Option<String>,
+    /// Instead, a scheduler's own program with its arguments, behind --: it runs beside the simulated kernel
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+    /// Write what the program prints to this file; - is stderr
+    #[arg(long, value_name = "OUT", requires = "program")]
+    pub(crate) program_log: Option<PathBuf>,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,

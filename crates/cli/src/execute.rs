@@ -10,18 +10,27 @@ use keel_abi::{Instant, Span};
 use keel_check::{Costs, Judge};
 use keel_lab::lines::LinesOf;
 use keel_lab::locks::LockOf;
-use keel_lab::{Log, Outcome, Progress, RunSpec};
+use keel_lab::{Log, Outcome, ProgramEnd, Progress, RunSpec};
 use keel_report::{LinesReport, LockReport, Partial, QueueNames, RunFacts, RunReport};
 use keel_trace::{Fanout, Sink};
 
-/// Runs a spec, or as much of it as there is time for before a signal, with `others` listening beside the judge; the second
-/// is what the scheduler printed.
+/// A run as people see it.
+pub(crate) struct Executed {
+    /// Its figures.
+    pub(crate) report: RunReport,
+    /// What the scheduler printed.
+    pub(crate) log: Log,
+    /// How the scheduler's own program ended, where there was one.
+    pub(crate) program: Option<ProgramEnd>,
+}
+
+/// Runs a spec, or as much of it as there is time for before a signal, with `others` listening beside the judge.
 pub(crate) fn execute(
     lab: &Lab,
     spec: &RunSpec,
     others: Vec<&mut dyn Sink>,
     bar: &Bar,
-) -> Result<(RunReport, Log), Failure> {
+) -> Result<Executed, Failure> {
     tracing::info!(scheduler = spec.scheduler.name, seed = spec.seed, "run begins");
     let (mut judge, mut queues) = (Judge::default(), QueueNames::default());
     let begun = std::time::Instant::now();
@@ -33,6 +42,7 @@ pub(crate) fn execute(
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
     let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
+    let program = outcome.program.take();
     let lines = std::mem::take(&mut outcome.lines).into_iter().map(lines_of).collect();
     let locks = std::mem::take(&mut outcome.locks).into_iter().map(lock_of).collect();
     let partial = interrupt::by()
@@ -41,7 +51,8 @@ pub(crate) fn execute(
     let report = RunReport::new(&facts(spec, outcome, wall_ns, queues), &judge.judgement());
     let bypass_ns = counted.bypass.as_ns();
     let (bad_accesses, restarts) = (counted.bad_accesses, counted.restarts);
-    Ok((RunReport { partial, bad_accesses, bypass_ns, restarts, lines, locks, ..report }, log))
+    let report = RunReport { partial, bad_accesses, bypass_ns, restarts, lines, locks, ..report };
+    Ok(Executed { report, log, program })
 }
 
 fn lines_of(of: LinesOf) -> LinesReport {

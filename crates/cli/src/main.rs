@@ -26,6 +26,7 @@ mod outputs;
 mod page;
 mod parse;
 mod pipe;
+mod program;
 mod progress;
 mod recording;
 mod show;

@@ -13,6 +13,7 @@ pub(crate) struct Outputs {
     pub(crate) report: Option<Output>,
     pub(crate) perfetto: Option<Output>,
     pub(crate) log: Option<Log>,
+    pub(crate) program_log: Option<Log>,
 }
 
 /// Where a scheduler's log goes.
@@ -30,7 +31,7 @@ pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) ->
         None => None,
     };
     let [trace, report, perfetto] = [&args.trace, &args.report, &args.perfetto].map(reserve);
-    let outputs = Outputs { trace: trace?, report: report?, perfetto: perfetto?, log };
+    let outputs = Outputs { trace: trace?, report: report?, perfetto: perfetto?, log, program_log: None };
     let named = [
         ("--trace", outputs.trace.as_ref()),
         ("--report", outputs.report.as_ref()),
@@ -58,6 +59,29 @@ pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) ->
 }
 
 impl Outputs {
+    /// Reserves a file for what a scheduler's own program prints.
+    pub(crate) fn with_program_log(self, path: Option<&Path>) -> Result<Self, Failure> {
+        let program_log = match path {
+            Some(path) if path == Path::new("-") => Some(Log::Stderr),
+            Some(path) => Some(Log::File(Output::reserve(path)?)),
+            None => None,
+        };
+        Ok(Self { program_log, ..self })
+    }
+
+    /// Writes what the program printed, where somebody asked for it.
+    pub(crate) fn write_program_log(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        match &mut self.program_log {
+            Some(Log::File(output)) => output.write(bytes),
+            Some(Log::Stderr) => {
+                // If stderr is closed there is nobody left to report to.
+                let _ = std::io::stderr().write_all(bytes);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Writes what the scheduler printed, where somebody asked for it.
     pub(crate) fn write_log(&mut self, log: &keel_lab::Log) -> Result<(), Failure> {
         match &mut self.log {
@@ -79,11 +103,12 @@ impl Outputs {
 
     /// Gives their names to the files that are complete. Reports everything that went wrong at once.
     pub(crate) fn keep(self) -> Result<(), Failure> {
-        let log = match self.log {
+        let file = |log| match log {
             Some(Log::File(output)) => Some(output),
             Some(Log::Stderr) | None => None,
         };
-        let outputs = self.trace.into_iter().chain(self.report).chain(self.perfetto).chain(log);
+        let logs = [self.log, self.program_log].into_iter().filter_map(file);
+        let outputs = self.trace.into_iter().chain(self.report).chain(self.perfetto).chain(logs);
         outputs.map(Output::keep).fold(Ok(()), both)
     }
 }

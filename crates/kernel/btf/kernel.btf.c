@@ -60,6 +60,19 @@ union {
 	enum bpf_map_type map_type;
 } keel_types;
 
+/* What user space sets a struct_ops map to: libbpf looks for these by name. */
+enum bpf_struct_ops_state { BPF_STRUCT_OPS_STATE_INIT };
+struct bpf_struct_ops_common {
+	refcount_t refcnt;
+	enum bpf_struct_ops_state state;
+};
+struct bpf_struct_ops_sched_ext_ops {
+	struct bpf_struct_ops_common common;
+	struct sched_ext_ops data __attribute__((aligned(64)));
+} keel_struct_ops_value;
+
+int bpf_scx_reg(void *kdata, void *link) { return 0; }
+
 /* What each CPU has its own of. */
 #define PER_CPU __attribute__((section(".data..percpu")))
 PER_CPU struct rq runqueues;

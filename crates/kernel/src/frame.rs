@@ -200,6 +200,8 @@ pub(crate) enum Frame {
     RunProgram { program: u32 },
     /// It has returned.
     ProgramDone { program: u32 },
+    /// The program that a companion runs has returned.
+    CompanionRan { number: u32 },
 
     /// A step of the fair class.
     Fair(FairFrame),

@@ -11,6 +11,7 @@
 //! - [`prepared`]: a scheduler that is loaded once and run often.
 //! - `load`: from a scheduler's bytes to a kernel with it attached.
 //! - `recipe` and `companion`: a recipe, and its companions, on the simulated kernel.
+//! - `program`: a scheduler's own user-space program, beside the simulated kernel.
 //! - `living`: detects when the last task of a workload has exited.
 //! - [`outcome`]: how a run ended, without its events.
 //! - [`variables`]: the scheduler's global variables after a run.
@@ -30,6 +31,7 @@ pub mod locks;
 pub mod machines;
 pub mod outcome;
 pub mod prepared;
+mod program;
 mod recipe;
 pub mod run;
 pub mod schedulers;
@@ -43,7 +45,7 @@ pub use error::LabError;
 pub use features::features;
 pub use keel_kernel::{Log, LogLine};
 pub use machines::{Machine, Scale};
-pub use outcome::{Counters, Outcome, Overhead};
+pub use outcome::{Counters, Outcome, Overhead, ProgramEnd};
 pub use prepared::Prepared;
 pub use run::{Progress, run, run_and_read, run_or_stop, run_to_end, run_to_end_or_stop};
 pub use spec::{Engine, ObjectBytes, RunSpec, SchedulerSource};

@@ -93,7 +93,7 @@ pub(crate) fn scheduler(source: &SchedulerSource, object: &Object) -> Result<Opt
 }
 
 /// The scheduler that the object defines: which programs serve which callbacks.
-fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError> {
+pub(crate) fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError> {
     let ops = sched_ext_ops(name, object)?;
     let mut callbacks = Vec::new();
     for (member, program) in &ops.callbacks {

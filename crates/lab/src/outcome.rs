@@ -69,4 +69,19 @@ pub struct Outcome {
     pub locks: Vec<LockOf>,
     /// What it printed (`bpf_printk`). Untrusted text.
     pub printed: Log,
+    /// The program that attached it, where one did.
+    pub program: Option<ProgramEnd>,
+}
+
+/// How a scheduler's user-space program ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramEnd {
+    /// What it printed, on both streams. Untrusted bytes.
+    pub output: Vec<u8>,
+    /// Its exit code; none where it had to be ended.
+    pub exit_code: Option<i32>,
+    /// What it asked for and was refused.
+    pub refused: Vec<String>,
+    /// System calls that it made.
+    pub calls: u64,
 }

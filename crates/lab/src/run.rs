@@ -161,6 +161,9 @@ fn make(
     progress: &mut dyn FnMut(Progress),
     stop: &Stop,
 ) -> Result<(Outcome, Vec<Value>), LabError> {
+    if let Some(argv) = spec.scheduler.bytes.program() {
+        return crate::program::make(spec, argv, sink, gone, progress, stop).map(|it| (it, Vec::new()));
+    }
     let (mut sim, object, actions) = match begin(spec, sink.wants())? {
         Begun::Running(sim, object, actions) => (*sim, object, actions),
         Begun::Refused(outcome) => return Ok((outcome, Vec::new())),
@@ -275,11 +278,12 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
         lines: Vec::new(),
         locks: Vec::new(),
         printed: sim.printed().clone(),
+        program: None,
     }
 }
 
 /// The kernel did not attach it: the scheduler's failure, before anything ran.
-fn refused(why: String) -> Outcome {
+pub(crate) fn refused(why: String) -> Outcome {
     Outcome {
         exit: ExitKind::Error,
         code: 0,
@@ -292,5 +296,6 @@ fn refused(why: String) -> Outcome {
         lines: Vec::new(),
         locks: Vec::new(),
         printed: keel_kernel::Log::default(),
+        program: None,
     }
 }

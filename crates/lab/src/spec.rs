@@ -4,6 +4,7 @@ use crate::machines::Machine;
 use keel_abi::task::Workload;
 use keel_abi::{Noise, Span};
 use keel_recipe::Recipe;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 /// A compiled scheduler, and what it is called.
@@ -19,33 +20,56 @@ pub struct SchedulerSource {
 
 /// The bytes of a scheduler's object, shared by the runs of a comparison.
 #[derive(Clone, Debug)]
-pub struct ObjectBytes(Option<Arc<[u8]>>);
+pub struct ObjectBytes(Given);
+
+#[derive(Clone, Debug)]
+enum Given {
+    None,
+    Bytes(Arc<[u8]>),
+    Program(Arc<[OsString]>),
+}
 
 impl ObjectBytes {
     /// No object: the kernel's own fair class has every ordinary task.
-    pub const NONE: Self = Self(None);
+    pub const NONE: Self = Self(Given::None);
 
     /// The bytes, if a scheduler is to be loaded.
     pub fn get(&self) -> Option<&[u8]> {
-        self.0.as_deref()
+        match &self.0 {
+            Given::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// A program that loads its scheduler itself: the file and its arguments.
+    pub fn of_program(argv: Vec<OsString>) -> Self {
+        Self(Given::Program(argv.into()))
+    }
+
+    /// The program, if it is one, and its arguments.
+    pub fn program(&self) -> Option<&[OsString]> {
+        match &self.0 {
+            Given::Program(argv) => Some(argv),
+            _ => None,
+        }
     }
 }
 
 impl From<Arc<[u8]>> for ObjectBytes {
     fn from(bytes: Arc<[u8]>) -> Self {
-        Self(Some(bytes))
+        Self(Given::Bytes(bytes))
     }
 }
 
 impl From<Vec<u8>> for ObjectBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Some(bytes.into()))
+        Self(Given::Bytes(bytes.into()))
     }
 }
 
 impl From<&[u8]> for ObjectBytes {
     fn from(bytes: &[u8]) -> Self {
-        Self(Some(bytes.into()))
+        Self(Given::Bytes(bytes.into()))
     }
 }
 

@@ -40,6 +40,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ),
     ("lab", Wall::Never(&["live"]), "simulated and live runs meet in the command line only"),
     ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
+    ("program", Wall::Only(&["abi", "object"]), "who supervises a program knows no simulator"),
     ("recipe", Wall::Only(&["abi"]), "real and simulated kernels read the same recipe"),
     ("guest", Wall::Only(&["abi"]), "the code that boots a kernel knows nothing of what runs on it"),
     ("check", JUDGE, "checks read events and know nothing of their source"),

@@ -3,7 +3,7 @@
 
 use crate::args::{CompareArgs, OutputArgs};
 use crate::asked::Asked;
-use crate::execute::execute;
+use crate::execute::{Executed, execute};
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::host;
@@ -87,7 +87,7 @@ fn one(
         return None;
     }
     let sinks = page.as_mut().map(|page| page as &mut dyn Sink);
-    Some(execute(lab, spec, sinks.into_iter().collect(), bar).map(|(run, _)| {
+    Some(execute(lab, spec, sinks.into_iter().collect(), bar).map(|Executed { report: run, .. }| {
         let name = page::named(&run);
         let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
         (run, data)

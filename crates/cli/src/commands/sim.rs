@@ -2,7 +2,7 @@
 
 use crate::args::{OutputArgs, SimArgs};
 use crate::asked::Asked;
-use crate::execute::execute;
+use crate::execute::{Executed, execute};
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::lab::Lab;
@@ -20,9 +20,15 @@ use std::path::Path;
 pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scene = &args.scene;
     refuse(&args.outputs)?;
-    let asked = Asked::read(lab, &args.scheduler)?;
-    let scheduler = asked.scheduler;
-    let specs = inputs::specs(lab, &[asked], args.host.as_deref(), scene)?;
+    let program = crate::program::source(&args.program)?;
+    // Whose place the program then takes.
+    let given = args.scheduler.as_deref().unwrap_or(keel_lab::schedulers::EEVDF);
+    let asked = Asked::read(lab, given)?;
+    let scheduler = program.as_ref().map_or(asked.scheduler, |(_, path)| path.as_str());
+    let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), scene)?;
+    if let Some((source, _)) = &program {
+        specs[0].scheduler = source.clone();
+    }
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, 1)?;
     let mut inputs = inputs::workload_files(&scene.workload)?;
@@ -30,6 +36,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     inputs.extend(args.host.as_deref().and_then(Path::to_str));
     inputs.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let outputs = outputs::reserve(&args.outputs, args.log.as_deref(), &inputs)?;
+    let outputs = outputs.with_program_log(args.program_log.as_deref())?;
     let (mut run, written) = simulate(lab, &specs[0], outputs)?;
     if !run.failed() {
         run.strict = gate.rule(&run.facts());
@@ -69,7 +76,7 @@ fn simulate(
     let mut perfetto = outputs.perfetto.as_mut().map(|output| Perfetto::new(BufWriter::new(output.writer())));
     others.extend(perfetto.as_mut().map(|perfetto| perfetto as &mut dyn Sink));
     let bar = Bar::new(spec.duration);
-    let (run, log) = execute(lab, spec, others, &bar)?;
+    let Executed { report: run, log, program } = execute(lab, spec, others, &bar)?;
     drop(bar);
     // The kernel refused the scheduler before anything happened: there is nothing to keep.
     if run.cpus == 0 {
@@ -87,6 +94,10 @@ fn simulate(
         written = both(written, drawn);
     }
     written = both(written, outputs.write_log(&log));
+    if let Some(program) = &program {
+        written = both(written, outputs.write_program_log(&program.output));
+        crate::program::tell(&spec.scheduler.name, program);
+    }
     written = both(written, outputs.keep());
     Ok((run, written))
 }

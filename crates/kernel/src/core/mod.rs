@@ -144,6 +144,7 @@ impl<E: Engine> Sim<E> {
             Frame::BpfTimerDone { timer } => self.k.timers.ran(timer),
             Frame::RunProgram { program } => self.run_program(c, program),
             Frame::ProgramDone { program } => self.program_done(c, program),
+            Frame::CompanionRan { number } => self.companion_ran(c, number),
             Frame::Fair(frame) => self.fair_step(c, frame),
             Frame::Rt(frame) => self.rt_step(c, frame),
             Frame::Cgroup(frame) => self.cgroup_step(c, frame),

@@ -11,7 +11,7 @@ use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::setup::{ProgramFailure, timer_number};
 use crate::sim::Sim;
-use keel_abi::bpf::{Engine, Fault};
+use keel_abi::bpf::{Ea, Engine, Fault};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
@@ -53,6 +53,16 @@ impl<E: Engine> Sim<E> {
         self.k.check_program(program);
         if self.k.failed_program.is_none() {
             self.k.arm_program(c, program);
+        }
+    }
+
+    /// Starts a program on behalf of a companion, with a context in memory.
+    pub(crate) fn start_for_companion(&mut self, c: CpuId, function: u64, context: Ea) {
+        self.k.begin_callback(Op::Tick, TaskId::IDLE);
+        self.k.this_cpu().callback.place = Place::Syscall;
+        let progress = self.vm.start_function(&mut self.k, c, function, [context.0, 0, 0, 0, 0]);
+        if self.progressed(c, progress) == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
         }
     }
 

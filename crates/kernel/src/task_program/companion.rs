@@ -86,6 +86,15 @@ impl<E: Engine> Sim<E> {
                 self.k.charge_ps(c, ps);
                 self.call_and_act(c)
             }
+            Act::Run { function, context } => {
+                if self.k.scx.is_disabling() {
+                    self.companions[number as usize].companion.ran(self.vm.world(), None);
+                    return self.call_and_act(c);
+                }
+                self.k.this_cpu().stack.push(Frame::CompanionRan { number });
+                self.start_for_companion(c, function, context);
+                Then::Leave
+            }
             Act::Print(line) => {
                 self.k.print(c, line);
                 self.call_and_act(c)
@@ -101,6 +110,13 @@ impl<E: Engine> Sim<E> {
                 self.give_up_cpu(c, task)
             }
         }
+    }
+
+    /// [`Frame::CompanionRan`]: it goes on, after the system call that this was.
+    pub(crate) fn companion_ran(&mut self, c: CpuId, number: u32) {
+        let value = self.k.this_cpu().returned;
+        self.companions[number as usize].companion.ran(self.vm.world(), Some(value));
+        self.call_and_act(c);
     }
 
     fn call_and_act(&mut self, c: CpuId) -> Then {

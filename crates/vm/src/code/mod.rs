@@ -164,6 +164,13 @@ impl Code {
         native.as_ref().map(Native::table).map_err(Clone::clone)
     }
 
+    /// What programs see as the address of a program's function, for [`Engine::start_function`].
+    ///
+    /// [`Engine::start_function`]: keel_abi::bpf::Engine::start_function
+    pub fn entry_address(&self, entry: keel_abi::bpf::Entry) -> u64 {
+        function_address(self.entries[entry.0 as usize])
+    }
+
     /// The function that a program sees at `address`.
     pub(crate) fn function_at(&self, address: u64) -> Option<u32> {
         let off = address.checked_sub(FUNCTIONS_AT)?;

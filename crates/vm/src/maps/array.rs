@@ -116,6 +116,13 @@ impl Array {
         (self.cpu_stride == 0 && fits).then(|| self.first.offset(u64::from(offset)))
     }
 
+    /// The pages that user space may map, and their bytes.
+    pub(super) fn pages(&self) -> Option<(Ea, u64)> {
+        let bytes = self.stride * u64::from(self.entries);
+        let is_aligned = self.first.0.is_multiple_of(PAGE_BYTES) && self.cpu_stride == 0;
+        is_aligned.then_some((self.first, bytes.next_multiple_of(PAGE_BYTES)))
+    }
+
     /// The index whose value holds an address, and where that value begins.
     pub(super) fn holding(&self, at: Ea) -> Option<(u32, Ea)> {
         let off = at.0.checked_sub(self.first.0).filter(|_| self.cpu_stride == 0)?;

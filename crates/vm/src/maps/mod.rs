@@ -179,6 +179,14 @@ impl Maps {
         }
     }
 
+    /// Where the pages of an array are that user space maps, and their bytes.
+    pub(crate) fn shared_pages(&self, map: MapId) -> Option<(Ea, u64)> {
+        match self.body(map)? {
+            Body::Array(array) => array.pages(),
+            _ => None,
+        }
+    }
+
     /// `bpf_map_lookup_elem`, and `bpf_map_lookup_percpu_elem` with another `cpu`.
     #[inline]
     pub fn lookup(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {

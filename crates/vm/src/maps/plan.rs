@@ -59,7 +59,8 @@ impl<'a> Plan<'a> {
     /// Zeroed memory of the map's own. Small maps are close together, so that their first lines
     /// don't compete for the same sets of the host's caches.
     pub(super) fn zeroed(&self, len: u64, region: &mut Region) -> Result<Ea, MapError> {
-        let align = if len < PAGE_BYTES { 64 } else { PAGE_BYTES };
+        let align = if len < PAGE_BYTES && !self.def.is_shared { 64 } else { PAGE_BYTES };
+        let len = if self.def.is_shared { len.next_multiple_of(PAGE_BYTES) } else { len };
         region.place(len, align).ok_or_else(|| self.too_large(len))
     }
 }

@@ -139,6 +139,18 @@ impl Ring {
         records
     }
 
+    /// Bytes ever reserved, and the ring with the room behind it, where the ends of records are that would be cut.
+    pub(super) fn pages<'r>(&self, region: &'r Region) -> Option<(u64, &'r [u8])> {
+        Some((self.producer, region.slice(self.data, 2 * (self.mask + 1))?))
+    }
+
+    /// User space says how far it has read; what cannot be is left alone.
+    pub(super) fn read_until(&mut self, consumer: u64) {
+        if consumer >= self.consumer && consumer <= self.producer {
+            self.consumer = consumer;
+        }
+    }
+
     /// Passes over all records that were submitted, up to one that is still reserved.
     pub(super) fn consume(&mut self, region: &Region) {
         while self.consumer < self.producer {

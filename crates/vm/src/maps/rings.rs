@@ -20,6 +20,21 @@ impl Maps {
         }
     }
 
+    /// Bytes ever reserved, and the ring; nothing when the map is no ring buffer.
+    pub(crate) fn ring_pages<'r>(&self, region: &'r Region, map: MapId) -> Option<(u64, &'r [u8])> {
+        match self.body(map)? {
+            Body::Ring(ring) => ring.pages(region),
+            _ => None,
+        }
+    }
+
+    /// User space has read so many bytes.
+    pub(crate) fn ring_read(&mut self, map: MapId, consumer: u64) {
+        if let Some(ring) = self.ring(map) {
+            ring.read_until(consumer);
+        }
+    }
+
     /// `bpf_ringbuf_reserve`: where a record of `len` bytes begins; nothing when it does not fit.
     pub fn ring_reserve(&mut self, region: &mut Region, map: MapId, len: u64) -> Option<Ea> {
         self.ring(map)?.reserve(region, len)

@@ -3,6 +3,7 @@
 
 use super::{HUGE_BYTES, ReserveError};
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
 /// Private zeroed memory; its start is aligned to a huge page.
@@ -50,6 +51,34 @@ impl Mapping {
     /// The first byte.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
+    }
+
+    /// From now on these bytes are a file's, from its first on, and shared with whoever maps that.
+    ///
+    /// # Errors
+    /// The host's words; nothing has changed then.
+    pub(super) fn share(&mut self, off: u64, len: u64, file: BorrowedFd<'_>) -> io::Result<()> {
+        assert!(off <= self.len && len <= self.len - off, "the bytes are in the mapping");
+        // A page beyond the file's end could not be touched.
+        // SAFETY: the kernel fills the structure, which holds integers alone.
+        let size = unsafe {
+            let mut data: libc::stat = std::mem::zeroed();
+            match libc::fstat(file.as_raw_fd(), &raw mut data) {
+                0 => data.st_size as u64,
+                _ => return Err(io::Error::last_os_error()),
+            }
+        };
+        if size < len {
+            return Err(io::Error::other("the file is too short"));
+        }
+        // SAFETY: the range lies within the mapping, which is ours and stays reserved; no reference into it is alive,
+        // since `self` is held exclusively. The file keeps its size: whoever made it has sealed it.
+        let at = unsafe {
+            let at = self.start.as_ptr().add(off as usize);
+            let (rw, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+            libc::mmap(at.cast(), len as usize, rw, flags, file.as_raw_fd(), 0)
+        };
+        if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Zeroes these bytes; of many the memory goes back to the host.

@@ -6,6 +6,8 @@ use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapInfo, MapKey, Owner, RingCount, World};
 use keel_abi::lines::Transfers;
 use keel_object::model::MapDef;
+use std::io;
+use std::os::fd::BorrowedFd;
 
 /// What a world is made of, besides its maps.
 #[derive(Clone, Debug)]
@@ -106,6 +108,27 @@ impl VmWorld {
     /// the map is no array of one kind for all CPUs, or the value has no such byte.
     pub fn map_value_address(&self, map: MapId, offset: u32) -> Option<Ea> {
         self.maps.value_address(map, offset)
+    }
+
+    /// The pages of an array that a user-space program has mapped become this file's, with what is in it. The file
+    /// must be sealed against shrinking.
+    ///
+    /// # Errors
+    /// The map has no such pages, or the host's words.
+    pub fn share_pages(&mut self, map: MapId, file: BorrowedFd<'_>) -> io::Result<()> {
+        let pages = self.maps.shared_pages(map);
+        let (at, len) = pages.ok_or_else(|| io::Error::other("the map has no pages to share"))?;
+        self.region.share(at, len, file)
+    }
+
+    /// A ring buffer as user space sees it: bytes ever reserved, and the ring. Nothing when the map is of another kind.
+    pub fn ring_pages(&self, map: MapId) -> Option<(u64, &[u8])> {
+        self.maps.ring_pages(&self.region, map)
+    }
+
+    /// User space has read so many bytes of a ring buffer.
+    pub fn ring_read(&mut self, map: MapId, consumer: u64) {
+        self.maps.ring_read(map, consumer);
     }
 
     /// What user space reads of a `RINGBUF`: the oldest records that were submitted, at most `most` of them, in the

@@ -7,6 +7,8 @@ use crate::memory::window::{self, WINDOW_AT};
 use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
 use keel_abi::bpf::{Ea, InvalidPlace};
 use keel_abi::lines::LINE_BYTES;
+use std::io;
+use std::os::fd::BorrowedFd;
 
 impl Region {
     pub(super) fn raise(&mut self, end: u64) {
@@ -54,6 +56,15 @@ impl Region {
         let end = off.checked_add(len).filter(|&end| end <= self.capacity)?;
         self.top = end;
         Some(self.born(off, len, true))
+    }
+
+    /// From now on these bytes, a whole number of pages, are a file's.
+    ///
+    /// # Errors
+    /// They are not in bounds, or the host's words.
+    pub fn share(&mut self, at: Ea, len: u64, file: BorrowedFd<'_>) -> io::Result<()> {
+        let off = self.inside(at, len).ok_or_else(|| io::Error::other("out of bounds"))?;
+        self.bytes.share(off, len, file)
     }
 
     /// Asks the host for huge pages under these bytes, and under their lines' state.

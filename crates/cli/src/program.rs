@@ -1,0 +1,57 @@
+//! A scheduler's own program: its file, and what is said about its end.
+
+use crate::failure::Failure;
+use crate::text::shown;
+use keel_lab::{ObjectBytes, ProgramEnd, SchedulerSource};
+use keel_recipe::Recipe;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What is quoted of a program's last words, in bytes.
+const MOST_WORDS: usize = 400;
+
+/// The program and its file, where arguments name one.
+pub(crate) fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Failure> {
+    let Some(given) = argv.first() else { return Ok(None) };
+    let path = find(given).ok_or_else(|| {
+        let given = shown(&given.to_string_lossy());
+        Failure::input(format!("no program {given}: there is no such file, and none in PATH"))
+    })?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut argv = argv.to_vec();
+    argv[0] = path.clone().into_os_string();
+    let bytes = ObjectBytes::of_program(argv);
+    let source = SchedulerSource { name, bytes, recipe: Recipe::default() };
+    Ok(Some((source, path.to_string_lossy().into_owned())))
+}
+
+/// The file that a shell would execute.
+fn find(given: &OsString) -> Option<PathBuf> {
+    let direct = Path::new(given);
+    if direct.components().count() > 1 {
+        return direct.canonicalize().ok().filter(|path| path.is_file());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(given)).find(|path| path.is_file());
+    found?.canonicalize().ok()
+}
+
+/// Says how the program ended, unless all went well.
+pub(crate) fn tell(name: &str, end: &ProgramEnd) {
+    let words = String::from_utf8_lossy(&end.output[end.output.len().saturating_sub(MOST_WORDS)..]);
+    let words = shown(words.trim());
+    let how = match end.exit_code {
+        Some(0) => None,
+        Some(code) => Some(format!("ended with exit code {code}")),
+        None => Some("did not end when it got SIGINT, and was killed".to_owned()),
+    };
+    // If stderr is closed there is nobody left to report to.
+    let mut stderr = std::io::stderr();
+    if let Some(how) = how {
+        let _ = writeln!(stderr, "keel: note: {} {how}; it said last: {words}", shown(name));
+    }
+    for refused in &end.refused {
+        let _ = writeln!(stderr, "keel: note: {} was refused: {}", shown(name), shown(refused));
+    }
+}

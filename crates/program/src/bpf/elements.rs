@@ -1,0 +1,205 @@
+//! Elements of maps: looked up, set, removed and walked by the program.
+
+use super::attr::Attr;
+use super::maps::{LINK, Map, kind};
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::desk::Desk;
+use crate::program::{Event, Program};
+use keel_abi::bpf::Errno;
+use std::os::unix::fs::FileExt;
+
+/// `BPF_NOEXIST`, `BPF_EXIST`.
+const NOEXIST: u64 = 1;
+const EXIST: u64 = 2;
+/// Bytes of a key or value that is taken at all.
+const MOST_BYTES: usize = 512 << 20;
+
+impl Program {
+    /// The map and the key that a command names.
+    fn element(&self, attr: &Attr) -> Result<(u32, Vec<u8>), i32> {
+        let map = self.map_of(attr.fd(0)).ok_or(libc::EBADF)?;
+        let mut key = vec![0; self.bpf.maps[map as usize].key_size as usize];
+        if key.len() > MOST_BYTES || !self.host.read(attr.u64(8), &mut key) {
+            return Err(libc::EFAULT);
+        }
+        Ok((map, key))
+    }
+
+    /// Bytes of a value as user space has it.
+    fn user_bytes(&self, map: u32) -> usize {
+        let map = &self.bpf.maps[map as usize];
+        let cpus = if map.is_per_cpu() { self.bpf.cpus as usize } else { 1 };
+        if map.is_per_cpu() { map.stride() as usize * cpus } else { map.value_size as usize }
+    }
+
+    pub(super) fn map_lookup(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Answer {
+        let (map, key) = match self.element(attr) {
+            Ok(found) => found,
+            Err(errno) => return error(errno),
+        };
+        match self.value(map, &key, desk) {
+            Ok(value) => self.put(attr.u64(16), &value, 0),
+            Err(errno) => error(errno.0),
+        }
+    }
+
+    fn value(&self, map: u32, key: &[u8], desk: &mut dyn Desk) -> Result<Vec<u8>, Errno> {
+        let bytes = self.user_bytes(map);
+        let m = &self.bpf.maps[map as usize];
+        if let (kind::ARRAY, Some(file)) = (m.kind, &m.file) {
+            let mut value = vec![0; bytes];
+            let read = file.read_exact_at(&mut value, m.stride() * u64::from(index_of(m, key)?));
+            return read.map(|()| value).map_err(|_| Errno::EINVAL);
+        }
+        let Some(place) = m.place else { return m.early_value(key, bytes) };
+        if !m.is_per_cpu() {
+            return desk.lookup(place, key, 0);
+        }
+        let mut value = Vec::with_capacity(bytes);
+        for cpu in 0..self.bpf.cpus {
+            let one = desk.lookup(place, key, cpu)?;
+            value.extend_from_slice(&one);
+            value.resize((cpu as usize + 1) * m.stride() as usize, 0);
+        }
+        Ok(value)
+    }
+
+    pub(super) fn map_update(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Result<Answer, ProgramError> {
+        let (map, key) = match self.element(attr) {
+            Ok(found) => found,
+            Err(errno) => return Ok(error(errno)),
+        };
+        let mut value = vec![0; self.user_bytes(map).min(MOST_BYTES)];
+        if !self.host.read(attr.u64(16), &mut value) {
+            return Ok(error(libc::EFAULT));
+        }
+        if self.bpf.maps[map as usize].frozen {
+            return Ok(error(libc::EPERM));
+        }
+        match self.set_value(map, key, value, attr.u64(24), desk) {
+            Ok(()) => self.updated(map),
+            Err(errno) => Ok(error(errno.0)),
+        }
+    }
+
+    /// A struct_ops map that takes no link attaches its scheduler as it is set.
+    fn updated(&mut self, map: u32) -> Result<Answer, ProgramError> {
+        let m = &self.bpf.maps[map as usize];
+        match m.kind == kind::STRUCT_OPS && m.flags & LINK == 0 {
+            true => self.attach(map, false),
+            false => Ok(Answer::Value(0)),
+        }
+    }
+
+    fn set_value(
+        &mut self,
+        map: u32,
+        key: Vec<u8>,
+        value: Vec<u8>,
+        flags: u64,
+        desk: &mut dyn Desk,
+    ) -> Result<(), Errno> {
+        let (cpus, order) = (self.bpf.cpus, self.bpf.maps.iter().map(|m| m.values.len() as u64).sum());
+        let m = &mut self.bpf.maps[map as usize];
+        if let (kind::ARRAY, Some(file)) = (m.kind, &m.file) {
+            let written = file.write_all_at(&value, m.stride() * u64::from(index_of(m, &key)?));
+            return written.map_err(|_| Errno::EINVAL);
+        }
+        let Some(place) = m.place else { return m.set_early(key, value, flags, order) };
+        if !m.is_per_cpu() {
+            return desk.update(place, &key, &value, flags, 0);
+        }
+        let stride = m.stride() as usize;
+        for cpu in 0..cpus {
+            let own = &value[cpu as usize * stride..][..m.value_size as usize];
+            // The first one decides whether the element may be there.
+            desk.update(place, &key, own, if cpu == 0 { flags } else { 0 }, cpu)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn map_delete(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Answer {
+        let (map, key) = match self.element(attr) {
+            Ok(found) => found,
+            Err(errno) => return error(errno),
+        };
+        let m = &mut self.bpf.maps[map as usize];
+        match m.place {
+            Some(place) => desk.delete(place, &key).map_or_else(|e| error(e.0), |()| Answer::Value(0)),
+            None if m.is_array() => error(libc::EINVAL),
+            // A scheduler without a link goes this way.
+            None if m.kind == kind::STRUCT_OPS => Answer::Told(0, Event::Detach),
+            None if m.values.remove(&key).is_some() => Answer::Value(0),
+            None => error(libc::ENOENT),
+        }
+    }
+
+    pub(super) fn map_next_key(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Answer {
+        let key = match (attr.u64(8), self.element(attr)) {
+            (0, _) => None,
+            (_, Ok((_, key))) => Some(key),
+            (_, Err(errno)) => return error(errno),
+        };
+        let Some(map) = self.map_of(attr.fd(0)) else { return error(libc::EBADF) };
+        let m = &self.bpf.maps[map as usize];
+        let next = match m.place {
+            _ if m.is_array() => {
+                let index = key.map_or(Some(0), |key| {
+                    let word = <[u8; 4]>::try_from(key.as_slice()).map_or(u32::MAX, u32::from_le_bytes);
+                    if word >= m.max_entries { Some(0) } else { word.checked_add(1) }
+                });
+                let index = index.filter(|&index| index < m.max_entries);
+                index.map(|index| index.to_le_bytes().to_vec()).ok_or(Errno::ENOENT)
+            }
+            Some(place) => desk.next_key(place, key.as_deref()),
+            None => {
+                let known = key.filter(|key| m.values.contains_key(key));
+                let next = match &known {
+                    Some(key) => m.values.keys().find(|other| *other > key),
+                    None => m.values.keys().next(),
+                };
+                next.cloned().ok_or(Errno::ENOENT)
+            }
+        };
+        match next {
+            Ok(next) => self.put(attr.u64(16), &next, 0),
+            Err(errno) => error(errno.0),
+        }
+    }
+}
+
+impl Map {
+    /// Before anything is loaded.
+    fn early_value(&self, key: &[u8], bytes: usize) -> Result<Vec<u8>, Errno> {
+        match self.values.get(key) {
+            Some((value, _)) => Ok(value.clone()),
+            None if self.is_array() => index_of(self, key).map(|_| vec![0; bytes]),
+            None => Err(Errno::ENOENT),
+        }
+    }
+
+    fn set_early(&mut self, key: Vec<u8>, value: Vec<u8>, flags: u64, order: u64) -> Result<(), Errno> {
+        let is_there = self.values.contains_key(&key);
+        if self.is_array() {
+            index_of(self, &key)?;
+        }
+        if flags > 7 {
+            return Err(Errno::EINVAL);
+        }
+        match flags {
+            NOEXIST if is_there || self.is_array() => return Err(Errno::EEXIST),
+            EXIST if !is_there && !self.is_array() => return Err(Errno::ENOENT),
+            _ if !is_there && self.values.len() >= self.max_entries as usize => return Err(Errno::E2BIG),
+            _ => {}
+        }
+        self.values.insert(key, (value, order));
+        Ok(())
+    }
+}
+
+/// An array's index, which must be one of its own.
+fn index_of(map: &Map, key: &[u8]) -> Result<u32, Errno> {
+    let index = <[u8; 4]>::try_from(key).map(u32::from_le_bytes).map_err(|_| Errno::EINVAL)?;
+    if index < map.max_entries { Ok(index) } else { Err(Errno::ENOENT) }
+}

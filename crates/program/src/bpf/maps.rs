@@ -1,0 +1,165 @@
+//! Maps as the program makes them.
+
+use super::attr::Attr;
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::fds::Kind;
+use crate::program::Program;
+use crate::thread::Thread;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+
+/// `enum bpf_map_type`, as far as something depends on it here.
+pub(crate) mod kind {
+    pub(crate) const ARRAY: u32 = 2;
+    pub(crate) const PERCPU_HASH: u32 = 5;
+    pub(crate) const PERCPU_ARRAY: u32 = 6;
+    pub(crate) const LRU_PERCPU_HASH: u32 = 10;
+    pub(crate) const STRUCT_OPS: u32 = 26;
+    pub(crate) const RINGBUF: u32 = 27;
+    pub(crate) const USER_RINGBUF: u32 = 31;
+    pub(crate) const ARENA: u32 = 33;
+    pub(crate) const LAST: u32 = 34;
+}
+
+/// `BPF_F_RDONLY_PROG`, `BPF_F_MMAPABLE`.
+pub(crate) const RDONLY_PROG: u32 = 1 << 7;
+pub(crate) const MMAPABLE: u32 = 1 << 10;
+
+/// `BPF_F_LINK`.
+pub(crate) const LINK: u32 = 1 << 13;
+
+pub(crate) const PAGE_BYTES: u64 = 4096;
+/// Bytes that one map may take of the program's memory.
+const MOST_BYTES: u64 = 4 << 30;
+/// Bytes of a key, and of a value; of one of which each CPU has its own (`PCPU_MIN_UNIT_SIZE`).
+const MOST_KEY_BYTES: u32 = 1 << 20;
+const MOST_VALUE_BYTES: u32 = 512 << 20;
+const MOST_PER_CPU_BYTES: u32 = 32 << 10;
+
+/// A map.
+#[derive(Debug)]
+pub(crate) struct Map {
+    pub(crate) name: String,
+    pub(crate) kind: u32,
+    pub(crate) key_size: u32,
+    pub(crate) value_size: u32,
+    pub(crate) max_entries: u32,
+    pub(crate) flags: u32,
+    pub(crate) extra: u64,
+    /// The pages that the program may map.
+    pub(crate) file: Option<File>,
+    /// What the program has put into it before anything was loaded, and the order of that.
+    pub(crate) values: BTreeMap<Vec<u8>, (Vec<u8>, u64)>,
+    pub(crate) frozen: bool,
+    /// Where the program has its pages.
+    pub(crate) mapped_at: Option<u64>,
+    /// Its place in the loaded object.
+    pub(crate) place: Option<u32>,
+    /// Of a ring buffer: how far it was written and read.
+    pub(crate) producer: u64,
+    pub(crate) consumer: u64,
+}
+
+impl Map {
+    pub(crate) fn is_per_cpu(&self) -> bool {
+        matches!(self.kind, kind::PERCPU_ARRAY | kind::PERCPU_HASH | kind::LRU_PERCPU_HASH)
+    }
+
+    pub(crate) fn is_array(&self) -> bool {
+        matches!(self.kind, kind::ARRAY | kind::PERCPU_ARRAY)
+    }
+
+    /// Bytes from one value of an array to the next.
+    pub(crate) fn stride(&self) -> u64 {
+        u64::from(self.value_size).next_multiple_of(8)
+    }
+
+    /// Bytes of the pages that the program may map; nothing where it may not.
+    fn file_bytes(&self) -> Option<u64> {
+        match self.kind {
+            kind::ARRAY if self.flags & MMAPABLE != 0 => Some(
+                self.stride()
+                    .saturating_mul(u64::from(self.max_entries))
+                    .min(2 * MOST_BYTES)
+                    .next_multiple_of(PAGE_BYTES),
+            ),
+            // The data is there twice, so that a record that wraps is in one piece.
+            kind::RINGBUF => Some(2 * PAGE_BYTES + 2 * u64::from(self.max_entries)),
+            kind::ARENA => Some(u64::from(self.max_entries) * PAGE_BYTES),
+            _ => None,
+        }
+    }
+}
+
+impl Program {
+    pub(super) fn map_create(&mut self, t: &mut Thread, attr: &Attr) -> Result<Answer, ProgramError> {
+        let mut map = Map {
+            kind: attr.u32(0),
+            key_size: attr.u32(4),
+            value_size: attr.u32(8),
+            max_entries: attr.u32(12),
+            flags: attr.u32(16),
+            name: attr.name(28),
+            extra: attr.u64(64),
+            file: None,
+            values: BTreeMap::new(),
+            frozen: false,
+            mapped_at: None,
+            place: None,
+            producer: 0,
+            consumer: 0,
+        };
+        if map.kind == 0 || map.kind > kind::LAST {
+            return Ok(error(libc::EINVAL));
+        }
+        let most = if map.is_per_cpu() { MOST_PER_CPU_BYTES } else { MOST_VALUE_BYTES };
+        if map.key_size > MOST_KEY_BYTES || map.value_size > most {
+            return Ok(error(libc::E2BIG));
+        }
+        if map.kind == kind::USER_RINGBUF {
+            let text = format!("map {} is a USER_RINGBUF, which keel does not share with programs", map.name);
+            return Err(ProgramError::Unsupported(text));
+        }
+        let answer = match map.file_bytes() {
+            Some(bytes) if bytes > MOST_BYTES => error(libc::E2BIG),
+            Some(bytes) => self.new_file(t, bytes, &mut map.file)?,
+            None => self.new_fd(t, Kind::Socket, false)?,
+        };
+        if let Answer::Value(fd @ 0..) = answer {
+            self.fds.put(fd as i32, Kind::Map(self.bpf.maps.len() as u32), false);
+            self.bpf.maps.push(map);
+        }
+        Ok(answer)
+    }
+
+    /// A file without a name that the program may map, and that keel has open, too. It keeps its size: else the
+    /// program could take pages from under keel.
+    fn new_file(
+        &mut self,
+        t: &mut Thread,
+        bytes: u64,
+        file: &mut Option<File>,
+    ) -> Result<Answer, ProgramError> {
+        self.host.write(self.page, b"map\0");
+        let flags = u64::from(libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
+        let (fd, _) = t.call(&mut self.host, libc::SYS_memfd_create, [self.page, flags, 0, 0, 0, 0])?;
+        if fd < 0 {
+            return Ok(Answer::Value(fd));
+        }
+        let number = fd as u64;
+        t.call(&mut self.host, libc::SYS_ftruncate, [number, bytes, 0, 0, 0, 0])?;
+        let seals = (libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL) as u64;
+        t.call(&mut self.host, libc::SYS_fcntl, [number, libc::F_ADD_SEALS as u64, seals, 0, 0, 0])?;
+        let path = format!("/proc/{}/fd/{fd}", self.host.pid);
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let opened =
+            opened.map_err(|e| ProgramError::Host(format!("a map's pages: {}", crate::host::reason(&e))))?;
+        let size = opened.metadata().map_or(0, |data| data.len());
+        if size != bytes {
+            return Err(ProgramError::Host(format!("a map's pages: {size} bytes of {bytes}")));
+        }
+        *file = Some(opened);
+        Ok(Answer::Value(fd))
+    }
+}

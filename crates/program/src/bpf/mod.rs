@@ -1,0 +1,193 @@
+//! bpf(2) as the program sees it.
+//!
+//! Until the program attaches its scheduler nothing is loaded: maps hold what it puts into them, programs are kept
+//! as they come. [`object`](crate::object) makes an object of both when it attaches. From then on maps are the
+//! owner's ([`Desk`]), but for those that the program maps into its memory: these are files that both share.
+
+mod attr;
+mod elements;
+mod info;
+pub(crate) mod maps;
+pub(crate) mod progs;
+mod rings;
+
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::desk::Desk;
+use crate::fds::Kind;
+use crate::program::{Event, Program};
+use crate::thread::Thread;
+use attr::Attr;
+use keel_object::Btf;
+use maps::Map;
+use progs::Prog;
+
+/// Commands of bpf(2).
+mod cmd {
+    pub(super) const MAP_CREATE: u64 = 0;
+    pub(super) const MAP_LOOKUP_ELEM: u64 = 1;
+    pub(super) const MAP_UPDATE_ELEM: u64 = 2;
+    pub(super) const MAP_DELETE_ELEM: u64 = 3;
+    pub(super) const MAP_GET_NEXT_KEY: u64 = 4;
+    pub(super) const PROG_LOAD: u64 = 5;
+    pub(super) const PROG_TEST_RUN: u64 = 10;
+    pub(super) const OBJ_GET_INFO_BY_FD: u64 = 15;
+    pub(super) const BTF_LOAD: u64 = 18;
+    pub(super) const MAP_FREEZE: u64 = 22;
+    pub(super) const BTF_GET_NEXT_ID: u64 = 23;
+    pub(super) const LINK_CREATE: u64 = 28;
+    pub(super) const PROG_BIND_MAP: u64 = 35;
+}
+
+/// `BPF_STRUCT_OPS`, `BPF_PERF_EVENT` among the types of links.
+const ATTACH_STRUCT_OPS: u32 = 44;
+const ATTACH_PERF_EVENT: u32 = 41;
+
+/// What the program has made with bpf(2).
+pub(crate) struct Bpf {
+    /// The kernel's types.
+    pub(crate) kernel: Btf,
+    pub(crate) cpus: u32,
+    pub(crate) maps: Vec<Map>,
+    pub(crate) progs: Vec<Prog>,
+    pub(crate) types: Vec<Vec<u8>>,
+    /// Runs of programs before anything is loaded: which, and with which context.
+    pub(crate) runs: Vec<(u32, Vec<u8>)>,
+    /// Of each program its place in the loaded object.
+    pub(crate) loaded: Option<Vec<Option<u32>>>,
+    /// Does the scheduler end with a link's descriptor, or with the map's value?
+    pub(crate) by_link: bool,
+}
+
+impl Bpf {
+    pub(crate) fn new(kernel: &[u8], cpus: u32) -> Result<Self, ProgramError> {
+        let kernel =
+            Btf::parse(kernel).map_err(|e| ProgramError::Host(format!("the kernel's types: {e}")))?;
+        let (maps, progs, types, runs) = Default::default();
+        Ok(Self { kernel, cpus, maps, progs, types, runs, loaded: None, by_link: true })
+    }
+
+    /// The program has mapped a map's pages at this address.
+    pub(crate) fn mapped(&mut self, map: u32, at: u64) {
+        let map = &mut self.maps[map as usize];
+        map.mapped_at.get_or_insert(at);
+    }
+}
+
+type Done = Result<Answer, ProgramError>;
+
+impl Program {
+    pub(crate) fn bpf_call(&mut self, t: &mut Thread, a: [u64; 6], desk: &mut dyn Desk) -> Done {
+        let [command, at, size, ..] = a;
+        let mut attr = Attr([0; attr::BYTES]);
+        let len = (size as usize).min(attr::BYTES);
+        if size > 4096 {
+            return Ok(error(libc::E2BIG));
+        }
+        if !self.host.read(at, &mut attr.0[..len]) {
+            return Ok(error(libc::EFAULT));
+        }
+        match command {
+            cmd::MAP_CREATE => self.map_create(t, &attr),
+            cmd::MAP_LOOKUP_ELEM => Ok(self.map_lookup(&attr, desk)),
+            cmd::MAP_UPDATE_ELEM => self.map_update(&attr, desk),
+            cmd::MAP_DELETE_ELEM => Ok(self.map_delete(&attr, desk)),
+            cmd::MAP_GET_NEXT_KEY => Ok(self.map_next_key(&attr, desk)),
+            cmd::MAP_FREEZE => Ok(match self.map_of(attr.fd(0)) {
+                Some(map) => {
+                    self.bpf.maps[map as usize].frozen = true;
+                    Answer::Value(0)
+                }
+                None => error(libc::EBADF),
+            }),
+            cmd::PROG_LOAD => self.prog_load(t, &attr),
+            cmd::PROG_TEST_RUN => Ok(self.test_run(&attr)),
+            cmd::OBJ_GET_INFO_BY_FD => Ok(self.info(&attr)),
+            cmd::BTF_LOAD => self.btf_load(t, &attr),
+            cmd::BTF_GET_NEXT_ID => Ok(error(libc::ENOENT)),
+            cmd::LINK_CREATE => self.link_create(t, &attr),
+            cmd::PROG_BIND_MAP => Ok(match (self.prog_of(attr.fd(0)), self.map_of(attr.fd(4))) {
+                (Some(_), Some(_)) => Answer::Value(0),
+                _ => error(libc::EBADF),
+            }),
+            _ => {
+                self.refused.insert(format!("bpf command {command}"));
+                Ok(error(libc::EINVAL))
+            }
+        }
+    }
+
+    pub(crate) fn map_of(&self, fd: i32) -> Option<u32> {
+        match *self.fds.get(fd)?.kind.borrow() {
+            Kind::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn prog_of(&self, fd: i32) -> Option<u32> {
+        match *self.fds.get(fd)?.kind.borrow() {
+            Kind::Prog(prog) => Some(prog),
+            _ => None,
+        }
+    }
+
+    fn btf_load(&mut self, t: &mut Thread, attr: &Attr) -> Done {
+        /// More are never types of a program.
+        const MOST: u32 = 16 << 20;
+        let len = attr.u32(16);
+        if len > MOST {
+            return Ok(error(libc::E2BIG));
+        }
+        let mut bytes = vec![0; len as usize];
+        if !self.host.read(attr.u64(0), &mut bytes) {
+            return Ok(error(libc::EFAULT));
+        }
+        if Btf::parse(&bytes).is_err() {
+            return Ok(error(libc::EINVAL));
+        }
+        self.bpf.types.push(bytes);
+        let number = self.bpf.types.len() as u32 - 1;
+        self.new_fd(t, Kind::Btf(number), false)
+    }
+
+    fn link_create(&mut self, _: &mut Thread, attr: &Attr) -> Done {
+        let kind = attr.u32(8);
+        let Some(map) = self.map_of(attr.fd(0)) else {
+            if kind == ATTACH_PERF_EVENT && self.fds.get(attr.fd(4)).is_none() {
+                return Ok(error(libc::EBADF));
+            }
+            let Some(prog) = self.prog_of(attr.fd(0)) else { return Ok(error(libc::EBADF)) };
+            // A kernel without what it would trace says the same.
+            let name = self.bpf.progs[prog as usize].name.clone();
+            self.refused.insert(format!("attaching the traced program {name}"));
+            return Ok(error(libc::ENOENT));
+        };
+        if kind != ATTACH_STRUCT_OPS {
+            return Ok(error(libc::EINVAL));
+        }
+        if self.fds.any(|kind| matches!(kind, Kind::Link)) {
+            return Ok(error(libc::EBUSY));
+        }
+        self.attach(map, true)
+    }
+
+    /// The program attaches the scheduler of a struct_ops map.
+    fn attach(&mut self, map: u32, by_link: bool) -> Done {
+        if self.bpf.loaded.is_some() {
+            return Err(ProgramError::Unsupported(
+                "it attaches its scheduler a second time, which keel does not simulate".into(),
+            ));
+        }
+        let loaded = self.assemble(map)?;
+        self.bpf.by_link = by_link;
+        Ok(Answer::Outside(Event::Attach(Box::new(loaded))))
+    }
+
+    /// The attached scheduler's descriptor.
+    pub(crate) fn new_link(&mut self, t: &mut Thread) -> Result<i64, ProgramError> {
+        match self.new_fd(t, Kind::Link, false)? {
+            Answer::Value(fd) => Ok(fd),
+            _ => Ok(-i64::from(libc::EMFILE)),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which system call is answered how.
+
+use crate::ProgramError;
+use crate::desk::Desk;
+use crate::program::{Event, Program, Wait};
+use crate::thread::Thread;
+
+/// What becomes of a call.
+pub(crate) enum Answer {
+    /// It returns this.
+    Value(i64),
+    /// The host has answered it, and set all registers.
+    AsIs,
+    /// It waits, until this time at most.
+    Wait(Wait, Option<u64>),
+    /// The owner answers it.
+    Outside(Event),
+    /// It returns this, and the owner is told.
+    Told(i64, Event),
+    /// The thread goes away.
+    Leaves,
+}
+
+/// A negative error number, as a call returns it.
+pub(crate) const fn error(errno: i32) -> Answer {
+    Answer::Value(-(errno as i64))
+}
+
+type Done = Result<Answer, ProgramError>;
+
+impl Program {
+    /// Answers the call that the thread has stopped at; `expired` where it waited until its deadline.
+    pub(crate) fn dispatch(&mut self, t: &mut Thread, desk: &mut dyn Desk, expired: bool) -> Done {
+        if self.page == 0 {
+            self.page = self.map_page(t)?;
+        }
+        let a = t.args();
+        match t.number() {
+            libc::SYS_bpf => self.bpf_call(t, a, desk),
+            libc::SYS_futex => self.futex(a, expired),
+            libc::SYS_rt_sigreturn => {
+                t.call(&mut self.host, libc::SYS_rt_sigreturn, a)?;
+                Ok(Answer::AsIs)
+            }
+            libc::SYS_exit => Ok(self.thread_exits()),
+            libc::SYS_exit_group => {
+                self.note_exit(a[0] as i32 & 0xff);
+                Ok(Answer::Told(0, Event::Exited(a[0] as i32 & 0xff)))
+            }
+            libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 => self.write(t, a),
+            libc::SYS_read | libc::SYS_readv => self.read(t, a, expired),
+            number => match self.time_call(t, number, a, expired)? {
+                Some(answer) => Ok(answer),
+                None => self.dispatch_rest(t, number, a, expired),
+            },
+        }
+    }
+
+    fn dispatch_rest(&mut self, t: &mut Thread, number: i64, a: [u64; 6], expired: bool) -> Done {
+        if let Some(answer) = self.event_call(t, number, a, expired)? {
+            return Ok(answer);
+        }
+        if let Some(answer) = self.file_call(t, number, a)? {
+            return Ok(answer);
+        }
+        if let Some(answer) = self.process_call(t, number, a)? {
+            return Ok(answer);
+        }
+        if is_harmless(number) {
+            return self.native(t, a);
+        }
+        self.refused.insert(format!("system call {number}"));
+        Ok(error(libc::ENOSYS))
+    }
+
+    /// The host executes the call with these arguments.
+    pub(crate) fn native(&mut self, t: &mut Thread, a: [u64; 6]) -> Done {
+        let (value, _) = t.call(&mut self.host, t.number(), a)?;
+        Ok(Answer::Value(value))
+    }
+
+    /// A page for strings and structures of keel's own calls.
+    fn map_page(&mut self, t: &mut Thread) -> Result<u64, ProgramError> {
+        let (rw, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let args = [0, 2 * 4096, rw as u64, private as u64, u64::MAX, 0];
+        let (at, _) = t.call(&mut self.host, libc::SYS_mmap, args)?;
+        match u64::try_from(at) {
+            Ok(at) => Ok(at),
+            Err(_) => Err(ProgramError::Host("the program has no memory for a page of keel's".into())),
+        }
+    }
+}
+
+/// Calls about the caller's own memory and signals alone.
+fn is_harmless(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_munmap
+            | libc::SYS_mprotect
+            | libc::SYS_madvise
+            | libc::SYS_mremap
+            | libc::SYS_brk
+            | libc::SYS_mlock
+            | libc::SYS_munlock
+            | libc::SYS_mincore
+            | libc::SYS_rt_sigaction
+            | libc::SYS_rt_sigprocmask
+            | libc::SYS_rt_sigpending
+            | libc::SYS_sigaltstack
+            | libc::SYS_arch_prctl
+            | libc::SYS_set_robust_list
+            | libc::SYS_execve
+    )
+}

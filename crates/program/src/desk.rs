@@ -1,0 +1,66 @@
+//! The contract with whoever has the maps of the loaded object.
+
+use keel_abi::bpf::Errno;
+
+/// A ring buffer as user space sees it.
+pub struct RingView<'a> {
+    /// Bytes ever reserved.
+    pub producer: u64,
+    /// The bytes of the ring, and as many behind it, where the ends of records are that would be cut.
+    pub data: &'a [u8],
+}
+
+/// Maps of the loaded object, by their place in [`Object::maps`](keel_object::Object::maps).
+pub trait Desk {
+    /// A value, of this CPU where each has its own.
+    ///
+    /// # Errors
+    /// Those of bpf(2).
+    fn lookup(&mut self, map: u32, key: &[u8], cpu: u32) -> Result<Vec<u8>, Errno>;
+    /// Sets a value.
+    ///
+    /// # Errors
+    /// Those of bpf(2).
+    fn update(&mut self, map: u32, key: &[u8], value: &[u8], flags: u64, cpu: u32) -> Result<(), Errno>;
+    /// Removes a value.
+    ///
+    /// # Errors
+    /// Those of bpf(2).
+    fn delete(&mut self, map: u32, key: &[u8]) -> Result<(), Errno>;
+    /// The key after this one, or the first.
+    ///
+    /// # Errors
+    /// Those of bpf(2); `ENOENT` after the last.
+    fn next_key(&mut self, map: u32, key: Option<&[u8]>) -> Result<Vec<u8>, Errno>;
+    /// A ring buffer; nothing where the map is none.
+    fn ring(&mut self, map: u32) -> Option<RingView<'_>>;
+    /// User space has read so many bytes of a ring buffer.
+    fn ring_read(&mut self, map: u32, consumer: u64);
+}
+
+/// Before anything is loaded there are no maps.
+pub struct NoDesk;
+
+impl Desk for NoDesk {
+    fn lookup(&mut self, _: u32, _: &[u8], _: u32) -> Result<Vec<u8>, Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn update(&mut self, _: u32, _: &[u8], _: &[u8], _: u64, _: u32) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn delete(&mut self, _: u32, _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn next_key(&mut self, _: u32, _: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn ring(&mut self, _: u32) -> Option<RingView<'_>> {
+        None
+    }
+
+    fn ring_read(&mut self, _: u32, _: u64) {}
+}

@@ -1,0 +1,252 @@
+//! Waiting for several things: epoll, poll, eventfd, timerfd. Whether a descriptor is ready is looked up, never
+//! awaited on the host.
+
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::fds::Kind;
+use crate::program::{Program, Wait};
+use crate::thread::Thread;
+use std::collections::BTreeMap;
+
+const IN: u32 = libc::EPOLLIN as u32;
+const OUT: u32 = libc::EPOLLOUT as u32;
+/// Bytes of `struct epoll_event` and `struct pollfd`.
+const EPOLL_BYTES: u64 = 12;
+const POLL_BYTES: u64 = 8;
+/// Descriptors that one call may name.
+const MOST: u64 = 1024;
+const MILLISECOND_NS: u64 = 1_000_000;
+
+impl Program {
+    pub(crate) fn event_call(
+        &mut self,
+        t: &mut Thread,
+        number: i64,
+        a: [u64; 6],
+        expired: bool,
+    ) -> Result<Option<Answer>, ProgramError> {
+        Ok(Some(match number {
+            libc::SYS_epoll_create1 | libc::SYS_epoll_create => {
+                self.new_fd(t, Kind::Epoll(BTreeMap::new()), false)?
+            }
+            libc::SYS_eventfd2 | libc::SYS_eventfd => {
+                let flags = if number == libc::SYS_eventfd2 { a[1] as i32 } else { 0 };
+                let one_by_one = flags & libc::EFD_SEMAPHORE != 0;
+                let kind = Kind::Counter { count: a[0] & 0xffff_ffff, one_by_one };
+                self.new_fd(t, kind, flags & libc::EFD_NONBLOCK != 0)?
+            }
+            libc::SYS_timerfd_create => {
+                let kind = Kind::Timer { next_ns: None, every_ns: 0 };
+                self.new_fd(t, kind, a[1] as i32 & libc::TFD_NONBLOCK != 0)?
+            }
+            libc::SYS_timerfd_settime => self.set_timer(a),
+            libc::SYS_epoll_ctl => self.epoll_ctl(a),
+            libc::SYS_epoll_wait | libc::SYS_epoll_pwait => {
+                self.epoll_wait(t, a, timeout_ms(a[3]), expired)?
+            }
+            libc::SYS_epoll_pwait2 => match self.timeout_at(a[3]) {
+                Ok(timeout) => self.epoll_wait(t, a, timeout, expired)?,
+                Err(errno) => error(errno),
+            },
+            libc::SYS_poll => self.poll(t, a, timeout_ms(a[2]), expired)?,
+            libc::SYS_ppoll => match self.timeout_at(a[2]) {
+                Ok(timeout) => self.poll(t, a, timeout, expired)?,
+                Err(errno) => error(errno),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn timeout_at(&self, at: u64) -> Result<Option<u64>, i32> {
+        match at {
+            0 => Ok(None),
+            at => self.span_at(at).unwrap_or(Err(libc::EFAULT)).map(Some),
+        }
+    }
+
+    fn set_timer(&mut self, a: [u64; 6]) -> Answer {
+        let (now, clock) =
+            (self.now_ns, (a[1] as i32 & libc::TFD_TIMER_ABSTIME != 0).then_some(libc::CLOCK_MONOTONIC));
+        let (Some(Ok(every)), Some(Ok(first))) = (self.span_at(a[2]), self.span_at(a[2] + 16)) else {
+            return error(libc::EINVAL);
+        };
+        let deadline = self.deadline(first, clock);
+        let Some(open) = self.fds.get(a[0] as i32) else { return error(libc::EBADF) };
+        let mut kind = open.kind.borrow_mut();
+        let Kind::Timer { next_ns, every_ns } = &mut *kind else { return error(libc::EINVAL) };
+        let left = next_ns.map_or(0, |next| next.saturating_sub(now));
+        let old = [*every_ns, left].map(|ns| [ns / 1_000_000_000, ns % 1_000_000_000]).concat();
+        (*next_ns, *every_ns) = ((first > 0).then_some(deadline), every);
+        drop(kind);
+        if a[3] == 0 { Answer::Value(0) } else { self.put_words(a[3], &old) }
+    }
+
+    fn epoll_ctl(&mut self, a: [u64; 6]) -> Answer {
+        let (op, fd) = (a[1] as i32, a[2] as i32);
+        let mut event = [0; EPOLL_BYTES as usize];
+        if op != libc::EPOLL_CTL_DEL && !self.host.read(a[3], &mut event) {
+            return error(libc::EFAULT);
+        }
+        let events = u32::from_le_bytes([event[0], event[1], event[2], event[3]]);
+        let data = u64::from_le_bytes(std::array::from_fn(|i| event[4 + i]));
+        let (Some(open), Some(_)) = (self.fds.get(a[0] as i32), self.fds.get(fd)) else {
+            return error(libc::EBADF);
+        };
+        if a[0] as i32 == fd {
+            return error(libc::EINVAL);
+        }
+        let mut kind = open.kind.borrow_mut();
+        let Kind::Epoll(list) = &mut *kind else { return error(libc::EINVAL) };
+        match op {
+            libc::EPOLL_CTL_ADD if list.contains_key(&fd) => return error(libc::EEXIST),
+            libc::EPOLL_CTL_MOD if !list.contains_key(&fd) => return error(libc::ENOENT),
+            libc::EPOLL_CTL_ADD | libc::EPOLL_CTL_MOD => {
+                list.insert(fd, (events, data));
+            }
+            libc::EPOLL_CTL_DEL => {
+                if list.remove(&fd).is_none() {
+                    return error(libc::ENOENT);
+                }
+            }
+            _ => return error(libc::EINVAL),
+        }
+        Answer::Value(0)
+    }
+
+    fn epoll_wait(
+        &mut self,
+        t: &mut Thread,
+        a: [u64; 6],
+        timeout_ns: Option<u64>,
+        expired: bool,
+    ) -> Result<Answer, ProgramError> {
+        let Some(open) = self.fds.get(a[0] as i32) else { return Ok(error(libc::EBADF)) };
+        let list = match &*open.kind.borrow() {
+            Kind::Epoll(list) => list.clone(),
+            _ => return Ok(error(libc::EINVAL)),
+        };
+        let most = a[2].min(MOST) as usize;
+        let mut found = Vec::new();
+        let mut count = 0;
+        for (fd, (wanted, data)) in list {
+            let ready = self.readiness(t, fd)? & (wanted | (libc::EPOLLHUP | libc::EPOLLERR) as u32);
+            if ready != 0 && count < most {
+                found.extend_from_slice(&ready.to_le_bytes());
+                found.extend_from_slice(&data.to_le_bytes());
+                count += 1;
+            }
+        }
+        Ok(match count {
+            0 if expired || timeout_ns == Some(0) => Answer::Value(0),
+            0 => Answer::Wait(Wait::Retry, timeout_ns.map(|ns| self.now_ns.saturating_add(ns))),
+            count => self.put(a[1], &found, count as i64),
+        })
+    }
+
+    fn poll(
+        &mut self,
+        t: &mut Thread,
+        a: [u64; 6],
+        timeout_ns: Option<u64>,
+        expired: bool,
+    ) -> Result<Answer, ProgramError> {
+        if a[1] > MOST {
+            return Ok(error(libc::EINVAL));
+        }
+        let mut list = vec![0; (a[1] * POLL_BYTES) as usize];
+        if !self.host.read(a[0], &mut list) {
+            return Ok(error(libc::EFAULT));
+        }
+        let mut count = 0;
+        for entry in list.chunks_exact_mut(POLL_BYTES as usize) {
+            let fd = i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
+            let wanted = u32::from(u16::from_le_bytes([entry[4], entry[5]]));
+            let ready = match fd {
+                ..0 => 0,
+                fd if self.fds.get(fd).is_none() => libc::POLLNVAL as u32,
+                fd => self.readiness(t, fd)? & (wanted | (libc::POLLHUP | libc::POLLERR) as u32),
+            };
+            entry[6..8].copy_from_slice(&(ready as u16).to_le_bytes());
+            count += i64::from(ready != 0);
+        }
+        Ok(match count {
+            0 if !expired && timeout_ns != Some(0) => {
+                Answer::Wait(Wait::Retry, timeout_ns.map(|ns| self.now_ns.saturating_add(ns)))
+            }
+            count => self.put(a[0], &list, count),
+        })
+    }
+
+    /// Which events a descriptor has, as poll(2) names them.
+    fn readiness(&mut self, t: &mut Thread, fd: i32) -> Result<u32, ProgramError> {
+        let Some(open) = self.fds.get(fd) else { return Ok(0) };
+        let ready = match &*open.kind.borrow() {
+            Kind::Output => OUT,
+            Kind::File | Kind::Folder(_) => IN | OUT,
+            Kind::Counter { count, .. } => {
+                if *count > 0 {
+                    IN | OUT
+                } else {
+                    OUT
+                }
+            }
+            Kind::Timer { next_ns, .. } => {
+                if next_ns.is_some_and(|at| at <= self.now_ns) {
+                    IN
+                } else {
+                    0
+                }
+            }
+            Kind::Map(map) => {
+                if self.bpf.ring_has_data(*map) {
+                    IN
+                } else {
+                    0
+                }
+            }
+            Kind::Epoll(_) | Kind::Socket | Kind::Prog(_) | Kind::Btf(_) | Kind::Link => 0,
+            Kind::Pipe => u32::MAX,
+        };
+        if ready != u32::MAX { Ok(ready) } else { self.ask_host(t, fd) }
+    }
+
+    /// The host knows what is in a pipe.
+    pub(crate) fn ask_host(&mut self, t: &mut Thread, fd: i32) -> Result<u32, ProgramError> {
+        let mut entry = [0; POLL_BYTES as usize];
+        entry[..4].copy_from_slice(&fd.to_le_bytes());
+        entry[4..6].copy_from_slice(&((libc::POLLIN | libc::POLLOUT) as u16).to_le_bytes());
+        self.host.write(self.page, &entry);
+        t.call(&mut self.host, libc::SYS_poll, [self.page, 1, 0, 0, 0, 0])?;
+        self.host.read(self.page, &mut entry);
+        Ok(u32::from(u16::from_le_bytes([entry[6], entry[7]])))
+    }
+
+    /// Reading a descriptor that keel answers for; nothing where the host does.
+    pub(crate) fn read_own(&mut self, fd: i32) -> Option<Result<u64, i32>> {
+        let now = self.now_ns;
+        let open = self.fds.get(fd)?;
+        match &mut *open.kind.borrow_mut() {
+            Kind::Counter { count: 0, .. } => Some(Err(libc::EAGAIN)),
+            Kind::Counter { count, one_by_one: true } => {
+                *count -= 1;
+                Some(Ok(1))
+            }
+            Kind::Counter { count, .. } => Some(Ok(std::mem::take(count))),
+            Kind::Timer { next_ns, every_ns } => {
+                let Some(next) = next_ns.filter(|&at| at <= now) else { return Some(Err(libc::EAGAIN)) };
+                let times = match *every_ns {
+                    0 => 1,
+                    every => 1 + (now - next) / every,
+                };
+                *next_ns = (*every_ns > 0).then(|| next + times * *every_ns);
+                Some(Ok(times))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A timeout in milliseconds, of which negative ones are none.
+fn timeout_ms(value: u64) -> Option<u64> {
+    u64::try_from(value as i32).ok().map(|ms| ms * MILLISECOND_NS)
+}

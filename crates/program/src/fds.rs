@@ -1,0 +1,109 @@
+//! The program's descriptors: what each number stands for. All calls that make, copy or close one pass here.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What a descriptor is.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Standard output or error: what is written is kept.
+    Output,
+    /// A file of the host or of the scratch tree, open for reading.
+    File,
+    /// A folder, with its name.
+    Folder(String),
+    /// An end of a pipe, or of a pair of sockets.
+    Pipe,
+    /// `eventfd(2)`.
+    Counter { count: u64, one_by_one: bool },
+    /// `timerfd_create(2)`: when it expires next, and how often then.
+    Timer { next_ns: Option<u64>, every_ns: u64 },
+    /// `epoll_create(2)`: descriptors, the events asked for, and the caller's word.
+    Epoll(BTreeMap<i32, (u32, u64)>),
+    /// A Unix socket that nobody ever connects to.
+    Socket,
+    /// An object of bpf(2).
+    Map(u32),
+    /// A loaded program.
+    Prog(u32),
+    /// Types.
+    Btf(u32),
+    /// An attached scheduler.
+    Link,
+}
+
+/// A descriptor's object, shared by its copies.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) kind: Rc<RefCell<Kind>>,
+    pub(crate) nonblocking: bool,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Fds(BTreeMap<i32, Open>);
+
+impl Default for Fds {
+    fn default() -> Self {
+        let mut fds = Self(BTreeMap::new());
+        for (fd, kind) in [(0, Kind::File), (1, Kind::Output), (2, Kind::Output)] {
+            fds.put(fd, kind, false);
+        }
+        fds
+    }
+}
+
+impl Fds {
+    pub(crate) fn put(&mut self, fd: i32, kind: Kind, nonblocking: bool) {
+        self.0.insert(fd, Open { kind: Rc::new(RefCell::new(kind)), nonblocking });
+    }
+
+    pub(crate) fn get(&self, fd: i32) -> Option<&Open> {
+        self.0.get(&fd)
+    }
+
+    pub(crate) fn get_mut(&mut self, fd: i32) -> Option<&mut Open> {
+        self.0.get_mut(&fd)
+    }
+
+    /// `new` is a copy of `old`; what it was before, if that is gone now.
+    pub(crate) fn copy(&mut self, old: i32, new: i32) -> Option<Kind> {
+        let open = self.0.get(&old).cloned()?;
+        self.0.insert(new, open).and_then(last)
+    }
+
+    /// What is gone with it, if it was the last of its copies.
+    pub(crate) fn close(&mut self, fd: i32) -> Option<Kind> {
+        self.0.values().for_each(|open| {
+            if let Kind::Epoll(list) = &mut *open.kind.borrow_mut() {
+                list.remove(&fd);
+            }
+        });
+        self.0.remove(&fd).and_then(last)
+    }
+
+    /// Which objects of one kind are still open.
+    pub(crate) fn any(&self, wanted: impl Fn(&Kind) -> bool) -> bool {
+        self.0.values().any(|open| wanted(&open.kind.borrow()))
+    }
+
+    /// When the next timer expires.
+    pub(crate) fn next_timer(&self) -> Option<u64> {
+        let timers = self.0.values().filter_map(|open| match *open.kind.borrow() {
+            Kind::Timer { next_ns, .. } => next_ns,
+            _ => None,
+        });
+        timers.min()
+    }
+
+    /// Does an epoll instance watch a map?
+    pub(crate) fn polls_a_ring(&self) -> bool {
+        let is_map = |fd: &i32| self.get(*fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Map(_)));
+        self.any(|kind| matches!(kind, Kind::Epoll(list) if list.keys().any(is_map)))
+    }
+}
+
+fn last(open: Open) -> Option<Kind> {
+    Rc::into_inner(open.kind).map(RefCell::into_inner)
+}

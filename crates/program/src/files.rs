@@ -1,0 +1,376 @@
+//! Files and descriptors: paths that show a machine lead into the scratch tree, all others to the host's files,
+//! which can only be read.
+
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::fds::Kind;
+use crate::program::{Event, Program, Wait};
+use crate::thread::Thread;
+
+/// Bytes of a path.
+const PATH_BYTES: usize = 4096;
+/// Bytes that one call writes at most.
+const MOST_BYTES: u64 = 1 << 20;
+/// Pieces of a `writev`.
+const MOST_PIECES: u64 = 64;
+const STDIN: u64 = 0;
+
+impl Program {
+    pub(crate) fn file_call(
+        &mut self,
+        t: &mut Thread,
+        number: i64,
+        a: [u64; 6],
+    ) -> Result<Option<Answer>, ProgramError> {
+        Ok(Some(match number {
+            libc::SYS_open => self.open(t, libc::AT_FDCWD, a[0], a[1])?,
+            libc::SYS_openat => self.open(t, a[0] as i32, a[1], a[2])?,
+            libc::SYS_stat | libc::SYS_lstat | libc::SYS_access | libc::SYS_readlink | libc::SYS_statfs => {
+                self.with_path(t, libc::AT_FDCWD, a[0], |path| [path, a[1], a[2], a[3], a[4], a[5]])?
+            }
+            libc::SYS_newfstatat
+            | libc::SYS_statx
+            | libc::SYS_faccessat
+            | libc::SYS_faccessat2
+            | libc::SYS_readlinkat => {
+                if self.names_nothing(a[1]) {
+                    self.native(t, a)?
+                } else {
+                    self.with_path(t, a[0] as i32, a[1], |path| [a[0], path, a[2], a[3], a[4], a[5]])?
+                }
+            }
+            libc::SYS_close => self.close(t, a)?,
+            libc::SYS_close_range => Answer::Value(0),
+            libc::SYS_dup => self.dup(t, a[0] as i32, None, a)?,
+            libc::SYS_dup2 | libc::SYS_dup3 => self.dup(t, a[0] as i32, Some(a[1] as i32), a)?,
+            libc::SYS_fcntl => self.fcntl(t, a)?,
+            libc::SYS_pipe | libc::SYS_pipe2 => self.pair(t, a, a[0], a[1])?,
+            libc::SYS_socketpair => self.pair(t, a, a[3], a[1])?,
+            libc::SYS_ioctl => error(libc::ENOTTY),
+            libc::SYS_mmap => self.map_file(t, a)?,
+            libc::SYS_getcwd => self.put(a[0], b"/\0", 2),
+            libc::SYS_lseek
+            | libc::SYS_fstat
+            | libc::SYS_fstatfs
+            | libc::SYS_getdents64
+            | libc::SYS_pread64 => self.native(t, a)?,
+            libc::SYS_memfd_create => {
+                let (fd, _) = t.call(&mut self.host, number, a)?;
+                self.note(fd, Kind::File, false)
+            }
+            libc::SYS_ftruncate if self.is_map(a[0] as i32) => error(libc::EINVAL),
+            libc::SYS_ftruncate | libc::SYS_fadvise64 => self.native(t, a)?,
+            libc::SYS_socket if a[0] as i32 == libc::AF_UNIX => {
+                self.new_fd(t, Kind::Socket, a[1] as i32 & libc::SOCK_NONBLOCK != 0)?
+            }
+            libc::SYS_socket => error(libc::EAFNOSUPPORT),
+            libc::SYS_bind | libc::SYS_listen | libc::SYS_setsockopt | libc::SYS_shutdown => Answer::Value(0),
+            libc::SYS_connect => error(libc::ECONNREFUSED),
+            libc::SYS_accept | libc::SYS_accept4 => match self.is_nonblocking(a[0] as i32) {
+                true => error(libc::EAGAIN),
+                false => Answer::Wait(Wait::Retry, None),
+            },
+            libc::SYS_sendto => self.write(t, a)?,
+            libc::SYS_recvfrom => self.read(t, a, false)?,
+            libc::SYS_mkdir | libc::SYS_mkdirat | libc::SYS_unlink | libc::SYS_unlinkat | libc::SYS_rmdir => {
+                Answer::Value(0)
+            }
+            libc::SYS_chmod | libc::SYS_fchmod | libc::SYS_fchmodat | libc::SYS_chown => Answer::Value(0),
+            libc::SYS_umask => Answer::Value(0o22),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// A descriptor of keel's own, with a number that the host keeps for it.
+    pub(crate) fn new_fd(
+        &mut self,
+        t: &mut Thread,
+        kind: Kind,
+        nonblocking: bool,
+    ) -> Result<Answer, ProgramError> {
+        let args = [STDIN, libc::F_DUPFD_CLOEXEC as u64, 3, 0, 0, 0];
+        let (fd, _) = t.call(&mut self.host, libc::SYS_fcntl, args)?;
+        Ok(self.note(fd, kind, nonblocking))
+    }
+
+    /// The host has opened a descriptor, or returned an error.
+    pub(crate) fn note(&mut self, fd: i64, kind: Kind, nonblocking: bool) -> Answer {
+        if fd >= 0 {
+            self.fds.put(fd as i32, kind, nonblocking);
+        }
+        Answer::Value(fd)
+    }
+
+    fn is_nonblocking(&self, fd: i32) -> bool {
+        self.fds.get(fd).is_some_and(|open| open.nonblocking)
+    }
+
+    fn is_map(&self, fd: i32) -> bool {
+        self.fds.get(fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Map(_)))
+    }
+
+    /// A string of the program's.
+    pub(crate) fn text(&self, at: u64) -> Result<String, i32> {
+        const PAGE: usize = 4096;
+        let mut bytes = Vec::new();
+        let mut at = at;
+        while bytes.len() < PATH_BYTES {
+            let mut part = vec![0; PAGE - (at as usize % PAGE)];
+            if !self.host.read(at, &mut part) {
+                return Err(libc::EFAULT);
+            }
+            if let Some(end) = part.iter().position(|&b| b == 0) {
+                bytes.extend_from_slice(&part[..end]);
+                return String::from_utf8(bytes).map_err(|_| libc::ENOENT);
+            }
+            at += part.len() as u64;
+            bytes.append(&mut part);
+        }
+        Err(libc::ENAMETOOLONG)
+    }
+
+    fn names_nothing(&self, at: u64) -> bool {
+        at == 0 || self.text(at).is_ok_and(|text| text.is_empty())
+    }
+
+    /// The absolute path that a call names.
+    fn path(&self, folder: i32, at: u64) -> Result<String, i32> {
+        let text = self.text(at)?;
+        if text.starts_with('/') {
+            return Ok(clean(&text));
+        }
+        let base = match folder {
+            libc::AT_FDCWD => "/".to_owned(),
+            fd => match self.fds.get(fd).map(|open| open.kind.borrow()).as_deref() {
+                Some(Kind::Folder(name)) => name.clone(),
+                _ => return Err(libc::EBADF),
+            },
+        };
+        Ok(clean(&format!("{base}/{text}")))
+    }
+
+    /// The host executes a call that only reads what is at a path.
+    fn with_path(
+        &mut self,
+        t: &mut Thread,
+        folder: i32,
+        at: u64,
+        args: impl FnOnce(u64) -> [u64; 6],
+    ) -> Result<Answer, ProgramError> {
+        match self.path(folder, at) {
+            Err(errno) => Ok(error(errno)),
+            Ok(path) => {
+                let Some(place) = self.show_path(&path) else { return Ok(error(libc::ENAMETOOLONG)) };
+                self.native(t, args(place))
+            }
+        }
+    }
+
+    /// Puts the path's real name into the program's memory.
+    fn show_path(&self, path: &str) -> Option<u64> {
+        let real = self.tree.real(path);
+        let bytes = [real.as_bytes(), &[0]].concat();
+        (bytes.len() <= PATH_BYTES && self.host.write(self.page, &bytes)).then_some(self.page)
+    }
+
+    fn open(&mut self, t: &mut Thread, folder: i32, at: u64, flags: u64) -> Result<Answer, ProgramError> {
+        let path = match self.path(folder, at) {
+            Ok(path) => path,
+            Err(errno) => return Ok(error(errno)),
+        };
+        let writes = flags as i32 & libc::O_ACCMODE != libc::O_RDONLY || flags as i32 & libc::O_CREAT != 0;
+        if writes && path != "/dev/null" {
+            return Ok(error(if self.tree.holds(&path) { libc::EACCES } else { libc::EROFS }));
+        }
+        let Some(place) = self.show_path(&path) else { return Ok(error(libc::ENAMETOOLONG)) };
+        let args = [libc::AT_FDCWD as u64, place, flags, 0, 0, 0];
+        let (fd, _) = t.call(&mut self.host, libc::SYS_openat, args)?;
+        let is_folder = fd >= 0 && self.tree.is_folder(&path);
+        Ok(self.note(fd, if is_folder { Kind::Folder(path) } else { Kind::File }, false))
+    }
+
+    fn close(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        let fd = a[0] as i32;
+        if self.fds.get(fd).is_none() {
+            return Ok(error(libc::EBADF));
+        }
+        let gone = self.fds.close(fd);
+        if fd != STDIN as i32 {
+            t.call(&mut self.host, libc::SYS_close, a)?;
+        }
+        match gone {
+            Some(Kind::Link) => {
+                self.tree.set_enabled(false)?;
+                Ok(Answer::Told(0, Event::Detach))
+            }
+            _ => Ok(Answer::Value(0)),
+        }
+    }
+
+    fn dup(
+        &mut self,
+        t: &mut Thread,
+        old: i32,
+        new: Option<i32>,
+        a: [u64; 6],
+    ) -> Result<Answer, ProgramError> {
+        if self.fds.get(old).is_none() {
+            return Ok(error(libc::EBADF));
+        }
+        let number = if new.is_some() { t.number() } else { libc::SYS_dup };
+        let (fd, _) = t.call(&mut self.host, number, a)?;
+        Ok(self.copied(old, fd))
+    }
+
+    fn copied(&mut self, old: i32, fd: i64) -> Answer {
+        match fd {
+            ..0 => Answer::Value(fd),
+            fd => match self.fds.copy(old, fd as i32) {
+                Some(Kind::Link) => Answer::Told(fd, Event::Detach),
+                _ => Answer::Value(fd),
+            },
+        }
+    }
+
+    fn fcntl(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        let fd = a[0] as i32;
+        let Some(open) = self.fds.get_mut(fd) else { return Ok(error(libc::EBADF)) };
+        match a[1] as i32 {
+            libc::F_SETFL => {
+                open.nonblocking = a[2] as i32 & libc::O_NONBLOCK != 0;
+                let is_pipe = matches!(*open.kind.borrow(), Kind::Pipe);
+                if is_pipe { self.native(t, a) } else { Ok(Answer::Value(0)) }
+            }
+            libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
+                let (new, _) = t.call(&mut self.host, libc::SYS_fcntl, a)?;
+                Ok(self.copied(fd, new))
+            }
+            libc::F_GETFL if open.nonblocking => {
+                Ok(Answer::Value(i64::from(libc::O_RDWR | libc::O_NONBLOCK)))
+            }
+            _ => self.native(t, a),
+        }
+    }
+
+    /// `pipe2`, `socketpair`: the host makes them, and no call of theirs ever waits there.
+    fn pair(&mut self, t: &mut Thread, a: [u64; 6], at: u64, flags: u64) -> Result<Answer, ProgramError> {
+        let (value, _) = t.call(&mut self.host, t.number(), a)?;
+        let mut fds = [0; 8];
+        if value == 0 && self.host.read(at, &mut fds) {
+            for fd in fds.chunks_exact(4) {
+                let fd = i32::from_le_bytes([fd[0], fd[1], fd[2], fd[3]]);
+                self.fds.put(fd, Kind::Pipe, flags as i32 & libc::O_NONBLOCK != 0);
+            }
+        }
+        Ok(Answer::Value(value))
+    }
+
+    fn map_file(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        let fd = a[4] as i32;
+        let map = self.fds.get(fd).and_then(|open| match *open.kind.borrow() {
+            Kind::Map(map) => Some(map),
+            _ => None,
+        });
+        let answer = self.native(t, a)?;
+        if let (Some(map), Answer::Value(at @ 0..)) = (map, &answer) {
+            self.bpf.mapped(map, *at as u64);
+        }
+        Ok(answer)
+    }
+
+    pub(crate) fn write(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        let fd = a[0] as i32;
+        let Some(open) = self.fds.get(fd).cloned() else { return Ok(error(libc::EBADF)) };
+        match &mut *open.kind.borrow_mut() {
+            Kind::Output => Ok(self.write_output(t.number(), a)),
+            Kind::Counter { count, .. } => match self.words(a[1]) {
+                Some([more]) => {
+                    *count = count.saturating_add(more);
+                    Ok(Answer::Value(8))
+                }
+                None => Ok(error(libc::EFAULT)),
+            },
+            Kind::Pipe => match self.ask_host(t, fd)? & libc::POLLOUT as u32 {
+                0 if open.nonblocking => Ok(error(libc::EAGAIN)),
+                0 => Ok(Answer::Wait(Wait::Retry, None)),
+                _ => self.native(t, a),
+            },
+            Kind::File => self.native(t, a),
+            _ => Ok(error(libc::EINVAL)),
+        }
+    }
+
+    fn write_output(&mut self, number: i64, a: [u64; 6]) -> Answer {
+        let pieces = match number {
+            libc::SYS_writev => {
+                let list = (0..a[2].min(MOST_PIECES)).map(|i| self.words::<2>(a[1] + 16 * i));
+                match list.collect::<Option<Vec<[u64; 2]>>>() {
+                    Some(list) => list,
+                    None => return error(libc::EFAULT),
+                }
+            }
+            _ => vec![[a[1], a[2]]],
+        };
+        let mut total = 0;
+        for [at, len] in pieces {
+            let mut bytes = vec![0; len.min(MOST_BYTES) as usize];
+            if !self.host.read(at, &mut bytes) {
+                return error(libc::EFAULT);
+            }
+            self.print(&bytes);
+            total += bytes.len() as i64;
+        }
+        Answer::Value(total)
+    }
+
+    pub(crate) fn read(&mut self, t: &mut Thread, a: [u64; 6], _: bool) -> Result<Answer, ProgramError> {
+        let fd = a[0] as i32;
+        let Some(open) = self.fds.get(fd) else { return Ok(error(libc::EBADF)) };
+        let nonblocking = open.nonblocking;
+        let is_pipe = matches!(*open.kind.borrow(), Kind::Pipe);
+        let is_file = matches!(*open.kind.borrow(), Kind::File);
+        if let Some(own) = self.read_own(fd) {
+            return Ok(match own {
+                Ok(word) => self.put(a[1], &word.to_le_bytes(), 8),
+                Err(_) if !nonblocking => Answer::Wait(Wait::Retry, None),
+                Err(errno) => error(errno),
+            });
+        }
+        match () {
+            () if is_pipe && self.ask_host(t, fd)? & (libc::POLLIN | libc::POLLHUP) as u32 == 0 => {
+                Ok(if nonblocking { error(libc::EAGAIN) } else { Answer::Wait(Wait::Retry, None) })
+            }
+            () if is_pipe || is_file => self.native(t, a),
+            () => Ok(error(libc::EINVAL)),
+        }
+    }
+}
+
+/// An absolute path without `.`, `..` and repeated slashes.
+fn clean(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clean;
+
+    #[test]
+    fn paths_have_one_form() {
+        let check = |path: &str, expected: &str| assert_eq!(clean(path), expected, "{path}");
+        check("/", "/");
+        check("/sys//devices/./system", "/sys/devices/system");
+        check("/sys/../../etc/passwd", "/etc/passwd");
+        check("/proc/self/../stat/", "/proc/stat");
+    }
+}

@@ -1,0 +1,73 @@
+//! Futexes: threads run one at a time, so that a comparison and the wait after it are one step.
+
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::program::{Program, Wait};
+
+const MASK: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+
+impl Program {
+    pub(crate) fn futex(&mut self, a: [u64; 6], expired: bool) -> Result<Answer, ProgramError> {
+        let [at, op, value, timeout, other, bits] = a;
+        let op = op as i32;
+        Ok(match op & MASK {
+            _ if expired => error(libc::ETIMEDOUT),
+            libc::FUTEX_WAIT => self.wait_futex(at, value as u32, timeout, None, u32::MAX),
+            libc::FUTEX_WAIT_BITSET => {
+                let is_real = op & libc::FUTEX_CLOCK_REALTIME != 0;
+                let clock = if is_real { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+                self.wait_futex(at, value as u32, timeout, Some(clock), bits as u32)
+            }
+            libc::FUTEX_WAKE => Answer::Value(self.wake_futex(at, value as u32, u32::MAX)?),
+            libc::FUTEX_WAKE_BITSET => Answer::Value(self.wake_futex(at, value as u32, bits as u32)?),
+            libc::FUTEX_REQUEUE => self.requeue(at, other, value as u32, timeout as u32)?,
+            libc::FUTEX_CMP_REQUEUE => match self.word_at(at) {
+                None => error(libc::EFAULT),
+                Some(word) if word != bits as u32 => error(libc::EAGAIN),
+                Some(_) => self.requeue(at, other, value as u32, timeout as u32)?,
+            },
+            _ => {
+                self.refused.insert(format!("futex operation {}", op & MASK));
+                error(libc::ENOSYS)
+            }
+        })
+    }
+
+    fn wait_futex(&mut self, at: u64, value: u32, timeout: u64, clock: Option<i32>, bits: u32) -> Answer {
+        match self.word_at(at) {
+            None => return error(libc::EFAULT),
+            Some(word) if word != value => return error(libc::EAGAIN),
+            Some(_) => {}
+        }
+        let deadline = match timeout {
+            0 => None,
+            timeout => match self.span_at(timeout) {
+                None => return error(libc::EFAULT),
+                Some(Err(errno)) => return error(errno),
+                Some(Ok(span)) => Some(self.deadline(span, clock)),
+            },
+        };
+        Answer::Wait(Wait::Futex { at, bits }, deadline)
+    }
+
+    /// Wakes some, and lets others wait elsewhere.
+    fn requeue(&mut self, at: u64, other: u64, wake: u32, most: u32) -> Result<Answer, ProgramError> {
+        let woken = self.wake_futex(at, wake, u32::MAX)?;
+        let mut moved = 0;
+        for wait in self.waiting.values_mut() {
+            if let Wait::Futex { at: place, .. } = &mut wait.why
+                && *place == at
+                && moved < i64::from(most)
+            {
+                *place = other;
+                moved += 1;
+            }
+        }
+        Ok(Answer::Value(woken + moved))
+    }
+
+    pub(crate) fn word_at(&self, at: u64) -> Option<u32> {
+        let mut word = [0; 4];
+        self.host.read(at, &mut word).then(|| u32::from_le_bytes(word))
+    }
+}

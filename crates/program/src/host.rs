@@ -1,0 +1,214 @@
+//! The one place that touches the host's processes: starts a program, stops it at each system call, reads and
+//! writes its registers and memory.
+//!
+//! A [`Host`] is a process under `ptrace(2)`, which needs no privilege and works where a container's seccomp
+//! profile denies bpf(2): the stop at a call's entry comes before any filter. One thread runs at a time, and only
+//! inside [`Host::run`].
+//!
+//! Safety: every `unsafe` block here is one libc call whose pointers lead to locals that outlive it. The traced
+//! process shares no memory with this one but files that are mapped elsewhere; whatever it does, it cannot change
+//! these locals.
+#![allow(unsafe_code)]
+
+use crate::ProgramError;
+use libc::{c_int, c_long, c_void, pid_t};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// The registers of a thread.
+pub(crate) type Regs = libc::user_regs_struct;
+
+/// Seconds of CPU time that a program may take: one that spins without a system call is ended by the host.
+const CPU_LIMIT_S: u64 = 120;
+/// `ADDR_NO_RANDOMIZE`: the same addresses in every run.
+const FIXED_ADDRESSES: libc::c_ulong = 0x004_0000;
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// At a system call, entering or leaving.
+    Call,
+    /// It has made a thread.
+    Cloned(pid_t),
+    /// It is gone, with this exit code.
+    Exited(i32),
+    /// A signal ended it.
+    Killed(i32),
+}
+
+/// A traced process.
+pub(crate) struct Host {
+    pub(crate) pid: pid_t,
+    /// All threads but the first that there ever were.
+    others: Vec<pid_t>,
+    is_over: bool,
+}
+
+impl Host {
+    /// Starts a program with these arguments and environment; it has not executed an instruction yet.
+    pub(crate) fn start(argv: &[OsString], env: &[(&str, &str)]) -> Result<Self, ProgramError> {
+        let mut command = Command::new(&argv[0]);
+        command.args(&argv[1..]).env_clear().envs(env.iter().copied()).current_dir("/");
+        // Ctrl-C is for keel, which passes it on at a virtual instant.
+        command.process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // SAFETY: what runs between fork and exec are system calls on locals.
+        unsafe {
+            command.pre_exec(|| {
+                // May be denied: then only addresses differ from run to run.
+                libc::personality(FIXED_ADDRESSES);
+                let limit = libc::rlimit { rlim_cur: CPU_LIMIT_S, rlim_max: CPU_LIMIT_S };
+                libc::setrlimit(libc::RLIMIT_CPU, &raw const limit);
+                match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+                    -1 => Err(io::Error::last_os_error()),
+                    _ => Ok(()),
+                }
+            });
+        }
+        let name = argv[0].to_string_lossy().into_owned();
+        let child =
+            command.spawn().map_err(|e| ProgramError::Start { name: name.clone(), why: reason(&e) })?;
+        let mut host = Self { pid: child.id() as pid_t, others: Vec::new(), is_over: false };
+        match host.wait(host.pid)? {
+            (Stop::Call, _) | (Stop::Cloned(_), _) => {}
+            (stop, _) => return Err(ProgramError::Host(format!("{name} did not start: {stop:?}"))),
+        }
+        let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_EXITKILL;
+        host.request(libc::PTRACE_SETOPTIONS, host.pid, 0, options as u64)?;
+        Ok(host)
+    }
+
+    fn request(&self, what: libc::c_uint, tid: pid_t, addr: u64, data: u64) -> Result<c_long, ProgramError> {
+        // SAFETY: of the requests made here none writes to this process; addresses are those of the traced one.
+        match unsafe { libc::ptrace(what, tid, addr as *mut c_void, data as *mut c_void) } {
+            -1 => Err(lost("ptrace")),
+            value => Ok(value),
+        }
+    }
+
+    /// Waits for one thread: why it stopped, and the signal that is about to be delivered to it, or 0.
+    fn wait(&mut self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        let got = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL) };
+        if got != tid {
+            return match io::Error::last_os_error().raw_os_error() {
+                Some(libc::EINTR) => self.wait(tid),
+                _ => Err(lost("waitpid")),
+            };
+        }
+        if libc::WIFEXITED(status) {
+            return Ok((Stop::Exited(libc::WEXITSTATUS(status)), 0));
+        }
+        if libc::WIFSIGNALED(status) {
+            return Ok((Stop::Killed(libc::WTERMSIG(status)), 0));
+        }
+        if status >> 16 == libc::PTRACE_EVENT_CLONE {
+            return Ok((Stop::Cloned(self.new_thread(tid)?), 0));
+        }
+        match libc::WSTOPSIG(status) {
+            signal if signal == libc::SIGTRAP | 0x80 => Ok((Stop::Call, 0)),
+            libc::SIGTRAP => Ok((Stop::Call, 0)),
+            signal => Ok((Stop::Call, signal)),
+        }
+    }
+
+    /// The thread that the last stop was about, once it has stopped for the first time.
+    fn new_thread(&mut self, parent: pid_t) -> Result<pid_t, ProgramError> {
+        let mut tid: libc::c_ulong = 0;
+        // SAFETY: the kernel writes one word to `tid`.
+        if unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, parent, 0, &raw mut tid) } == -1 {
+            return Err(lost("ptrace"));
+        }
+        self.others.push(tid as pid_t);
+        self.wait(tid as pid_t)?;
+        Ok(tid as pid_t)
+    }
+
+    /// Lets a thread go on until its next stop that is no signal's. Signals are delivered on the way.
+    pub(crate) fn run(&mut self, tid: pid_t) -> Result<Stop, ProgramError> {
+        let mut signal = 0;
+        loop {
+            self.request(libc::PTRACE_SYSCALL, tid, 0, signal as u64)?;
+            match self.wait(tid)? {
+                (Stop::Call, 0) => return Ok(Stop::Call),
+                (Stop::Call, next) => signal = next,
+                (stop, _) => {
+                    self.is_over |= tid == self.pid && matches!(stop, Stop::Exited(_) | Stop::Killed(_));
+                    return Ok(stop);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn regs(&self, tid: pid_t) -> Result<Regs, ProgramError> {
+        // SAFETY: the structure holds integers alone, and the kernel fills one of that size.
+        unsafe {
+            let mut regs: Regs = std::mem::zeroed();
+            match libc::ptrace(libc::PTRACE_GETREGS, tid, 0, &raw mut regs) {
+                -1 => Err(lost("ptrace")),
+                _ => Ok(regs),
+            }
+        }
+    }
+
+    pub(crate) fn set_regs(&self, tid: pid_t, regs: &Regs) -> Result<(), ProgramError> {
+        // SAFETY: the kernel reads one structure.
+        match unsafe { libc::ptrace(libc::PTRACE_SETREGS, tid, 0, std::ptr::from_ref(regs)) } {
+            -1 => Err(lost("ptrace")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the program's memory; false where not all of it is there.
+    pub(crate) fn read(&self, at: u64, into: &mut [u8]) -> bool {
+        let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+        let remote = libc::iovec { iov_base: at as *mut c_void, iov_len: into.len() };
+        // SAFETY: the local vector is the slice; the remote one is checked by the kernel.
+        let got = unsafe { libc::process_vm_readv(self.pid, &raw const local, 1, &raw const remote, 1, 0) };
+        got == into.len() as isize
+    }
+
+    /// Writes the program's memory; false where not all of it is there.
+    pub(crate) fn write(&self, at: u64, from: &[u8]) -> bool {
+        let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
+        let remote = libc::iovec { iov_base: at as *mut c_void, iov_len: from.len() };
+        // SAFETY: the local vector is the slice, which is only read; the remote one is checked by the kernel.
+        let put = unsafe { libc::process_vm_writev(self.pid, &raw const local, 1, &raw const remote, 1, 0) };
+        put == from.len() as isize
+    }
+
+    /// Makes a signal pending for a thread.
+    pub(crate) fn signal(&self, tid: pid_t, signal: c_int) {
+        // SAFETY: a system call without pointers. A thread that is gone gets none.
+        unsafe { libc::syscall(libc::SYS_tgkill, self.pid, tid, signal) };
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        // SAFETY: system calls without pointers but null; the process is our child and was not waited for. A thread
+        // that was waited for is none of ours any more, and the call returns at once.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            // The first thread is gone when all others are.
+            for &tid in self.others.iter().chain([&self.pid]) {
+                while libc::waitpid(tid, std::ptr::null_mut(), libc::__WALL) == tid {}
+            }
+        }
+    }
+}
+
+fn lost(call: &str) -> ProgramError {
+    ProgramError::Host(format!("{call}: {}", reason(&io::Error::last_os_error())))
+}
+
+/// The host's words, without the number of the error.
+pub(crate) fn reason(error: &io::Error) -> String {
+    error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase()
+}

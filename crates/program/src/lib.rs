@@ -1,0 +1,39 @@
+//! Runs a scheduler's user-space program, unmodified: its system calls are answered here, its time is virtual.
+//!
+//! The program is a process of the host that is stopped at each system call. [`Program::step`] lets one of its
+//! threads go on to its next call and answers that one. Whoever owns the [`Program`] says what time it is and what
+//! the kernel's maps hold ([`Desk`]); this crate knows no simulator, and a simulator needs to know no system call.
+//!
+//! What the program may do: map memory, make threads, use pipes, read the host's files, and what
+//! the calls in `calls` answer. It writes no file, opens no network socket, starts no process and gets no
+//! privilege; all else is `ENOSYS`, and named in [`Program::refused`].
+//!
+//! - [`program`]: threads and steps
+//! - `calls`: which call is answered how; `time`, `futex`, `events`, `files` and `process` are its parts
+//! - `bpf`: bpf(2): maps, programs, types, links
+//! - `tree`: the files that show the simulated machine
+//! - `fds`: the program's descriptors
+//! - `host` and `thread`: the process, by `ptrace(2)`; the only unsafe code
+//! - [`object`]: what the program has loaded, as [`Object`](keel_object::Object)
+//! - [`desk`]: the contract with the kernel's maps
+
+mod bpf;
+mod calls;
+pub mod desk;
+mod error;
+mod events;
+mod fds;
+mod files;
+mod futex;
+mod host;
+pub mod object;
+mod process;
+pub mod program;
+mod thread;
+mod time;
+mod tree;
+
+pub use desk::{Desk, NoDesk, RingView};
+pub use error::ProgramError;
+pub use object::{Fill, Loaded, TestRun};
+pub use program::{Event, Machine, Program};

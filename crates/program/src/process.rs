@@ -1,0 +1,190 @@
+//! Threads, identity, signals, and what the program learns of its machine by system calls.
+
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::program::{PID, Program};
+use crate::thread::Thread;
+
+/// `AT_IGNORE`, `AT_RANDOM`, `AT_SYSINFO_EHDR` of the auxiliary vector.
+const IGNORE: u64 = 1;
+const RANDOM: u64 = 25;
+const VDSO: u64 = 33;
+/// Words that are looked at for the vector's end.
+const MOST_WORDS: u64 = 4096;
+/// The kernel that the simulated one stands for.
+const RELEASE: &str = "7.2.13";
+/// Bytes of a field of `struct utsname`.
+const UTS_BYTES: usize = 65;
+/// Bytes of memory that the machine says it has.
+const MEMORY_BYTES: u64 = 64 << 30;
+
+impl Program {
+    /// Before the first instruction: no vDSO, so that clocks are system calls, and random bytes of the seed.
+    pub(crate) fn hide_host(&mut self) -> Result<(), ProgramError> {
+        let mut at = self.host.regs(self.host.pid)?.rsp;
+        let unreadable = || ProgramError::Host("its stack cannot be read".into());
+        // argc; argv and its end; the environment and its end.
+        let [argc] = self.words(at).ok_or_else(unreadable)?;
+        at += 8 * (argc + 2);
+        let mut seen = 0;
+        while self.words(at).ok_or_else(unreadable)? != [0] && seen < MOST_WORDS {
+            (at, seen) = (at + 8, seen + 1);
+        }
+        at += 8;
+        for _ in 0..MOST_WORDS {
+            let [kind, value] = self.words(at).ok_or_else(unreadable)?;
+            match kind {
+                0 => break,
+                VDSO => {
+                    self.host.write(at, &IGNORE.to_le_bytes());
+                }
+                RANDOM => {
+                    let bytes = [self.draw().to_le_bytes(), self.draw().to_le_bytes()].concat();
+                    self.host.write(value, &bytes);
+                }
+                _ => {}
+            }
+            at += 16;
+        }
+        Ok(())
+    }
+
+    /// A random word of the seed (splitmix64).
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    pub(crate) fn process_call(
+        &mut self,
+        t: &mut Thread,
+        number: i64,
+        a: [u64; 6],
+    ) -> Result<Option<Answer>, ProgramError> {
+        Ok(Some(match number {
+            libc::SYS_clone => self.clone_thread(t, a)?,
+            libc::SYS_getpid => Answer::Value(i64::from(PID)),
+            libc::SYS_getppid => Answer::Value(1),
+            libc::SYS_gettid => Answer::Value(i64::from(t.own)),
+            libc::SYS_getpgrp | libc::SYS_getpgid | libc::SYS_getsid => Answer::Value(i64::from(PID)),
+            libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => Answer::Value(0),
+            libc::SYS_set_tid_address => {
+                self.clear_at.insert(t.own, a[0]);
+                t.call(&mut self.host, number, a)?;
+                Answer::Value(i64::from(t.own))
+            }
+            libc::SYS_tgkill => self.kill(t, a[1] as i32, a[2] as i32),
+            libc::SYS_tkill => self.kill(t, a[0] as i32, a[1] as i32),
+            libc::SYS_kill if a[0] as i32 == PID => self.kill(t, PID, a[1] as i32),
+            libc::SYS_sched_yield | libc::SYS_sched_setaffinity | libc::SYS_sched_setscheduler => {
+                Answer::Value(0)
+            }
+            libc::SYS_sched_getscheduler | libc::SYS_setpriority | libc::SYS_ioprio_set => Answer::Value(0),
+            libc::SYS_getpriority => Answer::Value(20),
+            libc::SYS_sched_getaffinity => self.affinity(a),
+            libc::SYS_getcpu => self.put(a[0], &0_u32.to_le_bytes(), 0),
+            libc::SYS_getrandom => self.random_bytes(a),
+            libc::SYS_uname => self.uname(a[0]),
+            libc::SYS_sysinfo => self.sysinfo(a[0]),
+            libc::SYS_getrusage => self.put(a[1], &[0; 144], 0),
+            libc::SYS_times => self.put(a[0], &[0; 32], 0),
+            libc::SYS_prctl => match a[0] as i32 {
+                libc::PR_SET_NAME | libc::PR_SET_VMA => Answer::Value(0),
+                libc::PR_GET_NAME => self.put(a[1], &[0; 16], 0),
+                _ => error(libc::EINVAL),
+            },
+            libc::SYS_prlimit64 => match a[3] {
+                0 => Answer::Value(0),
+                at if a[1] as u32 == libc::RLIMIT_STACK => self.put_words(at, &[8 << 20, u64::MAX]),
+                at if a[1] as u32 == libc::RLIMIT_NOFILE => self.put_words(at, &[1024, 4096]),
+                at => self.put_words(at, &[u64::MAX, u64::MAX]),
+            },
+            libc::SYS_setrlimit => Answer::Value(0),
+            libc::SYS_capget => self.capabilities(a[1]),
+            libc::SYS_clone3 | libc::SYS_rseq | libc::SYS_membarrier => error(libc::ENOSYS),
+            libc::SYS_fork | libc::SYS_vfork => {
+                self.refused.insert("starting a process".into());
+                error(libc::EAGAIN)
+            }
+            libc::SYS_perf_event_open => error(libc::ENOENT),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn clone_thread(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        let flags = a[0] as i32;
+        if flags & libc::CLONE_THREAD == 0 {
+            self.refused.insert("starting a process".into());
+            return Ok(error(libc::EAGAIN));
+        }
+        let (value, new) = t.call(&mut self.host, libc::SYS_clone, a)?;
+        let Some(tid) = new else { return Ok(Answer::Value(value)) };
+        let own = self.add_thread(tid)?;
+        let number = own.to_le_bytes();
+        if flags & libc::CLONE_PARENT_SETTID != 0 {
+            self.host.write(a[2], &number);
+        }
+        if flags & libc::CLONE_CHILD_SETTID != 0 {
+            self.host.write(a[3], &number);
+        }
+        if flags & libc::CLONE_CHILD_CLEARTID != 0 {
+            self.clear_at.insert(own, a[3]);
+        }
+        Ok(Answer::Value(i64::from(own)))
+    }
+
+    pub(crate) fn thread_exits(&mut self) -> Answer {
+        Answer::Leaves
+    }
+
+    fn kill(&mut self, caller: &Thread, own: i32, signal: i32) -> Answer {
+        // The caller is not in the table while its call is answered.
+        let target = if own == caller.own { Some(caller) } else { self.threads.get(&own) };
+        let Some(target) = target else { return error(libc::ESRCH) };
+        self.host.signal(target.tid, signal);
+        Answer::Value(0)
+    }
+
+    fn affinity(&mut self, a: [u64; 6]) -> Answer {
+        let cpus = self.machine.topology.cpus() as usize;
+        let bytes = cpus.div_ceil(64) * 8;
+        if (a[1] as usize) < bytes {
+            return error(libc::EINVAL);
+        }
+        let mut mask = vec![0_u8; bytes];
+        (0..cpus).for_each(|cpu| mask[cpu / 8] |= 1 << (cpu % 8));
+        self.put(a[2], &mask, bytes as i64)
+    }
+
+    fn random_bytes(&mut self, a: [u64; 6]) -> Answer {
+        /// More are never given at once.
+        const MOST: u64 = 256;
+        let len = a[1].min(MOST) as usize;
+        let bytes: Vec<u8> = (0..len).map(|_| self.draw() as u8).collect();
+        self.put(a[0], &bytes, len as i64)
+    }
+
+    fn uname(&mut self, at: u64) -> Answer {
+        let fields = ["Linux", "keel", RELEASE, "#1 SMP PREEMPT_DYNAMIC", "x86_64", "(none)"];
+        let mut bytes = vec![0; UTS_BYTES * fields.len()];
+        for (field, text) in fields.iter().enumerate() {
+            bytes[UTS_BYTES * field..][..text.len()].copy_from_slice(text.as_bytes());
+        }
+        self.put(at, &bytes, 0)
+    }
+
+    fn sysinfo(&mut self, at: u64) -> Answer {
+        let mut words = [0_u64; 14];
+        (words[0], words[4], words[5]) = (self.now_ns / 1_000_000_000, MEMORY_BYTES, MEMORY_BYTES / 2);
+        words[10] = 1;
+        words[13] = 1;
+        self.put_words(at, &words)
+    }
+
+    /// All capabilities: the program believes that it may do what the simulated kernel lets it.
+    fn capabilities(&mut self, at: u64) -> Answer {
+        if at == 0 { Answer::Value(0) } else { self.put(at, &[0xff; 24], 0) }
+    }
+}

@@ -1,0 +1,408 @@
+//! A program: its threads, one of which runs at a time, and the clock that they see.
+//!
+//! Threads take turns in a fixed order, a system call each. A call that has to wait leaves its thread stopped;
+//! when all wait, the owner lets time pass. So the order of everything is a function of the program and of time.
+
+use crate::ProgramError;
+use crate::bpf::Bpf;
+use crate::calls::Answer;
+use crate::desk::Desk;
+use crate::fds::Fds;
+use crate::host::{Host, Stop};
+use crate::object::{Loaded, TestRun};
+use crate::thread::Thread;
+use crate::tree::Tree;
+use keel_abi::Topology;
+use libc::pid_t;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+
+/// The pid that the program sees of itself; its threads have the next ones.
+pub(crate) const PID: i32 = 1000;
+/// Waiting threads are looked at again after so many calls of others.
+const TURNS: u64 = 64;
+/// How long a ring buffer's record waits at most until a thread that polls for it notices.
+const RING_POLL_NS: u64 = 1_000_000;
+/// Bytes of output that are kept.
+const MAX_OUTPUT: usize = 16 << 20;
+
+/// The machine that the program is shown.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Which CPUs share what.
+    pub topology: Topology,
+    /// Each CPU's capacity; empty where all have 1024.
+    pub capacity: Vec<u16>,
+    /// The kernel's types, as in `/sys/kernel/btf/vmlinux`.
+    pub btf: &'static [u8],
+    /// Where all that is random comes from.
+    pub seed: u64,
+    /// Nanoseconds that a system call is charged, with the user code before it.
+    pub call_ns: u64,
+}
+
+/// What a step came to.
+#[derive(Debug)]
+pub enum Event {
+    /// A thread has made a call, and is charged [`Machine::call_ns`].
+    Called,
+    /// All threads wait, until this time where one has a deadline.
+    Idle {
+        /// Nanoseconds of the program's clock.
+        until_ns: Option<u64>,
+    },
+    /// It attaches a scheduler; its thread waits for [`Program::attached`].
+    Attach(Box<Loaded>),
+    /// It runs a program of the loaded object; its thread waits for [`Program::ran`].
+    Run(TestRun),
+    /// It detaches the scheduler.
+    Detach,
+    /// It has ended, with this exit code; 128 and more where a signal ended it.
+    Exited(i32),
+}
+
+/// Why a thread waits.
+pub(crate) enum Wait {
+    /// For a wakeup at a futex, of one of these bits.
+    Futex { at: u64, bits: u32 },
+    /// For time to pass.
+    Sleep,
+    /// Until its call can be answered.
+    Retry,
+}
+
+/// A thread that waits.
+pub(crate) struct Waiting {
+    pub(crate) why: Wait,
+    pub(crate) deadline_ns: Option<u64>,
+    /// The order in which they began to.
+    pub(crate) since: u64,
+}
+
+/// A running program.
+pub struct Program {
+    pub(crate) host: Host,
+    pub(crate) machine: Machine,
+    pub(crate) threads: BTreeMap<i32, Thread>,
+    pub(crate) ready: VecDeque<i32>,
+    pub(crate) waiting: BTreeMap<i32, Waiting>,
+    pub(crate) fds: Fds,
+    pub(crate) tree: Tree,
+    pub(crate) bpf: Bpf,
+    pub(crate) now_ns: u64,
+    pub(crate) random: u64,
+    pub(crate) output: Vec<u8>,
+    pub(crate) refused: BTreeSet<String>,
+    /// Who wants to know when a thread's word is cleared: `CLONE_CHILD_CLEARTID`.
+    pub(crate) clear_at: BTreeMap<i32, u64>,
+    /// A page of the program's own memory for what keel's calls need.
+    pub(crate) page: u64,
+    pub(crate) next_own: i32,
+    calls: u64,
+    /// The thread that waits for the owner.
+    outside: Option<i32>,
+    exit: Option<i32>,
+    pub(crate) name: String,
+}
+
+impl Program {
+    /// Starts a program for a machine. It has done nothing yet.
+    ///
+    /// # Errors
+    /// The host cannot start or supervise it.
+    pub fn start(argv: &[OsString], machine: Machine) -> Result<Self, ProgramError> {
+        let tree = Tree::new(&machine)?;
+        let env = [("PATH", "/usr/bin:/bin"), ("HOME", "/"), ("TZ", "UTC"), ("LANG", "C.UTF-8")];
+        let host = Host::start(argv, &env)?;
+        let first = Thread::new(&host, host.pid, PID)?;
+        let name = argv[0].to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
+        let bpf = Bpf::new(machine.btf, machine.topology.cpus())?;
+        let mut program = Self {
+            random: machine.seed,
+            host,
+            machine,
+            threads: BTreeMap::from([(PID, first)]),
+            ready: VecDeque::from([PID]),
+            waiting: BTreeMap::new(),
+            fds: Fds::default(),
+            tree,
+            bpf,
+            now_ns: 0,
+            output: Vec::new(),
+            refused: BTreeSet::new(),
+            clear_at: BTreeMap::new(),
+            page: 0,
+            next_own: PID + 1,
+            calls: 0,
+            outside: None,
+            exit: None,
+            name,
+        };
+        program.hide_host()?;
+        Ok(program)
+    }
+
+    /// What it has printed since this was asked last, on both streams.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// System calls that it was refused, by name.
+    pub fn refused(&self) -> impl Iterator<Item = &str> {
+        self.refused.iter().map(String::as_str)
+    }
+
+    /// System calls that it has made.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// What its clock shows, in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// How it ended, if it has.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.exit
+    }
+
+    /// Its file's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Lets one thread go on to its next system call, and answers that.
+    ///
+    /// # Errors
+    /// It asks for something that keel does not have, or the host fails.
+    pub fn step(&mut self, now_ns: u64, desk: &mut dyn Desk) -> Result<Event, ProgramError> {
+        if let Some(code) = self.exit {
+            return Ok(Event::Exited(code));
+        }
+        self.now_ns = self.now_ns.max(now_ns);
+        self.expire(desk)?;
+        if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
+            self.retry(desk)?;
+        }
+        let Some(own) = self.ready.pop_front() else {
+            return Ok(Event::Idle { until_ns: self.next_deadline() });
+        };
+        self.calls += 1;
+        self.bpf.show_rings(desk);
+        let mut thread = self.threads.remove(&own).expect("a ready thread is there");
+        let stopped = thread.go_on(&mut self.host)?;
+        if let Some(stop) = stopped {
+            return self.ended(own, stop);
+        }
+        self.bpf.read_rings(desk);
+        self.serve(own, thread, desk, false)
+    }
+
+    /// Answers the call that a thread has stopped at.
+    fn serve(
+        &mut self,
+        own: i32,
+        mut thread: Thread,
+        desk: &mut dyn Desk,
+        expired: bool,
+    ) -> Result<Event, ProgramError> {
+        let answer = self.dispatch(&mut thread, desk, expired)?;
+        let event = match answer {
+            Answer::Value(value) => {
+                thread.answer(&mut self.host, value)?;
+                self.ready.push_back(own);
+                Event::Called
+            }
+            Answer::AsIs => {
+                self.ready.push_back(own);
+                Event::Called
+            }
+            Answer::Wait(why, deadline_ns) => {
+                let since = self.calls;
+                self.waiting.insert(own, Waiting { why, deadline_ns, since });
+                Event::Called
+            }
+            Answer::Outside(event) => {
+                self.outside = Some(own);
+                event
+            }
+            Answer::Told(value, event) => {
+                thread.answer(&mut self.host, value)?;
+                self.ready.push_back(own);
+                event
+            }
+            Answer::Leaves => {
+                let stop = thread.go_on(&mut self.host)?;
+                return self.ended(own, stop.unwrap_or(Stop::Exited(0)));
+            }
+        };
+        self.threads.insert(own, thread);
+        Ok(event)
+    }
+
+    /// A thread is gone.
+    fn ended(&mut self, own: i32, stop: Stop) -> Result<Event, ProgramError> {
+        let code = match stop {
+            Stop::Exited(code) => code,
+            Stop::Killed(signal) => 128 + signal,
+            _ => 0,
+        };
+        // What ends the process ends all threads; the host reports the first one last.
+        if own == PID || matches!(stop, Stop::Killed(_)) {
+            self.exit = Some(code);
+            return Ok(Event::Exited(code));
+        }
+        if let Some(at) = self.clear_at.remove(&own) {
+            self.wake_futex(at, 1, u32::MAX)?;
+        }
+        Ok(Event::Called)
+    }
+
+    /// The process ends by itself, with this code.
+    pub(crate) fn note_exit(&mut self, code: i32) {
+        self.exit = Some(code);
+    }
+
+    /// The scheduler is attached, or the kernel refused it with this error.
+    ///
+    /// # Errors
+    /// The host fails.
+    pub fn attached(&mut self, refused: Option<i32>) -> Result<(), ProgramError> {
+        let Some(own) = self.outside.take() else { return Ok(()) };
+        let mut thread = self.threads.remove(&own).expect("who waits is there");
+        let value = match refused {
+            Some(errno) => -i64::from(errno),
+            None => {
+                self.tree.set_enabled(true)?;
+                if self.bpf.by_link { self.new_link(&mut thread)? } else { 0 }
+            }
+        };
+        thread.answer(&mut self.host, value)?;
+        self.threads.insert(own, thread);
+        self.ready.push_front(own);
+        Ok(())
+    }
+
+    /// The program of the object has returned, and has left this in its context.
+    ///
+    /// # Errors
+    /// The host fails.
+    pub fn ran(&mut self, value: u32, context: &[u8]) -> Result<(), ProgramError> {
+        let Some(own) = self.outside.take() else { return Ok(()) };
+        let mut thread = self.threads.remove(&own).expect("who waits is there");
+        let answer = self.finish_run(&thread, value, context);
+        thread.answer(&mut self.host, answer)?;
+        self.threads.insert(own, thread);
+        self.ready.push_front(own);
+        Ok(())
+    }
+
+    /// Ctrl-C: the program's first thread gets SIGINT.
+    ///
+    /// # Errors
+    /// The host fails.
+    pub fn interrupt(&mut self) -> Result<(), ProgramError> {
+        let Some(mut thread) = self.threads.remove(&PID) else { return Ok(()) };
+        self.host.signal(thread.tid, libc::SIGINT);
+        if self.waiting.remove(&PID).is_some() {
+            thread.interrupt(&mut self.host)?;
+            self.ready.push_back(PID);
+        }
+        self.threads.insert(PID, thread);
+        Ok(())
+    }
+
+    /// Answers the calls whose time is over.
+    fn expire(&mut self, desk: &mut dyn Desk) -> Result<(), ProgramError> {
+        let now = self.now_ns;
+        let due = |wait: &Waiting| wait.deadline_ns.is_some_and(|at| at <= now);
+        let mut due: Vec<(u64, i32)> = self
+            .waiting
+            .iter()
+            .filter(|(_, wait)| due(wait))
+            .map(|(&own, wait)| (wait.deadline_ns.unwrap_or(0), own))
+            .collect();
+        due.sort_unstable();
+        for (_, own) in due {
+            let Some(wait) = self.waiting.remove(&own) else { continue };
+            let mut thread = self.threads.remove(&own).expect("who waits is there");
+            match wait.why {
+                Wait::Retry => {
+                    self.serve(own, thread, desk, true)?;
+                    continue;
+                }
+                Wait::Sleep => thread.answer(&mut self.host, 0)?,
+                Wait::Futex { .. } => thread.answer(&mut self.host, -i64::from(libc::ETIMEDOUT))?,
+            }
+            self.threads.insert(own, thread);
+            self.ready.push_back(own);
+        }
+        Ok(())
+    }
+
+    /// Looks whether calls can be answered by now.
+    fn retry(&mut self, desk: &mut dyn Desk) -> Result<(), ProgramError> {
+        let again: Vec<i32> =
+            self.waiting.iter().filter(|(_, w)| matches!(w.why, Wait::Retry)).map(|(&own, _)| own).collect();
+        for own in again {
+            let Some(wait) = self.waiting.remove(&own) else { continue };
+            let mut thread = self.threads.remove(&own).expect("who waits is there");
+            match self.dispatch(&mut thread, desk, false)? {
+                Answer::Value(value) => {
+                    thread.answer(&mut self.host, value)?;
+                    self.ready.push_back(own);
+                }
+                _ => {
+                    self.waiting.insert(own, wait);
+                }
+            }
+            self.threads.insert(own, thread);
+        }
+        Ok(())
+    }
+
+    fn next_deadline(&self) -> Option<u64> {
+        let waits = self.waiting.values().filter_map(|wait| wait.deadline_ns);
+        let ring = self.fds.polls_a_ring().then_some(self.now_ns + RING_POLL_NS);
+        waits.chain(self.fds.next_timer()).chain(ring).filter(|&at| at > self.now_ns).min()
+    }
+
+    /// Wakes as many threads as wait at a futex for one of these bits, the first ones first; how many.
+    pub(crate) fn wake_futex(&mut self, at: u64, most: u32, bits: u32) -> Result<i64, ProgramError> {
+        let mut who: Vec<(u64, i32)> = self
+            .waiting
+            .iter()
+            .filter_map(|(&own, wait)| match wait.why {
+                Wait::Futex { at: other, bits: mask } if other == at && mask & bits != 0 => {
+                    Some((wait.since, own))
+                }
+                _ => None,
+            })
+            .collect();
+        who.sort_unstable();
+        who.truncate(most as usize);
+        for &(_, own) in &who {
+            self.waiting.remove(&own);
+            let thread = self.threads.get_mut(&own).expect("who waits is there");
+            thread.answer(&mut self.host, 0)?;
+            self.ready.push_back(own);
+        }
+        Ok(who.len() as i64)
+    }
+
+    /// A thread has made another.
+    pub(crate) fn add_thread(&mut self, tid: pid_t) -> Result<i32, ProgramError> {
+        let own = self.next_own;
+        self.next_own += 1;
+        let thread = Thread::new(&self.host, tid, own)?;
+        self.threads.insert(own, thread);
+        self.ready.push_back(own);
+        Ok(own)
+    }
+
+    pub(crate) fn print(&mut self, bytes: &[u8]) {
+        let room = MAX_OUTPUT.saturating_sub(self.output.len());
+        self.output.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}

@@ -1,0 +1,120 @@
+//! A thread of the program, stopped at a system call: the call, its arguments, and what becomes of it.
+
+use crate::ProgramError;
+use crate::host::{Host, Regs, Stop};
+use libc::pid_t;
+
+/// The number of no system call: the kernel skips it.
+const NO_CALL: u64 = u64::MAX;
+/// Bytes of the instruction `syscall`.
+const CALL_BYTES: u64 = 2;
+/// The kernel's own answer to a call that a signal interrupts and that may be made again.
+const RESTART: i64 = -512;
+
+/// A thread.
+pub(crate) struct Thread {
+    /// The host's number.
+    pub(crate) tid: pid_t,
+    /// The number that the program sees.
+    pub(crate) own: i32,
+    /// The registers at the entry of its call.
+    entry: Regs,
+    /// Has the call been executed or skipped?
+    is_left: bool,
+}
+
+impl Thread {
+    /// A thread that is about to run, not in a call.
+    pub(crate) fn new(host: &Host, tid: pid_t, own: i32) -> Result<Self, ProgramError> {
+        Ok(Self { tid, own, entry: host.regs(tid)?, is_left: true })
+    }
+
+    /// Lets it go on to its next call; what stopped it instead, if it is gone.
+    pub(crate) fn go_on(&mut self, host: &mut Host) -> Result<Option<Stop>, ProgramError> {
+        match host.run(self.tid)? {
+            Stop::Call => {
+                self.entry = host.regs(self.tid)?;
+                self.is_left = false;
+                Ok(None)
+            }
+            stop => Ok(Some(stop)),
+        }
+    }
+
+    /// The call's number.
+    pub(crate) fn number(&self) -> i64 {
+        self.entry.orig_rax as i64
+    }
+
+    /// The call's arguments.
+    pub(crate) fn args(&self) -> [u64; 6] {
+        let r = &self.entry;
+        [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]
+    }
+
+    /// Makes a call in the thread's name, in place of its own or after it.
+    pub(crate) fn call(
+        &mut self,
+        host: &mut Host,
+        number: i64,
+        args: [u64; 6],
+    ) -> Result<(i64, Option<pid_t>), ProgramError> {
+        let mut regs = self.entry;
+        [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9] = args;
+        if self.is_left {
+            regs.rip -= CALL_BYTES;
+            regs.rax = number as u64;
+            host.set_regs(self.tid, &regs)?;
+            self.expect(host.run(self.tid)?)?;
+        } else {
+            regs.orig_rax = number as u64;
+            host.set_regs(self.tid, &regs)?;
+        }
+        self.is_left = true;
+        let mut new = None;
+        loop {
+            match host.run(self.tid)? {
+                Stop::Call => break,
+                Stop::Cloned(tid) => new = Some(tid),
+                stop => self.expect(stop)?,
+            }
+        }
+        let after = host.regs(self.tid)?;
+        // What a call of the caller's may set beside its result.
+        (self.entry.fs_base, self.entry.gs_base) = (after.fs_base, after.gs_base);
+        Ok((after.rax as i64, new))
+    }
+
+    fn expect(&self, stop: Stop) -> Result<(), ProgramError> {
+        match stop {
+            Stop::Call => Ok(()),
+            stop => {
+                Err(ProgramError::Host(format!("the program ended in a system call of keel's: {stop:?}")))
+            }
+        }
+    }
+
+    /// Answers its call; it goes on when it is let.
+    pub(crate) fn answer(&mut self, host: &mut Host, value: i64) -> Result<(), ProgramError> {
+        self.skip(host)?;
+        let regs = Regs { rax: value as u64, orig_rax: NO_CALL, ..self.entry };
+        host.set_regs(self.tid, &regs)
+    }
+
+    /// Ends its call because of a signal: the kernel makes it again, or answers `EINTR`, as the handler asks for.
+    pub(crate) fn interrupt(&mut self, host: &mut Host) -> Result<(), ProgramError> {
+        self.skip(host)?;
+        let regs = Regs { rax: RESTART as u64, ..self.entry };
+        host.set_regs(self.tid, &regs)
+    }
+
+    fn skip(&mut self, host: &mut Host) -> Result<(), ProgramError> {
+        if !self.is_left {
+            host.set_regs(self.tid, &Regs { orig_rax: NO_CALL, ..self.entry })?;
+            let stop = host.run(self.tid)?;
+            self.expect(stop)?;
+            self.is_left = true;
+        }
+        Ok(())
+    }
+}

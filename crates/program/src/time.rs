@@ -1,0 +1,102 @@
+//! Clocks and sleeps: the program's time is its owner's, and passes only when its threads wait or are charged.
+
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::program::{Program, Wait};
+use crate::thread::Thread;
+
+/// What `CLOCK_REALTIME` shows at the beginning, in nanoseconds: 2026-01-01.
+const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Nanoseconds of a clock's resolution.
+const RESOLUTION_NS: u64 = 1;
+
+impl Program {
+    /// Calls about time; nothing where this is none.
+    pub(crate) fn time_call(
+        &mut self,
+        _: &mut Thread,
+        number: i64,
+        a: [u64; 6],
+        expired: bool,
+    ) -> Result<Option<Answer>, ProgramError> {
+        Ok(Some(match number {
+            libc::SYS_clock_gettime => self.put_span(a[1], self.clock_ns(a[0] as i32)),
+            libc::SYS_clock_getres if a[1] == 0 => Answer::Value(0),
+            libc::SYS_clock_getres => self.put_span(a[1], RESOLUTION_NS),
+            libc::SYS_gettimeofday => {
+                let now = self.clock_ns(libc::CLOCK_REALTIME);
+                self.put_words(a[0], &[now / SECOND_NS, now % SECOND_NS / 1000])
+            }
+            libc::SYS_time => Answer::Value((self.clock_ns(libc::CLOCK_REALTIME) / SECOND_NS) as i64),
+            libc::SYS_nanosleep => self.sleep(a[0], None, expired),
+            libc::SYS_clock_nanosleep => {
+                let is_absolute = a[1] as i32 & libc::TIMER_ABSTIME != 0;
+                self.sleep(a[2], is_absolute.then_some(a[0] as i32), expired)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// What a clock shows.
+    fn clock_ns(&self, clock: i32) -> u64 {
+        match clock {
+            libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => EPOCH_NS + self.now_ns,
+            _ => self.now_ns,
+        }
+    }
+
+    fn sleep(&mut self, at: u64, absolute: Option<i32>, expired: bool) -> Answer {
+        if expired {
+            return Answer::Value(0);
+        }
+        match self.span_at(at) {
+            None => error(libc::EFAULT),
+            Some(Err(errno)) => error(errno),
+            Some(Ok(span)) => Answer::Wait(Wait::Sleep, Some(self.deadline(span, absolute))),
+        }
+    }
+
+    /// When a wait of this span, or until this time of a clock, is over.
+    pub(crate) fn deadline(&self, span_ns: u64, absolute: Option<i32>) -> u64 {
+        match absolute {
+            None => self.now_ns.saturating_add(span_ns.max(1)),
+            Some(libc::CLOCK_REALTIME) => span_ns.saturating_sub(EPOCH_NS),
+            Some(_) => span_ns,
+        }
+    }
+
+    /// A `struct timespec` in nanoseconds, or why it is none; nothing where it cannot be read.
+    pub(crate) fn span_at(&self, at: u64) -> Option<Result<u64, i32>> {
+        let [seconds, nanos] = self.words(at)?;
+        let valid = (seconds as i64) >= 0 && nanos < SECOND_NS;
+        Some(if valid {
+            Ok(seconds.saturating_mul(SECOND_NS).saturating_add(nanos))
+        } else {
+            Err(libc::EINVAL)
+        })
+    }
+
+    fn put_span(&self, at: u64, ns: u64) -> Answer {
+        self.put_words(at, &[ns / SECOND_NS, ns % SECOND_NS])
+    }
+
+    /// Writes words, and answers 0 or `EFAULT`.
+    pub(crate) fn put_words(&self, at: u64, words: &[u64]) -> Answer {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.put(at, &bytes, 0)
+    }
+
+    /// Writes bytes, and answers `value` or `EFAULT`.
+    pub(crate) fn put(&self, at: u64, bytes: &[u8], value: i64) -> Answer {
+        if self.host.write(at, bytes) { Answer::Value(value) } else { error(libc::EFAULT) }
+    }
+
+    /// Reads words.
+    pub(crate) fn words<const N: usize>(&self, at: u64) -> Option<[u64; N]> {
+        let mut bytes = vec![0; 8 * N];
+        self.host
+            .read(at, &mut bytes)
+            .then(|| std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| bytes[8 * i + j]))))
+    }
+}

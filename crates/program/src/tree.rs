@@ -1,0 +1,218 @@
+//! The files that show the simulated machine, in a scratch folder that ends with the run.
+
+use crate::ProgramError;
+use crate::host::reason;
+use crate::program::Machine;
+use keel_abi::CpuId;
+use keel_abi::topology::Place;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// What is shown of the simulated machine alone: a file that is not in the tree is not there.
+const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu"];
+/// Of the program's own process, and no file of the machine.
+const OWN: &[&str] = &["/proc/self/maps"];
+/// Of a capacity that no machine file names.
+const FULL_CAPACITY: u16 = 1024;
+/// Distances in `nodeN/distance`: to itself, and what each hop adds.
+const NEAR: u32 = 10;
+const HOP: u32 = 10;
+
+/// The tree.
+pub(crate) struct Tree {
+    folder: TempDir,
+}
+
+impl Tree {
+    /// Writes the machine's files.
+    pub(crate) fn new(machine: &Machine) -> Result<Self, ProgramError> {
+        let folder = TempDir::with_prefix("keel-").map_err(|e| failed(&e))?;
+        let tree = Self { folder };
+        tree.write_cpus(machine)?;
+        tree.write_nodes(machine)?;
+        tree.write_kernel(machine)?;
+        Ok(tree)
+    }
+
+    /// Is it a path of the machine's?
+    pub(crate) fn holds(&self, path: &str) -> bool {
+        let below =
+            |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        SHOWN.iter().any(|root| below(root)) && !OWN.contains(&path)
+    }
+
+    /// Where a path leads on the host.
+    pub(crate) fn real(&self, path: &str) -> String {
+        if self.holds(path) { format!("{}{path}", self.folder.path().display()) } else { path.to_owned() }
+    }
+
+    /// Is there a folder?
+    pub(crate) fn is_folder(&self, path: &str) -> bool {
+        Path::new(&self.real(path)).is_dir()
+    }
+
+    /// Shows that a scheduler is loaded, or none.
+    pub(crate) fn set_enabled(&self, enabled: bool) -> Result<(), ProgramError> {
+        self.write("/sys/kernel/sched_ext/state", if enabled { "enabled\n" } else { "disabled\n" })
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) -> Result<(), ProgramError> {
+        let place = self.real(path);
+        let folder = Path::new(&place).parent().expect("a file has a folder");
+        fs::create_dir_all(folder).and_then(|()| fs::write(&place, text)).map_err(|e| failed(&e))
+    }
+
+    fn write_cpus(&self, machine: &Machine) -> Result<(), ProgramError> {
+        let topology = &machine.topology;
+        let cpus = "/sys/devices/system/cpu";
+        let all = format!("0-{}\n", topology.cpus() - 1);
+        let all = if topology.cpus() == 1 { "0\n".to_owned() } else { all };
+        for name in ["online", "possible", "present"] {
+            self.write(&format!("{cpus}/{name}"), &all)?;
+        }
+        self.write(&format!("{cpus}/smt/active"), if topology.has_smt() { "1\n" } else { "0\n" })?;
+        let list =
+            |wanted: &dyn Fn(Place) -> bool| ranges(topology.iter().filter(|&c| wanted(topology.place(c))));
+        for cpu in topology.iter() {
+            let place = topology.place(cpu);
+            let at = format!("{cpus}/cpu{}", cpu.0);
+            let put = |name: &str, text: String| self.write(&format!("{at}/{name}"), text + "\n");
+            let siblings = list(&|p| p.core == place.core);
+            put("online", "1".into())?;
+            put("topology/core_id", place.core.0.to_string())?;
+            put("topology/cluster_id", "-1".into())?;
+            put("topology/die_id", "0".into())?;
+            put("topology/physical_package_id", place.node.0.to_string())?;
+            put("topology/thread_siblings_list", siblings.clone())?;
+            put("topology/core_cpus_list", siblings.clone())?;
+            put("topology/core_siblings_list", list(&|p| p.node == place.node))?;
+            put("topology/package_cpus_list", list(&|p| p.node == place.node))?;
+            for (index, level, kind, id, size, shared) in [
+                (0, 1, "Data", place.core.0, "32K", siblings.clone()),
+                (1, 1, "Instruction", place.core.0, "32K", siblings.clone()),
+                (2, 2, "Unified", place.core.0, "1024K", siblings.clone()),
+                (3, 3, "Unified", place.llc.0, "32768K", list(&|p| p.llc == place.llc)),
+            ] {
+                put(&format!("cache/index{index}/level"), level.to_string())?;
+                put(&format!("cache/index{index}/type"), kind.into())?;
+                put(&format!("cache/index{index}/id"), id.to_string())?;
+                put(&format!("cache/index{index}/size"), size.into())?;
+                put(&format!("cache/index{index}/shared_cpu_list"), shared)?;
+            }
+            let capacity = machine.capacity.get(cpu.index()).copied().unwrap_or(FULL_CAPACITY);
+            put("cpu_capacity", capacity.to_string())?;
+            for (name, khz) in [
+                ("cpuinfo_min_freq", 800_000),
+                ("cpuinfo_max_freq", 3_000_000),
+                ("scaling_min_freq", 800_000),
+                ("scaling_max_freq", 3_000_000),
+                ("scaling_cur_freq", 3_000_000),
+                ("base_frequency", 3_000_000),
+            ] {
+                let khz = khz * u64::from(capacity) / u64::from(FULL_CAPACITY);
+                put(&format!("cpufreq/{name}"), khz.to_string())?;
+            }
+            put("cpufreq/scaling_governor", "schedutil".into())?;
+            put("power/pm_qos_resume_latency_us", "0".into())?;
+        }
+        Ok(())
+    }
+
+    fn write_nodes(&self, machine: &Machine) -> Result<(), ProgramError> {
+        let topology = &machine.topology;
+        let nodes = "/sys/devices/system/node";
+        let numbers = || (0..topology.nodes()).map(CpuId);
+        for name in ["online", "possible", "has_cpu"] {
+            self.write(&format!("{nodes}/{name}"), ranges(numbers()) + "\n")?;
+        }
+        for node in 0..topology.nodes() {
+            let cpus: Vec<CpuId> = topology.iter().filter(|&c| topology.place(c).node.0 == node).collect();
+            let Some(&first) = cpus.first() else { continue };
+            self.write(&format!("{nodes}/node{node}/cpulist"), ranges(cpus.iter().copied()) + "\n")?;
+            let mut row = String::new();
+            for other in 0..topology.nodes() {
+                let there = topology.iter().find(|&c| topology.place(c).node.0 == other);
+                let hops =
+                    there.map_or(0, |c| topology.hops(topology.place(first).node, topology.place(c).node));
+                let _ = write!(row, "{} ", NEAR + HOP * u32::from(hops));
+            }
+            self.write(&format!("{nodes}/node{node}/distance"), row.trim_end().to_owned() + "\n")?;
+        }
+        Ok(())
+    }
+
+    fn write_kernel(&self, machine: &Machine) -> Result<(), ProgramError> {
+        self.write("/sys/kernel/btf/vmlinux", machine.btf)?;
+        self.set_enabled(false)?;
+        for name in ["hotplug_seq", "enable_seq", "nr_rejected", "switch_all"] {
+            self.write(&format!("/sys/kernel/sched_ext/{name}"), "0\n")?;
+        }
+        self.write(
+            "/proc/mounts",
+            "proc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
+        )?;
+        self.write("/proc/kallsyms", "")?;
+        self.write("/proc/stat", stat(machine.topology.cpus()))?;
+        self.write(
+            "/proc/meminfo",
+            "MemTotal:       67108864 kB\nMemFree:        33554432 kB\nMemAvailable:   33554432 kB\n",
+        )?;
+        self.write("/proc/sys/kernel/osrelease", "7.2.13\n")?;
+        self.write("/proc/cpuinfo", cpuinfo(machine.topology.cpus()))?;
+        self.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n")?;
+        self.write("/sys/fs/cgroup/cgroup.procs", "")?;
+        for folder in ["/sys/fs/bpf", "/var/run", "/run", "/dev/shm"] {
+            fs::create_dir_all(self.real(folder)).map_err(|e| failed(&e))?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: &std::io::Error) -> ProgramError {
+    ProgramError::Host(format!("no scratch folder: {}", reason(error)))
+}
+
+/// `/proc/stat` of a machine that has just booted.
+fn stat(cpus: u32) -> String {
+    let times = "0 0 0 0 0 0 0 0 0 0";
+    let each: String = (0..cpus).map(|cpu| format!("cpu{cpu} {times}\n")).collect();
+    format!(
+        "cpu  {times}\n{each}intr 0\nctxt 0\nbtime 1767225600\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
+    )
+}
+
+fn cpuinfo(cpus: u32) -> String {
+    (0..cpus).map(|cpu| format!("processor\t: {cpu}\nmodel name\t: simulated\n\n")).collect()
+}
+
+/// `0-3,8`.
+fn ranges(cpus: impl Iterator<Item = CpuId>) -> String {
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for CpuId(cpu) in cpus {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => parts.push((cpu, cpu)),
+        }
+    }
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|&(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    parts.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_ranges() {
+        let check =
+            |cpus: &[u32], expected: &str| assert_eq!(ranges(cpus.iter().copied().map(CpuId)), expected);
+        check(&[], "");
+        check(&[0], "0");
+        check(&[0, 1, 2, 5, 7, 8], "0-2,5,7-8");
+    }
+}
