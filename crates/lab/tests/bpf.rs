@@ -114,7 +114,7 @@ fn both_engines_find_what_the_cases_say() {
     let (mut wrong, mut count) = (Vec::new(), 0);
     for file in FILES.iter() {
         for case in &file.cases {
-            for mode in [Mode::Interpreted, Mode::Native] {
+            for mode in [Mode::Interpreted, Mode::Native, Mode::Cranelift] {
                 let got = run(file, case, mode, &machine);
                 count += 1;
                 if got.as_deref() != Ok(&case.want) {

@@ -131,7 +131,9 @@ fn spinning_is_the_same_every_time_and_by_either_engine() {
     let (first, outcome) = trace(&run);
     assert!(outcome.counters.switches > 50, "{:?}", outcome.counters);
     assert!(trace(&run).0 == first, "again");
-    assert!(trace(&RunSpec { engine: Engine::Interpreter, ..run }).0 == first, "interpreted");
+    for engine in [Engine::Interpreter, Engine::Cranelift] {
+        assert!(trace(&RunSpec { engine, ..run.clone() }).0 == first, "{engine:?}");
+    }
 }
 
 #[test]

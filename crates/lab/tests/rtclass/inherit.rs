@@ -116,7 +116,7 @@ fn boosted(engine: Engine, waits: bool) -> Run {
 
 #[test]
 fn a_boosted_task_leaves_the_scheduler_and_comes_back() {
-    for engine in [Engine::Native, Engine::Interpreter] {
+    for engine in [Engine::Native, Engine::Cranelift, Engine::Interpreter] {
         let run = boosted(engine, false);
         let trace = run.trace("low", CALLBACKS);
         let names: Vec<_> = trace.iter().map(|line| line.split('=').next().unwrap()).collect();
@@ -134,7 +134,7 @@ fn a_boosted_task_leaves_the_scheduler_and_comes_back() {
 
 #[test]
 fn a_task_in_the_scheduler_s_hands_is_taken_out_of_them() {
-    for engine in [Engine::Native, Engine::Interpreter] {
+    for engine in [Engine::Native, Engine::Cranelift, Engine::Interpreter] {
         let run = boosted(engine, true);
         let mut text = String::new();
         for line in run.trace("low", CALLBACKS) {
