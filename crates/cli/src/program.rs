@@ -40,7 +40,7 @@ fn find(given: &OsString) -> Option<PathBuf> {
 /// Says how the program ended, unless all went well.
 pub(crate) fn tell(name: &str, end: &ProgramEnd) {
     let words = String::from_utf8_lossy(&end.output[end.output.len().saturating_sub(MOST_WORDS)..]);
-    let words = shown(words.trim());
+    let words = words.lines().map(|line| shown(line.trim())).collect::<Vec<_>>().join(" | ");
     let how = match end.exit_code {
         Some(0) => None,
         Some(code) => Some(format!("ended with exit code {code}")),

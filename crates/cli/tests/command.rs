@@ -34,7 +34,7 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["sim", "fifo", "--duration", "10"], "it needs a unit");
     check(&["sim", "fifo", "--seed", "-1"], "--seed");
     check(&["sim", "fifo", "--set", "x"], "write NAME=VALUE");
-    check(&["sim", "fifo", "--engine", "valve"], "native, interpreter");
+    check(&["sim", "fifo", "--engine", "valve"], "native, cranelift, interpreter");
     check(&["compare", "fifo", "--runs", "0"], "1..=1000");
     check(&["lab", "yield-9"], "unknown experiment 'yield-9'; the built-in ones are ");
     check(&["lab", "--runs", "0"], "1..=1000");

@@ -43,7 +43,7 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let (trace, log) = run("first", cpus);
         let lines: Vec<&str> = log.lines().collect();
         assert_eq!(lines.first(), Some(&format!("{cpus} CPUs, answer 42").as_str()), "{log}");
-        assert!(lines.iter().any(|line| line.contains("told yes")), "{log}");
+        assert!(lines.iter().any(|line| line.contains("told yes") && line.ends_with("bss shared")), "{log}");
         assert_eq!(lines.last(), Some(&"detached"), "{log}");
         let again = run("second", cpus);
         assert!(again.0 == trace && again.1 == log, "two runs on {cpus} CPUs differ");
@@ -62,5 +62,6 @@ fn what_goes_wrong_is_said() {
     };
     check(&["no.bpf.o"], "attached no scheduler: it ended with exit code 1");
     check(&[object, "exit"], "ended before the run did, with exit code 7");
+    check(&[object, "crash"], "ended before the run did, with exit code 134");
     check(&[object, "hang"], "did not end when it got SIGINT");
 }

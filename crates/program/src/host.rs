@@ -43,7 +43,6 @@ pub(crate) struct Host {
     pub(crate) pid: pid_t,
     /// All threads but the first that there ever were.
     others: Vec<pid_t>,
-    is_over: bool,
 }
 
 impl Host {
@@ -70,12 +69,15 @@ impl Host {
         let name = argv[0].to_string_lossy().into_owned();
         let child =
             command.spawn().map_err(|e| ProgramError::Start { name: name.clone(), why: reason(&e) })?;
-        let mut host = Self { pid: child.id() as pid_t, others: Vec::new(), is_over: false };
+        let mut host = Self { pid: child.id() as pid_t, others: Vec::new() };
         match host.wait(host.pid)? {
             (Stop::Call, _) | (Stop::Cloned(_), _) => {}
             (stop, _) => return Err(ProgramError::Host(format!("{name} did not start: {stop:?}"))),
         }
-        let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_EXITKILL;
+        let options = libc::PTRACE_O_TRACESYSGOOD
+            | libc::PTRACE_O_TRACECLONE
+            | libc::PTRACE_O_TRACEEXIT
+            | libc::PTRACE_O_EXITKILL;
         host.request(libc::PTRACE_SETOPTIONS, host.pid, 0, options as u64)?;
         Ok(host)
     }
@@ -108,6 +110,9 @@ impl Host {
         if status >> 16 == libc::PTRACE_EVENT_CLONE {
             return Ok((Stop::Cloned(self.new_thread(tid)?), 0));
         }
+        if status >> 16 == libc::PTRACE_EVENT_EXIT {
+            return self.leaves(tid);
+        }
         match libc::WSTOPSIG(status) {
             signal if signal == libc::SIGTRAP | 0x80 => Ok((Stop::Call, 0)),
             libc::SIGTRAP => Ok((Stop::Call, 0)),
@@ -115,16 +120,36 @@ impl Host {
         }
     }
 
+    /// A thread is about to be gone. The host tells of the first one's end only when all others were waited for, so that
+    /// one is left where it is.
+    fn leaves(&mut self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
+        if tid != self.pid {
+            self.request(libc::PTRACE_CONT, tid, 0, 0)?;
+            return self.wait(tid);
+        }
+        let status = self.message(tid)? as c_int;
+        if libc::WIFSIGNALED(status) {
+            return Ok((Stop::Killed(libc::WTERMSIG(status)), 0));
+        }
+        Ok((Stop::Exited(libc::WEXITSTATUS(status)), 0))
+    }
+
+    /// What the last stop of a thread was about.
+    fn message(&self, tid: pid_t) -> Result<libc::c_ulong, ProgramError> {
+        let mut message: libc::c_ulong = 0;
+        // SAFETY: the kernel writes one word to `message`.
+        match unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message) } {
+            -1 => Err(lost("ptrace")),
+            _ => Ok(message),
+        }
+    }
+
     /// The thread that the last stop was about, once it has stopped for the first time.
     fn new_thread(&mut self, parent: pid_t) -> Result<pid_t, ProgramError> {
-        let mut tid: libc::c_ulong = 0;
-        // SAFETY: the kernel writes one word to `tid`.
-        if unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, parent, 0, &raw mut tid) } == -1 {
-            return Err(lost("ptrace"));
-        }
-        self.others.push(tid as pid_t);
-        self.wait(tid as pid_t)?;
-        Ok(tid as pid_t)
+        let tid = self.message(parent)? as pid_t;
+        self.others.push(tid);
+        self.wait(tid)?;
+        Ok(tid)
     }
 
     /// Lets a thread go on until its next stop that is no signal's. Signals are delivered on the way.
@@ -135,10 +160,7 @@ impl Host {
             match self.wait(tid)? {
                 (Stop::Call, 0) => return Ok(Stop::Call),
                 (Stop::Call, next) => signal = next,
-                (stop, _) => {
-                    self.is_over |= tid == self.pid && matches!(stop, Stop::Exited(_) | Stop::Killed(_));
-                    return Ok(stop);
-                }
+                (stop, _) => return Ok(stop),
             }
         }
     }
@@ -189,16 +211,18 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        if self.is_over {
-            return;
-        }
-        // SAFETY: system calls without pointers but null; the process is our child and was not waited for. A thread
-        // that was waited for is none of ours any more, and the call returns at once.
+        // SAFETY: the process is our child and was not waited for; `status` outlives the calls. A thread that was waited
+        // for is none of ours any more, and the call returns at once.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
+            // One that is about to be gone heeds no signal any more.
+            libc::ptrace(libc::PTRACE_CONT, self.pid, 0, 0);
             // The first thread is gone when all others are.
             for &tid in self.others.iter().chain([&self.pid]) {
-                while libc::waitpid(tid, std::ptr::null_mut(), libc::__WALL) == tid {}
+                let mut status = 0;
+                while libc::waitpid(tid, &raw mut status, libc::__WALL) == tid && libc::WIFSTOPPED(status) {
+                    libc::ptrace(libc::PTRACE_CONT, tid, 0, 0);
+                }
             }
         }
     }
