@@ -401,7 +401,7 @@ impl Desk for Maps<'_> {
             is_next = key == Some(&own[..]);
             first.get_or_insert(own);
         }
-        // After a key that is not there the walk begins anew; after the last one it is over.
+        // After a key that is not there the walk begins again; after the last one it is over.
         if is_next { Err(Errno::ENOENT) } else { first.ok_or(Errno::ENOENT) }
     }
 

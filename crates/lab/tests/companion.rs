@@ -118,7 +118,9 @@ fn ring_buffers_are_written_at_given_moments() {
         ),
         40,
     );
-    assert_eq!((variable(&ran, "nr_words"), variable(&ran, "last_word")), (2, 20));
+    // The machine is overloaded: the writer may have to wait for a CPU.
+    let (written, last_ms) = (variable(&ran, "nr_words"), variable(&ran, "last_word"));
+    assert!(written == 2 && (20..30).contains(&last_ms), "{written} words, the last one at {last_ms} ms");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::desk::Desk;
 use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
 
-/// What becomes of a call.
+/// How a call is answered.
 pub(crate) enum Answer {
     /// It returns this.
     Value(i64),
@@ -15,7 +15,7 @@ pub(crate) enum Answer {
     Wait(Wait, Option<u64>),
     /// The owner answers it.
     Outside(Event),
-    /// It returns this, and the owner is told.
+    /// It returns this, and the owner is notified.
     Told(i64, Event),
     /// The thread goes away.
     Leaves,

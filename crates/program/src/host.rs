@@ -120,7 +120,7 @@ impl Host {
         }
     }
 
-    /// A thread is about to be gone. The host tells of the first one's end only when all others were waited for, so that
+    /// A thread is about to be gone. The host reports the first one's end only when all others were waited for, so that
     /// one is left where it is.
     fn leaves(&mut self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
         if tid != self.pid {

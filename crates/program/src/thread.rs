@@ -1,4 +1,4 @@
-//! A thread of the program, stopped at a system call: the call, its arguments, and what becomes of it.
+//! A thread of the program, stopped at a system call: the call, its arguments, and how it is answered.
 
 use crate::ProgramError;
 use crate::host::{Host, Regs, Stop};

@@ -155,7 +155,7 @@ fn the_worst_lock_is_shown_where_locks_cost_more_than_a_little() {
     check(3_199_000_000, "");
     check(
         64_000_000_000,
-        "locks 64.0 core-seconds 10 % of the machine waits for locks; 32.0 core-seconds for idle_lock\u{fffd}[2J: taken \
+        "locks 64.0 core-seconds 10 % of the machine waits for locks; 32.0 core-seconds for idle_lock\\u{1b}[2J: taken \
          11,029 times, 11,000 of them after a wait, held for 300 ns each",
     );
 }

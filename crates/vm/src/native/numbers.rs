@@ -51,7 +51,7 @@ impl Translator<'_> {
         self.after_call(value);
     }
 
-    /// Goes on at `done` with the iterator's address, or with 0 at the end. `at` is where it lies in the process.
+    /// Goes on at `done` with the iterator's address, or with 0 at the end. `at` is where it is in the process.
     fn count_up(&mut self, at: Value, iterator: Value, done: Block) {
         let pair = self.b.ins().load(I64, unaligned(), at, 0);
         let half = self.number(32);
