@@ -85,7 +85,7 @@ pub(crate) fn make(
         context: None,
     }));
     let (mut sim, object) = match boot(spec, loaded, &half, sink)? {
-        Booted::Running(sim, object) => (*sim, object),
+        Booted::Running(sim, object) => (*sim, *object),
         Booted::Refused(why) => {
             half.borrow_mut().program.attached(Some(Errno::EINVAL.0)).map_err(|e| failed(&name, &e))?;
             let end = finish(&half, None).map_err(|e| failed(&name, &e))?;
@@ -161,7 +161,7 @@ fn never(name: &str, program: &mut Program, why: &str) -> LabError {
 }
 
 enum Booted {
-    Running(Box<Sim<Vm>>, Object),
+    Running(Box<Sim<Vm>>, Box<Object>),
     Refused(String),
 }
 
@@ -205,7 +205,7 @@ fn boot(
     let beside =
         Beside { name: half.borrow().program.name().chars().take(15).collect(), companion: Box::new(task) };
     match Sim::with_companions(vm, setup, vec![beside], sink.wants()) {
-        Ok(sim) => Ok(Booted::Running(Box::new(sim), object)),
+        Ok(sim) => Ok(Booted::Running(Box::new(sim), Box::new(object))),
         Err(SetupError::Refused(why)) => Ok(Booted::Refused(why)),
         Err(SetupError::Program(failure)) => Err(run::program_failed(spec, &failure)),
         Err(e @ (SetupError::NoRoom(_) | SetupError::NoRoomForCgroups(_))) => {
