@@ -142,7 +142,9 @@ fn any_other_policy_preempts_sched_idle() {
 }
 
 fn set(spec: &RunSpec, name: &str, value: &str) -> RunSpec {
-    RunSpec { settings: vec![(name.to_owned(), value.to_owned())], ..spec.clone() }
+    let mut spec = spec.clone();
+    spec.settings.push((name.to_owned(), value.to_owned()));
+    spec
 }
 
 #[test]
@@ -181,6 +183,19 @@ fn a_longer_base_slice_makes_fewer_switches() {
     assert!(usual > 900 && (130..160).contains(&long), "{usual} {long}");
 }
 
+/// `entity_tick()`: without `HRTICK` a slice of 1.5 ms ends at the next of the ticks, 1 ms apart.
+#[test]
+fn slices_end_at_ticks_without_a_timer() {
+    let plain = eevdf(1, r#"{ "tasks": { "hog": { "instance": 2, "loop": -1, "run": 5000 } } }"#, 1000);
+    let check = |hrtick: &str, expected: std::ops::Range<u64>| {
+        let spec = set(&set(&plain, "base_slice_ns", "1500000"), "hrtick", hrtick);
+        let switches = tasks(&spec).iter().map(|task| task.switches).sum::<u64>();
+        assert!(expected.contains(&switches), "hrtick={hrtick}: {switches}");
+    };
+    check("0", 495..505);
+    check("1", 655..670);
+}
+
 #[test]
 fn a_setting_or_a_recipe_is_refused_in_a_sentence() {
     let check =
@@ -191,7 +206,7 @@ fn a_setting_or_a_recipe_is_refused_in_a_sentence() {
     let mut spec = eevdf(1, r#"{ "tasks": { "hog": { "run": 10 } } }"#, 10);
     spec.duration = Span::from_ms(10);
     spec.settings = vec![("slice_ns".into(), "5".into())];
-    check(&spec, "--set slice_ns=5: the kernel's own scheduler has base_slice_ns and tell_policy");
+    check(&spec, "--set slice_ns=5: the kernel's own scheduler has base_slice_ns, hrtick, tell_policy");
     spec.settings.clear();
     spec.scheduler.recipe = keel_recipe::Recipe::read("r.toml", "[set]\nx = 1\n").expect("it is a recipe");
     check(&spec, "eevdf is the kernel's own scheduler and takes no recipe; leave the recipe out");

@@ -37,6 +37,9 @@ const JUDGED_MS: std::ops::Range<u64> = 1000..9500;
 /// The schedulers that are compared.
 const SCHEDULERS: &[&str] = &["fifo", "goodness", "o1"];
 
+/// The kernel's own scheduler.
+const KERNEL: &str = "eevdf";
+
 /// In place of a name in `reasons.tsv`: the figure is a kind of finding that one kernel alone has.
 const FOUND: &str = "found";
 
@@ -89,7 +92,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 
 fn pair(args: &Args, scenario: &str, scheduler: &str) -> Result<Pair, Failure> {
     let names = names(scenario)?;
-    let simulated = Figures::of(&simulated::trace(scenario, scheduler)?, &names, JUDGED_MS)?;
+    let simulated = Figures::of(&simulated::trace(&args.kernel, scenario, scheduler)?, &names, JUDGED_MS)?;
     let runs = 1..=args.runs;
     let real =
         runs.map(|run| Figures::of(&recording(&args.kernel, scenario, scheduler, run), &names, JUDGED_MS));

@@ -16,7 +16,8 @@ pub(crate) const QUIET: &str = "transparent_hugepage=never damon_stat.enabled=0"
 /// Makes all recordings.
 pub(super) fn record(args: &Args) -> Result<(), Failure> {
     let keel = cargo::built("keel")?;
-    let script = format!("{OUT}/guest.sh");
+    // Guests of several kernels may run at once.
+    let script = format!("{OUT}/{}/guest.sh", args.kernel);
     let text = script_text(&keel.display().to_string(), args);
     std::fs::write(root().join(&script), text).map_err(|e| format!("{script}: {e}"))?;
     for (scenario, scheduler, run) in runs(args) {

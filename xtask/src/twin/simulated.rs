@@ -1,6 +1,6 @@
 //! Runs on the simulated kernel.
 
-use super::{BACKGROUND, OUT, SCENARIOS, scenario_file};
+use super::{BACKGROUND, KERNEL, OUT, SCENARIOS, scenario_file};
 use crate::tree::root;
 use crate::{Failure, cargo};
 use std::path::PathBuf;
@@ -9,10 +9,29 @@ use std::process::Command;
 /// How long each workload lasts, as its file says.
 const DURATION: &str = "10s";
 
-/// The trace of a run.
-pub(super) fn trace(scenario: &str, scheduler: &str) -> Result<PathBuf, Failure> {
-    let trace = format!("{OUT}/{scenario}.{scheduler}.sim.trc");
-    simulate(scenario, scheduler, &["--duration", DURATION], trace)
+/// The trace of a run, under the rules of a kernel.
+pub(super) fn trace(kernel: &str, scenario: &str, scheduler: &str) -> Result<PathBuf, Failure> {
+    let trace = format!("{OUT}/{kernel}/{scenario}.{scheduler}.sim.trc");
+    let mut options = vec!["--duration", DURATION];
+    if scheduler == KERNEL {
+        options.extend(rules(kernel).iter().flat_map(|rule| ["--set", rule]));
+    }
+    simulate(scenario, scheduler, &options, trace)
+}
+
+/// What an older kernel's own scheduler does differently from 7.2's, as settings of `eevdf`.
+fn rules(kernel: &str) -> Vec<&'static str> {
+    let mut numbers = kernel.split('.').map_while(|part| part.parse::<u32>().ok());
+    let (Some(major), Some(minor)) = (numbers.next(), numbers.next()) else { return Vec::new() };
+    let mut rules = Vec::new();
+    if (major, minor) < (7, 1) {
+        rules.push("hrtick=0");
+    }
+    if (major, minor) < (6, 15) {
+        // 0.75 ms instead of 0.7, three times that on four CPUs.
+        rules.push("base_slice_ns=2250000");
+    }
+    rules
 }
 
 /// The trace of a run with a seed and a level of noise.
@@ -44,5 +63,21 @@ fn simulate(scenario: &str, scheduler: &str, options: &[&str], trace: String) ->
     match output.status.success() {
         true => Ok(root().join(trace)),
         false => Err(format!("keel sim failed: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rules;
+
+    #[test]
+    fn older_kernels_have_other_rules() {
+        let check = |kernel, expected: &[&str]| assert_eq!(rules(kernel), expected, "{kernel}");
+        check("7.2", &[]);
+        check("7.1", &[]);
+        check("7.0", &["hrtick=0"]);
+        check("6.18", &["hrtick=0"]);
+        check("6.12", &["hrtick=0", "base_slice_ns=2250000"]);
+        check("next", &[]);
     }
 }

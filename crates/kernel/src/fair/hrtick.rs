@@ -43,7 +43,7 @@ impl Kernel {
 
     /// Sets it to the end of the slice of whoever runs on `rq`, if anybody else is there (`hrtick_start_fair()`).
     pub(super) fn set_hrtick(&mut self, rq: CpuId) {
-        let is_shared = self.cpus[rq].fair.queued() > 1;
+        let is_shared = self.fair.settings.hrtick && self.cpus[rq].fair.queued() > 1;
         let Some(curr) = self.fair_curr(rq).filter(|_| is_shared) else { return };
         let entity = &self.fair.entities[curr];
         let left = entity.deadline - entity.vruntime;

@@ -4,18 +4,28 @@ use keel_abi::Span;
 use std::ops::RangeInclusive;
 
 /// Settings of the kernel's own scheduler.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairSettings {
     /// What a task may run for before others are looked at (`/sys/kernel/debug/sched/base_slice_ns`); `None` for the
     /// kernel's own choice, which depends on the number of CPUs.
     pub base_slice: Option<Span>,
+    /// End slices by a timer (`HRTICK` in `/sys/kernel/debug/sched/features`), as Linux does by default since 7.1. If
+    /// not, they end at the first tick after their time.
+    pub hrtick: bool,
     /// Report what placements and balancings considered, as policy events. It costs no simulated time.
     pub tell_policy: bool,
 }
 
+impl Default for FairSettings {
+    /// As Linux 7.2 has them.
+    fn default() -> Self {
+        Self { base_slice: None, hrtick: true, tell_policy: false }
+    }
+}
+
 impl FairSettings {
     /// The names that [`FairSettings::set`] knows.
-    pub const NAMES: [&str; 2] = ["base_slice_ns", "tell_policy"];
+    pub const NAMES: [&str; 3] = ["base_slice_ns", "hrtick", "tell_policy"];
 
     /// Slices that the kernel accepts from a task (`sched_attr::sched_runtime`), in nanoseconds; the base slice is kept
     /// within the same bounds.
@@ -31,8 +41,9 @@ impl FairSettings {
                 let ns = value.parse().ok().filter(|ns| Self::SLICE_NS.contains(ns));
                 self.base_slice = Some(Span::from_ns(ns.ok_or("a slice is 100000 to 100000000 ns")?));
             }
+            "hrtick" => self.hrtick = bool(value).ok_or("it is 0 or 1")?,
             "tell_policy" => self.tell_policy = bool(value).ok_or("it is 0 or 1")?,
-            _ => return Err(format!("the kernel's own scheduler has {}", Self::NAMES.join(" and "))),
+            _ => return Err(format!("the kernel's own scheduler has {}", Self::NAMES.join(", "))),
         }
         Ok(())
     }
@@ -65,7 +76,8 @@ mod tests {
             check("base_slice_ns", bad, Err("a slice is 100000 to 100000000 ns"));
         }
         check("tell_policy", "1", Ok(FairSettings { tell_policy: true, ..none }));
+        check("hrtick", "0", Ok(FairSettings { hrtick: false, ..none }));
         check("tell_policy", "2", Err("it is 0 or 1"));
-        check("slice", "1", Err("the kernel's own scheduler has base_slice_ns and tell_policy"));
+        check("slice", "1", Err("the kernel's own scheduler has base_slice_ns, hrtick, tell_policy"));
     }
 }
