@@ -22,6 +22,8 @@ pub(super) struct Groups {
     /// Of the local and the busiest group: are its CPUs one core?
     is_core: [bool; 2],
     has_crowd: bool,
+    /// A CPU is too busy for energy to decide.
+    has_overuse: bool,
 }
 
 impl Kernel {
@@ -33,6 +35,10 @@ impl Kernel {
         round.considered = self.fair.considered.take();
         self.note_level(round, level, &groups);
         let busiest = busiest?;
+        // What energy decides is left alone, but for tasks on CPUs that are too slow for them.
+        if self.heeds_energy() && !self.fair.is_overused && groups.busiest.kind != Kind::Misfit {
+            return None;
+        }
         let (moves, amount) = groups.imbalance(round.idleness, level)?;
         (round.moves, round.imbalance) = (moves, amount as i64);
         if amount == 0 {
@@ -52,7 +58,7 @@ impl Kernel {
             if is_local && round.level == 0 {
                 self.update_capacity(round);
             }
-            let stats = self.balance_stats(c, round, level, group, is_local, &mut all.has_crowd);
+            let stats = self.balance_stats(c, round, level, group, is_local, &mut all);
             if let Some(considered) = &mut self.fair.considered {
                 considered.group(&group.cpus, &stats, is_local);
             }
@@ -78,7 +84,7 @@ impl Kernel {
         level: &Level,
         group: &Group,
         is_local: bool,
-        has_crowd: &mut bool,
+        all: &mut Groups,
     ) -> Stats {
         let mut stats = Stats {
             cpus: group.weight,
@@ -99,13 +105,14 @@ impl Kernel {
             stats.runnable += self.cpu_runnable(cpu);
             stats.fair_tasks += self.cpus[cpu].fair.len();
             stats.tasks += tasks;
-            *has_crowd |= tasks > 1;
+            all.has_crowd |= tasks > 1;
+            all.has_overuse |= self.is_overused(cpu);
             if tasks == 0 && self.is_vacant(cpu) {
                 stats.idle_cpus += 1;
             } else if !is_local && level.is_uneven {
                 let misfit = self.misfit_load(cpu);
                 stats.misfit = stats.misfit.max(misfit);
-                *has_crowd |= misfit > 0;
+                all.has_crowd |= misfit > 0;
             } else if !is_local && round.idleness != Idleness::Busy && self.is_alone_beside_rt(cpu, level) {
                 stats.misfit = stats.misfit.max(self.cpu_load(cpu));
             }
@@ -185,6 +192,9 @@ impl Kernel {
         let hierarchy = round.hierarchy.clone();
         if round.level + 1 == hierarchy.levels(round.to).len() {
             self.fair.is_overloaded = groups.has_crowd;
+            self.fair.is_overused = groups.has_overuse;
+        } else {
+            self.fair.is_overused |= groups.has_overuse;
         }
         let is_cache = hierarchy.cache(round.to).is_some_and(|cache| cache.weight == level.weight);
         if round.idleness != Idleness::NewlyIdle && is_cache {

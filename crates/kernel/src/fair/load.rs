@@ -280,6 +280,14 @@ impl Kernel {
         }
     }
 
+    /// Counts the load of a task that sleeps up to when its queue's was (`sync_entity_load_avg()`).
+    pub(super) fn sync_load(&mut self, task: TaskId) {
+        if let Some(at) = self.fair.entities.get(task).and_then(|entity| entity.load.queue) {
+            let last_ns = self.load_mut(at).avg.last_ns;
+            self.update_entity_load(task.into(), last_ns, false);
+        }
+    }
+
     /// As [`Kernel::remove_load`], of a task whose queue is locked: at once (`detach_entity_load_avg()`).
     pub(super) fn detach_load(&mut self, task: TaskId) {
         let queue = self.fair.entities[task].load.queue;

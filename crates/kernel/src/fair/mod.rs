@@ -12,6 +12,7 @@ mod capacity;
 mod cost;
 mod decisions;
 mod detach;
+mod energy;
 mod entity;
 mod frame;
 mod groups;
@@ -104,6 +105,8 @@ pub(crate) struct Fair {
     imbalanced: BTreeSet<(u32, CpuId)>,
     /// Tasks wait somewhere, as far as is known (`rd->overloaded`).
     is_overloaded: bool,
+    /// A CPU is too busy for energy to decide where tasks go (`rd->overutilized`).
+    is_overused: bool,
     /// Attempts to balance under way, and what they are part of.
     rounds: Vec<Option<Box<Round>>>,
     searches: Vec<Search>,
@@ -146,6 +149,7 @@ impl Fair {
             memories: Vec::new(),
             imbalanced: BTreeSet::new(),
             is_overloaded: false,
+            is_overused: false,
             rounds: vec![None; cpus_len],
             searches: vec![Search::NONE; cpus_len],
             walks: vec![Walk::default(); cpus_len],

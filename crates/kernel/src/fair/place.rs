@@ -24,6 +24,9 @@ impl Kernel {
             return self.spread(c, task, prev, flags);
         }
         self.record_wakee(c, task);
+        if let Some(cpu) = self.least_energy(c, task, prev) {
+            return cpu;
+        }
         let cache = hierarchy.cache(c).map_or(1, |level| level.weight);
         let is_wide = self.waker_of(c).is_wide(&self.fair.entities[task].waker, cache);
         let mut target = prev;

@@ -45,6 +45,7 @@ impl Kernel {
         }
         if let Some(curr) = self.fair_curr(c) {
             self.tick_entities(curr);
+            self.note_overuse(c);
         }
         self.end_slice(c);
     }

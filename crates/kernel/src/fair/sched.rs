@@ -41,6 +41,9 @@ impl Kernel {
         }
         self.touch(task);
         self.fair.is_overloaded |= self.nr_running(rq) > 1;
+        if !is_new {
+            self.note_overuse(rq);
+        }
         self.start_hrtick(rq);
     }
 

@@ -6,6 +6,7 @@
 mod constant;
 mod constants;
 mod cpu_list;
+mod energy;
 mod error;
 mod frequency;
 mod read;
@@ -14,6 +15,7 @@ mod regular;
 mod shape;
 mod timeline;
 
+pub use energy::{EnergyDomain, EnergyState};
 pub use error::{MachineError, Problem};
 pub use frequency::{Frequency, PERF_ONE};
 pub use realtime::{Pull, Realtime, Throttle, WakeupRule};
@@ -32,6 +34,7 @@ const DEFAULT: &str = include_str!("../../../../machines/default.toml");
 /// The machine files that come with the product: name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("default", DEFAULT),
+    ("biglittle-4", include_str!("../../../../machines/biglittle-4.toml")),
     ("laptop-8", include_str!("../../../../machines/laptop-8.toml")),
     ("epyc-2x64", include_str!("../../../../machines/epyc-2x64.toml")),
     ("epyc-1x64", include_str!("../../../../machines/epyc-1x64.toml")),
@@ -68,6 +71,8 @@ pub struct Machine {
     pub realtime: Realtime,
     /// Each CPU's capacity, of [`PERF_ONE`]; empty where all are as fast as the fastest.
     pub capacity: Vec<u16>,
+    /// What its CPUs take at which frequency; empty without an energy model.
+    pub energy: Vec<EnergyDomain>,
     /// CPUs that come and go, whatever runs on it.
     pub timeline: Vec<Happening>,
 }

@@ -1,6 +1,7 @@
 //! A machine file's text, as TOML has it, to a machine.
 
 use super::constant::Constant;
+use super::energy::{self, EnergyTable};
 use super::frequency::{self, CapacityTable, Frequency};
 use super::{Machine, MachineError, Problem};
 use super::{realtime, shape, timeline};
@@ -28,6 +29,8 @@ struct File {
     node: Vec<Spanned<shape::NodeTable>>,
     #[serde(default)]
     capacity: Vec<CapacityTable>,
+    #[serde(default)]
+    energy: Vec<EnergyTable>,
     #[serde(default)]
     timeline: Vec<Spanned<timeline::Entry>>,
     #[serde(default)]
@@ -82,6 +85,7 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
     };
     let topology = shape::read(text, file.topology, &file.node)?;
     let capacity = frequency::capacities(text, &file.capacity, &topology)?;
+    let energy = energy::domains(text, &file.energy, &topology, &capacity)?;
     let timeline = timeline::read(text, &file.timeline, &topology)?;
     let realtime = realtime::read(text, &file.realtime)?;
     let (skew_tick, autogroup) = (file.skew_tick, file.autogroup.unwrap_or(true));
@@ -96,6 +100,7 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
         frequency,
         realtime,
         capacity,
+        energy,
         timeline,
     })
 }

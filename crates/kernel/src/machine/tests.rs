@@ -344,6 +344,31 @@ fn frequencies_and_capacities_are_read_or_refused() {
 }
 
 #[test]
+fn energy_models_are_read_or_refused() {
+    let table =
+        |cpus: &str, states: &str| format!("[[energy]]\ncpus = '{cpus}'\nstates = {states}\nsource = 'x'\n");
+    let all = "[[200, 50], [1024, 300]]";
+    let text = format!("name = 'm'\n{FOUR}{}{}", table("0-1", all), table("2-3", all));
+    let energy = Machine::parse(&text).unwrap().energy;
+    assert_eq!((energy.len(), energy[1].cpus.to_string(), energy[1].states.len()), (2, "2-3".into(), 2));
+    let wrong = |rest: &str, expected: &str| check(&format!("{FOUR}{rest}"), expected);
+    wrong(&table("3-4", all), "line 6, energy.cpus: there is no CPU 4 on this machine of 4");
+    wrong(
+        &table("0-2", all),
+        "line 6, energy.cpus: CPU 3 has no [[energy]] table; give each CPU one, or none",
+    );
+    let twice = table("0-3", all) + &table("1", all);
+    wrong(&twice, "line 10, energy.cpus: CPU 1 has an [[energy]] table already");
+    wrong(
+        &table("0-3", "[[200, 50], [150, 300]]"),
+        "line 7, energy.states: 150 is out of range; give 201 to 1024",
+    );
+    wrong(&table("0-3", "[[200, 0]]"), "line 7, energy.states: 0 is out of range; give 1 to 1000000");
+    wrong(&table("0-3", "[[200, 9]]"), "line 7, energy.states: 200 is out of range; give 1024 to 1024");
+    wrong(&table("0-3", "[]"), "line 7, energy.states: 0 is out of range; give 1024 to 1024");
+}
+
+#[test]
 fn a_machine_has_a_timeline_of_its_own() {
     let text = format!("name = 'm'\n{FOUR}[[timeline]]\nat = 5\nevery = 7\ntimes = 2\noffline = '1-2'\n");
     let timeline = Machine::parse(&text).unwrap().timeline;
