@@ -30,6 +30,17 @@ pub fn figures(n: f64) -> String {
     }
 }
 
+/// As [`figures`], but narrow: from 10,000 on `12.3 k`, `1.23 M`, `1.23 G`.
+pub fn short(n: f64) -> String {
+    // A number that rounds up to the next unit is shown in that.
+    match n.abs() {
+        a if a >= 999.5e6 => format!("{} G", figures(n / 1e9)),
+        a if a >= 999.5e3 => format!("{} M", figures(n / 1e6)),
+        a if a >= 9_999.5 => format!("{} k", figures(n / 1e3)),
+        _ => figures(n),
+    }
+}
+
 /// A share as `19 %`, `1.9 %`, `0.02 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -54,6 +65,18 @@ pub fn core_seconds(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_numbers_can_be_narrow() {
+        let check = |n: f64, expected: &str| assert_eq!(short(n), expected);
+        check(0.0, "0");
+        check(9_999.4, "9,999");
+        check(10_000.0, "10.0 k");
+        check(415_514.0, "416 k");
+        check(999_600.0, "1.000 M");
+        check(26_992_333.0, "27.0 M");
+        check(2e9, "2.00 G");
+    }
 
     #[test]
     fn core_time_has_a_unit_that_fits() {

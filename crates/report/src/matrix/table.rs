@@ -5,7 +5,7 @@ use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
-use keel_abi::numbers::figures;
+use keel_abi::numbers::{figures, short};
 use std::fmt::Write;
 
 /// Nearer to the best than so many times is as good.
@@ -64,9 +64,9 @@ fn lines(
 pub(crate) fn value(cell: &CellReport) -> String {
     let Some(value) = cell.value else { return "failed".to_owned() };
     match cell.worse {
-        Some(worse) if worse < AS_GOOD => format!("{}\nbest", figures(value)),
-        Some(worse) => format!("{}\n{} x", figures(value), figures(worse)),
-        None => figures(value),
+        Some(worse) if worse < AS_GOOD => format!("{}\nbest", short(value)),
+        Some(worse) => format!("{}\n{} x", short(value), figures(worse)),
+        None => short(value),
     }
 }
 

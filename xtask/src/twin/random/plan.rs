@@ -89,7 +89,8 @@ impl Drawn {
         let mut hash = crc32fast::Hasher::new();
         let real = files::real(&workload, "player");
         let texts = real.iter().map(|(_, text)| text.clone());
-        for text in texts.chain([files::simulated(&workload, 0), workload.shape.text()]) {
+        for text in texts.chain([files::simulated(&workload, files::RtApp::default()), workload.shape.text()])
+        {
             hash.update(text.as_bytes());
         }
         Ok(Self { name, half, workload, fingerprint: hash.finalize() })

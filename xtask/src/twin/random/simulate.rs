@@ -14,7 +14,8 @@ pub(super) const SEEDS: u64 = 10;
 /// What rt-app executes by itself each time that it has kept a CPU busy: it looks at the clock each 40 us or so, then
 /// writes its log and turns to the next event. Recordings of tasks that have a CPU for themselves in a guest with nothing
 /// else to do: 20.05 ms where 20 are asked for, 10.1 to 10.2 where 10 are.
-const RT_APP_US: u32 = 60;
+/// It starts its threads one after the other, in the file's order: 0.5 to 1 ms apart in recordings.
+const RT_APP: files::RtApp = files::RtApp { between_us: 60, thread_us: 700 };
 
 /// What a guest does beside the workload, with a stopper for each CPU (`tests/twin/background.json`).
 const BACKGROUND: &str = "tests/twin/background.json";
@@ -44,7 +45,7 @@ pub(super) fn prepare(drawn: &Drawn) -> Result<(), Failure> {
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let shape = drawn.workload.shape;
     let texts = [
-        ("workload.json", files::simulated(&drawn.workload, RT_APP_US)),
+        ("workload.json", files::simulated(&drawn.workload, RT_APP)),
         ("machine.toml", shape.machine()?),
         ("background.json", background(shape.cpus)?),
     ];
