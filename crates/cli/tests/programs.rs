@@ -13,7 +13,8 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
     std::fs::write(&object, compiler.compile("tests/programs/shared.bpf.c").unwrap()).unwrap();
     let program = folder.join("shared");
     let mut cc = Command::new("cc");
-    cc.args(["-O1", "-o"]).arg(&program).arg(Path::new(ROOT).join("tests/programs/shared.c"));
+    cc.args(["-O1", "-o"]).arg(&program);
+    cc.args(["shared.c", "arena.c"].map(|source| Path::new(ROOT).join("tests/programs").join(source)));
     let built = cc.args(["-lbpf", "-lelf", "-lz", "-lpthread"]).output().expect("there is a C compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     (program, object)
@@ -33,7 +34,7 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
     let run = |name: &str, cpus: &str| {
         let (trace, log) = (format!("{name}.trace"), format!("{name}.log"));
         let options = ["--machine", cpus, "--trace", &trace, "--program-log", &log];
-        let output = keel(folder.path(), &options, &program, &[object]);
+        let output = keel(folder.path(), &options, &program, &[object, "arena"]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{name}");
         let bytes = |file: &str| std::fs::read(folder.path().join(file)).unwrap();
@@ -44,7 +45,8 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let lines: Vec<&str> = log.lines().collect();
         assert_eq!(lines.first(), Some(&format!("{cpus} CPUs, answer 42").as_str()), "{log}");
         assert!(lines.iter().any(|line| line.contains("told yes") && line.ends_with("bss shared")), "{log}");
-        assert_eq!(lines.last(), Some(&"detached"), "{log}");
+        let last = "detached, exit kind 64, registered 1 times, 1000 Hz";
+        assert_eq!(lines.last(), Some(&last), "{log}");
         let again = run("second", cpus);
         assert!(again.0 == trace && again.1 == log, "two runs on {cpus} CPUs differ");
     }

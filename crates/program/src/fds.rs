@@ -1,5 +1,6 @@
 //! The program's descriptors: what each number stands for. All calls that make, copy or close one pass here.
 
+use crate::object::Traced;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -29,8 +30,17 @@ pub(crate) enum Kind {
     Prog(u32),
     /// Types.
     Btf(u32),
-    /// An attached scheduler.
-    Link,
+    /// Something attached.
+    Link(Link),
+}
+
+/// What a link holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// The scheduler.
+    Scheduler,
+    /// A tracing program.
+    Trace(Traced),
 }
 
 /// A descriptor's object, shared by its copies.

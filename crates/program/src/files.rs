@@ -3,7 +3,7 @@
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
-use crate::fds::Kind;
+use crate::fds::{Kind, Link};
 use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
 
@@ -179,7 +179,7 @@ impl Program {
             Err(errno) => return Ok(error(errno)),
         };
         let writes = flags as i32 & libc::O_ACCMODE != libc::O_RDONLY || flags as i32 & libc::O_CREAT != 0;
-        if writes && path != "/dev/null" {
+        if writes && path != "/dev/null" && !self.tree.has_file(&path) {
             return Ok(error(if self.tree.holds(&path) { libc::EACCES } else { libc::EROFS }));
         }
         let Some(place) = self.show_path(&path) else { return Ok(error(libc::ENAMETOOLONG)) };
@@ -199,11 +199,19 @@ impl Program {
             t.call(&mut self.host, libc::SYS_close, a)?;
         }
         match gone {
-            Some(Kind::Link) => {
-                self.tree.set_enabled(false)?;
-                Ok(Answer::Told(0, Event::Detach))
-            }
+            Some(Kind::Link(link)) => Ok(Answer::Told(0, self.unlink(link)?)),
             _ => Ok(Answer::Value(0)),
+        }
+    }
+
+    /// The last descriptor of something attached is gone.
+    fn unlink(&mut self, link: Link) -> Result<Event, ProgramError> {
+        match link {
+            Link::Scheduler => {
+                self.tree.set_enabled(false)?;
+                Ok(Event::Detach)
+            }
+            Link::Trace(traced) => Ok(Event::Untrace(traced)),
         }
     }
 
@@ -219,15 +227,15 @@ impl Program {
         }
         let number = if new.is_some() { t.number() } else { libc::SYS_dup };
         let (fd, _) = t.call(&mut self.host, number, a)?;
-        Ok(self.copied(old, fd))
+        self.copied(old, fd)
     }
 
-    fn copied(&mut self, old: i32, fd: i64) -> Answer {
+    fn copied(&mut self, old: i32, fd: i64) -> Result<Answer, ProgramError> {
         match fd {
-            ..0 => Answer::Value(fd),
+            ..0 => Ok(Answer::Value(fd)),
             fd => match self.fds.copy(old, fd as i32) {
-                Some(Kind::Link) => Answer::Told(fd, Event::Detach),
-                _ => Answer::Value(fd),
+                Some(Kind::Link(link)) => Ok(Answer::Told(fd, self.unlink(link)?)),
+                _ => Ok(Answer::Value(fd)),
             },
         }
     }
@@ -243,7 +251,7 @@ impl Program {
             }
             libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
                 let (new, _) = t.call(&mut self.host, libc::SYS_fcntl, a)?;
-                Ok(self.copied(fd, new))
+                self.copied(fd, new)
             }
             libc::F_GETFL if open.nonblocking => {
                 Ok(Answer::Value(i64::from(libc::O_RDWR | libc::O_NONBLOCK)))
@@ -271,6 +279,10 @@ impl Program {
             Kind::Map(map) => Some(map),
             _ => None,
         });
+        let mut a = a;
+        if let Some(map) = map.filter(|&map| a[0] == 0 && self.bpf.maps[map as usize].is_arena()) {
+            a[0] = self.bpf.maps[map as usize].mapped_at.map_or(self.bpf.arena_address(map), |_| 0);
+        }
         let answer = self.native(t, a)?;
         if let (Some(map), Answer::Value(at @ 0..)) = (map, &answer) {
             self.bpf.mapped(map, *at as u64);

@@ -35,5 +35,5 @@ mod tree;
 
 pub use desk::{Desk, NoDesk, RingView};
 pub use error::ProgramError;
-pub use object::{Fill, Loaded, TestRun};
+pub use object::{Fill, Loaded, TestRun, Traced};
 pub use program::{Event, Machine, Program};
