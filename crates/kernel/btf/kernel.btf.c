@@ -29,6 +29,7 @@ union {
 	struct signal_struct signal;
 	struct autogroup autogroup;
 	struct pid pid;
+	struct mempolicy mempolicy;
 	enum pid_type pid_type;
 	struct bpf_cpumask cpumask;
 	struct bpf_spin_lock spin_lock;

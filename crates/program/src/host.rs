@@ -13,9 +13,7 @@
 use crate::ProgramError;
 use libc::{c_int, c_long, c_void, pid_t};
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -228,20 +226,6 @@ impl Drop for Host {
             }
         }
     }
-}
-
-/// Where a sparse file holds something: from and to, in bytes.
-pub(crate) fn data_of(file: &File) -> Vec<(u64, u64)> {
-    // SAFETY: a system call without pointers.
-    let seek = |at: u64, what| unsafe { libc::lseek(file.as_raw_fd(), at as i64, what) };
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Ok(from) = u64::try_from(seek(at, libc::SEEK_DATA)) {
-        let Ok(to) = u64::try_from(seek(from, libc::SEEK_HOLE)) else { break };
-        found.push((from, to));
-        at = to;
-    }
-    found
 }
 
 fn lost(call: &str) -> ProgramError {

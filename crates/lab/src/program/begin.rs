@@ -3,7 +3,7 @@
 
 use super::half::{Half, Task};
 use super::maps::Maps;
-use super::{CALL_NS, MOST_CALLS, failed, last_words};
+use super::{MOST_CALLS, failed, last_words};
 use crate::error::LabError;
 use crate::load;
 use crate::run;
@@ -41,7 +41,7 @@ struct Begin<'a> {
 /// Runs the program until it attaches a scheduler.
 pub(super) fn begin(spec: &RunSpec, half: &Rc<RefCell<Half>>, wants: Class) -> Result<Began, LabError> {
     let mut begin = Begin { spec, half, wants, machine: None };
-    let mut now_ns = 0;
+    let (mut now_ns, call_ns) = (0, half.borrow().call_ns);
     loop {
         let mut event = begin.step(now_ns)?;
         if let Event::Load(loaded, then) = event {
@@ -50,10 +50,10 @@ pub(super) fn begin(spec: &RunSpec, half: &Rc<RefCell<Half>>, wants: Class) -> R
         }
         match event {
             Event::Attach(ops) => return begin.attach(*ops),
-            Event::Called => now_ns += CALL_NS,
+            Event::Called => now_ns += call_ns,
             Event::Run(run) => {
                 begin.run(&run)?;
-                now_ns += CALL_NS;
+                now_ns += call_ns;
             }
             Event::Trace(traced) => {
                 let (sim, _) = begin.machine.as_mut().expect("what is attached was loaded");

@@ -1,8 +1,8 @@
 //! A program after the run: it gets SIGINT, and ends.
 
+use super::MOST_CALLS;
 use super::half::Half;
 use super::maps::Maps;
-use super::{CALL_NS, MOST_CALLS};
 use crate::outcome::ProgramEnd;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Engine, Errno};
@@ -28,6 +28,10 @@ pub(super) fn finish(
     let mut now_ns = (half.since_ns + run_ns).max(half.program.now_ns());
     if !half.is_attached && sim.is_some() {
         half.program.attached(None)?;
+    }
+    if let Some(sim) = &mut sim {
+        // A run that the end has cut short.
+        half.ran(sim.engine().world(), 0)?;
     }
     let start_ns = now_ns;
     let first_calls = half.program.calls();
@@ -58,9 +62,9 @@ pub(super) fn finish(
                 if let Some(sim) = &mut sim {
                     sim.detach(&mut NullSink);
                 }
-                now_ns += CALL_NS;
+                now_ns += half.call_ns;
             }
-            Event::Called | Event::Untrace(_) | Event::Exited(_) => now_ns += CALL_NS,
+            Event::Called | Event::Untrace(_) | Event::Exited(_) => now_ns += half.call_ns,
         }
         if !is_told && now_ns > start_ns + NOTICE_NS {
             half.program.interrupt()?;

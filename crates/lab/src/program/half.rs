@@ -1,8 +1,8 @@
 //! The program as a task of the machine.
 
 use super::begin::take_context;
+use super::last_words;
 use super::maps::Maps;
-use super::{CALL_NS, last_words};
 use keel_abi::bpf::{Ea, World};
 use keel_abi::companion::{Act, Companion};
 use keel_abi::{CpuId, Instant, Span};
@@ -20,6 +20,8 @@ pub(super) struct Half {
     /// What its clock shows when the run's is 0.
     pub(super) since_ns: u64,
     pub(super) is_attached: bool,
+    /// What a system call of its is charged, in nanoseconds.
+    pub(super) call_ns: u64,
     pub(super) output: Vec<u8>,
     /// The addresses of the object's programs.
     pub(super) addresses: Vec<u64>,
@@ -35,7 +37,8 @@ pub(super) struct Task {
 
 impl Companion<VmWorld> for Task {
     fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
-        let half = &mut *self.half.borrow_mut();
+        // It is in the call that detaches its scheduler, which ends when that is gone.
+        let Ok(mut half) = self.half.try_borrow_mut() else { return Act::Sleep(FOREVER) };
         match half.step(world, cpu, now) {
             Ok(act) => act,
             Err(error) => Act::Fail(format!("{}: {error}", self.name)),
@@ -43,18 +46,24 @@ impl Companion<VmWorld> for Task {
     }
 
     fn ran(&mut self, world: &mut VmWorld, value: Option<u64>) {
-        let half = &mut *self.half.borrow_mut();
-        let Some((at, len)) = half.context.take() else { return };
-        let context = take_context(world, at, len);
+        let Ok(mut half) = self.half.try_borrow_mut() else { return };
         // Where the host fails, the next step says so.
-        let _ = half.program.ran(value.unwrap_or(0) as u32, &context);
+        let _ = half.ran(world, value.unwrap_or(0) as u32);
     }
 }
 
 impl Half {
-    pub(super) fn new(program: Program) -> Self {
-        let (since_ns, is_attached) = (0, false);
-        Self { program, since_ns, is_attached, output: Vec::new(), addresses: Vec::new(), context: None }
+    pub(super) fn new(program: Program, call_ns: u64) -> Self {
+        let (since_ns, is_attached, output, addresses) = Default::default();
+        // A call that takes no time could be made for ever.
+        Self { program, since_ns, is_attached, call_ns: call_ns.max(1), output, addresses, context: None }
+    }
+
+    /// The program of the object that it runs has returned, where it runs one.
+    pub(super) fn ran(&mut self, world: &mut VmWorld, value: u32) -> Result<(), ProgramError> {
+        let Some((at, len)) = self.context.take() else { return Ok(()) };
+        let context = take_context(world, at, len);
+        self.program.ran(value, &context)
     }
 
     fn step(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Result<Act, ProgramError> {
@@ -66,7 +75,7 @@ impl Half {
         let event = self.program.step(now_ns, &mut Maps { world, cpu })?;
         self.output.append(&mut self.program.take_output());
         Ok(match event {
-            Event::Called | Event::Untrace(_) => Act::Work { insns: 0, stall_ps: CALL_NS * 1000 },
+            Event::Called | Event::Untrace(_) => Act::Work { insns: 0, stall_ps: self.call_ns * 1000 },
             Event::Idle { until_ns: Some(until) } => {
                 Act::Sleep(Span::from_ns(until.saturating_sub(now_ns).max(1)))
             }
@@ -85,7 +94,7 @@ impl Half {
             Event::Trace(traced) => {
                 // Nothing can be added to a running machine.
                 self.program.traced(traced, false)?;
-                Act::Work { insns: 0, stall_ps: CALL_NS * 1000 }
+                Act::Work { insns: 0, stall_ps: self.call_ns * 1000 }
             }
             Event::Detach => Act::Fail(self.last("it detached its scheduler before the run's end")),
             Event::Exited(code) => {

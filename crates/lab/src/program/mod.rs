@@ -31,8 +31,6 @@ use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::rc::Rc;
 
-/// What a system call is charged, with the user code before it, in nanoseconds.
-const CALL_NS: u64 = 2000;
 /// So many calls a program may make before it attaches a scheduler, and after its end.
 const MOST_CALLS: u64 = 2_000_000;
 /// Last words that are quoted.
@@ -52,7 +50,7 @@ pub(crate) fn make(
         return Err(LabError::BadInput(format!("--set: {name} is a program; give it arguments instead")));
     }
     let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(&name, &e))?;
-    let half = Rc::new(RefCell::new(Half::new(program)));
+    let half = Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns)));
     let (mut sim, object) = match begin::begin(spec, &half, sink.wants())? {
         Began::Running(sim, object) => (*sim, *object),
         Began::Refused(why) => {
@@ -80,7 +78,7 @@ fn machine_of(spec: &RunSpec) -> Machine {
         btf: KERNEL_BTF,
         config: load::kernel_config(spec),
         seed: spec.seed,
-        call_ns: CALL_NS,
+        call_ns: spec.machine.costs.program_call_ns,
     }
 }
 

@@ -3,7 +3,8 @@
 use super::Bpf;
 use super::maps::{Map, PAGE_BYTES, kind};
 use crate::desk::Desk;
-use crate::host;
+use rustix::fs::{SeekFrom, seek};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
 /// Where arenas are that the program maps at no address of its own: far from all that the host places by itself. Each
@@ -28,7 +29,7 @@ impl Bpf {
                 continue;
             }
             map.blocks = blocks;
-            for (from, to) in host::data_of(file) {
+            for (from, to) in data_of(file) {
                 desk.arena_touched(place, from / PAGE_BYTES, to.div_ceil(PAGE_BYTES) - from / PAGE_BYTES);
             }
         }
@@ -40,4 +41,16 @@ impl Map {
     pub(crate) fn is_arena(&self) -> bool {
         self.kind == kind::ARENA
     }
+}
+
+/// Where a sparse file holds something: from and to, in bytes.
+fn data_of(file: &File) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Ok(from) = seek(file, SeekFrom::Data(at)) {
+        let Ok(to) = seek(file, SeekFrom::Hole(from)) else { break };
+        found.push((from, to));
+        at = to;
+    }
+    found
 }
