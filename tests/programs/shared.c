@@ -2,7 +2,7 @@
 /*
  * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
  * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
- * `exit`, `crash`. `arena` runs what arena.c has first.
+ * `exit`, `crash`. `all` runs what arena.c, sockets.c and host.c have first.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -18,6 +18,8 @@
 
 int load_arena(void);
 int use_arena(void);
+int use_sockets(void);
+int use_host(void);
 
 /* As shared.bpf.c has them. */
 struct constant {
@@ -90,7 +92,7 @@ int main(int argc, char **argv)
 		fail("load");
 	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "entries"), &key, &value, 0))
 		fail("update");
-	if (!strcmp(how, "arena") && load_arena())
+	if (!strcmp(how, "all") && load_arena())
 		fail("arena");
 	/* Before anything is attached: what it returns and leaves in its context counts. */
 	int prog = bpf_program__fd(bpf_object__find_program_by_name(object, "look_up"));
@@ -99,8 +101,12 @@ int main(int argc, char **argv)
 	question.key = 99;
 	if (bpf_prog_test_run_opts(prog, &run) || run.retval != (unsigned)-2)
 		fail("run without an entry");
-	if (!strcmp(how, "arena") && use_arena())
+	if (!strcmp(how, "all") && use_arena())
 		fail("arena");
+	if (!strcmp(how, "all") && use_sockets())
+		fail("sockets");
+	if (!strcmp(how, "all") && use_host())
+		fail("host");
 	if (!bpf_program__attach(bpf_object__find_program_by_name(object, "shared_registered")) ||
 	    !bpf_program__attach(bpf_object__find_program_by_name(object, "shared_switched")))
 		fail("trace");

@@ -14,7 +14,10 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
     let program = folder.join("shared");
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-o"]).arg(&program);
-    cc.args(["shared.c", "arena.c"].map(|source| Path::new(ROOT).join("tests/programs").join(source)));
+    cc.args(
+        ["shared.c", "arena.c", "sockets.c", "host.c"]
+            .map(|source| Path::new(ROOT).join("tests/programs").join(source)),
+    );
     let built = cc.args(["-lbpf", "-lelf", "-lz", "-lpthread"]).output().expect("there is a C compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     (program, object)
@@ -35,7 +38,7 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let (trace, log) = (format!("{name}.trace"), format!("{name}.log"));
         let options =
             ["--workload", "mix:20:80", "--machine", cpus, "--trace", &trace, "--program-log", &log];
-        let output = keel(folder.path(), &options, &program, &[object, "arena"]);
+        let output = keel(folder.path(), &options, &program, &[object, "all"]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{name}");
         let bytes = |file: &str| std::fs::read(folder.path().join(file)).unwrap();

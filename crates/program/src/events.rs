@@ -204,6 +204,13 @@ impl Program {
                     0
                 }
             }
+            Kind::Listener { waiting, .. } => {
+                if waiting.is_empty() {
+                    0
+                } else {
+                    IN
+                }
+            }
             Kind::Epoll(_) | Kind::Socket | Kind::Prog(_) | Kind::Btf(_) | Kind::Link(_) => 0,
             Kind::Pipe => u32::MAX,
         };

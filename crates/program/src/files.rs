@@ -60,18 +60,6 @@ impl Program {
             }
             libc::SYS_ftruncate if self.is_map(a[0] as i32) => error(libc::EINVAL),
             libc::SYS_ftruncate | libc::SYS_fadvise64 => self.native(t, a)?,
-            libc::SYS_socket if a[0] as i32 == libc::AF_UNIX => {
-                self.new_fd(t, Kind::Socket, a[1] as i32 & libc::SOCK_NONBLOCK != 0)?
-            }
-            libc::SYS_socket => error(libc::EAFNOSUPPORT),
-            libc::SYS_bind | libc::SYS_listen | libc::SYS_setsockopt | libc::SYS_shutdown => Answer::Value(0),
-            libc::SYS_connect => error(libc::ECONNREFUSED),
-            libc::SYS_accept | libc::SYS_accept4 => match self.is_nonblocking(a[0] as i32) {
-                true => error(libc::EAGAIN),
-                false => Answer::Wait(Wait::Retry, None),
-            },
-            libc::SYS_sendto => self.write(t, a)?,
-            libc::SYS_recvfrom => self.read(t, a, false)?,
             libc::SYS_mkdir | libc::SYS_mkdirat | libc::SYS_unlink | libc::SYS_unlinkat | libc::SYS_rmdir => {
                 Answer::Value(0)
             }
@@ -99,10 +87,6 @@ impl Program {
             self.fds.put(fd as i32, kind, nonblocking);
         }
         Answer::Value(fd)
-    }
-
-    fn is_nonblocking(&self, fd: i32) -> bool {
-        self.fds.get(fd).is_some_and(|open| open.nonblocking)
     }
 
     fn is_map(&self, fd: i32) -> bool {
