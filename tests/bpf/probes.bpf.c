@@ -81,3 +81,16 @@ STEPS(no_bytes, 0, 0, 5)
 	got[1] = bpf_probe_read_kernel_str(out, 0, text);
 	got[2] = out[0];
 }
+
+/* The older names read the kernel's memory where an address is the kernel's. */
+STEPS(older_names, 0, 0x1122334455667788, 10, 's', 0)
+{
+	char out[16] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	u64 whole = 0;
+
+	got[0] = bpf_probe_read(&whole, sizeof(whole), words);
+	got[1] = whole;
+	got[2] = bpf_probe_read_str(out, sizeof(out), text);
+	got[3] = out[0];
+	got[4] = out[9];
+}

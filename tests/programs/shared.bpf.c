@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a program of user space sets up and reads back, in one small scheduler: constants, global variables that both
- * sides have mapped, a hash, a ring buffer, and a program that it runs.
+ * sides have mapped, a hash, a ring buffer, a program that it runs, and programs that trace the kernel.
  */
 #include "keel.h"
 
@@ -9,11 +9,26 @@ LICENSE;
 
 #define SHARED_DSQ 7
 
-const volatile u64 slice_ns = 1000000;
-const volatile u32 expected_cpus;
+/* The program sets the number of CPUs; shared.c has the same structure. */
+const volatile struct {
+	u64 slice_ns;
+	u64 cpus;
+} constant = { .slice_ns = 1000000 };
 
-u64 enqueued;
-u64 sum_of_entries;
+/* The program maps it; shared.c has the same structure. */
+struct {
+	u64 enqueued;
+	u64 sum_of_entries;
+	/* What is traced: switches, and the scheduler's registration. */
+	u64 switches;
+	u64 registered;
+	/* From ops.exit. */
+	u64 exit_kind;
+	/* From the kernel's configuration. */
+	u64 hz;
+} seen;
+
+extern int CONFIG_HZ __kconfig;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -41,7 +56,8 @@ int look_up(struct question *question)
 	if (!value)
 		return -2;
 	question->answer = *value * 2;
-	sum_of_entries += *value;
+	seen.sum_of_entries += *value;
+	seen.hz = CONFIG_HZ;
 	return 0;
 }
 
@@ -49,20 +65,40 @@ CALLBACK(void, shared_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u64 *record;
 
-	enqueued++;
-	if (enqueued % 100 == 0) {
+	seen.enqueued++;
+	if (seen.enqueued % 100 == 0) {
 		record = bpf_ringbuf_reserve(&told, sizeof(*record), 0);
 		if (record) {
-			*record = enqueued;
+			*record = seen.enqueued;
 			bpf_ringbuf_submit(record, 0);
 		}
 	}
-	scx_bpf_dsq_insert(p, SHARED_DSQ, slice_ns, enq_flags);
+	scx_bpf_dsq_insert(p, SHARED_DSQ, constant.slice_ns, enq_flags);
 }
 
 CALLBACK(void, shared_dispatch, s32 cpu, struct task_struct *prev)
 {
 	scx_bpf_dsq_move_to_local(SHARED_DSQ);
+}
+
+SEC("fentry/bpf_scx_reg")
+int BPF_PROG(shared_registered, void *ops)
+{
+	seen.registered++;
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(shared_switched, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	if (prev != next && bpf_get_smp_processor_id() < constant.cpus)
+		__sync_fetch_and_add(&seen.switches, 1);
+	return 0;
+}
+
+CALLBACK(void, shared_exit, struct scx_exit_info *info)
+{
+	seen.exit_kind = info->kind;
 }
 
 /* The loader says that it may sleep, for not every libbpf knows the section struct_ops.s. */
@@ -75,5 +111,6 @@ SEC(".struct_ops") struct sched_ext_ops shared_ops = {
 	.enqueue = (void *)shared_enqueue,
 	.dispatch = (void *)shared_dispatch,
 	.init = (void *)shared_init,
+	.exit = (void *)shared_exit,
 	.name = "shared",
 };

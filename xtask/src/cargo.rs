@@ -45,6 +45,12 @@ pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf, Failure> {
     Ok(target()?.join("debug/examples").join(name))
 }
 
+/// Builds a package's program as tests are built, and says where it is.
+pub(crate) fn program(package: &str, name: &str) -> Result<PathBuf, Failure> {
+    run(&["build", "--quiet", "--package", package, "--bin", name])?;
+    Ok(target()?.join("debug").join(name))
+}
+
 fn target() -> Result<PathBuf, Failure> {
     let metadata = MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))

@@ -16,6 +16,7 @@ mod fuzz;
 mod keel;
 mod live;
 mod pages;
+mod programs;
 mod tables;
 mod tally;
 mod tree;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         "twin" => twin::run(rest),
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
+        "programs" => programs::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
         "reference" => reference(),
         "matrix" => tables::MATRIX.renew(rest),

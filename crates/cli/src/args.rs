@@ -204,7 +204,8 @@ pub(crate) struct ExecArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Schedulers, separated by commas. The first is the baseline. Append settings to a single scheduler:
-    /// my.bpf.o:kick=1:slice_ns=5000000
+    /// my.bpf.o:kick=1:slice_ns=5000000. A command in quotes stands for a scheduler's own program: 'scx_lavd
+    /// --performance'
     #[arg(value_name = "SCHED,SCHED,...", value_delimiter = ',', required = true)]
     pub(crate) schedulers: Vec<String>,
     #[command(flatten)]

@@ -2,11 +2,15 @@
 //!
 //! What stands behind a colon and has an equals sign is a setting, from the right, until the rest is a built-in name or a file:
 //! so a path may hold both signs.
+//!
+//! Or a scheduler's own program with its arguments: `scx_lavd --performance`.
 
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::parse;
+use crate::program;
 use crate::text::shown;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// A scheduler as it is asked for on the command line.
@@ -21,7 +25,26 @@ pub(crate) struct Asked<'a> {
 impl<'a> Asked<'a> {
     /// Takes the settings off.
     pub(crate) fn read(lab: &Lab, given: &'a str) -> Result<Self, Failure> {
+        if Self::is_command(lab, given) {
+            return Ok(Self { scheduler: given, settings: Vec::new() });
+        }
         Self::split(given, |name| (lab.scheduler)(name).is_some() || Path::new(name).exists())
+    }
+
+    /// Is it a program with its arguments? It has a blank, or names a file in PATH, and is nothing else.
+    fn is_command(lab: &Lab, given: &str) -> bool {
+        let is_known = (lab.scheduler)(given).is_some() || Path::new(given).exists();
+        !is_known && (given.contains(' ') || program::is_in_path(given))
+    }
+
+    /// The program and its arguments, where it is a command: as a shell would separate them.
+    pub(crate) fn command(&self, lab: &Lab) -> Result<Option<Vec<OsString>>, Failure> {
+        if !Self::is_command(lab, self.scheduler) {
+            return Ok(None);
+        }
+        let open = || Failure::input(format!("{}: a quote in it does not end", shown(self.scheduler)));
+        let words = shlex::split(self.scheduler).ok_or_else(open)?;
+        Ok(Some(words.into_iter().map(OsString::from).collect()))
     }
 
     fn split(given: &'a str, is_there: impl Fn(&str) -> bool) -> Result<Self, Failure> {

@@ -31,6 +31,12 @@ pub(crate) fn specs(
     scene: &SceneArgs,
 ) -> Result<Vec<RunSpec>, Failure> {
     let named = |asked: &Asked<'_>| {
+        if let Some(argv) = asked.command(lab)?
+            && let Some((source, _)) = crate::program::source(&argv)?
+        {
+            // Two of one program differ in their arguments.
+            return Ok(SchedulerSource { name: asked.scheduler.trim().to_owned(), ..source });
+        }
         let source = scheduler_by(lab, asked.scheduler, recipe)?;
         Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
     };

@@ -26,6 +26,11 @@ pub(crate) fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, Strin
     Ok(Some((source, path.to_string_lossy().into_owned())))
 }
 
+/// Would a shell execute a file of this name?
+pub(crate) fn is_in_path(given: &str) -> bool {
+    !given.is_empty() && Path::new(given).components().count() == 1 && find(&OsString::from(given)).is_some()
+}
+
 /// The file that a shell would execute.
 fn find(given: &OsString) -> Option<PathBuf> {
     let direct = Path::new(given);

@@ -13,7 +13,11 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
     std::fs::write(&object, compiler.compile("tests/programs/shared.bpf.c").unwrap()).unwrap();
     let program = folder.join("shared");
     let mut cc = Command::new("cc");
-    cc.args(["-O1", "-o"]).arg(&program).arg(Path::new(ROOT).join("tests/programs/shared.c"));
+    cc.args(["-O1", "-o"]).arg(&program);
+    cc.args(
+        ["shared.c", "arena.c", "sockets.c", "host.c"]
+            .map(|source| Path::new(ROOT).join("tests/programs").join(source)),
+    );
     let built = cc.args(["-lbpf", "-lelf", "-lz", "-lpthread"]).output().expect("there is a C compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     (program, object)
@@ -21,7 +25,7 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
 
 fn keel(folder: &Path, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
-    command.args(["sim", "--workload", "mix:20:80", "--duration", "3s"]).args(options).current_dir(folder);
+    command.args(["sim", "--duration", "3s"]).args(options).current_dir(folder);
     command.arg("--").arg(program).args(arguments).output().expect("keel runs")
 }
 
@@ -32,8 +36,9 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
     let object = object.to_str().unwrap();
     let run = |name: &str, cpus: &str| {
         let (trace, log) = (format!("{name}.trace"), format!("{name}.log"));
-        let options = ["--machine", cpus, "--trace", &trace, "--program-log", &log];
-        let output = keel(folder.path(), &options, &program, &[object]);
+        let options =
+            ["--workload", "mix:20:80", "--machine", cpus, "--trace", &trace, "--program-log", &log];
+        let output = keel(folder.path(), &options, &program, &[object, "all"]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{name}");
         let bytes = |file: &str| std::fs::read(folder.path().join(file)).unwrap();
@@ -44,7 +49,8 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let lines: Vec<&str> = log.lines().collect();
         assert_eq!(lines.first(), Some(&format!("{cpus} CPUs, answer 42").as_str()), "{log}");
         assert!(lines.iter().any(|line| line.contains("told yes") && line.ends_with("bss shared")), "{log}");
-        assert_eq!(lines.last(), Some(&"detached"), "{log}");
+        let last = "detached, exit kind 64, registered 1 times, 1000 Hz";
+        assert_eq!(lines.last(), Some(&last), "{log}");
         let again = run("second", cpus);
         assert!(again.0 == trace && again.1 == log, "two runs on {cpus} CPUs differ");
     }
@@ -64,4 +70,60 @@ fn what_goes_wrong_is_said() {
     check(&[object, "exit"], "ended before the run did, with exit code 7");
     check(&[object, "crash"], "ended before the run did, with exit code 134");
     check(&[object, "hang"], "did not end when it got SIGINT");
+}
+
+#[test]
+fn a_command_in_quotes_stands_for_a_scheduler() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let compare = |schedulers: &str, options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
+        command.args([
+            "compare",
+            schedulers,
+            "--workload",
+            "mix:4:80",
+            "--duration",
+            "20ms",
+            "--machine",
+            "2",
+        ]);
+        let output = command.args(options).current_dir(folder.path()).output().expect("keel runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let command = format!("{} '{}'", program.display(), object.display());
+    let (code, stdout, stderr) = compare(&format!("fifo,{command}"), &["--runs", "2"]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert!(stdout.contains("fifo (2 runs)") && stdout.contains("shared"), "{stdout}");
+    let (code, _, stderr) = compare("fifo,./shared 'x.o", &[]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("a quote in it does not end"), "{stderr}");
+    let (code, _, stderr) = compare("fifo,./nobody here", &[]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("no program ./nobody"), "{stderr}");
+}
+
+#[test]
+fn a_machine_says_what_a_call_is_charged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let on_cpu = |call_ns: u32| {
+        let machine = format!(
+            "name = \"two\"\n[topology]\nnodes = 1\nllcs_per_node = 1\ncores_per_llc = 2\n[costs]\nprogram_call_ns = {{ value = {call_ns}, source = \"a test\" }}\n"
+        );
+        std::fs::write(folder.path().join("two.toml"), machine).unwrap();
+        let output = keel(
+            folder.path(),
+            &["--machine", "two.toml", "--workload", "mix:2:10", "--json"],
+            &program,
+            &[object.to_str().unwrap()],
+        );
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let tasks = report["tasks"].as_array().expect("tasks");
+        let own = tasks.iter().find(|task| task["name"] == "shared").expect("the program is a task");
+        own["cpu_ns"].as_u64().expect("nanoseconds")
+    };
+    let (cheap, dear) = (on_cpu(1000), on_cpu(1_000_000));
+    assert!(dear > 10 * cheap, "{dear} ns of CPU time at 1 ms a call, {cheap} ns at 1 us");
 }

@@ -53,4 +53,18 @@ struct rq {
 	struct sched_domain *sd;
 };
 
+/* No machine has a cpufreq driver that BPF code can see: all pointers to one are null. */
+struct cpufreq_cpuinfo {
+	unsigned int max_freq;
+	unsigned int min_freq;
+};
+
+struct cpufreq_policy {
+	unsigned int cpu;
+	struct cpufreq_cpuinfo cpuinfo;
+	unsigned int min;
+	unsigned int max;
+	unsigned int cur;
+};
+
 #endif

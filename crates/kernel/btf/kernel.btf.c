@@ -9,15 +9,27 @@
 
 #include "kernel.h"
 
+/* What guards of the kernel's own macros are made of. */
+typedef struct {
+	void *lock;
+} class_rcu_t;
+
+/* Tracepoints: what BPF programs that trace them get, behind the first argument. */
+typedef void (*btf_trace_sched_switch)(void *, bool, struct task_struct *, struct task_struct *, unsigned int);
+typedef void (*btf_trace_task_rename)(void *, struct task_struct *, const char *);
+typedef void (*btf_trace_cgroup_attach_task)(void *, struct cgroup *, const char *, struct task_struct *, bool);
+
 /* Compilers describe only what is used. */
 union {
 	struct sched_ext_ops ops;
 	struct task_struct task;
 	struct rq rq;
+	struct cpufreq_policy cpufreq_policy;
 	struct sched_domain sched_domain;
 	struct signal_struct signal;
 	struct autogroup autogroup;
 	struct pid pid;
+	struct mempolicy mempolicy;
 	enum pid_type pid_type;
 	struct bpf_cpumask cpumask;
 	struct bpf_spin_lock spin_lock;
@@ -58,6 +70,10 @@ union {
 	enum scx_exit_code exit_code;
 	enum scx_exit_flags exit_flags;
 	enum bpf_map_type map_type;
+	class_rcu_t class_rcu;
+	btf_trace_sched_switch trace_sched_switch;
+	btf_trace_task_rename trace_task_rename;
+	btf_trace_cgroup_attach_task trace_cgroup_attach_task;
 } keel_types;
 
 /* What user space sets a struct_ops map to: libbpf looks for these by name. */
@@ -71,10 +87,13 @@ struct bpf_struct_ops_sched_ext_ops {
 	struct sched_ext_ops data __attribute__((aligned(64)));
 } keel_struct_ops_value;
 
+/* Functions that can be traced. */
 int bpf_scx_reg(void *kdata, void *link) { return 0; }
+void scx_tick(struct rq *rq) {}
 
 /* What each CPU has its own of. */
 #define PER_CPU __attribute__((section(".data..percpu")))
 PER_CPU struct rq runqueues;
 PER_CPU int sd_llc_id;
 PER_CPU int sd_llc_size;
+PER_CPU struct cpufreq_policy *cpufreq_cpu_data;

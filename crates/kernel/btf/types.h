@@ -112,6 +112,17 @@ struct sched_ext_entity {
 	bool disallow;
 };
 
+typedef struct {
+	unsigned long bits[16];
+} nodemask_t;
+
+struct mempolicy {
+	unsigned short mode;
+	unsigned short flags;
+	nodemask_t nodes;
+	int home_node;
+};
+
 struct task_struct {
 	/* First line: what sched_ext keeps. */
 	struct sched_ext_entity scx;
@@ -155,7 +166,9 @@ struct task_struct {
 	int exit_code;
 	struct css_set *cgroups;
 	struct signal_struct *signal;
-	u64 __unused_line[3];
+	/* Always null: no task here has a memory policy of its own. */
+	struct mempolicy *mempolicy;
+	u64 __unused_line[2];
 
 	/* Two lines that cpus_ptr points to. */
 	cpumask_t cpus_mask;

@@ -94,7 +94,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().returned = 0;
         match place {
             Place::Syscall => self.k.stop_program(fault),
-            Place::Op | Place::Timer => self.k.fault(c, fault),
+            Place::Op | Place::Timer | Place::Trace => self.k.fault(c, fault),
         }
     }
 }

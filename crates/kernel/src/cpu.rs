@@ -100,6 +100,8 @@ pub(crate) enum Place {
     Timer,
     /// The scheduler's user-space half, for a `SEC("syscall")` program.
     Syscall,
+    /// The kernel, for a tracing program.
+    Trace,
 }
 
 impl Caller {
@@ -109,6 +111,7 @@ impl Caller {
             Place::Op => format!("ops.{}()", self.op.name()),
             Place::Timer => "a timer".to_owned(),
             Place::Syscall => "a syscall program".to_owned(),
+            Place::Trace => "a tracing program".to_owned(),
         }
     }
 }

@@ -59,7 +59,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ),
     (
         "bpf_per_cpu_ptr",
-        "of runqueues, sd_llc_id and sd_llc_size alone; the first tells the moment of the call",
+        "of runqueues, sd_llc_id, sd_llc_size and cpufreq_cpu_data alone; the first tells the moment of the call, the \
+         last is null everywhere",
     ),
     ("bpf_this_cpu_ptr", "as bpf_per_cpu_ptr"),
     ("bpf_get_prandom_u32", "draws from the run's seed"),

@@ -203,6 +203,11 @@ pub(crate) enum Frame {
     /// The program that a companion runs has returned.
     CompanionRan { number: u32 },
 
+    /// The next of the programs that trace switches.
+    TraceSwitch { prev: TaskId, next: TaskId, nth: u32 },
+    /// The next of the programs that trace ticks.
+    TraceTick { nth: u32 },
+
     /// A step of the fair class.
     Fair(FairFrame),
     /// A step of a path of the real-time class.

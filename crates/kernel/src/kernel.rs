@@ -11,6 +11,7 @@ use crate::event::EventQueue;
 use crate::exit::Exit;
 use crate::external_events::Outside;
 use crate::fair::Fair;
+use crate::hooks::Hooks;
 use crate::idle::IdleMasks;
 use crate::kfuncs::Terms;
 use crate::kfuncs::iter::Cursors;
@@ -101,6 +102,8 @@ pub(crate) struct Kernel {
     pub(crate) waiting_starts: Vec<u32>,
     /// What the scheduler's user-space half runs.
     pub(crate) programs: Vec<UserProgram>,
+    /// Its tracing programs.
+    pub(crate) hooks: Hooks,
     /// The first of them that failed, which ends the run.
     pub(crate) failed_program: Option<ProgramFailure>,
     pub(crate) seed: u64,

@@ -59,6 +59,7 @@ mod fair;
 mod features;
 mod frame;
 mod frequency;
+mod hooks;
 pub mod idle;
 mod interrupt;
 mod kernel;

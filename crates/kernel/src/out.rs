@@ -43,6 +43,15 @@ impl Out {
         }
     }
 
+    /// The scheduler of a run whose start was told, and has not gone out yet, is called so.
+    pub(crate) fn name_scheduler(&mut self, name: &str) {
+        for (_, _, meta) in &mut self.metas {
+            if let Meta::Start { scheduler, .. } = meta {
+                name.clone_into(scheduler);
+            }
+        }
+    }
+
     pub(crate) fn tell_decision(&mut self, at: Instant, policy: Policy) {
         if self.wants.has(Class::POLICY) && self.metas.len() < MOST_DECISIONS {
             self.metas.push((self.events.len(), at, Meta::Policy(Box::new(policy))));

@@ -1,4 +1,4 @@
-//! Per-CPU kernel variables: `runqueues`, `sd_llc_id` and `sd_llc_size`.
+//! Per-CPU kernel variables: `runqueues`, `sd_llc_id`, `sd_llc_size`, and `cpufreq_cpu_data`, which is null everywhere.
 //!
 //! As in the kernel a variable's address leads nowhere by itself: it says where in each CPU's part the variable lies.
 //! The parts are made when somebody first asks for one. What changes all the time in a runqueue (`curr`, `nr_running`,
@@ -16,6 +16,8 @@ const SYMBOLS: Ea = Ea(0xffff_ffff_8200_0000);
 pub(crate) const LLC_ID: u64 = rq::SIZE.next_multiple_of(LINE);
 /// Where `sd_llc_size` lies.
 pub(crate) const LLC_SIZE: u64 = LLC_ID + 4;
+/// Where `cpufreq_cpu_data` lies.
+const CPUFREQ: u64 = LLC_ID + 8;
 /// Bytes of a CPU's part: whole lines.
 const PART: u64 = LLC_ID + LINE;
 const LINE: u64 = keel_abi::lines::LINE_BYTES;
@@ -26,6 +28,7 @@ pub fn variable(name: &str) -> Option<Ea> {
         "runqueues" => 0,
         "sd_llc_id" => LLC_ID,
         "sd_llc_size" => LLC_SIZE,
+        "cpufreq_cpu_data" => CPUFREQ,
         _ => return None,
     };
     Some(SYMBOLS.offset(offset))
@@ -48,6 +51,15 @@ impl Kernel {
             self.show_runqueue(w, cpu);
         }
         of(self.per_cpu, cpu).offset(offset).0.into()
+    }
+
+    /// `cpu_rq()`, as of now; null where the world is full.
+    pub(crate) fn runqueue_at<W: World>(&mut self, w: &mut W, cpu: CpuId) -> Ea {
+        if !self.make_parts(w) {
+            return Ea::NULL;
+        }
+        self.show_runqueue(w, cpu);
+        of(self.per_cpu, cpu)
     }
 
     /// Makes what each CPU has of its own; false when the world is full.

@@ -7,6 +7,7 @@ use crate::domains::Domains;
 use crate::event::EventQueue;
 use crate::external_events::Outside;
 use crate::fair::{Fair, FairSettings};
+use crate::hooks::Hooks;
 use crate::idle::IdleMasks;
 use crate::kernel::{Counters, Kernel};
 use crate::kfuncs::iter::Cursors;
@@ -192,6 +193,7 @@ impl Kernel {
             blamed: None,
             waiting_starts: Vec::new(),
             programs: setup.programs,
+            hooks: Hooks::default(),
             failed_program: None,
             seed: setup.seed,
             task_base,

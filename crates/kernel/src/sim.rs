@@ -92,6 +92,23 @@ impl<E: Engine> Sim<E> {
     /// As [`Sim::new`], with tasks of the scheduler's user-space half, the first of them with
     /// [`companion_pid`](crate::companion_pid())`(0)`.
     pub fn with_companions(
+        vm: E,
+        setup: Setup,
+        companions: Vec<Beside<E::World>>,
+        wants: Class,
+    ) -> Result<Self, SetupError> {
+        let is_attached = setup.scheduler.is_some();
+        let mut sim = Self::booted(vm, setup, companions, wants)?;
+        sim.run_programs_once().map_err(SetupError::Program)?;
+        match is_attached {
+            true => sim.begin_enable(),
+            false => sim.k.scx.phase = Phase::Absent,
+        }
+        Ok(sim)
+    }
+
+    /// A machine at time zero, with the tasks that are there before anything is attached.
+    pub(crate) fn booted(
         mut vm: E,
         mut setup: Setup,
         companions: Vec<Beside<E::World>>,
@@ -99,16 +116,10 @@ impl<E: Engine> Sim<E> {
     ) -> Result<Self, SetupError> {
         crate::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
         add_specs(&mut setup, &companions);
-        let is_attached = setup.scheduler.is_some();
         let k = Kernel::boot(vm.world(), setup, wants)?;
         let mut sim = Self { k, vm, companions, stop: Stop::default() };
         sim.make_first_task();
         sim.make_companions();
-        sim.run_programs_once().map_err(SetupError::Program)?;
-        match is_attached {
-            true => sim.begin_enable(),
-            false => sim.k.scx.phase = Phase::Absent,
-        }
         Ok(sim)
     }
 

@@ -82,6 +82,15 @@ fn options(spec: &RunSpec) -> LoadOptions {
         .kconfig("CONFIG_CC_VERSION_TEXT", "clang")
 }
 
+/// The same as a kernel's configuration file has it.
+pub(crate) fn kernel_config(spec: &RunSpec) -> String {
+    format!(
+        "CONFIG_HZ={}\nCONFIG_NR_CPUS=1024\nCONFIG_PREEMPT_RCU=y\nCONFIG_X86_64=y\nCONFIG_NO_HZ_IDLE=y\n\
+         CONFIG_LOCALVERSION=\"-keel\"\nCONFIG_CC_VERSION_TEXT=\"clang\"\n",
+        spec.machine.hz
+    )
+}
+
 fn object_error(name: &str, error: &ObjectError) -> LabError {
     let text = format!("{name}: {error}");
     if error.is_unsupported() { LabError::Unsupported(text) } else { LabError::BadInput(text) }

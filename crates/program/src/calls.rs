@@ -63,6 +63,9 @@ impl Program {
         if let Some(answer) = self.file_call(t, number, a)? {
             return Ok(answer);
         }
+        if let Some(answer) = self.socket_call(t, number, a)? {
+            return Ok(answer);
+        }
         if let Some(answer) = self.process_call(t, number, a)? {
             return Ok(answer);
         }

@@ -36,6 +36,8 @@ pub trait Desk {
     fn ring(&mut self, map: u32) -> Option<RingView<'_>>;
     /// User space has read so many bytes of a ring buffer.
     fn ring_read(&mut self, map: u32, consumer: u64);
+    /// User space has touched so many pages of an arena, from this one on; perhaps it had before.
+    fn arena_touched(&mut self, map: u32, first: u64, count: u64);
 }
 
 /// Before anything is loaded there are no maps.
@@ -63,4 +65,6 @@ impl Desk for NoDesk {
     }
 
     fn ring_read(&mut self, _: u32, _: u64) {}
+
+    fn arena_touched(&mut self, _: u32, _: u64, _: u64) {}
 }

@@ -204,7 +204,14 @@ impl Program {
                     0
                 }
             }
-            Kind::Epoll(_) | Kind::Socket | Kind::Prog(_) | Kind::Btf(_) | Kind::Link => 0,
+            Kind::Listener { waiting, .. } => {
+                if waiting.is_empty() {
+                    0
+                } else {
+                    IN
+                }
+            }
+            Kind::Epoll(_) | Kind::Socket | Kind::Prog(_) | Kind::Btf(_) | Kind::Link(_) => 0,
             Kind::Pipe => u32::MAX,
         };
         if ready != u32::MAX { Ok(ready) } else { self.ask_host(t, fd) }

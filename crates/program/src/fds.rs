@@ -1,7 +1,8 @@
 //! The program's descriptors: what each number stands for. All calls that make, copy or close one pass here.
 
+use crate::object::Traced;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// What a descriptor is.
@@ -21,16 +22,27 @@ pub(crate) enum Kind {
     Timer { next_ns: Option<u64>, every_ns: u64 },
     /// `epoll_create(2)`: descriptors, the events asked for, and the caller's word.
     Epoll(BTreeMap<i32, (u32, u64)>),
-    /// A Unix socket that nobody ever connects to.
+    /// A Unix socket that has no name and no other end.
     Socket,
+    /// A Unix socket of this name, and the connections to it that wait to be accepted.
+    Listener { name: Vec<u8>, waiting: VecDeque<i32> },
     /// An object of bpf(2).
     Map(u32),
     /// A loaded program.
     Prog(u32),
     /// Types.
     Btf(u32),
-    /// An attached scheduler.
-    Link,
+    /// Something attached.
+    Link(Link),
+}
+
+/// What a link holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// The scheduler.
+    Scheduler,
+    /// A tracing program.
+    Trace(Traced),
 }
 
 /// A descriptor's object, shared by its copies.
@@ -86,6 +98,13 @@ impl Fds {
     /// Which objects of one kind are still open.
     pub(crate) fn any(&self, wanted: impl Fn(&Kind) -> bool) -> bool {
         self.0.values().any(|open| wanted(&open.kind.borrow()))
+    }
+
+    /// The socket of this name.
+    pub(crate) fn listener(&self, wanted: &[u8]) -> Option<i32> {
+        let is_it =
+            |open: &Open| matches!(&*open.kind.borrow(), Kind::Listener { name, .. } if name == wanted);
+        self.0.iter().find(|(_, open)| is_it(open)).map(|(&fd, _)| fd)
     }
 
     /// When the next timer expires.

@@ -3,7 +3,7 @@
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
-use crate::fds::Kind;
+use crate::fds::{Kind, Link};
 use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
 
@@ -60,18 +60,6 @@ impl Program {
             }
             libc::SYS_ftruncate if self.is_map(a[0] as i32) => error(libc::EINVAL),
             libc::SYS_ftruncate | libc::SYS_fadvise64 => self.native(t, a)?,
-            libc::SYS_socket if a[0] as i32 == libc::AF_UNIX => {
-                self.new_fd(t, Kind::Socket, a[1] as i32 & libc::SOCK_NONBLOCK != 0)?
-            }
-            libc::SYS_socket => error(libc::EAFNOSUPPORT),
-            libc::SYS_bind | libc::SYS_listen | libc::SYS_setsockopt | libc::SYS_shutdown => Answer::Value(0),
-            libc::SYS_connect => error(libc::ECONNREFUSED),
-            libc::SYS_accept | libc::SYS_accept4 => match self.is_nonblocking(a[0] as i32) {
-                true => error(libc::EAGAIN),
-                false => Answer::Wait(Wait::Retry, None),
-            },
-            libc::SYS_sendto => self.write(t, a)?,
-            libc::SYS_recvfrom => self.read(t, a, false)?,
             libc::SYS_mkdir | libc::SYS_mkdirat | libc::SYS_unlink | libc::SYS_unlinkat | libc::SYS_rmdir => {
                 Answer::Value(0)
             }
@@ -99,10 +87,6 @@ impl Program {
             self.fds.put(fd as i32, kind, nonblocking);
         }
         Answer::Value(fd)
-    }
-
-    fn is_nonblocking(&self, fd: i32) -> bool {
-        self.fds.get(fd).is_some_and(|open| open.nonblocking)
     }
 
     fn is_map(&self, fd: i32) -> bool {
@@ -179,7 +163,7 @@ impl Program {
             Err(errno) => return Ok(error(errno)),
         };
         let writes = flags as i32 & libc::O_ACCMODE != libc::O_RDONLY || flags as i32 & libc::O_CREAT != 0;
-        if writes && path != "/dev/null" {
+        if writes && path != "/dev/null" && !self.tree.has_file(&path) {
             return Ok(error(if self.tree.holds(&path) { libc::EACCES } else { libc::EROFS }));
         }
         let Some(place) = self.show_path(&path) else { return Ok(error(libc::ENAMETOOLONG)) };
@@ -199,11 +183,19 @@ impl Program {
             t.call(&mut self.host, libc::SYS_close, a)?;
         }
         match gone {
-            Some(Kind::Link) => {
-                self.tree.set_enabled(false)?;
-                Ok(Answer::Told(0, Event::Detach))
-            }
+            Some(Kind::Link(link)) => Ok(Answer::Told(0, self.unlink(link)?)),
             _ => Ok(Answer::Value(0)),
+        }
+    }
+
+    /// The last descriptor of something attached is gone.
+    fn unlink(&mut self, link: Link) -> Result<Event, ProgramError> {
+        match link {
+            Link::Scheduler => {
+                self.tree.set_enabled(false)?;
+                Ok(Event::Detach)
+            }
+            Link::Trace(traced) => Ok(Event::Untrace(traced)),
         }
     }
 
@@ -219,15 +211,15 @@ impl Program {
         }
         let number = if new.is_some() { t.number() } else { libc::SYS_dup };
         let (fd, _) = t.call(&mut self.host, number, a)?;
-        Ok(self.copied(old, fd))
+        self.copied(old, fd)
     }
 
-    fn copied(&mut self, old: i32, fd: i64) -> Answer {
+    fn copied(&mut self, old: i32, fd: i64) -> Result<Answer, ProgramError> {
         match fd {
-            ..0 => Answer::Value(fd),
+            ..0 => Ok(Answer::Value(fd)),
             fd => match self.fds.copy(old, fd as i32) {
-                Some(Kind::Link) => Answer::Told(fd, Event::Detach),
-                _ => Answer::Value(fd),
+                Some(Kind::Link(link)) => Ok(Answer::Told(fd, self.unlink(link)?)),
+                _ => Ok(Answer::Value(fd)),
             },
         }
     }
@@ -243,7 +235,7 @@ impl Program {
             }
             libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
                 let (new, _) = t.call(&mut self.host, libc::SYS_fcntl, a)?;
-                Ok(self.copied(fd, new))
+                self.copied(fd, new)
             }
             libc::F_GETFL if open.nonblocking => {
                 Ok(Answer::Value(i64::from(libc::O_RDWR | libc::O_NONBLOCK)))
@@ -271,6 +263,10 @@ impl Program {
             Kind::Map(map) => Some(map),
             _ => None,
         });
+        let mut a = a;
+        if let Some(map) = map.filter(|&map| a[0] == 0 && self.bpf.maps[map as usize].is_arena()) {
+            a[0] = self.bpf.maps[map as usize].mapped_at.map_or(self.bpf.arena_address(map), |_| 0);
+        }
         let answer = self.native(t, a)?;
         if let (Some(map), Answer::Value(at @ 0..)) = (map, &answer) {
             self.bpf.mapped(map, *at as u64);

@@ -9,7 +9,7 @@
 //! privilege; all else is `ENOSYS`, and named in [`Program::refused`].
 //!
 //! - [`program`]: threads and steps
-//! - `calls`: which call is answered how; `time`, `futex`, `events`, `files` and `process` are its parts
+//! - `calls`: which call is answered how; `time`, `futex`, `events`, `files`, `sockets` and `process` are its parts
 //! - `bpf`: bpf(2): maps, programs, types, links
 //! - `tree`: the files that show the simulated machine
 //! - `fds`: the program's descriptors
@@ -29,11 +29,12 @@ mod host;
 pub mod object;
 mod process;
 pub mod program;
+mod sockets;
 mod thread;
 mod time;
 mod tree;
 
 pub use desk::{Desk, NoDesk, RingView};
 pub use error::ProgramError;
-pub use object::{Fill, Loaded, TestRun};
+pub use object::{Fill, Loaded, TestRun, Traced};
 pub use program::{Event, Machine, Program};

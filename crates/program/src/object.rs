@@ -5,7 +5,7 @@
 use crate::ProgramError;
 use crate::bpf::Bpf;
 use crate::bpf::maps::{Map, RDONLY_PROG, kind};
-use crate::bpf::progs::{Prog, SLEEPABLE, STRUCT_OPS, SYSCALL};
+use crate::bpf::progs::{Prog, SLEEPABLE, SYSCALL, TRACING};
 use crate::fds::Kind as Fd;
 use crate::program::Program;
 use keel_object::btf::{Kind, TypeId};
@@ -44,24 +44,31 @@ pub struct TestRun {
     pub context: Vec<u8>,
 }
 
-/// What the program has loaded when it attaches its scheduler.
+/// A tracing program, and where it is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Its place among the object's programs.
+    pub program: u32,
+    /// The place as libbpf's sections name it: `tp_btf/sched_switch`, `fentry/scx_tick`.
+    pub place: String,
+}
+
+/// What the program has loaded when it first uses it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The object.
+    /// The object, without a scheduler.
     pub object: Object,
     /// What its maps hold, in the order in which the program put it there.
     pub fills: Vec<Fill>,
-    /// Runs of programs that the program has asked for, in order.
-    pub runs: Vec<TestRun>,
     /// Maps whose pages the program has mapped, and the files that hold these.
     pub shared: Vec<(u32, File)>,
 }
 
 impl Program {
-    /// The object as it is now, with the scheduler of this struct_ops map.
-    pub(crate) fn assemble(&mut self, ops: u32) -> Result<Loaded, ProgramError> {
+    /// The object as it is now. From now on its maps are the owner's.
+    pub(crate) fn assemble(&mut self) -> Result<Loaded, ProgramError> {
         let open_progs: Vec<u32> = (0..self.bpf.progs.len() as u32)
-            .filter(|&n| matches!(self.bpf.progs[n as usize].kind, STRUCT_OPS | SYSCALL))
+            .filter(|&n| self.bpf.progs[n as usize].is_kept())
             .filter(|&n| self.fds.any(|kind| matches!(kind, Fd::Prog(p) if *p == n)))
             .collect();
         let used = |n: u32| {
@@ -74,37 +81,30 @@ impl Program {
         let kept: Vec<u32> = (0..self.bpf.maps.len() as u32)
             .filter(|&n| self.bpf.maps[n as usize].kind != kind::STRUCT_OPS && used(n))
             .collect();
-        let scheduler = self.struct_ops(ops, &open_progs)?;
         let mut maker = Maker { bpf: &self.bpf, object: Object::default(), places: BTreeMap::new() };
         let mut shared = Vec::new();
         for &number in &kept {
             let map = &self.bpf.maps[number as usize];
             let place = maker.map(number, map)?;
-            if let (Some(file), kind::ARRAY, false) = (&map.file, map.kind, is_constant(map)) {
+            if let (Some(file), kind::ARRAY | kind::ARENA, false) = (&map.file, map.kind, is_constant(map)) {
                 shared.push((place, file.try_clone().map_err(|e| host(&e))?));
             }
         }
         for &number in &open_progs {
             maker.prog(&self.bpf.progs[number as usize])?;
         }
-        maker.object.struct_ops = vec![scheduler];
         let Maker { object, places, .. } = maker;
         let fills = self.fills(&kept, &places);
-        let runs = self.bpf.runs.drain(..).filter_map(|(prog, context)| {
-            let program = open_progs.iter().position(|&p| p == prog)? as u32;
-            Some(TestRun { program, context })
-        });
-        let runs = runs.collect();
         let place_of = |n: u32| open_progs.iter().position(|&p| p == n).map(|at| at as u32);
         self.bpf.loaded = Some((0..self.bpf.progs.len() as u32).map(place_of).collect());
         for &number in &kept {
             self.bpf.maps[number as usize].place = places.get(&number).copied();
         }
-        Ok(Loaded { object, fills, runs, shared })
+        Ok(Loaded { object, fills, shared })
     }
 
-    /// The members of the struct_ops map's value.
-    fn struct_ops(&self, ops: u32, progs: &[u32]) -> Result<StructOps, ProgramError> {
+    /// The members of the struct_ops map's value, of the loaded object.
+    pub(crate) fn struct_ops(&self, ops: u32) -> Result<StructOps, ProgramError> {
         let map = &self.bpf.maps[ops as usize];
         let kernel = &self.bpf.kernel;
         let none = || ProgramError::Unsupported(format!("map {} holds no struct sched_ext_ops", map.name));
@@ -132,8 +132,8 @@ impl Program {
                     if matches!(kernel.kind(kernel.skip_modifiers(*to)), Kind::FuncProto { .. }) =>
                 {
                     let fd = i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                    let prog = self.prog_of(fd).and_then(|prog| progs.iter().position(|&p| p == prog));
-                    made.callbacks.push((name, prog.ok_or_else(none)? as u32));
+                    let prog = self.prog_of(fd).and_then(|prog| self.bpf.place_of(prog));
+                    made.callbacks.push((name, prog.ok_or_else(none)?));
                 }
                 _ => made.fields.push((name, bytes.to_vec())),
             }
@@ -145,6 +145,9 @@ impl Program {
         let mut all: Vec<(u64, Fill)> = Vec::new();
         for &number in kept {
             let map = &self.bpf.maps[number as usize];
+            if map.kind == kind::ARRAY && is_constant(map) {
+                continue;
+            }
             for (key, (value, order)) in &map.values {
                 let values = match map.is_per_cpu() {
                     true => value
@@ -182,9 +185,13 @@ impl Maker<'_> {
     fn map(&mut self, number: u32, map: &Map) -> Result<u32, ProgramError> {
         let read_only = is_constant(map);
         let mut initial = Vec::new();
-        if let (Some(file), kind::ARRAY, true) = (&map.file, map.kind, read_only) {
+        if map.kind == kind::ARRAY && read_only {
             initial = vec![0; map.value_size as usize];
-            file.read_exact_at(&mut initial, 0).map_err(|e| host(&e))?;
+            match (&map.file, map.values.get(&0_u32.to_le_bytes()[..])) {
+                (Some(file), _) => file.read_exact_at(&mut initial, 0).map_err(|e| host(&e))?,
+                (None, Some((value, _))) => initial.clone_from(value),
+                (None, None) => {}
+            }
         }
         // An arena is where the program has mapped it.
         let extra = if map.kind == kind::ARENA { map.mapped_at.unwrap_or(map.extra) } else { map.extra };
@@ -198,7 +205,7 @@ impl Maker<'_> {
             extra,
             initial,
             read_only,
-            is_shared: map.file.is_some() && map.kind == kind::ARRAY && !read_only,
+            is_shared: map.file.is_some() && matches!(map.kind, kind::ARRAY | kind::ARENA) && !read_only,
             ..MapDef::default()
         });
         let place = self.object.maps.len() as u32 - 1;
@@ -224,7 +231,11 @@ impl Maker<'_> {
             function.lines = lines(prog, &types, start..end);
             self.object.functions.push(function);
         }
-        let section = if prog.kind == SYSCALL { "syscall".to_owned() } else { self.section(prog) };
+        let section = match prog.kind {
+            SYSCALL => "syscall".to_owned(),
+            TRACING => prog.target.clone(),
+            _ => self.section(prog),
+        };
         self.object.programs.push(keel_object::Program {
             name: self.object.functions[first as usize].name.clone(),
             section,

@@ -12,7 +12,7 @@ const VDSO: u64 = 33;
 /// Words that are looked at for the vector's end.
 const MOST_WORDS: u64 = 4096;
 /// The kernel that the simulated one stands for.
-const RELEASE: &str = "7.2.13";
+pub(crate) const RELEASE: &str = "7.2.13";
 /// Bytes of a field of `struct utsname`.
 const UTS_BYTES: usize = 65;
 /// Bytes of memory that the machine says it has.
@@ -103,7 +103,8 @@ impl Program {
             },
             libc::SYS_setrlimit => Answer::Value(0),
             libc::SYS_capget => self.capabilities(a[1]),
-            libc::SYS_clone3 | libc::SYS_rseq | libc::SYS_membarrier => error(libc::ENOSYS),
+            libc::SYS_clone3 | libc::SYS_rseq => error(libc::ENOSYS),
+            libc::SYS_membarrier => membarrier(a[0], a[1]),
             libc::SYS_fork | libc::SYS_vfork => {
                 self.refused.insert("starting a process".into());
                 error(libc::EAGAIN)
@@ -186,5 +187,21 @@ impl Program {
     /// All capabilities: the program believes that it may do what the simulated kernel lets it.
     fn capabilities(&mut self, at: u64) -> Answer {
         if at == 0 { Answer::Value(0) } else { self.put(at, &[0xff; 24], 0) }
+    }
+}
+
+/// Threads run one at a time, and no BPF program runs meanwhile: all barriers are there already.
+fn membarrier(command: u64, flags: u64) -> Answer {
+    const QUERY: u64 = libc::MEMBARRIER_CMD_QUERY as u64;
+    const KNOWN: u64 = (libc::MEMBARRIER_CMD_GLOBAL
+        | libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED
+        | libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED
+        | libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED
+        | libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) as u64;
+    match command {
+        _ if flags != 0 => error(libc::EINVAL),
+        QUERY => Answer::Value(KNOWN as i64),
+        command if command.is_power_of_two() && command & KNOWN != 0 => Answer::Value(0),
+        _ => error(libc::EINVAL),
     }
 }

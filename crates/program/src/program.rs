@@ -8,11 +8,13 @@ use crate::bpf::Bpf;
 use crate::calls::Answer;
 use crate::desk::Desk;
 use crate::fds::Fds;
+use crate::fds::Link;
 use crate::host::{Host, Stop};
-use crate::object::{Loaded, TestRun};
+use crate::object::{Loaded, TestRun, Traced};
 use crate::thread::Thread;
 use crate::tree::Tree;
 use keel_abi::Topology;
+use keel_object::StructOps;
 use libc::pid_t;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -35,6 +37,8 @@ pub struct Machine {
     pub capacity: Vec<u16>,
     /// The kernel's types, as in `/sys/kernel/btf/vmlinux`.
     pub btf: &'static [u8],
+    /// The kernel's configuration, as in `/boot/config-*`.
+    pub config: String,
     /// Where all that is random comes from.
     pub seed: u64,
     /// Nanoseconds that a system call is charged, with the user code before it.
@@ -51,12 +55,18 @@ pub enum Event {
         /// Nanoseconds of the program's clock.
         until_ns: Option<u64>,
     },
-    /// It attaches a scheduler; its thread waits for [`Program::attached`].
-    Attach(Box<Loaded>),
+    /// It needs its object loaded for what it does next.
+    Load(Box<Loaded>, Box<Event>),
+    /// It attaches the scheduler of the loaded object; its thread waits for [`Program::attached`].
+    Attach(Box<StructOps>),
     /// It runs a program of the loaded object; its thread waits for [`Program::ran`].
     Run(TestRun),
+    /// It attaches a tracing program of the loaded object; its thread waits for [`Program::traced`].
+    Trace(Traced),
     /// It detaches the scheduler.
     Detach,
+    /// It detaches a tracing program.
+    Untrace(Traced),
     /// It has ended, with this exit code; 128 and more where a signal ended it.
     Exited(i32),
 }
@@ -111,12 +121,12 @@ impl Program {
     /// # Errors
     /// The host cannot start or supervise it.
     pub fn start(argv: &[OsString], machine: Machine) -> Result<Self, ProgramError> {
-        let tree = Tree::new(&machine)?;
+        let bpf = Bpf::new(machine.btf, machine.topology.cpus())?;
+        let tree = Tree::new(&machine, &bpf.kernel)?;
         let env = [("PATH", "/usr/bin:/bin"), ("HOME", "/"), ("TZ", "UTC"), ("LANG", "C.UTF-8")];
         let host = Host::start(argv, &env)?;
         let first = Thread::new(&host, host.pid, PID)?;
         let name = argv[0].to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
-        let bpf = Bpf::new(machine.btf, machine.topology.cpus())?;
         let mut program = Self {
             random: machine.seed,
             host,
@@ -196,6 +206,7 @@ impl Program {
             return self.ended(own, stop);
         }
         self.bpf.read_rings(desk);
+        self.bpf.read_arenas(desk);
         self.serve(own, thread, desk, false)
     }
 
@@ -269,15 +280,43 @@ impl Program {
     /// # Errors
     /// The host fails.
     pub fn attached(&mut self, refused: Option<i32>) -> Result<(), ProgramError> {
-        let Some(own) = self.outside.take() else { return Ok(()) };
-        let mut thread = self.threads.remove(&own).expect("who waits is there");
+        let Some((own, mut thread)) = self.take_outside() else { return Ok(()) };
         let value = match refused {
-            Some(errno) => -i64::from(errno),
+            Some(errno) => {
+                self.bpf.is_attached = false;
+                -i64::from(errno)
+            }
             None => {
                 self.tree.set_enabled(true)?;
-                if self.bpf.by_link { self.new_link(&mut thread)? } else { 0 }
+                if self.bpf.by_link { self.new_link(&mut thread, Link::Scheduler)? } else { 0 }
             }
         };
+        self.answer_outside(own, thread, value)
+    }
+
+    /// The tracing program is attached; not where the kernel has no such place.
+    ///
+    /// # Errors
+    /// The host fails.
+    pub fn traced(&mut self, traced: Traced, is_attached: bool) -> Result<(), ProgramError> {
+        let Some((own, mut thread)) = self.take_outside() else { return Ok(()) };
+        let value = match is_attached {
+            true => self.new_link(&mut thread, Link::Trace(traced))?,
+            false => {
+                self.refused.insert(format!("attaching to {}", traced.place));
+                -i64::from(libc::ENOENT)
+            }
+        };
+        self.answer_outside(own, thread, value)
+    }
+
+    /// The thread that waits for the owner.
+    fn take_outside(&mut self) -> Option<(i32, Thread)> {
+        let own = self.outside.take()?;
+        Some((own, self.threads.remove(&own).expect("who waits is there")))
+    }
+
+    fn answer_outside(&mut self, own: i32, mut thread: Thread, value: i64) -> Result<(), ProgramError> {
         thread.answer(&mut self.host, value)?;
         self.threads.insert(own, thread);
         self.ready.push_front(own);
@@ -289,13 +328,9 @@ impl Program {
     /// # Errors
     /// The host fails.
     pub fn ran(&mut self, value: u32, context: &[u8]) -> Result<(), ProgramError> {
-        let Some(own) = self.outside.take() else { return Ok(()) };
-        let mut thread = self.threads.remove(&own).expect("who waits is there");
+        let Some((own, thread)) = self.take_outside() else { return Ok(()) };
         let answer = self.finish_run(&thread, value, context);
-        thread.answer(&mut self.host, answer)?;
-        self.threads.insert(own, thread);
-        self.ready.push_front(own);
-        Ok(())
+        self.answer_outside(own, thread, answer)
     }
 
     /// Ctrl-C: the program's first thread gets SIGINT.

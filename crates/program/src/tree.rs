@@ -1,17 +1,20 @@
 //! The files that show the simulated machine, in a scratch folder that ends with the run.
 
+mod kernel;
+
 use crate::ProgramError;
 use crate::host::reason;
 use crate::program::Machine;
 use keel_abi::CpuId;
 use keel_abi::topology::Place;
+use keel_object::Btf;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
 /// What is shown of the simulated machine alone: a file that is not in the tree is not there.
-const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu"];
+const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu", "/boot"];
 /// Of the program's own process, and no file of the machine.
 const OWN: &[&str] = &["/proc/self/maps"];
 /// Of a capacity that no machine file names.
@@ -27,12 +30,12 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// Writes the machine's files.
-    pub(crate) fn new(machine: &Machine) -> Result<Self, ProgramError> {
+    pub(crate) fn new(machine: &Machine, kernel: &Btf) -> Result<Self, ProgramError> {
         let folder = TempDir::with_prefix("keel-").map_err(|e| failed(&e))?;
         let tree = Self { folder };
         tree.write_cpus(machine)?;
         tree.write_nodes(machine)?;
-        tree.write_kernel(machine)?;
+        tree.write_kernel(machine, kernel)?;
         Ok(tree)
     }
 
@@ -51,6 +54,11 @@ impl Tree {
     /// Is there a folder?
     pub(crate) fn is_folder(&self, path: &str) -> bool {
         Path::new(&self.real(path)).is_dir()
+    }
+
+    /// Is there a file of the tree's? The program may write it, as its own copy of the machine's.
+    pub(crate) fn has_file(&self, path: &str) -> bool {
+        self.holds(path) && Path::new(&self.real(path)).is_file()
     }
 
     /// Shows that a scheduler is loaded, or none.
@@ -131,6 +139,10 @@ impl Tree {
             let cpus: Vec<CpuId> = topology.iter().filter(|&c| topology.place(c).node.0 == node).collect();
             let Some(&first) = cpus.first() else { continue };
             self.write(&format!("{nodes}/node{node}/cpulist"), ranges(cpus.iter().copied()) + "\n")?;
+            for cpu in &cpus {
+                let folder = self.real(&format!("{nodes}/node{node}/cpu{}", cpu.0));
+                fs::create_dir_all(folder).map_err(|e| failed(&e))?;
+            }
             let mut row = String::new();
             for other in 0..topology.nodes() {
                 let there = topology.iter().find(|&c| topology.place(c).node.0 == other);
@@ -142,49 +154,10 @@ impl Tree {
         }
         Ok(())
     }
-
-    fn write_kernel(&self, machine: &Machine) -> Result<(), ProgramError> {
-        self.write("/sys/kernel/btf/vmlinux", machine.btf)?;
-        self.set_enabled(false)?;
-        for name in ["hotplug_seq", "enable_seq", "nr_rejected", "switch_all"] {
-            self.write(&format!("/sys/kernel/sched_ext/{name}"), "0\n")?;
-        }
-        self.write(
-            "/proc/mounts",
-            "proc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
-        )?;
-        self.write("/proc/kallsyms", "")?;
-        self.write("/proc/stat", stat(machine.topology.cpus()))?;
-        self.write(
-            "/proc/meminfo",
-            "MemTotal:       67108864 kB\nMemFree:        33554432 kB\nMemAvailable:   33554432 kB\n",
-        )?;
-        self.write("/proc/sys/kernel/osrelease", "7.2.13\n")?;
-        self.write("/proc/cpuinfo", cpuinfo(machine.topology.cpus()))?;
-        self.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n")?;
-        self.write("/sys/fs/cgroup/cgroup.procs", "")?;
-        for folder in ["/sys/fs/bpf", "/var/run", "/run", "/dev/shm"] {
-            fs::create_dir_all(self.real(folder)).map_err(|e| failed(&e))?;
-        }
-        Ok(())
-    }
 }
 
 fn failed(error: &std::io::Error) -> ProgramError {
     ProgramError::Host(format!("no scratch folder: {}", reason(error)))
-}
-
-/// `/proc/stat` of a machine that has just booted.
-fn stat(cpus: u32) -> String {
-    let times = "0 0 0 0 0 0 0 0 0 0";
-    let each: String = (0..cpus).map(|cpu| format!("cpu{cpu} {times}\n")).collect();
-    format!(
-        "cpu  {times}\n{each}intr 0\nctxt 0\nbtime 1767225600\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
-    )
-}
-
-fn cpuinfo(cpus: u32) -> String {
-    (0..cpus).map(|cpu| format!("processor\t: {cpu}\nmodel name\t: simulated\n\n")).collect()
 }
 
 /// `0-3,8`.

@@ -15,6 +15,7 @@ fn run(program: &Path) -> (Result<i32, ProgramError>, String, u64) {
         topology: Topology::flat(4),
         capacity: Vec::new(),
         btf: NO_TYPES,
+        config: String::new(),
         seed: 1,
         call_ns: CALL_NS,
     };

@@ -87,11 +87,16 @@ fn one(
         return None;
     }
     let sinks = page.as_mut().map(|page| page as &mut dyn Sink);
-    Some(execute(lab, spec, sinks.into_iter().collect(), bar).map(|Executed { report: run, .. }| {
-        let name = page::named(&run);
-        let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
-        (run, data)
-    }))
+    Some(execute(lab, spec, sinks.into_iter().collect(), bar).map(
+        |Executed { report: run, program, .. }| {
+            if let Some(program) = &program {
+                crate::program::tell(&spec.scheduler.name, program);
+            }
+            let name = page::named(&run);
+            let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
+            (run, data)
+        },
+    ))
 }
 
 /// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows differ.

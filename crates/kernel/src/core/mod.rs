@@ -145,6 +145,8 @@ impl<E: Engine> Sim<E> {
             Frame::RunProgram { program } => self.run_program(c, program),
             Frame::ProgramDone { program } => self.program_done(c, program),
             Frame::CompanionRan { number } => self.companion_ran(c, number),
+            Frame::TraceSwitch { prev, next, nth } => self.trace_switch(c, prev, next, nth),
+            Frame::TraceTick { nth } => self.trace_tick(c, nth),
             Frame::Fair(frame) => self.fair_step(c, frame),
             Frame::Rt(frame) => self.rt_step(c, frame),
             Frame::Cgroup(frame) => self.cgroup_step(c, frame),

@@ -4,6 +4,7 @@
 use crate::class::SchedClass;
 use crate::fair::FairFrame;
 use crate::frame::Frame;
+use crate::hooks::Point;
 use crate::scx::Phase;
 use crate::sim::Sim;
 use crate::task::State;
@@ -363,6 +364,9 @@ impl<E: Engine> Sim<E> {
         if self.k.scx.needs_slow_path {
             self.k.mirror_spell(self.vm.world(), prev);
             self.k.mirror_spell(self.vm.world(), next);
+            if self.k.hooks.traces(Point::SchedSwitch) {
+                return self.switched_traced(c, prev, next);
+            }
         }
         let done = Frame::Scheduled { prev };
         if self.k.this_cpu().next_class > SchedClass::Ext {
@@ -377,6 +381,26 @@ impl<E: Engine> Sim<E> {
         } else {
             let args = [self.k.tasks[next].ea.0];
             self.call(c, Op::Running, (next, &args), done, |sim| sim.scheduled(c, prev));
+        }
+    }
+
+    /// The end of [`Sim::set_next`] where switches are traced: `ops.running` or `ops.update_idle` first, as in the
+    /// kernel.
+    #[cold]
+    fn switched_traced(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        self.k.this_cpu().stack.push(Frame::Scheduled { prev });
+        let trace = Frame::TraceSwitch { prev, next, nth: 0 };
+        if self.k.this_cpu().next_class > SchedClass::Ext {
+            self.k.this_cpu().stack.push(trace);
+            self.push_after_switch(c);
+        } else if next.is_idle() {
+            if self.k.first_local(c).is_some() {
+                self.k.resched(c, c);
+            }
+            self.update_idle(c, true, true, trace, |sim| sim.trace_switch(c, prev, next, 0));
+        } else {
+            let args = [self.k.tasks[next].ea.0];
+            self.call(c, Op::Running, (next, &args), trace, |sim| sim.trace_switch(c, prev, next, 0));
         }
     }
 

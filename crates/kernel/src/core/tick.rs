@@ -2,6 +2,7 @@
 
 use crate::class::SchedClass;
 use crate::frame::Frame;
+use crate::hooks::Point;
 use crate::sim::Sim;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::Op;
@@ -27,6 +28,9 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::TickLocked`].
     pub(crate) fn tick_locked(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
+        if self.k.hooks.traces(Point::ScxTick) {
+            self.k.this_cpu().stack.push(Frame::TraceTick { nth: 0 });
+        }
         self.k.update_curr(self.vm.world(), c);
         if self.k.fair.queued > 0 {
             self.k.trigger_balance(c);

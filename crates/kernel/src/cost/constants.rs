@@ -39,6 +39,8 @@ constants! {
     insn_ps: 1..=1_000_000,
     /// A system call that does nothing: entry and exit.
     syscall_ns: NS,
+    /// What a scheduler's own program is charged for each of its system calls, with the user code before it.
+    program_call_ns: NS,
     /// `__schedule()` up to the choice of the next task.
     schedule_ns: NS,
     /// `context_switch()`: registers, address space, accounting.

@@ -11,8 +11,8 @@ const MOST_BYTES: u64 = 1 << 16;
 impl Kernel {
     pub(super) fn serve_memory<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
         match f {
-            F::ProbeRead => probe_read(w, Ea(a[0]), a[1], Ea(a[2])).into(),
-            F::ProbeReadStr => probe_read_str(w, Ea(a[0]), a[1], Ea(a[2])).into(),
+            F::ProbeRead | F::ProbeReadAny => probe_read(w, Ea(a[0]), a[1], Ea(a[2])).into(),
+            F::ProbeReadStr | F::ProbeReadAnyStr => probe_read_str(w, Ea(a[0]), a[1], Ea(a[2])).into(),
             F::Strncmp => strncmp(w, Ea(a[0]), a[1], Ea(a[2])).into(),
             _ => {
                 let (stall, old) = (w.touch_ps(Ea(a[0]), 8, c, true), exchange(w, Ea(a[0]), a[1]));

@@ -192,7 +192,12 @@ impl Kernel {
             F::ResSpinUnlock => self.res_spin_unlock(w, c, Ea(a[0]), false),
             F::ResSpinLockIrq => self.res_spin_lock(w, c, Ea(a[0]), Some(Ea(a[1]))),
             F::ResSpinUnlockIrq => self.res_spin_unlock(w, c, Ea(a[0]), true),
-            F::ProbeRead | F::ProbeReadStr | F::Strncmp | F::KptrXchg => self.serve_memory(w, c, f, a),
+            F::ProbeRead
+            | F::ProbeReadStr
+            | F::ProbeReadAny
+            | F::ProbeReadAnyStr
+            | F::Strncmp
+            | F::KptrXchg => self.serve_memory(w, c, f, a),
             F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]),
             F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)),
             F::TimerInit => self.timer_init(w, a),

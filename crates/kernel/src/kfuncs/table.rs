@@ -29,6 +29,10 @@ impl From {
     /// May it be called from here? `op` counts where it is a callback.
     fn allows(self, op: Op, place: Place) -> bool {
         let is_op = place == Place::Op;
+        if place == Place::Trace {
+            // Of sched_ext's sets the kernel gives these programs one.
+            return matches!(self, Self::Any);
+        }
         let unlocked = !is_op || is_unlocked(op);
         match self {
             Self::Any => true,
@@ -107,6 +111,7 @@ functions! {
     MapLookup "bpf_map_lookup_elem" 1,
     MapUpdate "bpf_map_update_elem" 2,
     MapDelete "bpf_map_delete_elem" 3,
+    ProbeReadAny "bpf_probe_read" 4,
     Ktime "bpf_ktime_get_ns" 5,
     Printk "bpf_trace_printk" 6,
     Prandom "bpf_get_prandom_u32" 7,
@@ -114,6 +119,7 @@ functions! {
     PidTgid "bpf_get_current_pid_tgid" 14,
     CurrentTask "bpf_get_current_task" 35,
     NumaId "bpf_get_numa_node_id" 42,
+    ProbeReadAnyStr "bpf_probe_read_str" 45,
     PerfRead "bpf_perf_event_read_value" 55,
     MapPush "bpf_map_push_elem" 87,
     MapPop "bpf_map_pop_elem" 88,
@@ -277,7 +283,7 @@ pub(crate) struct Terms {
     pub(super) f: F,
     /// Its price in picoseconds.
     pub(super) cost_ps: u64,
-    /// A bit for each callback that may call it, one for timers and one for syscall programs.
+    /// A bit for each callback that may call it, and one each for timers, syscall programs and tracing programs.
     allowed: u64,
     /// A bit for each callback in which a call of it is a boundary.
     boundary: u64,
@@ -285,7 +291,8 @@ pub(crate) struct Terms {
 
 const TIMER_BIT: u64 = 1 << 63;
 const SYSCALL_BIT: u64 = 1 << 62;
-const _: () = assert!(Op::ALL.len() < 62);
+const TRACE_BIT: u64 = 1 << 61;
+const _: () = assert!(Op::ALL.len() < 61);
 
 impl Terms {
     /// The terms of a function with this price.
@@ -294,7 +301,8 @@ impl Terms {
             Op::ALL.iter().filter(|&&op| wanted(op)).map(|&op| 1 << op as u32).sum::<u64>()
         };
         let bit = |place, bit| if f.from().allows(Op::Tick, place) { bit } else { 0 };
-        let others = bit(Place::Timer, TIMER_BIT) | bit(Place::Syscall, SYSCALL_BIT);
+        let others =
+            bit(Place::Timer, TIMER_BIT) | bit(Place::Syscall, SYSCALL_BIT) | bit(Place::Trace, TRACE_BIT);
         Self {
             f,
             cost_ps,
@@ -319,6 +327,7 @@ impl Terms {
             Place::Op => 1 << op as u32,
             Place::Timer => TIMER_BIT,
             Place::Syscall => SYSCALL_BIT,
+            Place::Trace => TRACE_BIT,
         };
         self.allowed & bit != 0
     }

@@ -1,6 +1,7 @@
 //! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and
 //! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
 
+mod alone;
 mod bypass;
 mod deferred;
 mod disable;
@@ -127,6 +128,16 @@ impl Scx {
             0 => Takes::All,
             _ => Takes::Ext,
         };
+    }
+
+    /// What outlasts a scheduler: the kernel's own memory in the world, and spells without migration.
+    pub(super) fn keep_memory(&mut self, old: Self) {
+        self.scratch = old.scratch;
+        self.idle_masks = old.idle_masks;
+        self.node_idle_masks = old.node_idle_masks;
+        self.none_mask = old.none_mask;
+        self.release_args = old.release_args;
+        self.needs_slow_path = old.needs_slow_path;
     }
 
     pub(crate) fn is_disabling(&self) -> bool {

@@ -58,12 +58,17 @@ impl<E: Engine> Sim<E> {
 
     /// Starts a program on behalf of a companion, with a context in memory.
     pub(crate) fn start_for_companion(&mut self, c: CpuId, function: u64, context: Ea) {
+        if self.begin_for_user(c, function, context) == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
+        }
+    }
+
+    /// Begins a function on behalf of user space, with a context in memory.
+    pub(crate) fn begin_for_user(&mut self, c: CpuId, function: u64, context: Ea) -> Begun {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
         self.k.this_cpu().callback.place = Place::Syscall;
         let progress = self.vm.start_function(&mut self.k, c, function, [context.0, 0, 0, 0, 0]);
-        if self.progressed(c, progress) == Begun::Suspended {
-            self.k.this_cpu().stack.push(Frame::Resume);
-        }
+        self.progressed(c, progress)
     }
 
     fn start_program(&mut self, c: CpuId, program: u32) -> Begun {

@@ -149,31 +149,29 @@ impl Kernel {
     /// The kernel's own memory in the world stays; all else is the new one's.
     fn renew_scheduler(&mut self, scheduler: &Scheduler, programs: Vec<UserProgram>) {
         let mut scx = Scx::new(scheduler);
-        let old = &mut self.scx;
         scx.at_boot = false;
-        scx.scratch = old.scratch;
-        scx.idle_masks = old.idle_masks;
-        scx.node_idle_masks = std::mem::take(&mut old.node_idle_masks);
-        scx.none_mask = old.none_mask;
-        scx.release_args = old.release_args;
-        // Spells without migration outlast a scheduler.
-        scx.needs_slow_path = old.needs_slow_path;
         if scx.hotplug_seq != 0 {
             // A loader reads it as it opens the object.
             scx.hotplug_seq = self.outside.hotplug.seq;
         }
-        self.scx = scx;
+        let old = std::mem::replace(&mut self.scx, scx);
+        self.scx.keep_memory(old);
         self.programs = programs;
-        self.local_types = scheduler.local_types.clone();
-        self.objects.processes.hints = scheduler.hints;
-        self.decisions = scheduler.decisions;
-        self.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
-        self.lines.set_idle_per_node(self.idle.per_node());
+        self.take_scheduler(scheduler);
         self.idle.set_all(true);
         // No callback but ops.init comes before all tasks are in.
         for cpu in self.machine.topology.iter() {
             self.cpu(cpu).bypassing = true;
         }
+    }
+
+    /// What the kernel keeps of a scheduler beside its callbacks.
+    pub(super) fn take_scheduler(&mut self, scheduler: &Scheduler) {
+        self.local_types = scheduler.local_types.clone();
+        self.objects.processes.hints = scheduler.hints;
+        self.decisions = scheduler.decisions;
+        self.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
+        self.lines.set_idle_per_node(self.idle.per_node());
     }
 }
 

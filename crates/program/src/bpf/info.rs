@@ -26,7 +26,7 @@ impl Program {
                 info[12..16].copy_from_slice(&(FIRST_ID + types).to_le_bytes());
                 info
             }
-            Kind::Link => vec![0; LINK_BYTES],
+            Kind::Link(_) => vec![0; LINK_BYTES],
             _ => return error(libc::EINVAL),
         };
         let len = (attr.u32(4) as usize).min(info.len());

@@ -59,6 +59,8 @@ pub(crate) struct Map {
     /// Of a ring buffer: how far it was written and read.
     pub(crate) producer: u64,
     pub(crate) consumer: u64,
+    /// Of an arena: blocks of its file when that was last looked at.
+    pub(crate) blocks: u64,
 }
 
 impl Map {
@@ -109,6 +111,7 @@ impl Program {
             place: None,
             producer: 0,
             consumer: 0,
+            blocks: 0,
         };
         if map.kind == 0 || map.kind > kind::LAST {
             return Ok(error(libc::EINVAL));

@@ -1,9 +1,10 @@
 //! bpf(2) as the program sees it.
 //!
-//! Until the program attaches its scheduler nothing is loaded: maps hold what it puts into them, programs are kept
-//! as they come. [`object`](crate::object) makes an object of both when it attaches. From then on maps are the
+//! Until the program runs or attaches something nothing is loaded: maps hold what it puts into them, programs are kept
+//! as they come. [`object`](crate::object) makes an object of both then. From then on maps are the
 //! owner's ([`Desk`]), but for those that the program maps into its memory: these are files that both share.
 
+mod arenas;
 mod attr;
 mod elements;
 mod info;
@@ -14,7 +15,8 @@ mod rings;
 use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::desk::Desk;
-use crate::fds::Kind;
+use crate::fds::{Kind, Link};
+use crate::object::Traced;
 use crate::program::{Event, Program};
 use crate::thread::Thread;
 use attr::Attr;
@@ -37,6 +39,9 @@ mod cmd {
     pub(super) const BTF_GET_NEXT_ID: u64 = 23;
     pub(super) const LINK_CREATE: u64 = 28;
     pub(super) const PROG_BIND_MAP: u64 = 35;
+    pub(super) const TOKEN_CREATE: u64 = 36;
+    pub(super) const PROG_STREAM_READ_BY_FD: u64 = 37;
+    pub(super) const PROG_ASSOC_STRUCT_OPS: u64 = 38;
 }
 
 /// `BPF_STRUCT_OPS`, `BPF_PERF_EVENT` among the types of links.
@@ -51,10 +56,10 @@ pub(crate) struct Bpf {
     pub(crate) maps: Vec<Map>,
     pub(crate) progs: Vec<Prog>,
     pub(crate) types: Vec<Vec<u8>>,
-    /// Runs of programs before anything is loaded: which, and with which context.
-    pub(crate) runs: Vec<(u32, Vec<u8>)>,
     /// Of each program its place in the loaded object.
     pub(crate) loaded: Option<Vec<Option<u32>>>,
+    /// Was a scheduler attached?
+    pub(crate) is_attached: bool,
     /// Does the scheduler end with a link's descriptor, or with the map's value?
     pub(crate) by_link: bool,
 }
@@ -63,8 +68,13 @@ impl Bpf {
     pub(crate) fn new(kernel: &[u8], cpus: u32) -> Result<Self, ProgramError> {
         let kernel =
             Btf::parse(kernel).map_err(|e| ProgramError::Host(format!("the kernel's types: {e}")))?;
-        let (maps, progs, types, runs) = Default::default();
-        Ok(Self { kernel, cpus, maps, progs, types, runs, loaded: None, by_link: true })
+        let (maps, progs, types) = Default::default();
+        Ok(Self { kernel, cpus, maps, progs, types, loaded: None, is_attached: false, by_link: true })
+    }
+
+    /// A program's place in the loaded object.
+    pub(crate) fn place_of(&self, prog: u32) -> Option<u32> {
+        *self.loaded.as_ref()?.get(prog as usize)?
     }
 
     /// The program has mapped a map's pages at this address.
@@ -101,7 +111,7 @@ impl Program {
                 None => error(libc::EBADF),
             }),
             cmd::PROG_LOAD => self.prog_load(t, &attr),
-            cmd::PROG_TEST_RUN => Ok(self.test_run(&attr)),
+            cmd::PROG_TEST_RUN => self.test_run(&attr),
             cmd::OBJ_GET_INFO_BY_FD => Ok(self.info(&attr)),
             cmd::BTF_LOAD => self.btf_load(t, &attr),
             cmd::BTF_GET_NEXT_ID => Ok(error(libc::ENOENT)),
@@ -110,6 +120,21 @@ impl Program {
                 (Some(_), Some(_)) => Answer::Value(0),
                 _ => error(libc::EBADF),
             }),
+            // No program here writes to its streams.
+            cmd::PROG_STREAM_READ_BY_FD => Ok(match self.prog_of(attr.fd(16)) {
+                Some(_) => Answer::Value(0),
+                None => error(libc::EBADF),
+            }),
+            // It says which scheduler a program belongs to: there is one.
+            cmd::PROG_ASSOC_STRUCT_OPS => Ok(match (self.map_of(attr.fd(0)), self.prog_of(attr.fd(4))) {
+                (Some(map), Some(_)) if self.bpf.maps[map as usize].kind == maps::kind::STRUCT_OPS => {
+                    Answer::Value(0)
+                }
+                (Some(_), Some(_)) => error(libc::EINVAL),
+                _ => error(libc::EBADF),
+            }),
+            // No bpffs here delegates anything.
+            cmd::TOKEN_CREATE => Ok(error(libc::EOPNOTSUPP)),
             _ => {
                 self.refused.insert(format!("bpf command {command}"));
                 Ok(error(libc::EINVAL))
@@ -157,35 +182,47 @@ impl Program {
                 return Ok(error(libc::EBADF));
             }
             let Some(prog) = self.prog_of(attr.fd(0)) else { return Ok(error(libc::EBADF)) };
-            // A kernel without what it would trace says the same.
-            let name = self.bpf.progs[prog as usize].name.clone();
-            self.refused.insert(format!("attaching the traced program {name}"));
-            return Ok(error(libc::ENOENT));
+            return self.attach_trace(prog);
         };
         if kind != ATTACH_STRUCT_OPS {
             return Ok(error(libc::EINVAL));
         }
-        if self.fds.any(|kind| matches!(kind, Kind::Link)) {
+        if self.fds.any(|kind| matches!(kind, Kind::Link(Link::Scheduler))) {
             return Ok(error(libc::EBUSY));
         }
         self.attach(map, true)
     }
 
+    /// The program attaches a tracing program.
+    fn attach_trace(&mut self, prog: u32) -> Done {
+        let Prog { name, target, .. } = &self.bpf.progs[prog as usize];
+        if target.is_empty() {
+            // A kernel without what it would trace says the same.
+            self.refused.insert(format!("attaching the traced program {name}"));
+            return Ok(error(libc::ENOENT));
+        }
+        let place = target.clone();
+        self.when_loaded(|program| {
+            let prog = program.bpf.place_of(prog);
+            Ok(prog.map(|program| Event::Trace(Traced { program, place })))
+        })
+    }
+
     /// The program attaches the scheduler of a struct_ops map.
     fn attach(&mut self, map: u32, by_link: bool) -> Done {
-        if self.bpf.loaded.is_some() {
+        if self.bpf.is_attached {
             return Err(ProgramError::Unsupported(
                 "it attaches its scheduler a second time, which keel does not simulate".into(),
             ));
         }
-        let loaded = self.assemble(map)?;
+        self.bpf.is_attached = true;
         self.bpf.by_link = by_link;
-        Ok(Answer::Outside(Event::Attach(Box::new(loaded))))
+        self.when_loaded(|program| Ok(Some(Event::Attach(Box::new(program.struct_ops(map)?)))))
     }
 
-    /// The attached scheduler's descriptor.
-    pub(crate) fn new_link(&mut self, t: &mut Thread) -> Result<i64, ProgramError> {
-        match self.new_fd(t, Kind::Link, false)? {
+    /// A descriptor of something attached.
+    pub(crate) fn new_link(&mut self, t: &mut Thread, link: Link) -> Result<i64, ProgramError> {
+        match self.new_fd(t, Kind::Link(link), false)? {
             Answer::Value(fd) => Ok(fd),
             _ => Ok(-i64::from(libc::EMFILE)),
         }

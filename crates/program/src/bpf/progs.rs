@@ -8,16 +8,22 @@ use crate::object::TestRun;
 use crate::program::{Event, Program};
 use crate::thread::Thread;
 use keel_object::Insn;
+use keel_object::btf::TypeId;
 
 /// `enum bpf_prog_type`, as far as something depends on it here.
 pub(crate) const STRUCT_OPS: u32 = 27;
 pub(crate) const SYSCALL: u32 = 31;
+pub(crate) const TRACING: u32 = 26;
+/// `BPF_TRACE_RAW_TP`, `BPF_TRACE_FENTRY`, `BPF_TRACE_FEXIT` of `enum bpf_attach_type`.
+const RAW_TP: u32 = 23;
+const FENTRY: u32 = 24;
+const FEXIT: u32 = 25;
 /// `BPF_F_SLEEPABLE`.
 pub(crate) const SLEEPABLE: u32 = 1 << 4;
 /// Instructions that a program may have.
 const MOST_INSNS: u32 = 1_000_000;
-/// Bytes of a program's context.
-const MOST_CONTEXT: u32 = 4096;
+/// Bytes of a program's context (`U16_MAX`).
+const MOST_CONTEXT: u32 = 65535;
 const LD_IMM64: u8 = 0x18;
 /// Marks of `ld_imm64` that stand for descriptors: of a map, and of its first value.
 const MAP_FD: u8 = 1;
@@ -31,6 +37,8 @@ pub(crate) struct Prog {
     pub(crate) flags: u32,
     /// Of a callback of `struct sched_ext_ops` the number of its member.
     pub(crate) member: u32,
+    /// Of a tracing program the place that it is for, as libbpf's sections name it.
+    pub(crate) target: String,
     pub(crate) license: String,
     /// Instructions; in `ld_imm64` of a map stands its number, not a descriptor.
     pub(crate) insns: Vec<Insn>,
@@ -42,21 +50,41 @@ pub(crate) struct Prog {
     pub(crate) lines: Vec<[u32; 4]>,
 }
 
+impl Prog {
+    /// Does the simulated kernel load it? Others are probes, or have no place there.
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self.kind, STRUCT_OPS | SYSCALL) || self.kind == TRACING && !self.target.is_empty()
+    }
+}
+
 impl Program {
     pub(super) fn prog_load(&mut self, t: &mut Thread, attr: &Attr) -> Result<Answer, ProgramError> {
         let prog = match self.read_prog(attr) {
             Ok(prog) => prog,
-            Err(errno) => return Ok(error(errno)),
+            Err(errno) => {
+                self.tell_verdict(attr);
+                return Ok(error(errno));
+            }
         };
-        if self.bpf.loaded.is_some() && matches!(prog.kind, STRUCT_OPS | SYSCALL) {
+        if self.bpf.loaded.is_some() && prog.is_kept() {
             return Err(ProgramError::Unsupported(format!(
-                "it loads program {} after its scheduler was attached, which keel does not simulate",
+                "it loads program {} after others were run or attached, which keel does not simulate",
                 prog.name
             )));
         }
         self.bpf.progs.push(prog);
         let number = self.bpf.progs.len() as u32 - 1;
         self.new_fd(t, Kind::Prog(number), false)
+    }
+
+    /// The only reason why a program is refused that is not the caller's own mistake: libbpf looks for these words of the
+    /// verifier's to find out what the kernel can do.
+    fn tell_verdict(&self, attr: &Attr) {
+        const WORDS: &[u8] = b"invalid access to map value pointer\n\0";
+        let (level, bytes, at) = (attr.u32(24), attr.u32(28) as usize, attr.u64(32));
+        if level > 0 && bytes >= WORDS.len() {
+            self.host.write(at, WORDS);
+        }
     }
 
     fn read_prog(&self, attr: &Attr) -> Result<Prog, i32> {
@@ -79,12 +107,28 @@ impl Program {
             kind: attr.u32(0),
             flags: attr.u32(44),
             member: attr.u32(68),
+            target: self.target(attr.u32(0), attr.u32(68), attr.u32(108)),
             license: self.text(attr.u64(16)).unwrap_or_default(),
             insns,
             types,
             funcs: self.records(attr.u64(80), attr.u32(76), attr.u32(88))?,
             lines: self.records(attr.u64(96), attr.u32(92), attr.u32(104))?,
         })
+    }
+
+    /// The place that a tracing program is for; nothing where it is none of these.
+    fn target(&self, kind: u32, attach: u32, id: u32) -> String {
+        let kernel = &self.bpf.kernel;
+        if kind != TRACING || id == 0 || id as usize >= kernel.len() {
+            return String::new();
+        }
+        let name = kernel.name(TypeId(id));
+        match (attach, name.strip_prefix("btf_trace_")) {
+            (RAW_TP, Some(point)) => format!("tp_btf/{point}"),
+            (FENTRY, _) => format!("fentry/{name}"),
+            (FEXIT, _) => format!("fexit/{name}"),
+            _ => String::new(),
+        }
     }
 
     /// A table of `count` records of `size` bytes, the first words of each.
@@ -128,42 +172,52 @@ impl Program {
         Ok(())
     }
 
-    /// `BPF_PROG_TEST_RUN`: at once where the object is loaded, else when it is.
-    pub(super) fn test_run(&mut self, attr: &Attr) -> Answer {
-        let Some(number) = self.prog_of(attr.fd(0)) else { return error(libc::EBADF) };
+    /// `BPF_PROG_TEST_RUN`.
+    pub(super) fn test_run(&mut self, attr: &Attr) -> Result<Answer, ProgramError> {
+        let Some(number) = self.prog_of(attr.fd(0)) else { return Ok(error(libc::EBADF)) };
         let prog = &self.bpf.progs[number as usize];
         if prog.kind != SYSCALL {
-            return error(libc::EOPNOTSUPP);
+            return Ok(error(libc::EOPNOTSUPP));
         }
+        // `bpf_prog_test_run_syscall()`: no data, no second context, no repetition, no flags.
+        let is_plain = [16, 24, 56].iter().all(|&at| attr.u64(at) == 0);
         let len = attr.u32(40);
-        if len > MOST_CONTEXT {
-            return error(libc::E2BIG);
+        if !is_plain || [32, 36, 64].iter().any(|&at| attr.u32(at) != 0) || len > MOST_CONTEXT {
+            return Ok(error(libc::EINVAL));
         }
         let mut context = vec![0; len as usize];
         if len > 0 && !self.host.read(attr.u64(48), &mut context) {
-            return error(libc::EFAULT);
+            return Ok(error(libc::EFAULT));
         }
-        match &self.bpf.loaded {
-            Some(places) => match places.get(number as usize).copied().flatten() {
-                Some(program) => Answer::Outside(Event::Run(TestRun { program, context })),
-                None => error(libc::EINVAL),
-            },
-            None => {
-                self.bpf.runs.push((number, context));
-                Answer::Value(0)
-            }
-        }
+        self.when_loaded(|program| {
+            let place = program.bpf.place_of(number);
+            Ok(place.map(|place| Event::Run(TestRun { program: place, context })))
+        })
     }
 
-    /// A run that the owner has made.
+    /// What the owner is to do with the loaded object, which it loads first where that is still to be done; `EINVAL`
+    /// where that is nothing.
+    pub(super) fn when_loaded(
+        &mut self,
+        then: impl FnOnce(&mut Self) -> Result<Option<Event>, ProgramError>,
+    ) -> Result<Answer, ProgramError> {
+        let loaded = match self.bpf.loaded {
+            Some(_) => None,
+            None => Some(self.assemble()?),
+        };
+        Ok(match (then(self)?, loaded) {
+            (Some(event), Some(loaded)) => Answer::Outside(Event::Load(Box::new(loaded), Box::new(event))),
+            (Some(event), None) => Answer::Outside(event),
+            (None, _) => error(libc::EINVAL),
+        })
+    }
+
+    /// A run that the owner has made: the program finds its context where it gave it.
     pub(crate) fn finish_run(&mut self, t: &Thread, value: u32, context: &[u8]) -> i64 {
         let [_, at, ..] = t.args();
+        let Some([context_at]) = self.words(at + 48) else { return -i64::from(libc::EFAULT) };
         self.host.write(at + 4, &value.to_le_bytes());
-        if let Some([out]) = self.words(at + 56)
-            && out != 0
-        {
-            self.host.write(out, context);
-        }
+        self.host.write(context_at, context);
         0
     }
 }

@@ -1,7 +1,8 @@
 //! `ARENA`: pages that a program allocates, at addresses that user space would use (`kernel/bpf/arena.c`).
 //!
 //! A pointer in memory is the user's address; `addr_space_cast` makes of it the one that loads and stores take.
-//! User space is not there, so nothing ever faults a page in but the loader, for global variables.
+//! Where no user space is there, nothing ever faults a page in but the loader, for global variables. Else the pages are
+//! a file's that user space has mapped, and whoever runs it tells which of them it has touched.
 
 use super::pages::FreePages;
 use super::plan::Plan;
@@ -56,11 +57,12 @@ impl Arena {
         let (start, pages) = (user_start(def), u64::from(def.max_entries));
         let last = start.checked_add(bytes - 1);
         plan.require(last.is_some_and(|last| last >> 32 == start >> 32), "it crosses a multiple of 4 GiB")?;
-        let data_len = def.initial.len() as u64;
+        // A program that maps it puts global variables wherever it likes, and initializes them itself.
+        let data_len = if def.is_shared { bytes } else { def.initial.len() as u64 };
         let data = bytes.checked_sub(data_len.next_multiple_of(PAGE_BYTES));
         let data = data.ok_or_else(|| plan.too_large(data_len))?;
         let mut arena = Self { start, pages, free: FreePages::new(pages), data, data_len };
-        if data_len > 0 {
+        if data_len > 0 && !def.is_shared {
             arena.back(region, data / PAGE_BYTES, data_len.div_ceil(PAGE_BYTES));
             let buffer = region.slice_mut(arena.kernel(data), data_len);
             buffer.expect("its pages are backed").copy_from_slice(&def.initial);
@@ -76,6 +78,22 @@ impl Arena {
     /// The number in the window of a page of the arena.
     fn in_window(&self, page: u64) -> u64 {
         (self.start & 0xffff_ffff) / PAGE_BYTES + page
+    }
+
+    /// Its pages in the window: the first one's number, and how many.
+    pub(super) fn window_pages(&self) -> (u64, u64) {
+        (self.in_window(0), self.pages)
+    }
+
+    /// User space has touched these pages of the arena (`arena_vm_fault()`): those that were free are allocated, with
+    /// what it has put there.
+    pub(super) fn touch(&mut self, region: &mut Region, first: u64, count: u64) {
+        for page in first..first.saturating_add(count).min(self.pages) {
+            if self.free.are_free(page, 1) {
+                self.free.take(page, 1);
+                region.keep_page(self.in_window(page));
+            }
+        }
     }
 
     fn back(&mut self, region: &mut Region, first: u64, count: u64) {

@@ -187,6 +187,21 @@ impl Maps {
         }
     }
 
+    /// Of an arena the pages in the window: the first one's number, and how many.
+    pub(crate) fn arena_pages(&self, map: MapId) -> Option<(u64, u64)> {
+        match self.body(map)? {
+            Body::Arena(arena) => Some(arena.window_pages()),
+            _ => None,
+        }
+    }
+
+    /// User space has touched pages of an arena.
+    pub(crate) fn arena_touched(&mut self, region: &mut Region, map: MapId, first: u64, count: u64) {
+        if let Some(Body::Arena(arena)) = self.body_mut(map) {
+            arena.touch(region, first, count);
+        }
+    }
+
     /// `bpf_map_lookup_elem`, and `bpf_map_lookup_percpu_elem` with another `cpu`.
     #[inline]
     pub fn lookup(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {

@@ -108,6 +108,19 @@ impl Mapping {
         }
     }
 
+    /// Takes whole pages out of the file that is shared there: both sides read zeroes afterwards.
+    pub(super) fn punch(&mut self, off: u64, len: u64) {
+        assert!(off <= self.len && len <= self.len - off, "the bytes are in the mapping");
+        // SAFETY: the range lies within the mapping, and `self` is held exclusively. Where the host cannot do it, the
+        // bytes are written.
+        unsafe {
+            let at = self.start.as_ptr().add(off as usize);
+            if libc::madvise(at.cast(), len as usize, libc::MADV_REMOVE) != 0 {
+                at.write_bytes(0, len as usize);
+            }
+        }
+    }
+
     /// Asks for huge pages for the whole ones among these bytes.
     pub(super) fn advise_huge(&self, off: u64, len: u64) {
         let end = off.saturating_add(len).min(self.len) / HUGE_BYTES * HUGE_BYTES;

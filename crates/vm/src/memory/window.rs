@@ -23,11 +23,13 @@ const PAGES: u64 = WINDOW_BYTES / PAGE_BYTES;
 /// Which pages of the window are backed: a bit each.
 pub(super) struct Window {
     backed: Box<[u64]>,
+    /// Are its pages a file's?
+    pub(super) is_shared: bool,
 }
 
 impl Window {
     pub(super) fn new() -> Self {
-        Self { backed: vec![0; (PAGES / 64) as usize].into() }
+        Self { backed: vec![0; (PAGES / 64) as usize].into(), is_shared: false }
     }
 
     /// May all these bytes of the region be accessed, as far as the window is concerned?

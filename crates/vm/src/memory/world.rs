@@ -110,15 +110,23 @@ impl VmWorld {
         self.maps.value_address(map, offset)
     }
 
-    /// The pages of an array that a user-space program has mapped become this file's, with what is in it. The file
-    /// must be sealed against shrinking.
+    /// The pages of an array or an arena that a user-space program has mapped become this file's, with what is in it.
+    /// The file must be sealed against shrinking.
     ///
     /// # Errors
     /// The map has no such pages, or the host's words.
     pub fn share_pages(&mut self, map: MapId, file: BorrowedFd<'_>) -> io::Result<()> {
+        if let Some((first, count)) = self.maps.arena_pages(map) {
+            return self.region.share_window(first, count, file);
+        }
         let pages = self.maps.shared_pages(map);
         let (at, len) = pages.ok_or_else(|| io::Error::other("the map has no pages to share"))?;
         self.region.share(at, len, file)
+    }
+
+    /// User space has touched these pages of an arena whose pages are shared.
+    pub fn arena_touched(&mut self, map: MapId, first: u64, count: u64) {
+        self.maps.arena_touched(&mut self.region, map, first, count);
     }
 
     /// A ring buffer as user space sees it: bytes ever reserved, and the ring. Nothing when the map is of another kind.

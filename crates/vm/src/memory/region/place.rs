@@ -67,6 +67,21 @@ impl Region {
         self.bytes.share(off, len, file)
     }
 
+    /// From now on these pages of the window are a file's.
+    ///
+    /// # Errors
+    /// There is no window, or the host's words.
+    pub(crate) fn share_window(&mut self, first: u64, count: u64, file: BorrowedFd<'_>) -> io::Result<()> {
+        let window = self.window.as_mut().ok_or_else(|| io::Error::other("there is no arena"))?;
+        window.is_shared = true;
+        self.bytes.share(WINDOW_AT + first * PAGE_BYTES, count * PAGE_BYTES, file)
+    }
+
+    /// Backs a page of a shared window with what is in it.
+    pub(crate) fn keep_page(&mut self, page: u64) {
+        self.window.as_mut().expect("the region has a window").set(page, 1, true);
+    }
+
     /// Asks the host for huge pages under these bytes, and under their lines' state.
     pub fn advise_huge(&self, at: Ea, len: u64) {
         let Some(off) = self.inside(at, len) else { return };
@@ -158,7 +173,10 @@ impl Region {
         }
         let (off, len) = (WINDOW_AT + first * PAGE_BYTES, count * PAGE_BYTES);
         let (line, lines) = (self.line_at(off), self.line_at(len));
-        self.bytes.clear(off, len);
+        match self.window.as_ref().is_some_and(|window| window.is_shared) {
+            true => self.bytes.punch(off, len),
+            false => self.bytes.clear(off, len),
+        }
         self.sharers.clear(line * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
         self.writers.clear(line * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
         if !self.is_backed(off + len, 1) {

@@ -1,0 +1,130 @@
+//! Tracing programs: which places of the kernel they are attached to, and how they are called there.
+//!
+//! A program is called with the arguments of what it traces, on the CPU that comes there, and takes time like a
+//! callback. One that is attached to a place that nothing here ever comes to is never called.
+
+use crate::callback::Begun;
+use crate::cpu::Place;
+use crate::cpus::BOOT_CPU;
+use crate::frame::Frame;
+use crate::sim::Sim;
+use crate::task::State;
+use keel_abi::bpf::{Engine, Entry};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, TaskId};
+
+/// `TASK_INTERRUPTIBLE` and `TASK_DEAD` of `task_struct.__state`.
+const INTERRUPTIBLE: u64 = 1;
+const DEAD: u64 = 0x80;
+
+/// A place that can be traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// `trace_sched_switch()`: `__schedule()`, with the runqueue locked.
+    SchedSwitch,
+    /// `scx_tick()`, on every CPU that ticks.
+    ScxTick,
+    /// `bpf_scx_reg()`: a scheduler is about to be enabled.
+    ScxReg,
+    /// `trace_task_rename()`: no task here changes its name.
+    TaskRename,
+    /// `trace_cgroup_attach_task()`.
+    CgroupAttachTask,
+}
+
+/// Their names, as libbpf's sections have them.
+const NAMES: [(&str, Point); 5] = [
+    ("tp_btf/sched_switch", Point::SchedSwitch),
+    ("fentry/scx_tick", Point::ScxTick),
+    ("fentry/bpf_scx_reg", Point::ScxReg),
+    ("tp_btf/task_rename", Point::TaskRename),
+    ("tp_btf/cgroup_attach_task", Point::CgroupAttachTask),
+];
+
+/// Who traces what, in the order of attaching.
+#[derive(Debug, Default)]
+pub(crate) struct Hooks {
+    by_point: [Vec<Entry>; NAMES.len()],
+}
+
+impl Hooks {
+    /// Is anything attached there?
+    #[inline]
+    pub(crate) fn traces(&self, point: Point) -> bool {
+        !self.by_point[point as usize].is_empty()
+    }
+
+    fn nth(&self, point: Point, nth: u32) -> Option<Entry> {
+        self.by_point[point as usize].get(nth as usize).copied()
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// Attaches a tracing program of the object to a place, named as libbpf's sections name it
+    /// (`tp_btf/sched_switch`); false where the kernel has no such place.
+    pub fn trace(&mut self, place: &str, program: Entry) -> bool {
+        let Some(&(_, point)) = NAMES.iter().find(|(name, _)| *name == place) else { return false };
+        self.k.hooks.by_point[point as usize].push(program);
+        self.k.scx.needs_slow_path |= point == Point::SchedSwitch;
+        true
+    }
+
+    /// Detaches it again.
+    pub fn untrace(&mut self, place: &str, program: Entry) {
+        let Some(&(_, point)) = NAMES.iter().find(|(name, _)| *name == place) else { return };
+        self.k.hooks.by_point[point as usize].retain(|&other| other != program);
+    }
+
+    /// Programs that trace the enabling, before anything else happens.
+    pub(crate) fn trace_enabling(&mut self) {
+        let mut nth = 0;
+        while let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) {
+            let mut begun = self.begin_traced(BOOT_CPU, program, &[0, 0]);
+            while begun == Begun::Suspended {
+                let progress = self.vm.resume(&mut self.k, BOOT_CPU);
+                begun = self.progressed(BOOT_CPU, progress);
+            }
+            nth += 1;
+        }
+    }
+
+    /// [`Frame::TraceSwitch`].
+    pub(crate) fn trace_switch(&mut self, c: CpuId, prev: TaskId, next: TaskId, nth: u32) {
+        let Some(program) = self.k.hooks.nth(Point::SchedSwitch, nth) else { return };
+        self.k.this_cpu().stack.push(Frame::TraceSwitch { prev, next, nth: nth + 1 });
+        let [prev_at, next_at] = [prev, next].map(|task| match task {
+            TaskId::IDLE => self.k.idle_task_ea(c).0,
+            task => self.k.tasks[task].ea.0,
+        });
+        let (is_preempted, state) = match prev {
+            TaskId::IDLE => (0, 0),
+            prev => match self.k.tasks[prev].state {
+                State::Runnable => (1, 0),
+                State::Dead | State::Exiting => (0, DEAD),
+                _ => (0, INTERRUPTIBLE),
+            },
+        };
+        self.start_traced(c, program, &[is_preempted, prev_at, next_at, state]);
+    }
+
+    /// [`Frame::TraceTick`].
+    pub(crate) fn trace_tick(&mut self, c: CpuId, nth: u32) {
+        let Some(program) = self.k.hooks.nth(Point::ScxTick, nth) else { return };
+        self.k.this_cpu().stack.push(Frame::TraceTick { nth: nth + 1 });
+        let rq = self.k.runqueue_at(self.vm.world(), c).0;
+        self.start_traced(c, program, &[rq]);
+    }
+
+    fn start_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) {
+        if self.begin_traced(c, program, args) == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
+        }
+    }
+
+    fn begin_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) -> Begun {
+        self.k.begin_callback(Op::Tick, TaskId::IDLE);
+        self.k.this_cpu().callback.place = Place::Trace;
+        let progress = self.vm.start(&mut self.k, c, program, args);
+        self.progressed(c, progress)
+    }
+}

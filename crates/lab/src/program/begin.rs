@@ -1,0 +1,203 @@
+//! A program until it attaches its scheduler: it runs alone, and the machine that its object is loaded on stands
+//! still.
+
+use super::half::{Half, Task};
+use super::maps::Maps;
+use super::{MOST_CALLS, failed, last_words};
+use crate::error::LabError;
+use crate::load;
+use crate::run;
+use crate::spec::RunSpec;
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, Engine, Entry, Errno, MapId, World};
+use keel_kernel::{Beside, Setup, SetupError, Sim};
+use keel_object::{Object, StructOps};
+use keel_program::{Desk, Event, Fill, Loaded, NoDesk, TestRun};
+use keel_trace::Class;
+use keel_vm::Vm;
+use std::cell::RefCell;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+
+/// How long it may take until it attaches a scheduler, in nanoseconds of its clock.
+const MOST_SETUP_NS: u64 = 300_000_000_000;
+
+/// What came of it.
+pub(super) enum Began {
+    /// The scheduler is about to be enabled.
+    Running(Box<Sim<Vm>>, Box<Object>),
+    /// The kernel refused it.
+    Refused(String),
+}
+
+/// A machine with the program's object, as soon as there is one.
+struct Begin<'a> {
+    spec: &'a RunSpec,
+    half: &'a Rc<RefCell<Half>>,
+    wants: Class,
+    machine: Option<(Sim<Vm>, Object)>,
+}
+
+/// Runs the program until it attaches a scheduler.
+pub(super) fn begin(spec: &RunSpec, half: &Rc<RefCell<Half>>, wants: Class) -> Result<Began, LabError> {
+    let mut begin = Begin { spec, half, wants, machine: None };
+    let (mut now_ns, call_ns) = (0, half.borrow().call_ns);
+    loop {
+        let mut event = begin.step(now_ns)?;
+        if let Event::Load(loaded, then) = event {
+            begin.machine = Some(begin.boot(*loaded)?);
+            event = *then;
+        }
+        match event {
+            Event::Attach(ops) => return begin.attach(*ops),
+            Event::Called => now_ns += call_ns,
+            Event::Run(run) => {
+                begin.run(&run)?;
+                now_ns += call_ns;
+            }
+            Event::Trace(traced) => {
+                let (sim, _) = begin.machine.as_mut().expect("what is attached was loaded");
+                let is_attached = sim.trace(&traced.place, Entry(traced.program));
+                half.borrow_mut().program.traced(traced, is_attached).map_err(|e| begin.failed(&e))?;
+            }
+            Event::Untrace(traced) => {
+                let (sim, _) = begin.machine.as_mut().expect("what is detached was loaded");
+                sim.untrace(&traced.place, Entry(traced.program));
+            }
+            Event::Idle { until_ns: Some(until) } => now_ns = now_ns.max(until),
+            Event::Idle { until_ns: None } => {
+                return Err(begin.never("all its threads wait for one another"));
+            }
+            Event::Exited(code) => {
+                return Err(begin.never(&format!("it ended with exit code {code}")));
+            }
+            Event::Load(..) | Event::Detach => {}
+        }
+        if half.borrow().program.calls() > MOST_CALLS || now_ns > MOST_SETUP_NS {
+            return Err(begin.never("it takes too long"));
+        }
+    }
+}
+
+impl Begin<'_> {
+    fn failed(&self, error: &keel_program::ProgramError) -> LabError {
+        failed(&self.spec.scheduler.name, error)
+    }
+
+    fn step(&mut self, now_ns: u64) -> Result<Event, LabError> {
+        let half = &mut *self.half.borrow_mut();
+        let stepped = match &mut self.machine {
+            Some((sim, _)) => {
+                let mut maps = Maps { world: sim.engine().world(), cpu: CpuId(0) };
+                half.program.step(now_ns, &mut maps)
+            }
+            None => half.program.step(now_ns, &mut NoDesk),
+        };
+        stepped.map_err(|e| failed(&self.spec.scheduler.name, &e))
+    }
+
+    /// It attached nothing: why, and its last words.
+    fn never(&self, why: &str) -> LabError {
+        let program = &mut self.half.borrow_mut().program;
+        let words = last_words(&program.take_output());
+        let refused: Vec<&str> = program.refused().collect();
+        let mut text = format!("{} attached no scheduler: {why}", self.spec.scheduler.name);
+        if !refused.is_empty() {
+            text += &format!("; keel refused it {}", refused.join(", "));
+        }
+        if !words.is_empty() {
+            text += &format!("; it said last: {words}");
+        }
+        LabError::Program(text)
+    }
+
+    /// A machine on which nothing runs yet, with what the program has loaded.
+    fn boot(&self, loaded: Loaded) -> Result<(Sim<Vm>, Object), LabError> {
+        let (spec, name) = (self.spec, &self.spec.scheduler.name);
+        let Loaded { object, fills, shared } = loaded;
+        let code = load::code(name, &object)?;
+        self.half.borrow_mut().addresses =
+            (0..object.programs.len() as u32).map(|program| code.entry_address(Entry(program))).collect();
+        let mut vm = load::engine_for(code, spec, &object, None)?;
+        for (map, file) in &shared {
+            vm.world().share_pages(MapId(*map), file.as_fd()).map_err(|e| {
+                let map = &object.maps[*map as usize].name;
+                LabError::BadInput(format!("{name}: the pages of map {map} cannot be shared: {e}"))
+            })?;
+        }
+        for fill in &fills {
+            put(&mut vm, fill).map_err(|errno| {
+                let map = &object.maps[fill.map as usize].name;
+                LabError::BadInput(format!(
+                    "{name}: map {map} does not take what the program puts into it (error {})",
+                    -errno.0
+                ))
+            })?;
+        }
+        let setup = Setup {
+            machine: spec.machine.clone(),
+            workload: spec.workload.clone(),
+            scheduler: None,
+            programs: Vec::new(),
+            fair: load::fair_settings(spec)?,
+            seed: spec.seed,
+            noise: spec.noise,
+        };
+        let task = Task { half: self.half.clone(), name: name.clone() };
+        let called = self.half.borrow().program.name().chars().take(15).collect();
+        let beside = Beside { name: called, companion: Box::new(task) };
+        let sim = Sim::unattached(vm, setup, vec![beside], self.wants)
+            .map_err(|e| LabError::BadInput(e.to_string()))?;
+        Ok((sim, object))
+    }
+
+    /// A run of a program of the object.
+    fn run(&mut self, run: &TestRun) -> Result<(), LabError> {
+        let (sim, _) = self.machine.as_mut().expect("what is run was loaded");
+        let function = self.half.borrow().addresses[run.program as usize];
+        let len = run.context.len() as u64;
+        let world = sim.engine().world();
+        let full = || LabError::BadInput("there is no memory for a program's context".into());
+        let context = world.alloc(len.max(8)).ok_or_else(full)?;
+        world.put(context, &run.context);
+        let value = sim.run_alone(function, context).map_err(|e| run::program_failed(self.spec, &e))?;
+        let after = take_context(sim.engine().world(), context, len);
+        self.half.borrow_mut().program.ran(value as u32, &after).map_err(|e| self.failed(&e))
+    }
+
+    /// The program attaches the scheduler.
+    fn attach(self, ops: StructOps) -> Result<Began, LabError> {
+        let (mut sim, mut object) = self.machine.expect("what is attached was loaded");
+        object.struct_ops = vec![ops];
+        let name = &self.spec.scheduler.name;
+        let scheduler = load::defined(name, &object)?;
+        let half = &mut *self.half.borrow_mut();
+        match sim.attach_first(&scheduler) {
+            Ok(()) => {
+                half.since_ns = half.program.now_ns();
+                half.output = half.program.take_output();
+                Ok(Began::Running(Box::new(sim), Box::new(object)))
+            }
+            Err(SetupError::Refused(why)) => {
+                half.program.attached(Some(Errno::EINVAL.0)).map_err(|e| failed(name, &e))?;
+                Ok(Began::Refused(why))
+            }
+            Err(e) => Err(LabError::BadInput(e.to_string())),
+        }
+    }
+}
+
+/// What a program has left in its context, which is given back.
+pub(super) fn take_context<W: World>(world: &mut W, at: Ea, len: u64) -> Vec<u8> {
+    let context = world.slice(at, len).unwrap_or_default().to_vec();
+    world.free(at);
+    context
+}
+
+fn put(vm: &mut Vm, fill: &Fill) -> Result<(), Errno> {
+    let mut maps = Maps { world: vm.world(), cpu: CpuId(0) };
+    for (cpu, value) in (0..).zip(&fill.values) {
+        maps.update(fill.map, &fill.key, value, 0, cpu)?;
+    }
+    Ok(())
+}

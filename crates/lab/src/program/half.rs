@@ -1,0 +1,110 @@
+//! The program as a task of the machine.
+
+use super::begin::take_context;
+use super::last_words;
+use super::maps::Maps;
+use keel_abi::bpf::{Ea, World};
+use keel_abi::companion::{Act, Companion};
+use keel_abi::{CpuId, Instant, Span};
+use keel_program::{Event, Program, ProgramError};
+use keel_vm::memory::VmWorld;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// How long a program sleeps of which every thread waits for another.
+const FOREVER: Span = Span::from_ms(3_600_000);
+
+/// The program and what the run must know of it.
+pub(super) struct Half {
+    pub(super) program: Program,
+    /// What its clock shows when the run's is 0.
+    pub(super) since_ns: u64,
+    pub(super) is_attached: bool,
+    /// What a system call of its is charged, in nanoseconds.
+    pub(super) call_ns: u64,
+    pub(super) output: Vec<u8>,
+    /// The addresses of the object's programs.
+    pub(super) addresses: Vec<u64>,
+    /// The context of the program that it runs now, and its bytes.
+    context: Option<(Ea, u64)>,
+}
+
+/// The program as a task.
+pub(super) struct Task {
+    pub(super) half: Rc<RefCell<Half>>,
+    pub(super) name: String,
+}
+
+impl Companion<VmWorld> for Task {
+    fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
+        // It is in the call that detaches its scheduler, which ends when that is gone.
+        let Ok(mut half) = self.half.try_borrow_mut() else { return Act::Sleep(FOREVER) };
+        match half.step(world, cpu, now) {
+            Ok(act) => act,
+            Err(error) => Act::Fail(format!("{}: {error}", self.name)),
+        }
+    }
+
+    fn ran(&mut self, world: &mut VmWorld, value: Option<u64>) {
+        let Ok(mut half) = self.half.try_borrow_mut() else { return };
+        // Where the host fails, the next step says so.
+        let _ = half.ran(world, value.unwrap_or(0) as u32);
+    }
+}
+
+impl Half {
+    pub(super) fn new(program: Program, call_ns: u64) -> Self {
+        let (since_ns, is_attached, output, addresses) = Default::default();
+        // A call that takes no time could be made for ever.
+        Self { program, since_ns, is_attached, call_ns: call_ns.max(1), output, addresses, context: None }
+    }
+
+    /// The program of the object that it runs has returned, where it runs one.
+    pub(super) fn ran(&mut self, world: &mut VmWorld, value: u32) -> Result<(), ProgramError> {
+        let Some((at, len)) = self.context.take() else { return Ok(()) };
+        let context = take_context(world, at, len);
+        self.program.ran(value, &context)
+    }
+
+    fn step(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Result<Act, ProgramError> {
+        if !self.is_attached {
+            self.program.attached(None)?;
+            self.is_attached = true;
+        }
+        let now_ns = self.since_ns + now.as_ns();
+        let event = self.program.step(now_ns, &mut Maps { world, cpu })?;
+        self.output.append(&mut self.program.take_output());
+        Ok(match event {
+            Event::Called | Event::Untrace(_) => Act::Work { insns: 0, stall_ps: self.call_ns * 1000 },
+            Event::Idle { until_ns: Some(until) } => {
+                Act::Sleep(Span::from_ns(until.saturating_sub(now_ns).max(1)))
+            }
+            Event::Idle { until_ns: None } => Act::Sleep(FOREVER),
+            Event::Run(run) => {
+                let len = run.context.len() as u64;
+                let Some(context) = world.alloc(len.max(8)) else {
+                    self.program.ran(0, &run.context)?;
+                    return Ok(Act::Fail("there is no memory for a program's context".into()));
+                };
+                world.put(context, &run.context);
+                self.context = Some((context, len));
+                Act::Run { function: self.addresses[run.program as usize], context }
+            }
+            Event::Load(..) | Event::Attach(_) => Act::Fail("it attaches a second scheduler".into()),
+            Event::Trace(traced) => {
+                // Nothing can be added to a running machine.
+                self.program.traced(traced, false)?;
+                Act::Work { insns: 0, stall_ps: self.call_ns * 1000 }
+            }
+            Event::Detach => Act::Fail(self.last("it detached its scheduler before the run's end")),
+            Event::Exited(code) => {
+                Act::Fail(self.last(&format!("it ended before the run did, with exit code {code}")))
+            }
+        })
+    }
+
+    fn last(&self, why: &str) -> String {
+        let words = last_words(&self.output);
+        if words.is_empty() { why.to_owned() } else { format!("{why}; it said last: {words}") }
+    }
+}

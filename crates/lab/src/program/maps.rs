@@ -1,0 +1,78 @@
+//! The loaded object's maps as bpf(2) shows them.
+
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, Errno, MapId, MapKey, World};
+use keel_program::{Desk, RingView};
+use keel_vm::memory::VmWorld;
+
+/// The maps in the simulated memory, as bpf(2) shows them.
+pub(super) struct Maps<'a> {
+    pub(super) world: &'a mut VmWorld,
+    pub(super) cpu: CpuId,
+}
+
+impl Maps<'_> {
+    /// A copy of bytes in the simulated memory, while something is done with it.
+    fn with<T>(&mut self, bytes: &[u8], act: impl FnOnce(&mut Self, Ea) -> T) -> Result<T, Errno> {
+        let at = self.world.alloc(bytes.len() as u64).ok_or(Errno::ENOMEM)?;
+        if let Some(to) = self.world.slice_mut(at, bytes.len() as u64) {
+            to.copy_from_slice(bytes);
+        }
+        let done = act(self, at);
+        self.world.free(at);
+        Ok(done)
+    }
+}
+
+impl Desk for Maps<'_> {
+    fn lookup(&mut self, map: u32, key: &[u8], cpu: u32) -> Result<Vec<u8>, Errno> {
+        let len = u64::from(self.world.map_info(MapId(map)).value_size);
+        let found = self.with(key, |maps, at| maps.world.map_lookup(MapId(map), at, CpuId(cpu)))?;
+        let found = found.ok_or(Errno::ENOENT)?;
+        Ok(self.world.slice(found, len).ok_or(Errno::EFAULT)?.to_vec())
+    }
+
+    fn update(&mut self, map: u32, key: &[u8], value: &[u8], flags: u64, cpu: u32) -> Result<(), Errno> {
+        self.with(key, |maps, key| {
+            maps.with(value, |maps, value| maps.world.map_update(MapId(map), key, value, flags, CpuId(cpu)))?
+        })?
+    }
+
+    fn delete(&mut self, map: u32, key: &[u8]) -> Result<(), Errno> {
+        self.with(key, |maps, at| maps.world.map_delete(MapId(map), at))?
+    }
+
+    fn next_key(&mut self, map: u32, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        let len = u64::from(self.world.map_info(MapId(map)).key_size);
+        let mut from = 0;
+        let mut is_next = key.is_none();
+        let mut first = None;
+        while let Some(entry) = self.world.maps().walk(MapId(map), from, self.cpu) {
+            from = entry.next;
+            let own = match entry.key {
+                MapKey::Index(index) => index.to_le_bytes().to_vec(),
+                MapKey::At(at) => self.world.slice(at, len).ok_or(Errno::EFAULT)?.to_vec(),
+            };
+            if is_next {
+                return Ok(own);
+            }
+            is_next = key == Some(&own[..]);
+            first.get_or_insert(own);
+        }
+        // After a key that is not there the walk begins again; after the last one it is over.
+        if is_next { Err(Errno::ENOENT) } else { first.ok_or(Errno::ENOENT) }
+    }
+
+    fn ring(&mut self, map: u32) -> Option<RingView<'_>> {
+        let (producer, data) = self.world.ring_pages(MapId(map))?;
+        Some(RingView { producer, data })
+    }
+
+    fn ring_read(&mut self, map: u32, consumer: u64) {
+        self.world.ring_read(MapId(map), consumer);
+    }
+
+    fn arena_touched(&mut self, map: u32, first: u64, count: u64) {
+        self.world.arena_touched(MapId(map), first, count);
+    }
+}

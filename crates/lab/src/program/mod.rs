@@ -1,0 +1,96 @@
+//! A scheduler's own user-space program beside the simulated kernel.
+//!
+//! It runs alone until it attaches its scheduler: what it has loaded until then is what the run begins with. From
+//! then on it is a task of the machine, a companion, which makes its next system call whenever that task runs. When
+//! the run is over it gets SIGINT, and goes on alone until it has ended.
+//!
+//! - `begin`: until it attaches its scheduler
+//! - `half`: the task
+//! - `end`: from SIGINT on
+//! - `maps`: the loaded object's maps, as the program sees them
+
+mod begin;
+mod end;
+mod half;
+mod maps;
+
+use crate::error::LabError;
+use crate::lines;
+use crate::load;
+use crate::outcome::Outcome;
+use crate::run::{self, Ended, Progress};
+use crate::spec::RunSpec;
+use begin::Began;
+use half::Half;
+use keel_abi::Stop;
+use keel_kernel::{KERNEL_BTF, Sim};
+use keel_program::{Machine, Program, ProgramError};
+use keel_trace::Sink;
+use keel_vm::Vm;
+use std::cell::{Cell, RefCell};
+use std::ffi::OsString;
+use std::rc::Rc;
+
+/// So many calls a program may make before it attaches a scheduler, and after its end.
+const MOST_CALLS: u64 = 2_000_000;
+/// Last words that are quoted.
+const MOST_WORDS: usize = 400;
+
+/// Makes a run with a program.
+pub(crate) fn make(
+    spec: &RunSpec,
+    argv: &[OsString],
+    sink: &mut dyn Sink,
+    gone: &Cell<bool>,
+    progress: &mut dyn FnMut(Progress),
+    stop: &Stop,
+) -> Result<Outcome, LabError> {
+    let name = spec.scheduler.name.clone();
+    if !spec.settings.is_empty() {
+        return Err(LabError::BadInput(format!("--set: {name} is a program; give it arguments instead")));
+    }
+    let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(&name, &e))?;
+    let half = Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns)));
+    let (mut sim, object) = match begin::begin(spec, &half, sink.wants())? {
+        Began::Running(sim, object) => (*sim, *object),
+        Began::Refused(why) => {
+            let end = end::finish(&half, None).map_err(|e| failed(&name, &e))?;
+            return Ok(Outcome { program: Some(end), ..run::refused(why) });
+        }
+    };
+    sim.stop_when_asked(stop.clone());
+    let again = &mut |_: &mut Sim<Vm>| -> Result<(), LabError> { unreachable!("no restart was asked for") };
+    let ended = run::go_on(&mut sim, spec.duration, sink, gone, stop, again, progress)?;
+    sim.finish(sink);
+    if let Some(failure) = sim.failed_program() {
+        return Err(run::program_failed(spec, failure));
+    }
+    let lines = lines::read(&object, &mut sim);
+    let outcome = run::outcome(&mut sim);
+    let end = end::finish(&half, Some(&mut sim)).map_err(|e| failed(&name, &e))?;
+    Ok(Outcome { stopped: ended == Ended::Stopped, lines, program: Some(end), ..outcome })
+}
+
+fn machine_of(spec: &RunSpec) -> Machine {
+    Machine {
+        topology: spec.machine.topology.clone(),
+        capacity: spec.machine.capacity.clone(),
+        btf: KERNEL_BTF,
+        config: load::kernel_config(spec),
+        seed: spec.seed,
+        call_ns: spec.machine.costs.program_call_ns,
+    }
+}
+
+fn failed(name: &str, error: &ProgramError) -> LabError {
+    let text = format!("{name}: {error}");
+    match error {
+        ProgramError::Unsupported(_) => LabError::Unsupported(text),
+        ProgramError::Start { .. } | ProgramError::Host(_) => LabError::BadInput(text),
+    }
+}
+
+/// The last words of what a program has printed.
+fn last_words(output: &[u8]) -> String {
+    String::from_utf8_lossy(&output[output.len().saturating_sub(MOST_WORDS)..]).trim().to_owned()
+}

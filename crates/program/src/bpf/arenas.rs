@@ -1,0 +1,56 @@
+//! Arenas: sparse files that both sides map. A page that the program touches first is allocated by that.
+
+use super::Bpf;
+use super::maps::{Map, PAGE_BYTES, kind};
+use crate::desk::Desk;
+use rustix::fs::{SeekFrom, seek};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+
+/// Where arenas are that the program maps at no address of its own: far from all that the host places by itself. Each
+/// has 4 GiB, of which it crosses no multiple.
+const FIRST_AT: u64 = 0x1000 << 32;
+const APART: u64 = 1 << 32;
+
+impl Bpf {
+    /// Where the program is to map an arena.
+    pub(crate) fn arena_address(&self, map: u32) -> u64 {
+        let before = self.maps[..map as usize].iter().filter(|map| map.kind == kind::ARENA).count();
+        FIRST_AT + APART * before as u64
+    }
+
+    /// Tells which pages the program has touched.
+    pub(crate) fn read_arenas(&mut self, desk: &mut dyn Desk) {
+        for map in self.maps.iter_mut().filter(|map| map.kind == kind::ARENA) {
+            let (Some(place), Some(file)) = (map.place, &map.file) else { continue };
+            // What both sides have touched so far.
+            let blocks = file.metadata().map_or(0, |data| data.blocks());
+            if blocks == map.blocks {
+                continue;
+            }
+            map.blocks = blocks;
+            for (from, to) in data_of(file) {
+                desk.arena_touched(place, from / PAGE_BYTES, to.div_ceil(PAGE_BYTES) - from / PAGE_BYTES);
+            }
+        }
+    }
+}
+
+impl Map {
+    /// Is it one that is mapped where nobody says where?
+    pub(crate) fn is_arena(&self) -> bool {
+        self.kind == kind::ARENA
+    }
+}
+
+/// Where a sparse file holds something: from and to, in bytes.
+fn data_of(file: &File) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Ok(from) = seek(file, SeekFrom::Data(at)) {
+        let Ok(to) = seek(file, SeekFrom::Hole(from)) else { break };
+        found.push((from, to));
+        at = to;
+    }
+    found
+}

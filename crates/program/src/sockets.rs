@@ -1,0 +1,145 @@
+//! Unix sockets among the program's own threads, such as a server of statistics and who asks it. Connected ones are a
+//! pair that the host makes; who listens, and where, is known here alone, and nobody else can connect.
+
+use crate::ProgramError;
+use crate::calls::{Answer, error};
+use crate::fds::Kind;
+use crate::program::{Program, Wait};
+use crate::thread::Thread;
+use std::collections::VecDeque;
+
+/// Bytes of `struct sockaddr_un`, and of the family before the name.
+const ADDRESS_BYTES: u64 = 110;
+const FAMILY_BYTES: usize = 2;
+/// Connections that wait to be accepted at most (`SOMAXCONN`).
+const MOST_WAITING: usize = 4096;
+
+type Done = Result<Answer, ProgramError>;
+
+impl Program {
+    pub(crate) fn socket_call(
+        &mut self,
+        t: &mut Thread,
+        number: i64,
+        a: [u64; 6],
+    ) -> Result<Option<Answer>, ProgramError> {
+        let fd = a[0] as i32;
+        Ok(Some(match number {
+            libc::SYS_socket if fd != libc::AF_UNIX => error(libc::EAFNOSUPPORT),
+            libc::SYS_socket => self.new_fd(t, Kind::Socket, a[1] as i32 & libc::SOCK_NONBLOCK != 0)?,
+            libc::SYS_bind => self.bind(fd, a),
+            libc::SYS_listen => match self.fds.get(fd) {
+                Some(_) => Answer::Value(0),
+                None => error(libc::EBADF),
+            },
+            libc::SYS_connect => self.connect(t, a)?,
+            libc::SYS_accept => self.accept(t, fd, a[1], 0)?,
+            libc::SYS_accept4 => self.accept(t, fd, a[1], a[3] as i32)?,
+            libc::SYS_shutdown | libc::SYS_setsockopt | libc::SYS_getsockopt if self.is_connected(fd) => {
+                self.native(t, a)?
+            }
+            libc::SYS_shutdown | libc::SYS_setsockopt => Answer::Value(0),
+            libc::SYS_sendto => self.write(t, a)?,
+            libc::SYS_recvfrom => self.read(t, a, false)?,
+            _ => return Ok(None),
+        }))
+    }
+
+    fn is_connected(&self, fd: i32) -> bool {
+        self.fds.get(fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Pipe))
+    }
+
+    /// The name in an address: its bytes, of a path without what is behind its end.
+    fn socket_name(&self, at: u64, len: u64) -> Result<Vec<u8>, i32> {
+        let mut bytes = vec![0; len.min(ADDRESS_BYTES) as usize];
+        if !self.host.read(at, &mut bytes) {
+            return Err(libc::EFAULT);
+        }
+        let name = bytes.get(FAMILY_BYTES..).filter(|name| !name.is_empty()).ok_or(libc::EINVAL)?;
+        let end = if name[0] == 0 { None } else { name.iter().position(|&b| b == 0) };
+        Ok(name[..end.unwrap_or(name.len())].to_vec())
+    }
+
+    fn bind(&mut self, fd: i32, a: [u64; 6]) -> Answer {
+        let name = match self.socket_name(a[1], a[2]) {
+            Ok(name) => name,
+            Err(errno) => return error(errno),
+        };
+        if self.fds.listener(&name).is_some() {
+            return error(libc::EADDRINUSE);
+        }
+        let Some(open) = self.fds.get(fd) else { return error(libc::EBADF) };
+        let mut kind = open.kind.borrow_mut();
+        match *kind {
+            Kind::Socket => {
+                *kind = Kind::Listener { name, waiting: VecDeque::new() };
+                Answer::Value(0)
+            }
+            Kind::Listener { .. } | Kind::Pipe => error(libc::EINVAL),
+            _ => error(libc::ENOTSOCK),
+        }
+    }
+
+    /// One end of a pair takes the socket's place, the other one waits to be accepted.
+    fn connect(&mut self, t: &mut Thread, a: [u64; 6]) -> Done {
+        let fd = a[0] as i32;
+        let name = match self.socket_name(a[1], a[2]) {
+            Ok(name) => name,
+            Err(errno) => return Ok(error(errno)),
+        };
+        let nonblocking = match self.fds.get(fd) {
+            Some(open) if matches!(*open.kind.borrow(), Kind::Socket) => open.nonblocking,
+            Some(_) => return Ok(error(libc::EISCONN)),
+            None => return Ok(error(libc::EBADF)),
+        };
+        let Some(listener) = self.fds.listener(&name) else {
+            let is_path = name[0] != 0;
+            return Ok(error(if is_path { libc::ENOENT } else { libc::ECONNREFUSED }));
+        };
+        let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u64;
+        let args = [libc::AF_UNIX as u64, kind, 0, self.page, 0, 0];
+        let (made, _) = t.call(&mut self.host, libc::SYS_socketpair, args)?;
+        let Some([pair]) = self.words(self.page).filter(|_| made == 0) else {
+            return Ok(Answer::Value(made.min(-1)));
+        };
+        let (own, other) = (pair & 0xffff_ffff, (pair >> 32) as i32);
+        t.call(&mut self.host, libc::SYS_dup3, [own, fd as u64, libc::O_CLOEXEC as u64, 0, 0, 0])?;
+        t.call(&mut self.host, libc::SYS_close, [own, 0, 0, 0, 0, 0])?;
+        self.fds.put(fd, Kind::Pipe, nonblocking);
+        self.fds.put(other, Kind::Pipe, false);
+        if let Some(open) = self.fds.get(listener)
+            && let Kind::Listener { waiting, .. } = &mut *open.kind.borrow_mut()
+        {
+            if waiting.len() >= MOST_WAITING {
+                return Ok(error(libc::EAGAIN));
+            }
+            waiting.push_back(other);
+        }
+        Ok(Answer::Value(0))
+    }
+
+    fn accept(&mut self, t: &mut Thread, fd: i32, address: u64, flags: i32) -> Done {
+        let Some(open) = self.fds.get(fd) else { return Ok(error(libc::EBADF)) };
+        let nonblocking = open.nonblocking;
+        let next = match &mut *open.kind.borrow_mut() {
+            Kind::Listener { waiting, .. } => waiting.pop_front(),
+            _ => return Ok(error(libc::EINVAL)),
+        };
+        match next {
+            Some(new) => {
+                if flags & libc::SOCK_NONBLOCK != 0 {
+                    self.fds.put(new, Kind::Pipe, true);
+                    let args = [new as u64, libc::F_SETFL as u64, libc::O_NONBLOCK as u64, 0, 0, 0];
+                    t.call(&mut self.host, libc::SYS_fcntl, args)?;
+                }
+                if address != 0 {
+                    // Who connects has no name.
+                    self.host.write(address, &(libc::AF_UNIX as u16).to_le_bytes());
+                }
+                Ok(Answer::Value(i64::from(new)))
+            }
+            None if nonblocking => Ok(error(libc::EAGAIN)),
+            None => Ok(Answer::Wait(Wait::Retry, None)),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * What a program asks of its machine beside bpf(2): which CPUs a node has, settings that it writes, symbols, barriers.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SETTING "/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us"
+
+/* Is a word in one of a file's lines? */
+static int has_word(const char *path, const char *word)
+{
+	char line[256], found[128];
+	FILE *file = fopen(path, "r");
+	int has = 0;
+
+	while (file && !has && fgets(line, sizeof(line), file))
+		has = sscanf(line, "%*s %*s %127s", found) == 1 && !strcmp(found, word);
+	if (file)
+		fclose(file);
+	return has;
+}
+
+static long cpus_of_node(void)
+{
+	DIR *node = opendir("/sys/devices/system/node/node0");
+	struct dirent *entry;
+	long cpus = 0;
+
+	while (node && (entry = readdir(node)))
+		cpus += !strncmp(entry->d_name, "cpu", 3) && entry->d_name[3] >= '0' && entry->d_name[3] <= '9';
+	if (node)
+		closedir(node);
+	return cpus;
+}
+
+/* 0 where all is as it should be. */
+int use_host(void)
+{
+	char text[8] = "";
+	int file;
+
+	if (cpus_of_node() != sysconf(_SC_NPROCESSORS_ONLN))
+		return 1;
+	file = open(SETTING, O_WRONLY | O_TRUNC);
+	if (file < 0 || write(file, "32", 2) != 2)
+		return 2;
+	close(file);
+	file = open(SETTING, O_RDONLY);
+	if (read(file, text, sizeof(text)) != 2 || memcmp(text, "32", 2))
+		return 3;
+	close(file);
+	if (open("/etc/keel-was-here", O_WRONLY | O_CREAT, 0644) >= 0)
+		return 4;
+	if (!has_word("/proc/kallsyms", "scx_tick") || access("/proc/sys/kernel/ftrace_enabled", F_OK))
+		return 5;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		return 6;
+	return 0;
+}
