@@ -186,6 +186,16 @@ pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u6
     unsafe { (*context).denied = u64::from(!(*context).touch(off, write != 0)) }
 }
 
+/// As [`touch`], of a line by its number: what the emitter's code calls.
+///
+/// # Safety
+/// As for [`touch`].
+#[cfg(target_arch = "x86_64")]
+pub(crate) unsafe extern "C" fn touch_line(context: *mut Context, line: u64, write: u64) {
+    // SAFETY: as above.
+    unsafe { touch(context, line << (*context).line_log2, write) }
+}
+
 /// Moves a line here for an atomic instruction; as [`touch`] otherwise.
 ///
 /// # Safety

@@ -7,7 +7,7 @@
 
 use crate::code::{Code, op::Size};
 use crate::fiber::{Signal, Yielder};
-use crate::memory::{BASE, VmWorld};
+use crate::memory::{BASE, RawMoves, VmWorld};
 use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Usage};
 use keel_abi::{CpuId, Instant};
 use std::any::Any;
@@ -66,8 +66,14 @@ pub(crate) struct Context {
     /// Where the code stands when it calls out.
     pub(crate) site: u32,
 
-    // The rest is the engine's.
+    // Emitted code uses these when it moves a line.
     pub(crate) cpu: CpuId,
+    /// By the CPU that has a line, the price for this one to get it; null where the engine is to be asked.
+    pub(crate) prices: *const u32,
+    pub(crate) writers: *mut u16,
+    pub(crate) moves: RawMoves,
+
+    // The rest is the engine's.
     pub(crate) again: bool,
     pub(crate) checked: bool,
     pub(crate) bad_accesses: u64,

@@ -223,6 +223,9 @@ impl Vm {
             frame: 0,
             site: 0,
             cpu: CpuId(0),
+            prices: ptr::null(),
+            writers: raw.writers,
+            moves: raw.moves,
             again: false,
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
             stall_ps: 0,
@@ -257,13 +260,16 @@ impl Vm {
     #[inline(always)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, slot: Slot, job: Job) -> Progress {
         let number = self.idle_fiber();
-        let key = self.world.region().key(cpu);
+        let region = self.world.region();
+        let (key, prices) = (region.key(cpu), region.prices_to(cpu));
+        let prices = prices.map_or(ptr::null(), <[u32]>::as_ptr);
         let fiber = &mut self.fibers[number as usize];
         let context = fiber.context();
         context.insns = 0;
         context.stall_ps = 0;
         context.reset_loops();
         context.cpu = cpu;
+        context.prices = prices;
         (context.shared, context.alone) = (key.shared, key.alone);
         context.scratch = slot.scratch();
         context.again = false;

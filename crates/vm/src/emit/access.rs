@@ -2,8 +2,9 @@
 
 use super::asm::Label;
 use super::function::Emitter;
-use super::registers::{A, B, CONTEXT, DELTA, FRAME, at, at_sum, field, half, part, part_of_b, whole};
-use super::stubs;
+use super::registers::{
+    A, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
+};
 use crate::code::op::{Access, Operand, Size, in_frame};
 use crate::context::Context;
 use iced_x86::{Code, MemoryOperand};
@@ -61,16 +62,15 @@ impl Emitter<'_> {
     /// Goes on where the access is in bounds and the CPU holds the line, if need be after it has moved here.
     fn check(&mut self, base: u8, off: i32, size: Size, access: Access, outside: Label) {
         self.check_bounds(base, off, size, outside);
-        // The word of the line: its number times eight bytes.
-        self.asm.reg_reg(Code::Mov_r64_rm64, B, A);
-        self.asm.reg_imm(Code::Shr_rm64_imm8, B, self.lines.log2 as i32 - 3);
-        self.asm.reg_imm(Code::And_rm64_imm8, B, -8);
-        self.asm.reg_mem(Code::Add_r64_rm64, B, field(offset_of!(Context, sharers)));
-        self.asm.reg_mem(Code::Mov_r64_rm64, B, at(B, 0));
+        // The line's number, and its word.
+        self.asm.reg_imm(Code::Shr_rm64_imm8, A, self.lines.log2 as i32);
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, sharers)));
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
         let held = self.asm.label();
-        let stub = if access == Access::Load { stubs::TOUCH_READ } else { stubs::TOUCH_WRITE };
+        let movers = self.movers;
+        let mover = if access == Access::Load { movers.read } else { movers.write };
         let moves = self.later(move |e| {
-            e.asm.call_tabled(stub);
+            e.asm.to(Code::Call_rel32_64, mover);
             e.leave_if_denied(outside);
             e.asm.to(Code::Jmp_rel32_64, held);
         });

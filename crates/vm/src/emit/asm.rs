@@ -105,6 +105,12 @@ impl Asm {
         self.mem(Code::Call_rm64, MemoryOperand::with_base_displ(Register::RIP, 0));
     }
 
+    /// Goes on at what is at an entry of the table of addresses.
+    pub(super) fn jump_tabled(&mut self, entry: usize) {
+        self.tabled.push((self.instructions.len() as u32, entry));
+        self.mem(Code::Jmp_rm64, MemoryOperand::with_base_displ(Register::RIP, 0));
+    }
+
     /// More bytes than the code can have.
     pub(super) fn most_bytes(&self) -> usize {
         MOST_BYTES * self.instructions.len()

@@ -2,6 +2,7 @@
 
 use super::asm::{Asm, Label};
 use super::live::{self, Set};
+use super::moves::Movers;
 use super::registers::{A, CONTEXT, DELTA, FRAME, field, half, insns, whole};
 use crate::code::op::{Op, Operand};
 use crate::context::Context;
@@ -20,6 +21,7 @@ pub(super) struct Emitter<'a> {
     ops: &'a [Op],
     pub(super) lines: LineForm,
     pub(super) has_arena: bool,
+    pub(super) movers: Movers,
     /// Per operation, where jumps to it go.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
@@ -37,6 +39,7 @@ impl<'a> Emitter<'a> {
         ops: &'a [Op],
         lines: LineForm,
         has_arena: bool,
+        movers: Movers,
     ) -> Self {
         let mut targets = vec![None; ops.len()];
         for target in ops.iter().filter_map(|op| op.target()) {
@@ -46,7 +49,19 @@ impl<'a> Emitter<'a> {
         let written =
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
         let kept = live::each(written, 6..=9).collect();
-        Self { asm, functions, ops, lines, has_arena, targets, live, kept, pending: 0, cold: Vec::new() }
+        Self {
+            asm,
+            functions,
+            ops,
+            lines,
+            has_arena,
+            movers,
+            targets,
+            live,
+            kept,
+            pending: 0,
+            cold: Vec::new(),
+        }
     }
 
     /// Emits the function, which starts at a label.

@@ -1,7 +1,7 @@
 //! Native code for x86-64 by an emitter of our own: one BPF register is one of the processor's, as in the kernel's JIT,
 //! so that nothing is spilled and most instructions become one.
 //!
-//! It does what the interpreter does, operation for operation. Hosts without this processor, or without BMI2, use
+//! It does what the interpreter does, operation for operation. Hosts without this processor, or without BMI1 and BMI2, use
 //! Cranelift ([`crate::native`]), which is also what it is compared with.
 //!
 //! - [`asm`]: instructions, labels, and where they end up
@@ -9,6 +9,7 @@
 //! - [`live`]: which registers are read later
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`] and
 //!   [`calls`] are the operations
+//! - [`moves`]: moving a cache line
 //! - [`entry`]: the way in from Rust
 //! - [`stubs`]: the way out to Rust that keeps all registers
 //! - [`buffer`]: executable memory
@@ -27,6 +28,7 @@ mod divide;
 mod entry;
 mod function;
 mod live;
+mod moves;
 mod registers;
 mod stubs;
 #[cfg(test)]
@@ -39,6 +41,7 @@ use crate::memory::LineForm;
 use asm::{Asm, Label};
 use buffer::Buffer;
 use function::Emitter;
+use moves::Movers;
 
 /// An object's native code.
 pub(crate) struct Emitted {
@@ -48,7 +51,7 @@ pub(crate) struct Emitted {
 
 /// Has the host all instructions that are emitted?
 pub(crate) fn is_possible() -> bool {
-    std::arch::is_x86_feature_detected!("bmi2")
+    std::arch::is_x86_feature_detected!("bmi1") && std::arch::is_x86_feature_detected!("bmi2")
 }
 
 impl Emitted {
@@ -78,8 +81,9 @@ fn assembled(code: &Code, lines: LineForm) -> (Asm, Vec<Label>) {
     let mut asm = Asm::default();
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
+    let movers = Movers::emit(&mut asm, lines, has_arena);
     for (function, &label) in code.functions.iter().zip(&inner) {
-        Emitter::new(&mut asm, &inner, &function.ops, lines, has_arena).function(label);
+        Emitter::new(&mut asm, &inner, &function.ops, lines, has_arena, movers).function(label);
     }
     let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();
     (asm, entries)

@@ -6,9 +6,9 @@
 use crate::{calls, drain, numbers, trees};
 use std::arch::naked_asm;
 
-/// Moves a line here that is read: the offset in r10.
+/// Moves a line here that is read: its number in r10.
 pub(super) const TOUCH_READ: usize = 0;
-/// Moves a line here that is written: the offset in r10.
+/// Moves a line here that is written: its number in r10.
 pub(super) const TOUCH_WRITE: usize = 1;
 /// Moves a line here for an atomic instruction: the offset in r10.
 pub(super) const TOUCH_ATOMICALLY: usize = 2;
@@ -76,7 +76,7 @@ macro_rules! stub {
     };
 }
 
-stub!(touch_read, calls::touch, "mov rsi, r10", "xor edx, edx");
-stub!(touch_write, calls::touch, "mov rsi, r10", "mov edx, 1");
+stub!(touch_read, calls::touch_line, "mov rsi, r10", "xor edx, edx");
+stub!(touch_write, calls::touch_line, "mov rsi, r10", "mov edx, 1");
 stub!(touch_atomically, calls::touch_atomically, "mov rsi, r10", "");
 stub!(refill_loops, calls::refill_loops, "", "");

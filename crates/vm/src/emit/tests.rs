@@ -3,6 +3,7 @@
 
 use super::asm::Asm;
 use super::function::Emitter;
+use super::moves::Movers;
 use crate::code::op::{Alu, Atomic, Callee, Cond, NO_SITE, Op, Operand, Size};
 use crate::memory::LineForm;
 use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
@@ -14,7 +15,16 @@ fn listing(ops: &[Op]) -> String {
     let mut asm = Asm::default();
     let own = asm.label();
     let lines = LineForm { log2: 6, grouped: false };
-    Emitter::new(&mut asm, &[own], ops, lines, false).function(own);
+    let movers = Movers { read: asm.label(), write: asm.label() };
+    Emitter::new(&mut asm, &[own], ops, lines, false, movers).function(own);
+    for mover in [movers.read, movers.write] {
+        asm.bind(mover);
+        asm.bare(iced_x86::Code::Nopd);
+    }
+    text_of(asm)
+}
+
+fn text_of(asm: Asm) -> String {
     let at = 0x100;
     let bytes = asm.encode(at, 0);
     let mut formatter = NasmFormatter::new();
@@ -114,4 +124,11 @@ fn a_loop_counts_in_place() {
 fn what_is_read_before_it_is_written_is_zero() {
     let all = [alu(Alu::Add, 6, Operand::Reg(7)), alu(Alu::Mov, 0, Operand::Reg(6)), Op::Exit];
     check("unset", &all);
+}
+
+#[test]
+fn a_line_moves_without_the_engine_where_it_can() {
+    let mut asm = Asm::default();
+    Movers::emit(&mut asm, LineForm { log2: 6, grouped: false }, false);
+    insta::assert_snapshot!("moves", text_of(asm));
 }
