@@ -7,6 +7,7 @@
 
 use crate::code::{Code, op::Size};
 use crate::fiber::{Signal, Yielder};
+use crate::known::Known;
 use crate::memory::{BASE, RawMoves, VmWorld};
 use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Usage};
 use keel_abi::{CpuId, Instant};
@@ -21,6 +22,9 @@ pub(crate) type HostTry = unsafe fn(*mut Context, [u64; 5]) -> Option<u64>;
 
 /// Asks the host once whether the callback may go on; the flag says that it was suspended before.
 pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
+
+/// Asks the host what a clock shows.
+pub(crate) type HostClock = unsafe fn(*mut Context) -> Instant;
 
 /// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
 const MAX_LOOPS: u64 = 8 << 20;
@@ -61,6 +65,11 @@ pub(crate) struct Context {
     pub(crate) stall_ps: u64,
     /// Picoseconds that `bpf_iter_num_next` is charged, or [`HOST_COUNTS`].
     pub(crate) num_next_ps: u64,
+    /// What the next call is to be charged with beside its price, in picoseconds, or
+    /// [`HOST_SERVES`](crate::known::HOST_SERVES).
+    pub(crate) carry_ps: u64,
+    /// What a call of each [`Known`] function is charged, in picoseconds.
+    pub(crate) known_ps: [u64; Known::ALL.len()],
     /// R10 of the function that calls `bpf_loop` and the like.
     pub(crate) frame: u64,
     /// Where the code stands when it calls out.
@@ -82,6 +91,9 @@ pub(crate) struct Context {
     pub(crate) host: *mut (),
     pub(crate) host_try: Option<HostTry>,
     pub(crate) host_turn: Option<HostTurn>,
+    pub(crate) host_clock: Option<HostClock>,
+    /// Are the prices known?
+    pub(crate) serves: bool,
     /// `may_goto`s left after those.
     pub(crate) more_loops: u64,
     pub(crate) world: *mut VmWorld,

@@ -6,6 +6,7 @@ use crate::code::{Address, Code, NO_IMPORT, Needed};
 use crate::context::{Context, HOST_COUNTS, Job, NativeFn};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Signal};
+use crate::known::{HOST_SERVES, Known};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
@@ -54,12 +55,23 @@ pub struct VmConfig {
     /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; without it the host serves it as
     /// any other.
     pub num_next_ps: Option<u64>,
+    /// The same of each function that emitted code may serve, in the order of [`Known::ALL`]; without it the host serves
+    /// all.
+    pub known_ps: Option<[u64; Known::ALL.len()]>,
 }
 
 impl VmConfig {
     /// Native code on a machine with so many CPUs, with the usual limit of instructions.
     pub fn new(cpus: u32, transfers: Transfers) -> Self {
-        Self { mode: Mode::Native, checked: false, max_insns: 1 << 26, transfers, cpus, num_next_ps: None }
+        Self {
+            mode: Mode::Native,
+            checked: false,
+            max_insns: 1 << 26,
+            transfers,
+            cpus,
+            num_next_ps: None,
+            known_ps: None,
+        }
     }
 }
 
@@ -235,6 +247,7 @@ impl Vm {
             host: ptr::null_mut(),
             host_try: None,
             host_turn: None,
+            host_clock: None,
             more_loops: 0,
             world: ptr::null_mut(),
             yielder: ptr::null(),
@@ -242,6 +255,9 @@ impl Vm {
             native,
             callees: self.callees.as_ptr(),
             num_next_ps: self.config.num_next_ps.unwrap_or(HOST_COUNTS),
+            carry_ps: HOST_SERVES,
+            known_ps: self.config.known_ps.unwrap_or_default(),
+            serves: self.config.known_ps.is_some() && self.config.mode == Mode::Native,
             scratch: Ea::NULL,
             job: Job::default(),
             value: 0,
@@ -406,8 +422,17 @@ fn enter<H: Host<VmWorld>>(fiber: &mut Fiber, host: &mut H, world: &mut VmWorld)
     context.host_call = Some(calls::host_call::<H>);
     context.host_try = Some(calls::host_try::<H>);
     context.host_turn = Some(calls::host_turn::<H>);
+    context.host_clock = Some(calls::host_clock::<H>);
+    if context.serves {
+        context.carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
+    }
     context.refresh();
-    fiber.enter()
+    let signal = fiber.enter();
+    let carry_ps = fiber.context().carry_ps;
+    if carry_ps != HOST_SERVES {
+        host.give_spent_ps(carry_ps);
+    }
+    signal
 }
 
 /// What the job that a fiber has done comes to.

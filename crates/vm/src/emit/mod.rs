@@ -7,8 +7,8 @@
 //! - [`asm`]: instructions, labels, and where they end up
 //! - [`registers`]: who is in which register
 //! - [`live`]: which registers are read later
-//! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`] and
-//!   [`calls`] are the operations
+//! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
+//!   [`calls`] and [`known`] are the operations
 //! - [`moves`]: moving a cache line
 //! - [`entry`]: the way in from Rust
 //! - [`stubs`]: the way out to Rust that keeps all registers
@@ -27,6 +27,7 @@ mod calls;
 mod divide;
 mod entry;
 mod function;
+mod known;
 mod live;
 mod moves;
 mod registers;

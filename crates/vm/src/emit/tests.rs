@@ -5,6 +5,7 @@ use super::asm::Asm;
 use super::function::Emitter;
 use super::moves::Movers;
 use crate::code::op::{Alu, Atomic, Callee, Cond, NO_SITE, Op, Operand, Size};
+use crate::known::Known;
 use crate::memory::LineForm;
 use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
 
@@ -118,6 +119,12 @@ fn calls_leave_arguments_alone_and_zero_what_is_read_later() {
 #[test]
 fn a_loop_counts_in_place() {
     check("numbers", &[Op::Call { callee: Callee::NumNext, site: 3 }, Op::Exit]);
+}
+
+#[test]
+fn what_concerns_nobody_else_is_served_in_place() {
+    let call = |known| Op::Call { callee: Callee::Known(known), site: 3 };
+    check("known", &[call(Known::NumNew), call(Known::Now), call(Known::SmpId), Op::Exit]);
 }
 
 #[test]
