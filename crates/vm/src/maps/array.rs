@@ -49,7 +49,7 @@ impl Array {
             true => region.place_read_only(len).ok_or_else(|| plan.too_large(len))?,
             false => plan.zeroed(len, region)?,
         };
-        for cpu in 0..u64::from(cpus) {
+        for cpu in (0..u64::from(cpus)).filter(|_| !def.is_zero) {
             let value = region.slice_mut_anyway(first.offset(cpu * cpu_stride), def.initial.len() as u64);
             fill(value.expect("the buffer was just placed"), &def.initial);
         }
