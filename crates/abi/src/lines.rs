@@ -145,6 +145,11 @@ impl Transfers {
         self.costs.bytes.trailing_zeros()
     }
 
+    /// Do tasks' structures take one another's place?
+    pub const fn is_crowded(&self) -> bool {
+        self.costs.tasks_held > 0
+    }
+
     /// Caches that hold one line of so many tasks' structures each; `None` where there is no limit.
     pub fn crowd(&self) -> Option<Crowd> {
         Crowd::new(self.topology.cpus(), self.costs.tasks_held)

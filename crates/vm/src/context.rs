@@ -46,6 +46,8 @@ pub(crate) struct Context {
     pub(crate) limits: [u64; 4],
     pub(crate) base: *mut u8,
     pub(crate) sharers: *mut u64,
+    /// Where the word of the line with the simulated address 0 would be.
+    pub(crate) words: *mut u64,
     /// Of the machine's cache lines.
     pub(crate) line_log2: u32,
     /// Minus the simulated address of the region.

@@ -124,6 +124,11 @@ impl Vm {
     ) -> Result<Self, LoadError> {
         let shape = (object.maps.len(), object.ksyms.len());
         assert_eq!(shape, code.shape, "the code was compiled from this object");
+        let mut config = config;
+        if !code.fits(object) && config.mode == Mode::Native {
+            // Cranelift's code takes nothing for granted.
+            config.mode = Mode::Cranelift;
+        }
         config.mode.table(&code, LineForm::of(&config.transfers))?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
@@ -223,6 +228,7 @@ impl Vm {
             limits: [0; 4],
             base: raw.base,
             sharers: raw.sharers,
+            words: raw.sharers.wrapping_sub((BASE >> raw.lines.log2) as usize),
             line_log2: raw.lines.log2,
             minus_base: BASE.wrapping_neg(),
             shared: 0,

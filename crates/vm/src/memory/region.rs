@@ -57,12 +57,15 @@ pub struct LineForm {
     pub log2: u32,
     /// Does a bit stand for several CPUs ([`keel_abi::holders`])?
     pub grouped: bool,
+    /// Do lines take one another's place?
+    pub crowded: bool,
 }
 
 impl LineForm {
     /// That of a machine with these transfers.
     pub fn of(transfers: &Transfers) -> Self {
-        Self { log2: transfers.line_log2(), grouped: transfers.holders().grouped() }
+        let grouped = transfers.holders().grouped();
+        Self { log2: transfers.line_log2(), grouped, crowded: transfers.is_crowded() }
     }
 }
 
