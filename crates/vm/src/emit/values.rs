@@ -301,10 +301,10 @@ mod tests {
         match value {
             Value::Any => true,
             Value::Const(value) => value == actual,
-            Value::Number { most, step } => actual <= most && actual % step == 0,
+            Value::Number { most, step } => actual <= most && actual.is_multiple_of(step),
             Value::Data { from, more, step, .. } => {
                 let beyond = actual.wrapping_sub(BASE).wrapping_sub(from);
-                beyond <= more && beyond % step == 0
+                beyond <= more && beyond.is_multiple_of(step)
             }
         }
     }
