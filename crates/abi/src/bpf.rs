@@ -314,6 +314,20 @@ pub trait Host<W: World> {
     /// earlier. Otherwise `None`: the engine then freezes the callback, and asks once more with `again` set after
     /// [`Engine::resume`]. Asked before each atomic instruction, and now and then in a loop of `may_goto`.
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant>;
+
+    /// Costs in picoseconds that the first call is to be charged with, for an engine that may serve it by itself; the host
+    /// forgets them. Nothing where the host must serve it.
+    fn take_spent_ps(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// Gives back what [`Host::take_spent_ps`] gave and no call was charged with.
+    fn give_spent_ps(&mut self, _ps: u64) {}
+
+    /// What a clock shows to a callback with this usage. Asked only where [`Host::take_spent_ps`] gave something.
+    fn clock(&mut self, _usage: Usage) -> Instant {
+        Instant::ZERO
+    }
 }
 
 /// How far a callback came.

@@ -60,7 +60,7 @@ pub struct Transfers {
     topology: Topology,
     holders: Holders,
     costs: LineCosts,
-    /// By the CPU that has a line and the one that gets it, where the machine is small enough.
+    /// By the CPU that gets a line and the one that has it, where the machine is small enough.
     prices: Option<Box<[u32]>>,
 }
 
@@ -86,7 +86,7 @@ impl Transfers {
         if self.topology.cpus() > TABLED_CPUS {
             return None;
         }
-        let row = |from| self.topology.iter().map(move |to| u32::try_from(self.distance_ps(from, to)).ok());
+        let row = |to| self.topology.iter().map(move |from| u32::try_from(self.distance_ps(from, to)).ok());
         self.topology.iter().flat_map(row).collect()
     }
 
@@ -115,9 +115,17 @@ impl Transfers {
     #[inline]
     pub fn between_ps(&self, from: CpuId, to: CpuId) -> u64 {
         match &self.prices {
-            Some(prices) => u64::from(prices[from.index() * self.topology.cpus() as usize + to.index()]),
+            Some(prices) => u64::from(prices[to.index() * self.topology.cpus() as usize + from.index()]),
             None => self.distance_ps(from, to),
         }
+    }
+
+    /// By the CPU that has a line, the picoseconds for `to` to get it; nothing where the machine is too large for a table.
+    #[inline]
+    pub fn prices_to(&self, to: CpuId) -> Option<&[u32]> {
+        let cpus = self.topology.cpus() as usize;
+        let prices = self.prices.as_ref()?;
+        Some(&prices[to.index() * cpus..(to.index() + 1) * cpus])
     }
 
     fn distance_ps(&self, from: CpuId, to: CpuId) -> u64 {
@@ -135,6 +143,11 @@ impl Transfers {
     #[inline]
     pub const fn line_log2(&self) -> u32 {
         self.costs.bytes.trailing_zeros()
+    }
+
+    /// Do tasks' structures take one another's place?
+    pub const fn is_crowded(&self) -> bool {
+        self.costs.tasks_held > 0
     }
 
     /// Caches that hold one line of so many tasks' structures each; `None` where there is no limit.

@@ -9,7 +9,7 @@
 use keel_abi::Span;
 use keel_abi::scx::ExitKind;
 use keel_bpfc::Compiler;
-use keel_check::{Figures, Judge};
+use keel_check::Judge;
 use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource, machines, schedulers};
 use keel_trace::{NullSink, Sink, Writer};
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn main() {
     let outcome = match sink.as_str() {
         "none" => run(&spec, &mut NullSink),
         "judge" => {
-            let mut judge = Judge::new(Figures::with_costs());
+            let mut judge = Judge::default();
             let outcome = run(&spec, &mut judge);
             std::hint::black_box(judge.judgement());
             outcome

@@ -12,7 +12,7 @@ use keel_kernel::cost::kfunc::price;
 use keel_kernel::{FairSettings, KERNEL_BTF, Scheduler};
 use keel_object::{Btf, LoadOptions, Object, ObjectError, StructOps};
 use keel_recipe::Action;
-use keel_vm::{Code, Import, Linker, LoadError, Mode, Vm, VmConfig};
+use keel_vm::{Code, Import, Known, Linker, LoadError, Mode, Vm, VmConfig};
 use std::sync::Arc;
 
 /// The kernel version that the simulated kernel stands for, as `LINUX_KERNEL_VERSION` has it.
@@ -183,9 +183,10 @@ pub(crate) fn engine_for(
     let mut config = VmConfig::new(spec.machine.topology.cpus(), transfers);
     config.max_insns = max_insns.unwrap_or(config.max_insns);
     config.checked = spec.checked;
-    config.num_next_ps = Some(
-        price("bpf_iter_num_next").over(u64::from(config.cpus.div_ceil(64))) * spec.machine.costs.insn_ps,
-    );
+    let words = u64::from(config.cpus.div_ceil(64));
+    let price_ps = |name: &str| price(name).over(words) * spec.machine.costs.insn_ps;
+    config.num_next_ps = Some(price_ps("bpf_iter_num_next"));
+    config.known_ps = Some(Known::ALL.map(|known| price_ps(known.name())));
     config.mode = match (spec.engine, spec.checked) {
         (Engine::Native, false) => Mode::Native,
         (Engine::Cranelift, false) => Mode::Cranelift,

@@ -42,7 +42,7 @@ pub(crate) fn collect(elf: &Elf<'_>, maps: &mut Vec<MapDef>) -> Result<SectionMa
         by_section[index] = Some(if arena {
             fill_arena(maps, initial)?
         } else {
-            maps.push(global(section.name, initial, read_only));
+            maps.push(MapDef { is_zero: section.zeroes, ..global(section.name, initial, read_only) });
             maps.len() as u32 - 1
         });
     }
@@ -74,6 +74,7 @@ fn global(name: &str, initial: Vec<u8>, read_only: bool) -> MapDef {
         extra: 0,
         inner: None,
         initial,
+        is_zero: false,
         read_only,
         has_lock: false,
         is_shared: false,

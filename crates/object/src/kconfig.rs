@@ -69,6 +69,7 @@ impl Kconfig {
             extra: 0,
             inner: None,
             initial: self.bytes,
+            is_zero: false,
             read_only: true,
             has_lock: false,
             is_shared: false,

@@ -118,6 +118,8 @@ pub struct MapDef {
     pub values: Vec<(u32, u32)>,
     /// The first value's bytes, for global data, and of an arena its global variables; else empty.
     pub initial: Vec<u8>,
+    /// These are known to be zeroes (`.bss`), so that nobody need look.
+    pub is_zero: bool,
     /// Programs may not write it (`.rodata`, `.kconfig`).
     pub read_only: bool,
     /// Has its value a `struct bpf_spin_lock`? Not looked for in global data, which nobody updates by key.

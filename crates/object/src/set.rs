@@ -155,9 +155,11 @@ impl Object {
     /// Writes into a map's first bytes; false where it has none there.
     fn write(&mut self, map: u32, start: u32, bytes: &[u8]) -> bool {
         let start = start as usize;
-        let place =
-            self.maps.get_mut(map as usize).and_then(|map| map.initial.get_mut(start..start + bytes.len()));
-        place.map(|place| place.copy_from_slice(bytes)).is_some()
+        let Some(map) = self.maps.get_mut(map as usize) else { return false };
+        let Some(place) = map.initial.get_mut(start..start + bytes.len()) else { return false };
+        place.copy_from_slice(bytes);
+        map.is_zero &= bytes.iter().all(|&byte| byte == 0);
+        true
     }
 
     fn close_names(&self, name: &str) -> Vec<String> {

@@ -114,6 +114,7 @@ pub(crate) fn fill_constants(kernel: &Btf, variables: &[Variable], maps: &mut [M
         let Some(bytes) = map.initial.get_mut(start..start + size) else { continue };
         if bytes.iter().all(|&byte| byte == 0) {
             bytes.copy_from_slice(&value.to_le_bytes()[..size]);
+            map.is_zero = false;
         }
     }
 }

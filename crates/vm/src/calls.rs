@@ -8,6 +8,7 @@ use crate::code::op::FRAME_BYTES;
 use crate::context::Context;
 use crate::fiber::Signal;
 use crate::interp;
+use crate::known::HOST_SERVES;
 use crate::memory::VmWorld;
 use crate::stacks::FRAME_SCRATCH;
 use keel_abi::Instant;
@@ -82,6 +83,15 @@ pub(crate) unsafe fn host_turn<H: Host<VmWorld>>(context: *mut Context, again: b
     unsafe { (*(*context).host.cast::<H>()).turn((*context).cpu, (*context).usage(), again) }
 }
 
+/// Asks the host what a clock shows.
+///
+/// # Safety
+/// As for [`host_call`].
+pub(crate) unsafe fn host_clock<H: Host<VmWorld>>(context: *mut Context) -> Instant {
+    // SAFETY: as for `call_once`.
+    unsafe { (*(*context).host.cast::<H>()).clock((*context).usage()) }
+}
+
 /// The outcome of one call.
 enum Outcome {
     Value,
@@ -133,6 +143,12 @@ unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) ->
         let usage = Usage { insns: (*context).insns, stall_ps: (*context).stall_ps };
         let (cpu, again, number) = ((*context).cpu, (*context).again, (*context).site);
         let site = CallSite { world, cpu, usage, again, number };
+        if (*context).serves {
+            if (*context).carry_ps != HOST_SERVES {
+                host.give_spent_ps((*context).carry_ps);
+            }
+            (*context).carry_ps = 0;
+        }
         match host.call(site, func, *args) {
             Reply::Value(value) => {
                 (*context).value = value;
@@ -184,6 +200,16 @@ pub(crate) unsafe extern "C" fn poisoned(context: *mut Context) {
 pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u64) {
     // SAFETY: as above.
     unsafe { (*context).denied = u64::from(!(*context).touch(off, write != 0)) }
+}
+
+/// As [`touch`], of a line by its number: what the emitter's code calls.
+///
+/// # Safety
+/// As for [`touch`].
+#[cfg(target_arch = "x86_64")]
+pub(crate) unsafe extern "C" fn touch_line(context: *mut Context, line: u64, write: u64) {
+    // SAFETY: as above.
+    unsafe { touch(context, line << (*context).line_log2, write) }
 }
 
 /// Moves a line here for an atomic instruction; as [`touch`] otherwise.

@@ -7,7 +7,8 @@
 
 use crate::code::{Code, op::Size};
 use crate::fiber::{Signal, Yielder};
-use crate::memory::{BASE, VmWorld};
+use crate::known::Known;
+use crate::memory::{BASE, RawMoves, VmWorld};
 use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Usage};
 use keel_abi::{CpuId, Instant};
 use std::any::Any;
@@ -21,6 +22,9 @@ pub(crate) type HostTry = unsafe fn(*mut Context, [u64; 5]) -> Option<u64>;
 
 /// Asks the host once whether the callback may go on; the flag says that it was suspended before.
 pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
+
+/// Asks the host what a clock shows.
+pub(crate) type HostClock = unsafe fn(*mut Context) -> Instant;
 
 /// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
 const MAX_LOOPS: u64 = 8 << 20;
@@ -42,6 +46,8 @@ pub(crate) struct Context {
     pub(crate) limits: [u64; 4],
     pub(crate) base: *mut u8,
     pub(crate) sharers: *mut u64,
+    /// Where the word of the line with the simulated address 0 would be.
+    pub(crate) words: *mut u64,
     /// Of the machine's cache lines.
     pub(crate) line_log2: u32,
     /// Minus the simulated address of the region.
@@ -61,13 +67,24 @@ pub(crate) struct Context {
     pub(crate) stall_ps: u64,
     /// Picoseconds that `bpf_iter_num_next` is charged, or [`HOST_COUNTS`].
     pub(crate) num_next_ps: u64,
+    /// What the next call is to be charged with beside its price, in picoseconds, or
+    /// [`HOST_SERVES`](crate::known::HOST_SERVES).
+    pub(crate) carry_ps: u64,
+    /// What a call of each [`Known`] function is charged, in picoseconds.
+    pub(crate) known_ps: [u64; Known::ALL.len()],
     /// R10 of the function that calls `bpf_loop` and the like.
     pub(crate) frame: u64,
     /// Where the code stands when it calls out.
     pub(crate) site: u32,
 
-    // The rest is the engine's.
+    // Emitted code uses these when it moves a line.
     pub(crate) cpu: CpuId,
+    /// By the CPU that has a line, the price for this one to get it; null where the engine is to be asked.
+    pub(crate) prices: *const u32,
+    pub(crate) writers: *mut u16,
+    pub(crate) moves: RawMoves,
+
+    // The rest is the engine's.
     pub(crate) again: bool,
     pub(crate) checked: bool,
     pub(crate) bad_accesses: u64,
@@ -76,6 +93,9 @@ pub(crate) struct Context {
     pub(crate) host: *mut (),
     pub(crate) host_try: Option<HostTry>,
     pub(crate) host_turn: Option<HostTurn>,
+    pub(crate) host_clock: Option<HostClock>,
+    /// Are the prices known?
+    pub(crate) serves: bool,
     /// `may_goto`s left after those.
     pub(crate) more_loops: u64,
     pub(crate) world: *mut VmWorld,

@@ -211,7 +211,7 @@ impl Frame {
             (*context).site = site;
             (*context).frame = r10;
             match callee {
-                Callee::Host => {
+                Callee::Host | Callee::Known(_) => {
                     let host_call = (*context).host_call.expect("set on entry");
                     host_call(context, a, b, c, d, e)
                 }

@@ -20,6 +20,7 @@
 //! - `fiber`: stacks that callbacks run on, so that they can be suspended
 //! - `stacks`: where BPF stacks and `struct_ops` contexts lie
 //! - `drain`: `bpf_user_ringbuf_drain`
+//! - `known`: functions that emitted code serves by itself
 //! - `numbers`: `bpf_iter_num_next`
 //! - `trees`: `bpf_rbtree_add`
 //!
@@ -38,6 +39,7 @@ mod error;
 mod fiber;
 mod interp;
 mod interp_alu;
+mod known;
 pub mod maps;
 pub mod memory;
 mod native;
@@ -48,4 +50,5 @@ pub mod vm;
 
 pub use code::Code;
 pub use error::LoadError;
+pub use known::Known;
 pub use vm::{Import, Linker, Mode, Vm, VmConfig};

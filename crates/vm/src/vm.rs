@@ -6,6 +6,7 @@ use crate::code::{Address, Code, NO_IMPORT, Needed};
 use crate::context::{Context, HOST_COUNTS, Job, NativeFn};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Signal};
+use crate::known::{HOST_SERVES, Known};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
@@ -54,12 +55,23 @@ pub struct VmConfig {
     /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; without it the host serves it as
     /// any other.
     pub num_next_ps: Option<u64>,
+    /// The same of each function that emitted code may serve, in the order of [`Known::ALL`]; without it the host serves
+    /// all.
+    pub known_ps: Option<[u64; Known::ALL.len()]>,
 }
 
 impl VmConfig {
     /// Native code on a machine with so many CPUs, with the usual limit of instructions.
     pub fn new(cpus: u32, transfers: Transfers) -> Self {
-        Self { mode: Mode::Native, checked: false, max_insns: 1 << 26, transfers, cpus, num_next_ps: None }
+        Self {
+            mode: Mode::Native,
+            checked: false,
+            max_insns: 1 << 26,
+            transfers,
+            cpus,
+            num_next_ps: None,
+            known_ps: None,
+        }
     }
 }
 
@@ -112,6 +124,11 @@ impl Vm {
     ) -> Result<Self, LoadError> {
         let shape = (object.maps.len(), object.ksyms.len());
         assert_eq!(shape, code.shape, "the code was compiled from this object");
+        let mut config = config;
+        if !code.fits(object) && config.mode == Mode::Native {
+            // Cranelift's code takes nothing for granted.
+            config.mode = Mode::Cranelift;
+        }
         config.mode.table(&code, LineForm::of(&config.transfers))?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
@@ -211,6 +228,7 @@ impl Vm {
             limits: [0; 4],
             base: raw.base,
             sharers: raw.sharers,
+            words: raw.sharers.wrapping_sub((BASE >> raw.lines.log2) as usize),
             line_log2: raw.lines.log2,
             minus_base: BASE.wrapping_neg(),
             shared: 0,
@@ -223,6 +241,9 @@ impl Vm {
             frame: 0,
             site: 0,
             cpu: CpuId(0),
+            prices: ptr::null(),
+            writers: raw.writers,
+            moves: raw.moves,
             again: false,
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
             stall_ps: 0,
@@ -232,6 +253,7 @@ impl Vm {
             host: ptr::null_mut(),
             host_try: None,
             host_turn: None,
+            host_clock: None,
             more_loops: 0,
             world: ptr::null_mut(),
             yielder: ptr::null(),
@@ -239,6 +261,9 @@ impl Vm {
             native,
             callees: self.callees.as_ptr(),
             num_next_ps: self.config.num_next_ps.unwrap_or(HOST_COUNTS),
+            carry_ps: HOST_SERVES,
+            known_ps: self.config.known_ps.unwrap_or_default(),
+            serves: self.config.known_ps.is_some() && self.config.mode == Mode::Native,
             scratch: Ea::NULL,
             job: Job::default(),
             value: 0,
@@ -257,13 +282,16 @@ impl Vm {
     #[inline(always)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, slot: Slot, job: Job) -> Progress {
         let number = self.idle_fiber();
-        let key = self.world.region().key(cpu);
+        let region = self.world.region();
+        let (key, prices) = (region.key(cpu), region.prices_to(cpu));
+        let prices = prices.map_or(ptr::null(), <[u32]>::as_ptr);
         let fiber = &mut self.fibers[number as usize];
         let context = fiber.context();
         context.insns = 0;
         context.stall_ps = 0;
         context.reset_loops();
         context.cpu = cpu;
+        context.prices = prices;
         (context.shared, context.alone) = (key.shared, key.alone);
         context.scratch = slot.scratch();
         context.again = false;
@@ -400,8 +428,17 @@ fn enter<H: Host<VmWorld>>(fiber: &mut Fiber, host: &mut H, world: &mut VmWorld)
     context.host_call = Some(calls::host_call::<H>);
     context.host_try = Some(calls::host_try::<H>);
     context.host_turn = Some(calls::host_turn::<H>);
+    context.host_clock = Some(calls::host_clock::<H>);
+    if context.serves {
+        context.carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
+    }
     context.refresh();
-    fiber.enter()
+    let signal = fiber.enter();
+    let carry_ps = fiber.context().carry_ps;
+    if carry_ps != HOST_SERVES {
+        host.give_spent_ps(carry_ps);
+    }
+    signal
 }
 
 /// What the job that a fiber has done comes to.

@@ -116,6 +116,22 @@ impl<W: World> Host<W> for Kernel {
         self.now = self.now.max(at);
         Some(at)
     }
+
+    #[inline]
+    fn take_spent_ps(&mut self) -> Option<u64> {
+        let cpu = &mut self.cpus.this_cpu;
+        // An `ops.dequeue` that is owed runs before the first call returns.
+        cpu.pending_dequeues.is_empty().then(|| std::mem::take(&mut cpu.spent_ps))
+    }
+
+    #[inline]
+    fn give_spent_ps(&mut self, ps: u64) {
+        self.cpus.this_cpu.spent_ps += ps;
+    }
+
+    fn clock(&mut self, usage: Usage) -> Instant {
+        self.callback_comes_to(usage)
+    }
 }
 
 #[cold]

@@ -3,6 +3,7 @@
 use super::op::{Alu, Atomic, Callee, Cond, NO_SITE, Op, Operand, Size};
 use super::tables::Tables;
 use crate::error::LoadError;
+use crate::known::Known;
 use keel_object::model::{
     Function, Insn, Object, POISON_HELPER, PSEUDO_CALL, PSEUDO_FUNC, PSEUDO_KFUNC, PSEUDO_KSYM, PSEUDO_MAP,
     PSEUDO_MAP_VALUE,
@@ -215,7 +216,7 @@ impl Decoder<'_> {
                     super::HELPER_LOOP => Callee::Loop,
                     super::HELPER_FOR_EACH => Callee::ForEach,
                     super::HELPER_DRAIN => Callee::Drain,
-                    _ => Callee::Host,
+                    number => Known::helper(number).map_or(Callee::Host, Callee::Known),
                 };
                 Ok(self.call(callee, Some(import)))
             }
@@ -229,7 +230,7 @@ impl Decoder<'_> {
                     let callee = match kfunc.name.as_str() {
                         super::KFUNC_RBTREE_ADD => Callee::RbtreeAdd,
                         super::KFUNC_NUM_NEXT => Callee::NumNext,
-                        _ => Callee::Host,
+                        name => Known::kfunc(name).map_or(Callee::Host, Callee::Known),
                     };
                     Ok(self.call(callee, Some(import)))
                 }

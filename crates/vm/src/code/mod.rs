@@ -11,12 +11,12 @@ use crate::context::NativeFn;
 #[cfg(target_arch = "x86_64")]
 use crate::emit::{self, Emitted};
 use crate::error::LoadError;
-use crate::maps::user_half;
+use crate::maps::{is_one_array, user_half};
 use crate::memory::LineForm;
 use crate::native::Native;
 use keel_abi::bpf::{CallPlace, Fault, FaultKind};
 use keel_abi::lines::{LEAST_LINE_BYTES, LINE_SIZES};
-use keel_object::model::{LineInfo, Object, Poison};
+use keel_object::model::{LineInfo, MapDef, Object, Poison};
 use op::Op;
 use std::sync::{Arc, OnceLock};
 pub(crate) use tables::NO_IMPORT;
@@ -93,14 +93,21 @@ pub struct Code {
     pub(crate) user_half: Option<u64>,
     /// Maps and kernel symbols of the object, which the addresses refer to.
     pub(crate) shape: (usize, usize),
+    /// Bytes of each map's global data, where it has any: the code may be made for these.
+    pub(crate) data_bytes: Vec<Option<u64>>,
     /// By what cache lines a machine has.
     native: PerLines<Native>,
     #[cfg(target_arch = "x86_64")]
     emitted: PerLines<Emitted>,
 }
 
-/// Native code by whether lines are grouped, and by their size.
-type PerLines<T> = [[OnceLock<Result<T, LoadError>>; LINE_SIZES]; 2];
+/// Native code by whether lines are grouped and whether they are crowded, and by their size.
+type PerLines<T> = [[OnceLock<Result<T, LoadError>>; LINE_SIZES]; 4];
+
+/// The bytes of a map of global data, from a line's first one on; nothing of other maps.
+fn data_bytes(map: &MapDef) -> Option<u64> {
+    is_one_array(map).then(|| u64::from(map.value_size))
+}
 
 /// No code yet.
 fn untranslated<T>() -> PerLines<T> {
@@ -143,17 +150,24 @@ impl Code {
             sites,
             user_half,
             shape,
+            data_bytes: object.maps.iter().map(data_bytes).collect(),
             native: untranslated(),
             #[cfg(target_arch = "x86_64")]
             emitted: untranslated(),
         }))
     }
 
+    /// Has an object as much global data as the one that this was compiled from?
+    pub(crate) fn fits(&self, object: &Object) -> bool {
+        let is_there = |(bytes, map): (&Option<u64>, &MapDef)| *bytes <= data_bytes(map);
+        self.data_bytes.iter().zip(&object.maps).all(is_there)
+    }
+
     /// Per function its native code for a machine with such lines, translated for the first caller: by Cranelift
     /// where `by_cranelift`, or where there is nothing better for this host.
     pub(crate) fn native(&self, lines: LineForm, by_cranelift: bool) -> Result<*const NativeFn, LoadError> {
         let size = (lines.log2 - LEAST_LINE_BYTES.trailing_zeros()) as usize;
-        let grouped = usize::from(lines.grouped);
+        let grouped = usize::from(lines.grouped) + 2 * usize::from(lines.crowded);
         #[cfg(target_arch = "x86_64")]
         if !by_cranelift && emit::is_possible() {
             let emitted = self.emitted[grouped][size].get_or_init(|| Emitted::translate(self, lines));

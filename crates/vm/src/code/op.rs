@@ -1,5 +1,7 @@
 //! Operations: instructions once they are known to be valid, with their references resolved.
 
+use crate::known::Known;
+
 /// How many bytes a memory access touches, as a power of two: 0 to 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u8);
@@ -92,6 +94,8 @@ pub(crate) enum Callee {
     Function(u32),
     /// A helper or kfunc.
     Host,
+    /// One that emitted code serves by itself.
+    Known(Known),
     /// `bpf_loop`.
     Loop,
     /// `bpf_for_each_map_elem`.

@@ -2,8 +2,9 @@
 
 use super::asm::Label;
 use super::function::Emitter;
-use super::registers::{A, B, CONTEXT, DELTA, FRAME, at, at_sum, field, half, part, part_of_b, whole};
-use super::stubs;
+use super::registers::{
+    A, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
+};
 use crate::code::op::{Access, Operand, Size, in_frame};
 use crate::context::Context;
 use iced_x86::{Code, MemoryOperand};
@@ -12,7 +13,8 @@ use std::mem::offset_of;
 impl Emitter<'_> {
     pub(super) fn load(&mut self, dst: u8, base: u8, off: i32, size: Size, signed: bool) {
         let mem = self.place(base, off);
-        if in_frame(base, off, size) {
+        if in_frame(base, off, size) || self.is_within(base, off, size) {
+            self.hold(base, off, size, Access::Load);
             return self.load_from(dst, mem, size, signed);
         }
         let back = self.asm.label();
@@ -28,7 +30,8 @@ impl Emitter<'_> {
 
     pub(super) fn store(&mut self, base: u8, off: i32, size: Size, src: Operand) {
         let mem = self.place(base, off);
-        if in_frame(base, off, size) {
+        if in_frame(base, off, size) || self.is_within(base, off, size) {
+            self.hold(base, off, size, Access::Store);
             return self.store_to(mem, size, src);
         }
         let back = self.asm.label();
@@ -61,19 +64,70 @@ impl Emitter<'_> {
     /// Goes on where the access is in bounds and the CPU holds the line, if need be after it has moved here.
     fn check(&mut self, base: u8, off: i32, size: Size, access: Access, outside: Label) {
         self.check_bounds(base, off, size, outside);
-        // The word of the line: its number times eight bytes.
-        self.asm.reg_reg(Code::Mov_r64_rm64, B, A);
-        self.asm.reg_imm(Code::Shr_rm64_imm8, B, self.lines.log2 as i32 - 3);
-        self.asm.reg_imm(Code::And_rm64_imm8, B, -8);
-        self.asm.reg_mem(Code::Add_r64_rm64, B, field(offset_of!(Context, sharers)));
-        self.asm.reg_mem(Code::Mov_r64_rm64, B, at(B, 0));
-        let held = self.asm.label();
-        let stub = if access == Access::Load { stubs::TOUCH_READ } else { stubs::TOUCH_WRITE };
+        // The line's number, and its word.
+        self.number_line();
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, sharers)));
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
+        let (held, mover) = (self.asm.label(), self.mover(access));
         let moves = self.later(move |e| {
-            e.asm.call_tabled(stub);
+            e.asm.to(Code::Call_rel32_64, mover);
             e.leave_if_denied(outside);
             e.asm.to(Code::Jmp_rel32_64, held);
         });
+        self.leave_unless_held(access, moves);
+        self.asm.bind(held);
+    }
+
+    /// Is the access certainly within the object's global data?
+    fn is_within(&self, base: u8, off: i32, size: Size) -> bool {
+        let value = self.values.get(usize::from(base));
+        !self.target.has_arena
+            && value.is_some_and(|value| value.is_within(off, size.bytes(), self.target.data))
+    }
+
+    /// Goes on where the CPU holds the line of an access that is in bounds, if need be after it has moved here.
+    fn hold(&mut self, base: u8, off: i32, size: Size, access: Access) {
+        if in_frame(base, off, size) {
+            return;
+        }
+        let write = access != Access::Load;
+        let value = self.values[usize::from(base)];
+        // A line that is fetched takes another's place on machines where lines crowd each other.
+        let is_kept = !self.target.lines.crowded;
+        let line = self.held.line(base, off, value, 1 << self.target.lines.log2).filter(|_| is_kept);
+        if line.is_some_and(|line| self.held.has(line, write)) {
+            return;
+        }
+        let address = at(whole(base), off.into());
+        let (held, mover) = (self.asm.label(), self.mover(access));
+        let moves = self.later(move |e| {
+            e.asm.reg_mem(Code::Lea_r64_m, A, address);
+            e.asm.reg_mem(Code::Add_r64_rm64, A, field(offset_of!(Context, minus_base)));
+            e.number_line();
+            e.asm.to(Code::Call_rel32_64, mover);
+            e.asm.to(Code::Jmp_rel32_64, held);
+        });
+        self.asm.reg_mem(Code::Lea_r64_m, A, address);
+        self.number_line();
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, words)));
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
+        self.leave_unless_held(access, moves);
+        self.asm.bind(held);
+        line.into_iter().for_each(|line| self.held.add(line, write));
+    }
+
+    /// Makes the number of a line of the address in `A`.
+    fn number_line(&mut self) {
+        self.asm.reg_imm(Code::Shr_rm64_imm8, A, self.target.lines.log2 as i32);
+    }
+
+    fn mover(&self, access: Access) -> Label {
+        let movers = self.target.movers;
+        if access == Access::Load { movers.read } else { movers.write }
+    }
+
+    /// Goes to `moves` unless the line with the word in `B` may be accessed so.
+    fn leave_unless_held(&mut self, access: Access, moves: Label) {
         if access == Access::Load {
             self.asm.mem_reg(Code::Test_rm64_r64, field(offset_of!(Context, shared)), B);
             self.asm.to(Code::Je_rel32_64, moves);
@@ -81,7 +135,6 @@ impl Emitter<'_> {
             self.asm.reg_mem(Code::Cmp_r64_rm64, B, field(offset_of!(Context, alone)));
             self.asm.to(Code::Jne_rel32_64, moves);
         }
-        self.asm.bind(held);
     }
 
     /// Leaves the access's offset into the region in `A`.
@@ -96,7 +149,7 @@ impl Emitter<'_> {
 
     /// Where a page of the arena holds nothing, the line was refused.
     pub(super) fn leave_if_denied(&mut self, outside: Label) {
-        if self.has_arena {
+        if self.target.has_arena {
             self.asm.mem_imm(Code::Cmp_rm64_imm8, field(offset_of!(Context, denied)), 0);
             self.asm.to(Code::Jne_rel32_64, outside);
         }

@@ -1,9 +1,6 @@
 //! Instructions in their order, with labels, until it is known where they go.
 
-use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Code, IcedError, Instruction, InstructionBlock, MemoryOperand,
-    Register,
-};
+use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
 /// A place in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +102,12 @@ impl Asm {
         self.mem(Code::Call_rm64, MemoryOperand::with_base_displ(Register::RIP, 0));
     }
 
+    /// Goes on at what is at an entry of the table of addresses.
+    pub(super) fn jump_tabled(&mut self, entry: usize) {
+        self.tabled.push((self.instructions.len() as u32, entry));
+        self.mem(Code::Jmp_rm64, MemoryOperand::with_base_displ(Register::RIP, 0));
+    }
+
     /// More bytes than the code can have.
     pub(super) fn most_bytes(&self) -> usize {
         MOST_BYTES * self.instructions.len()
@@ -112,24 +115,35 @@ impl Asm {
 
     /// The code for an address, with the table of addresses at another.
     pub(super) fn encode(mut self, code_at: u64, table_at: u64) -> Bytes {
-        // What an instruction is called by those that go to it.
-        let name = |at: u32| u64::from(at) + 1;
-        for (at, instruction) in self.instructions.iter_mut().enumerate() {
-            instruction.set_ip(name(at as u32));
+        for &(at, entry) in &self.tabled {
+            self.instructions[at as usize].set_memory_displacement64(table_at + 8 * entry as u64);
         }
-        for &(at, label) in &self.branches {
+        let mut encoder = Encoder::try_with_capacity(64, 8 * self.instructions.len())
+            .expect("there are encoders for 64 bits");
+        let mut offsets = Vec::with_capacity(self.instructions.len());
+        let mut branches = self.branches.iter().peekable();
+        let mut jumps = Vec::with_capacity(self.branches.len());
+        let mut end = 0;
+        for (at, instruction) in self.instructions.iter_mut().enumerate() {
+            offsets.push(end as u32);
+            let branch = branches.next_if(|(branch, _)| *branch as usize == at);
+            if branch.is_some() {
+                // Somewhere near: where it goes is known when all have their places.
+                instruction.set_near_branch64(code_at);
+            }
+            end += encoder.encode(instruction, code_at + end as u64).expect("the operands fit the opcode");
+            jumps.extend(branch.map(|&(_, label)| (end, label)));
+        }
+        let mut code = encoder.take_buffer();
+        for (end, label) in jumps {
             let target = self.labels[label.0 as usize];
             assert_ne!(target, NOWHERE, "every label that is used is bound");
-            self.instructions[at as usize].set_near_branch64(name(target));
+            let distance = i64::from(offsets[target as usize]) - end as i64;
+            let distance = i32::try_from(distance).expect("an object's code is shorter than 2 GiB");
+            // Where an instruction goes is in its last four bytes.
+            code[end - 4..end].copy_from_slice(&distance.to_le_bytes());
         }
-        for &(at, entry) in &self.tabled {
-            let place = table_at + 8 * entry as u64;
-            self.instructions[at as usize].set_memory_displacement64(place);
-        }
-        let block = InstructionBlock::new(&self.instructions, code_at);
-        let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS);
-        let encoded = encoded.expect("instructions of the emitter can be encoded");
-        Bytes { code: encoded.code_buffer, offsets: encoded.new_instruction_offsets, labels: self.labels }
+        Bytes { code, offsets, labels: self.labels }
     }
 }
 

@@ -9,19 +9,13 @@ use crate::context::{Context, HOST_COUNTS};
 use iced_x86::{Code, MemoryOperand};
 use std::mem::offset_of;
 
-/// Bytes of an iterator of numbers: the one before the next, and the end.
-const PAIR_BYTES: i32 = 8;
-
 impl Emitter<'_> {
     /// A call, after which these registers are read.
     pub(super) fn call(&mut self, callee: Callee, site: u32, read: Set) {
         match callee {
             Callee::Function(function) => self.call_function(function, site),
-            Callee::Host => {
-                self.set_site(site);
-                self.asm.mem(Code::Call_rm64, field(offset_of!(Context, host_call)));
-                self.reload_context();
-            }
+            Callee::Host => self.call_host(site),
+            Callee::Known(known) => self.known(known, site),
             Callee::Loop => self.call_engine(stubs::BPF_LOOP, site),
             Callee::ForEach => self.call_engine(stubs::FOR_EACH, site),
             Callee::Drain => self.call_engine(stubs::DRAIN, site),
@@ -35,6 +29,12 @@ impl Emitter<'_> {
         for reg in live::each(read, 1..=5) {
             self.zero(reg);
         }
+    }
+
+    pub(super) fn call_host(&mut self, site: u32) {
+        self.set_site(site);
+        self.asm.mem(Code::Call_rm64, field(offset_of!(Context, host_call)));
+        self.reload_context();
     }
 
     pub(super) fn set_site(&mut self, site: u32) {
@@ -79,11 +79,7 @@ impl Emitter<'_> {
             e.asm.to(Code::Jmp_rel32_64, done);
         });
         self.check_fuel(site);
-        // From the start of the frame on.
-        self.asm.reg_mem(Code::Lea_r64_m, A, at_sum(DELTA, iterator, FRAME_BYTES as i64));
-        self.asm.reg_reg(Code::Sub_r64_rm64, A, FRAME);
-        self.asm.reg_imm(Code::Cmp_rm64_imm32, A, FRAME_BYTES as i32 - PAIR_BYTES);
-        self.asm.to(Code::Ja_rel32_64, elsewhere);
+        self.check_iterator(elsewhere);
         self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, num_next_ps)));
         const { assert!(HOST_COUNTS == u64::MAX) };
         self.asm.reg_imm(Code::Cmp_rm64_imm8, B, -1);

@@ -1,8 +1,11 @@
 //! A function, operation by operation.
 
 use super::asm::{Asm, Label};
+use super::held::Held;
 use super::live::{self, Set};
+use super::moves::Movers;
 use super::registers::{A, CONTEXT, DELTA, FRAME, field, half, insns, whole};
+use super::values::{self, Data, Registers, Value};
 use crate::code::op::{Op, Operand};
 use crate::context::Context;
 use crate::memory::LineForm;
@@ -12,14 +15,26 @@ use std::mem::offset_of;
 /// Code off the hot path, which is emitted behind the function.
 pub(super) type Cold<'a> = Box<dyn FnOnce(&mut Emitter<'a>) + 'a>;
 
+/// What functions of an object have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) lines: LineForm,
+    pub(super) has_arena: bool,
+    pub(super) movers: Movers,
+    pub(super) data: &'a dyn Data,
+}
+
 /// Emits one function.
 pub(super) struct Emitter<'a> {
     pub(super) asm: &'a mut Asm,
     /// Per function of the object, where calls from emitted code go.
     pub(super) functions: &'a [Label],
     ops: &'a [Op],
-    pub(super) lines: LineForm,
-    pub(super) has_arena: bool,
+    pub(super) target: Target<'a>,
+    /// What the registers hold at the operation at hand, and at those that jumps lead to.
+    pub(super) values: Registers,
+    values_at: Vec<Option<Box<Registers>>>,
+    pub(super) held: Held,
     /// Per operation, where jumps to it go.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
@@ -31,13 +46,7 @@ pub(super) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(
-        asm: &'a mut Asm,
-        functions: &'a [Label],
-        ops: &'a [Op],
-        lines: LineForm,
-        has_arena: bool,
-    ) -> Self {
+    pub(super) fn new(asm: &'a mut Asm, functions: &'a [Label], ops: &'a [Op], target: Target<'a>) -> Self {
         let mut targets = vec![None; ops.len()];
         for target in ops.iter().filter_map(|op| op.target()) {
             targets[target as usize].get_or_insert_with(|| asm.label());
@@ -46,7 +55,10 @@ impl<'a> Emitter<'a> {
         let written =
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
         let kept = live::each(written, 6..=9).collect();
-        Self { asm, functions, ops, lines, has_arena, targets, live, kept, pending: 0, cold: Vec::new() }
+        let values_at = values::at_targets(ops, target.data);
+        let (values, held) = ([Value::Any; 10], Held::new());
+        let (pending, cold) = (0, Vec::new());
+        Self { asm, functions, ops, target, values, values_at, held, targets, live, kept, pending, cold }
     }
 
     /// Emits the function, which starts at a label.
@@ -61,12 +73,16 @@ impl<'a> Emitter<'a> {
                 }
                 self.asm.bind(target);
                 open = true;
+                self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
+                self.held.forget_all();
             }
             if !open || op == Op::Hole {
                 continue;
             }
             self.pending += 1;
             self.op(at, op);
+            values::after(op, &mut self.values, self.target.data);
+            self.held.after(op);
             open = !op.ends();
         }
         while let Some(cold) = self.cold.pop() {

@@ -1,14 +1,16 @@
 //! Native code for x86-64 by an emitter of our own: one BPF register is one of the processor's, as in the kernel's JIT,
 //! so that nothing is spilled and most instructions become one.
 //!
-//! It does what the interpreter does, operation for operation. Hosts without this processor, or without BMI2, use
+//! It does what the interpreter does, operation for operation. Hosts without this processor, or without BMI1 and BMI2, use
 //! Cranelift ([`crate::native`]), which is also what it is compared with.
 //!
 //! - [`asm`]: instructions, labels, and where they end up
 //! - [`registers`]: who is in which register
 //! - [`live`]: which registers are read later
-//! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`] and
-//!   [`calls`] are the operations
+//! - [`values`] and [`held`]: which checks are not needed
+//! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
+//!   [`calls`] and [`known`] are the operations
+//! - [`moves`]: moving a cache line
 //! - [`entry`]: the way in from Rust
 //! - [`stubs`]: the way out to Rust that keeps all registers
 //! - [`buffer`]: executable memory
@@ -26,19 +28,24 @@ mod calls;
 mod divide;
 mod entry;
 mod function;
+mod held;
+mod known;
 mod live;
+mod moves;
 mod registers;
 mod stubs;
 #[cfg(test)]
 mod tests;
+mod values;
 
-use crate::code::Code;
+use crate::code::{Address, Code};
 use crate::context::NativeFn;
 use crate::error::LoadError;
 use crate::memory::LineForm;
 use asm::{Asm, Label};
 use buffer::Buffer;
-use function::Emitter;
+use function::{Emitter, Target};
+use moves::Movers;
 
 /// An object's native code.
 pub(crate) struct Emitted {
@@ -48,7 +55,7 @@ pub(crate) struct Emitted {
 
 /// Has the host all instructions that are emitted?
 pub(crate) fn is_possible() -> bool {
-    std::arch::is_x86_feature_detected!("bmi2")
+    std::arch::is_x86_feature_detected!("bmi1") && std::arch::is_x86_feature_detected!("bmi2")
 }
 
 impl Emitted {
@@ -78,9 +85,30 @@ fn assembled(code: &Code, lines: LineForm) -> (Asm, Vec<Label>) {
     let mut asm = Asm::default();
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
+    let globals = Globals { code };
+    let movers = Movers::emit(&mut asm, lines, has_arena);
     for (function, &label) in code.functions.iter().zip(&inner) {
-        Emitter::new(&mut asm, &inner, &function.ops, lines, has_arena).function(label);
+        let target = Target { lines, has_arena, movers, data: &globals };
+        Emitter::new(&mut asm, &inner, &function.ops, target).function(label);
     }
     let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();
     (asm, entries)
+}
+
+/// An object's global data.
+struct Globals<'a> {
+    code: &'a Code,
+}
+
+impl values::Data for Globals<'_> {
+    fn bytes(&self, map: u32) -> Option<u64> {
+        *self.code.data_bytes.get(map as usize)?
+    }
+
+    fn address(&self, slot: u32) -> Option<(u32, u64)> {
+        match self.code.addresses.get(slot as usize)?.0 {
+            Address::MapValue(map, offset) => Some((map, offset.into())),
+            Address::Map(_) | Address::Ksym(_) => None,
+        }
+    }
 }

@@ -71,3 +71,8 @@ pub(super) fn at(base: Register, displacement: i64) -> MemoryOperand {
 pub(super) fn at_sum(base: Register, index: Register, displacement: i64) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(base, index, 1, displacement, 1)
 }
+
+/// An entry of a table of words of so many bytes.
+pub(super) fn at_entry(table: Register, index: Register, bytes: u32) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale(table, index, bytes)
+}

@@ -3,12 +3,12 @@
 //! Calls off the hot path go through stubs that keep every register but r10 and r11, so that the code around them keeps
 //! its values where they are. Floating point is not saved: emitted code has none.
 
-use crate::{calls, drain, numbers, trees};
+use crate::{calls, drain, known, numbers, trees};
 use std::arch::naked_asm;
 
-/// Moves a line here that is read: the offset in r10.
+/// Moves a line here that is read: its number in r10.
 pub(super) const TOUCH_READ: usize = 0;
-/// Moves a line here that is written: the offset in r10.
+/// Moves a line here that is written: its number in r10.
 pub(super) const TOUCH_WRITE: usize = 1;
 /// Moves a line here for an atomic instruction: the offset in r10.
 pub(super) const TOUCH_ATOMICALLY: usize = 2;
@@ -23,9 +23,11 @@ pub(super) const FOR_EACH: usize = 8;
 pub(super) const DRAIN: usize = 9;
 pub(super) const RBTREE_ADD: usize = 10;
 pub(super) const NUM_NEXT: usize = 11;
+/// A C function of the context and which clock.
+pub(super) const CLOCK: usize = 12;
 
 /// The table.
-pub(super) fn addresses() -> [u64; 12] {
+pub(super) fn addresses() -> [u64; 13] {
     [
         touch_read as *const () as u64,
         touch_write as *const () as u64,
@@ -39,6 +41,7 @@ pub(super) fn addresses() -> [u64; 12] {
         drain::drain as *const () as u64,
         trees::rbtree_add as *const () as u64,
         numbers::num_next as *const () as u64,
+        known::clock as *const () as u64,
     ]
 }
 
@@ -76,7 +79,7 @@ macro_rules! stub {
     };
 }
 
-stub!(touch_read, calls::touch, "mov rsi, r10", "xor edx, edx");
-stub!(touch_write, calls::touch, "mov rsi, r10", "mov edx, 1");
+stub!(touch_read, calls::touch_line, "mov rsi, r10", "xor edx, edx");
+stub!(touch_write, calls::touch_line, "mov rsi, r10", "mov edx, 1");
 stub!(touch_atomically, calls::touch_atomically, "mov rsi, r10", "");
 stub!(refill_loops, calls::refill_loops, "", "");

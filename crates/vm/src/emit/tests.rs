@@ -2,8 +2,11 @@
 //! [`Context`](crate::context::Context).
 
 use super::asm::Asm;
-use super::function::Emitter;
+use super::function::{Emitter, Target};
+use super::moves::Movers;
+use super::values::Data;
 use crate::code::op::{Alu, Atomic, Callee, Cond, NO_SITE, Op, Operand, Size};
+use crate::known::Known;
 use crate::memory::LineForm;
 use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
 
@@ -13,8 +16,31 @@ const WORD: Size = Size(3);
 fn listing(ops: &[Op]) -> String {
     let mut asm = Asm::default();
     let own = asm.label();
-    let lines = LineForm { log2: 6, grouped: false };
-    Emitter::new(&mut asm, &[own], ops, lines, false).function(own);
+    let lines = LineForm { log2: 6, grouped: false, crowded: false };
+    let movers = Movers { read: asm.label(), write: asm.label() };
+    let target = Target { lines, has_arena: false, movers, data: &OneMap };
+    Emitter::new(&mut asm, &[own], ops, target).function(own);
+    for mover in [movers.read, movers.write] {
+        asm.bind(mover);
+        asm.bare(iced_x86::Code::Nopd);
+    }
+    text_of(asm)
+}
+
+/// Every address is that of a map with 4 KiB of global data.
+struct OneMap;
+
+impl Data for OneMap {
+    fn bytes(&self, _map: u32) -> Option<u64> {
+        Some(4096)
+    }
+
+    fn address(&self, _slot: u32) -> Option<(u32, u64)> {
+        Some((0, 0))
+    }
+}
+
+fn text_of(asm: Asm) -> String {
     let at = 0x100;
     let bytes = asm.encode(at, 0);
     let mut formatter = NasmFormatter::new();
@@ -86,6 +112,24 @@ fn other_memory_is_checked_for_bounds_and_line() {
 }
 
 #[test]
+fn what_is_certainly_in_bounds_is_checked_once_a_line() {
+    let load = |dst, off| Op::Load { dst, base: 1, off, size: WORD, signed: false };
+    let all = [
+        alu(Alu::And, 2, Operand::Imm(31)),
+        alu(Alu::Lsh, 2, Operand::Imm(7)),
+        Op::Address { dst: 1, slot: 0 },
+        Op::Hole,
+        alu(Alu::Add, 1, Operand::Reg(2)),
+        load(3, 8),
+        load(4, 56),
+        load(5, 64),
+        Op::Store { base: 1, off: 0, size: WORD, src: Operand::Reg(3) },
+        Op::Exit,
+    ];
+    check("within", &all);
+}
+
+#[test]
 fn an_atomic_instruction_waits_for_its_turn() {
     let add = |fetch| Op::Atomic { base: 1, off: 0, size: WORD, op: Atomic::Add, src: 2, fetch };
     check("atomic", &[add(false), add(true), Op::Exit]);
@@ -111,7 +155,20 @@ fn a_loop_counts_in_place() {
 }
 
 #[test]
+fn what_concerns_nobody_else_is_served_in_place() {
+    let call = |known| Op::Call { callee: Callee::Known(known), site: 3 };
+    check("known", &[call(Known::NumNew), call(Known::Now), call(Known::SmpId), Op::Exit]);
+}
+
+#[test]
 fn what_is_read_before_it_is_written_is_zero() {
     let all = [alu(Alu::Add, 6, Operand::Reg(7)), alu(Alu::Mov, 0, Operand::Reg(6)), Op::Exit];
     check("unset", &all);
+}
+
+#[test]
+fn a_line_moves_without_the_engine_where_it_can() {
+    let mut asm = Asm::default();
+    Movers::emit(&mut asm, LineForm { log2: 6, grouped: false, crowded: false }, false);
+    insta::assert_snapshot!("moves", text_of(asm));
 }

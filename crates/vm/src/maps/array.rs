@@ -1,11 +1,12 @@
 //! `ARRAY` and `PERCPU_ARRAY`: values side by side, by an index of 32 bits.
 
-use super::kinds::{EXIST, LOCK, NOEXIST};
+use super::kinds::{self, EXIST, LOCK, NOEXIST};
 use super::plan::Plan;
 use crate::maps::MapError;
 use crate::memory::{PAGE_BYTES, Region};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno};
+use keel_object::model::MapDef;
 
 /// Copies contents into zeroed memory, but for the pages of zeroes: a large `.bss` commits no memory.
 fn fill(buffer: &mut [u8], contents: &[u8]) {
@@ -15,6 +16,11 @@ fn fill(buffer: &mut [u8], contents: &[u8]) {
             buffer.copy_from_slice(page);
         }
     }
+}
+
+/// Has it one value, which begins at a line and stays where it is?
+pub(crate) fn is_one_array(def: &MapDef) -> bool {
+    def.kind == kinds::ARRAY && def.max_entries == 1
 }
 
 /// The values of an array.
@@ -49,7 +55,7 @@ impl Array {
             true => region.place_read_only(len).ok_or_else(|| plan.too_large(len))?,
             false => plan.zeroed(len, region)?,
         };
-        for cpu in 0..u64::from(cpus) {
+        for cpu in (0..u64::from(cpus)).filter(|_| !def.is_zero) {
             let value = region.slice_mut_anyway(first.offset(cpu * cpu_stride), def.initial.len() as u64);
             fill(value.expect("the buffer was just placed"), &def.initial);
         }

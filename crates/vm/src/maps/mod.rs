@@ -25,6 +25,7 @@ mod storage;
 mod tests;
 
 pub(crate) use arena::{kernel_address, user_half};
+pub(crate) use array::is_one_array;
 pub use error::MapError;
 pub use features::features;
 

@@ -26,7 +26,8 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub use region::{InvalidAccesses, LineForm, RawRegion, Region};
+pub(crate) use region::Moved;
+pub use region::{InvalidAccesses, LineForm, RawMoves, RawRegion, Region};
 pub(crate) use window::{WINDOW_AT, WINDOW_BYTES};
 pub use world::{VmWorld, WorldConfig, WorldError};
 

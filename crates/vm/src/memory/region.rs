@@ -22,7 +22,9 @@ use keel_abi::bpf::Ea;
 use keel_abi::holders::HolderKey;
 use keel_abi::lines::{Line, LineUse, Transfers};
 use keel_abi::{CpuId, Instant};
+pub(crate) use moves::Moved;
 use moves::Moves;
+pub use moves::RawMoves;
 use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -40,6 +42,10 @@ pub struct RawRegion {
     pub high_water: *const u64,
     /// Per cache line (offset >> `lines.log2`) the CPUs that hold it.
     pub sharers: *mut u64,
+    /// Per cache line the CPU that wrote it last.
+    pub writers: *mut u16,
+    /// What has become of lines that moved.
+    pub moves: RawMoves,
     /// How a line is found and who holds it.
     pub lines: LineForm,
 }
@@ -51,12 +57,15 @@ pub struct LineForm {
     pub log2: u32,
     /// Does a bit stand for several CPUs ([`keel_abi::holders`])?
     pub grouped: bool,
+    /// Do lines take one another's place?
+    pub crowded: bool,
 }
 
 impl LineForm {
     /// That of a machine with these transfers.
     pub fn of(transfers: &Transfers) -> Self {
-        Self { log2: transfers.line_log2(), grouped: transfers.holders().grouped() }
+        let grouped = transfers.holders().grouped();
+        Self { log2: transfers.line_log2(), grouped, crowded: transfers.is_crowded() }
     }
 }
 
@@ -172,6 +181,8 @@ impl Region {
             base: self.bytes.start().as_ptr(),
             high_water: self.high_water.as_ptr(),
             sharers: self.sharers.start().as_ptr().cast(),
+            writers: self.writers.start().as_ptr().cast(),
+            moves: self.moves.raw(),
             lines: LineForm::of(&self.transfers),
         }
     }
@@ -180,6 +191,16 @@ impl Region {
     #[inline]
     pub fn key(&self, cpu: CpuId) -> HolderKey {
         self.transfers.key(cpu)
+    }
+
+    /// By the CPU that has a line, the price for `cpu` to get it, where emitted code may move lines by itself: a bit of a
+    /// line's word stands for one CPU, and no line takes another one's place.
+    #[inline]
+    pub(crate) fn prices_to(&self, cpu: CpuId) -> Option<&[u32]> {
+        match self.transfers.holders().grouped() || self.crowded.is_some() {
+            true => None,
+            false => self.transfers.prices_to(cpu),
+        }
     }
 
     /// The offset of the end of everything handed out.
@@ -304,7 +325,7 @@ impl Region {
             transfer_ps => {
                 let moved = self.moves.of(line);
                 let price_ps = moved.transit.queue_ps(transfer_ps, now);
-                moved.uses.stall_ps += price_ps - transfer_ps;
+                moved.stall_ps += price_ps - transfer_ps;
                 price_ps
             }
         }
@@ -368,7 +389,7 @@ impl Region {
         };
         (*sharers, *writer) = (line.sharers, line.writer);
         if price > 0 {
-            self.moves.of(at).uses.count(price);
+            self.moves.of(at).count(price);
         }
         if fetches && let Some(crowded) = &mut self.crowded {
             // SAFETY: the table has an entry for every line below the high-water mark, where all that

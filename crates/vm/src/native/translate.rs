@@ -369,7 +369,7 @@ impl Translator<'_> {
         let count = self.flush();
         let r0 = match callee {
             Callee::Function(function) => self.call_function(function, site, count),
-            Callee::Host => {
+            Callee::Host | Callee::Known(_) => {
                 self.set_site(site);
                 let host_call = self.field(offset_of!(Context, host_call));
                 let args = self.arguments(&[]);

@@ -1,27 +1,58 @@
 //! What has become of each line that moved: how often, what that cost, and when it arrives.
 //!
-//! Every move is counted, so a line finds its entry by its number alone, without a search.
+//! Every move is counted, so a line finds its entry by its number alone, without a search. Emitted code does the same
+//! ([`RawMoves`]).
 #![allow(unsafe_code)]
 
 use crate::memory::ReserveError;
 use crate::memory::mapping::Mapping;
 use keel_abi::lines::{InTransit, LineUse};
+use std::ptr::{self, NonNull};
 
 /// A line that moved.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moved {
-    pub(super) uses: LineUse,
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    line: u64,
+    /// How often, and how long CPUs waited for that, in picoseconds: a [`LineUse`].
+    pub(crate) times: u64,
+    pub(crate) stall_ps: u64,
     /// On its way for an atomic instruction.
-    pub(super) transit: InTransit,
+    pub(crate) transit: InTransit,
+}
+
+// Emitted code shifts a place by this to find its entry.
+const _: () = assert!(size_of::<Moved>() == 1 << Moved::LOG2);
+
+impl Moved {
+    /// The logarithm to base 2 of an entry's bytes.
+    pub(crate) const LOG2: u32 = 5;
+
+    /// Counts a move at such a price.
+    #[inline]
+    pub(super) fn count(&mut self, price_ps: u64) {
+        self.times += 1;
+        self.stall_ps += price_ps;
+    }
+}
+
+/// Where the entries are, as emitted code sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct RawMoves {
+    /// Per line of the region a 32-bit number: its place among the entries, counted from 1; 0 for a line that never moved.
+    pub(crate) places: *const u32,
+    /// Where the address of the first entry is.
+    pub(crate) first: *const *mut Moved,
 }
 
 /// All lines that moved.
 pub(super) struct Moves {
-    /// Per line of the region a 32-bit number: its place in `moved`, counted from 1; 0 for a line that never moved.
+    /// As [`RawMoves`] says.
     places: Mapping,
     lines: u64,
-    /// Beside each its line's number.
-    moved: Vec<(u64, Moved)>,
+    moved: Vec<Moved>,
+    /// The address of the first of `moved`, at a place of its own, since it changes as they grow.
+    first: NonNull<*mut Moved>,
 }
 
 impl Moves {
@@ -30,7 +61,14 @@ impl Moves {
     /// # Errors
     /// The host gives no address space.
     pub(super) fn new(lines: u64) -> Result<Self, ReserveError> {
-        Ok(Self { places: Mapping::new(lines * size_of::<u32>() as u64)?, lines, moved: Vec::new() })
+        let places = Mapping::new(lines * size_of::<u32>() as u64)?;
+        let first = NonNull::from(Box::leak(Box::new(ptr::null_mut())));
+        Ok(Self { places, lines, moved: Vec::new(), first })
+    }
+
+    /// What emitted code needs. Its pointers hold as long as `self` does.
+    pub(super) fn raw(&self) -> RawMoves {
+        RawMoves { places: self.places.start().as_ptr().cast(), first: self.first.as_ptr() }
     }
 
     /// The entry of a line, which begins at zero.
@@ -40,16 +78,34 @@ impl Moves {
         // SAFETY: the table has a number for each line, and nobody else has a reference into it.
         let place = unsafe { &mut *self.places.start().as_ptr().cast::<u32>().add(line as usize) };
         if *place == 0 {
-            self.moved.push((line, Moved::default()));
+            let transit = InTransit::default();
+            self.moved.push(Moved { line, times: 0, stall_ps: 0, transit });
             *place = u32::try_from(self.moved.len()).expect("fewer lines move than 32 bits count");
+            // SAFETY: the word lives as long as `self`, and emitted code, which reads it, is not running.
+            unsafe { *self.first.as_ptr() = self.moved.as_mut_ptr() };
         }
-        &mut self.moved[*place as usize - 1].1
+        // SAFETY: a line's place is that of one of the entries, and no reference to one is alive. By the pointer that emitted
+        // code has, so that it stays good.
+        unsafe { &mut *(*self.first.as_ptr()).add(*place as usize - 1) }
     }
 
     /// The lines by number, and what their moves have cost.
     pub(super) fn sorted(&self) -> Vec<(u64, LineUse)> {
-        let mut all: Vec<_> = self.moved.iter().map(|(line, moved)| (*line, moved.uses)).collect();
+        // SAFETY: the entries are there, and nobody has a reference to one of them or changes it meanwhile.
+        let moved = match self.moved.len() {
+            0 => &[],
+            len => unsafe { std::slice::from_raw_parts(*self.first.as_ptr(), len) },
+        };
+        let uses = |m: &Moved| LineUse { moves: m.times, stall_ps: m.stall_ps };
+        let mut all: Vec<_> = moved.iter().map(|moved| (moved.line, uses(moved))).collect();
         all.sort_unstable_by_key(|(line, _)| *line);
         all
+    }
+}
+
+impl Drop for Moves {
+    fn drop(&mut self) {
+        // SAFETY: the word came from a box, and nobody uses it after `self`.
+        drop(unsafe { Box::from_raw(self.first.as_ptr()) });
     }
 }

@@ -1,0 +1,91 @@
+//! Functions that emitted code serves by itself ([`crate::known`]): in place but for clocks, which only the host can read.
+
+use super::function::Emitter;
+use super::registers::{A, A32, B, B32, DELTA, FRAME, at_sum, field, half, whole};
+use super::stubs;
+use crate::code::op::FRAME_BYTES;
+use crate::context::Context;
+use crate::known::{HOST_SERVES, Known};
+use iced_x86::{Code, MemoryOperand};
+use std::mem::offset_of;
+
+/// Bytes of an iterator of numbers: the one before the next, and the end.
+pub(super) const PAIR_BYTES: i32 = 8;
+/// An iterator has at most so many numbers.
+const MOST_NUMBERS: i32 = 8 << 20;
+
+impl Emitter<'_> {
+    pub(super) fn known(&mut self, known: Known, site: u32) {
+        let done = self.asm.label();
+        let elsewhere = self.later(move |e| {
+            e.call_host(site);
+            e.asm.to(Code::Jmp_rel32_64, done);
+        });
+        let carry = field(offset_of!(Context, carry_ps));
+        self.check_fuel(site);
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, carry);
+        const { assert!(HOST_SERVES == u64::MAX) };
+        self.asm.reg_imm(Code::Cmp_rm64_imm8, B, -1);
+        self.asm.to(Code::Je_rel32_64, elsewhere);
+        match known {
+            Known::Ktime | Known::Now => {
+                self.asm.reg_imm(Code::Mov_r32_imm32, half(1), known as i32);
+                self.asm.call_tabled(stubs::CLOCK);
+                self.reload_context();
+                return self.asm.bind(done);
+            }
+            Known::NumNew | Known::NumDestroy => {
+                self.check_iterator(elsewhere);
+                if known == Known::NumNew {
+                    self.check_range(elsewhere);
+                }
+            }
+            Known::SmpId | Known::RcuLock | Known::RcuUnlock => {}
+        }
+        let price = field(offset_of!(Context, known_ps) + 8 * known as usize);
+        self.asm.reg_mem(Code::Add_r64_rm64, B, price);
+        self.asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), B);
+        self.asm.mem_imm(Code::Mov_rm64_imm32, carry, 0);
+        self.answer(known);
+        self.asm.bind(done);
+    }
+
+    /// What a function does and gives.
+    fn answer(&mut self, known: Known) {
+        let pair = |off| -> MemoryOperand { at_sum(DELTA, whole(1), off) };
+        match known {
+            Known::SmpId => self.asm.reg_mem(Code::Mov_r32_rm32, half(0), field(offset_of!(Context, cpu))),
+            Known::NumNew => {
+                self.asm.reg_mem(Code::Lea_r32_m, A32, MemoryOperand::with_base_displ(whole(2), -1));
+                self.asm.mem_reg(Code::Mov_rm32_r32, pair(0), A32);
+                self.asm.mem_reg(Code::Mov_rm32_r32, pair(4), half(3));
+                self.zero(0);
+            }
+            Known::NumDestroy => {
+                self.asm.mem_imm(Code::Mov_rm64_imm32, pair(0), 0);
+                self.zero(0);
+            }
+            _ => self.zero(0),
+        }
+    }
+
+    /// Goes on where the iterator in R1 is in the function's own frame.
+    pub(super) fn check_iterator(&mut self, elsewhere: super::asm::Label) {
+        // From the start of the frame on.
+        self.asm.reg_mem(Code::Lea_r64_m, A, at_sum(DELTA, whole(1), FRAME_BYTES as i64));
+        self.asm.reg_reg(Code::Sub_r64_rm64, A, FRAME);
+        self.asm.reg_imm(Code::Cmp_rm64_imm32, A, FRAME_BYTES as i32 - PAIR_BYTES);
+        self.asm.to(Code::Ja_rel32_64, elsewhere);
+    }
+
+    /// Goes on where the numbers from R2 up to R3 are a range that an iterator takes.
+    fn check_range(&mut self, elsewhere: super::asm::Label) {
+        self.asm.reg_reg(Code::Cmp_r32_rm32, half(2), half(3));
+        self.asm.to(Code::Jg_rel32_64, elsewhere);
+        self.asm.reg_reg(Code::Mov_r32_rm32, A32, half(3));
+        self.asm.reg_reg(Code::Sub_r32_rm32, A32, half(2));
+        self.asm.reg_imm(Code::Cmp_rm32_imm32, A32, MOST_NUMBERS);
+        self.asm.to(Code::Ja_rel32_64, elsewhere);
+        debug_assert_ne!(A32, B32);
+    }
+}

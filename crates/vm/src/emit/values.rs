@@ -1,0 +1,415 @@
+//! What registers certainly hold: small numbers, and addresses within an object's own arrays of global data. An access
+//! that is certainly within such an array needs no comparison with the region's bounds.
+//!
+//! Sound for any code: a value is one of those that its description allows, whatever was executed before. Registers that
+//! come out of memory or of a call may hold anything.
+
+use crate::code::op::{Alu, Atomic, Op, Operand};
+
+/// Steps beyond this are not told apart: no line of a machine is longer.
+const MOST_STEP: u64 = 64;
+
+/// Registers R0 to R9.
+pub(super) type Registers = [Value; 10];
+
+/// What a register may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Any,
+    /// This number.
+    Const(u64),
+    /// A number up to `most` that is a multiple of `step`, a power of two.
+    Number {
+        most: u64,
+        step: u64,
+    },
+    /// From the beginning of the global data in a map, `from` bytes and up to `more` further, these a multiple of `step`.
+    Data {
+        map: u32,
+        from: u64,
+        more: u64,
+        step: u64,
+    },
+}
+
+/// The bytes of a map's global data, and where a slot of the table of addresses leads: the map, and how far into it.
+pub(super) trait Data {
+    /// Bytes, where it is an array that is there for good and begins at a line.
+    fn bytes(&self, map: u32) -> Option<u64>;
+    /// Map and offset.
+    fn address(&self, slot: u32) -> Option<(u32, u64)>;
+}
+
+impl Value {
+    /// Anything of 32 bits.
+    const HALF: Self = Self::Number { most: u32::MAX as u64, step: 1 };
+
+    fn number(most: u64, step: u64) -> Self {
+        Self::Number { most, step: step.clamp(1, MOST_STEP) }
+    }
+
+    /// The most that it can be and what divides it, as a number; nothing of an address.
+    fn most(self) -> Option<(u64, u64)> {
+        match self {
+            Self::Const(value) => Some((value, step_of(value))),
+            Self::Number { most, step } => Some((most, step)),
+            Self::Any | Self::Data { .. } => None,
+        }
+    }
+
+    /// Its low half.
+    fn half(self) -> Self {
+        match self {
+            Self::Const(value) => Self::Const(value & u64::from(u32::MAX)),
+            Self::Number { most, .. } if most <= u64::from(u32::MAX) => self,
+            Self::Number { step, .. } => Self::number(u64::from(u32::MAX), step),
+            Self::Any | Self::Data { .. } => Self::HALF,
+        }
+    }
+
+    /// What holds for both.
+    fn join(self, other: Self) -> Self {
+        if self == other { self } else { Self::Any }
+    }
+
+    /// Is an access of so many bytes at this offset from here certainly within the data?
+    pub(super) fn is_within(self, off: i32, bytes: u64, data: &dyn Data) -> bool {
+        let Self::Data { map, from, more, .. } = self else { return false };
+        let Some(len) = data.bytes(map) else { return false };
+        let Some(first) = from.checked_add_signed(off.into()) else { return false };
+        let end = first.checked_add(more).and_then(|last| last.checked_add(bytes));
+        end.is_some_and(|end| end <= len)
+    }
+
+    /// How far an access at this offset is behind a multiple of `line` bytes that has its place in the data, if that is
+    /// the same for all that it may hold.
+    pub(super) fn within_line(self, off: i32, line: u64) -> Option<u64> {
+        let Self::Data { from, more, step, .. } = self else { return None };
+        (more == 0 || step % line == 0).then(|| from.wrapping_add_signed(off.into()) % line)
+    }
+}
+
+/// The largest power of two that divides a number, as far as it counts.
+fn step_of(value: u64) -> u64 {
+    match value.trailing_zeros() {
+        n if n < MOST_STEP.trailing_zeros() => 1 << n,
+        _ => MOST_STEP,
+    }
+}
+
+/// What the registers hold after an operation.
+pub(super) fn after(op: Op, registers: &mut Registers, data: &dyn Data) {
+    match op {
+        Op::Alu { wide, op, dst, src } => {
+            let b = match src {
+                Operand::Reg(reg) => get(registers, reg),
+                Operand::Imm(imm) => Value::Const(imm as u64),
+            };
+            registers[usize::from(dst)] = alu(op, wide, get(registers, dst), b);
+        }
+        Op::Const { dst, value } => registers[usize::from(dst)] = Value::Const(value),
+        Op::Address { dst, slot } => {
+            let known = data.address(slot).filter(|&(map, _)| data.bytes(map).is_some());
+            let place = |(map, from)| Value::Data { map, from, more: 0, step: MOST_STEP };
+            registers[usize::from(dst)] = known.map_or(Value::Any, place);
+        }
+        Op::CastToKernel { dst, .. } | Op::CastToUser { dst, .. } => registers[usize::from(dst)] = Value::Any,
+        Op::Load { dst, size, signed, .. } => {
+            let is_small = size.0 < 3 && !signed;
+            let small = Value::number((1 << (8 * size.bytes().min(4))) - 1, 1);
+            registers[usize::from(dst)] = if is_small { small } else { Value::Any };
+        }
+        Op::Atomic { op: Atomic::CompareExchange, .. } => registers[0] = Value::Any,
+        Op::Atomic { src, fetch: true, .. } => set_any(registers, src),
+        Op::Call { .. } => registers[..6].fill(Value::Any),
+        Op::Store { .. }
+        | Op::Atomic { .. }
+        | Op::Branch { .. }
+        | Op::Exit
+        | Op::Jump { .. }
+        | Op::MayGoto { .. }
+        | Op::Hole => {}
+    }
+}
+
+fn get(registers: &Registers, reg: u8) -> Value {
+    registers.get(usize::from(reg)).copied().unwrap_or(Value::Any)
+}
+
+fn set_any(registers: &mut Registers, reg: u8) {
+    if let Some(value) = registers.get_mut(usize::from(reg)) {
+        *value = Value::Any;
+    }
+}
+
+fn alu(op: Alu, wide: bool, a: Value, b: Value) -> Value {
+    if wide {
+        return alu64(op, a, b);
+    }
+    // Each operation on the low halves is the one on numbers of 32 bits, or says nothing.
+    let (a, b) = (a.half(), b.half());
+    match op {
+        Alu::Add | Alu::Mul | Alu::And | Alu::Mov | Alu::Div | Alu::Mod => alu64(op, a, b).half(),
+        Alu::Lsh | Alu::Rsh => match b {
+            Value::Const(by) if by < 32 => alu64(op, a, b).half(),
+            _ => Value::HALF,
+        },
+        _ => Value::HALF,
+    }
+}
+
+fn alu64(op: Alu, a: Value, b: Value) -> Value {
+    match op {
+        Alu::Mov => b,
+        Alu::Add => add(a, b),
+        Alu::And => and(a, b),
+        Alu::Mul => product(a, b),
+        Alu::Lsh => match b {
+            Value::Const(by) if by < 64 => product(a, Value::Const(1 << by)),
+            _ => Value::Any,
+        },
+        Alu::Rsh => match (a.most(), b) {
+            (most, Value::Const(by)) if by < 64 => {
+                Value::number(most.map_or(u64::MAX, |(most, _)| most) >> by, 1)
+            }
+            _ => Value::Any,
+        },
+        // Division by 0 gives 0, and its rest is the number itself.
+        Alu::Div => a.most().map_or(Value::Any, |(most, _)| Value::number(most, 1)),
+        Alu::Mod => match (a.most(), b) {
+            (_, Value::Const(by)) if by > 0 => Value::number(by - 1, 1),
+            (Some((most, _)), _) => Value::number(most, 1),
+            _ => Value::Any,
+        },
+        Alu::Truncate(bits) if bits < 64 => match a.most() {
+            Some((most, _)) if most >> bits == 0 => a,
+            _ => Value::number((1 << bits) - 1, 1),
+        },
+        _ => Value::Any,
+    }
+}
+
+fn add(a: Value, b: Value) -> Value {
+    match (a, b) {
+        (Value::Const(a), Value::Const(b)) => Value::Const(a.wrapping_add(b)),
+        (Value::Data { map, from, more, step }, Value::Const(by))
+        | (Value::Const(by), Value::Data { map, from, more, step }) => {
+            let from = from.checked_add_signed(by as i64);
+            from.map_or(Value::Any, |from| Value::Data { map, from, more, step })
+        }
+        (Value::Data { map, from, more, step }, Value::Number { most, step: other })
+        | (Value::Number { most, step: other }, Value::Data { map, from, more, step }) => {
+            let more = more.checked_add(most);
+            more.map_or(Value::Any, |more| Value::Data { map, from, more, step: step.min(other) })
+        }
+        _ => match (a.most(), b.most()) {
+            (Some((a, step)), Some((b, other))) => {
+                a.checked_add(b).map_or(Value::Any, |most| Value::number(most, step.min(other)))
+            }
+            _ => Value::Any,
+        },
+    }
+}
+
+fn and(a: Value, b: Value) -> Value {
+    match (a.most(), b.most()) {
+        (Some((a, step)), Some((b, other))) => Value::number(a.min(b), step.max(other)),
+        (Some((most, step)), None) | (None, Some((most, step))) => Value::number(most, step),
+        (None, None) => Value::Any,
+    }
+}
+
+fn product(a: Value, b: Value) -> Value {
+    match (a.most(), b.most()) {
+        (Some((a, step)), Some((b, other))) => {
+            a.checked_mul(b).map_or(Value::Any, |most| Value::number(most, step.saturating_mul(other)))
+        }
+        _ => Value::Any,
+    }
+}
+
+/// What the registers hold wherever a jump may lead, by operation; nothing where no jump does.
+pub(super) fn at_targets(ops: &[Op], data: &dyn Data) -> Vec<Option<Box<Registers>>> {
+    let mut known: Vec<Option<Box<Registers>>> = vec![None; ops.len()];
+    let mut is_target = vec![false; ops.len()];
+    for target in ops.iter().filter_map(|op| op.target()) {
+        is_target[target as usize] = true;
+    }
+    // A description changes at most twice: to something, and to anything.
+    for _ in 0..=2 * 10 {
+        let mut changed = false;
+        let mut now = Some([Value::Any; 10]);
+        for (at, &op) in ops.iter().enumerate() {
+            if is_target[at] {
+                changed |= merge(&mut known[at], now);
+                now = known[at].as_deref().copied();
+            }
+            let Some(registers) = &mut now else { continue };
+            after(op, registers, data);
+            if let Some(target) = op.target() {
+                changed |= merge(&mut known[target as usize], now);
+            }
+            if op.ends() {
+                now = None;
+            }
+        }
+        if !changed {
+            return known;
+        }
+    }
+    let anything = |is_target: bool| is_target.then(|| Box::new([Value::Any; 10]));
+    is_target.into_iter().map(anything).collect()
+}
+
+/// Adds what holds on one more way; says whether that changes anything.
+fn merge(known: &mut Option<Box<Registers>>, way: Option<Registers>) -> bool {
+    let Some(way) = way else { return false };
+    let Some(known) = known else {
+        *known = Some(Box::new(way));
+        return true;
+    };
+    let mut changed = false;
+    for (value, other) in known.iter_mut().zip(way) {
+        let joined = value.join(other);
+        changed |= joined != *value;
+        *value = joined;
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp_alu;
+    use proptest::prelude::*;
+
+    /// One map of so many bytes, and where it lies.
+    struct One(u64);
+    const BASE: u64 = 0x1000;
+
+    impl Data for One {
+        fn bytes(&self, map: u32) -> Option<u64> {
+            (map == 0).then_some(self.0)
+        }
+
+        fn address(&self, slot: u32) -> Option<(u32, u64)> {
+            Some((0, slot.into()))
+        }
+    }
+
+    fn allows(value: Value, actual: u64) -> bool {
+        match value {
+            Value::Any => true,
+            Value::Const(value) => value == actual,
+            Value::Number { most, step } => actual <= most && actual.is_multiple_of(step),
+            Value::Data { from, more, step, .. } => {
+                let beyond = actual.wrapping_sub(BASE).wrapping_sub(from);
+                beyond <= more && beyond.is_multiple_of(step)
+            }
+        }
+    }
+
+    fn any_op() -> impl Strategy<Value = Op> {
+        use Alu::*;
+        let ops = vec![
+            Add,
+            Sub,
+            Mul,
+            Div,
+            Mod,
+            SignedMod,
+            Or,
+            And,
+            Xor,
+            Lsh,
+            Rsh,
+            Arsh,
+            Mov,
+            MovSigned(8),
+            Neg,
+            Truncate(16),
+        ];
+        let imm = prop_oneof![-70i64..70, Just(0x3ff), Just(0x500), any::<i32>().prop_map(i64::from)];
+        let src = prop_oneof![(0u8..4).prop_map(Operand::Reg), imm.prop_map(Operand::Imm)];
+        prop_oneof![
+            12 => (any::<bool>(), prop::sample::select(ops), 0u8..4, src)
+                .prop_map(|(wide, op, dst, src)| Op::Alu { wide, op, dst, src }),
+            1 => (0u8..4, 0u32..200).prop_map(|(dst, slot)| Op::Address { dst, slot }),
+            1 => (0u8..4, prop_oneof![0u64..5000, any::<u64>()]).prop_map(|(dst, value)| Op::Const { dst, value }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_register_holds_is_allowed(
+            ops in prop::collection::vec(any_op(), 1..30),
+            start in prop::array::uniform4(any::<u64>()),
+        ) {
+            let (mut known, mut actual) = ([Value::Any; 10], [0u64; 10]);
+            actual[..4].copy_from_slice(&start);
+            for op in ops {
+                match op {
+                    Op::Alu { wide, op, dst, src } => {
+                        let b = match src {
+                            Operand::Reg(reg) => actual[usize::from(reg)],
+                            Operand::Imm(imm) => imm as u64,
+                        };
+                        let dst = &mut actual[usize::from(dst)];
+                        *dst = interp_alu::alu(op, wide, *dst, b);
+                    }
+                    Op::Address { dst, slot } => actual[usize::from(dst)] = BASE + u64::from(slot),
+                    Op::Const { dst, value } => actual[usize::from(dst)] = value,
+                    _ => unreachable!("no other is made"),
+                }
+                after(op, &mut known, &One(4096));
+                for (value, actual) in known.iter().zip(actual) {
+                    prop_assert!(allows(*value, actual), "{op:?}: {actual:#x} is not {value:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_element_of_an_array_is_within_it() {
+        let element = |mask: i64| {
+            let ops = [
+                Op::Alu { wide: false, op: Alu::And, dst: 1, src: Operand::Imm(mask) },
+                Op::Alu { wide: true, op: Alu::Mul, dst: 1, src: Operand::Imm(128) },
+                Op::Address { dst: 2, slot: 64 },
+                Op::Alu { wide: true, op: Alu::Add, dst: 2, src: Operand::Reg(1) },
+            ];
+            let mut known = [Value::Any; 10];
+            ops.into_iter().for_each(|op| after(op, &mut known, &One(4096)));
+            known[2]
+        };
+        let check = |mask, off, bytes, expected: bool| {
+            assert_eq!(element(mask).is_within(off, bytes, &One(4096)), expected, "{mask} {off} {bytes}");
+        };
+        check(31, 56, 8, true);
+        check(31, 57, 8, false);
+        check(31, -64, 8, true);
+        check(31, -65, 8, false);
+        check(63, 0, 8, false);
+        check(-1, 0, 8, false);
+        assert_eq!(element(31).within_line(70, 64), Some(6));
+        assert_eq!(element(31).within_line(70, 16), Some(6));
+    }
+
+    #[test]
+    fn what_differs_where_ways_meet_is_not_known() {
+        let set = |dst, value| Op::Const { dst, value };
+        let skip = Op::Branch {
+            wide: true,
+            cond: crate::code::op::Cond::Eq,
+            a: 0,
+            b: Operand::Imm(0),
+            target: 4,
+            site: crate::code::op::NO_SITE,
+        };
+        let ops = [set(1, 5), set(2, 6), skip, set(2, 7), Op::Exit];
+        let known = at_targets(&ops, &One(64));
+        let at_exit = known[4].as_ref().expect("a jump leads there");
+        assert_eq!((at_exit[1], at_exit[2]), (Value::Const(5), Value::Any));
+        assert!(known[3].is_none());
+    }
+}

@@ -1,0 +1,85 @@
+//! Helpers and kfuncs that emitted code serves by itself where it knows their prices: nobody else can observe when, and
+//! what they answer is at hand. The interpreter and Cranelift's code call the host, which must make no difference.
+//!
+//! A call is charged as the host would charge it, to the picosecond. The host has costs of less than a nanosecond that
+//! are not on the CPU's clock yet, and charges them with the first call that it serves. So it hands them to the engine
+//! whenever code is entered, and the engine gives them back, from [`Context::carry_ps`], whenever the host is called or
+//! the code is left.
+#![allow(unsafe_code)]
+
+use crate::context::Context;
+
+/// In place of costs to be charged: the host serves all calls.
+pub(crate) const HOST_SERVES: u64 = u64::MAX;
+
+/// A function that emitted code serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// `bpf_get_smp_processor_id()`.
+    SmpId,
+    /// `bpf_ktime_get_ns()`.
+    Ktime,
+    /// `scx_bpf_now()`.
+    Now,
+    /// `bpf_iter_num_new()`.
+    NumNew,
+    /// `bpf_iter_num_destroy()`.
+    NumDestroy,
+    /// `bpf_rcu_read_lock()`.
+    RcuLock,
+    /// `bpf_rcu_read_unlock()`.
+    RcuUnlock,
+}
+
+impl Known {
+    /// All of them, in the order of their prices in [`VmConfig`](crate::VmConfig).
+    pub const ALL: [Self; 7] =
+        [Self::SmpId, Self::Ktime, Self::Now, Self::NumNew, Self::NumDestroy, Self::RcuLock, Self::RcuUnlock];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SmpId => "bpf_get_smp_processor_id",
+            Self::Ktime => "bpf_ktime_get_ns",
+            Self::Now => "scx_bpf_now",
+            Self::NumNew => "bpf_iter_num_new",
+            Self::NumDestroy => "bpf_iter_num_destroy",
+            Self::RcuLock => "bpf_rcu_read_lock",
+            Self::RcuUnlock => "bpf_rcu_read_unlock",
+        }
+    }
+
+    /// The number of a helper.
+    const fn number(self) -> Option<i32> {
+        match self {
+            Self::Ktime => Some(5),
+            Self::SmpId => Some(8),
+            _ => None,
+        }
+    }
+
+    /// The helper with this number, if it is one of them.
+    pub(crate) fn helper(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.number() == Some(number))
+    }
+
+    /// The kfunc with this name, if it is one of them.
+    pub(crate) fn kfunc(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.number().is_none() && known.name() == name)
+    }
+}
+
+/// A clock as the host would read it; `known` says which, for its price.
+///
+/// # Safety
+/// As for [`crate::calls::invoke`]; the host doesn't serve all calls.
+pub(crate) unsafe extern "C" fn clock(context: *mut Context, known: u64) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        let host_clock = (*context).host_clock.expect("set on entry");
+        let now = host_clock(context);
+        let carry_ps = std::mem::take(&mut (*context).carry_ps);
+        (*context).stall_ps += carry_ps + (*context).known_ps[known as usize];
+        now.as_ns()
+    }
+}
