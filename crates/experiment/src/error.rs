@@ -106,10 +106,10 @@ pub enum Problem {
     BadPublished(&'static str),
     /// A band that is none.
     #[error(
-        "write \"effect\", \"order\", [LOW, HIGH], {{ within = SHARE }} or {{ factor = TIMES }}, all above 0"
+        "write \"effect\", \"same\", \"order\", [LOW, HIGH], {{ within = SHARE }} or {{ factor = TIMES }}, all above 0"
     )]
     BadBand,
-    /// An effect of a claim that compares nothing.
+    /// An effect, or none, of a claim that compares nothing.
     #[error("a claim without 'to' has no effect; write {{ within = SHARE }} or [LOW, HIGH]")]
     NoEffect,
     /// An off arm that stands for none of the two.

@@ -190,6 +190,9 @@ fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVe
     let mut verdict = empty(claim);
     let of = spread_of(&samples.of);
     verdict.of = Some(of);
+    if let (Band::Same, Some(to)) = (claim.band, &samples.to) {
+        verdict.band = against_itself(&[of, spread_of(to)]);
+    }
     let within = |value: f64| (verdict.band.0..=verdict.band.1).contains(&value);
     let Some(to) = &samples.to else {
         verdict.holds.band = Some(within(of.mean));
@@ -211,7 +214,8 @@ fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVe
         })
     };
     let off = claim.off.as_ref().and_then(without);
-    let direction = stands_out(verdict.published, ours, spread);
+    // No difference has no side.
+    let direction = claim.band == Band::Same || stands_out(verdict.published, ours, spread);
     // Without an effect there is nothing that could be gone.
     let effect_without = off.filter(|_| direction);
     verdict.holds = Holds {

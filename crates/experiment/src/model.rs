@@ -158,6 +158,8 @@ pub enum Band {
     Range(f64, f64),
     /// The ratio or value is at most this many times as much as the published one, or as little.
     Factor(f64),
+    /// No difference: the ratio is one that two runs of one arm have, too.
+    Same,
     /// The tasks are in the published order: every two of which one has been published with at least twice the other's count,
     /// and [`ORDER_LEAST`] more.
     Order,
@@ -174,7 +176,8 @@ impl Band {
             Self::Within(share) => (published * (1.0 - share), published * (1.0 + share)),
             Self::Range(low, high) => (low, high),
             Self::Factor(factor) => (published / factor, published * factor),
-            Self::Order => (1.0, 1.0),
+            // What runs of one arm differ by is not known here.
+            Self::Same | Self::Order => (1.0, 1.0),
         };
         (a.min(b), a.max(b))
     }
@@ -229,6 +232,7 @@ mod tests {
         check(Band::Range(1.0, 1.05), 1.02, (1.0, 1.05));
         check(Band::Factor(3.0), 6.0, (2.0, 18.0));
         check(Band::Order, 1937.0, (1.0, 1.0));
+        check(Band::Same, 0.98, (1.0, 1.0));
     }
 
     #[test]

@@ -100,6 +100,10 @@ fn each_condition_decides() {
     check(ratio(1.02), Band::Range(1.0, 1.05), &[104], &[100], &[100], (Reproduced, "+++"));
     check(ratio(1.02), Band::Range(1.0, 1.05), &[100], &[100], &[100], (NotReached, "-+?"));
     check(ratio(1.0), Band::Within(0.1), &[100], &[100], &[100], (Reproduced, "+++"));
+    // No difference but for what runs of one arm differ by.
+    check(ratio(0.98), Band::Same, &[100, 104], &[101], &[101], (Reproduced, "+++"));
+    check(ratio(0.98), Band::Same, &[100, 104], &[110], &[110], (NotReached, "+-+"));
+    check(ratio(0.98), Band::Same, &[101], &[101], &[101], (Reproduced, "+++"));
     // Samples that overlap decide nothing.
     check(samples(&[3.0, 5.0], &[1.0]), effect, &[400], &[100], &[100], (Reproduced, "+++"));
     check(samples(&[3.0, 5.0], &[1.0, 3.0]), effect, &[200], &[100], &[100], (Undecidable, "+++"));

@@ -89,7 +89,7 @@ pub(super) fn read(
     if band == Band::Order && (to.is_some() || less.is_some() || !listed) {
         return Err(text.error(table.band.span(), place.field("band"), Problem::NoOrder));
     }
-    if band == Band::Effect && to.is_none() {
+    if matches!(band, Band::Effect | Band::Same) && to.is_none() {
         return Err(text.error(table.band.span(), place.field("band"), Problem::NoEffect));
     }
     let off = table.off.as_ref().map(|off| switched_off(&place, off, of, to)).transpose()?;
@@ -141,6 +141,7 @@ fn band(place: &Place<'_>, value: &Spanned<Value>) -> Result<Band, ExperimentErr
     let read = match value.get_ref() {
         Value::String(name) if name == "effect" => Some(Band::Effect),
         Value::String(name) if name == "order" => Some(Band::Order),
+        Value::String(name) if name == "same" => Some(Band::Same),
         Value::Array(list) => match list.iter().map(number).collect::<Option<Vec<f64>>>().as_deref() {
             Some(&[low, high]) if low > 0.0 && low <= high && high.is_finite() => {
                 Some(Band::Range(low, high))

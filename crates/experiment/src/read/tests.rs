@@ -144,14 +144,15 @@ fn published_figures_fit_their_claim() {
 }
 
 #[test]
-fn bands_are_of_five_kinds() {
+fn bands_are_of_six_kinds() {
     let band =
         |instead: &str, expected: &str| check("band = \"effect\"", &format!("band = {instead}"), expected);
+    band("\"same\"", "Same");
     band("[1, 1.05]", "Range(1.0, 1.05)");
     band("{ within = 0.25 }", "Within(0.25)");
     band("{ factor = 3 }", "Factor(3.0)");
     for bad in ["\"much\"", "[2, 1]", "[1]", "[0, 1]", "{ within = 0 }", "{ near = 1 }", "1", "[1, inf]"] {
-        let kinds = "write \"effect\", \"order\", [LOW, HIGH], { within = SHARE } or { factor = TIMES }";
+        let kinds = "write \"effect\", \"same\", \"order\", [LOW, HIGH], { within = SHARE } or { factor = TIMES }";
         band(bad, &format!("x.toml:26: claim[0].band: {kinds}"));
     }
     let one_arm = "published = { of = [1] }\nband = ";
