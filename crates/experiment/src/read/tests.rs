@@ -152,7 +152,8 @@ fn bands_are_of_six_kinds() {
     band("{ within = 0.25 }", "Within(0.25)");
     band("{ factor = 3 }", "Factor(3.0)");
     for bad in ["\"much\"", "[2, 1]", "[1]", "[0, 1]", "{ within = 0 }", "{ near = 1 }", "1", "[1, inf]"] {
-        let kinds = "write \"effect\", \"same\", \"order\", [LOW, HIGH], { within = SHARE } or { factor = TIMES }";
+        let kinds =
+            "write \"effect\", \"same\", \"order\", [LOW, HIGH], { within = SHARE } or { factor = TIMES }";
         band(bad, &format!("x.toml:26: claim[0].band: {kinds}"));
     }
     let one_arm = "published = { of = [1] }\nband = ";

@@ -1,9 +1,11 @@
-//! `chat:ROOMS:USERS:MESSAGES[:NICE]`: Bill Hartner's chat_c and chat_s, which 000 ran.
+//! `chat:ROOMS:USERS:MESSAGES[:NICE[:SERVER_NICE]]`: Bill Hartner's chat_c and chat_s, which 000 ran.
 //!
 //! Two processes over TCP on one host. A user has a connection and four threads: in the client one that sends
 //! MESSAGES messages of 100 bytes and one that receives; in the server one that reads the connection and puts each message
 //! into the queue of every user of the room, the sender too, and one that takes from its user's queue and
 //! writes to the connection. What a client's receiver gets counts: rooms x users x users x messages in all.
+//!
+//! NICE is that of both processes, unless the server's is given, too.
 //!
 //! The sockets hold 16 KiB each way (tcp_wmem of Linux 2.4), a queue 100 messages. Each message takes a
 //! thread an estimated 1 µs beside the system calls, and each further queue 0.2 µs.
@@ -23,12 +25,14 @@ const SERVER: u32 = 0;
 const CLIENT: u32 = 1;
 
 pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
-    let (rooms, users, messages, nice) = match *numbers {
-        [rooms, users, messages] => (rooms, users, messages, 0),
-        [rooms, users, messages, nice] => (rooms, users, messages, nice),
+    let (rooms, users, messages, [client, server]) = match *numbers {
+        [rooms, users, messages] => (rooms, users, messages, [0, 0]),
+        [rooms, users, messages, nice] => (rooms, users, messages, [nice, nice]),
+        [rooms, users, messages, client, server] => (rooms, users, messages, [client, server]),
         _ => return None,
     };
-    let nice = i8::try_from(nice).ok().filter(|nice| (-20..=19).contains(nice))?;
+    let nice = |nice| i8::try_from(nice).ok().filter(|nice| (-20..=19).contains(nice));
+    let (client, server) = (nice(client)?, nice(server)?);
     let (rooms, users) = (within(rooms, 1, MOST_USERS)?, within(users, 1, MOST_USERS)?);
     let messages = within(messages, 1, 1_000_000)?;
     within(i64::from(rooms) * i64::from(users), 1, MOST_USERS)?;
@@ -38,7 +42,7 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
         let room = user / users * users;
         tasks.extend(threads(user, room..room + users, messages));
     }
-    tasks.iter_mut().for_each(|task| task.nice = nice);
+    tasks.iter_mut().for_each(|task| task.nice = if task.process == CLIENT { client } else { server });
     let channels = (0..rooms * users).flat_map(|_| [SOCKET, SOCKET, QUEUE]).collect();
     Some(Workload { tasks, channels, unit: "messages".to_owned(), ..Workload::default() })
 }
@@ -86,6 +90,8 @@ mod tests {
         let made = workload(&[2, 3, 5, 19]).unwrap();
         assert_eq!((made.tasks.len(), made.channels.len()), (24, 18));
         assert!(made.tasks.iter().all(|task| task.nice == 19));
+        let client_alone = workload(&[2, 3, 5, 19, 0]).unwrap();
+        assert!(client_alone.tasks.iter().all(|task| (task.nice == 19) == (task.process == CLIENT)));
         let mut balance = vec![0i64; made.channels.len()];
         for task in &made.tasks {
             let Some(Step::Loop { times: Some(times), .. }) = task.steps.last() else { panic!("no end") };

@@ -57,7 +57,7 @@ const PROGRAMS: &[Program] = &[
     ),
     Program {
         generator: Generator {
-            form: "chat:ROOMS:USERS:MESSAGES[:NICE]",
+            form: "chat:ROOMS:USERS:MESSAGES[:NICE[:SERVER_NICE]]",
             example: "chat:10:20:20",
             about: "a chat server and its clients, four threads a user (chat_c)",
             limits: &[
@@ -65,6 +65,7 @@ const PROGRAMS: &[Program] = &[
                 limit("USERS", 1, 1_000),
                 limit("MESSAGES", 1, 1_000_000),
                 NICE,
+                limit("SERVER_NICE", -20, 19),
             ],
             beside: "ROOMS x USERS is at most 10,000, ROOMS x USERS x USERS at most 1,000,000",
         },
