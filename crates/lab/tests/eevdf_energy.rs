@@ -30,7 +30,7 @@ fn busy(spec: &RunSpec) -> [Span; 2] {
             let begun: Option<Instant> = since[cpu].take();
             let begun = begun.map(|at| at.max(Instant::from_ns(1_000_000_000)));
             if let Some(begun) = begun.filter(|&begun| begun < event.at) {
-                busy[cpu / 2] = busy[cpu / 2] + event.at.since(begun);
+                busy[cpu / 2] += event.at.since(begun);
             }
             since[cpu] = (!next.is_idle()).then_some(event.at);
         }
