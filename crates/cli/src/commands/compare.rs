@@ -3,7 +3,7 @@
 
 use crate::args::{CompareArgs, OutputArgs};
 use crate::asked::Asked;
-use crate::execute::{Executed, execute};
+use crate::execute::{Executed, Place, execute};
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::host;
@@ -87,11 +87,13 @@ fn one(
         return None;
     }
     let sinks = page.as_mut().map(|page| page as &mut dyn Sink);
-    Some(execute(lab, spec, sinks.into_iter().collect(), bar).map(|Executed { report: run, .. }| {
-        let name = page::named(&run);
-        let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
-        (run, data)
-    }))
+    Some(execute(lab, spec, sinks.into_iter().collect(), bar, Place::Here).map(
+        |Executed { report: run, .. }| {
+            let name = page::named(&run);
+            let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
+            (run, data)
+        },
+    ))
 }
 
 /// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows differ.
