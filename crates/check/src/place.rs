@@ -112,7 +112,11 @@ impl<T: Copy> Course<T> {
 
     /// It goes on in another way from now on.
     pub(crate) fn change(&mut self, at: Instant, to: T) {
-        self.longest = Some(self.longest_until(at));
+        let part = at.since(self.since);
+        // No longer than the longest, or nothing at all: nobody will ask for it.
+        if part > Span::ZERO && self.longest.is_none_or(|(longest, _)| longest <= part) {
+            self.longest = Some((part, self.now));
+        }
         (self.now, self.since) = (to, at);
     }
 

@@ -424,43 +424,22 @@ impl<O: Observer> WastedCores<O> {
 
     /// `cpu` is wasted from now on, and the task in `slot` is who could run there.
     fn witness(&mut self, at: Instant, cpu: CpuId, slot: u32) {
-        let row = self.cpus.get(cpu);
-        let mut open = row.open.take().unwrap_or_else(|| {
-            row.pending.begin();
-            Open::new(at)
-        });
-        self.leave(at, cpu, &mut open);
+        let Cpu { pending, open, .. } = self.cpus.get(cpu);
+        if open.is_none() {
+            pending.begin();
+        }
+        let open = open.get_or_insert_with(|| Open::new(at));
+        leave(&mut self.tasks, &self.tally, at, pending, open);
         open.meet(at, slot);
-        self.cpus.get(cpu).open = Some(open);
     }
 
     /// What the task in `slot` waits for now is another's decision from now on: if it is a witness, its time so far is divided off.
     #[inline]
     fn part(&mut self, at: Instant, slot: u32) {
         let Some(cpu) = self.matching.paired(slot) else { return };
-        let Some(mut open) = self.cpus.get(cpu).open.take() else { return };
-        if open.witness() == Some(slot) {
-            self.part_of(at, cpu, &mut open, slot);
-        }
-        self.cpus.get(cpu).open = Some(open);
-    }
-
-    fn part_of(&mut self, at: Instant, cpu: CpuId, open: &mut Open, slot: u32) {
-        let excused = self.cpus.get(cpu).pending.within(open.start, at);
-        let Some(row) = self.tasks.at(slot) else { return };
-        let wasted = open.part(at, row.origin.here, row.waker(), excused);
-        if wasted > Span::ZERO {
-            note(&mut open.notes, row.note(wasted, self.tally.topology.as_ref()));
-        }
-    }
-
-    /// The witness at hand goes; it is remembered if it was there the longest.
-    fn leave(&mut self, at: Instant, cpu: CpuId, open: &mut Open) {
-        let Some(slot) = open.witness() else { return };
-        self.part_of(at, cpu, open, slot);
-        let Some(Left { part: (part, here, waker), met }) = open.leaves(at) else { return };
-        if let Some(row) = self.tasks.at(slot) {
-            open.remember(row.seen(here, waker, part, met));
+        let Cpu { pending, open, .. } = self.cpus.get(cpu);
+        if let Some(open) = open.as_mut().filter(|open| open.witness() == Some(slot)) {
+            part_of(&mut self.tasks, &self.tally, at, pending, open, slot);
         }
     }
 
@@ -477,7 +456,8 @@ impl<O: Observer> WastedCores<O> {
         self.wasted += left;
         self.episodes += 1;
         self.observer.wasted(cpu, open.start, at);
-        self.leave(at, cpu, &mut open);
+        let pending = self.cpus.get(cpu).pending;
+        leave(&mut self.tasks, &self.tally, at, &pending, &mut open);
         self.tally.add(cpu, left, &open.notes);
         if self.longest.takes(length, open.start) {
             self.longest.keep(Past { cpu, start: open.start, length, seen: open.into_seen() });
@@ -505,6 +485,33 @@ impl<O: Observer> WastedCores<O> {
         self.online.add(at, i64::from(cpus));
         self.matching = Matching::new(cpus);
         (0..cpus).for_each(|cpu| self.matching.idle(CpuId(cpu)));
+    }
+}
+
+/// Divides off what the task in `slot`, a witness, has waited so far.
+fn part_of(
+    tasks: &mut Tasks<Row>,
+    tally: &Tally,
+    at: Instant,
+    pending: &Pending,
+    open: &mut Open,
+    slot: u32,
+) {
+    let excused = pending.within(open.start, at);
+    let Some(row) = tasks.at(slot) else { return };
+    let wasted = open.part(at, row.origin.here, row.waker(), excused);
+    if wasted > Span::ZERO {
+        note(&mut open.notes, row.note(wasted, tally.topology.as_ref()));
+    }
+}
+
+/// The witness at hand goes; it is remembered if it was there the longest.
+fn leave(tasks: &mut Tasks<Row>, tally: &Tally, at: Instant, pending: &Pending, open: &mut Open) {
+    let Some(slot) = open.witness() else { return };
+    part_of(tasks, tally, at, pending, open, slot);
+    let Some(Left { part: (part, here, waker), met }) = open.leaves(at) else { return };
+    if let Some(row) = tasks.at(slot) {
+        open.remember(row.seen(here, waker, part, met));
     }
 }
 

@@ -12,7 +12,7 @@ use keel_lab::lines::LinesOf;
 use keel_lab::locks::LockOf;
 use keel_lab::{Log, Outcome, ProgramEnd, Progress, RunSpec};
 use keel_report::{LinesReport, LockReport, Partial, QueueNames, RunFacts, RunReport};
-use keel_trace::{Fanout, Sink};
+use keel_trace::{Fanout, Sink, relayed};
 
 /// A run as people see it.
 pub(crate) struct Executed {
@@ -24,12 +24,22 @@ pub(crate) struct Executed {
     pub(crate) program: Option<ProgramEnd>,
 }
 
+/// Where a run is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the thread of whoever listens: other runs have the other CPUs.
+    Here,
+    /// On a thread of its own, where the host has a CPU for it.
+    Beside,
+}
+
 /// Runs a spec, or as much of it as there is time for before a signal, with `others` listening beside the judge.
 pub(crate) fn execute(
     lab: &Lab,
     spec: &RunSpec,
     others: Vec<&mut dyn Sink>,
     bar: &Bar,
+    place: Place,
 ) -> Result<Executed, Failure> {
     tracing::info!(scheduler = spec.scheduler.name, seed = spec.seed, "run begins");
     let (mut judge, mut queues) = (Judge::default(), QueueNames::default());
@@ -38,7 +48,7 @@ pub(crate) fn execute(
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let mut outcome = simulate(lab, spec, sinks, bar)?;
+    let mut outcome = simulate(lab, spec, sinks, bar, place)?;
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
     let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
@@ -78,7 +88,13 @@ fn lock_of(LockOf { name, uses }: LockOf) -> LockReport {
     }
 }
 
-fn simulate(lab: &Lab, spec: &RunSpec, mut sinks: Fanout<'_>, bar: &Bar) -> Result<Outcome, Failure> {
+fn simulate(
+    lab: &Lab,
+    spec: &RunSpec,
+    mut sinks: Fanout<'_>,
+    bar: &Bar,
+    place: Place,
+) -> Result<Outcome, Failure> {
     let mut reached = Span::ZERO;
     let mut progress = |progress: Progress| {
         let now = progress.now.since(Instant::ZERO);
@@ -86,7 +102,12 @@ fn simulate(lab: &Lab, spec: &RunSpec, mut sinks: Fanout<'_>, bar: &Bar) -> Resu
         reached = now;
     };
     let _work = interrupt::work();
-    (lab.run)(spec, &mut sinks, &mut progress, &interrupt::stop()).map_err(Failure::from_lab)
+    let mut run = |sink: &mut dyn Sink| (lab.run)(spec, sink, &mut progress, &interrupt::stop());
+    let made = match place == Place::Beside && host::has_several_cpus() {
+        true => relayed(&mut sinks, run),
+        false => run(&mut sinks),
+    };
+    made.map_err(Failure::from_lab)
 }
 
 fn facts(spec: &RunSpec, outcome: Outcome, wall_ns: u64, queues: QueueNames) -> RunFacts {

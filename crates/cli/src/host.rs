@@ -45,6 +45,11 @@ pub(crate) fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
     Some(asked.or(std::thread::available_parallelism().ok()).map_or(fit, |jobs| jobs.min(fit)))
 }
 
+/// Can two threads execute at once?
+pub(crate) fn has_several_cpus() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
+}
+
 /// Threads beyond these gain nothing, and each run has memory of its own.
 pub(crate) fn most_jobs() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);

@@ -1,5 +1,5 @@
-//! Hashes of traces, to see whether two builds make the same runs: `same [ENGINE] [MS]`, with ENGINE one of
-//! `native`, `cranelift` and `interpreter`.
+//! Hashes of traces, to see whether two builds or two engines make the same runs: `same [ENGINE] [MS] [SEED]`, with
+//! ENGINE one of `native`, `cranelift` and `interpreter`.
 //!
 //! Prints one line for each scheduler on each machine. Equal lines are equal traces, byte for byte.
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ fn main() {
         Some(other) => panic!("{other} is no engine"),
     };
     let ms = args.next().map_or(20, |text| text.parse().expect("milliseconds"));
+    let seed = args.next().map_or(7, |text| text.parse().expect("a seed"));
     for (name, _) in schedulers::list() {
         for (machine_name, machine) in machines() {
             let cpus = machine.topology.cpus();
@@ -28,7 +29,7 @@ fn main() {
                     workload: keel_workload::mix(6 * cpus, cpus, load, 50),
                     machine: machine.clone(),
                     duration: Span::from_ms(ms),
-                    seed: 7,
+                    seed,
                     noise,
                     engine,
                     checked: false,

@@ -233,11 +233,13 @@ impl Context {
     }
 
     /// The callback has all its `may_goto`s.
+    #[inline]
     pub(crate) fn reset_loops(&mut self) {
         self.more_loops = MAX_LOOPS;
         self.next_loops();
     }
 
+    #[inline]
     fn next_loops(&mut self) {
         self.loops_left = self.more_loops.min(LOOPS_BETWEEN_TURNS);
         self.more_loops -= self.loops_left;

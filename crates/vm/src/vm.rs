@@ -11,6 +11,7 @@ use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
 use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
+use keel_abi::holders::HolderKey;
 use keel_abi::lines::Transfers;
 use keel_object::model::Object;
 use std::ptr;
@@ -102,6 +103,8 @@ pub struct Vm {
     suspended: Vec<Vec<u32>>,
     code: Arc<Code>,
     world: VmWorld,
+    /// Per CPU.
+    seats: Box<[Seat]>,
     stacks: Stacks,
     addresses: Box<[u64]>,
     callees: Box<[FuncId]>,
@@ -141,6 +144,7 @@ impl Vm {
             idle: Vec::new(),
             suspended: vec![Vec::new(); config.cpus as usize],
             code,
+            seats: seats(&world, config.cpus),
             world,
             stacks,
             addresses,
@@ -162,6 +166,7 @@ impl Vm {
         self.idle.clear();
         self.world.renew(&object.maps).map_err(WorldError::Map)?;
         crowd_tasks(&mut self.world, object);
+        self.seats = seats(&self.world, self.config.cpus);
         self.addresses = link_addresses(&self.code, object, &mut self.world, linker)?;
         Ok(())
     }
@@ -282,9 +287,7 @@ impl Vm {
     #[inline(always)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, slot: Slot, job: Job) -> Progress {
         let number = self.idle_fiber();
-        let region = self.world.region();
-        let (key, prices) = (region.key(cpu), region.prices_to(cpu));
-        let prices = prices.map_or(ptr::null(), <[u32]>::as_ptr);
+        let Seat { key, prices } = self.seats[cpu.index()];
         let fiber = &mut self.fibers[number as usize];
         let context = fiber.context();
         context.insns = 0;
@@ -345,6 +348,26 @@ impl Vm {
 fn world_config(config: &VmConfig) -> WorldConfig {
     let world = WorldConfig::new(config.transfers.clone(), config.cpus);
     WorldConfig { checked: config.checked, ..world }
+}
+
+/// What a callback on a CPU needs to know of it.
+#[derive(Clone, Copy)]
+struct Seat {
+    key: HolderKey,
+    /// As [`Context::prices`].
+    prices: *const u32,
+}
+
+// SAFETY: the prices are the region's, which lives as long as the Vm, and nobody changes them.
+unsafe impl Send for Seat {}
+
+fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
+    let region = world.region();
+    let seat = |cpu| Seat {
+        key: region.key(cpu),
+        prices: region.prices_to(cpu).map_or(ptr::null(), <[u32]>::as_ptr),
+    };
+    (0..cpus).map(CpuId).map(seat).collect()
 }
 
 /// The section of an array that has an element for each task, as a kernel has a structure for each.

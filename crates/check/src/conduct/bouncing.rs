@@ -58,7 +58,8 @@ impl Bounce {
     fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Open> {
         let known = self.recent.iter().position(|&recent| recent == cpu);
         self.back += u32::from(known.is_some());
-        self.recent[..=known.unwrap_or(3)].rotate_right(1);
+        let last = known.unwrap_or(3);
+        self.recent.copy_within(..last, 1);
         self.recent[0] = cpu;
         self.moves += 1;
         if self.moves < BLOCK {

@@ -232,8 +232,9 @@ impl Tally {
             if let Some(waker) = note.waker {
                 *at(&mut self.wakers, CpuId(waker.into())) += part;
             }
-            let is_new = self.tasks.len() < MOST_TASKS && self.tasks.insert(note.task);
-            self.more_tasks |= !is_new && !self.tasks.contains(&note.task);
+            let is_full = self.tasks.len() >= MOST_TASKS;
+            let is_new = !is_full && self.tasks.insert(note.task);
+            self.more_tasks |= is_full && !self.tasks.contains(&note.task);
             let waiters = self.names.get_mut(usize::from(note.name)).unwrap_or(&mut self.rest);
             waiters.tasks += u64::from(is_new);
             waiters.wasted += part;

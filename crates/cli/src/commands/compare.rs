@@ -3,7 +3,7 @@
 
 use crate::args::{CompareArgs, OutputArgs};
 use crate::asked::Asked;
-use crate::execute::{Executed, execute};
+use crate::execute::{Executed, Place, execute};
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::host;
@@ -87,7 +87,7 @@ fn one(
         return None;
     }
     let sinks = page.as_mut().map(|page| page as &mut dyn Sink);
-    Some(execute(lab, spec, sinks.into_iter().collect(), bar).map(
+    Some(execute(lab, spec, sinks.into_iter().collect(), bar, Place::Here).map(
         |Executed { report: run, program, .. }| {
             if let Some(program) = &program {
                 crate::program::tell(&spec.scheduler.name, program);

@@ -2,7 +2,7 @@
 
 use crate::args::{OutputArgs, SimArgs};
 use crate::asked::Asked;
-use crate::execute::{Executed, execute};
+use crate::execute::{Executed, Place, execute};
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::lab::Lab;
@@ -76,7 +76,9 @@ fn simulate(
     let mut perfetto = outputs.perfetto.as_mut().map(|output| Perfetto::new(BufWriter::new(output.writer())));
     others.extend(perfetto.as_mut().map(|perfetto| perfetto as &mut dyn Sink));
     let bar = Bar::new(spec.duration);
-    let Executed { report: run, log, program } = execute(lab, spec, others, &bar)?;
+    // A program of its own is followed by the thread that starts it, and waits for the host more than it executes.
+    let place = if spec.scheduler.bytes.program().is_some() { Place::Here } else { Place::Beside };
+    let Executed { report: run, log, program } = execute(lab, spec, others, &bar, place)?;
     drop(bar);
     // The kernel refused the scheduler before anything happened: there is nothing to keep.
     if run.cpus == 0 {

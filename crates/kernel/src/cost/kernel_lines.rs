@@ -128,8 +128,15 @@ impl KernelLines {
     }
 
     /// `by` is about to touch a task: if it has to fetch its line, that may take another task's place.
-    #[inline]
+    #[inline(always)]
     fn fetch_task(&mut self, task: TaskId, by: CpuId) {
+        if self.crowd.is_some() {
+            self.crowd_out(task, by);
+        }
+    }
+
+    #[cold]
+    fn crowd_out(&mut self, task: TaskId, by: CpuId) {
         let Some(crowd) = &mut self.crowd else { return };
         let (tasks, me) = (&mut self.tasks, self.transfers.key(by).shared);
         if line(tasks, task.index()).sharers & me != 0 {

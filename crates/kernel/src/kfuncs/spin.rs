@@ -12,21 +12,50 @@ use keel_abi::{CpuId, Instant, Span};
 use keel_trace::Lock;
 use std::collections::BTreeMap;
 
-/// Each lock that was ever taken, by its address.
-#[derive(Debug, Default)]
+/// So many locks are found at once.
+const NEAR: usize = 64;
+
+/// Each lock that was ever taken.
+#[derive(Debug)]
 pub(crate) struct SpinLocks {
-    locks: BTreeMap<u64, VirtualLock>,
+    locks: Vec<VirtualLock>,
+    /// By their addresses.
+    places: BTreeMap<u64, usize>,
+    /// Address and place of those that were asked for last, by some bits of the address. No lock is at address 0.
+    near: [(u64, usize); NEAR],
+}
+
+impl Default for SpinLocks {
+    fn default() -> Self {
+        Self { locks: Vec::new(), places: BTreeMap::new(), near: [(0, 0); NEAR] }
+    }
 }
 
 impl SpinLocks {
     /// What each has been used for.
     pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
-        self.locks.iter().map(|(&at, lock)| (LockName::Bpf(Ea(at)), lock.uses()))
+        self.places.iter().map(|(&at, &place)| (LockName::Bpf(Ea(at)), self.locks[place].uses()))
+    }
+
+    /// The lock at an address, free where it was never taken.
+    #[inline]
+    fn at(&mut self, lock: Ea) -> &mut VirtualLock {
+        // Locks lie in lines of their own, or side by side.
+        let near = &mut self.near[(lock.0 >> 6 ^ lock.0 >> 2) as usize % NEAR];
+        if near.0 != lock.0 || lock.is_null() {
+            let next = self.locks.len();
+            let place = *self.places.entry(lock.0).or_insert(next);
+            if place == next {
+                self.locks.push(VirtualLock::default());
+            }
+            *near = (lock.0, place);
+        }
+        &mut self.locks[near.1]
     }
 
     /// Gives a lock back that is held.
     pub(crate) fn release(&mut self, lock: Ea, at: Instant) {
-        self.locks.entry(lock.0).or_default().release(at);
+        self.at(lock).release(at);
     }
 }
 
@@ -37,7 +66,7 @@ impl Kernel {
             return Served::forbidden("bpf_spin_lock() is called with a lock already held".into());
         }
         let stall = w.touch_ps(lock, 4, c, true);
-        let spin = self.spins.locks.entry(lock.0).or_default();
+        let spin = self.spins.at(lock);
         let Some(taken) = spin.acquire(at, c, &self.machine.costs, stall) else {
             return Served::forbidden(
                 "bpf_spin_lock() of a lock that an earlier callback still holds".into(),

@@ -82,7 +82,9 @@ impl Emitter<'_> {
     fn is_within(&self, base: u8, off: i32, size: Size) -> bool {
         let value = self.values.get(usize::from(base));
         !self.target.has_arena
-            && value.is_some_and(|value| value.is_within(off, size.bytes(), self.target.data))
+            && value.is_some_and(|value| {
+                value.is_in_frame(off, size.bytes()) || value.is_within(off, size.bytes(), self.target.data)
+            })
     }
 
     /// Goes on where the CPU holds the line of an access that is in bounds, if need be after it has moved here.

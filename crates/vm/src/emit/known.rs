@@ -3,14 +3,13 @@
 use super::function::Emitter;
 use super::registers::{A, A32, B, B32, DELTA, FRAME, at_sum, field, half, whole};
 use super::stubs;
+use super::values::NUMBERS_BYTES;
 use crate::code::op::FRAME_BYTES;
 use crate::context::Context;
 use crate::known::{HOST_SERVES, Known};
 use iced_x86::{Code, MemoryOperand};
 use std::mem::offset_of;
 
-/// Bytes of an iterator of numbers: the one before the next, and the end.
-pub(super) const PAIR_BYTES: i32 = 8;
 /// An iterator has at most so many numbers.
 const MOST_NUMBERS: i32 = 8 << 20;
 
@@ -71,10 +70,13 @@ impl Emitter<'_> {
 
     /// Goes on where the iterator in R1 is in the function's own frame.
     pub(super) fn check_iterator(&mut self, elsewhere: super::asm::Label) {
+        if self.values[1].is_in_frame(0, NUMBERS_BYTES) {
+            return;
+        }
         // From the start of the frame on.
         self.asm.reg_mem(Code::Lea_r64_m, A, at_sum(DELTA, whole(1), FRAME_BYTES as i64));
         self.asm.reg_reg(Code::Sub_r64_rm64, A, FRAME);
-        self.asm.reg_imm(Code::Cmp_rm64_imm32, A, FRAME_BYTES as i32 - PAIR_BYTES);
+        self.asm.reg_imm(Code::Cmp_rm64_imm32, A, FRAME_BYTES as i32 - NUMBERS_BYTES as i32);
         self.asm.to(Code::Ja_rel32_64, elsewhere);
     }
 

@@ -1,13 +1,16 @@
-//! What registers certainly hold: small numbers, and addresses within an object's own arrays of global data. An access
-//! that is certainly within such an array needs no comparison with the region's bounds.
+//! What registers certainly hold: small numbers, addresses within an object's own arrays of global data, and addresses in
+//! the function's frame. An access that is certainly there needs no comparison with the region's bounds.
 //!
 //! Sound for any code: a value is one of those that its description allows, whatever was executed before. Registers that
 //! come out of memory or of a call may hold anything.
 
-use crate::code::op::{Alu, Atomic, Op, Operand};
+use crate::code::op::{Alu, Atomic, FRAME_BYTES, Op, Operand};
 
 /// Steps beyond this are not told apart: no line of a machine is longer.
 const MOST_STEP: u64 = 64;
+
+/// Bytes of an iterator of numbers: the one before the next, and the end.
+pub(super) const NUMBERS_BYTES: u64 = 8;
 
 /// Registers R0 to R9.
 pub(super) type Registers = [Value; 10];
@@ -30,6 +33,8 @@ pub(super) enum Value {
         more: u64,
         step: u64,
     },
+    /// So far from the end of the function's own frame.
+    Frame(i64),
 }
 
 /// The bytes of a map's global data, and where a slot of the table of addresses leads: the map, and how far into it.
@@ -53,7 +58,7 @@ impl Value {
         match self {
             Self::Const(value) => Some((value, step_of(value))),
             Self::Number { most, step } => Some((most, step)),
-            Self::Any | Self::Data { .. } => None,
+            Self::Any | Self::Data { .. } | Self::Frame(_) => None,
         }
     }
 
@@ -63,13 +68,20 @@ impl Value {
             Self::Const(value) => Self::Const(value & u64::from(u32::MAX)),
             Self::Number { most, .. } if most <= u64::from(u32::MAX) => self,
             Self::Number { step, .. } => Self::number(u64::from(u32::MAX), step),
-            Self::Any | Self::Data { .. } => Self::HALF,
+            Self::Any | Self::Data { .. } | Self::Frame(_) => Self::HALF,
         }
     }
 
     /// What holds for both.
     fn join(self, other: Self) -> Self {
         if self == other { self } else { Self::Any }
+    }
+
+    /// Is it certainly the address of so many bytes of the function's own frame?
+    pub(super) fn is_in_frame(self, off: i32, bytes: u64) -> bool {
+        let Self::Frame(from) = self else { return false };
+        let Some(first) = from.checked_add(off.into()) else { return false };
+        (-(FRAME_BYTES as i64)..=-(bytes as i64)).contains(&first)
     }
 
     /// Is an access of so many bytes at this offset from here certainly within the data?
@@ -133,7 +145,7 @@ pub(super) fn after(op: Op, registers: &mut Registers, data: &dyn Data) {
 }
 
 fn get(registers: &Registers, reg: u8) -> Value {
-    registers.get(usize::from(reg)).copied().unwrap_or(Value::Any)
+    registers.get(usize::from(reg)).copied().unwrap_or(Value::Frame(0))
 }
 
 fn set_any(registers: &mut Registers, reg: u8) {
@@ -201,6 +213,9 @@ fn add(a: Value, b: Value) -> Value {
         | (Value::Number { most, step: other }, Value::Data { map, from, more, step }) => {
             let more = more.checked_add(most);
             more.map_or(Value::Any, |more| Value::Data { map, from, more, step: step.min(other) })
+        }
+        (Value::Frame(off), Value::Const(by)) | (Value::Const(by), Value::Frame(off)) => {
+            off.checked_add(by as i64).map_or(Value::Any, Value::Frame)
         }
         _ => match (a.most(), b.most()) {
             (Some((a, step)), Some((b, other))) => {
@@ -286,6 +301,7 @@ mod tests {
     /// One map of so many bytes, and where it lies.
     struct One(u64);
     const BASE: u64 = 0x1000;
+    const FRAME_END: u64 = 0x8000;
 
     impl Data for One {
         fn bytes(&self, map: u32) -> Option<u64> {
@@ -306,6 +322,7 @@ mod tests {
                 let beyond = actual.wrapping_sub(BASE).wrapping_sub(from);
                 beyond <= more && beyond.is_multiple_of(step)
             }
+            Value::Frame(off) => actual == FRAME_END.wrapping_add_signed(off),
         }
     }
 
@@ -330,7 +347,8 @@ mod tests {
             Truncate(16),
         ];
         let imm = prop_oneof![-70i64..70, Just(0x3ff), Just(0x500), any::<i32>().prop_map(i64::from)];
-        let src = prop_oneof![(0u8..4).prop_map(Operand::Reg), imm.prop_map(Operand::Imm)];
+        let src =
+            prop_oneof![(0u8..4).prop_map(Operand::Reg), Just(Operand::Reg(10)), imm.prop_map(Operand::Imm)];
         prop_oneof![
             12 => (any::<bool>(), prop::sample::select(ops), 0u8..4, src)
                 .prop_map(|(wide, op, dst, src)| Op::Alu { wide, op, dst, src }),
@@ -339,32 +357,45 @@ mod tests {
         ]
     }
 
+    /// What the registers hold after these operations, each of which is checked; and what is known of them.
+    fn run(ops: &[Op], start: [u64; 4]) -> Result<(Registers, [u64; 10]), TestCaseError> {
+        let (mut known, mut actual) = ([Value::Any; 10], [0u64; 10]);
+        actual[..4].copy_from_slice(&start);
+        for &op in ops {
+            match op {
+                Op::Alu { wide, op, dst, src } => {
+                    let b = match src {
+                        Operand::Reg(10) => FRAME_END,
+                        Operand::Reg(reg) => actual[usize::from(reg)],
+                        Operand::Imm(imm) => imm as u64,
+                    };
+                    let dst = &mut actual[usize::from(dst)];
+                    *dst = interp_alu::alu(op, wide, *dst, b);
+                }
+                Op::Address { dst, slot } => actual[usize::from(dst)] = BASE + u64::from(slot),
+                Op::Const { dst, value } => actual[usize::from(dst)] = value,
+                _ => unreachable!("no other is made"),
+            }
+            after(op, &mut known, &One(4096));
+            for (value, actual) in known.iter().zip(actual) {
+                prop_assert!(allows(*value, actual), "{op:?}: {actual:#x} is not {value:?}");
+            }
+        }
+        Ok((known, actual))
+    }
+
     proptest! {
         #[test]
         fn what_a_register_holds_is_allowed(
-            ops in prop::collection::vec(any_op(), 1..30),
+            one in prop::collection::vec(any_op(), 1..30),
+            other in prop::collection::vec(any_op(), 1..30),
             start in prop::array::uniform4(any::<u64>()),
         ) {
-            let (mut known, mut actual) = ([Value::Any; 10], [0u64; 10]);
-            actual[..4].copy_from_slice(&start);
-            for op in ops {
-                match op {
-                    Op::Alu { wide, op, dst, src } => {
-                        let b = match src {
-                            Operand::Reg(reg) => actual[usize::from(reg)],
-                            Operand::Imm(imm) => imm as u64,
-                        };
-                        let dst = &mut actual[usize::from(dst)];
-                        *dst = interp_alu::alu(op, wide, *dst, b);
-                    }
-                    Op::Address { dst, slot } => actual[usize::from(dst)] = BASE + u64::from(slot),
-                    Op::Const { dst, value } => actual[usize::from(dst)] = value,
-                    _ => unreachable!("no other is made"),
-                }
-                after(op, &mut known, &One(4096));
-                for (value, actual) in known.iter().zip(actual) {
-                    prop_assert!(allows(*value, actual), "{op:?}: {actual:#x} is not {value:?}");
-                }
+            let ((one, one_actual), (other, other_actual)) = (run(&one, start)?, run(&other, start)?);
+            for reg in 0..10 {
+                let either = one[reg].join(other[reg]);
+                let are_allowed = allows(either, one_actual[reg]) && allows(either, other_actual[reg]);
+                prop_assert!(are_allowed, "{:?} and {:?} are not {either:?}", one[reg], other[reg]);
             }
         }
     }
@@ -393,6 +424,20 @@ mod tests {
         check(-1, 0, 8, false);
         assert_eq!(element(31).within_line(70, 64), Some(6));
         assert_eq!(element(31).within_line(70, 16), Some(6));
+    }
+
+    #[test]
+    fn an_address_in_the_frame_is_known_to_be_there() {
+        let check = |off, bytes, expected: bool| {
+            let mut known = [Value::Any; 10];
+            after(Op::Alu { wide: true, op: Alu::Mov, dst: 1, src: Operand::Reg(10) }, &mut known, &One(64));
+            after(Op::Alu { wide: true, op: Alu::Add, dst: 1, src: Operand::Imm(-16) }, &mut known, &One(64));
+            assert_eq!(known[1].is_in_frame(off, bytes), expected, "{bytes} at {off}");
+        };
+        check(8, 8, true);
+        check(9, 8, false);
+        check(-496, 4, true);
+        check(-497, 4, false);
     }
 
     #[test]

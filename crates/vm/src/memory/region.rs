@@ -303,10 +303,15 @@ impl Region {
             Some(off) => {
                 let (first, last) = (self.line_at(off), self.line_at(off + len - 1));
                 let price = self.hold_line_ps(first, cpu, write);
-                price + (first + 1..=last).map(|line| self.hold_line_ps(line, cpu, write)).sum::<u64>()
+                if first == last { price } else { price + self.hold_lines_ps(first + 1, last, cpu, write) }
             }
             None => 0,
         }
+    }
+
+    #[cold]
+    fn hold_lines_ps(&mut self, first: u64, last: u64, cpu: CpuId, write: bool) -> u64 {
+        (first..=last).map(|line| self.hold_line_ps(line, cpu, write)).sum()
     }
 
     /// Picoseconds that `cpu` waits for the line under the byte at `at`.
