@@ -20,6 +20,7 @@ int load_arena(void);
 int use_arena(void);
 int use_sockets(void);
 int use_host(void);
+int has_worked(void);
 
 /* As shared.bpf.c has them. */
 struct constant {
@@ -141,7 +142,7 @@ int main(int argc, char **argv)
 			abort();
 	}
 	bpf_link__destroy(link);
-	printf("detached, exit kind %llu, registered %llu times, %llu Hz\n", seen->exit_kind, seen->registered,
-	       seen->hz);
+	printf("detached, exit kind %llu, registered %llu times, %llu Hz, %s\n", seen->exit_kind, seen->registered,
+	       seen->hz, has_worked() ? "busy at times" : "no times");
 	return 0;
 }

@@ -40,6 +40,9 @@ pub enum Act {
 
 /// A task that talks to the object under test.
 pub trait Companion<W> {
+    /// Before it goes on: how long each CPU has been idle so far.
+    fn see_idle(&mut self, _idle: &mut dyn Iterator<Item = Span>) {}
+
     /// Goes on, on `cpu` at `now`. What it does to the world is done at once; its time passes afterwards.
     fn go_on(&mut self, world: &mut W, cpu: CpuId, now: Instant) -> Act;
 

@@ -49,7 +49,7 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let lines: Vec<&str> = log.lines().collect();
         assert_eq!(lines.first(), Some(&format!("{cpus} CPUs, answer 42").as_str()), "{log}");
         assert!(lines.iter().any(|line| line.contains("told yes") && line.ends_with("bss shared")), "{log}");
-        let last = "detached, exit kind 64, registered 1 times, 1000 Hz";
+        let last = "detached, exit kind 64, registered 1 times, 1000 Hz, busy at times";
         assert_eq!(lines.last(), Some(&last), "{log}");
         let again = run("second", cpus);
         assert!(again.0 == trace && again.1 == log, "two runs on {cpus} CPUs differ");

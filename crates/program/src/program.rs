@@ -100,6 +100,11 @@ pub struct Program {
     pub(crate) tree: Tree,
     pub(crate) bpf: Bpf,
     pub(crate) now_ns: u64,
+    /// When the machine's clock began.
+    pub(crate) since_ns: u64,
+    pub(crate) idle_ns: Vec<u64>,
+    /// The tick of `/proc/stat` that the program was shown last, if it looks there.
+    pub(crate) shown_tick: Option<u64>,
     pub(crate) random: u64,
     pub(crate) output: Vec<u8>,
     pub(crate) refused: BTreeSet<String>,
@@ -138,6 +143,9 @@ impl Program {
             tree,
             bpf,
             now_ns: 0,
+            since_ns: 0,
+            idle_ns: Vec::new(),
+            shown_tick: None,
             output: Vec::new(),
             refused: BTreeSet::new(),
             clear_at: BTreeMap::new(),
@@ -182,6 +190,12 @@ impl Program {
         &self.name
     }
 
+    /// How many nanoseconds each CPU has been idle so far, for `/proc/stat`.
+    pub fn see_idle(&mut self, idle_ns: &mut dyn Iterator<Item = u64>) {
+        self.idle_ns.clear();
+        self.idle_ns.extend(idle_ns);
+    }
+
     /// Lets one thread go on to its next system call, and answers that.
     ///
     /// # Errors
@@ -191,6 +205,9 @@ impl Program {
             return Ok(Event::Exited(code));
         }
         self.now_ns = self.now_ns.max(now_ns);
+        if self.shown_tick.is_some() {
+            self.show_times()?;
+        }
         self.expire(desk)?;
         if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
             self.retry(desk)?;
@@ -288,6 +305,7 @@ impl Program {
             }
             None => {
                 self.tree.set_enabled(true)?;
+                self.since_ns = self.now_ns;
                 if self.bpf.by_link { self.new_link(&mut thread, Link::Scheduler)? } else { 0 }
             }
         };

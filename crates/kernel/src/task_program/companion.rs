@@ -14,7 +14,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::companion::{Act, Companion};
 use keel_abi::scx::wake;
 use keel_abi::task::{Policy, Step, TaskSpec};
-use keel_abi::{CpuId, Pid, Span, TaskId};
+use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 
 /// A companion, and what its task is called.
 pub struct Beside<W> {
@@ -75,6 +75,9 @@ impl<E: Engine> Sim<E> {
         // The same step again.
         self.k.task(task).next_step -= 1;
         let now = self.k.this_cpu().clock;
+        let k = &self.k;
+        let idle = &mut k.machine.topology.iter().map(|cpu| k.idle_time(cpu, now));
+        self.companions[number as usize].companion.see_idle(idle);
         match self.companions[number as usize].companion.go_on(self.vm.world(), c, now) {
             Act::Work { insns, stall_ps } => {
                 let ps = insns * self.k.machine.costs.insn_ps + stall_ps;
@@ -127,6 +130,12 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
+    /// How long a CPU has been idle until `now`.
+    fn idle_time(&self, cpu: CpuId, now: Instant) -> Span {
+        let cpu = &self.cpus[cpu];
+        cpu.idle.total(cpu.is_idle(), now)
+    }
+
     /// What the map itself takes, beside the system call.
     fn companion_call_ps(&self, helper: &str) -> u64 {
         let words = (self.cpus.len() as u64).div_ceil(64);

@@ -36,6 +36,12 @@ pub(super) struct Task {
 }
 
 impl Companion<VmWorld> for Task {
+    fn see_idle(&mut self, idle: &mut dyn Iterator<Item = Span>) {
+        if let Ok(mut half) = self.half.try_borrow_mut() {
+            half.program.see_idle(&mut idle.map(Span::as_ns));
+        }
+    }
+
     fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
         // It is in the call that detaches its scheduler, which ends when that is gone.
         let Ok(mut half) = self.half.try_borrow_mut() else { return Act::Sleep(FOREVER) };
