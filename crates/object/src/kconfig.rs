@@ -71,6 +71,7 @@ impl Kconfig {
             initial: self.bytes,
             read_only: true,
             has_lock: false,
+            kptrs: Vec::new(),
             is_shared: false,
             values: Vec::new(),
         })

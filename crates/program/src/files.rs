@@ -195,6 +195,7 @@ impl Program {
     fn unlink(&mut self, link: Link) -> Result<Event, ProgramError> {
         match link {
             Link::Scheduler => {
+                self.bpf.is_attached = false;
                 self.tree.set_enabled(false)?;
                 Ok(Event::Detach)
             }

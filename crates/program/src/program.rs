@@ -103,6 +103,9 @@ pub struct Program {
     /// When the machine's clock began.
     pub(crate) since_ns: u64,
     pub(crate) idle_ns: Vec<u64>,
+    seen_online: Vec<bool>,
+    /// What the files show; empty for all.
+    shown_online: Vec<bool>,
     /// The tick of `/proc/stat` that the program was shown last, if it looks there.
     pub(crate) shown_tick: Option<u64>,
     pub(crate) random: u64,
@@ -145,6 +148,8 @@ impl Program {
             now_ns: 0,
             since_ns: 0,
             idle_ns: Vec::new(),
+            seen_online: Vec::new(),
+            shown_online: Vec::new(),
             shown_tick: None,
             output: Vec::new(),
             refused: BTreeSet::new(),
@@ -190,10 +195,14 @@ impl Program {
         &self.name
     }
 
-    /// How many nanoseconds each CPU has been idle so far, for `/proc/stat`.
-    pub fn see_idle(&mut self, idle_ns: &mut dyn Iterator<Item = u64>) {
+    /// Of each CPU whether it is online, and how many nanoseconds it has been idle so far, for `/proc/stat`.
+    pub fn see_cpus(&mut self, cpus: &mut dyn Iterator<Item = (bool, u64)>) {
         self.idle_ns.clear();
-        self.idle_ns.extend(idle_ns);
+        self.seen_online.clear();
+        for (online, idle_ns) in cpus {
+            self.seen_online.push(online);
+            self.idle_ns.push(idle_ns);
+        }
     }
 
     /// Lets one thread go on to its next system call, and answers that.
@@ -207,6 +216,10 @@ impl Program {
         self.now_ns = self.now_ns.max(now_ns);
         if self.shown_tick.is_some() {
             self.show_times()?;
+        }
+        if self.seen_online != self.shown_online {
+            self.tree.write_online(&self.machine, &self.seen_online)?;
+            self.shown_online.clone_from(&self.seen_online);
         }
         self.expire(desk)?;
         if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
@@ -305,7 +318,10 @@ impl Program {
             }
             None => {
                 self.tree.set_enabled(true)?;
-                self.since_ns = self.now_ns;
+                if !self.bpf.was_attached {
+                    self.since_ns = self.now_ns;
+                }
+                self.bpf.was_attached = true;
                 if self.bpf.by_link { self.new_link(&mut thread, Link::Scheduler)? } else { 0 }
             }
         };

@@ -76,9 +76,14 @@ impl<E: Engine> Sim<E> {
         self.k.task(task).next_step -= 1;
         let now = self.k.this_cpu().clock;
         let k = &self.k;
-        let idle = &mut k.machine.topology.iter().map(|cpu| k.idle_time(cpu, now));
-        self.companions[number as usize].companion.see_idle(idle);
-        match self.companions[number as usize].companion.go_on(self.vm.world(), c, now) {
+        let idle = &mut k.machine.topology.iter().map(|cpu| (k.cpus[cpu].online, k.idle_time(cpu, now)));
+        let companion = &mut self.companions[number as usize].companion;
+        companion.see_cpus(idle);
+        let act = companion.go_on(self.vm.world(), c, now);
+        if companion.asks() {
+            self.k.again.ask();
+        }
+        match act {
             Act::Work { insns, stall_ps } => {
                 let ps = insns * self.k.machine.costs.insn_ps + stall_ps;
                 self.k.task(task).doing = Doing::Work(Span::from_ns(ps.div_ceil(1000)));
@@ -90,7 +95,7 @@ impl<E: Engine> Sim<E> {
                 self.call_and_act(c)
             }
             Act::Run { function, context } => {
-                if self.k.scx.is_disabling() {
+                if self.k.scx.is_disabling() && !self.is_between() {
                     self.companions[number as usize].companion.ran(self.vm.world(), None);
                     return self.call_and_act(c);
                 }
