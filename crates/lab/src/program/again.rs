@@ -1,7 +1,7 @@
 //! What a program wants of the running machine beside its maps: to load another object, to attach and detach.
 //!
 //! A scheduler that ends and asks for it in its exit code (`SCX_ECODE_ACT_RESTART`) is loaded again by its program, which
-//! opens its object anew. Until it is attached the kernel schedules by itself.
+//! opens its object again. Until it is attached the kernel schedules by itself.
 
 use super::begin::{addresses, set_up_maps};
 use super::failed;
