@@ -75,14 +75,13 @@ static int load(int map, int alloc)
 }
 
 static char *pages;
-static int prog;
+static int map, prog;
 
 /* Makes the arena, and loads the BPF program; 0 where all is as it should be. */
 int load_arena(void)
 {
 	struct btf *types = btf__load_vmlinux_btf();
 	union bpf_attr attr;
-	int map;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.map_type = ARENA;
@@ -117,5 +116,9 @@ int use_arena(void)
 		return 4;
 	if (*(unsigned long long *)(uintptr_t)(request.page + 8) != 42)
 		return 5;
+	/* What is loaded next has an arena of its own. */
+	munmap(pages, PAGES * PAGE);
+	close(prog);
+	close(map);
 	return 0;
 }

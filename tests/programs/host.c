@@ -39,6 +39,18 @@ static long cpus_of_node(void)
 	return cpus;
 }
 
+/* Has the machine both worked and been idle, by /proc/stat? */
+int has_worked(void)
+{
+	unsigned long user = 0, idle = 0;
+	FILE *file = fopen("/proc/stat", "r");
+	int read = file ? fscanf(file, "cpu %lu %*u %*u %lu", &user, &idle) : 0;
+
+	if (file)
+		fclose(file);
+	return read == 2 && user && idle;
+}
+
 /* 0 where all is as it should be. */
 int use_host(void)
 {

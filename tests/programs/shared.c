@@ -20,6 +20,7 @@ int load_arena(void);
 int use_arena(void);
 int use_sockets(void);
 int use_host(void);
+int has_worked(void);
 
 /* As shared.bpf.c has them. */
 struct constant {
@@ -64,84 +65,137 @@ static void fail(const char *what)
 	exit(1);
 }
 
-int main(int argc, char **argv)
-{
-	const char *how = argc > 2 ? argv[2] : "";
-	struct question question = { .key = 3 };
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &question, .ctx_size_in = sizeof(question));
-	unsigned long long value = 21, told = 0;
-	unsigned key = 3;
-	struct constant *constant;
-	size_t bytes;
+/* What is open and attached. */
+struct running {
 	struct bpf_object *object;
 	struct ring_buffer *ring;
-	struct bpf_link *link;
-	struct timespec begin, now;
-	pthread_t counter;
+	struct bpf_link *link, *traces[2];
+	const struct seen *seen;
+	unsigned long long told;
+	unsigned long long answer;
+};
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	object = argc > 1 ? bpf_object__open_file(argv[1], NULL) : NULL;
+/* Opens the object, and sets what is to be set before it is loaded. */
+static struct bpf_object *load(const char *path)
+{
+	struct bpf_object *object = path ? bpf_object__open_file(path, NULL) : NULL;
+	struct constant *constant;
+	size_t bytes;
+
 	if (!object)
 		fail("open");
 	bpf_program__set_flags(bpf_object__find_program_by_name(object, "shared_init"), BPF_F_SLEEPABLE);
 	constant = bpf_map__initial_value(bpf_object__find_map_by_name(object, ".rodata"), &bytes);
 	if (!constant || bytes != sizeof(*constant))
 		fail("constants");
-	constant->cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	constant->cpus = sysconf(_SC_NPROCESSORS_CONF);
 	if (bpf_object__load(object))
 		fail("load");
-	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "entries"), &key, &value, 0))
-		fail("update");
-	if (!strcmp(how, "all") && load_arena())
-		fail("arena");
-	/* Before anything is attached: what it returns and leaves in its context counts. */
+	return object;
+}
+
+/* Before anything is attached: what a program returns and leaves in its context counts. */
+static unsigned long long ask(struct bpf_object *object)
+{
+	struct question question = { .key = 3 };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &question, .ctx_size_in = sizeof(question));
 	int prog = bpf_program__fd(bpf_object__find_program_by_name(object, "look_up"));
+
 	if (bpf_prog_test_run_opts(prog, &run) || run.retval)
 		fail("run");
 	question.key = 99;
 	if (bpf_prog_test_run_opts(prog, &run) || run.retval != (unsigned)-2)
 		fail("run without an entry");
-	if (!strcmp(how, "all") && use_arena())
+	return question.answer;
+}
+
+static void begin(struct running *r, const char *path, int all)
+{
+	unsigned long long value = 21;
+	unsigned key = 3;
+
+	r->object = load(path);
+	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(r->object, "entries"), &key, &value, 0))
+		fail("update");
+	if (all && load_arena())
 		fail("arena");
-	if (!strcmp(how, "all") && use_sockets())
-		fail("sockets");
-	if (!strcmp(how, "all") && use_host())
-		fail("host");
-	if (!bpf_program__attach(bpf_object__find_program_by_name(object, "shared_registered")) ||
-	    !bpf_program__attach(bpf_object__find_program_by_name(object, "shared_switched")))
+	r->answer = ask(r->object);
+	if (all && use_arena())
+		fail("arena");
+	r->traces[0] = bpf_program__attach(bpf_object__find_program_by_name(r->object, "shared_registered"));
+	r->traces[1] = bpf_program__attach(bpf_object__find_program_by_name(r->object, "shared_switched"));
+	if (!r->traces[0] || !r->traces[1])
 		fail("trace");
-	link = bpf_map__attach_struct_ops(bpf_object__find_map_by_name(object, "shared_ops"));
-	if (!link)
+	r->link = bpf_map__attach_struct_ops(bpf_object__find_map_by_name(r->object, "shared_ops"));
+	if (!r->link)
 		fail("attach");
-	printf("%ld CPUs, answer %llu\n", sysconf(_SC_NPROCESSORS_ONLN), question.answer);
-	ring = ring_buffer__new(bpf_object__find_map_fd_by_name(object, "told"), on_record, &told, NULL);
-	if (!ring)
+	r->told = 0;
+	r->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(r->object, "told"), on_record, &r->told, NULL);
+	if (!r->ring)
 		fail("ring");
-	signal(SIGINT, on_signal);
-	if (pthread_create(&counter, NULL, count, NULL))
-		fail("thread");
 	/* bpf_map__initial_value() is the map's own memory in skeletons alone. */
-	const struct seen *seen = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
-				       bpf_object__find_map_fd_by_name(object, "shared.bss"), 0);
-	if (seen == MAP_FAILED)
+	r->seen = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
+		       bpf_object__find_map_fd_by_name(r->object, "shared.bss"), 0);
+	if (r->seen == MAP_FAILED)
 		fail("mmap");
+}
+
+/* Until it gets SIGINT, or the scheduler is gone. */
+static int go_on(struct running *r, const char *how)
+{
+	struct timespec begin, now;
+
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	while (!stop || !strcmp(how, "hang")) {
-		ring_buffer__poll(ring, 1000);
+	while (!r->seen->exit_kind && (!stop || !strcmp(how, "hang"))) {
+		ring_buffer__poll(r->ring, 100);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec > begin.tv_sec) {
 			begin = now;
-			printf("told %s, wakeups %d, bss %s\n", told ? "yes" : "no",
+			printf("told %s, wakeups %d, bss %s\n", r->told ? "yes" : "no",
 			       __atomic_load_n(&wakeups, __ATOMIC_SEQ_CST),
-			       seen->enqueued >= told && seen->switches ? "shared" : "apart");
+			       r->seen->enqueued >= r->told && r->seen->switches ? "shared" : "apart");
 		}
 		if (!strcmp(how, "exit"))
-			return 7;
+			exit(7);
 		if (!strcmp(how, "crash"))
 			abort();
 	}
-	bpf_link__destroy(link);
-	printf("detached, exit kind %llu, registered %llu times, %llu Hz\n", seen->exit_kind, seen->registered,
-	       seen->hz);
+	return r->seen->exit_kind != 0;
+}
+
+static void end(struct running *r)
+{
+	bpf_link__destroy(r->link);
+	printf("detached, exit kind %llu, registered %llu times, %llu Hz, %s\n", r->seen->exit_kind,
+	       r->seen->registered, r->seen->hz, has_worked() ? "busy at times" : "no times");
+	bpf_link__destroy(r->traces[0]);
+	bpf_link__destroy(r->traces[1]);
+	ring_buffer__free(r->ring);
+	munmap((void *)r->seen, sysconf(_SC_PAGESIZE));
+	bpf_object__close(r->object);
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 2 ? argv[2] : "";
+	int all = !strcmp(how, "all"), is_gone;
+	struct running running;
+	pthread_t counter;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGINT, on_signal);
+	if (all && use_sockets())
+		fail("sockets");
+	if (all && use_host())
+		fail("host");
+	if (pthread_create(&counter, NULL, count, NULL))
+		fail("thread");
+	/* A scheduler that the kernel has ended is loaded again, as after hotplug. */
+	do {
+		begin(&running, argc > 1 ? argv[1] : NULL, all);
+		printf("%ld CPUs, answer %llu\n", sysconf(_SC_NPROCESSORS_ONLN), running.answer);
+		is_gone = go_on(&running, how);
+		end(&running);
+	} while (is_gone);
 	return 0;
 }

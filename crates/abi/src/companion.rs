@@ -40,6 +40,14 @@ pub enum Act {
 
 /// A task that talks to the object under test.
 pub trait Companion<W> {
+    /// Before it goes on: of each CPU whether it is online, and how long it has been idle so far.
+    fn see_cpus(&mut self, _cpus: &mut dyn Iterator<Item = (bool, Span)>) {}
+
+    /// Does it want something of whoever owns the run, before it goes on next?
+    fn asks(&self) -> bool {
+        false
+    }
+
     /// Goes on, on `cpu` at `now`. What it does to the world is done at once; its time passes afterwards.
     fn go_on(&mut self, world: &mut W, cpu: CpuId, now: Instant) -> Act;
 

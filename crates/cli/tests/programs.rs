@@ -49,11 +49,32 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let lines: Vec<&str> = log.lines().collect();
         assert_eq!(lines.first(), Some(&format!("{cpus} CPUs, answer 42").as_str()), "{log}");
         assert!(lines.iter().any(|line| line.contains("told yes") && line.ends_with("bss shared")), "{log}");
-        let last = "detached, exit kind 64, registered 1 times, 1000 Hz";
+        let last = "detached, exit kind 64, registered 1 times, 1000 Hz, busy at times";
         assert_eq!(lines.last(), Some(&last), "{log}");
         let again = run("second", cpus);
         assert!(again.0 == trace && again.1 == log, "two runs on {cpus} CPUs differ");
     }
+}
+
+#[test]
+fn a_program_loads_its_scheduler_again_when_a_cpu_comes_or_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let run = |name: &str| {
+        let options = ["--workload", "mix:8:60+hotplug:3:500:1000", "--machine", "4", "--program-log", name];
+        let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), "all"]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+        std::fs::read_to_string(folder.path().join(name)).unwrap()
+    };
+    let log = run("first.log");
+    let begun: Vec<&str> = log.lines().filter(|line| line.ends_with("answer 42")).collect();
+    assert_eq!(begun[..3], ["4 CPUs, answer 42", "3 CPUs, answer 42", "4 CPUs, answer 42"], "{log}");
+    // SCX_EXIT_UNREG_KERN, and at last SCX_EXIT_UNREG.
+    let ended: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("detached, exit kind ")).collect();
+    assert!(ended[0].starts_with("66, registered 1 times"), "{log}");
+    assert!(ended.last().is_some_and(|line| line.starts_with("64, registered 1 times")), "{log}");
+    assert_eq!(run("second.log"), log);
 }
 
 #[test]

@@ -104,6 +104,30 @@ pub(crate) enum Place {
     Trace,
 }
 
+/// How long a CPU has been idle.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdleTime {
+    before: Span,
+    since: Instant,
+}
+
+impl IdleTime {
+    /// It goes idle.
+    pub(crate) fn begin(&mut self, at: Instant) {
+        self.since = at;
+    }
+
+    /// It has something to do.
+    pub(crate) fn end(&mut self, at: Instant) {
+        self.before = self.total(true, at);
+    }
+
+    /// In all; `is_idle` where it is at `now`.
+    pub(crate) fn total(self, is_idle: bool, now: Instant) -> Span {
+        if is_idle { self.before + now.max(self.since).since(self.since) } else { self.before }
+    }
+}
+
 impl Caller {
     /// As a message names it: `ops.enqueue()`.
     pub(crate) fn words(self) -> String {
@@ -220,6 +244,8 @@ pub(crate) struct Cpu {
     pub(crate) resched_at: Instant,
     /// Its next tick; [`Instant::NEVER`] while idle.
     pub(crate) tick_at: Instant,
+    /// How long it has been idle in all, and since when it is.
+    pub(crate) idle: IdleTime,
     /// The fair task that runs was picked from a group without time: it is throttled before it returns to user mode.
     pub(crate) throttles: bool,
     /// When the slice of the fair task that runs ends, where others wait; else [`Instant::NEVER`].
@@ -315,6 +341,7 @@ impl Cpu {
             need_resched: false,
             resched_at: Instant::NEVER,
             tick_at: Instant::NEVER,
+            idle: IdleTime::default(),
             throttles: false,
             hrtick_at: Instant::NEVER,
             work_done_at: Instant::NEVER,

@@ -207,6 +207,8 @@ pub(crate) enum Frame {
     TraceSwitch { prev: TaskId, next: TaskId, nth: u32 },
     /// The next of the programs that trace ticks.
     TraceTick { nth: u32 },
+    /// The next of the programs that trace the enabling.
+    TraceReg { nth: u32 },
 
     /// A step of the fair class.
     Fair(FairFrame),

@@ -115,6 +115,13 @@ impl<E: Engine> Sim<E> {
         self.start_traced(c, program, &[rq]);
     }
 
+    /// [`Frame::TraceReg`].
+    pub(crate) fn trace_reg(&mut self, c: CpuId, nth: u32) {
+        let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) else { return };
+        self.k.this_cpu().stack.push(Frame::TraceReg { nth: nth + 1 });
+        self.start_traced(c, program, &[0, 0]);
+    }
+
     fn start_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) {
         if self.begin_traced(c, program, args) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);

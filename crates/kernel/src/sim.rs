@@ -31,7 +31,8 @@ pub enum State {
     Running,
     /// Nothing will ever happen again, or the scheduler has ended.
     Ended,
-    /// The scheduler has ended with the wish to be loaded again, and now it is to be.
+    /// The scheduler has ended with the wish to be loaded again, and now it is to be; or a program of user space wants
+    /// something of whoever owns the run.
     Detached,
 }
 
@@ -150,7 +151,7 @@ impl<E: Engine> Sim<E> {
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
             }
-            if (self.k.scx.is_gone() || self.k.failed_program.is_some())
+            if (self.k.scx.is_gone() || self.k.failed_program.is_some() || self.k.again.is_due())
                 && let Some(state) = self.k.halt()
             {
                 self.k.out.flush(sink);

@@ -200,6 +200,11 @@ pub(crate) fn again(name: &str, object: &Object, vm: &mut Vm) -> Result<(), LabE
     vm.reload(object, &mut Kernel).map_err(|e| load_error(name, &e))
 }
 
+/// Another object, in the world that the engine has.
+pub(crate) fn replace(name: &str, code: Arc<Code>, object: &Object, vm: &mut Vm) -> Result<(), LabError> {
+    vm.replace(code, object, &mut Kernel).map_err(|e| load_error(name, &e))
+}
+
 fn load_error(name: &str, error: &LoadError) -> LabError {
     let text = format!("{name}: {error}");
     match error {

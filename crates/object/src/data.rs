@@ -77,6 +77,7 @@ fn global(name: &str, initial: Vec<u8>, read_only: bool) -> MapDef {
         is_zero: false,
         read_only,
         has_lock: false,
+        kptrs: Vec::new(),
         is_shared: false,
         values: Vec::new(),
     }

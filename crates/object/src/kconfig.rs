@@ -72,6 +72,7 @@ impl Kconfig {
             is_zero: false,
             read_only: true,
             has_lock: false,
+            kptrs: Vec::new(),
             is_shared: false,
             values: Vec::new(),
         })

@@ -162,6 +162,9 @@ fn member_says(btf: &Btf, member: &Member, draft: &mut Draft, outermost: bool) -
         "value" => {
             set_size(&mut draft.map.value_size, pointee_size(btf, member.ty, "value")?, "value")?;
             draft.map.has_lock = has_lock(btf, member.ty);
+            if let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(member.ty)) {
+                draft.map.kptrs = btf.kptr_offsets(*to);
+            }
         }
         "values" => values(btf, member.ty, draft, outermost)?,
         // Where memory comes from, and what outlives the object, is no concern of a simulated kernel.

@@ -124,6 +124,8 @@ pub struct MapDef {
     pub read_only: bool,
     /// Has its value a `struct bpf_spin_lock`? Not looked for in global data, which nobody updates by key.
     pub has_lock: bool,
+    /// Where its value has pointers to the kernel's objects, which updating it sets to null.
+    pub kptrs: Vec<u32>,
     /// Does a user-space program map its pages? Then they hold nothing else.
     pub is_shared: bool,
 }

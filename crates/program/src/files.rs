@@ -166,6 +166,9 @@ impl Program {
         if writes && path != "/dev/null" && !self.tree.has_file(&path) {
             return Ok(error(if self.tree.holds(&path) { libc::EACCES } else { libc::EROFS }));
         }
+        if path == "/proc/stat" {
+            self.show_times()?;
+        }
         let Some(place) = self.show_path(&path) else { return Ok(error(libc::ENAMETOOLONG)) };
         let args = [libc::AT_FDCWD as u64, place, flags, 0, 0, 0];
         let (fd, _) = t.call(&mut self.host, libc::SYS_openat, args)?;
@@ -192,6 +195,7 @@ impl Program {
     fn unlink(&mut self, link: Link) -> Result<Event, ProgramError> {
         match link {
             Link::Scheduler => {
+                self.bpf.is_attached = false;
                 self.tree.set_enabled(false)?;
                 Ok(Event::Detach)
             }

@@ -205,6 +205,7 @@ impl Maker<'_> {
             extra,
             initial,
             read_only,
+            kptrs: map.kptrs.clone(),
             is_shared: map.file.is_some() && matches!(map.kind, kind::ARRAY | kind::ARENA) && !read_only,
             ..MapDef::default()
         });

@@ -100,6 +100,14 @@ pub struct Program {
     pub(crate) tree: Tree,
     pub(crate) bpf: Bpf,
     pub(crate) now_ns: u64,
+    /// When the machine's clock began.
+    pub(crate) since_ns: u64,
+    pub(crate) idle_ns: Vec<u64>,
+    seen_online: Vec<bool>,
+    /// What the files show; empty for all.
+    shown_online: Vec<bool>,
+    /// The tick of `/proc/stat` that the program was shown last, if it looks there.
+    pub(crate) shown_tick: Option<u64>,
     pub(crate) random: u64,
     pub(crate) output: Vec<u8>,
     pub(crate) refused: BTreeSet<String>,
@@ -138,6 +146,11 @@ impl Program {
             tree,
             bpf,
             now_ns: 0,
+            since_ns: 0,
+            idle_ns: Vec::new(),
+            seen_online: Vec::new(),
+            shown_online: Vec::new(),
+            shown_tick: None,
             output: Vec::new(),
             refused: BTreeSet::new(),
             clear_at: BTreeMap::new(),
@@ -182,6 +195,16 @@ impl Program {
         &self.name
     }
 
+    /// Of each CPU whether it is online, and how many nanoseconds it has been idle so far, for `/proc/stat`.
+    pub fn see_cpus(&mut self, cpus: &mut dyn Iterator<Item = (bool, u64)>) {
+        self.idle_ns.clear();
+        self.seen_online.clear();
+        for (online, idle_ns) in cpus {
+            self.seen_online.push(online);
+            self.idle_ns.push(idle_ns);
+        }
+    }
+
     /// Lets one thread go on to its next system call, and answers that.
     ///
     /// # Errors
@@ -191,6 +214,13 @@ impl Program {
             return Ok(Event::Exited(code));
         }
         self.now_ns = self.now_ns.max(now_ns);
+        if self.shown_tick.is_some() {
+            self.show_times()?;
+        }
+        if self.seen_online != self.shown_online {
+            self.tree.write_online(&self.machine, &self.seen_online)?;
+            self.shown_online.clone_from(&self.seen_online);
+        }
         self.expire(desk)?;
         if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
             self.retry(desk)?;
@@ -288,6 +318,10 @@ impl Program {
             }
             None => {
                 self.tree.set_enabled(true)?;
+                if !self.bpf.was_attached {
+                    self.since_ns = self.now_ns;
+                }
+                self.bpf.was_attached = true;
                 if self.bpf.by_link { self.new_link(&mut thread, Link::Scheduler)? } else { 0 }
             }
         };

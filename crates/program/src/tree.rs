@@ -128,6 +128,18 @@ impl Tree {
         Ok(())
     }
 
+    /// Shows which CPUs are online, of a machine that has begun.
+    pub(crate) fn write_online(&self, machine: &Machine, online: &[bool]) -> Result<(), ProgramError> {
+        let is_online = |cpu: &CpuId| online.get(cpu.index()).copied().unwrap_or(true);
+        let cpus = "/sys/devices/system/cpu";
+        self.write(&format!("{cpus}/online"), ranges(machine.topology.iter().filter(is_online)) + "\n")?;
+        for cpu in machine.topology.iter() {
+            let text = if is_online(&cpu) { "1\n" } else { "0\n" };
+            self.write(&format!("{cpus}/cpu{}/online", cpu.0), text)?;
+        }
+        Ok(())
+    }
+
     fn write_nodes(&self, machine: &Machine) -> Result<(), ProgramError> {
         let topology = &machine.topology;
         let nodes = "/sys/devices/system/node";

@@ -158,7 +158,7 @@ impl Vm {
     /// program's memory. No callback may be suspended.
     ///
     /// # Errors
-    /// As for [`Vm::new`]; and where the object has an arena.
+    /// As for [`Vm::new`]; and where the object has an arena whose pages are no program's.
     pub fn reload(&mut self, object: &Object, linker: &mut dyn Linker<VmWorld>) -> Result<(), LoadError> {
         assert!(self.suspended.iter().all(Vec::is_empty), "no callback outlives its scheduler");
         self.bad_accesses = self.bad_accesses();
@@ -169,6 +169,24 @@ impl Vm {
         self.seats = seats(&self.world, self.config.cpus);
         self.addresses = link_addresses(&self.code, object, &mut self.world, linker)?;
         Ok(())
+    }
+
+    /// Loads another object into the same world, as [`Vm::reload`] does the same one.
+    ///
+    /// # Errors
+    /// As for [`Vm::reload`]; and where it has more maps than the first one.
+    pub fn replace(
+        &mut self,
+        code: Arc<Code>,
+        object: &Object,
+        linker: &mut dyn Linker<VmWorld>,
+    ) -> Result<(), LoadError> {
+        let shape = (object.maps.len(), object.ksyms.len());
+        assert_eq!(shape, code.shape, "the code was compiled from this object");
+        self.config.mode.table(&code, LineForm::of(&self.config.transfers))?;
+        self.callees = link_functions(&code, linker)?;
+        self.code = code;
+        self.reload(object, linker)
     }
 
     /// Loads and stores that were out of bounds: they read 0 and stored nothing.

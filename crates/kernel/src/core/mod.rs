@@ -147,6 +147,7 @@ impl<E: Engine> Sim<E> {
             Frame::CompanionRan { number } => self.companion_ran(c, number),
             Frame::TraceSwitch { prev, next, nth } => self.trace_switch(c, prev, next, nth),
             Frame::TraceTick { nth } => self.trace_tick(c, nth),
+            Frame::TraceReg { nth } => self.trace_reg(c, nth),
             Frame::Fair(frame) => self.fair_step(c, frame),
             Frame::Rt(frame) => self.rt_step(c, frame),
             Frame::Cgroup(frame) => self.cgroup_step(c, frame),

@@ -471,6 +471,11 @@ impl crate::kernel::Kernel {
         if prev.is_idle() != next.is_idle() {
             self.bus.note(c, prev.is_idle());
             self.note_rest(c, next.is_idle());
+            let cpu = self.this_cpu();
+            match next.is_idle() {
+                true => cpu.idle.begin(cpu.clock),
+                false => cpu.idle.end(cpu.clock),
+            }
         }
         self.tell_counts(c, prev);
         self.tell(Class::CORE, c, What::Switch { prev, why, next });

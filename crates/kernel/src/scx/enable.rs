@@ -69,6 +69,10 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::EnableTask`]: `ops.init_task` of every task, whatever its class; then those that the scheduler takes
     /// change class.
     pub(crate) fn enable_task(&mut self, c: CpuId, task: TaskId) {
+        if self.k.scx.phase != Phase::Enabling {
+            // Another CPU has begun to disable it: nothing is taken any more.
+            return;
+        }
         if task.index() >= self.k.tasks.len() {
             self.k.scx.begin_taking();
             return self.k.this_cpu().stack.push(Frame::EnableSwitch { task: TaskId(0) });
@@ -101,6 +105,9 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::EnableSwitch`].
     pub(crate) fn enable_switch(&mut self, c: CpuId, task: TaskId) {
+        if self.k.scx.phase != Phase::Enabling {
+            return;
+        }
         if task.index() >= self.k.tasks.len() {
             self.k.this_cpu().stack.push(Frame::EnableDone);
             if !self.k.scx.at_boot {

@@ -35,8 +35,10 @@ pub(crate) struct Restart {
     times: Vec<Instant>,
     /// It is about to.
     awaited: bool,
-    /// Now is the moment.
+    /// Now is the moment, or user space wants something of whoever owns the run.
     is_due: bool,
+    /// A program of user space loads it again by itself, when it has noticed.
+    by_program: bool,
 }
 
 impl Restart {
@@ -44,6 +46,11 @@ impl Restart {
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited
+    }
+
+    /// User space wants something.
+    pub(crate) fn ask(&mut self) {
+        self.is_due = true;
     }
 
     #[inline]
@@ -59,9 +66,36 @@ impl<E: Engine> Sim<E> {
         self.k.again.after = Some(after);
     }
 
+    /// From now on a scheduler whose end asks for it is loaded again by a program of user space beside the run, in its own
+    /// time.
+    pub fn restart_by_program(&mut self) {
+        self.k.again.by_program = true;
+    }
+
+    /// What user space wanted ([`State::Detached`](crate::State::Detached)) was done, and the run goes on.
+    pub fn answered(&mut self) {
+        self.k.again.is_due = false;
+    }
+
     /// How many times it was.
     pub fn restarts(&self) -> u32 {
         self.k.again.times.len() as u32
+    }
+
+    /// As [`Sim::attach_again`], while [`Sim::is_between`].
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn attach_now(&mut self, scheduler: &Scheduler) -> Result<(), SetupError> {
+        self.k.again.is_due = true;
+        let attached = self.attach_again(scheduler, Vec::new());
+        self.k.again.is_due = false;
+        attached
+    }
+
+    /// Is there no scheduler now, but will be one?
+    pub fn is_between(&self) -> bool {
+        self.k.scx.is_gone() && self.k.again.is_awaited()
     }
 
     /// Attaches a scheduler to the machine as it is now; after [`State::Detached`](crate::State::Detached) alone. The
@@ -89,7 +123,7 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Attach`]: what user space runs before; then the kernel begins.
     pub(crate) fn run_before_enabling(&mut self) {
-        self.k.this_cpu().stack.push(Frame::BeginEnable);
+        self.k.this_cpu().stack.extend([Frame::BeginEnable, Frame::TraceReg { nth: 0 }]);
         let once = (0..self.k.programs.len() as u32).filter(|&p| self.k.programs[p as usize].every.is_none());
         let once: Vec<Frame> = once.map(|program| Frame::RunProgram { program }).collect();
         self.k.this_cpu().stack.extend(once.into_iter().rev());
@@ -109,6 +143,10 @@ impl<E: Engine> Sim<E> {
 impl Kernel {
     /// The scheduler is gone: will it be back?
     pub(super) fn comes_again(&mut self) -> bool {
+        if self.again.by_program {
+            self.again.awaited = self.exit.as_ref().is_some_and(wants_restart);
+            return self.again.awaited;
+        }
         let now = self.now;
         let (Some(after), Some(exit)) = (self.again.after, &self.exit) else { return false };
         let recent = self.again.times.iter().filter(|&&at| now.since(at) < WINDOW).count();

@@ -14,7 +14,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::companion::{Act, Companion};
 use keel_abi::scx::wake;
 use keel_abi::task::{Policy, Step, TaskSpec};
-use keel_abi::{CpuId, Pid, Span, TaskId};
+use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 
 /// A companion, and what its task is called.
 pub struct Beside<W> {
@@ -75,7 +75,15 @@ impl<E: Engine> Sim<E> {
         // The same step again.
         self.k.task(task).next_step -= 1;
         let now = self.k.this_cpu().clock;
-        match self.companions[number as usize].companion.go_on(self.vm.world(), c, now) {
+        let k = &self.k;
+        let idle = &mut k.machine.topology.iter().map(|cpu| (k.cpus[cpu].online, k.idle_time(cpu, now)));
+        let companion = &mut self.companions[number as usize].companion;
+        companion.see_cpus(idle);
+        let act = companion.go_on(self.vm.world(), c, now);
+        if companion.asks() {
+            self.k.again.ask();
+        }
+        match act {
             Act::Work { insns, stall_ps } => {
                 let ps = insns * self.k.machine.costs.insn_ps + stall_ps;
                 self.k.task(task).doing = Doing::Work(Span::from_ns(ps.div_ceil(1000)));
@@ -87,7 +95,7 @@ impl<E: Engine> Sim<E> {
                 self.call_and_act(c)
             }
             Act::Run { function, context } => {
-                if self.k.scx.is_disabling() {
+                if self.k.scx.is_disabling() && !self.is_between() {
                     self.companions[number as usize].companion.ran(self.vm.world(), None);
                     return self.call_and_act(c);
                 }
@@ -127,6 +135,12 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
+    /// How long a CPU has been idle until `now`.
+    fn idle_time(&self, cpu: CpuId, now: Instant) -> Span {
+        let cpu = &self.cpus[cpu];
+        cpu.idle.total(cpu.is_idle(), now)
+    }
+
     /// What the map itself takes, beside the system call.
     fn companion_call_ps(&self, helper: &str) -> u64 {
         let words = (self.cpus.len() as u64).div_ceil(64);

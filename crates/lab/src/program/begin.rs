@@ -14,8 +14,9 @@ use keel_kernel::{Beside, Setup, SetupError, Sim};
 use keel_object::{Object, StructOps};
 use keel_program::{Desk, Event, Fill, Loaded, NoDesk, TestRun};
 use keel_trace::Class;
-use keel_vm::Vm;
+use keel_vm::{Code, Vm};
 use std::cell::RefCell;
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
@@ -116,24 +117,9 @@ impl Begin<'_> {
         let (spec, name) = (self.spec, &self.spec.scheduler.name);
         let Loaded { object, fills, shared } = loaded;
         let code = load::code(name, &object)?;
-        self.half.borrow_mut().addresses =
-            (0..object.programs.len() as u32).map(|program| code.entry_address(Entry(program))).collect();
+        self.half.borrow_mut().addresses = addresses(&code, &object);
         let mut vm = load::engine_for(code, spec, &object, None)?;
-        for (map, file) in &shared {
-            vm.world().share_pages(MapId(*map), file.as_fd()).map_err(|e| {
-                let map = &object.maps[*map as usize].name;
-                LabError::BadInput(format!("{name}: the pages of map {map} cannot be shared: {e}"))
-            })?;
-        }
-        for fill in &fills {
-            put(&mut vm, fill).map_err(|errno| {
-                let map = &object.maps[fill.map as usize].name;
-                LabError::BadInput(format!(
-                    "{name}: map {map} does not take what the program puts into it (error {})",
-                    -errno.0
-                ))
-            })?;
-        }
+        set_up_maps(name, &object, &mut vm, &fills, &shared)?;
         let setup = Setup {
             machine: spec.machine.clone(),
             workload: spec.workload.clone(),
@@ -185,6 +171,37 @@ impl Begin<'_> {
             Err(e) => Err(LabError::BadInput(e.to_string())),
         }
     }
+}
+
+/// The addresses of an object's programs.
+pub(super) fn addresses(code: &Code, object: &Object) -> Vec<u64> {
+    (0..object.programs.len() as u32).map(|program| code.entry_address(Entry(program))).collect()
+}
+
+/// The maps of a loaded object get what the program has put there, and the pages that it has mapped.
+pub(super) fn set_up_maps(
+    name: &str,
+    object: &Object,
+    vm: &mut Vm,
+    fills: &[Fill],
+    shared: &[(u32, File)],
+) -> Result<(), LabError> {
+    for (map, file) in shared {
+        vm.world().share_pages(MapId(*map), file.as_fd()).map_err(|e| {
+            let map = &object.maps[*map as usize].name;
+            LabError::BadInput(format!("{name}: the pages of map {map} cannot be shared: {e}"))
+        })?;
+    }
+    for fill in fills {
+        put(vm, fill).map_err(|errno| {
+            let map = &object.maps[fill.map as usize].name;
+            let errno = -errno.0;
+            LabError::BadInput(format!(
+                "{name}: map {map} does not take what the program puts into it (error {errno})"
+            ))
+        })?;
+    }
+    Ok(())
 }
 
 /// What a program has left in its context, which is given back.

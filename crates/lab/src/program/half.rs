@@ -25,6 +25,9 @@ pub(super) struct Half {
     pub(super) output: Vec<u8>,
     /// The addresses of the object's programs.
     pub(super) addresses: Vec<u64>,
+    /// What it wants of whoever owns the run, and does then.
+    pub(super) asked: Option<Event>,
+    pub(super) next: Option<Event>,
     /// The context of the program that it runs now, and its bytes.
     context: Option<(Ea, u64)>,
 }
@@ -36,6 +39,16 @@ pub(super) struct Task {
 }
 
 impl Companion<VmWorld> for Task {
+    fn see_cpus(&mut self, cpus: &mut dyn Iterator<Item = (bool, Span)>) {
+        if let Ok(mut half) = self.half.try_borrow_mut() {
+            half.program.see_cpus(&mut cpus.map(|(online, idle)| (online, idle.as_ns())));
+        }
+    }
+
+    fn asks(&self) -> bool {
+        self.half.try_borrow().is_ok_and(|half| half.asked.is_some())
+    }
+
     fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
         // It is in the call that detaches its scheduler, which ends when that is gone.
         let Ok(mut half) = self.half.try_borrow_mut() else { return Act::Sleep(FOREVER) };
@@ -56,7 +69,18 @@ impl Half {
     pub(super) fn new(program: Program, call_ns: u64) -> Self {
         let (since_ns, is_attached, output, addresses) = Default::default();
         // A call that takes no time could be made for ever.
-        Self { program, since_ns, is_attached, call_ns: call_ns.max(1), output, addresses, context: None }
+        let (asked, next, context) = (None, None, None);
+        Self {
+            program,
+            since_ns,
+            is_attached,
+            call_ns: call_ns.max(1),
+            output,
+            addresses,
+            asked,
+            next,
+            context,
+        }
     }
 
     /// The program of the object that it runs has returned, where it runs one.
@@ -72,10 +96,18 @@ impl Half {
             self.is_attached = true;
         }
         let now_ns = self.since_ns + now.as_ns();
-        let event = self.program.step(now_ns, &mut Maps { world, cpu })?;
+        let call = Act::Work { insns: 0, stall_ps: self.call_ns * 1000 };
+        if self.asked.is_some() {
+            // What it wants is done before long.
+            return Ok(call);
+        }
+        let event = match self.next.take() {
+            Some(event) => event,
+            None => self.program.step(now_ns, &mut Maps { world, cpu })?,
+        };
         self.output.append(&mut self.program.take_output());
         Ok(match event {
-            Event::Called | Event::Untrace(_) => Act::Work { insns: 0, stall_ps: self.call_ns * 1000 },
+            Event::Called => call,
             Event::Idle { until_ns: Some(until) } => {
                 Act::Sleep(Span::from_ns(until.saturating_sub(now_ns).max(1)))
             }
@@ -90,20 +122,23 @@ impl Half {
                 self.context = Some((context, len));
                 Act::Run { function: self.addresses[run.program as usize], context }
             }
-            Event::Load(..) | Event::Attach(_) => Act::Fail("it attaches a second scheduler".into()),
-            Event::Trace(traced) => {
-                // Nothing can be added to a running machine.
-                self.program.traced(traced, false)?;
-                Act::Work { insns: 0, stall_ps: self.call_ns * 1000 }
+            Event::Attach(_) => {
+                // It is woken when the scheduler is enabled.
+                self.is_attached = false;
+                self.asked = Some(event);
+                Act::Sleep(FOREVER)
             }
-            Event::Detach => Act::Fail(self.last("it detached its scheduler before the run's end")),
+            Event::Load(..) | Event::Trace(_) | Event::Untrace(_) | Event::Detach => {
+                self.asked = Some(event);
+                call
+            }
             Event::Exited(code) => {
                 Act::Fail(self.last(&format!("it ended before the run did, with exit code {code}")))
             }
         })
     }
 
-    fn last(&self, why: &str) -> String {
+    pub(super) fn last(&self, why: &str) -> String {
         let words = last_words(&self.output);
         if words.is_empty() { why.to_owned() } else { format!("{why}; it said last: {words}") }
     }

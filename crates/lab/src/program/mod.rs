@@ -4,11 +4,13 @@
 //! then on it is a task of the machine, a companion, which makes its next system call whenever that task runs. When
 //! the run is over it gets SIGINT, and goes on alone until it has ended.
 //!
+//! - `again`: what it asks of a running machine
 //! - `begin`: until it attaches its scheduler
 //! - `half`: the task
 //! - `end`: from SIGINT on
 //! - `maps`: the loaded object's maps, as the program sees them
 
+mod again;
 mod begin;
 mod end;
 mod half;
@@ -51,7 +53,7 @@ pub(crate) fn make(
     }
     let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(&name, &e))?;
     let half = Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns)));
-    let (mut sim, object) = match begin::begin(spec, &half, sink.wants())? {
+    let (mut sim, mut object) = match begin::begin(spec, &half, sink.wants())? {
         Began::Running(sim, object) => (*sim, *object),
         Began::Refused(why) => {
             let end = end::finish(&half, None).map_err(|e| failed(&name, &e))?;
@@ -59,7 +61,8 @@ pub(crate) fn make(
         }
     };
     sim.stop_when_asked(stop.clone());
-    let again = &mut |_: &mut Sim<Vm>| -> Result<(), LabError> { unreachable!("no restart was asked for") };
+    sim.restart_by_program();
+    let again = &mut |sim: &mut Sim<Vm>| again::answer(&name, &mut half.borrow_mut(), sim, &mut object);
     let ended = run::go_on(&mut sim, spec.duration, sink, gone, stop, again, progress)?;
     sim.finish(sink);
     if let Some(failure) = sim.failed_program() {

@@ -4,6 +4,7 @@
 //! cycles and depth are bounded where types are followed (see [`layout`](self)).
 
 mod error;
+mod kptrs;
 mod layout;
 mod lookup;
 mod names;

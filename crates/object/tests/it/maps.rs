@@ -64,6 +64,24 @@ fn locks_in_values_are_found() {
 }
 
 #[test]
+fn pointers_to_objects_in_values_are_found() {
+    let check = |value: &str, expected: &[u32]| {
+        let source = format!(
+            "#define KPTR __attribute__((btf_type_tag(\"kptr\")))\nstruct thing {{ u64 a; }};\n\
+             struct inner {{ u32 a; {value} }}; struct outer {{ u64 b; struct inner inner; struct outer *next; }};\n\
+             struct {{ __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 1); __type(key, u32);\n\
+             __type(value, struct outer); }} m SEC(\".maps\");\n\
+             SEC(\"syscall\") long f(void *c) {{ return (long)&m; }}"
+        );
+        assert_eq!(try_load(&source).unwrap().maps[0].kptrs, expected, "{value}");
+    };
+    check("u32 c;", &[]);
+    check("struct thing *plain;", &[]);
+    check("struct thing KPTR *one;", &[16]);
+    check("struct thing KPTR *two[2]; u64 last;", &[16, 24]);
+}
+
+#[test]
 fn bad_definitions_are_refused() {
     let check = |members: &str, expected: &str| {
         let source = format!(

@@ -129,7 +129,10 @@ impl Program {
             Some(place) => desk.delete(place, &key).map_or_else(|e| error(e.0), |()| Answer::Value(0)),
             None if m.is_array() => error(libc::EINVAL),
             // A scheduler without a link goes this way.
-            None if m.kind == kind::STRUCT_OPS => Answer::Told(0, Event::Detach),
+            None if m.kind == kind::STRUCT_OPS => {
+                self.bpf.is_attached = false;
+                Answer::Told(0, Event::Detach)
+            }
             None if m.values.remove(&key).is_some() => Answer::Value(0),
             None => error(libc::ENOENT),
         }

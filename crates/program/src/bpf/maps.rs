@@ -6,6 +6,8 @@ use crate::calls::{Answer, error};
 use crate::fds::Kind;
 use crate::program::Program;
 use crate::thread::Thread;
+use keel_object::Btf;
+use keel_object::btf::TypeId;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 
@@ -47,6 +49,8 @@ pub(crate) struct Map {
     pub(crate) max_entries: u32,
     pub(crate) flags: u32,
     pub(crate) extra: u64,
+    /// Where its value has pointers to the kernel's objects.
+    pub(crate) kptrs: Vec<u32>,
     /// The pages that the program may map.
     pub(crate) file: Option<File>,
     /// What the program has put into it before anything was loaded, and the order of that.
@@ -104,6 +108,7 @@ impl Program {
             flags: attr.u32(16),
             name: attr.name(28),
             extra: attr.u64(64),
+            kptrs: self.kptrs(attr),
             file: None,
             values: BTreeMap::new(),
             frozen: false,
@@ -134,6 +139,18 @@ impl Program {
             self.bpf.maps.push(map);
         }
         Ok(answer)
+    }
+
+    /// Where the values of a map that is to be made have pointers to the kernel's objects, as its types say.
+    fn kptrs(&self, attr: &Attr) -> Vec<u32> {
+        let types = self.fds.get(attr.fd(48)).and_then(|open| match *open.kind.borrow() {
+            Kind::Btf(types) => Some(types),
+            _ => None,
+        });
+        let value = attr.u32(56);
+        let Some(types) = types.filter(|_| value > 0) else { return Vec::new() };
+        let types = Btf::parse(&self.bpf.types[types as usize]).unwrap_or_default();
+        if (value as usize) < types.len() { types.kptr_offsets(TypeId(value)) } else { Vec::new() }
     }
 
     /// A file without a name that the program may map, and that keel has open, too. It keeps its size: else the

@@ -60,6 +60,8 @@ pub(crate) struct Bpf {
     pub(crate) loaded: Option<Vec<Option<u32>>>,
     /// Was a scheduler attached?
     pub(crate) is_attached: bool,
+    /// Ever?
+    pub(crate) was_attached: bool,
     /// Does the scheduler end with a link's descriptor, or with the map's value?
     pub(crate) by_link: bool,
 }
@@ -69,7 +71,23 @@ impl Bpf {
         let kernel =
             Btf::parse(kernel).map_err(|e| ProgramError::Host(format!("the kernel's types: {e}")))?;
         let (maps, progs, types) = Default::default();
-        Ok(Self { kernel, cpus, maps, progs, types, loaded: None, is_attached: false, by_link: true })
+        Ok(Self {
+            kernel,
+            cpus,
+            maps,
+            progs,
+            types,
+            loaded: None,
+            is_attached: false,
+            was_attached: false,
+            by_link: true,
+        })
+    }
+
+    /// The scheduler is gone, and the program loads another object: what was loaded is not any more.
+    pub(crate) fn begin_again(&mut self) {
+        self.loaded = None;
+        self.maps.iter_mut().for_each(|map| map.place = None);
     }
 
     /// A program's place in the loaded object.
@@ -211,9 +229,7 @@ impl Program {
     /// The program attaches the scheduler of a struct_ops map.
     fn attach(&mut self, map: u32, by_link: bool) -> Done {
         if self.bpf.is_attached {
-            return Err(ProgramError::Unsupported(
-                "it attaches its scheduler a second time, which keel does not simulate".into(),
-            ));
+            return Ok(error(libc::EBUSY));
         }
         self.bpf.is_attached = true;
         self.bpf.by_link = by_link;

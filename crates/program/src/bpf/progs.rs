@@ -66,6 +66,9 @@ impl Program {
                 return Ok(error(errno));
             }
         };
+        if self.bpf.loaded.is_some() && prog.is_kept() && self.bpf.was_attached && !self.bpf.is_attached {
+            self.bpf.begin_again();
+        }
         if self.bpf.loaded.is_some() && prog.is_kept() {
             return Err(ProgramError::Unsupported(format!(
                 "it loads program {} after others were run or attached, which keel does not simulate",

@@ -3,7 +3,7 @@
 use super::{Tree, failed};
 use crate::ProgramError;
 use crate::process::RELEASE;
-use crate::program::Machine;
+use crate::program::{Machine, Program};
 use keel_object::Btf;
 use keel_object::btf::Kind;
 use std::fmt::Write;
@@ -11,6 +11,8 @@ use std::fs;
 
 /// How the type of a tracepoint begins.
 const TRACE: &str = "btf_trace_";
+/// The unit of `/proc/stat` (`USER_HZ`).
+const TICK_NS: u64 = 10_000_000;
 /// Where functions seem to lie.
 const TEXT_AT: u64 = 0xffff_ffff_8100_0000;
 
@@ -32,7 +34,7 @@ impl Tree {
         self.write("/proc/sys/kernel/ftrace_enabled", "1\n")?;
         self.write("/sys/kernel/tracing/available_tracers", "function nop\n")?;
         self.write("/sys/kernel/tracing/available_events", events(kernel))?;
-        self.write("/proc/stat", stat(machine.topology.cpus()))?;
+        self.write_times(machine, 0, &[])?;
         self.write(
             "/proc/meminfo",
             "MemTotal:       67108864 kB\nMemFree:        33554432 kB\nMemAvailable:   33554432 kB\n",
@@ -43,6 +45,28 @@ impl Tree {
         self.write("/sys/fs/cgroup/cgroup.procs", "")?;
         for folder in ["/sys/fs/bpf", "/var/run", "/run", "/dev/shm"] {
             fs::create_dir_all(self.real(folder)).map_err(|e| failed(&e))?;
+        }
+        Ok(())
+    }
+
+    /// Writes `/proc/stat`, so long after the machine's start, of CPUs that have been idle for so long.
+    pub(crate) fn write_times(
+        &self,
+        machine: &Machine,
+        since_ns: u64,
+        idle_ns: &[u64],
+    ) -> Result<(), ProgramError> {
+        self.write("/proc/stat", stat(machine.topology.cpus(), since_ns, idle_ns))
+    }
+}
+
+impl Program {
+    /// Shows what the CPUs have done until now, if that was not shown yet.
+    pub(crate) fn show_times(&mut self) -> Result<(), ProgramError> {
+        let since_ns = self.now_ns - self.since_ns;
+        let tick = since_ns / TICK_NS;
+        if self.shown_tick.replace(tick) != Some(tick) {
+            self.tree.write_times(&self.machine, since_ns, &self.idle_ns)?;
         }
         Ok(())
     }
@@ -65,15 +89,41 @@ fn events(kernel: &Btf) -> String {
     names.filter(|name| name.starts_with("sched_")).map(|name| format!("sched:{name}\n")).collect()
 }
 
-/// `/proc/stat` of a machine that has just booted.
-fn stat(cpus: u32) -> String {
-    let times = "0 0 0 0 0 0 0 0 0 0";
-    let each: String = (0..cpus).map(|cpu| format!("cpu{cpu} {times}\n")).collect();
-    format!(
-        "cpu  {times}\n{each}intr 0\nctxt 0\nbtime 1767225600\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
-    )
+/// `/proc/stat`, so long after the machine's start: what a CPU was not idle counts as its tasks' own time. A CPU whose
+/// idle time is not known has not begun.
+fn stat(cpus: u32, since_ns: u64, idle_ns: &[u64]) -> String {
+    let times = |idle_ns: Option<&u64>| match idle_ns {
+        Some(&idle) => [since_ns.saturating_sub(idle) / TICK_NS, idle / TICK_NS],
+        None => [0, 0],
+    };
+    let line = |name: String, [user, idle]: [u64; 2]| format!("{name} {user} 0 0 {idle} 0 0 0 0 0 0\n");
+    let each: Vec<[u64; 2]> = (0..cpus as usize).map(|cpu| times(idle_ns.get(cpu))).collect();
+    let all = each.iter().fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+    let mut text = line("cpu ".into(), all);
+    text.extend(each.iter().enumerate().map(|(cpu, &times)| line(format!("cpu{cpu}"), times)));
+    text + "intr 0\nctxt 0\nbtime 1767225600\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
 }
 
 fn cpuinfo(cpus: u32) -> String {
     (0..cpus).map(|cpu| format!("processor\t: {cpu}\nmodel name\t: simulated\n\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_idle_is_busy() {
+        let check = |since_ms: u64, idle_ms: &[u64], expected: &str| {
+            let idle_ns: Vec<u64> = idle_ms.iter().map(|ms| ms * 1_000_000).collect();
+            let text = stat(2, since_ms * 1_000_000, &idle_ns);
+            assert_eq!(text.lines().take(3).collect::<Vec<_>>().join("|"), expected);
+        };
+        check(0, &[], "cpu  0 0 0 0 0 0 0 0 0 0|cpu0 0 0 0 0 0 0 0 0 0 0|cpu1 0 0 0 0 0 0 0 0 0 0");
+        check(
+            1000,
+            &[400, 1000],
+            "cpu  60 0 0 140 0 0 0 0 0 0|cpu0 60 0 0 40 0 0 0 0 0 0|cpu1 0 0 0 100 0 0 0 0 0 0",
+        );
+    }
 }

@@ -61,6 +61,7 @@ enum Body {
 
 struct Map {
     info: MapInfo,
+    kptrs: Vec<u32>,
     body: Body,
 }
 
@@ -104,7 +105,9 @@ impl Maps {
             }
         }
         let maps = defs.iter().zip(bodies.into_iter().flatten());
-        let maps = maps.map(|(def, body)| Map { info: info_of(&Plan::new(def, cpus)), body }).collect();
+        let maps = maps
+            .map(|(def, body)| Map { info: info_of(&Plan::new(def, cpus)), kptrs: def.kptrs.clone(), body })
+            .collect();
         Ok(Self { maps, handles, most: reserved / HANDLE_STRIDE, cpus })
     }
 
@@ -114,11 +117,21 @@ impl Maps {
     /// # Errors
     /// As for [`Maps::new`].
     pub(crate) fn recreate(&self, defs: &[MapDef], region: &mut Region) -> Result<Self, MapError> {
+        if defs.len() as u64 > self.most {
+            let map = defs.last().map_or_else(String::new, |def| def.name.clone());
+            return Err(MapError::TooLarge { map, bytes: 0 });
+        }
         let defs: Vec<MapDef> = defs.iter().map(|def| MapDef { read_only: false, ..def.clone() }).collect();
         let body = |def| Body::new(&Plan::new(def, self.cpus), &defs, region);
         let bodies = defs.iter().map(body).collect::<Result<Vec<Body>, MapError>>()?;
         let maps = defs.iter().zip(bodies);
-        let maps = maps.map(|(def, body)| Map { info: info_of(&Plan::new(def, self.cpus)), body }).collect();
+        let maps = maps
+            .map(|(def, body)| Map {
+                info: info_of(&Plan::new(def, self.cpus)),
+                kptrs: def.kptrs.clone(),
+                body,
+            })
+            .collect();
         Ok(Self { maps, handles: self.handles, most: self.most, cpus: self.cpus })
     }
 
@@ -228,11 +241,25 @@ impl Maps {
         flags: u64,
         cpu: CpuId,
     ) -> Result<(), Errno> {
-        match self.body_mut(map).ok_or(Errno::EINVAL)? {
-            Body::Array(array) => array.update(region, key, value, flags, cpu),
-            Body::Hash(hash) => hash.update(region, key, value, flags, cpu),
-            Body::TaskStorage(_) | Body::CgroupStorage(_) | Body::Arena(_) => Err(Errno::EOPNOTSUPP),
-            _ => Err(Errno::EINVAL),
+        let Map { body, kptrs, .. } = self.maps.get_mut(map.0 as usize).ok_or(Errno::EINVAL)?;
+        match body {
+            Body::Array(array) => array.update(region, key, value, flags, cpu)?,
+            Body::Hash(hash) => hash.update(region, key, value, flags, cpu)?,
+            Body::TaskStorage(_) | Body::CgroupStorage(_) | Body::Arena(_) => return Err(Errno::EOPNOTSUPP),
+            _ => return Err(Errno::EINVAL),
+        }
+        if !kptrs.is_empty() {
+            self.clear_kptrs(region, map, key, cpu);
+        }
+        Ok(())
+    }
+
+    /// Pointers to the kernel's objects are never part of what an update copies (`copy_map_value()`).
+    #[cold]
+    fn clear_kptrs(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) {
+        let Some(element) = self.lookup(region, map, key, cpu) else { return };
+        for &offset in &self.maps[map.0 as usize].kptrs {
+            region.store(element.offset(u64::from(offset)), 8, 0);
         }
     }
 

@@ -95,7 +95,7 @@ impl Maps {
             MapError::TooLarge { .. } => Errno::ENOMEM,
             _ => Errno::EINVAL,
         })?;
-        self.maps.push(Map { info: info_of(&plan), body });
+        self.maps.push(Map { info: info_of(&plan), kptrs: def.kptrs.clone(), body });
         if let Some(Body::Nested(nested)) = self.body_mut(outer) {
             nested.slots.insert(index, added);
         }

@@ -61,12 +61,13 @@ impl VmWorld {
         Ok(Self { region, maps })
     }
 
-    /// Recreates the maps, as for an object that is loaded again into the same world; arenas cannot be.
+    /// Recreates the maps, as for an object that is loaded again into the same world; of arenas only those that a program
+    /// of user space maps.
     ///
     /// # Errors
-    /// There is no memory, or one of the maps is an arena.
+    /// There is no memory, or one of the maps is another arena, or there are more maps than at first.
     pub(crate) fn renew(&mut self, maps: &[MapDef]) -> Result<(), MapError> {
-        if Maps::need_window(maps) {
+        if Maps::need_window(maps) && !self.region.empty_shared_window() {
             let arena = "an arena's window is made once".to_owned();
             return Err(MapError::TooLarge { map: arena, bytes: 0 });
         }

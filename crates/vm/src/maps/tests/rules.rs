@@ -42,6 +42,14 @@ fn values_without_a_lock_are_not_updated_under_it() {
 }
 
 #[test]
+fn an_update_copies_no_pointer_to_an_object() {
+    for kind in [ARRAY, HASH] {
+        let map = MapDef { kptrs: vec![0], ..def(kind, if kind == ARRAY { 4 } else { 8 }, 8, 3) };
+        check(map, &[(Update(0, 7, 0, 0), OK), (Lookup(0, 0), Value(Some(0)))]);
+    }
+}
+
+#[test]
 fn per_cpu_array() {
     check(
         def(PERCPU_ARRAY, 4, 4, 2),

@@ -3,7 +3,7 @@
 
 use super::{Plain, Region};
 use crate::memory::heap::{Heap, MAX_SMALL, SPAN_BYTES};
-use crate::memory::window::{self, WINDOW_AT};
+use crate::memory::window::{self, WINDOW_AT, WINDOW_BYTES};
 use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
 use keel_abi::bpf::{Ea, InvalidPlace};
 use keel_abi::lines::LINE_BYTES;
@@ -75,6 +75,16 @@ impl Region {
         let window = self.window.as_mut().ok_or_else(|| io::Error::other("there is no arena"))?;
         window.is_shared = true;
         self.bytes.share(WINDOW_AT + first * PAGE_BYTES, count * PAGE_BYTES, file)
+    }
+
+    /// Takes all pages of a window that is shared: what was in them stays the file's. False where there is none.
+    pub(crate) fn empty_shared_window(&mut self) -> bool {
+        let Some(window) = self.window.as_mut().filter(|window| window.is_shared) else { return false };
+        window.set(0, WINDOW_BYTES / PAGE_BYTES, false);
+        let (line, lines) = (self.line_at(WINDOW_AT), self.line_at(WINDOW_BYTES));
+        self.sharers.clear(line * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
+        self.writers.clear(line * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
+        true
     }
 
     /// Backs a page of a shared window with what is in it.

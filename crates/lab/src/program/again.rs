@@ -1,0 +1,66 @@
+//! What a program wants of the running machine beside its maps: to load another object, to attach and detach.
+//!
+//! A scheduler that ends and asks for it in its exit code (`SCX_ECODE_ACT_RESTART`) is loaded again by its program, which
+//! opens its object again. Until it is attached the kernel schedules by itself.
+
+use super::begin::{addresses, set_up_maps};
+use super::failed;
+use super::half::Half;
+use crate::error::LabError;
+use crate::load;
+use keel_abi::bpf::Entry;
+use keel_kernel::Sim;
+use keel_object::Object;
+use keel_program::{Event, Loaded};
+use keel_vm::Vm;
+
+/// Does what the program asks for; then the run goes on.
+pub(super) fn answer(
+    name: &str,
+    half: &mut Half,
+    sim: &mut Sim<Vm>,
+    object: &mut Object,
+) -> Result<(), LabError> {
+    sim.answered();
+    match half.asked.take() {
+        Some(Event::Load(loaded, then)) => {
+            if !sim.is_between() {
+                return Err(LabError::Unsupported(format!(
+                    "{name}: it loads another object while its scheduler is attached, which keel does not simulate"
+                )));
+            }
+            *object = replace(name, half, sim, *loaded)?;
+            half.next = Some(*then);
+            Ok(())
+        }
+        Some(Event::Trace(traced)) => {
+            let is_attached = sim.trace(&traced.place, Entry(traced.program));
+            half.program.traced(traced, is_attached).map_err(|e| failed(name, &e))
+        }
+        Some(Event::Untrace(traced)) => {
+            sim.untrace(&traced.place, Entry(traced.program));
+            Ok(())
+        }
+        Some(Event::Detach) if sim.exit().is_none() => Err(LabError::Program(format!(
+            "{name}: {}",
+            half.last("it detached its scheduler before the run's end")
+        ))),
+        Some(Event::Attach(ops)) => {
+            object.struct_ops = vec![*ops];
+            let scheduler = load::defined(name, object)?;
+            sim.attach_now(&scheduler)
+                .map_err(|e| LabError::Program(format!("{name}: it attaches its scheduler again: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Another object in place of the one that was loaded.
+fn replace(name: &str, half: &mut Half, sim: &mut Sim<Vm>, loaded: Loaded) -> Result<Object, LabError> {
+    let Loaded { object, fills, shared } = loaded;
+    let code = load::code(name, &object)?;
+    half.addresses = addresses(&code, &object);
+    load::replace(name, code, &object, sim.engine())?;
+    set_up_maps(name, &object, sim.engine(), &fills, &shared)?;
+    Ok(object)
+}
