@@ -102,5 +102,6 @@ fn tasks_that_wake_each_other() {
 
 #[test]
 fn tasks_that_talk_through_sockets() {
-    check("eevdf", "chat:2:4:20", Noise::Quiet);
+    check("eevdf", "chat:2:4:200", Noise::Quiet);
+    check("fifo", "chat:2:4:20", Noise::None);
 }

@@ -144,6 +144,11 @@ impl Builder {
 
     /// `waker` wakes `wakee`, which waits or was about to.
     pub(crate) fn wakes(&mut self, cpu: CpuId, waker: u32, wakee: u32, sync: bool) {
+        let is_ending = self.task(waker).leaves && self.task(waker).doing == Doing::Gone;
+        if waker == wakee || self.task(waker).ended && !is_ending {
+            // Only a damaged recording says so.
+            return self.woken_from_outside(wakee, false, cpu);
+        }
         let semaphore = self.pairs.of(waker, wakee);
         let by = self.task(waker);
         match (by.leaves, by.doing) {
@@ -209,7 +214,7 @@ impl Builder {
             What::Exit { task } => self.exit(task),
             What::Count { task, units } => {
                 self.counts = true;
-                if let Some(number) = self.number(task) {
+                if let Some(number) = self.number(task).filter(|&number| !self.tasks[number as usize].ended) {
                     self.task(number).tape.push(Op::Count(units));
                 }
             }
@@ -317,12 +322,17 @@ impl Builder {
 
     /// What had not ended when the recording did.
     fn put_open_work(&mut self) {
+        let rest = self.now.since(Instant::ZERO);
         for number in 0..self.tasks.len() as u32 {
             self.settle_time(number);
             let worked = if self.exact { Span::ZERO } else { self.task(number).put_work() };
             self.causes.work += worked;
             let never = self.pairs.of(u32::MAX, u32::MAX);
             let task = self.task(number);
+            if task.doing == Doing::Runnable {
+                // How much more it had to do is not known: it goes on.
+                task.tape.push(Op::Run(rest));
+            }
             if matches!(task.doing, Doing::Waits(_) | Doing::Runnable | Doing::Sleeps) {
                 // Nothing is known of it from here on: it does nothing any more.
                 let waits = matches!(task.doing, Doing::Waits(_));
@@ -348,8 +358,13 @@ impl Written {
             return tape;
         }
         let mut kept = Tape::default();
-        let mut last = None;
+        let (mut last, mut is_over) = (None, false);
         for op in tape.iter() {
+            // What belongs to a wait stays with it.
+            if is_over && !matches!(op, Op::PostMeanwhile { .. }) {
+                kept.push(Op::Count(1));
+                is_over = false;
+            }
             let is_wait = match (op, last.replace(op)) {
                 (Op::SleepUntil(_), _) if !self.follows_a_clock && !self.exact => continue,
                 (Op::Sleep(_), Some(Op::SleepUntil(_))) if self.follows_a_clock => {
@@ -361,9 +376,10 @@ impl Written {
                 _ => false,
             };
             kept.push(op);
-            if is_wait && !self.counts {
-                kept.push(Op::Count(1));
-            }
+            is_over |= is_wait && !self.counts;
+        }
+        if is_over {
+            kept.push(Op::Count(1));
         }
         kept
     }

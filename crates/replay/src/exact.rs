@@ -16,6 +16,9 @@ impl Builder {
         let (user, kernel_ps) = (user.min(most), kernel_ps.min(most.as_ns().saturating_mul(1000)));
         self.causes.work += user + Span::from_ns(kernel_ps / 1000);
         let task = self.task(number);
+        if task.ended {
+            return;
+        }
         if user > Span::ZERO {
             task.tape.push(Op::Run(user));
         }
@@ -29,8 +32,13 @@ impl Builder {
         self.exact = true;
         let Some(number) = self.number(id) else { return self.acts_left_out(cpu, act) };
         let now = self.now;
+        if !matches!(act, Act::Begins { .. }) {
+            self.begins(number, now, cpu);
+        }
         let task = self.task(number);
         match act {
+            Act::Waits | Act::Sleeps { .. } | Act::Yields | Act::Exits if task.ended => task.leaves = false,
+            Act::Begins { .. } if task.is_forked => {}
             Act::Begins { at } => {
                 (task.begin, task.doing) = (Some(Begin { at, cpu }), Doing::Runnable);
             }
@@ -59,6 +67,9 @@ impl Builder {
             }
             Act::Forks { child, process } => {
                 let Some(child) = self.number(child) else { return };
+                if self.task(number).ended {
+                    return self.begins(child, now, cpu);
+                }
                 if !self.task(child).comes() && child != number {
                     let made = self.task(child);
                     (made.is_forked, made.doing) = (true, Doing::Runnable);
@@ -71,7 +82,7 @@ impl Builder {
             }
             Act::Exits => {
                 task.tape.push(Op::Exit);
-                (task.doing, task.leaves) = (Doing::Gone, true);
+                (task.doing, task.leaves, task.ended) = (Doing::Gone, true, true);
             }
         }
     }

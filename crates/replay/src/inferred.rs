@@ -56,9 +56,9 @@ impl Builder {
     fn ends(&mut self, number: u32) {
         self.put_work(number);
         let task = self.task(number);
-        if task.doing != Doing::Gone {
+        if !task.ended {
             task.tape.push(Op::Exit);
-            task.doing = Doing::Gone;
+            (task.doing, task.ended) = (Doing::Gone, true);
         }
     }
 
@@ -109,7 +109,7 @@ impl Builder {
         let by = if parent == child { None } else { self.number(parent) };
         let now = self.now;
         match by {
-            Some(by) if !self.task(number).comes() && self.task(by).on.is_some() => {
+            Some(by) if by != number && !self.task(number).comes() && self.task(by).is_alive() => {
                 self.settle_time(by);
                 self.put_work(by);
                 let wakeup = self.overheads.wakeup;

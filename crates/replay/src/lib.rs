@@ -37,6 +37,9 @@ mod stuck;
 mod task;
 mod timers;
 
+#[cfg(test)]
+mod tests;
+
 pub use builder::{Builder, Replay, ReplayError};
 pub use confidence::{Causes, Confidence};
 pub use export::{ExportError, MOST_STEPS, export};

@@ -73,7 +73,10 @@ impl<'a> Play<'a> {
                         self.post_meanwhile(task);
                         break;
                     }
-                    Op::Exit => break,
+                    Op::Exit => {
+                        self.post_meanwhile(task);
+                        break;
+                    }
                     _ => {}
                 }
             }

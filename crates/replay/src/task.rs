@@ -36,6 +36,8 @@ pub(crate) struct Task {
     pub(crate) prio: Option<i16>,
     pub(crate) tape: Tape,
     pub(crate) doing: Doing,
+    /// It has ended: what a damaged recording says of it afterwards is never played.
+    pub(crate) ended: bool,
     /// It is on its way off its CPU: what it wakes, it wakes meanwhile.
     pub(crate) leaves: bool,
     /// Wakeups on its way to a wait whose end has not come yet.
@@ -65,6 +67,7 @@ impl Task {
             prio: None,
             tape: Tape::default(),
             doing: Doing::Unseen,
+            ended: false,
             leaves: false,
             meanwhile: Vec::new(),
             member: None,
@@ -75,6 +78,11 @@ impl Task {
             charged: Span::ZERO,
             sleeps: Sleeps::default(),
         }
+    }
+
+    /// Does it run, so that it can act?
+    pub(crate) const fn is_alive(&self) -> bool {
+        self.on.is_some() && !self.ended
     }
 
     /// Does something make it come?

@@ -4,6 +4,7 @@
 //! A task's own time is its work and what its steps charge. What scheduling charges (wakeups, switches, ticks, interrupts,
 //! callbacks) is not its own: a replay is charged that again.
 
+use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
 use crate::task::{Own, State};
@@ -57,12 +58,16 @@ impl<E: Engine> Sim<E> {
         };
         match act {
             Some(act) => self.k.tell_act(c, task, act),
-            // Work that follows time in the kernel: one does not become part of the other.
-            None if self.k.tasks[task].own.kernel_ps > 0 && self.k.tasks[task].doing.is_work() => {
+            // The task comes out of the kernel, and could be interrupted there: each such spell is one by itself.
+            None if self.k.tasks[task].own.kernel_ps > 0 && self.comes_out(task) => {
                 self.k.tell_worked(c, task);
             }
             None => {}
         }
+    }
+
+    fn comes_out(&self, task: TaskId) -> bool {
+        self.k.tasks[task].doing.is_work() || self.k.cpus.this_cpu.stack.last() == Some(&Frame::Act)
     }
 }
 

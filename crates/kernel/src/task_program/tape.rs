@@ -25,7 +25,14 @@ impl<E: Engine> Sim<E> {
             }
             Op::Kernel(ps) => {
                 self.k.charge_ps(c, ps);
-                Then::GoOn
+                match self.peek_op(task) {
+                    // It comes out of the kernel before that.
+                    Some(Op::Run(_) | Op::Kernel(_)) => {
+                        self.k.this_cpu().stack.push(Frame::Act);
+                        Then::Leave
+                    }
+                    _ => Then::GoOn,
+                }
             }
             Op::Post { semaphore, sync } | Op::PostMeanwhile { semaphore, sync } => {
                 self.post(task, semaphore, sync)
@@ -71,6 +78,17 @@ impl<E: Engine> Sim<E> {
         let (op, next) = tape.read(t.tape_at)?;
         self.k.task(task).tape_at = next;
         Some(op)
+    }
+
+    fn peek_op(&mut self, task: TaskId) -> Option<Op> {
+        let at = self.k.tasks[task].tape_at;
+        let mut op = self.next_op(task);
+        // What is only counted takes no time.
+        while let Some(Op::Count(_)) = op {
+            op = self.next_op(task);
+        }
+        self.k.task(task).tape_at = at;
+        op
     }
 
     fn play_await(&mut self, c: CpuId, task: TaskId, semaphore: u32) -> Then {
