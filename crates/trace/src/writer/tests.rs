@@ -256,7 +256,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 4");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 5");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",
