@@ -8,6 +8,7 @@
 //! - [`topology`]: which CPUs share a core, an LLC and a node, and the hops between nodes.
 //! - [`scx`]: sched_ext's constants, flags and exit kinds.
 //! - [`task`]: the steps of a task's program, and what a task is.
+//! - [`tape`]: what a recorded task did, in place of steps.
 //! - [`timeline`]: changes to a machine or a task at set times.
 //! - [`cgroup`]: the cgroups of a workload and their settings.
 //! - [`crowd`]: how task structures of old kernels evict each other from a cache.
@@ -36,6 +37,7 @@ pub mod rbtree;
 pub mod scx;
 mod span_text;
 pub mod stop;
+pub mod tape;
 pub mod task;
 pub mod time;
 pub mod timeline;

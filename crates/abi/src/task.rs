@@ -2,6 +2,7 @@
 //! `kernel` crate. Data only.
 
 use crate::cgroup::{Cgroup, CgroupId, CgroupStep};
+use crate::tape::SharedRecorded;
 use crate::timeline::Happening;
 use crate::{CpuSet, Span};
 
@@ -135,6 +136,17 @@ pub enum Step {
         /// How many bytes, at least 1.
         bytes: u32,
     },
+    /// Posts a semaphore, and wakes one who waits for it.
+    Post {
+        /// The semaphore.
+        semaphore: ObjectId,
+        /// The waker is about to wait itself (`SCX_WAKE_SYNC`).
+        sync: bool,
+    },
+    /// Waits until a semaphore has been posted, and takes that.
+    Await(ObjectId),
+    /// Does what is on the tape of the task's spec ([`Workload::recorded`]).
+    Play,
     /// A system call that does nothing.
     Syscall,
     /// Sets the nice value, -20 to 19.
@@ -325,4 +337,9 @@ pub struct Workload {
     pub unit: String,
     /// What happens from outside meanwhile.
     pub timeline: Vec<Happening>,
+    /// How many semaphores there are.
+    pub semaphores: u32,
+    /// What tasks did in the recording that it was made of. Kernel threads, and whatever varies from one time to the next,
+    /// are in it already.
+    pub recorded: Option<SharedRecorded>,
 }

@@ -581,7 +581,7 @@ impl<O: Observer> Sink for WastedCores<O> {
                 self.started(at, topology.cpus());
             }
             Meta::Task(info) => self.about(at, info),
-            Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } => {}
+            Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } | Meta::Member { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }

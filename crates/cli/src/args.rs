@@ -46,8 +46,10 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Judge a recording made by keel, perf or trace-cmd
     Check(CheckArgs),
-    #[command(hide = true)]
-    Replay(Rest),
+    /// Run what a recording holds under another scheduler
+    Replay(ReplayArgs),
+    /// Make a workload file of a recording
+    Workload(WorkloadArgs),
     /// Make one interactive HTML page from recordings
     Report(ReportArgs),
     /// Load a scheduler into this machine's kernel until you press Ctrl-C
@@ -66,16 +68,94 @@ impl Command {
     /// Does it print a result of which a part is worth something, too? Those about the running kernel have ways of their
     /// own to be ended.
     pub(crate) const fn has_a_verdict(&self) -> bool {
-        matches!(self, Self::Sim(_) | Self::Compare(_) | Self::Lab(_) | Self::Check(_) | Self::Report(_))
+        matches!(
+            self,
+            Self::Sim(_)
+                | Self::Compare(_)
+                | Self::Lab(_)
+                | Self::Check(_)
+                | Self::Report(_)
+                | Self::Replay(_)
+                | Self::Workload(_)
+        )
     }
 }
 
-/// Whatever follows a command that is not there yet.
+/// `keel replay`.
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-pub(crate) struct Rest {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    _rest: Vec<OsString>,
+pub(crate) struct ReplayArgs {
+    /// A recording, as for keel check
+    #[arg(value_name = "TRACE")]
+    pub(crate) recording: PathBuf,
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
+    /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Option<PathBuf>,
+    /// How long to run, in virtual time [default: as long as the recording]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) duration: Option<Span>,
+    /// The seed of what is not in the recording [default: the seed of the recorded simulation, or 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) seed: Option<u64>,
+    /// Set a global variable of the scheduler before loading it
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) outputs: OutputArgs,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    #[command(flatten)]
+    pub(crate) baseline: BaselineArgs,
+}
+
+/// What of a recording, how often, and on what machine.
+#[derive(Debug, Args)]
+pub(crate) struct PartArgs {
+    /// The machine to replay on: a built-in name, a number of CPUs, or a file [default: the recording's shape, with the costs of
+    /// a server of today]
+    #[arg(long, value_name = "M")]
+    pub(crate) machine: Option<String>,
+    /// Replay on a machine with this many CPUs
+    #[arg(long, value_name = "N", conflicts_with = "machine", value_parser = clap::value_parser!(u32).range(1..=i64::from(keel_abi::cpuset::MAX_CPUS)))]
+    pub(crate) cpus: Option<u32>,
+    /// Replay only tasks with this name or pid; can be repeated. Waits for other tasks last as long as they did
+    #[arg(long, value_name = "TASK")]
+    pub(crate) keep: Vec<String>,
+    /// Replay each task this many times at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) scale: u32,
+}
+
+/// `keel workload`.
+#[derive(Debug, Args)]
+pub(crate) struct WorkloadArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) what: WorkloadCommand,
+}
+
+/// The ways to a workload file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkloadCommand {
+    /// Write what a recording holds as an rt-app file with our extensions, to read and change
+    From(FromArgs),
+}
+
+/// `keel workload from`.
+#[derive(Debug, Args)]
+pub(crate) struct FromArgs {
+    /// A recording, as for keel check
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// The workload file to write
+    #[arg(short, long, value_name = "W.json")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
 }
 
 /// `keel sim`.
@@ -264,12 +344,12 @@ pub(crate) struct LabArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SceneArgs {
     /// A built-in name, an rt-app JSON file, or a generator such as mix:1000:80 (see keel list workloads). Join several with
-    /// '+', as in typist+hogs:1000. Confine or delay one with '@', as in lu:16@nodes=1,2
+    /// '+', as in typist+hogs:1000. Confine or delay one with '@', as in lu:16@nodes=1,2. Or a recording, as for keel replay
     #[arg(long, value_name = "W", default_value = keel_lab::workloads::DEFAULT)]
     pub(crate) workload: String,
-    /// A built-in name, a number of CPUs, or a file
-    #[arg(long, value_name = "M", default_value = "8")]
-    pub(crate) machine: String,
+    /// A built-in name, a number of CPUs, or a file [default: 8, or the shape of the recording's machine]
+    #[arg(long, value_name = "M")]
+    pub(crate) machine: Option<String>,
     /// How long to run, in virtual time: 10s, 500ms, 2m [default: the workload's own duration, or 10s]
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Span>,

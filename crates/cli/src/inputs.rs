@@ -22,6 +22,9 @@ const MAX_TEXT: u64 = 64 << 20;
 /// How long a run is that neither the arguments nor the workload bound.
 const DEFAULT_DURATION: Span = Span::from_s(10);
 
+/// The machine of a scene that names none.
+pub(crate) const DEFAULT_MACHINE: &str = "8";
+
 /// What each scheduler is to run, with the recipe of this file or the one beside it: the specs differ in the scheduler and
 /// its own settings alone.
 pub(crate) fn specs(
@@ -41,8 +44,8 @@ pub(crate) fn specs(
         Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
     };
     let sources: Vec<SchedulerSource> = schedulers.iter().map(named).collect::<Result<_, _>>()?;
-    let machine = machine(lab, &scene.machine)?;
-    let workload = workload(lab, &scene.workload, &machine)?;
+    let (machine, workload) =
+        crate::replay::machine_and_workload(lab, scene.machine.as_deref(), &scene.workload, DEFAULT_MACHINE)?;
     let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
     let spec = |(scheduler, asked): (_, &Asked<'_>)| RunSpec {
         scheduler,

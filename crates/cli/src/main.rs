@@ -4,7 +4,6 @@
 //! one that prints. It never simulates, judges or lays out results itself.
 #![forbid(unsafe_code)]
 
-mod absent;
 mod args;
 mod asked;
 mod bell;
@@ -29,6 +28,7 @@ mod pipe;
 mod program;
 mod progress;
 mod recording;
+mod replay;
 mod show;
 mod text;
 mod vm_args;
@@ -79,7 +79,8 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Exec(args) => commands::exec::run(args),
         Command::Vm(args) => commands::vm::run(args),
         Command::Watch(args) => commands::watch::run(args),
-        absent => Err(absent::command(absent)),
+        Command::Replay(args) => commands::replay::run(args, lab),
+        Command::Workload(args) => commands::workload::run(args, lab),
     }
 }
 

@@ -50,6 +50,24 @@ fn in_order(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).expect("reports have string keys alone") + "\n"
 }
 
+/// What `keel replay --json` prints: the run, and how far it can be trusted.
+#[derive(Serialize)]
+struct Replayed<'a> {
+    confidence: &'a str,
+    notes: &'a [String],
+    #[serde(flatten)]
+    run: &'a RunReport,
+}
+
+/// Prints a replay: how far it can be trusted, then the run.
+pub(crate) fn replay(known: &keel_replay::Confidence, run: &RunReport, as_json: bool) -> Result<(), Failure> {
+    let notes = known.sentences();
+    match as_json {
+        true => print(&in_order(&Replayed { confidence: known.level(), notes: &notes, run })),
+        false => print(&(notes.join("\n") + "\n\n" + &table::run(run, style()))),
+    }
+}
+
 /// Prints one run.
 pub(crate) fn one(run: &RunReport, as_json: bool) -> Result<(), Failure> {
     match as_json {

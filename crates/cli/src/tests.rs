@@ -211,16 +211,6 @@ fn the_schedulers_output_is_kept_on_request() {
 }
 
 #[test]
-fn what_is_not_there_yet_is_refused_by_name() {
-    let check = |args: &[&str], expected: &str| {
-        let failure = keel(args).unwrap_err();
-        assert_eq!(failure.code, Code::Input);
-        assert!(failure.to_string().contains(expected), "{failure}");
-    };
-    check(&["replay", "--any", "-x", "--help", "--", "thing"], "keel replay is not implemented yet");
-}
-
-#[test]
 fn a_lab_ends_as_its_worst_run_and_goes_on_after_each() {
     let check = |args: &[&str], expected| {
         let args: Vec<&str> = ["lab", "--runs", "2"].iter().chain(args).copied().collect();

@@ -26,7 +26,9 @@ impl<E: Engine> Sim<E> {
             Irq::Start(start) if self.k.scx.phase == Phase::Enabling => self.k.waiting_starts.push(start),
             Irq::Start(start) => {
                 let spec = self.k.spec_of_start(start);
+                let child = TaskId(self.k.tasks.len() as u32);
                 self.fork(c, spec, TaskId::IDLE, Birth::Start);
+                self.k.tell_begins(c, child, start);
             }
             Irq::BpfTimer(timer) => self.k.this_cpu().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.this_cpu().stack.push(Frame::RunProgram { program }),

@@ -29,6 +29,7 @@ use crate::scx::queues::Queues;
 use crate::scx::{Restart, Scx};
 use crate::sessions::Sessions;
 use crate::setup::{MAX_TASKS, ProgramFailure, UserProgram};
+use crate::starts::Starts;
 use crate::task::{Task, Tasks};
 use crate::task_program::sync::Objects;
 use keel_abi::bpf::{Ea, MapId};
@@ -100,6 +101,10 @@ pub(crate) struct Kernel {
     pub(crate) blamed: Option<Caller>,
     /// Tasks of the workload that wait to be made until the scheduler is enabled.
     pub(crate) waiting_starts: Vec<u32>,
+    /// When such tasks were due.
+    pub(crate) starts: Starts,
+    /// What the present step charges that is no time of its task's own: scheduling would charge it otherwise.
+    pub(crate) not_own_ps: u64,
     /// What the scheduler's user-space half runs.
     pub(crate) programs: Vec<UserProgram>,
     /// Its tracing programs.

@@ -34,6 +34,7 @@
 //! - `machine`: machine files; `cost`: what each action costs on them; `frequency`: CPU speeds
 //! - `rng`: random numbers from the seed
 //! - `setup`: from a scheduler, a workload and a machine to a run
+//! - `starts`: tasks that come by themselves
 //!
 //! What others see:
 //!
@@ -79,6 +80,7 @@ mod sessions;
 mod setup;
 mod sim;
 mod stack;
+mod starts;
 mod task;
 mod task_program;
 

@@ -192,6 +192,8 @@ impl Kernel {
             exit: None,
             blamed: None,
             waiting_starts: Vec::new(),
+            starts: Default::default(),
+            not_own_ps: 0,
             programs: setup.programs,
             hooks: Hooks::default(),
             failed_program: None,
@@ -253,35 +255,6 @@ impl Kernel {
         for (id, name) in queues {
             self.out.tell_meta(Instant::ZERO, Meta::Queue { id: *id, name: name.clone() });
         }
-    }
-
-    /// Instances start on the CPUs in turn, each CPU's a little after one another.
-    fn arm_starts(&mut self) {
-        let cpus = self.cpus.len() as u64;
-        let apart_ns = self.machine.costs.fork_ns * 2;
-        let mut start = 0;
-        let planned: Vec<(Span, u32)> = self.workload.tasks.iter().map(|t| (t.delay, t.instances)).collect();
-        for (delay, instances) in planned {
-            for _ in 0..instances {
-                let turn = u64::from(start) / cpus;
-                let late = self.start_delay(apart_ns);
-                let at = Instant::ZERO + delay + Span::from_ns(apart_ns * (turn + 1)) + late;
-                self.queue.push(at, timer_number::FIRST_START + start);
-                start += 1;
-            }
-        }
-    }
-
-    /// The spec of the start with this number.
-    pub(crate) fn spec_of_start(&self, start: u32) -> u32 {
-        let mut left = start;
-        for (spec, task) in self.workload.tasks.iter().enumerate() {
-            if left < task.instances {
-                return spec as u32;
-            }
-            left -= task.instances;
-        }
-        unreachable!("starts are numbered by instances")
     }
 }
 

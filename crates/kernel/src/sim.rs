@@ -115,7 +115,10 @@ impl<E: Engine> Sim<E> {
         companions: Vec<Beside<E::World>>,
         wants: Class,
     ) -> Result<Self, SetupError> {
-        crate::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
+        // A recording has kernel threads of its own.
+        if setup.workload.recorded.is_none() {
+            crate::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
+        }
         add_specs(&mut setup, &companions);
         let k = Kernel::boot(vm.world(), setup, wants)?;
         let mut sim = Self { k, vm, companions, stop: Stop::default() };
@@ -168,6 +171,7 @@ impl<E: Engine> Sim<E> {
 
     /// Ends the run at the present moment: open counts are emitted, and the stream is closed.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.k.tell_open_work();
         self.k.tell_open_counts();
         self.k.count_bypass();
         if let Some(exit) = self.k.exit.clone() {
@@ -504,7 +508,8 @@ impl Kernel {
             t if t >= number::FIRST_HAPPENING => self.happening_due(t - number::FIRST_HAPPENING, at),
             t if t >= number::FIRST_START => {
                 let start = t - number::FIRST_START;
-                (CpuId(start % self.cpus.len() as u32), Irq::Start(start))
+                self.starts.due_at(start, at);
+                (self.cpu_of_start(start), Irq::Start(start))
             }
             t if t >= number::FIRST_BUDGET => {
                 let timer = BudgetTimer::numbered(t - number::FIRST_BUDGET);

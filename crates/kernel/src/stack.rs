@@ -41,6 +41,11 @@ impl Stack {
         self.frames.get(last)
     }
 
+    /// What is done next.
+    pub(crate) fn last(&self) -> Option<&Frame> {
+        self.frames.get(self.top.checked_sub(1)?)
+    }
+
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {

@@ -9,6 +9,7 @@ use crate::scx::queues::QueueId;
 use keel_abi::bpf::Ea;
 use keel_abi::task::{ObjectId, Policy};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId};
+use keel_trace::Timer;
 
 /// Where a task is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,13 @@ pub(crate) enum Doing {
     Relock(ObjectId),
     /// Waits for this mutex without giving up its CPU.
     Spin(ObjectId),
+}
+
+impl Doing {
+    /// Does it work for itself?
+    pub(crate) const fn is_work(self) -> bool {
+        matches!(self, Self::Work(_) | Self::Until(_))
+    }
 }
 
 /// What decides on a task's class and place in it: its own policy, and what it has inherited.
@@ -170,6 +178,21 @@ pub(crate) struct Task {
     pub(crate) timers: Vec<(ObjectId, Instant)>,
     /// Pages that the present step has written.
     pub(crate) written: u32,
+    /// What it has used for itself since that was last reported.
+    pub(crate) own: Own,
+    /// When the timer fires that it sleeps with, where it is about to.
+    pub(crate) sleeps_until: Option<(Instant, Timer)>,
+    /// How far it is on its tape, in bytes.
+    pub(crate) tape_at: usize,
+}
+
+/// CPU time of a task's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// Work, at nominal speed.
+    pub(crate) user: Span,
+    /// In the kernel at its own wish.
+    pub(crate) kernel_ps: u64,
 }
 
 impl Task {

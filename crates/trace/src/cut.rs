@@ -167,6 +167,8 @@ impl<'a> Cut<'a> {
             | What::LockWait { .. }
             | What::Count { .. }
             | What::Bypass { .. }
+            | What::Worked { .. }
+            | What::Acts { .. }
             | What::Lost { .. } => {}
         }
     }

@@ -214,6 +214,23 @@ pub enum What {
         /// Who has it; [`TaskId::IDLE`] where that is nobody just now.
         owner: TaskId,
     },
+    /// The CPU time that a task has used for itself since its last such event, apart from what scheduling it took. First
+    /// its own work, then time in the kernel at its own wish.
+    Worked {
+        /// Who.
+        task: TaskId,
+        /// Work, as long as it takes on an undisturbed CPU of nominal speed.
+        user: Span,
+        /// Time in system calls, in picoseconds.
+        kernel_ps: u64,
+    },
+    /// What a task does that others' waits, or its own, follow from.
+    Acts {
+        /// Who.
+        task: TaskId,
+        /// What.
+        act: Act,
+    },
     /// A recording missed what its CPU did just before: there was no room to write it down.
     Lost {
         /// How many events.
@@ -242,8 +259,57 @@ impl What {
             Self::Callback { .. } => Class::COSTS,
             Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
             Self::Count { .. } => Class::COUNTS,
+            Self::Worked { .. } | Self::Acts { .. } => Class::ACTS,
         }
     }
+}
+
+/// What a task does, for [`What::Acts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Act {
+    /// Wakes another, which has a wakeup event of its own unless it had not left its CPU yet.
+    Wakes {
+        /// Whom.
+        wakee: TaskId,
+        /// It is about to wait itself (`SCX_WAKE_SYNC`).
+        sync: bool,
+    },
+    /// Begins to wait until another wakes it.
+    Waits,
+    /// Begins to sleep.
+    Sleeps {
+        /// When its timer fires.
+        until: Instant,
+        /// What that moment was counted from.
+        timer: Timer,
+    },
+    /// Comes by itself.
+    Begins {
+        /// When that was due.
+        at: Instant,
+    },
+    /// Makes another task.
+    Forks {
+        /// Whom.
+        child: TaskId,
+        /// As a process of its own.
+        process: bool,
+    },
+    /// Gives its CPU up by `sched_yield()`.
+    Yields,
+    /// Ends.
+    Exits,
+}
+
+/// What a sleep's end is counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// The moment when it began.
+    Relative,
+    /// A clock, whenever it began.
+    Absolute,
+    /// The moment when it began; it ends with the next tick of its CPU after that (`TIMER_DEFERRABLE`).
+    Deferrable,
 }
 
 /// A lock, for [`What::LockWait`].
@@ -311,6 +377,17 @@ pub enum Meta {
         /// What went on beside the workload.
         noise: Noise,
     },
+    /// Whom a task of a simulated run belongs to, which comes by itself. It follows the task.
+    Member {
+        /// Who.
+        task: TaskId,
+        /// Its process, numbered within the workload: those with the same number are its threads.
+        process: u32,
+        /// Its session, likewise; 0 is the session of the kernel's first task.
+        session: u32,
+        /// It is a kernel thread.
+        kthread: bool,
+    },
     /// What people call a queue of the scheduler's. It comes before the queue is used.
     Queue {
         /// The queue.
@@ -336,6 +413,7 @@ impl Meta {
     pub const fn class(&self) -> Class {
         match self {
             Self::Policy(_) => Class::POLICY,
+            Self::Member { .. } => Class::ACTS,
             Self::Start { .. }
             | Self::Task(_)
             | Self::Unknown(_)
@@ -369,8 +447,10 @@ impl Class {
     pub const POLICY: Self = Self(32);
     /// Waiting for locks: a CPU's, and a task's.
     pub const LOCKS: Self = Self(64);
+    /// What tasks did for themselves: worked, acts. A replay needs it to be exact.
+    pub const ACTS: Self = Self(128);
     /// All of them.
-    pub const ALL: Self = Self(127);
+    pub const ALL: Self = Self(255);
 
     /// Both.
     pub const fn with(self, other: Self) -> Self {

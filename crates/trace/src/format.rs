@@ -1,12 +1,12 @@
 //! Numbers of the file format, for the writer and the reader; docs/reference/trace-format.md describes the whole.
 
-use crate::{Chooser, Why};
+use crate::{Chooser, Timer, Why};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-/// What is written. Older ones are read as well: 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
-pub(crate) const VERSION: u8 = 4;
+/// What is written. Older ones are read as well: 4 does not say what tasks did for themselves, 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
+pub(crate) const VERSION: u8 = 5;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
 
@@ -70,6 +70,18 @@ pub(crate) mod more {
     pub(crate) const GROUP_THROTTLED: u8 = 7;
     pub(crate) const GROUP_UNTHROTTLED: u8 = 8;
     pub(crate) const CHANCE: u8 = 9;
+    pub(crate) const WORKED: u8 = 10;
+    pub(crate) const WAKES: u8 = 11;
+    pub(crate) const WAKES_SYNC: u8 = 12;
+    pub(crate) const WAITS: u8 = 13;
+    pub(crate) const SLEEPS: u8 = 14; // ..= 16, in the order of `TIMERS`
+    pub(crate) const BEGINS: u8 = 17;
+    pub(crate) const FORKS_THREAD: u8 = 18;
+    pub(crate) const FORKS_PROCESS: u8 = 19;
+    pub(crate) const YIELDS: u8 = 20;
+    pub(crate) const EXITS: u8 = 21;
+    pub(crate) const MEMBER: u8 = 22;
+    pub(crate) const MEMBER_KTHREAD: u8 = 23;
 }
 
 /// In a record of [`more::UNKNOWN`]: which CPUs tasks may use is unknown.
@@ -78,6 +90,8 @@ pub(crate) const NO_AFFINITY: u8 = 1;
 pub(crate) const NO_THROTTLING: u8 = 2;
 
 pub(crate) const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];
+
+pub(crate) const TIMERS: [Timer; 3] = [Timer::Relative, Timer::Absolute, Timer::Deferrable];
 
 pub(crate) const CHOOSERS: [Chooser; 5] =
     [Chooser::SelectCpu, Chooser::Default, Chooser::Fallback, Chooser::OnlyOne, Chooser::Dispatch];

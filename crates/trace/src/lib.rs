@@ -29,7 +29,7 @@ mod input;
 
 pub use cut::Cut;
 pub use error::{TraceError, WriteError};
-pub use event::{Chooser, Class, Event, Lock, Meta, Sink, TaskInfo, Unknown, What, Why};
+pub use event::{Act, Chooser, Class, Event, Lock, Meta, Sink, TaskInfo, Timer, Unknown, What, Why};
 pub use policy::Policy;
 pub use reader::{Item, Reader};
 pub use relay::relayed;

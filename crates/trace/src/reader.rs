@@ -9,10 +9,10 @@ mod policy;
 
 use crate::format::{
     CHOOSERS, EXITS, KIND, MAGIC, MAX_NODES, Memory, NO_AFFINITY, NO_THROTTLING, OLDEST, SAME_CPU, SAME_PREV,
-    SAME_TIME, VERSION, WHYS, kind, more, unzigzag,
+    SAME_TIME, TIMERS, VERSION, WHYS, kind, more, unzigzag,
 };
 use crate::input::Input;
-use crate::{Event, Lock, Meta, Sink, TaskInfo, TraceError, Unknown, What};
+use crate::{Act, Event, Lock, Meta, Sink, TaskInfo, TraceError, Unknown, What};
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::scx::Op;
 use keel_abi::topology::Place;
@@ -243,12 +243,21 @@ impl<R: Read> Reader<R> {
             more::RESERVED | more::UNRESERVED => {
                 What::Reserved { target: self.target()?, on: which == more::RESERVED }
             }
+            more::WORKED => {
+                What::Worked { task: self.task()?, user: self.span()?, kernel_ps: self.input.number()? }
+            }
+            more::WAKES..=more::EXITS => What::Acts { task: self.task()?, act: self.act(which, at)? },
             more::UNKNOWN => return Ok(Item::Meta(at, Meta::Unknown(self.unknown()?))),
             more::CLOCK => return Ok(Item::Meta(at, Meta::Clock { ns: self.input.number()? })),
             more::CHANCE => {
                 let (seed, noise) = (self.input.number()?, self.input.byte()?);
                 let noise = self.one_of(&Noise::ALL, noise, "a level of noise is not known")?;
                 return Ok(Item::Meta(at, Meta::Chance { seed, noise }));
+            }
+            more::MEMBER | more::MEMBER_KTHREAD => {
+                let (task, process, session) = (self.task()?, self.number32()?, self.number32()?);
+                let kthread = which == more::MEMBER_KTHREAD;
+                return Ok(Item::Meta(at, Meta::Member { task, process, session, kthread }));
             }
             more::QUEUE => {
                 let id = DsqId(self.input.number()?);
@@ -257,6 +266,32 @@ impl<R: Read> Reader<R> {
             _ => return Err(self.input.damaged("a record is of no known kind")),
         };
         Ok(Item::Event(Event { at, cpu: self.memory.cpu, what }))
+    }
+
+    /// What a task does, by a record's second byte.
+    fn act(&mut self, which: u8, at: Instant) -> Result<Act, TraceError> {
+        Ok(match which {
+            more::WAKES | more::WAKES_SYNC => {
+                Act::Wakes { wakee: self.task()?, sync: which == more::WAKES_SYNC }
+            }
+            more::WAITS => Act::Waits,
+            more::BEGINS => {
+                // It was due before.
+                let before = self.input.number()?;
+                Act::Begins { at: Instant::from_ns(at.as_ns().saturating_sub(before)) }
+            }
+            more::FORKS_THREAD | more::FORKS_PROCESS => {
+                Act::Forks { child: self.task()?, process: which == more::FORKS_PROCESS }
+            }
+            more::YIELDS => Act::Yields,
+            more::EXITS => Act::Exits,
+            _ => {
+                let ahead = at.as_ns().checked_add(self.input.number()?);
+                let until = ahead.ok_or_else(|| self.input.damaged("time runs over"))?;
+                let timer = TIMERS[usize::from(which - more::SLEEPS)];
+                Act::Sleeps { until: Instant::from_ns(until), timer }
+            }
+        })
     }
 
     fn unknown(&mut self) -> Result<Unknown, TraceError> {

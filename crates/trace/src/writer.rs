@@ -7,9 +7,9 @@ mod policy;
 
 use crate::format::{
     CHOOSERS, EXITS, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING, SAME_CPU, SAME_PREV, SAME_TIME,
-    VERSION, WHYS, index_in, kind, more, zigzag,
+    TIMERS, VERSION, WHYS, index_in, kind, more, zigzag,
 };
-use crate::{Class, Event, Lock, Meta, Sink, TaskInfo, What, WriteError};
+use crate::{Act, Class, Event, Lock, Meta, Sink, TaskInfo, What, WriteError};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, TaskId, Topology};
 use std::io::{self, Write};
 
@@ -222,11 +222,40 @@ impl<W: Write> Writer<W> {
                 self.more(at, cpu, if on { more::RESERVED } else { more::UNRESERVED });
                 self.target(target);
             }
+            What::Worked { task, user, kernel_ps } => {
+                self.more(at, cpu, more::WORKED);
+                self.task(task);
+                self.number(user.as_ns());
+                self.number(kernel_ps);
+            }
+            What::Acts { task, act } => self.act(at, cpu, task, act),
             What::Lost { events } => {
                 self.begin(at, cpu, kind::LOST);
                 self.number(u64::from(events));
             }
         }
+    }
+
+    fn act(&mut self, at: Instant, cpu: CpuId, task: TaskId, act: Act) {
+        let (which, number) = match act {
+            Act::Wakes { wakee, sync } => {
+                (if sync { more::WAKES_SYNC } else { more::WAKES }, Some(u64::from(wakee.0.wrapping_add(1))))
+            }
+            Act::Waits => (more::WAITS, None),
+            Act::Sleeps { until, timer } => {
+                (more::SLEEPS + index_in(&TIMERS, &timer), Some(until.as_ns().saturating_sub(at.as_ns())))
+            }
+            Act::Begins { at: due } => (more::BEGINS, Some(at.as_ns().saturating_sub(due.as_ns()))),
+            Act::Forks { child, process } => (
+                if process { more::FORKS_PROCESS } else { more::FORKS_THREAD },
+                Some(u64::from(child.0.wrapping_add(1))),
+            ),
+            Act::Yields => (more::YIELDS, None),
+            Act::Exits => (more::EXITS, None),
+        };
+        self.more(at, cpu, which);
+        self.task(task);
+        number.into_iter().for_each(|number| self.number(number));
     }
 
     fn more(&mut self, at: Instant, cpu: CpuId, which: u8) {
@@ -319,6 +348,12 @@ impl<W: Write> Writer<W> {
                 self.more(at, cpu, more::CHANCE);
                 self.number(*seed);
                 self.byte(index_in(&Noise::ALL, noise));
+            }
+            Meta::Member { task, process, session, kthread } => {
+                self.more(at, cpu, if *kthread { more::MEMBER_KTHREAD } else { more::MEMBER });
+                self.task(*task);
+                self.number(u64::from(*process));
+                self.number(u64::from(*session));
             }
             Meta::Queue { id, name } => {
                 self.more(at, cpu, more::QUEUE);

@@ -71,6 +71,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) barriers: Names<'a>,
     pub(crate) barrier_users: Vec<BarrierUsers>,
     pub(crate) flags: Names<'a>,
+    pub(crate) semaphores: Names<'a>,
     pub(crate) timers: Timers<'a>,
     pub(crate) instances_left: u32,
     pub(crate) channel_ids: BTreeMap<&'a str, ObjectId>,
@@ -97,6 +98,7 @@ impl<'a> Compiler<'a> {
             barriers: Names::default(),
             barrier_users: Vec::new(),
             flags: Names::default(),
+            semaphores: Names::default(),
             timers: Timers::default(),
             instances_left: MAX_INSTANCES,
             channel_ids: BTreeMap::new(),
@@ -273,6 +275,8 @@ impl<'a> Compiler<'a> {
             duration: self.duration,
             unit: self.unit.unwrap_or_else(|| "loops".to_owned()),
             timeline,
+            semaphores: self.semaphores.len(),
+            recorded: None,
         };
         Ok((workload, self.warnings))
     }

@@ -42,7 +42,7 @@ fn takes_time(step: &Step, barriers: &[u32]) -> bool {
         Step::Timer { period, .. } => *period > Span::ZERO,
         Step::Barrier(id) | Step::SpinBarrier { barrier: id, .. } => barriers[id.0 as usize] > 1,
         // A call into the scheduler, or sleep until another task acts.
-        Step::Yield | Step::Wait { .. } | Step::Sync { .. } => true,
+        Step::Yield | Step::Await(_) | Step::Wait { .. } | Step::Sync { .. } => true,
         Step::Send { .. }
         | Step::Receive { .. }
         | Step::WaitChild

@@ -81,6 +81,11 @@ struct Joined {
 impl Joined {
     /// Adds a part: the `number`th, from 1.
     fn add(&mut self, mut part: Workload, number: usize) -> Result<(), String> {
+        if part.recorded.is_some() {
+            return Err(
+                "a recording replays by itself; write it to a file first (keel workload from)".to_owned()
+            );
+        }
         self.bound(&part)?;
         self.make_unique(&mut part.tasks, number);
         let (mut processes, mut sessions) = (BTreeMap::new(), BTreeMap::new());
@@ -122,6 +127,7 @@ impl Joined {
         whole.inheriting.extend(part.inheriting.iter().map(|id| ObjectId(whole.mutexes + id.0)));
         whole.mutexes += part.mutexes;
         whole.conditions += part.conditions;
+        whole.semaphores += part.semaphores;
         whole.duration = whole.duration.max(part.duration);
         Ok(())
     }
@@ -176,6 +182,7 @@ impl Joined {
             Step::Send { channel, .. } | Step::Receive { channel, .. } => {
                 on(channel, whole.channels.len() as u32);
             }
+            Step::Post { semaphore: id, .. } | Step::Await(id) => on(id, whole.semaphores),
             Step::Timer { timer, .. } if timer.0 >= own_timers => {
                 let nth = timer.0 - own_timers;
                 *shared = (*shared).max(nth + 1);
@@ -193,6 +200,7 @@ impl Joined {
             | Step::WaitChild
             | Step::Write(_)
             | Step::Touch(_)
+            | Step::Play
             | Step::Syscall
             | Step::Nice(_) => {}
             Step::Affinity(_) | Step::Loop { .. } | Step::Count | Step::Cgroup(_) => {}

@@ -107,6 +107,21 @@ impl Compiler<'_> {
         Ok(Span::from_us(time_us.unsigned_abs()))
     }
 
+    /// A time in microseconds that may have up to three decimals.
+    pub(crate) fn fine_time(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Span, WorkloadError> {
+        let split = value.as_number_lit().and_then(|number| number.value.split_once('.'));
+        let Some((whole, decimals)) = split else { return self.time(at, value) };
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let ns = format!("{decimals:0<3}");
+        let us = whole.parse::<u64>().ok().filter(|&us| digits(whole) && us <= i32::MAX as u64);
+        match (us, ns.parse::<u64>()) {
+            (Some(us), Ok(ns)) if digits(decimals) && decimals.len() <= 3 => {
+                Ok(Span::from_ns(us * 1000 + ns))
+            }
+            _ => Err(self.wrong_type(at, value, "a time in microseconds with at most three decimals")),
+        }
+    }
+
     /// A true or false.
     pub(crate) fn boolean(&self, at: &Place<'_>, value: &Value<'_>) -> Result<bool, WorkloadError> {
         let literal = value.as_boolean_lit().ok_or_else(|| self.wrong_type(at, value, "true or false"))?;

@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::sched::Policy;
 use jsonc_parser::ast::Object;
 use keel_abi::cgroup::CgroupId;
-use keel_abi::task::Step;
+use keel_abi::task::{Step, TimerMode};
 use keel_abi::{CpuSet, Span};
 
 /// How often something is repeated; `None` for ever.
@@ -164,7 +164,17 @@ impl<'a> Compiler<'a> {
             let at = at.child(field.key, field.start);
             if *event == Event::Steps {
                 self.use_barriers(&at, &body.extension.steps, &task);
-                steps.extend_from_slice(&body.extension.steps);
+                let own = |step: &Step| matches!(step, Step::Timer { .. });
+                let timer = body
+                    .extension
+                    .steps
+                    .iter()
+                    .any(own)
+                    .then(|| self.timers.used(task.index, task.alone, "unique", TimerMode::Absolute));
+                steps.extend(body.extension.steps.iter().cloned().map(|step| match (step, timer) {
+                    (Step::Timer { period, mode, .. }, Some(timer)) => Step::Timer { timer, period, mode },
+                    (other, _) => other,
+                }));
             }
             self.event(&at, *event, field, &task, &mut steps)?;
         }

@@ -7,8 +7,12 @@ use crate::json::{Field, fields};
 use crate::place::Place;
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
+use keel_abi::Span;
 use keel_abi::cgroup::CgroupStep;
-use keel_abi::task::{Amount, Channel, ChannelKind, ObjectId, Step};
+use keel_abi::task::{Amount, Channel, ChannelKind, ObjectId, Step, TimerMode};
+
+/// Stands for the task's own timer in its steps, until it is known which task that is.
+const OWN_TIMER: ObjectId = ObjectId(u32::MAX);
 
 /// The most channels of a workload.
 const MAX_CHANNELS: usize = 1_000_000;
@@ -103,8 +107,13 @@ impl<'a> Compiler<'a> {
         };
         let here = at.child(word.key, word.start);
         match word.key {
-            "run" => Ok(Step::Run(Amount::fixed(self.time(&here, word.value)?))),
-            "sleep" => Ok(Step::Sleep(Amount::fixed(self.time(&here, word.value)?))),
+            "run" => Ok(Step::Run(self.fine_amount(&here, word.value)?)),
+            "sleep" => Ok(Step::Sleep(self.fine_amount(&here, word.value)?)),
+            "timer" => {
+                let period = self.fine_time(&here, word.value)?;
+                Ok(Step::Timer { timer: OWN_TIMER, period, mode: TimerMode::Absolute })
+            }
+            "fork" => self.spawned(&here, word.value).map(Step::Fork),
             "autogroup_nice" => {
                 let nice = self.integer(&here, word.value, -20..=19, "nice value")?;
                 Ok(Step::AutogroupNice(nice as i8))
@@ -114,7 +123,7 @@ impl<'a> Compiler<'a> {
                 Ok(Step::Touch(bytes.unsigned_abs()))
             }
             "write" => Ok(Step::Write(self.pages(&here, word.value, 1)?)),
-            "spawn" => self.spawn(&here, word.value),
+            "spawn" => self.spawned(&here, word.value).map(Step::Spawn),
             "cgroup" => self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::Join(id))),
             "cgroup_process" => {
                 self.known_cgroup(&here, word.value).map(|id| Step::Cgroup(CgroupStep::JoinProcess(id)))
@@ -127,6 +136,8 @@ impl<'a> Compiler<'a> {
             }
             "set_cgroup" => self.set_cgroup(&here, word.value),
             "spin_barrier" => self.spin_barrier(&here, word.value),
+            "post" => self.post(&here, word.value),
+            "await" => self.semaphore(&here, word.value).map(Step::Await),
             "raise" => self.flag(&here, word.value).map(Step::Raise),
             "lower" => self.flag(&here, word.value).map(Step::Lower),
             "send" => self.transfer(&here, word.value).map(|(channel, bytes)| Step::Send { channel, bytes }),
@@ -139,19 +150,61 @@ impl<'a> Compiler<'a> {
 
     fn no_step(&self, at: &Place<'_>, word: &str) -> WorkloadError {
         let problem = format!(
-            "there is no step {}; there are run, sleep, touch, write, spawn, send, receive, spin_barrier, \
-             raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice with a value, and yield, syscall, exec, setsid, \
+            "there is no step {}; there are run, sleep, timer, fork, touch, write, spawn, send, receive, spin_barrier, \
+             raise, lower, post, await, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice with a value, and yield, syscall, exec, setsid, \
              wait_child, count, migrate_disable, migrate_enable",
             shown(word)
         );
         self.error(at, problem)
     }
 
-    fn spawn(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Step, WorkloadError> {
+    /// A post is a semaphore's name, or an object with it.
+    fn post(&mut self, at: &Place<'_>, value: &'a Value<'a>) -> Result<Step, WorkloadError> {
+        if value.as_object().is_none() {
+            return self.semaphore(at, value).map(|semaphore| Step::Post { semaphore, sync: false });
+        }
+        let (mut semaphore, mut sync) = (None, false);
+        for part in fields(self.object(at, value)?, |_| false).list {
+            let at = at.child(part.key, part.start);
+            match part.key {
+                "ref" => semaphore = Some(self.semaphore(&at, part.value)?),
+                "sync" => sync = self.boolean(&at, part.value)?,
+                _ => return Err(self.error(&at, "has no meaning here; there are ref, sync")),
+            }
+        }
+        match semaphore {
+            Some(semaphore) => Ok(Step::Post { semaphore, sync }),
+            None => Err(self.error(at, "needs the semaphore's name in \"ref\"")),
+        }
+    }
+
+    fn semaphore(&mut self, at: &Place<'_>, value: &'a Value<'a>) -> Result<ObjectId, WorkloadError> {
+        Ok(self.semaphores.id(self.string(at, value)?))
+    }
+
+    /// A time that may have decimals, or an object with it and with its jitter.
+    fn fine_amount(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Amount, WorkloadError> {
+        if value.as_object().is_none() {
+            return self.fine_time(at, value).map(Amount::fixed);
+        }
+        let (mut base, mut percent) = (None, 0);
+        for part in fields(self.object(at, value)?, |_| false).list {
+            let at = at.child(part.key, part.start);
+            match part.key {
+                "us" => base = Some(self.fine_time(&at, part.value)?),
+                "jitter_percent" => percent = self.integer(&at, part.value, 0..=100, "percentage")?,
+                _ => return Err(self.error(&at, "has no meaning here; there are us, jitter_percent")),
+            }
+        }
+        let base = base.ok_or_else(|| self.error(at, "needs its time in \"us\""))?;
+        let spread = Span::from_ns((u128::from(base.as_ns()) * percent as u128 / 100) as u64);
+        Ok(Amount { base, spread })
+    }
+
+    fn spawned(&self, at: &Place<'_>, value: &Value<'_>) -> Result<u32, WorkloadError> {
         let name = self.string(at, value)?;
         let task = self.task_indices.get(name).copied();
-        task.map(Step::Spawn)
-            .ok_or_else(|| self.error(at, format!("there is no task \"{}\" to spawn", shown(name))))
+        task.ok_or_else(|| self.error(at, format!("there is no task \"{}\" to spawn", shown(name))))
     }
 
     fn transfer(&self, at: &Place<'_>, value: &Value<'_>) -> Result<(ObjectId, u32), WorkloadError> {

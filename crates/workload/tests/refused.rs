@@ -338,8 +338,8 @@ fn extensions_for_processes_and_channels_are_checked() {
     );
     steps(
         r#""dance""#,
-        ": there is no step dance; there are run, sleep, touch, write, spawn, send, receive, spin_barrier, \
-         raise, lower, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice with a value, and yield, syscall, exec, setsid, wait_child, \
+        ": there is no step dance; there are run, sleep, timer, fork, touch, write, spawn, send, receive, spin_barrier, \
+         raise, lower, post, await, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice with a value, and yield, syscall, exec, setsid, wait_child, \
          count, migrate_disable, migrate_enable",
     );
     task(

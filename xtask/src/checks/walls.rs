@@ -27,6 +27,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
         Wall::Only(&["abi", "trace", "check"]),
         "readers of recordings know nothing of simulated runs",
     ),
+    ("replay", Wall::Only(&["abi", "trace"]), "a replay is made from events, whoever runs it"),
     ("bpfc", Wall::Only(&[]), "compiling BPF C is for build scripts, and needs no other crate"),
     (
         "vm",

@@ -445,7 +445,7 @@ impl Sink for WaitStories {
                 let Some(row) = self.tasks.get(info.task) else { return };
                 (row.pid, row.name, row.cpus) = (info.pid, kept(&info.name), info.cpus.clone());
             }
-            Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } => {}
+            Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } | Meta::Member { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }

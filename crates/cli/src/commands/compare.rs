@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     gate.fits(&specs, args.runs)?;
     let mut read = inputs::workload_files(&args.scene.workload)?;
     read.extend(schedulers.iter().map(|asked| asked.scheduler));
-    read.push(&args.scene.machine);
+    read.extend(args.scene.machine.as_deref());
     read.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let mut outputs = outputs::reserve(&args.outputs, None, &read)?;
     let total = specs[0].duration * (specs.len() as u64 * u64::from(args.runs));

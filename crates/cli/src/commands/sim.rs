@@ -32,7 +32,8 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, 1)?;
     let mut inputs = inputs::workload_files(&scene.workload)?;
-    inputs.extend([scheduler, &scene.machine]);
+    inputs.push(scheduler);
+    inputs.extend(scene.machine.as_deref());
     inputs.extend(args.host.as_deref().and_then(Path::to_str));
     inputs.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let outputs = outputs::reserve(&args.outputs, args.log.as_deref(), &inputs)?;
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
 }
 
 /// A page or a picture is what `--report` writes.
-fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
+pub(crate) fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
     match &outputs.report {
         Some(path) if !page::is_page(path) && !page::is_picture(path) => Err(page::refused(
             "--report",
@@ -63,7 +64,7 @@ fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
 }
 
 /// Runs, and keeps the files that are complete. A scheduler that fails leaves them too: they show why.
-fn simulate(
+pub(crate) fn simulate(
     lab: &Lab,
     spec: &RunSpec,
     mut outputs: Outputs,

@@ -8,7 +8,7 @@ use crate::rng::Rng;
 use crate::scx::Phase;
 use crate::setup::MAX_TASKS;
 use crate::sim::Sim;
-use crate::task::{Doing, Member, OpsState, State, Task};
+use crate::task::{Doing, Member, OpsState, Own, State, Task};
 use crate::task_program::process::Birth;
 use keel_abi::bpf::{Ea, Engine, Owner, World};
 use keel_abi::scx::{Op, ent, wake};
@@ -210,6 +210,9 @@ impl Kernel {
             yielded: false,
             busy: false,
             sleeps: 0,
+            own: Own::default(),
+            sleeps_until: None,
+            tape_at: 0,
         });
         self.counters.forks += 1;
         if let Some(spec) = spec {

@@ -139,7 +139,7 @@ impl<E: Engine> Sim<E> {
             Frame::Hotplug { online } => self.handle_hotplug(c, online),
             Frame::Hotplugged { online } => self.hotplugged(c, online),
             Frame::Die => self.die(c),
-            Frame::Relock { mutex } => self.relock(c, mutex),
+            Frame::Relock { mutex } => self.own_relock(c, mutex),
             Frame::RunBpfTimer { timer } => self.run_bpf_timer(c, timer),
             Frame::BpfTimerDone { timer } => self.k.timers.ran(timer),
             Frame::RunProgram { program } => self.run_program(c, program),

@@ -21,13 +21,17 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         match self.k.tasks[task].state {
             State::New | State::Blocked => {}
-            State::Blocking => return self.k.task(task).state = State::Runnable,
+            State::Blocking => {
+                self.k.tell_wakes(c, waker, task, flags);
+                return self.k.task(task).state = State::Runnable;
+            }
             State::Runnable | State::Exiting | State::Dead => return,
         }
         if self.k.tasks[task].on_cpu || self.k.tasks[task].busy {
             self.k.charge_ns(c, SPIN_NS);
             return self.k.this_cpu().stack.push(Frame::Wake { task, flags, waker });
         }
+        self.k.tell_wakes(c, waker, task, flags);
         self.k.task(task).busy = true;
         let wakeup_ns = self.k.machine.costs.wakeup_ns;
         self.k.charge_ns(c, wakeup_ns);

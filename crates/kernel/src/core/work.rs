@@ -23,11 +23,17 @@ impl Kernel {
         debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
         let worked = at.since(cpu.working_since).as_ns();
         cpu.working_since = at;
-        let doing = &mut self.tasks[cpu.curr].doing;
-        if let Doing::Work(left) = doing {
-            let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
-            *left = if cpu.work_done_at <= at { Span::ZERO } else { left.saturating_sub(done) };
-        }
+        let task = &mut self.tasks[cpu.curr];
+        let doing = &mut task.doing;
+        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
+        task.own.user += match doing {
+            Doing::Work(left) => {
+                let before = *left;
+                *left = if cpu.work_done_at <= at { Span::ZERO } else { left.saturating_sub(done) };
+                before.saturating_sub(*left)
+            }
+            _ => done,
+        };
         if !matches!(doing, Doing::Spin(_)) {
             self.counters.user_time += Span::from_ns(worked);
         }

@@ -112,7 +112,7 @@ impl<E: Engine> Sim<E> {
                 self.k.this_cpu().stack.push(Frame::Yield);
                 Then::Leave
             }
-            Act::Sleep(span) => self.sleep_until(c, task, now + span),
+            Act::Sleep(span) => self.sleep_until(c, task, now + span, keel_trace::Timer::Relative),
             Act::Fail(why) => {
                 self.k.companion_failed(task, why);
                 self.give_up_cpu(c, task)

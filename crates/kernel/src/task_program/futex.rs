@@ -67,6 +67,7 @@ impl Kernel {
         for task in woken {
             let line_ps = self.lines.write_task_ps(task, c);
             self.charge_ps(c, line_ps);
+            self.not_own_ps += line_ps;
         }
         self.unlock_bucket(futex);
     }

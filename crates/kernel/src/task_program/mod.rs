@@ -1,5 +1,6 @@
 //! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
 
+mod acts;
 pub(crate) mod barrier;
 pub(crate) mod cache;
 pub(crate) mod channel;
@@ -9,9 +10,11 @@ pub(crate) mod futex;
 pub(crate) mod mutex;
 pub(crate) mod pages;
 pub(crate) mod process;
+pub(crate) mod semaphore;
 pub(crate) mod spin;
 pub(crate) mod stock;
 pub(crate) mod sync;
+mod tape;
 
 use self::process::Birth;
 use crate::cgroup::CgroupFrame;
@@ -25,7 +28,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::cgroup::CgroupStep;
 use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::{Class, What};
+use keel_trace::{Class, Timer, What};
 
 /// Steps that a task takes without a cost of their own before it is charged for going on: so
 /// that a program of nothing but loops moves time, too.
@@ -49,12 +52,11 @@ impl<E: Engine> Sim<E> {
         let began = &mut self.k.task(task).began;
         *began = now.min(*began);
         for _ in 0..FREE_STEPS {
-            if let Then::Leave = self.take_step(c, task) {
+            if let Then::Leave = self.own_step(c, task, |sim| sim.take_step(c, task)) {
                 return;
             }
         }
-        let syscall_ns = self.k.machine.costs.syscall_ns;
-        self.k.charge_ns(c, syscall_ns);
+        self.own_step(c, task, |sim| sim.syscall(c));
         self.k.this_cpu().stack.push(Frame::Act);
     }
 
@@ -80,12 +82,11 @@ impl<E: Engine> Sim<E> {
             Step::Sleep(amount) => {
                 let span = self.k.draw(task, amount);
                 let until = self.k.this_cpu().clock + span;
-                self.sleep_until(c, task, until)
+                self.sleep_until(c, task, until, Timer::Relative)
             }
             Step::SleepDeferrable(amount) => {
                 let until = self.k.this_cpu().clock + self.k.draw(task, amount);
-                self.k.task(task).sleeps += 1;
-                self.k.arm_deferrable(c, task, until);
+                self.sleep_deferrable(c, task, until);
                 self.block(c, task)
             }
             Step::Timer { timer, period, mode } => self.wait_timer(c, task, timer, period, mode),
@@ -193,6 +194,9 @@ impl<E: Engine> Sim<E> {
                 self.k.task(task).counted += 1;
                 Then::GoOn
             }
+            Step::Post { semaphore, sync } => self.post(task, semaphore.0, sync),
+            Step::Await(semaphore) => self.await_semaphore(c, task, semaphore.0),
+            Step::Play => self.play(c, task),
         }
     }
 
@@ -243,16 +247,29 @@ impl<E: Engine> Sim<E> {
         Then::Leave
     }
 
-    fn sleep_until(&mut self, c: CpuId, task: TaskId, until: Instant) -> Then {
+    fn sleep_deferrable(&mut self, c: CpuId, task: TaskId, until: Instant) {
         self.k.task(task).sleeps += 1;
+        self.k.task(task).sleeps_until = Some((until, Timer::Deferrable));
+        self.k.arm_deferrable(c, task, until);
+    }
+
+    fn sleep_until(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
         let now = self.k.this_cpu().clock;
         let costs = &self.k.machine.costs;
         // Real-time tasks have no slack.
         let is_urgent = matches!(self.k.tasks[task].policy, Policy::Fifo(_) | Policy::RoundRobin(_));
         let (slack_ns, timer_ns) = (if is_urgent { 0 } else { costs.timer_slack_ns }, costs.timer_ns);
         let late = Span::from_ns(self.k.timer_delay_ns(task, slack_ns) + timer_ns);
-        self.k.queue.push(until.max(now) + late, task.0);
+        self.arm_sleep(task, until.max(now) + late, timer);
         self.block(c, task)
+    }
+
+    /// The task's timer fires at `at`.
+    fn arm_sleep(&mut self, task: TaskId, at: Instant, timer: Timer) {
+        let t = self.k.task(task);
+        t.sleeps += 1;
+        t.sleeps_until = Some((at, timer));
+        self.k.queue.push(at, task.0);
     }
 
     fn wait_timer(&mut self, c: CpuId, task: TaskId, timer: ObjectId, period: Span, mode: TimerMode) -> Then {
@@ -261,7 +278,7 @@ impl<E: Engine> Sim<E> {
         let next = *last + period;
         if next > now {
             *last = next;
-            return self.sleep_until(c, task, next);
+            return self.sleep_until(c, task, next, Timer::Absolute);
         }
         *last = if mode == TimerMode::Relative { now } else { next };
         self.syscall(c);

@@ -261,7 +261,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::Relock`]: whoever has been woken takes its mutex, or takes it again after a condition.
-    pub(crate) fn relock(&mut self, c: CpuId, id: ObjectId) {
+    pub(super) fn relock(&mut self, c: CpuId, id: ObjectId) {
         let task = self.k.this_cpu().curr;
         if self.k.objects.mutexes.awaits(task, id) {
             return self.await_mutex(c, id);

@@ -10,6 +10,7 @@ use super::futex::Buckets;
 use super::mutex::Mutexes;
 use super::pages::Memory;
 use super::process::Processes;
+use super::semaphore::Semaphores;
 use crate::frame::Frame;
 use crate::machine::Machine;
 use crate::sim::Sim;
@@ -31,6 +32,7 @@ pub(crate) struct Objects {
     /// Last expiry, by timer that tasks share; grown as used.
     pub(super) shared_timers: Vec<(ObjectId, Instant)>,
     pub(super) channels: Channels,
+    pub(super) semaphores: Semaphores,
     pub(super) memory: Memory,
     pub(crate) processes: Processes,
     pub(super) caches: Caches,
@@ -52,6 +54,7 @@ impl Objects {
             flags: vec![Flag::default(); workload.flags as usize],
             shared_timers: Vec::new(),
             channels: Channels::new(&workload.channels),
+            semaphores: Semaphores::new(workload),
             memory: Memory::default(),
             processes: Processes::default(),
             caches: Caches::new(&machine.topology, &machine.costs),

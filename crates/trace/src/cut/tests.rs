@@ -22,6 +22,7 @@ impl Sink for Collector {
             Meta::Clock { ns } => format!("clock {ns}"),
             Meta::Chance { seed, noise } => format!("seed {seed} noise {noise}"),
             Meta::Queue { id, name } => format!("queue {} {name}", id.0),
+            Meta::Member { task, .. } => format!("member {task}"),
             Meta::SchedulerExit { .. } => "scheduler's exit".to_owned(),
             Meta::Policy(policy) => format!("{:?} by CPU {}", policy.kind, policy.cpu.0),
             Meta::End => "end".to_owned(),

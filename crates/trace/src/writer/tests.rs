@@ -62,6 +62,12 @@ fn what() -> impl Strategy<Value = What> {
         }),
         (task(), any::<u32>(), task()).prop_map(|(task, mutex, owner)| What::Awaits { task, mutex, owner }),
         (cpu(), any::<bool>()).prop_map(|(target, up)| What::Online { target, up }),
+        (task(), any::<u64>(), any::<u64>()).prop_map(|(task, ns, kernel_ps)| What::Worked {
+            task,
+            user: Span::from_ns(ns),
+            kernel_ps
+        }),
+        (task(), acts()).prop_map(|(task, act)| What::Acts { task, act }),
         (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
         any::<u32>().prop_map(|events| What::Lost { events }),
@@ -118,7 +124,27 @@ fn meta() -> impl Strategy<Value = Meta> {
         (any::<u64>(), proptest::sample::select(&Noise::ALL[..]))
             .prop_map(|(seed, noise)| Meta::Chance { seed, noise }),
         (any::<u64>(), ".{0,20}").prop_map(|(id, name)| Meta::Queue { id: DsqId(id), name }),
+        (0_u32..100, any::<u32>(), any::<u32>(), any::<bool>()).prop_map(
+            |(task, process, session, kthread)| Meta::Member {
+                task: TaskId(task),
+                process,
+                session,
+                kthread
+            }
+        ),
         policy().prop_map(|policy| Meta::Policy(Box::new(policy))),
+    ]
+}
+
+/// Acts that need no time.
+fn acts() -> impl Strategy<Value = Act> {
+    let task = || (0_u32..100).prop_map(TaskId);
+    prop_oneof![
+        (task(), any::<bool>()).prop_map(|(wakee, sync)| Act::Wakes { wakee, sync }),
+        (task(), any::<bool>()).prop_map(|(child, process)| Act::Forks { child, process }),
+        Just(Act::Waits),
+        Just(Act::Yields),
+        Just(Act::Exits),
     ]
 }
 
@@ -230,7 +256,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 4");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 5");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",

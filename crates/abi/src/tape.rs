@@ -1,0 +1,253 @@
+//! What a recorded task did, op by op, in a few bytes each: a workload made of a recording has a [`Tape`] for each task,
+//! where one that people write has steps.
+//!
+//! An op costs what it says and nothing else: the time of a task's own system calls is in its [`Op::Kernel`]. What the
+//! scheduler costs, a simulated kernel charges as ever.
+
+use crate::{CpuId, Instant, Span};
+use std::sync::Arc;
+
+/// One thing that a recorded task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Works for so long on an undisturbed CPU of nominal speed.
+    Run(Span),
+    /// Is in the kernel for so many picoseconds, at its own wish.
+    Kernel(u64),
+    /// Waits until the semaphore has been posted once more.
+    Await(u32),
+    /// Posts a semaphore, and wakes who waits for it; `sync` says that the waker is about to wait itself.
+    Post {
+        /// The semaphore.
+        semaphore: u32,
+        /// `SCX_WAKE_SYNC`.
+        sync: bool,
+    },
+    /// The same, but after the op before it has begun: a wakeup on the way to sleep, or to its end.
+    PostMeanwhile {
+        /// The semaphore.
+        semaphore: u32,
+        /// `SCX_WAKE_SYNC`.
+        sync: bool,
+    },
+    /// Sleeps until so long after now.
+    Sleep(Span),
+    /// Sleeps until this moment of the run; goes on at once where that is past.
+    SleepUntil(Instant),
+    /// Sleeps with a deferrable timer that is due so long after now.
+    SleepDeferrable(Span),
+    /// Starts the task of this spec.
+    Fork {
+        /// The index of the spec.
+        spec: u32,
+        /// A process of its own rather than a thread.
+        process: bool,
+    },
+    /// `sched_yield()`.
+    Yield,
+    /// Has done so many units.
+    Count(u32),
+    /// Is no more.
+    Exit,
+}
+
+mod tag {
+    pub(super) const RUN: u8 = 0;
+    pub(super) const KERNEL: u8 = 1;
+    pub(super) const AWAIT: u8 = 2;
+    pub(super) const POST: u8 = 3;
+    pub(super) const POST_SYNC: u8 = 4;
+    pub(super) const MEANWHILE: u8 = 5;
+    pub(super) const MEANWHILE_SYNC: u8 = 6;
+    pub(super) const SLEEP: u8 = 7;
+    pub(super) const SLEEP_UNTIL: u8 = 8;
+    pub(super) const SLEEP_DEFERRABLE: u8 = 9;
+    pub(super) const FORK_THREAD: u8 = 10;
+    pub(super) const FORK_PROCESS: u8 = 11;
+    pub(super) const YIELD: u8 = 12;
+    pub(super) const COUNT: u8 = 13;
+    pub(super) const EXIT: u8 = 14;
+}
+
+/// Ops in a row, each a byte and a number. A short run of work takes three bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tape {
+    bytes: Vec<u8>,
+    ops: u64,
+}
+
+impl Tape {
+    /// How many ops there are.
+    pub const fn len(&self) -> u64 {
+        self.ops
+    }
+
+    /// Is nothing on it?
+    pub const fn is_empty(&self) -> bool {
+        self.ops == 0
+    }
+
+    /// Bytes that it takes.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Adds an op.
+    pub fn push(&mut self, op: Op) {
+        self.ops += 1;
+        let (tag, number) = coded(op);
+        self.bytes.push(tag);
+        if let Some(mut n) = number {
+            while n >= 0x80 {
+                self.bytes.push(n as u8 | 0x80);
+                n >>= 7;
+            }
+            self.bytes.push(n as u8);
+        }
+    }
+
+    /// The op at byte `at`, and where the next one is; `None` at the end.
+    #[inline]
+    pub fn read(&self, at: usize) -> Option<(Op, usize)> {
+        let &tag = self.bytes.get(at)?;
+        let mut at = at + 1;
+        if matches!(tag, tag::YIELD | tag::EXIT) {
+            return Some((if tag == tag::YIELD { Op::Yield } else { Op::Exit }, at));
+        }
+        let (mut n, mut shift) = (0, 0);
+        loop {
+            let &byte = self.bytes.get(at)?;
+            at += 1;
+            n |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 || shift > 63 {
+                return Some((decoded(tag, n), at));
+            }
+        }
+    }
+
+    /// All ops, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Op> + '_ {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let (op, next) = self.read(at)?;
+            at = next;
+            Some(op)
+        })
+    }
+}
+
+impl FromIterator<Op> for Tape {
+    fn from_iter<I: IntoIterator<Item = Op>>(ops: I) -> Self {
+        let mut tape = Self::default();
+        ops.into_iter().for_each(|op| tape.push(op));
+        tape
+    }
+}
+
+fn coded(op: Op) -> (u8, Option<u64>) {
+    let or_sync = |sync, plain, with| if sync { with } else { plain };
+    let (tag, number) = match op {
+        Op::Run(span) => (tag::RUN, span.as_ns()),
+        Op::Kernel(ps) => (tag::KERNEL, ps),
+        Op::Await(semaphore) => (tag::AWAIT, u64::from(semaphore)),
+        Op::Post { semaphore, sync } => (or_sync(sync, tag::POST, tag::POST_SYNC), u64::from(semaphore)),
+        Op::PostMeanwhile { semaphore, sync } => {
+            (or_sync(sync, tag::MEANWHILE, tag::MEANWHILE_SYNC), u64::from(semaphore))
+        }
+        Op::Sleep(span) => (tag::SLEEP, span.as_ns()),
+        Op::SleepUntil(at) => (tag::SLEEP_UNTIL, at.as_ns()),
+        Op::SleepDeferrable(span) => (tag::SLEEP_DEFERRABLE, span.as_ns()),
+        Op::Fork { spec, process } => {
+            (or_sync(process, tag::FORK_THREAD, tag::FORK_PROCESS), u64::from(spec))
+        }
+        Op::Count(units) => (tag::COUNT, u64::from(units)),
+        Op::Yield => return (tag::YIELD, None),
+        Op::Exit => return (tag::EXIT, None),
+    };
+    (tag, Some(number))
+}
+
+#[inline]
+fn decoded(tag: u8, n: u64) -> Op {
+    let id = n as u32;
+    match tag {
+        tag::RUN => Op::Run(Span::from_ns(n)),
+        tag::KERNEL => Op::Kernel(n),
+        tag::AWAIT => Op::Await(id),
+        tag::POST | tag::POST_SYNC => Op::Post { semaphore: id, sync: tag == tag::POST_SYNC },
+        tag::MEANWHILE | tag::MEANWHILE_SYNC => {
+            Op::PostMeanwhile { semaphore: id, sync: tag == tag::MEANWHILE_SYNC }
+        }
+        tag::SLEEP => Op::Sleep(Span::from_ns(n)),
+        tag::SLEEP_UNTIL => Op::SleepUntil(Instant::from_ns(n)),
+        tag::SLEEP_DEFERRABLE => Op::SleepDeferrable(Span::from_ns(n)),
+        tag::FORK_THREAD | tag::FORK_PROCESS => Op::Fork { spec: id, process: tag == tag::FORK_PROCESS },
+        _ => Op::Count(id),
+    }
+}
+
+/// When and where a recorded task came by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// When, as an instant of the run.
+    pub at: Instant,
+    /// The CPU that makes it.
+    pub cpu: CpuId,
+}
+
+/// What a workload that was made of a recording has instead of steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// What the task of each spec does.
+    pub tapes: Vec<Tape>,
+    /// How those come that nobody forks, in the order of their specs.
+    pub begins: Vec<Begin>,
+    /// How many semaphores there are.
+    pub semaphores: u32,
+}
+
+/// Shared by the runs of a comparison.
+pub type SharedRecorded = Arc<Recorded>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tape_gives_back_what_was_put_on_it() {
+        let ops = [
+            Op::Run(Span::from_ns(0)),
+            Op::Run(Span::from_ns(u64::MAX)),
+            Op::Kernel(127),
+            Op::Await(128),
+            Op::Post { semaphore: 1, sync: false },
+            Op::Post { semaphore: u32::MAX, sync: true },
+            Op::PostMeanwhile { semaphore: 2, sync: false },
+            Op::PostMeanwhile { semaphore: 3, sync: true },
+            Op::Sleep(Span::from_us(50)),
+            Op::SleepUntil(Instant::from_ns(1 << 40)),
+            Op::SleepDeferrable(Span::from_ms(1)),
+            Op::Fork { spec: 7, process: false },
+            Op::Fork { spec: 8, process: true },
+            Op::Yield,
+            Op::Count(9),
+            Op::Exit,
+        ];
+        let tape: Tape = ops.into_iter().collect();
+        assert_eq!(tape.iter().collect::<Vec<_>>(), ops);
+        assert_eq!(tape.len(), ops.len() as u64);
+    }
+
+    #[test]
+    fn an_op_takes_few_bytes() {
+        let check = |op, expected: usize| {
+            let tape: Tape = [op].into_iter().collect();
+            assert_eq!(tape.bytes.len(), expected, "{op:?}");
+        };
+        check(Op::Run(Span::from_ns(100)), 2);
+        check(Op::Run(Span::from_us(300)), 4);
+        check(Op::Await(5), 2);
+        check(Op::Exit, 1);
+    }
+}

@@ -1,0 +1,72 @@
+//! `keel replay`: what a recording holds, under another scheduler. What is known of it comes first.
+
+use crate::args::{DEFAULT_SEED, PartArgs, ReplayArgs};
+use crate::asked::Asked;
+use crate::commands::sim;
+use crate::failure::{Code, Failure};
+use crate::gate::Gate;
+use crate::lab::Lab;
+use crate::outputs::{self, both};
+use crate::replay::{Wanted, read};
+use crate::{inputs, interrupt, show};
+use keel_abi::Noise;
+use keel_lab::{Engine, Machine, RunSpec, SchedulerSource};
+use keel_replay::Replay;
+use std::path::Path;
+
+pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
+    sim::refuse(&args.outputs)?;
+    let asked = Asked::read(lab, &args.scheduler)?;
+    let source = inputs::scheduler_by(lab, asked.scheduler, args.host.as_deref())?;
+    let gate = Gate::new(&args.strict, &args.baseline)?;
+    let (replay, machine) = recorded(&args.part, &args.recording, lab)?;
+    let spec = spec(args, &asked, source, &replay, machine);
+    gate.fits(std::slice::from_ref(&spec), 1)?;
+    let mut read = vec![asked.scheduler];
+    read.extend(args.recording.to_str());
+    read.extend(args.part.machine.as_deref());
+    read.extend(args.host.as_deref().and_then(Path::to_str));
+    read.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
+    let outputs = outputs::reserve(&args.outputs, None, &read)?;
+    let (mut run, written) = sim::simulate(lab, &spec, outputs)?;
+    if !run.failed() {
+        run.strict = gate.rule(&run.facts());
+        if run.partial.is_none() {
+            run.baseline = gate.compare(std::slice::from_ref(&run), 1)?;
+        }
+    }
+    both(written, show::replay(&replay.confidence, &run, args.outputs.json))?;
+    Ok(interrupt::code(run.partial.is_some(), show::code(&run)))
+}
+
+/// The recording as a workload, on the machine that is asked for.
+pub(crate) fn recorded(part: &PartArgs, trace: &Path, lab: &Lab) -> Result<(Replay, Machine), Failure> {
+    let machine = match (&part.machine, part.cpus) {
+        (Some(name), _) => Some(inputs::machine(lab, name)?),
+        (None, Some(cpus)) => Some((lab.machine_of_cpus)(cpus)),
+        (None, None) => None,
+    };
+    read(lab, trace, machine.as_ref(), &Wanted { keep: part.keep.clone(), scale: part.scale })
+}
+
+/// The noise of a real machine is in its recording. That of a simulated one is made again from its seed.
+fn spec(
+    args: &ReplayArgs,
+    asked: &Asked<'_>,
+    source: SchedulerSource,
+    replay: &Replay,
+    machine: Machine,
+) -> RunSpec {
+    let (seed, noise) = replay.chance.unwrap_or((DEFAULT_SEED, Noise::None));
+    RunSpec {
+        scheduler: SchedulerSource { name: source.name.clone() + &asked.suffix(), ..source },
+        settings: args.settings.iter().chain(&asked.settings).cloned().collect(),
+        workload: replay.workload.clone(),
+        machine,
+        duration: args.duration.unwrap_or(replay.duration),
+        seed: args.seed.unwrap_or(seed),
+        noise,
+        engine: Engine::Native,
+        checked: false,
+    }
+}

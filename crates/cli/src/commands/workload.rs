@@ -1,0 +1,26 @@
+//! `keel workload`: workload files of recordings.
+
+use crate::args::{FromArgs, WorkloadArgs, WorkloadCommand};
+use crate::failure::{Code, Failure};
+use crate::lab::Lab;
+use crate::output::Output;
+use crate::text::shown;
+use keel_abi::Span;
+
+pub(crate) fn run(args: &WorkloadArgs, lab: &Lab) -> Result<Code, Failure> {
+    match &args.what {
+        WorkloadCommand::From(args) => from(args, lab),
+    }
+}
+
+fn from(args: &FromArgs, lab: &Lab) -> Result<Code, Failure> {
+    let (replay, machine) = super::replay::recorded(&args.part, &args.trace, lab)?;
+    let late = Span::from_ns(machine.costs.timer_slack_ns + machine.costs.timer_ns);
+    let text = keel_replay::export(&replay, late)
+        .map_err(|why| Failure::input(format!("{}: {why}", shown(&args.trace.to_string_lossy()))))?;
+    let mut output = Output::reserve(&args.output)?;
+    output.write(text.as_bytes())?;
+    output.keep()?;
+    crate::output::print(&replay.confidence.to_string())?;
+    Ok(Code::Done)
+}

@@ -1,0 +1,137 @@
+//! Recordings as workloads: what `keel replay`, `keel workload from` and `--workload TRACE` share.
+
+use crate::failure::Failure;
+use crate::inputs;
+use crate::lab::Lab;
+use crate::recording::Source;
+use crate::text::shown;
+use keel_abi::Topology;
+use keel_abi::task::Workload;
+use keel_lab::Machine;
+use keel_readers::LOOK;
+use keel_replay::{Builder, Named, Overheads, Replay, scaled, stuck};
+use std::io::{Cursor, Read, Write};
+use std::path::Path;
+
+/// What is asked of a recording.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Only tasks with these names or pids; all where there are none.
+    pub(crate) keep: Vec<String>,
+    /// So many copies.
+    pub(crate) scale: u32,
+}
+
+/// Is the file a recording, rather than a workload's text? JSON is never one.
+pub(crate) fn is_recording(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = crate::pipe::open(path).and_then(|file| file.take(LOOK as u64).read_to_end(&mut first));
+    let is_json =
+        first.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| b"{/".contains(byte));
+    read.is_ok() && !is_json && keel_readers::kind(&mut Cursor::new(&first)).is_ok()
+}
+
+/// The workload that a recording makes on `machine`, or on the machine that it was taken on; and that machine.
+pub(crate) fn read(
+    lab: &Lab,
+    path: &Path,
+    machine: Option<&Machine>,
+    wanted: &Wanted,
+) -> Result<(Replay, Machine), Failure> {
+    let source = Source::open(path)?;
+    let kept = match wanted.keep.is_empty() {
+        true => None,
+        false => {
+            let mut named = Named::new(wanted.keep.iter().cloned());
+            source.read(&mut named)?;
+            Some(named.found())
+        }
+    };
+    let overheads = machine.map_or_else(|| overheads_of(&(lab.machine_of_cpus)(1)), overheads_of);
+    let mut builder = Builder::new(overheads, kept);
+    let reading = source.read(&mut builder)?;
+    let bad = |why: String| Failure::input(format!("{}: {why}", shown(&path.to_string_lossy())));
+    let mut replay = builder.finish().map_err(|e| bad(e.to_string()))?;
+    let lost = &mut replay.confidence.causes.lost;
+    *lost = reading.recording.lost.max(*lost);
+    replay.workload = scaled(replay.workload, wanted.scale.max(1));
+    let machine = machine.cloned().unwrap_or_else(|| as_recorded(lab, &replay.topology));
+    fit(&mut replay.workload, &machine);
+    if let Some(stuck) = stuck(&replay.workload) {
+        let (waits, by) = stuck.tasks.first().cloned().unwrap_or_default();
+        let by = by.map_or(String::new(), |by| format!(" for {}", shown(&by)));
+        return Err(bad(format!(
+            "{} tasks wait for each other in a circle, such as {}{by}; leave some of them out with --keep",
+            stuck.count,
+            shown(&waits)
+        )));
+    }
+    Ok((replay, machine))
+}
+
+/// What the recording's time on CPUs holds that a replay is charged again.
+fn overheads_of(machine: &Machine) -> Overheads {
+    use keel_abi::Span;
+    let costs = &machine.costs;
+    Overheads {
+        stint: Span::from_ns(costs.schedule_ns + costs.context_switch_ns),
+        wakeup: Span::from_ns(costs.wakeup_ns),
+        timer: Span::from_ns(costs.irq_ns + costs.wakeup_ns),
+        smt_shared_per_mille: costs.smt_shared_per_mille,
+    }
+}
+
+/// A machine of this shape, with the costs of a server of today.
+fn as_recorded(lab: &Lab, topology: &Topology) -> Machine {
+    let machine = (lab.machine_of_cpus)(topology.cpus());
+    match machine.topology == *topology {
+        true => machine,
+        false => Machine { name: "as recorded".to_owned(), topology: topology.clone(), ..machine },
+    }
+}
+
+/// Tasks that may use none of the machine's CPUs may use all.
+fn fit(workload: &mut Workload, machine: &Machine) {
+    let all = keel_abi::CpuSet::first(machine.topology.cpus());
+    let within = |cpus: &mut keel_abi::CpuSet| *cpus = cpus.and(&all);
+    workload.tasks.iter_mut().for_each(|task| within(&mut task.cpus));
+    workload.timeline.retain_mut(|happening| match &mut happening.change {
+        keel_abi::timeline::Change::Affinity { cpus, .. }
+        | keel_abi::timeline::Change::Offline(cpus)
+        | keel_abi::timeline::Change::Online(cpus) => {
+            within(cpus);
+            !cpus.is_empty()
+        }
+        _ => true,
+    });
+}
+
+/// The workload of a recording that stands where a workload does; what is known of it is noted on stderr.
+pub(crate) fn workload(
+    lab: &Lab,
+    given: &str,
+    machine: Option<&Machine>,
+) -> Result<(Workload, Machine), Failure> {
+    let (replay, machine) = read(lab, Path::new(given), machine, &Wanted::default())?;
+    for sentence in replay.confidence.sentences() {
+        // If stderr is closed there is nobody left to report to.
+        let _ = writeln!(std::io::stderr(), "keel: note: {}: {sentence}", shown(given));
+    }
+    Ok((replay.workload, machine))
+}
+
+/// The machine that a scene asks for: where it names none, that of the recording or `otherwise`.
+pub(crate) fn machine_and_workload(
+    lab: &Lab,
+    machine: Option<&str>,
+    given: &str,
+    otherwise: &str,
+) -> Result<(Machine, Workload), Failure> {
+    if is_recording(Path::new(given)) {
+        let machine = machine.map(|name| inputs::machine(lab, name)).transpose()?;
+        return workload(lab, given, machine.as_ref()).map(|(workload, machine)| (machine, workload));
+    }
+    let machine = inputs::machine(lab, machine.unwrap_or(otherwise))?;
+    let workload = inputs::workload(lab, given, &machine)?;
+    Ok((machine, workload))
+}

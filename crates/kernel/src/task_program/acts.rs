@@ -1,0 +1,106 @@
+//! What tasks did for themselves, as a replay needs it ([`Class::ACTS`]): how much CPU time of their own they used, whom they
+//! woke, when they began to wait.
+//!
+//! A task's own time is its work and what its steps charge. What scheduling charges (wakeups, switches, ticks, interrupts,
+//! callbacks) is not its own: a replay is charged that again.
+
+use crate::frame::Frame;
+use crate::kernel::Kernel;
+use crate::sim::Sim;
+use crate::task::{Own, State};
+use keel_abi::bpf::Engine;
+use keel_abi::scx::wake;
+use keel_abi::task::Step;
+use keel_abi::{CpuId, Span, TaskId};
+use keel_trace::{Act, Class, What};
+
+impl<E: Engine> Sim<E> {
+    /// Takes a step that the task has asked for: what it charges is the task's own. What the task did by it is emitted.
+    #[inline]
+    pub(super) fn own_step<T>(&mut self, c: CpuId, task: TaskId, step: impl FnOnce(&mut Self) -> T) -> T {
+        if !self.k.out.wants(Class::ACTS) {
+            return step(self);
+        }
+        self.k.not_own_ps = 0;
+        let (before_ps, tasks) = (self.k.this_cpu().spent_ps, self.k.tasks.len());
+        let (number, ended) = (self.k.tasks[task].next_step, self.k.tasks[task].state == State::Exiting);
+        let then = step(self);
+        let not_own_ps = std::mem::take(&mut self.k.not_own_ps);
+        let charged_ps = self.k.this_cpu().spent_ps.saturating_sub(before_ps + not_own_ps);
+        self.k.task(task).own.kernel_ps += charged_ps;
+        if !ended {
+            self.tell_step(c, task, number, tasks);
+        }
+        then
+    }
+
+    /// As [`Sim::own_step`], where the task has its CPU and takes no step of its program.
+    pub(crate) fn own_relock(&mut self, c: CpuId, mutex: keel_abi::task::ObjectId) {
+        let task = self.k.this_cpu().curr;
+        self.own_step(c, task, |sim| sim.relock(c, mutex));
+    }
+
+    fn tell_step(&mut self, c: CpuId, task: TaskId, number: u32, tasks: usize) {
+        let t = &self.k.tasks[task];
+        let spec = t.spec.map(|spec| &self.k.workload.tasks[spec as usize]);
+        let step = spec.and_then(|spec| spec.steps.get(number as usize));
+        let act = match t.state {
+            State::Exiting => Some(Act::Exits),
+            State::Blocking => match self.k.task(task).sleeps_until.take() {
+                Some((until, timer)) => Some(Act::Sleeps { until, timer }),
+                None => Some(Act::Waits),
+            },
+            _ if self.k.tasks.len() > tasks => {
+                let child = TaskId(tasks as u32);
+                Some(Act::Forks { child, process: matches!(step, Some(Step::Spawn(_))) })
+            }
+            _ => matches!(step, Some(Step::Yield)).then_some(Act::Yields),
+        };
+        match act {
+            Some(act) => self.k.tell_act(c, task, act),
+            // The task comes out of the kernel, and could be interrupted there: each such spell is one by itself.
+            None if self.k.tasks[task].own.kernel_ps > 0 && self.comes_out(task) => {
+                self.k.tell_worked(c, task);
+            }
+            None => {}
+        }
+    }
+
+    fn comes_out(&self, task: TaskId) -> bool {
+        self.k.tasks[task].doing.is_work() || self.k.cpus.this_cpu.stack.last() == Some(&Frame::Act)
+    }
+}
+
+impl Kernel {
+    /// Emits that a task acts, after what it has used until then.
+    pub(crate) fn tell_act(&mut self, c: CpuId, task: TaskId, act: Act) {
+        if self.out.wants(Class::ACTS) {
+            self.tell_worked(c, task);
+            self.tell(Class::ACTS, c, What::Acts { task, act });
+        }
+    }
+
+    /// Emits that a task wakes another; a timer or interrupt is no task.
+    #[inline]
+    pub(crate) fn tell_wakes(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
+        if !waker.is_idle() && flags & wake::FORK == 0 {
+            self.tell_act(c, waker, Act::Wakes { wakee, sync: flags & wake::SYNC != 0 });
+        }
+    }
+
+    fn tell_worked(&mut self, c: CpuId, task: TaskId) {
+        let Own { user, kernel_ps } = std::mem::take(&mut self.task(task).own);
+        let is_wanted = self.tasks[task].spec.is_some();
+        if is_wanted && (user > Span::ZERO || kernel_ps > 0) {
+            self.tell(Class::ACTS, c, What::Worked { task, user, kernel_ps });
+        }
+    }
+
+    /// Emits what tasks have used since their last act, at a run's end.
+    pub(crate) fn tell_open_work(&mut self) {
+        for task in self.tasks.ids() {
+            let c = self.tasks[task].cpu;
+            self.tell_worked(c, task);
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! From a stream's events to tapes, in one pass.
+
+use crate::changes::Changes;
+use crate::confidence::{Causes, Confidence};
+use crate::overheads::Overheads;
+use crate::pairs::Pairs;
+use crate::task::{Doing, Meanwhile, Task};
+use keel_abi::tape::{Begin, Op, Recorded, Tape};
+use keel_abi::task::{Policy, Step, TaskSpec, Workload};
+use keel_abi::{CpuId, CpuSet, Instant, Noise, Span, TaskId, Topology};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The most tasks of a replay.
+pub(crate) const MAX_TASKS: usize = 1_000_000;
+
+/// Why a recording cannot be replayed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// It has no beginning.
+    #[error("the recording does not say what machine it was taken on, so it cannot be replayed")]
+    NoStart,
+    /// No task did anything.
+    #[error("no task runs in the recording, so there is nothing to replay")]
+    Nothing,
+    /// None of the tasks that were asked for is in it.
+    #[error("no task of the recording has the name or pid that --keep asks for")]
+    NoneKept,
+    /// There are too many.
+    #[error("the recording has more than {MAX_TASKS} tasks, which is more than a replay can have")]
+    TooMany,
+}
+
+/// A workload made of a recording, and what is known of it.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// What plays the recording.
+    pub workload: Workload,
+    /// How far it can be trusted.
+    pub confidence: Confidence,
+    /// How long the recording is.
+    pub duration: Span,
+    /// The machine that it was taken on.
+    pub topology: Topology,
+    /// The scheduler that ran then.
+    pub scheduler: String,
+    /// What its chance came from, if it is that of a simulated run with noise.
+    pub chance: Option<(u64, Noise)>,
+}
+
+/// Listens to a recording and writes a tape for each task.
+#[derive(Debug)]
+pub struct Builder {
+    pub(crate) overheads: Overheads,
+    keep: Option<BTreeSet<TaskId>>,
+    start: Option<Start>,
+    pub(crate) now: Instant,
+    /// The stream says what each task did for itself.
+    pub(crate) exact: bool,
+    pub(crate) tasks: Vec<Task>,
+    /// The numbers of tasks here, by their ids in the stream.
+    numbers: FxHashMap<TaskId, u32>,
+    pub(crate) pairs: Pairs,
+    pub(crate) causes: Causes,
+    pub(crate) changes: Changes,
+    /// Who runs on each CPU, by number here.
+    pub(crate) running: Vec<Option<u32>>,
+    counts: bool,
+    too_many: bool,
+    knows_affinity: bool,
+    chance: Option<(u64, Noise)>,
+}
+
+#[derive(Debug)]
+struct Start {
+    topology: Topology,
+    siblings: Vec<CpuSet>,
+    scheduler: String,
+    workload: String,
+    unit: String,
+}
+
+impl Builder {
+    /// Listens for all tasks, or only those of `keep`. `overheads` are those of the machine that replays.
+    pub fn new(overheads: Overheads, keep: Option<BTreeSet<TaskId>>) -> Self {
+        Self {
+            overheads,
+            keep,
+            start: None,
+            now: Instant::ZERO,
+            exact: false,
+            tasks: Vec::new(),
+            numbers: FxHashMap::default(),
+            pairs: Pairs::default(),
+            causes: Causes::default(),
+            changes: Changes::default(),
+            running: Vec::new(),
+            counts: false,
+            too_many: false,
+            knows_affinity: true,
+            chance: None,
+        }
+    }
+
+    /// The number of a task here; `None` for the idle task and those that are left out.
+    pub(crate) fn number(&mut self, task: TaskId) -> Option<u32> {
+        if task.is_idle() || self.keep.as_ref().is_some_and(|keep| !keep.contains(&task)) {
+            return None;
+        }
+        if let Some(&number) = self.numbers.get(&task) {
+            return Some(number);
+        }
+        if self.tasks.len() >= MAX_TASKS {
+            self.too_many = true;
+            return None;
+        }
+        let number = self.tasks.len() as u32;
+        self.numbers.insert(task, number);
+        self.tasks.push(Task::new(task.0));
+        Some(number)
+    }
+
+    pub(crate) fn task(&mut self, number: u32) -> &mut Task {
+        &mut self.tasks[number as usize]
+    }
+
+    /// The CPUs that share a core with `cpu`.
+    pub(crate) fn siblings(&self, cpu: CpuId) -> Option<&CpuSet> {
+        self.start.as_ref()?.siblings.get(cpu.index())
+    }
+
+    /// The task comes by itself, on `cpu` at `at`, unless something made it come before.
+    pub(crate) fn begins(&mut self, number: u32, at: Instant, cpu: CpuId) {
+        let task = self.task(number);
+        if !task.comes() {
+            task.begin = Some(Begin { at, cpu });
+        }
+        if task.doing == Doing::Unseen {
+            task.doing = Doing::Runnable;
+        }
+    }
+
+    /// `waker` wakes `wakee`, which waits or was about to.
+    pub(crate) fn wakes(&mut self, cpu: CpuId, waker: u32, wakee: u32, sync: bool) {
+        let is_ending = self.task(waker).leaves && self.task(waker).doing == Doing::Gone;
+        if waker == wakee || self.task(waker).ended && !is_ending {
+            // Only a damaged recording says so.
+            return self.woken_from_outside(wakee, false, cpu);
+        }
+        let semaphore = self.pairs.of(waker, wakee);
+        let by = self.task(waker);
+        match (by.leaves, by.doing) {
+            (true, Doing::Waits(_)) => by.meanwhile.push(Meanwhile { semaphore, sync }),
+            (true, _) => by.tape.push(Op::PostMeanwhile { semaphore, sync }),
+            (false, _) => by.tape.push(Op::Post { semaphore, sync }),
+        }
+        self.causes.by_task += 1;
+        self.begins(wakee, Instant::ZERO, cpu);
+        let task = self.task(wakee);
+        task.put_wait(Op::Await(semaphore));
+        task.doing = Doing::Runnable;
+        task.leaves = false;
+    }
+
+    /// Nobody that is known wakes the task.
+    pub(crate) fn woken_from_outside(&mut self, number: u32, waker_is_left_out: bool, cpu: CpuId) {
+        let (now, late, exact) = (self.now, self.overheads.timer, self.exact);
+        let begun = self.task(number).comes();
+        self.begins(number, Instant::ZERO, cpu);
+        let task = self.task(number);
+        let due = Instant::from_ns(now.as_ns().saturating_sub(late.as_ns()));
+        match task.doing {
+            Doing::Waits(since) if begun => {
+                let slept = due.since(since.min(due));
+                if !exact {
+                    // Which of the two it is shows at the end.
+                    task.tape.push(Op::SleepUntil(due));
+                }
+                task.put_wait(Op::Sleep(slept));
+                task.sleeps.add(slept, due);
+                match waker_is_left_out {
+                    true => self.causes.left_out += 1,
+                    false => self.causes.outside += 1,
+                }
+            }
+            _ => {
+                if !exact {
+                    task.tape.push(Op::SleepUntil(due));
+                }
+                task.put_wait(Op::Sleep(due.since(Instant::ZERO)));
+                self.causes.unbegun += 1;
+            }
+        }
+        let task = self.task(number);
+        task.doing = Doing::Runnable;
+        task.leaves = false;
+    }
+
+    pub(crate) fn is_left_out(&self, task: TaskId) -> bool {
+        !task.is_idle() && self.keep.as_ref().is_some_and(|keep| !keep.contains(&task))
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
+        self.now = at;
+        match what {
+            What::Worked { task, user, kernel_ps } => self.worked(task, user, kernel_ps),
+            What::Acts { task, act } => self.acts(cpu, task, act),
+            What::Switch { prev, why, next } => self.switch(cpu, prev, why, next),
+            What::Wakeup { task, target, waker } => self.wakeup(cpu, task, target, waker),
+            What::Fork { child, target, parent } => self.fork(cpu, child, target, parent),
+            What::Exit { task } => self.exit(task),
+            What::Count { task, units } => {
+                self.counts = true;
+                if let Some(number) = self.number(task).filter(|&number| !self.tasks[number as usize].ended) {
+                    self.task(number).tape.push(Op::Count(units));
+                }
+            }
+            What::Priority { task, prio, .. } => self.priority(task, prio),
+            What::Online { target, up } => self.changes.online(at, target, up),
+            What::Throttled { on, .. } => self.causes.throttled += u64::from(on),
+            What::Lost { events } => self.causes.lost += u64::from(events),
+            _ => {}
+        }
+    }
+
+    fn priority(&mut self, task: TaskId, prio: i16) {
+        let now = self.now;
+        let Some(number) = self.number(task) else { return };
+        let known = self.task(number).prio.replace(prio);
+        if let Some(before) = known
+            && policy_of(before) != policy_of(prio)
+        {
+            self.changes.policy(now, number, policy_of(prio));
+        }
+        if known.is_none() {
+            self.task(number).prio = Some(prio);
+        } else {
+            self.task(number).prio = known;
+        }
+    }
+
+    fn introduced(&mut self, info: &TaskInfo) {
+        let now = self.now;
+        let Some(number) = self.number(info.task) else { return };
+        let task = &mut self.tasks[number as usize];
+        task.name.clone_from(&info.name);
+        if task.cpus.is_empty() {
+            (task.nice, task.cpus) = (info.nice, info.cpus.clone());
+            return;
+        }
+        // What a task begins with stays what it begins with.
+        self.changes.task(now, number, (task.nice, &task.cpus), (info.nice, &info.cpus));
+    }
+
+    fn starts(&mut self, topology: &Topology, scheduler: &str, workload: &str, unit: &str) {
+        let siblings = |cpu: CpuId| {
+            let core = topology.place(cpu).core;
+            let mut same = topology.cpus_where(|place| place.core == core);
+            same.remove(cpu);
+            same
+        };
+        self.running = vec![None; topology.cpus() as usize];
+        self.start = Some(Start {
+            topology: topology.clone(),
+            siblings: topology.iter().map(siblings).collect(),
+            scheduler: scheduler.to_owned(),
+            workload: workload.to_owned(),
+            unit: unit.to_owned(),
+        });
+    }
+
+    /// The replay, once the stream has ended.
+    ///
+    /// # Errors
+    /// Where there is nothing to replay.
+    pub fn finish(mut self) -> Result<Replay, ReplayError> {
+        let Some(start) = self.start.take() else { return Err(ReplayError::NoStart) };
+        if self.too_many {
+            return Err(ReplayError::TooMany);
+        }
+        self.put_open_work();
+        let (counts, knows_affinity) = (self.counts, self.knows_affinity);
+        let all = CpuSet::first(start.topology.cpus());
+        let (mut specs, mut tapes, mut begins) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, task) in self.tasks.iter_mut().enumerate() {
+            let Task { sleeps, .. } = task;
+            let follows_a_clock = sleeps.follow_a_clock();
+            let written = Written { follows_a_clock, exact: self.exact, counts };
+            tapes.push(written.tape(std::mem::take(&mut task.tape), &mut self.causes));
+            begins.extend(task.begin);
+            specs.push(spec(number as u32, task, &all, knows_affinity));
+        }
+        if specs.iter().all(|spec| spec.instances == 0) {
+            return Err(if self.keep.is_some() { ReplayError::NoneKept } else { ReplayError::Nothing });
+        }
+        let recorded = Recorded { tapes, begins, semaphores: self.pairs.len() };
+        let (timeline, left_out) = self.changes.timeline();
+        self.causes.changes_left_out = left_out;
+        let duration = self.now.since(Instant::ZERO);
+        let workload = Workload {
+            name: format!("replay of {}", start.workload),
+            tasks: specs,
+            duration: Some(duration),
+            unit: if counts { start.unit } else { "waits".to_owned() },
+            timeline,
+            recorded: Some(Arc::new(recorded)),
+            ..Workload::default()
+        };
+        let confidence = Confidence { causes: self.causes, exact: self.exact, knows_affinity };
+        Ok(Replay {
+            workload,
+            confidence,
+            duration,
+            topology: start.topology,
+            scheduler: start.scheduler,
+            chance: self.chance,
+        })
+    }
+
+    /// What had not ended when the recording did.
+    fn put_open_work(&mut self) {
+        let rest = self.now.since(Instant::ZERO);
+        for number in 0..self.tasks.len() as u32 {
+            self.settle_time(number);
+            let worked = if self.exact { Span::ZERO } else { self.task(number).put_work() };
+            self.causes.work += worked;
+            let never = self.pairs.of(u32::MAX, u32::MAX);
+            let task = self.task(number);
+            if task.doing == Doing::Runnable {
+                // How much more it had to do is not known: it goes on.
+                task.tape.push(Op::Run(rest));
+            }
+            if matches!(task.doing, Doing::Waits(_) | Doing::Runnable | Doing::Sleeps) {
+                // Nothing is known of it from here on: it does nothing any more.
+                let waits = matches!(task.doing, Doing::Waits(_));
+                task.put_wait(Op::Await(never));
+                self.causes.open += u64::from(waits);
+            }
+        }
+    }
+}
+
+/// How a tape becomes what is played.
+#[derive(Clone, Copy)]
+struct Written {
+    follows_a_clock: bool,
+    exact: bool,
+    counts: bool,
+}
+
+impl Written {
+    /// Keeps the right one of each pair of sleeps; where the recording counts nothing, each wait that ends is counted.
+    fn tape(self, tape: Tape, causes: &mut Causes) -> Tape {
+        if self.exact && self.counts {
+            return tape;
+        }
+        let mut kept = Tape::default();
+        let (mut last, mut is_over) = (None, false);
+        for op in tape.iter() {
+            // What belongs to a wait stays with it.
+            if is_over && !matches!(op, Op::PostMeanwhile { .. }) {
+                kept.push(Op::Count(1));
+                is_over = false;
+            }
+            let is_wait = match (op, last.replace(op)) {
+                (Op::SleepUntil(_), _) if !self.follows_a_clock && !self.exact => continue,
+                (Op::Sleep(_), Some(Op::SleepUntil(_))) if self.follows_a_clock => {
+                    causes.outside = causes.outside.saturating_sub(1);
+                    causes.clocked += 1;
+                    continue;
+                }
+                (Op::SleepUntil(_) | Op::Sleep(_) | Op::SleepDeferrable(_) | Op::Await(_), _) => true,
+                _ => false,
+            };
+            kept.push(op);
+            is_over |= is_wait && !self.counts;
+        }
+        if is_over {
+            kept.push(Op::Count(1));
+        }
+        kept
+    }
+}
+
+fn policy_of(prio: i16) -> Policy {
+    match prio {
+        // Whether it takes turns is not recorded.
+        0..=98 => Policy::Fifo((99 - prio).clamp(1, 99) as u8),
+        _ => Policy::Other,
+    }
+}
+
+fn spec(number: u32, task: &Task, all: &CpuSet, knows_affinity: bool) -> TaskSpec {
+    let cpus = if task.cpus == *all || !knows_affinity { CpuSet::new() } else { task.cpus.clone() };
+    // Without that, each is a process of its own.
+    let (process, session, kthread) = task.member.unwrap_or((number, 0, false));
+    TaskSpec {
+        name: task.name.clone(),
+        instances: u32::from(task.begin.is_some()),
+        nice: task.nice,
+        cpus,
+        steps: vec![Step::Play],
+        process,
+        session,
+        kthread,
+        policy: task.prio.map(policy_of).unwrap_or_default(),
+        ..TaskSpec::default()
+    }
+}
+
+impl Sink for Builder {
+    fn wants(&self) -> Class {
+        Class::CORE.with(Class::COUNTS).with(Class::ACTS)
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        events.iter().for_each(|event| self.event(event));
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.now = at;
+        match meta {
+            Meta::Start { topology, scheduler, workload, unit } => {
+                self.starts(topology, scheduler, workload, unit);
+            }
+            Meta::Task(info) => self.introduced(info),
+            Meta::Member { task, process, session, kthread } => {
+                if let Some(number) = self.number(*task) {
+                    self.task(number).member = Some((*process, *session, *kthread));
+                }
+            }
+            Meta::Unknown(unknown) => self.knows_affinity = !unknown.affinity,
+            Meta::Chance { seed, noise } => self.chance = Some((*seed, *noise)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What happens to tasks and CPUs from outside: at the moments at which it happened.
+
+use keel_abi::task::Policy;
+use keel_abi::timeline::{Change, Happening, MAX_HAPPENINGS};
+use keel_abi::{CpuId, CpuSet, Instant, Span};
+use std::collections::BTreeMap;
+
+/// The changes so far.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    list: Vec<Happening>,
+    left_out: u64,
+    /// What tasks have that changed, by number.
+    tasks: BTreeMap<u32, (i8, CpuSet)>,
+}
+
+impl Changes {
+    fn add(&mut self, at: Instant, change: Change) {
+        if self.list.len() >= MAX_HAPPENINGS {
+            self.left_out += 1;
+            return;
+        }
+        // At 0, tasks have what they begin with, and CPUs that go are not there.
+        let at = at.since(Instant::ZERO);
+        self.list.push(Happening { at, every: None, times: None, change });
+    }
+
+    /// A CPU comes or goes.
+    pub(crate) fn online(&mut self, at: Instant, cpu: CpuId, up: bool) {
+        let cpus = CpuSet::from_iter([cpu]);
+        self.add(at, if up { Change::Online(cpus) } else { Change::Offline(cpus) });
+    }
+
+    /// A task's nice value and CPUs are these now; it began with those.
+    pub(crate) fn task(&mut self, at: Instant, number: u32, begun: (i8, &CpuSet), now: (i8, &CpuSet)) {
+        let last = self.tasks.get(&number).cloned().unwrap_or((begun.0, begun.1.clone()));
+        let at = at.max(Instant::ZERO + Span::from_ns(1));
+        if last.0 != now.0 {
+            self.add(at, Change::Nice { spec: number, nice: now.0.clamp(-20, 19) });
+        }
+        if last.1 != *now.1 && !now.1.is_empty() {
+            self.add(at, Change::Affinity { spec: number, cpus: now.1.clone() });
+        }
+        if last.0 != now.0 || last.1 != *now.1 {
+            self.tasks.insert(number, (now.0, now.1.clone()));
+        }
+    }
+
+    /// A task's policy is this now.
+    pub(crate) fn policy(&mut self, at: Instant, number: u32, policy: Policy) {
+        self.add(at.max(Instant::ZERO + Span::from_ns(1)), Change::Policy { spec: number, policy });
+    }
+
+    /// All of them, and how many there was no room for.
+    pub(crate) fn timeline(self) -> (Vec<Happening>, u64) {
+        (self.list, self.left_out)
+    }
+}

@@ -1,0 +1,141 @@
+//! How much of a replay is known, and what had to be guessed: said before any result.
+
+use keel_abi::Span;
+use keel_abi::numbers::count;
+use std::fmt;
+
+/// What waits ended by, and what else decides how far a replay can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Causes {
+    /// Waits that another task's wakeup ended.
+    pub by_task: u64,
+    /// Waits that a timer ended which the recording tells.
+    pub timers: u64,
+    /// Waits that nobody ended who is known: a timer, an interrupt or a device. They last as long as they did.
+    pub outside: u64,
+    /// The same, of tasks whose wakeups follow a clock.
+    pub clocked: u64,
+    /// Waits for a task that is left out.
+    pub left_out: u64,
+    /// Waits that had begun before the recording, or that it shows no beginning of.
+    pub unbegun: u64,
+    /// Waits that had not ended when the recording did.
+    pub open: u64,
+    /// Yields.
+    pub yields: u64,
+    /// Work of all tasks.
+    pub work: Span,
+    /// Events that were lost while it was recorded.
+    pub lost: u64,
+    /// Times that a task was kept off every CPU by a limit, which a replay does not know.
+    pub throttled: u64,
+    /// Changes from outside that were left out because there were too many.
+    pub changes_left_out: u64,
+}
+
+impl Causes {
+    /// All waits that ended.
+    pub const fn waits(&self) -> u64 {
+        self.by_task + self.timers + self.outside + self.clocked + self.left_out + self.unbegun
+    }
+
+    /// Waits whose cause the recording tells.
+    pub const fn known(&self) -> u64 {
+        self.by_task + self.timers
+    }
+}
+
+/// How far a replay can be trusted, as sentences.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confidence {
+    /// What was found.
+    pub causes: Causes,
+    /// The recording says exactly what each task did for itself.
+    pub exact: bool,
+    /// Whether the recording tells which CPUs tasks may use.
+    pub knows_affinity: bool,
+}
+
+fn percent(part: u64, all: u64) -> String {
+    format!("{:.1} %", part as f64 * 100.0 / all.max(1) as f64)
+}
+
+impl Confidence {
+    /// High, medium or low: by the share of waits whose cause is known.
+    pub fn level(&self) -> &'static str {
+        let Causes { lost, .. } = self.causes;
+        let (known, all) = (self.causes.known() + self.causes.clocked, self.causes.waits());
+        match () {
+            () if lost > 0 && lost * 20 > all => "low",
+            () if self.exact && lost == 0 => "high",
+            () if known * 10 >= all * 9 && lost == 0 => "high",
+            () if known * 2 >= all => "medium",
+            () => "low",
+        }
+    }
+
+    /// What is kept and what was guessed, a sentence each; the first is the verdict.
+    pub fn sentences(&self) -> Vec<String> {
+        let c = &self.causes;
+        let all = c.waits();
+        let mut lines = vec![format!(
+            "confidence {}: of {} waits, another task's wakeup ended {}, a known timer {}; {} had a cause outside the \
+             recording",
+            self.level(),
+            count(all),
+            percent(c.by_task, all),
+            percent(c.timers, all),
+            percent(c.outside + c.clocked + c.left_out + c.unbegun, all),
+        )];
+        let mut say = |is: bool, text: String| lines.extend(is.then_some(text));
+        say(
+            !self.exact,
+            "the recording does not say how much of a task's time scheduling took; the machine's own costs were taken \
+             off"
+                .to_owned(),
+        );
+        say(
+            c.outside > 0,
+            format!(
+                "{} waits last as long as they did: their end came from a timer or device",
+                count(c.outside)
+            ),
+        );
+        say(
+            c.clocked > 0,
+            format!("{} waits end at the moments they did: their tasks follow a clock", count(c.clocked)),
+        );
+        say(
+            c.left_out > 0,
+            format!("{} waits for tasks that are left out last as long as they did", count(c.left_out)),
+        );
+        say(c.unbegun > 0, format!("{} waits had begun before the recording", count(c.unbegun)));
+        say(
+            c.open > 0,
+            format!("{} waits had not ended when the recording did, and never end", count(c.open)),
+        );
+        say(c.lost > 0, format!("{} events were lost; what happened there is missing", count(c.lost)));
+        say(
+            c.throttled > 0,
+            format!(
+                "tasks were throttled {} times by a limit that the recording does not tell; they are not now",
+                count(c.throttled)
+            ),
+        );
+        say(
+            c.changes_left_out > 0,
+            format!("{} changes from outside are left out", count(c.changes_left_out)),
+        );
+        say(
+            !self.knows_affinity,
+            "the recording does not tell which CPUs tasks may use; they may use all".to_owned(),
+        );
+        lines
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sentences().iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}

@@ -1,0 +1,115 @@
+//! What a task says that it does (`Class::ACTS`): put on its tape as it stands.
+
+use crate::builder::Builder;
+use crate::task::Doing;
+use keel_abi::tape::{Begin, Op};
+use keel_abi::{CpuId, Span, TaskId};
+use keel_trace::{Act, Timer};
+
+impl Builder {
+    /// A task has used CPU time of its own.
+    pub(crate) fn worked(&mut self, task: TaskId, user: Span, kernel_ps: u64) {
+        self.exact = true;
+        let Some(number) = self.number(task) else { return };
+        // No task can have worked longer than the recording is.
+        let most = Span::from_ns(self.now.as_ns());
+        let (user, kernel_ps) = (user.min(most), kernel_ps.min(most.as_ns().saturating_mul(1000)));
+        self.causes.work += user + Span::from_ns(kernel_ps / 1000);
+        let task = self.task(number);
+        if task.ended {
+            return;
+        }
+        if user > Span::ZERO {
+            task.tape.push(Op::Run(user));
+        }
+        if kernel_ps > 0 {
+            task.tape.push(Op::Kernel(kernel_ps));
+        }
+    }
+
+    /// A task acts.
+    pub(crate) fn acts(&mut self, cpu: CpuId, id: TaskId, act: Act) {
+        self.exact = true;
+        let Some(number) = self.number(id) else { return self.acts_left_out(cpu, act) };
+        let now = self.now;
+        if !matches!(act, Act::Begins { .. }) {
+            self.begins(number, now, cpu);
+        }
+        let task = self.task(number);
+        match act {
+            Act::Waits | Act::Sleeps { .. } | Act::Yields | Act::Exits if task.ended => task.leaves = false,
+            Act::Begins { .. } if task.is_forked => {}
+            Act::Begins { at } => {
+                (task.begin, task.doing) = (Some(Begin { at, cpu }), Doing::Runnable);
+            }
+            Act::Waits => {
+                self.put_pending(number);
+                let task = self.task(number);
+                (task.doing, task.leaves) = (Doing::Waits(now), true);
+            }
+            Act::Sleeps { until, timer } => {
+                self.put_pending(number);
+                let span = until.since(now.min(until));
+                let op = match timer {
+                    Timer::Relative => Op::Sleep(span),
+                    Timer::Absolute => Op::SleepUntil(until),
+                    Timer::Deferrable => Op::SleepDeferrable(span),
+                };
+                let task = self.task(number);
+                task.tape.push(op);
+                (task.doing, task.leaves) = (Doing::Sleeps, true);
+                self.causes.timers += 1;
+            }
+            Act::Wakes { wakee, sync } => {
+                if let Some(wakee) = self.number(wakee) {
+                    self.wakes(cpu, number, wakee, sync);
+                }
+            }
+            Act::Forks { child, process } => {
+                let Some(child) = self.number(child) else { return };
+                if self.task(number).ended {
+                    return self.begins(child, now, cpu);
+                }
+                if !self.task(child).comes() && child != number {
+                    let made = self.task(child);
+                    (made.is_forked, made.doing) = (true, Doing::Runnable);
+                    self.task(number).tape.push(Op::Fork { spec: child, process });
+                }
+            }
+            Act::Yields => {
+                task.tape.push(Op::Yield);
+                self.causes.yields += 1;
+            }
+            Act::Exits => {
+                task.tape.push(Op::Exit);
+                (task.doing, task.leaves, task.ended) = (Doing::Gone, true, true);
+            }
+        }
+    }
+
+    /// A task that is left out acts: those that it wakes or makes come from outside.
+    fn acts_left_out(&mut self, cpu: CpuId, act: Act) {
+        match act {
+            Act::Wakes { wakee, .. } => {
+                if let Some(wakee) = self.number(wakee) {
+                    self.woken_from_outside(wakee, true, cpu);
+                }
+            }
+            Act::Forks { child, .. } => {
+                if let Some(child) = self.number(child) {
+                    self.begins(child, self.now, cpu);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A wait whose end the recording lost: the task went on.
+    fn put_pending(&mut self, number: u32) {
+        let task = self.task(number);
+        if let Doing::Waits(_) = task.doing {
+            task.put_wait(Op::Sleep(Span::ZERO));
+            self.causes.unbegun += 1;
+        }
+    }
+}

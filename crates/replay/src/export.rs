@@ -1,0 +1,230 @@
+//! The workload as an rt-app file with our extensions, for people to read and change.
+//!
+//! Where a task repeats itself, its passes become one loop whose steps have a mean length and a jitter: this is shorter than the
+//! recording, and no longer exact.
+
+use crate::builder::Replay;
+use crate::loops::{Part, Step, Token, parts};
+use keel_abi::tape::{Begin, Op, Recorded, Tape};
+use keel_abi::task::{Policy, TaskSpec};
+use keel_abi::timeline::{Change, Happening};
+use keel_abi::{Instant, Span};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The most steps that a workload file can have in all.
+pub const MOST_STEPS: usize = 2_000_000;
+/// The most steps that one task of it can have.
+const MOST_OF_A_TASK: usize = 100_000;
+
+/// Why no file can be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    /// It would have too many steps.
+    #[error(
+        "the recording is too long for a workload file: {0} has more than {MOST_OF_A_TASK} steps that do not repeat, or all \
+         tasks have more than {MOST_STEPS}; cut it, or leave tasks out with --keep"
+    )]
+    TooLong(String),
+}
+
+mod kind {
+    pub(super) const RUN: u8 = 0;
+    pub(super) const AWAIT: u8 = 1;
+    pub(super) const POST: u8 = 2;
+    pub(super) const POST_SYNC: u8 = 3;
+    pub(super) const SLEEP: u8 = 4;
+    pub(super) const TIMER: u8 = 5;
+    pub(super) const FORK: u8 = 6;
+    pub(super) const SPAWN: u8 = 7;
+    pub(super) const YIELD: u8 = 8;
+    pub(super) const COUNT: u8 = 9;
+}
+
+/// The text of the file. `late` is how much later than asked a sleep ends, which recorded sleeps hold already.
+///
+/// # Errors
+/// Where the file would be too long to be read again.
+pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
+    let workload = &replay.workload;
+    let nothing = Recorded::default();
+    let recorded = workload.recorded.as_deref().unwrap_or(&nothing);
+    let names = names(&workload.tasks);
+    let (mut tasks, mut begins, mut left) = (Map::new(), recorded.begins.iter(), MOST_STEPS);
+    for ((task, tape), name) in workload.tasks.iter().zip(&recorded.tapes).zip(&names) {
+        let begin = if task.instances > 0 { begins.next().copied() } else { None };
+        let begun = begin.map_or(Instant::ZERO, |begin| begin.at);
+        let parts = parts(&tokens(tape, begun, late));
+        let steps: usize = parts.iter().map(|part| part.steps.len() + 1).sum();
+        left = left
+            .checked_sub(steps)
+            .filter(|_| steps <= MOST_OF_A_TASK)
+            .ok_or_else(|| ExportError::TooLong(name.clone()))?;
+        tasks.insert(name.clone(), of_task(task, begin, &parts, &names));
+    }
+    let mut extension = json!({ "unit": workload.unit });
+    if !workload.timeline.is_empty() {
+        extension["timeline"] = workload.timeline.iter().map(|it| happening(it, &names)).collect();
+    }
+    let seconds = replay.duration.as_ns().div_ceil(1_000_000_000).max(1);
+    let file = json!({ "global": { "duration": seconds }, "evenkeel": extension, "tasks": tasks });
+    Ok(serde_json::to_string_pretty(&file).unwrap_or_default() + "\n")
+}
+
+/// A name for each task, none twice.
+fn names(tasks: &[TaskSpec]) -> Vec<String> {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let mut named = |name: &str| {
+        // Such a key would be a comment.
+        let name = if name.is_empty() || name.starts_with(['_', '#', '/']) || name.starts_with("comment") {
+            format!("task {name}")
+        } else {
+            name.to_owned()
+        };
+        loop {
+            let nth = seen.entry(name.clone()).and_modify(|nth| *nth += 1).or_insert(1);
+            let unique = if *nth == 1 { name.clone() } else { format!("{name}-{nth}") };
+            if *nth == 1 || seen.insert(unique.clone(), 1).is_none() {
+                return unique;
+            }
+        }
+    };
+    tasks.iter().map(|task| named(&task.name)).collect()
+}
+
+/// A tape as steps: what is posted on the way to a wait comes before it.
+fn tokens(tape: &Tape, begun: Instant, late: Span) -> Vec<Token> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let (mut kernel_ps, mut last, mut counted) = (0, begun, 0_u32);
+    let mut ops = tape.iter().peekable();
+    while let Some(op) = ops.next() {
+        let token = |kind, id, ns| Token { kind: (kind, id), ns };
+        let next = match op {
+            Op::Run(work) => token(kind::RUN, 0, work.as_ns()),
+            Op::Kernel(ps) => {
+                kernel_ps += ps;
+                let ns = kernel_ps / 1000;
+                kernel_ps %= 1000;
+                token(kind::RUN, 0, ns)
+            }
+            Op::Await(semaphore) => token(kind::AWAIT, semaphore, 0),
+            Op::Post { semaphore, sync } | Op::PostMeanwhile { semaphore, sync } => {
+                token(if sync { kind::POST_SYNC } else { kind::POST }, semaphore, 0)
+            }
+            Op::Sleep(span) | Op::SleepDeferrable(span) => {
+                token(kind::SLEEP, 0, span.saturating_sub(late).as_ns())
+            }
+            Op::SleepUntil(at) => {
+                let period = at.since(last.min(at));
+                last = at.max(last);
+                token(kind::TIMER, 0, period.as_ns())
+            }
+            Op::Fork { spec, process } => token(if process { kind::SPAWN } else { kind::FORK }, spec, 0),
+            Op::Yield => token(kind::YIELD, 0, 0),
+            Op::Count(units) => {
+                // A recording shows it when the task leaves its CPU: passes are alike if it is always before a wait.
+                counted = counted.saturating_add(units).min(1000);
+                continue;
+            }
+            Op::Exit => continue,
+        };
+        if next.kind.0 == kind::RUN
+            && let Some(before) = tokens.last_mut().filter(|before| before.kind.0 == kind::RUN)
+        {
+            before.ns = before.ns.saturating_add(next.ns);
+            continue;
+        }
+        if next.kind.0 == kind::RUN && next.ns == 0 {
+            continue;
+        }
+        while let Some(Op::PostMeanwhile { semaphore, sync }) = ops.peek().copied() {
+            ops.next();
+            tokens.push(token(if sync { kind::POST_SYNC } else { kind::POST }, semaphore, 0));
+        }
+        if matches!(next.kind.0, kind::AWAIT | kind::SLEEP | kind::TIMER) {
+            tokens
+                .extend(std::iter::repeat_n(token(kind::COUNT, 0, 0), std::mem::take(&mut counted) as usize));
+        }
+        tokens.push(next);
+    }
+    tokens
+}
+
+fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], names: &[String]) -> Value {
+    let mut value = json!({ "instance": task.instances, "loop": 1 });
+    let mut set = |is: bool, key: &str, to: Value| {
+        if is {
+            value[key] = to;
+        }
+    };
+    let begun_us = begin.map_or(0, |begin| begin.at.as_ns() / 1000);
+    set(begun_us > 0, "delay", json!(begun_us));
+    set(!task.cpus.is_empty(), "cpus", task.cpus.iter().map(|cpu| cpu.0).collect());
+    match task.policy {
+        Policy::Fifo(priority) => {
+            set(true, "policy", json!("SCHED_FIFO"));
+            set(true, "priority", json!(priority));
+        }
+        _ => set(task.nice != 0, "priority", json!(task.nice)),
+    }
+    let mut extension = json!({ "process": task.process });
+    if task.session != 0 {
+        extension["session"] = json!(task.session);
+    }
+    if task.kthread {
+        extension["kthread"] = json!(true);
+    }
+    extension["count"] = json!(false);
+    set(true, "evenkeel", extension);
+    let phases: Map<String, Value> =
+        parts.iter().enumerate().map(|(nth, part)| (format!("p{nth:06}"), of_part(part, names))).collect();
+    match phases.is_empty() {
+        // It does nothing that is known.
+        true => set(true, "phases", json!({ "p0": { "loop": 1, "evenkeel": { "steps": ["syscall"] } } })),
+        false => set(true, "phases", Value::Object(phases)),
+    }
+    value
+}
+
+fn of_part(part: &Part, names: &[String]) -> Value {
+    let steps: Vec<Value> = part.steps.iter().map(|step| of_step(step, names)).collect();
+    json!({ "loop": part.times, "evenkeel": { "steps": steps } })
+}
+
+fn of_step(step: &Step, names: &[String]) -> Value {
+    let (kind, id) = step.kind;
+    let us = step.ns as f64 / 1000.0;
+    let length = || match step.spread_per_mille / 10 {
+        0 => json!(us),
+        percent => json!({ "us": us, "jitter_percent": percent }),
+    };
+    let name = || names.get(id as usize).cloned().unwrap_or_default();
+    match kind {
+        kind::RUN => json!({ "run": length() }),
+        kind::SLEEP => json!({ "sleep": length() }),
+        kind::TIMER => json!({ "timer": us }),
+        kind::AWAIT => json!({ "await": format!("s{id}") }),
+        kind::POST => json!({ "post": format!("s{id}") }),
+        kind::POST_SYNC => json!({ "post": { "ref": format!("s{id}"), "sync": true } }),
+        kind::FORK => json!({ "fork": name() }),
+        kind::SPAWN => json!({ "spawn": name() }),
+        kind::YIELD => json!("yield"),
+        _ => json!("count"),
+    }
+}
+
+fn happening(it: &Happening, names: &[String]) -> Value {
+    let list = |cpus: &keel_abi::CpuSet| cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>();
+    let name = |spec: u32| names.get(spec as usize).cloned().unwrap_or_default();
+    let at = it.at.as_ns() / 1000;
+    match &it.change {
+        Change::Offline(cpus) => json!({ "at": at, "offline": list(cpus) }),
+        Change::Online(cpus) => json!({ "at": at, "online": list(cpus) }),
+        Change::Affinity { spec, cpus } => json!({ "at": at, "task": name(*spec), "cpus": list(cpus) }),
+        Change::Nice { spec, nice } => json!({ "at": at, "task": name(*spec), "nice": nice }),
+        Change::Policy { spec, policy } => {
+            let policy = if matches!(policy, Policy::Fifo(_)) { "SCHED_FIFO" } else { "SCHED_OTHER" };
+            json!({ "at": at, "task": name(*spec), "policy": policy })
+        }
+    }
+}

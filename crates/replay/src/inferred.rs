@@ -1,0 +1,167 @@
+//! What switches and wakeups say that a task does.
+//!
+//! In a stream in which tasks say so themselves, this only follows who leaves a CPU, and who is woken by nobody.
+
+use crate::builder::Builder;
+use crate::task::Doing;
+use keel_abi::tape::Op;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::Why;
+
+impl Builder {
+    /// A CPU goes from one task to another.
+    pub(crate) fn switch(&mut self, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
+        let (left, comes) = (self.number(prev), self.number(next));
+        if self.exact {
+            if let Some(left) = left {
+                self.task(left).leaves = false;
+            }
+            return;
+        }
+        let was_idle = self.running.get(cpu.index()).is_some_and(Option::is_none);
+        if was_idle != next.is_idle() {
+            self.settle_siblings(cpu);
+        }
+        if let Some(left) = left {
+            self.settle_time(left);
+            self.task(left).on = None;
+            self.leaves(left, cpu, why);
+        }
+        if let Some(on) = self.running.get_mut(cpu.index()) {
+            *on = comes;
+        }
+        if let Some(comes) = comes {
+            self.comes(comes, cpu);
+        }
+    }
+
+    fn leaves(&mut self, number: u32, cpu: CpuId, why: Why) {
+        self.begins(number, Instant::ZERO, cpu);
+        let now = self.now;
+        match why {
+            Why::Blocked => {
+                self.put_work(number);
+                self.task(number).doing = Doing::Waits(now);
+            }
+            Why::Yielded => {
+                self.put_work(number);
+                self.task(number).tape.push(Op::Yield);
+                self.causes.yields += 1;
+            }
+            Why::Exited => self.ends(number),
+            Why::Preempted | Why::WasIdle => {}
+        }
+    }
+
+    fn ends(&mut self, number: u32) {
+        self.put_work(number);
+        let task = self.task(number);
+        if !task.ended {
+            task.tape.push(Op::Exit);
+            (task.doing, task.ended) = (Doing::Gone, true);
+        }
+    }
+
+    fn comes(&mut self, number: u32, cpu: CpuId) {
+        let (now, stint) = (self.now, self.overheads.stint);
+        self.begins(number, now, cpu);
+        if let Doing::Waits(_) | Doing::Sleeps = self.task(number).doing {
+            // Nobody saw who woke it.
+            self.woken_from_outside(number, false, cpu);
+        }
+        let task = self.task(number);
+        task.on = Some((cpu, now));
+        task.charged += stint;
+    }
+
+    /// A task is woken.
+    pub(crate) fn wakeup(&mut self, cpu: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
+        let Some(wakee) = self.number(task) else { return };
+        if self.exact {
+            if waker.is_idle() && matches!(self.task(wakee).doing, Doing::Waits(_)) {
+                self.woken_from_outside(wakee, false, target);
+            }
+            return;
+        }
+        let by = self.number(waker).filter(|&by| by != wakee && self.tasks[by as usize].on.is_some());
+        match by {
+            Some(by) => {
+                self.settle_time(by);
+                self.put_work(by);
+                let wakeup = self.overheads.wakeup;
+                self.task(by).charged += wakeup;
+                self.wakes(target, by, wakee, false);
+            }
+            None => {
+                let left_out = self.is_left_out(waker);
+                self.woken_from_outside(wakee, left_out, target);
+            }
+        }
+        let _ = cpu;
+    }
+
+    /// A task is made.
+    pub(crate) fn fork(&mut self, _cpu: CpuId, child: TaskId, target: CpuId, parent: TaskId) {
+        if self.exact {
+            return;
+        }
+        let Some(number) = self.number(child) else { return };
+        let by = if parent == child { None } else { self.number(parent) };
+        let now = self.now;
+        match by {
+            Some(by) if by != number && !self.task(number).comes() && self.task(by).is_alive() => {
+                self.settle_time(by);
+                self.put_work(by);
+                let wakeup = self.overheads.wakeup;
+                let parent = self.task(by);
+                parent.charged += wakeup;
+                parent.tape.push(Op::Fork { spec: number, process: true });
+                let made = self.task(number);
+                (made.is_forked, made.doing) = (true, Doing::Runnable);
+            }
+            _ => self.begins(number, now, target),
+        }
+    }
+
+    /// A task is no more.
+    pub(crate) fn exit(&mut self, task: TaskId) {
+        if self.exact {
+            return;
+        }
+        if let Some(number) = self.number(task) {
+            self.settle_time(number);
+            self.task(number).on = None;
+            self.begins(number, Instant::ZERO, CpuId(0));
+            self.ends(number);
+        }
+    }
+
+    fn put_work(&mut self, number: u32) {
+        let worked = self.task(number).put_work();
+        self.causes.work += worked;
+    }
+
+    /// Counts a running task's time until now, at its CPU's speed.
+    pub(crate) fn settle_time(&mut self, number: u32) {
+        let now = self.now;
+        let Some((cpu, since)) = self.tasks[number as usize].on else { return };
+        let is_shared = self.siblings(cpu).is_some_and(|others| {
+            others.iter().any(|other| self.running.get(other.index()).is_some_and(Option::is_some))
+        });
+        let per_mille = if is_shared { self.overheads.smt_shared_per_mille } else { 1000 };
+        let ran_ns = u128::from(now.since(since).as_ns()) * u128::from(per_mille) / 1000;
+        let task = self.task(number);
+        task.used += Span::from_ns(u64::try_from(ran_ns).unwrap_or(u64::MAX));
+        task.on = Some((cpu, now));
+    }
+
+    /// A CPU becomes busy or idle: what its siblings did so far, they did at the old speed.
+    fn settle_siblings(&mut self, cpu: CpuId) {
+        let Some(siblings) = self.siblings(cpu).cloned() else { return };
+        for sibling in siblings.iter() {
+            if let Some(number) = self.running.get(sibling.index()).copied().flatten() {
+                self.settle_time(number);
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Which tasks of a recording have a name or number: a task that executes a program changes its name, so that this is known
+//! only after the whole recording.
+
+use keel_abi::{Instant, TaskId};
+use keel_trace::{Class, Event, Meta, Sink};
+use std::collections::BTreeSet;
+
+/// Listens for tasks that ever have one of these names or pids.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    wanted: BTreeSet<String>,
+    found: BTreeSet<TaskId>,
+}
+
+impl Named {
+    /// Listens for these.
+    pub fn new(wanted: impl IntoIterator<Item = String>) -> Self {
+        Self { wanted: wanted.into_iter().collect(), found: BTreeSet::new() }
+    }
+
+    /// The tasks that have them.
+    pub fn found(self) -> BTreeSet<TaskId> {
+        self.found
+    }
+}
+
+impl Sink for Named {
+    fn wants(&self) -> Class {
+        Class::NONE
+    }
+
+    fn events(&mut self, _events: &[Event]) {}
+
+    fn meta(&mut self, _at: Instant, meta: &Meta) {
+        if let Meta::Task(info) = meta
+            && (self.wanted.contains(&info.name) || self.wanted.contains(&info.pid.0.to_string()))
+        {
+            self.found.insert(info.task);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What a simulated kernel charges for scheduling, which a recorded task's time on a CPU holds already: it is taken off the
+//! task's work, or it would count twice.
+
+use keel_abi::Span;
+
+/// Times of the machine that a replay runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overheads {
+    /// Coming to a CPU and leaving it.
+    pub stint: Span,
+    /// Waking another task.
+    pub wakeup: Span,
+    /// From a timer's expiry to the wakeup that follows.
+    pub timer: Span,
+    /// The speed of a CPU whose SMT sibling is busy, in thousandths.
+    pub smt_shared_per_mille: u64,
+}
+
+impl Default for Overheads {
+    fn default() -> Self {
+        Self { stint: Span::ZERO, wakeup: Span::ZERO, timer: Span::ZERO, smt_shared_per_mille: 1000 }
+    }
+}

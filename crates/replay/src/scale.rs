@@ -1,0 +1,42 @@
+//! The same load several times: each task once more for each copy, which wait for tasks of their own copy alone.
+
+use keel_abi::tape::{Begin, Op, Recorded, Tape};
+use keel_abi::task::Workload;
+use std::sync::Arc;
+
+/// The workload of a recording `copies` times; itself where it is no recording's or there is one.
+pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
+    let Some(recorded) = workload.recorded.clone().filter(|_| copies > 1) else { return workload };
+    let (specs, semaphores) = (workload.tasks.len() as u32, recorded.semaphores);
+    let (mut tapes, mut begins) = (recorded.tapes.clone(), recorded.begins.clone());
+    let tasks = workload.tasks.clone();
+    for copy in 1..copies {
+        tapes.extend(recorded.tapes.iter().map(|tape| shifted(tape, copy * specs, copy * semaphores)));
+        begins.extend(recorded.begins.iter().map(|begin| elsewhere(*begin, copy)));
+        workload.tasks.extend(tasks.iter().cloned().map(|mut task| {
+            task.process += copy * specs;
+            task
+        }));
+    }
+    workload.recorded = Some(Arc::new(Recorded { tapes, begins, semaphores: semaphores * copies }));
+    workload.name = format!("{} x {copies}", workload.name);
+    workload
+}
+
+/// The copies of a task do not all come to one CPU.
+fn elsewhere(begin: Begin, copy: u32) -> Begin {
+    Begin { cpu: keel_abi::CpuId(begin.cpu.0 + copy), ..begin }
+}
+
+fn shifted(tape: &Tape, specs: u32, semaphores: u32) -> Tape {
+    let shift = |op| match op {
+        Op::Await(semaphore) => Op::Await(semaphore + semaphores),
+        Op::Post { semaphore, sync } => Op::Post { semaphore: semaphore + semaphores, sync },
+        Op::PostMeanwhile { semaphore, sync } => {
+            Op::PostMeanwhile { semaphore: semaphore + semaphores, sync }
+        }
+        Op::Fork { spec, process } => Op::Fork { spec: spec + specs, process },
+        other => other,
+    };
+    tape.iter().map(shift).collect()
+}

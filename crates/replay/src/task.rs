@@ -1,0 +1,109 @@
+//! One task while its tape is written.
+
+use crate::timers::Sleeps;
+use keel_abi::tape::{Begin, Op, Tape};
+use keel_abi::{CpuId, CpuSet, Instant, Span};
+
+/// A wakeup that a task makes while it is on its way to sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meanwhile {
+    pub(crate) semaphore: u32,
+    pub(crate) sync: bool,
+}
+
+/// Where a task's story is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Nothing of it has been seen yet.
+    Unseen,
+    /// It runs or wants to.
+    Runnable,
+    /// It waits for a wakeup, since then.
+    Waits(Instant),
+    /// It sleeps with a timer that is on its tape.
+    Sleeps,
+    /// It is no more.
+    Gone,
+}
+
+/// A task.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) name: String,
+    pub(crate) nice: i8,
+    pub(crate) cpus: CpuSet,
+    /// The kernel's priority, once known.
+    pub(crate) prio: Option<i16>,
+    pub(crate) tape: Tape,
+    pub(crate) doing: Doing,
+    /// It has ended: what a damaged recording says of it afterwards is never played.
+    pub(crate) ended: bool,
+    /// It is on its way off its CPU: what it wakes, it wakes meanwhile.
+    pub(crate) leaves: bool,
+    /// Wakeups on its way to a wait whose end has not come yet.
+    pub(crate) meanwhile: Vec<Meanwhile>,
+    /// Its process and session, and whether it is a kernel thread, where the recording tells.
+    pub(crate) member: Option<(u32, u32, bool)>,
+    /// How it comes, where nobody makes it.
+    pub(crate) begin: Option<Begin>,
+    /// Another makes it.
+    pub(crate) is_forked: bool,
+    /// The CPU that it runs on, and since when its time there has not been counted.
+    pub(crate) on: Option<(CpuId, Instant)>,
+    /// Work since its last op.
+    pub(crate) used: Span,
+    /// What of that was scheduling.
+    pub(crate) charged: Span,
+    pub(crate) sleeps: Sleeps,
+}
+
+impl Task {
+    /// One of which only its number is known.
+    pub(crate) fn new(number: u32) -> Self {
+        Self {
+            name: format!("task-{number}"),
+            nice: 0,
+            cpus: CpuSet::new(),
+            prio: None,
+            tape: Tape::default(),
+            doing: Doing::Unseen,
+            ended: false,
+            leaves: false,
+            meanwhile: Vec::new(),
+            member: None,
+            begin: None,
+            is_forked: false,
+            on: None,
+            used: Span::ZERO,
+            charged: Span::ZERO,
+            sleeps: Sleeps::default(),
+        }
+    }
+
+    /// Does it run, so that it can act?
+    pub(crate) const fn is_alive(&self) -> bool {
+        self.on.is_some() && !self.ended
+    }
+
+    /// Does something make it come?
+    pub(crate) fn comes(&self) -> bool {
+        self.begin.is_some() || self.is_forked
+    }
+
+    /// Puts the work since its last op on the tape, less what scheduling took of it. Gives how much that is.
+    pub(crate) fn put_work(&mut self) -> Span {
+        let work = std::mem::take(&mut self.used).saturating_sub(std::mem::take(&mut self.charged));
+        if work > Span::ZERO {
+            self.tape.push(Op::Run(work));
+        }
+        work
+    }
+
+    /// Its wait is over, and this is what it was.
+    pub(crate) fn put_wait(&mut self, op: Op) {
+        self.tape.push(op);
+        for Meanwhile { semaphore, sync } in self.meanwhile.drain(..) {
+            self.tape.push(Op::PostMeanwhile { semaphore, sync });
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Streams by hand, and streams of anything.
+
+use crate::{Builder, Overheads, Replay, ReplayError, export, scaled, stuck};
+use keel_abi::tape::Op;
+use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId, Topology};
+use keel_trace::{Act, Event, Meta, Sink, TaskInfo, Timer, What, Why};
+use proptest::prelude::*;
+
+const CPUS: u32 = 2;
+const IDLE: TaskId = TaskId::IDLE;
+
+fn start(builder: &mut Builder) {
+    let topology = Topology::flat(CPUS);
+    let [scheduler, workload, unit] = ["s", "w", "u"].map(str::to_owned);
+    builder.meta(Instant::ZERO, &Meta::Start { topology, scheduler, workload, unit });
+    for task in 0..4 {
+        let info = TaskInfo {
+            task: TaskId(task),
+            pid: Pid(task + 1),
+            name: format!("t{task}"),
+            nice: 0,
+            cpus: CpuSet::first(CPUS),
+        };
+        builder.meta(Instant::ZERO, &Meta::Task(info));
+    }
+}
+
+/// Events on CPU 0, by their time in microseconds.
+fn made(events: &[(u64, What)]) -> Result<Replay, ReplayError> {
+    let mut builder = Builder::new(Overheads::default(), None);
+    start(&mut builder);
+    for &(us, what) in events {
+        builder.events(&[Event { at: Instant::ZERO + Span::from_us(us), cpu: CpuId(0), what }]);
+    }
+    builder.finish()
+}
+
+fn switch(prev: u32, why: Why, next: u32) -> What {
+    let task = |n| if n == 9 { IDLE } else { TaskId(n) };
+    What::Switch { prev: task(prev), why, next: task(next) }
+}
+
+fn wakeup(task: u32, waker: TaskId) -> What {
+    What::Wakeup { task: TaskId(task), target: CpuId(0), waker }
+}
+
+/// The tape of a task, an op a word.
+fn check(events: &[(u64, What)], task: usize, expected: &str) {
+    let made = made(events).expect("it can be replayed");
+    let recorded = made.workload.recorded.expect("it is a recording");
+    let word = |op| match op {
+        Op::Run(span) => format!("run{}", span.as_ns() / 1000),
+        Op::Await(semaphore) => format!("await{semaphore}"),
+        Op::Post { semaphore, .. } => format!("post{semaphore}"),
+        Op::PostMeanwhile { semaphore, .. } => format!("meanwhile{semaphore}"),
+        Op::Sleep(span) => format!("sleep{}", span.as_ns() / 1000),
+        Op::Count(units) => format!("count{units}"),
+        other => format!("{other:?}").to_lowercase(),
+    };
+    let words: Vec<String> = recorded.tapes[task].iter().map(word).collect();
+    assert_eq!(words.join(" "), expected);
+}
+
+#[test]
+fn a_waker_and_its_wakee_keep_their_order() {
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (10, switch(0, Why::Blocked, 1)),
+        (15, wakeup(0, TaskId(1))),
+        (40, switch(1, Why::Blocked, 0)),
+        (60, switch(0, Why::Exited, 9)),
+    ];
+    check(&events, 0, "run10 await0 count1 run20 exit");
+    check(&events, 1, "run5 post0 run25 await1 count1");
+}
+
+#[test]
+fn what_nobody_wakes_sleeps_as_long_as_it_did() {
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (10, switch(0, Why::Blocked, 9)),
+        (110, wakeup(0, IDLE)),
+        (111, switch(9, Why::WasIdle, 0)),
+        (131, switch(0, Why::Preempted, 1)),
+        (140, switch(1, Why::Preempted, 0)),
+        (150, switch(0, Why::Exited, 1)),
+    ];
+    check(&events, 0, "run10 sleep100 count1 run30 exit");
+}
+
+#[test]
+fn what_a_task_says_is_believed() {
+    let acts = |act| What::Acts { task: TaskId(0), act };
+    let worked = |us| What::Worked { task: TaskId(0), user: Span::from_us(us), kernel_ps: 0 };
+    let until = Instant::ZERO + Span::from_us(50);
+    let events = [
+        (1, acts(Act::Begins { at: Instant::ZERO })),
+        (2, switch(9, Why::WasIdle, 0)),
+        (12, worked(10)),
+        (12, acts(Act::Sleeps { until, timer: Timer::Relative })),
+        (13, switch(0, Why::Blocked, 9)),
+        (50, wakeup(0, IDLE)),
+        (51, switch(9, Why::WasIdle, 0)),
+        (60, worked(9)),
+        (60, acts(Act::Exits)),
+    ];
+    check(&events, 0, "run10 sleep38 count1 run9 exit");
+}
+
+#[test]
+fn nothing_is_no_replay() {
+    assert_eq!(made(&[]).unwrap_err(), ReplayError::Nothing);
+    let builder = Builder::new(Overheads::default(), None);
+    assert_eq!(builder.finish().unwrap_err(), ReplayError::NoStart);
+}
+
+#[test]
+fn a_circle_of_waits_is_found() {
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (10, switch(0, Why::Blocked, 1)),
+        (15, wakeup(0, TaskId(1))),
+        (40, switch(1, Why::Blocked, 0)),
+        (50, wakeup(1, TaskId(0))),
+        (60, switch(0, Why::Exited, 1)),
+    ];
+    let mut made = made(&events).unwrap();
+    assert_eq!(stuck(&made.workload), None);
+    // As somebody may change it: each waits before it posts.
+    let mut recorded = made.workload.recorded.as_deref().unwrap().clone();
+    let post = |semaphore| Op::Post { semaphore, sync: false };
+    recorded.tapes[0] = [Op::Await(0), post(1)].into_iter().collect();
+    recorded.tapes[1] = [Op::Await(1), post(0)].into_iter().collect();
+    made.workload.recorded = Some(recorded.into());
+    let found = stuck(&made.workload).expect("they wait for each other");
+    assert_eq!(found.count, 2);
+    assert_eq!(found.tasks[0], ("t0".to_owned(), Some("t1".to_owned())));
+}
+
+fn any_what() -> impl Strategy<Value = What> {
+    let task = || prop_oneof![4 => 0_u32..4, 1 => Just(u32::MAX), 1 => Just(77)].prop_map(TaskId);
+    let why = prop_oneof![
+        Just(Why::WasIdle),
+        Just(Why::Preempted),
+        Just(Why::Yielded),
+        Just(Why::Blocked),
+        Just(Why::Exited)
+    ];
+    let cpu = || (0..CPUS).prop_map(CpuId);
+    let timer = prop_oneof![Just(Timer::Relative), Just(Timer::Absolute), Just(Timer::Deferrable)];
+    let act = prop_oneof![
+        (task(), any::<bool>()).prop_map(|(wakee, sync)| Act::Wakes { wakee, sync }),
+        Just(Act::Waits),
+        (any::<u64>(), timer).prop_map(|(ns, timer)| Act::Sleeps { until: Instant::from_ns(ns), timer }),
+        any::<u64>().prop_map(|ns| Act::Begins { at: Instant::from_ns(ns) }),
+        (task(), any::<bool>()).prop_map(|(child, process)| Act::Forks { child, process }),
+        Just(Act::Yields),
+        Just(Act::Exits),
+    ];
+    prop_oneof![
+        (task(), why, task()).prop_map(|(prev, why, next)| What::Switch { prev, why, next }),
+        (task(), cpu(), task()).prop_map(|(task, target, waker)| What::Wakeup { task, target, waker }),
+        (task(), cpu(), task()).prop_map(|(child, target, parent)| What::Fork { child, target, parent }),
+        task().prop_map(|task| What::Exit { task }),
+        (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
+        (task(), any::<i16>()).prop_map(|(task, prio)| What::Priority { task, prio, weight: 0 }),
+        (task(), any::<u64>(), any::<u64>()).prop_map(|(task, ns, kernel_ps)| What::Worked {
+            task,
+            user: Span::from_ns(ns),
+            kernel_ps
+        }),
+        (task(), act).prop_map(|(task, act)| What::Acts { task, act }),
+        (cpu(), any::<bool>()).prop_map(|(target, up)| What::Online { target, up }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_stream_makes_it_panic_or_wait_in_circles(events in prop::collection::vec((0_u64..50, any_what()), 0..60)) {
+        let mut at = 0;
+        let events: Vec<(u64, What)> = events
+            .into_iter()
+            .map(|(passed, what)| {
+                at += passed;
+                (at, what)
+            })
+            .collect();
+        if let Ok(replay) = made(&events) {
+            prop_assert_eq!(stuck(&replay.workload), None);
+            prop_assert!(!replay.confidence.to_string().is_empty());
+            let _ = export(&replay, Span::from_us(50));
+            let twice = scaled(replay.workload, 2);
+            prop_assert_eq!(stuck(&twice), None);
+        }
+    }
+}
