@@ -65,10 +65,8 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
         assert!(outcome.end < Instant::ZERO + spec.duration, "{place}: {:?}", outcome.end);
         let mut whole = Collector::default();
         run(&spec, &mut whole, &mut |_| {}).expect("it runs");
-        // At its end a run emits what was counted and not emitted yet.
-        let is_count = |event: &&Event| event.at == outcome.end && matches!(event.what, What::Count { .. });
-        let counts = collector.events.iter().rev().take_while(is_count).count();
-        let (same, _) = collector.events.split_at(collector.events.len() - counts);
+        let sums = sums(&collector.events, outcome.end);
+        let (same, _) = collector.events.split_at(collector.events.len() - sums);
         assert!(same.len() >= after, "{place}");
         assert_eq!(same, &whole.events[..same.len()], "{place}");
         assert!(whole.events[same.len()].at >= outcome.end, "{place}: nothing before the end is left out");
@@ -83,6 +81,13 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
     check("fifo", "mix:20:90", 4, 40_000);
     check("o1", "hogs:3", 1, 200);
     check("ule", "mix:300:120", 64, 50_000);
+}
+
+/// How many events a run emits at its end alone: what was counted and worked, and not emitted yet.
+fn sums(events: &[Event], end: Instant) -> usize {
+    let is_sum =
+        |event: &&Event| event.at == end && matches!(event.what, What::Count { .. } | What::Worked { .. });
+    events.iter().rev().take_while(is_sum).count()
 }
 
 /// How long a run goes on changes nothing that comes before its end, where ties are decided among others: horizons lie at
@@ -101,10 +106,7 @@ fn a_longer_run_begins_with_the_shorter_one() {
             let mut short = Collector::default();
             let cut = RunSpec { duration: Span::from_ns(end), ..whole.clone() };
             run(&cut, &mut short, &mut |_| {}).expect("it runs");
-            let is_count =
-                |event: &&Event| event.at.as_ns() == end && matches!(event.what, What::Count { .. });
-            let counts = short.events.iter().rev().take_while(is_count).count();
-            let same = short.events.len() - counts;
+            let same = short.events.len() - sums(&short.events, Instant::from_ns(end));
             let parted = (0..same).find(|&at| short.events[at] != long.events[at]);
             assert_eq!(parted.map(|at| (&short.events[at], &long.events[at])), None, "{place}");
             assert!(long.events[same].at.as_ns() >= end, "{place}: nothing before the end is left out");
