@@ -2,7 +2,8 @@
 //!
 //! A process is in its parent's session until it calls `setsid()`; each session that begins so has an autogroup with a number of its
 //! own (`sched_autogroup_create_attach()`). Session 0 is the kernel's first task's: its `struct pid` has number 0, and its
-//! autogroup, which stands for the root cgroup, too. That an autogroup counts only for tasks of the root cgroup is
+//! autogroup, which stands for the root cgroup, too. Without autogroups, all sessions have that one.
+//! That an autogroup counts only for tasks of the root cgroup is
 //! left to schedulers, as the kernel leaves it to its classes.
 
 use crate::kernel::Kernel;
@@ -115,7 +116,10 @@ impl Kernel {
     /// A session that this process leads; nothing when out of memory.
     fn begin_session<W: World>(&mut self, world: &mut W, leader: TaskId) -> Option<Number> {
         let number = Number(self.sessions.all.len() as u32);
-        let shown = show(world, self.tasks[leader].pid.0, number.0.into())?;
+        let mut shown = show(world, self.tasks[leader].pid.0, number.0.into())?;
+        if !self.machine.autogroup {
+            shown.autogroup = self.sessions.all[0].autogroup;
+        }
         self.sessions.all.push(Session { leader: Some(leader), ..shown });
         Some(number)
     }
@@ -137,10 +141,10 @@ impl Kernel {
     }
 
     /// The autogroup of the task's session has another nice value (`proc_sched_autogroup_set_nice()`). The root's is refused
-    /// (`-EINVAL`).
+    /// (`-EINVAL`), and so is any where there are none.
     pub(crate) fn set_autogroup_nice<W: World>(&mut self, world: &mut W, task: TaskId, nice: i8) {
         let number = self.session_of(task);
-        if number == Number::ROOT.0 {
+        if number == Number::ROOT.0 || !self.machine.autogroup {
             return;
         }
         let session = &mut self.sessions.all[number as usize];

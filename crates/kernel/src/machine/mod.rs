@@ -59,7 +59,7 @@ pub struct Machine {
     pub hz: u32,
     /// Whether each CPU ticks at a moment of its own (`skew_tick`); without a value as [`crate::noise`] says.
     pub skew_tick: Option<bool>,
-    /// Whether sessions are groups of the fair class (`sched_autogroup_enabled`).
+    /// Whether sessions have autogroups: for the fair class (`sched_autogroup_enabled`), and as schedulers see them.
     pub autogroup: bool,
     /// What each path costs.
     pub costs: Costs,

@@ -32,6 +32,22 @@ fn a_root_process_is_in_the_first_session_unless_it_has_another() {
     assert_eq!(reported(&run, "b", "session")[0], (b, 2));
 }
 
+/// Where the machine has no autogroups, a session is still one, and all have the first one's autogroup.
+#[test]
+fn without_autogroups_all_sessions_show_the_first_ones() {
+    let mut machine = machines::of_cpus(2);
+    machine.autogroup = false;
+    let steps = [run(100), sleep(1000), Step::Setsid, sleep(1000), Step::AutogroupNice(5), run(100), sleep(1000)];
+    let run = with("sessions")
+        .on(machine)
+        .millis(20)
+        .task(in_session(task("leads", [run(100), sleep(1000)]), 7, 1))
+        .task(task("later", steps))
+        .survives();
+    assert_eq!(reported(&run, "leads", "born_in"), [(run.pid("leads"), 0)]);
+    assert_eq!(reported(&run, "later", "session")[..2], [(0, 0), (run.pid("later"), 0)]);
+}
+
 #[test]
 fn a_session_is_left_by_setsid_and_inherited_by_children() {
     let shell = [Step::Spawn(1), Step::Spawn(2), run(100), sleep(10_000)];
