@@ -149,6 +149,8 @@ pub enum Step {
     Play,
     /// A system call that does nothing.
     Syscall,
+    /// The task's own work begins now: its timers count from here, not from when it started.
+    Begin,
     /// Sets the nice value, -20 to 19.
     Nice(i8),
     /// Confines the task to these CPUs; empty lifts what an earlier step confined.

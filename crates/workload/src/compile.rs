@@ -10,6 +10,7 @@ use crate::names::{Names, Used};
 use crate::place::Place;
 use crate::sched::Policy;
 use crate::source::{Source, complete};
+use crate::starter::start_by_threads;
 use crate::task::Draft;
 use crate::timers::Timers;
 use jsonc_parser::ast::Value;
@@ -261,7 +262,7 @@ impl<'a> Compiler<'a> {
         timeline: Vec<Happening>,
     ) -> Result<(Workload, Vec<Warning>), WorkloadError> {
         let timers = self.timers.settle(&mut tasks);
-        let workload = Workload {
+        let mut workload = Workload {
             name: stem(self.source.file()),
             tasks,
             barriers: self.barrier_counts(),
@@ -278,6 +279,9 @@ impl<'a> Compiler<'a> {
             semaphores: self.semaphores.len(),
             recorded: None,
         };
+        if let Some(starter) = self.top.starter {
+            start_by_threads(&mut workload, starter);
+        }
         Ok((workload, self.warnings))
     }
 }

@@ -4,6 +4,7 @@ use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
 use crate::json::{Field, fields};
 use crate::place::Place;
+use crate::starter::Starter;
 use keel_abi::cgroup::CgroupId;
 use keel_abi::task::{Hint, HintPolicy, Step};
 use keel_abi::{CpuSet, Span};
@@ -32,6 +33,8 @@ pub(crate) struct Extension {
     pub(crate) cgroup: Option<CgroupId>,
     /// What is done where the extension stands.
     pub(crate) steps: Vec<Step>,
+    /// What a process's main thread and its threads do to start, if one starts the others.
+    pub(crate) starter: Option<Starter>,
     /// Whether a repeated event displaces the earlier one, as rt-app without workgen has it.
     pub(crate) last_duplicate_wins: bool,
 }
@@ -74,6 +77,7 @@ impl<'a> Compiler<'a> {
                     extension.cpus = Some(self.cpus_of_nodes(&at, &word)?)
                 }
                 ("duplicates", Level::Top) => extension.last_duplicate_wins = self.duplicates(&at, &word)?,
+                ("starter", Level::Top) => extension.starter = Some(self.starter(&at, &word)?),
                 ("channels", Level::Top) => self.channels(&at, &word)?,
                 // Read when the tasks are known.
                 ("timeline", Level::Top) => {}
@@ -101,7 +105,7 @@ impl<'a> Compiler<'a> {
                 ("steps", Level::Task | Level::Phase) => extension.steps = self.extra_steps(&at, &word)?,
                 _ => {
                     let words = match level {
-                        Level::Top => "jitter_percent, count, unit, duplicates, channels, cgroups, timeline",
+                        Level::Top => "jitter_percent, count, unit, duplicates, starter, channels, cgroups, timeline",
                         Level::Task => {
                             "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, \
                              kthread, slice_us, cgroup, steps"
@@ -144,6 +148,22 @@ impl<'a> Compiler<'a> {
                 Ok(())
             }
         }
+    }
+
+    fn starter(&self, at: &Place<'_>, field: &Field<'a>) -> Result<Starter, WorkloadError> {
+        let mut starter = Starter::default();
+        for word in fields(self.object(at, field.value)?, |_| false).list {
+            let at = at.child(word.key, word.start);
+            let span = match word.key {
+                "apart_us" => &mut starter.apart,
+                "before_us" => &mut starter.before,
+                "after_us" => &mut starter.after,
+                _ => return Err(self.error(&at, "is not known; a starter has apart_us, before_us and after_us")),
+            };
+            let us = self.integer(&at, word.value, 0..=1_000_000, "time in microseconds")?;
+            *span = Span::from_us(u64::try_from(us).unwrap_or(0));
+        }
+        Ok(starter)
     }
 
     fn duplicates(&self, at: &Place<'_>, field: &Field<'_>) -> Result<bool, WorkloadError> {

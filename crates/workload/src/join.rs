@@ -202,6 +202,7 @@ impl Joined {
             | Step::Touch(_)
             | Step::Play
             | Step::Syscall
+            | Step::Begin
             | Step::Nice(_) => {}
             Step::Affinity(_) | Step::Loop { .. } | Step::Count | Step::Cgroup(_) => {}
             Step::Policy(_) | Step::MigrateDisable | Step::MigrateEnable | Step::Accompany(_) => {}

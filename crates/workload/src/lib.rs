@@ -71,6 +71,7 @@ mod sched;
 mod settings;
 mod source;
 mod spins;
+mod starter;
 mod steps;
 mod task;
 mod timeline;

@@ -146,6 +146,10 @@ impl<E: Engine> Sim<E> {
             Step::Touch(bytes) => self.touch(c, task, bytes),
             Step::Send { channel, bytes } => self.send(c, task, channel, bytes),
             Step::Receive { channel, bytes } => self.receive(c, task, channel, bytes),
+            Step::Begin => {
+                self.k.task(task).began = self.k.this_cpu().clock;
+                Then::GoOn
+            }
             Step::Syscall => {
                 self.syscall(c);
                 self.k.this_cpu().stack.push(Frame::Act);

@@ -128,6 +128,7 @@ fn step_text(step: &Step) -> String {
         Step::Await(semaphore) => format!("await {}", semaphore.0),
         Step::Play => "play".into(),
         Step::Syscall => "syscall".to_owned(),
+        Step::Begin => "begin".to_owned(),
         Step::Policy(policy) => format!("policy {policy:?}"),
         Step::MigrateDisable => "migrate disable".to_owned(),
         Step::MigrateEnable => "migrate enable".to_owned(),

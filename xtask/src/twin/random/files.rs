@@ -15,8 +15,12 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 pub(super) struct RtApp {
     /// After it has kept a CPU busy.
     pub(super) between_us: u32,
-    /// To start a thread.
-    pub(super) thread_us: u32,
+    /// Its main thread, before it makes a thread.
+    pub(super) apart_us: u32,
+    /// A new thread, before it waits for the others.
+    pub(super) before_us: u32,
+    /// A thread, from then until it begins.
+    pub(super) after_us: u32,
 }
 
 /// A file and what it holds.
@@ -76,7 +80,7 @@ fn path(group: usize) -> String {
 }
 
 fn rt_app(tasks: &[&Task]) -> String {
-    let lines: Vec<String> = tasks.iter().map(|task| line(task, "", 0, 0)).collect();
+    let lines: Vec<String> = tasks.iter().map(|task| line(task, "", 0)).collect();
     let mut text = format!("{{\n\t\"tasks\": {{\n{}\n\t}},\n", lines.join(",\n"));
     global(&mut text);
     text
@@ -107,7 +111,13 @@ fn played(task: &Task, workload: &Workload) -> Option<String> {
 /// The workload as `keel sim` reads it: the tasks of all processes.
 pub(super) fn simulated(workload: &Workload, own: RtApp) -> String {
     let mut text = String::from("{\n");
+    let RtApp { between_us, apart_us, before_us, after_us } = own;
     let mut extensions = Vec::new();
+    if apart_us + before_us + after_us > 0 {
+        extensions.push(format!(
+            "\"starter\": {{\"apart_us\": {apart_us}, \"before_us\": {before_us}, \"after_us\": {after_us}}}"
+        ));
+    }
     if !workload.groups.is_empty() {
         let groups = workload.groups.iter().enumerate();
         let groups: Vec<_> =
@@ -125,22 +135,15 @@ pub(super) fn simulated(workload: &Workload, own: RtApp) -> String {
     if !extensions.is_empty() {
         writeln!(text, "\t\"evenkeel\": {{{}}},", extensions.join(", ")).expect("a string takes all");
     }
-    let order = processes(workload).into_iter().flat_map(|(_, tasks)| started(&tasks, own));
+    let order = processes(workload).into_iter().flat_map(|(_, tasks)| tasks);
     let played = workload.tasks.iter().filter(|task| task.body.is_played());
     let lines: Vec<_> = order
-        .map(|(task, start_us)| line(task, &rt_app_extension(task), own.between_us, start_us))
-        .chain(played.enumerate().map(|(at, task)| line(task, &played_extension(task, at), 0, 0)))
+        .map(|task| line(task, &rt_app_extension(task), between_us))
+        .chain(played.enumerate().map(|(at, task)| line(task, &played_extension(task, at), 0)))
         .collect();
     writeln!(text, "\t\"tasks\": {{\n{}\n\t}},", lines.join(",\n")).expect("a string takes all");
     global(&mut text);
     text
-}
-
-/// A process' tasks, each with when rt-app starts it, in microseconds: one thread after the other, in the file's order.
-fn started<'w>(tasks: &[&'w Task], own: RtApp) -> Vec<(&'w Task, u32)> {
-    let before =
-        tasks.iter().scan(0, |threads, task| Some(std::mem::replace(threads, *threads + task.instances)));
-    tasks.iter().zip(before).map(|(task, threads)| (*task, threads * own.thread_us)).collect()
 }
 
 /// What keel reads of a task of rt-app's beside its events.
@@ -162,16 +165,13 @@ fn played_extension(task: &Task, at: usize) -> String {
 }
 
 /// A task's line, without what is between its lines. An extension stands where its steps belong.
-fn line(task: &Task, extension: &str, between_us: u32, start_us: u32) -> String {
+fn line(task: &Task, extension: &str, between_us: u32) -> String {
     let mut fields = Vec::new();
     let instances = if matches!(task.body, Body::Child { .. }) { 0 } else { task.instances };
     if instances != 1 {
         fields.push(format!("\"instance\": {instances}"));
     }
     fields.push(format!("\"loop\": {}", if instances == 0 { 1 } else { -1 }));
-    if start_us > 0 {
-        fields.push(format!("\"delay\": {start_us}"));
-    }
     match task.class {
         Class::Other(0) => {}
         Class::Other(nice) => fields.push(format!("\"priority\": {nice}")),

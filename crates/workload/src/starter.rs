@@ -1,0 +1,101 @@
+//! How a program starts its threads, as rt-app does: the main thread makes them one after the other, each with the
+//! program's nice value and CPUs. A thread prepares itself, waits for the others, and only then takes its own CPUs and
+//! begins. A scheduler that moves few tasks later keeps for long what it chose for them then.
+//!
+//! Source: `thread_body()` of rt-app 1.0, and recordings of its first milliseconds.
+
+use keel_abi::task::{Amount, ObjectId, Policy, Step, TaskSpec, Workload};
+use keel_abi::{CpuSet, Span};
+
+/// The main thread's name.
+const NAME: &str = "rt-app";
+
+/// What starting takes: work, without the kernel's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Starter {
+    /// The main thread's, before it makes a thread.
+    pub(crate) apart: Span,
+    /// A thread's, before it waits for the others.
+    pub(crate) before: Span,
+    /// A thread's, before it takes its CPUs and begins.
+    pub(crate) after: Span,
+}
+
+/// Lets a main thread start the tasks of each process that start by themselves.
+pub(crate) fn start_by_threads(workload: &mut Workload, starter: Starter) {
+    let mut processes: Vec<u32> = Vec::new();
+    for task in workload.tasks.iter().filter(|task| starts(task)) {
+        if !processes.contains(&task.process) {
+            processes.push(task.process);
+        }
+    }
+    for process in processes {
+        let main = main_thread(&workload.tasks, process, starter);
+        let threads = workload.tasks.iter_mut().filter(|task| starts(task) && task.process == process);
+        let barrier = ObjectId(workload.barriers.len() as u32);
+        let console = ObjectId(workload.mutexes);
+        let mut count = 0_u32;
+        for thread in threads {
+            count = count.saturating_add(thread.instances);
+            become_thread(thread, starter, barrier, console);
+        }
+        workload.barriers.push(count);
+        workload.mutexes += 1;
+        workload.tasks.push(main);
+    }
+}
+
+fn starts(task: &TaskSpec) -> bool {
+    task.instances > 0 && !task.kthread
+}
+
+fn main_thread(tasks: &[TaskSpec], process: u32, starter: Starter) -> TaskSpec {
+    let mut steps = Vec::new();
+    let own = || (0..).zip(tasks).filter(|(_, task)| starts(task) && task.process == process);
+    for (spec, task) in own() {
+        let to = steps.len() as u32;
+        steps.extend([Step::Run(Amount::fixed(starter.apart)), Step::Fork(spec)]);
+        if task.instances > 1 {
+            steps.push(Step::Loop { to, times: Some(task.instances), slot: 0 });
+        }
+    }
+    // `pthread_join()`
+    let to = steps.len() as u32;
+    steps.extend([Step::Sleep(Amount::fixed(Span::from_s(1000))), Step::Loop { to, times: None, slot: 0 }]);
+    let first = own().map(|(_, task)| task).next();
+    TaskSpec {
+        name: NAME.to_owned(),
+        instances: 1,
+        process,
+        session: first.map_or(0, |task| task.session),
+        cgroup: first.and_then(|task| task.cgroup),
+        pages: own().map(|(_, task)| task.pages).max().unwrap_or(0),
+        steps,
+        ..TaskSpec::default()
+    }
+}
+
+/// What it does before its own steps. Threads write to the console one after the other.
+fn become_thread(thread: &mut TaskSpec, starter: Starter, barrier: ObjectId, console: ObjectId) {
+    let run = |span: Span| Step::Run(Amount::fixed(span));
+    let half = Span::from_ns(starter.before.as_ns() / 2);
+    let mut steps = vec![run(starter.before - half), Step::Lock(console), run(half), Step::Unlock(console)];
+    let (policy, nice) = (std::mem::take(&mut thread.policy), std::mem::take(&mut thread.nice));
+    steps.extend((policy != Policy::default()).then_some(Step::Policy(policy)));
+    steps.extend((nice != 0).then_some(Step::Nice(nice)));
+    steps.extend([Step::Barrier(barrier), Step::Lock(console), run(starter.after), Step::Unlock(console)]);
+    let cpus = std::mem::replace(&mut thread.cpus, CpuSet::new());
+    steps.extend((!cpus.is_empty()).then_some(Step::Affinity(cpus)));
+    let delay = std::mem::replace(&mut thread.delay, Span::ZERO);
+    steps.extend((delay != Span::ZERO).then_some(Step::Sleep(Amount::fixed(delay))));
+    steps.push(Step::Begin);
+    let before = steps.len() as u32;
+    for step in &mut thread.steps {
+        if let Step::Loop { to, .. } = step {
+            *to += before;
+        }
+    }
+    steps.append(&mut thread.steps);
+    thread.steps = steps;
+    thread.instances = 0;
+}
