@@ -140,7 +140,16 @@ provoked() {
     esac
 }
 
-# Runs a command; one that takes minutes is killed, once it is kept where in the kernel it waits.
+# Where in the kernel every task is that waits for something which only the kernel can end: who holds what the others want.
+blocked() {
+    for task in /proc/[0-9]*/task/[0-9]*; do
+        case $(cut -d')' -f2- "$task/stat") in
+        " D "*) echo "$(cat "$task/comm") $task" && cat "$task/stack" ;;
+        esac
+    done
+}
+
+# Runs a command; one that takes minutes is killed, once it is kept where in the kernel it and others wait.
 bounded() {
     "$@" &
     pid=$!
@@ -151,6 +160,7 @@ bounded() {
         if [ $waited = 150 ]; then
             for thread in /proc/$pid/task/*; do cat "$thread/comm" "$thread/wchan" "$thread/stack"; done > "$at.hung" 2>&1
             grep -E 'State|ctxt' /proc/$pid/status >> "$at.hung"
+            blocked >> "$at.hung" 2>&1
             kill -9 $pid
         fi
     done

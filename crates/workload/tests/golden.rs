@@ -47,6 +47,20 @@ golden!(
 );
 
 golden!(
+    a_starter_makes_a_main_thread_for_each_process,
+    r#"{
+    "evenkeel": { "starter": { "apart_us": 500, "before_us": 1600, "after_us": 1000 } },
+    "tasks": {
+        "a": { "instance": 2, "priority": 3, "cpus": [1], "delay": 700, "run": 10, "barrier": "b" },
+        "b": { "policy": "SCHED_FIFO", "priority": 7, "sleep": 20, "barrier": "b" },
+        "c": { "run": 30, "evenkeel": { "process": 1, "session": 4 } },
+        "d": { "instance": 0, "run": 40 },
+        "e": { "run": 50, "evenkeel": { "kthread": true } }
+    }
+}"#
+);
+
+golden!(
     locks_conditions_and_barriers_are_made_when_first_used,
     r#"{
     "resources": { "m": { "type": "mutex" } },

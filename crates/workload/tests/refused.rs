@@ -211,6 +211,14 @@ fn extensions_are_checked() {
         "1: tasks.t.evenkeel.unit: a workload has one unit, and this one counts a already",
     );
     file(
+        r#"{ "evenkeel": { "starter": { "apart": 5 } }, "tasks": {} }"#,
+        "1: evenkeel.starter.apart: is not known; a starter has apart_us, before_us and after_us",
+    );
+    file(
+        r#"{ "evenkeel": { "starter": { "apart_us": -1 } }, "tasks": {} }"#,
+        "1: evenkeel.starter.apart_us: -1 is not a time in microseconds; it must be 0 to 1000000",
+    );
+    file(
         r#"{ "evenkeel": { "duplicates": "first" }, "tasks": {} }"#,
         "1: evenkeel.duplicates: must be \"each\" or \"last\", not \"first\"",
     );

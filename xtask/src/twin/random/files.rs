@@ -21,6 +21,8 @@ pub(super) struct RtApp {
     pub(super) before_us: u32,
     /// A thread, from then until it begins.
     pub(super) after_us: u32,
+    /// A process of the player's that has just been forked: the page faults of its first steps, and those of its exit.
+    pub(super) child_us: u32,
 }
 
 /// A file and what it holds.
@@ -111,7 +113,7 @@ fn played(task: &Task, workload: &Workload) -> Option<String> {
 /// The workload as `keel sim` reads it: the tasks of all processes.
 pub(super) fn simulated(workload: &Workload, own: RtApp) -> String {
     let mut text = String::from("{\n");
-    let RtApp { between_us, apart_us, before_us, after_us } = own;
+    let RtApp { between_us, apart_us, before_us, after_us, child_us } = own;
     let mut extensions = Vec::new();
     if apart_us + before_us + after_us > 0 {
         extensions.push(format!(
@@ -139,7 +141,7 @@ pub(super) fn simulated(workload: &Workload, own: RtApp) -> String {
     let played = workload.tasks.iter().filter(|task| task.body.is_played());
     let lines: Vec<_> = order
         .map(|task| line(task, &rt_app_extension(task), between_us))
-        .chain(played.enumerate().map(|(at, task)| line(task, &played_extension(task, at), 0)))
+        .chain(played.enumerate().map(|(at, task)| line(task, &played_extension(task, at, child_us), 0)))
         .collect();
     writeln!(text, "\t\"tasks\": {{\n{}\n\t}},", lines.join(",\n")).expect("a string takes all");
     global(&mut text);
@@ -154,8 +156,9 @@ fn rt_app_extension(task: &Task) -> String {
 }
 
 /// What keel reads of a task of the player's: a process of its own, and what stands between its times.
-fn played_extension(task: &Task, at: usize) -> String {
+fn played_extension(task: &Task, at: usize, child_us: u32) -> String {
     let steps = match &task.body {
+        Body::Child { .. } if child_us > 0 => return format!("\"run\": {child_us}"),
         Body::Sender { pipe, .. } => format!("{{\"send\": {{\"channel\": \"{pipe}\", \"bytes\": 64}}}}"),
         Body::Receiver { pipe, .. } => format!("{{\"receive\": {{\"channel\": \"{pipe}\", \"bytes\": 64}}}}"),
         Body::Parent { child, .. } => format!("{{\"spawn\": \"{child}\"}}, \"wait_child\""),
@@ -226,7 +229,7 @@ fn events(task: &Task, extension: &str, between_us: u32) -> Vec<String> {
         Body::Sender { run_us, sleep_us, .. } => vec![run(run_us), extension, sleep(sleep_us)],
         Body::Receiver { run_us, .. } => vec![extension, run(run_us)],
         Body::Parent { sleep_us, .. } => vec![extension, sleep(sleep_us)],
-        Body::Child { run_us } => vec![run(run_us)],
+        Body::Child { run_us } => vec![extension, run(run_us)],
     }
 }
 

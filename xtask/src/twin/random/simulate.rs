@@ -18,7 +18,7 @@ pub(super) const SEEDS: u64 = 10;
 /// Its main thread makes the others, 0.5 to 1.3 ms apart in a recording of eight (`pinned` under eevdf), of which 0.48 are the
 /// kernel's. Each works for 1.6 ms, writes to the console in turn, waits for all others, and works for 1 ms more until it takes its CPUs.
 const RT_APP: files::RtApp =
-    files::RtApp { between_us: 60, apart_us: 500, before_us: 1600, after_us: 1000 };
+    files::RtApp { between_us: 60, apart_us: 500, before_us: 1600, after_us: 1000, child_us: 1400 };
 
 /// What a guest does beside the workload, with a stopper for each CPU (`tests/twin/background.json`).
 const BACKGROUND: &str = "tests/twin/background.json";
