@@ -155,10 +155,12 @@ impl<'a> Compiler<'a> {
         for word in fields(self.object(at, field.value)?, |_| false).list {
             let at = at.child(word.key, word.start);
             let span = match word.key {
+                "main_us" => &mut starter.main,
+                "main_waits_us" => &mut starter.main_waits,
                 "apart_us" => &mut starter.apart,
                 "before_us" => &mut starter.before,
                 "after_us" => &mut starter.after,
-                _ => return Err(self.error(&at, "is not known; a starter has apart_us, before_us and after_us")),
+                _ => return Err(self.error(&at, "is not known; a starter has main_us, main_waits_us, apart_us, before_us and after_us")),
             };
             let us = self.integer(&at, word.value, 0..=1_000_000, "time in microseconds")?;
             *span = Span::from_us(u64::try_from(us).unwrap_or(0));

@@ -10,9 +10,16 @@ use keel_abi::{CpuSet, Span};
 /// The main thread's name.
 const NAME: &str = "rt-app";
 
+/// So many times the main thread waits, evenly, before it makes threads.
+const WAITS: u32 = 10;
+
 /// What starting takes: work, without the kernel's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Starter {
+    /// The main thread's, before it makes the first thread: it reads its file, and writes to the console now and then.
+    pub(crate) main: Span,
+    /// How long it waits meanwhile, in all.
+    pub(crate) main_waits: Span,
     /// The main thread's, before it makes a thread.
     pub(crate) apart: Span,
     /// A thread's, before it waits for the others.
@@ -50,7 +57,12 @@ fn starts(task: &TaskSpec) -> bool {
 }
 
 fn main_thread(tasks: &[TaskSpec], process: u32, starter: Starter) -> TaskSpec {
+    let part = |whole: Span| Amount::fixed(Span::from_ns(whole.as_ns() / u64::from(WAITS)));
     let mut steps = Vec::new();
+    if starter.main + starter.main_waits > Span::ZERO {
+        steps.extend([Step::Run(part(starter.main)), Step::Sleep(part(starter.main_waits))]);
+        steps.push(Step::Loop { to: 0, times: Some(WAITS), slot: 0 });
+    }
     let own = || (0..).zip(tasks).filter(|(_, task)| starts(task) && task.process == process);
     for (spec, task) in own() {
         let to = steps.len() as u32;

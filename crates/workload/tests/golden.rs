@@ -49,7 +49,7 @@ golden!(
 golden!(
     a_starter_makes_a_main_thread_for_each_process,
     r#"{
-    "evenkeel": { "starter": { "apart_us": 500, "before_us": 1600, "after_us": 1000 } },
+    "evenkeel": { "starter": { "main_us": 20000, "main_waits_us": 9000, "apart_us": 500, "before_us": 1600, "after_us": 1000 } },
     "tasks": {
         "a": { "instance": 2, "priority": 3, "cpus": [1], "delay": 700, "run": 10, "barrier": "b" },
         "b": { "policy": "SCHED_FIFO", "priority": 7, "sleep": 20, "barrier": "b" },

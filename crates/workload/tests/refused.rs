@@ -212,7 +212,7 @@ fn extensions_are_checked() {
     );
     file(
         r#"{ "evenkeel": { "starter": { "apart": 5 } }, "tasks": {} }"#,
-        "1: evenkeel.starter.apart: is not known; a starter has apart_us, before_us and after_us",
+        "1: evenkeel.starter.apart: is not known; a starter has main_us, main_waits_us, apart_us, before_us and after_us",
     );
     file(
         r#"{ "evenkeel": { "starter": { "apart_us": -1 } }, "tasks": {} }"#,

@@ -196,6 +196,7 @@ fn load(run_us: u32, sleep_us: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::twin::random::simulate;
     use crate::twin::random::files;
     use keel_abi::Topology;
     use proptest::prelude::*;
@@ -211,7 +212,7 @@ mod tests {
             prop_assert!(names.iter().all(|name| name.len() < 16) && names.len() <= MOST_NAMES + 2);
             let shape = drawn.shape;
             let topology = Topology::regular(shape.nodes, 1, shape.cpus / shape.nodes, 1);
-            let parsed = keel_workload::parse("drawn", &files::simulated(&drawn, files::RtApp { between_us: 60, apart_us: 500, before_us: 1600, after_us: 1000, child_us: 1400 }), &topology);
+            let parsed = keel_workload::parse("drawn", &files::simulated(&drawn, simulate::RT_APP), &topology);
             let (_, warnings) = parsed.map_err(|why| TestCaseError::fail(why.to_string()))?;
             // rt-app's calibration means nothing to keel.
             prop_assert!(warnings.len() <= 2, "{:?}", warnings);

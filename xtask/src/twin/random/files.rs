@@ -15,6 +15,9 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 pub(super) struct RtApp {
     /// After it has kept a CPU busy.
     pub(super) between_us: u32,
+    /// Its main thread, before the first thread: what it works, and what it waits.
+    pub(super) main_us: u32,
+    pub(super) main_waits_us: u32,
     /// Its main thread, before it makes a thread.
     pub(super) apart_us: u32,
     /// A new thread, before it waits for the others.
@@ -113,11 +116,11 @@ fn played(task: &Task, workload: &Workload) -> Option<String> {
 /// The workload as `keel sim` reads it: the tasks of all processes.
 pub(super) fn simulated(workload: &Workload, own: RtApp) -> String {
     let mut text = String::from("{\n");
-    let RtApp { between_us, apart_us, before_us, after_us, child_us } = own;
+    let RtApp { between_us, main_us, main_waits_us, apart_us, before_us, after_us, child_us } = own;
     let mut extensions = Vec::new();
     if apart_us + before_us + after_us > 0 {
         extensions.push(format!(
-            "\"starter\": {{\"apart_us\": {apart_us}, \"before_us\": {before_us}, \"after_us\": {after_us}}}"
+            "\"starter\": {{\"main_us\": {main_us}, \"main_waits_us\": {main_waits_us}, \"apart_us\": {apart_us}, \"before_us\": {before_us}, \"after_us\": {after_us}}}"
         ));
     }
     if !workload.groups.is_empty() {
