@@ -105,7 +105,9 @@ impl<'a> Compiler<'a> {
                 ("steps", Level::Task | Level::Phase) => extension.steps = self.extra_steps(&at, &word)?,
                 _ => {
                     let words = match level {
-                        Level::Top => "jitter_percent, count, unit, duplicates, starter, channels, cgroups, timeline",
+                        Level::Top => {
+                            "jitter_percent, count, unit, duplicates, starter, channels, cgroups, timeline"
+                        }
                         Level::Task => {
                             "jitter_percent, count, unit, nodes, rt_priority, rt_policy, process, session, pages, \
                              kthread, slice_us, cgroup, steps"
@@ -160,7 +162,10 @@ impl<'a> Compiler<'a> {
                 "apart_us" => &mut starter.apart,
                 "before_us" => &mut starter.before,
                 "after_us" => &mut starter.after,
-                _ => return Err(self.error(&at, "is not known; a starter has main_us, main_waits_us, apart_us, before_us and after_us")),
+                _ => return Err(self.error(
+                    &at,
+                    "is not known; a starter has main_us, main_waits_us, apart_us, before_us and after_us",
+                )),
             };
             let us = self.integer(&at, word.value, 0..=1_000_000, "time in microseconds")?;
             *span = Span::from_us(u64::try_from(us).unwrap_or(0));

@@ -37,7 +37,8 @@ fn a_root_process_is_in_the_first_session_unless_it_has_another() {
 fn without_autogroups_all_sessions_show_the_first_ones() {
     let mut machine = crate::machines::of_cpus(2);
     machine.autogroup = false;
-    let steps = [run(100), sleep(1000), Step::Setsid, sleep(1000), Step::AutogroupNice(5), run(100), sleep(1000)];
+    let steps =
+        [run(100), sleep(1000), Step::Setsid, sleep(1000), Step::AutogroupNice(5), run(100), sleep(1000)];
     let run = with("sessions")
         .on(machine)
         .millis(20)

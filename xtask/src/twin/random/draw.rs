@@ -196,8 +196,8 @@ fn load(run_us: u32, sleep_us: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::twin::random::simulate;
     use crate::twin::random::files;
+    use crate::twin::random::simulate;
     use keel_abi::Topology;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
