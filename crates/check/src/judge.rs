@@ -5,8 +5,8 @@ use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind};
 use crate::longest::Sums;
 use crate::waste::{Verdict, WastedCores};
-use keel_abi::{Instant, Span};
-use keel_trace::{Class, Event, Meta, Sink, Unknown};
+use keel_abi::{CpuId, Instant, Span};
+use keel_trace::{Class, Event, Meta, Sink, Unknown, What};
 
 /// How many findings of each kind are kept.
 pub const KEPT: usize = 20;
@@ -88,15 +88,49 @@ impl Judge {
     }
 }
 
+impl Judge {
+    /// All checks in one walk. What it is, is asked once: each of the frequent kinds has a copy of all checks of its own, in
+    /// which nothing is left of what doesn't concern it.
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
+        match what {
+            What::Switch { .. } => self.pass(at, cpu, what),
+            What::Wakeup { .. } => self.pass(at, cpu, what),
+            What::Placed { .. } => self.pass(at, cpu, what),
+            What::Queued { .. } => self.pass(at, cpu, what),
+            What::Unqueued { .. } => self.pass(at, cpu, what),
+            What::Held { .. } => self.pass(at, cpu, what),
+            What::Migrate { .. } => self.pass(at, cpu, what),
+            _ => self.pass_rarely(at, cpu, what),
+        }
+    }
+
+    #[inline(always)]
+    fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
+        self.figures.event(at, cpu, what);
+        self.waste.event(at, cpu, what);
+        self.conduct.event(at, cpu, what);
+    }
+
+    #[inline(never)]
+    fn pass_rarely(&mut self, at: Instant, cpu: CpuId, what: What) {
+        self.pass(at, cpu, what);
+    }
+}
+
 impl Sink for Judge {
     fn wants(&self) -> Class {
         self.figures.wants().with(self.waste.wants()).with(self.conduct.wants())
     }
 
     fn events(&mut self, events: &[Event]) {
-        self.figures.events(events);
-        self.waste.events(events);
-        self.conduct.events(events);
+        for event in events {
+            self.event(event);
+        }
+        if let Some(last) = events.last() {
+            self.figures.passed(last.at);
+        }
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {

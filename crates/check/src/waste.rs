@@ -164,8 +164,9 @@ impl<O: Observer> WastedCores<O> {
         }
     }
 
-    fn event(&mut self, event: &Event) {
-        let Event { at, cpu, what } = *event;
+    #[inline(always)]
+    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What) {
+        self.now = at;
         match what {
             What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
             What::Wakeup { task, target, waker } => self.wake(at, cpu, Act::Woken, task, target, waker),
@@ -206,8 +207,9 @@ impl<O: Observer> WastedCores<O> {
         }
         match why {
             Why::Preempted | Why::Yielded => {
-                self.tasks.get(prev).into_iter().for_each(|row| row.origin.leaves(at, cpu, why));
-                self.wait(prev, cpu);
+                let Some(slot) = self.tasks.slot(prev) else { return };
+                self.tasks.at(slot).into_iter().for_each(|row| row.origin.leaves(at, cpu, why));
+                self.wait(slot, cpu);
             }
             Why::Exited => self.gone(prev),
             Why::Blocked | Why::WasIdle => self.leaves_queue(prev, State::Asleep),
@@ -223,7 +225,9 @@ impl<O: Observer> WastedCores<O> {
         let Some(row) = self.tasks.at(slot) else { return };
         (row.state, row.throttled) = (State::Running, false);
         row.origin.runs(cpu);
-        self.reopen(slot);
+        if let Some((group, cpu)) = row.closes.take() {
+            self.matching.reopen(group, cpu);
+        }
     }
 
     #[inline]
@@ -245,22 +249,25 @@ impl<O: Observer> WastedCores<O> {
     }
 
     fn wake(&mut self, at: Instant, cpu: CpuId, act: Act, task: TaskId, target: CpuId, waker: TaskId) {
-        let parent = self.tasks.peek(waker).filter(|_| act == Act::Forked).map_or(0, |row| row.group);
-        let by = self.tasks.peek(waker).map(|row| Waker { task: waker, pid: row.pid, name: row.name_number });
-        let Some(row) = self.tasks.get(task).filter(|row| row.state == State::Asleep) else { return };
+        let mut parent = 0;
+        let mut by = None;
+        if let Some(row) = self.tasks.peek(waker) {
+            by = Some(Waker { task: waker, pid: row.pid, name: row.name_number });
+            parent = if act == Act::Forked { row.group } else { 0 };
+        }
+        let Some(slot) = self.tasks.slot(task) else { return };
+        let Some(row) = self.tasks.at(slot).filter(|row| row.state == State::Asleep) else { return };
         row.origin.wakes(act, at, cpu, target, waker);
         row.waker = by;
         // A child is in its parent's group.
-        if parent != 0
-            && let Some(slot) = self.tasks.slot(task)
-        {
+        if parent != 0 {
             self.belongs(slot, parent);
         }
-        self.wait(task, target);
+        self.wait(slot, target);
     }
 
-    fn wait(&mut self, task: TaskId, rq: CpuId) {
-        let Some(slot) = self.tasks.slot(task) else { return };
+    #[inline]
+    fn wait(&mut self, slot: u32, rq: CpuId) {
         let Some(row) = self.tasks.at(slot) else { return };
         (row.state, row.rq) = (State::Waiting, rq);
         if !row.throttled {
@@ -567,9 +574,8 @@ impl<O: Observer> Sink for WastedCores<O> {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for event in events {
-            self.now = event.at;
-            self.event(event);
+        for &Event { at, cpu, what } in events {
+            self.event(at, cpu, what);
         }
     }
 
