@@ -23,7 +23,7 @@ pub use unfair::{LEAST_SHARE, WINDOW};
 
 use crate::finding::Kind;
 use crate::longest::{Found, OfKind};
-use crate::origin::Act;
+use crate::origin::{Act, Origins};
 use crate::place::{Course, Queue};
 use bouncing::Bouncing;
 use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
@@ -94,6 +94,12 @@ impl Conduct {
             (Kind::LockWait, all.locks.found),
         ];
         found.into_iter().map(|(kind, found)| found.all(kind)).collect()
+    }
+
+    /// How tasks came where they are, for another check that looks at each event before this one.
+    #[inline]
+    pub(crate) fn origins(&mut self) -> &mut impl Origins {
+        &mut self.scene
     }
 
     /// Judges what is under way.
@@ -358,7 +364,8 @@ impl Conduct {
                 row.origin.dispatched(at, by, row.rq, to);
                 row.beside = running_on(&mut self.scene.cpus, row.rq);
             }
-            State::Running | State::Throttled => {}
+            State::Throttled => row.origin.dispatched(at, by, row.rq, to),
+            State::Running => {}
         }
     }
 

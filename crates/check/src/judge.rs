@@ -4,7 +4,7 @@ use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind};
 use crate::longest::Sums;
-use crate::waste::{Verdict, WastedCores};
+use crate::waste::{Verdict, Waste};
 use keel_abi::{CpuId, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, Unknown, What};
 
@@ -15,7 +15,7 @@ pub const KEPT: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Judge {
     figures: Figures,
-    waste: WastedCores,
+    waste: Waste,
     conduct: Conduct,
     limits: Limits,
     unknown: Unknown,
@@ -56,13 +56,13 @@ impl Judge {
 
     /// The same, within these limits.
     pub fn with(figures: Figures, limits: Limits) -> Self {
-        let (waste, conduct) = (WastedCores::new(KEPT), Conduct::new(limits, KEPT));
+        let (waste, conduct) = (Waste::observed(KEPT, ()), Conduct::new(limits, KEPT));
         Self { figures, waste, conduct, limits, unknown: Unknown::default() }
     }
 
     /// The judgement. Call it once, at the end.
     pub fn judgement(&mut self) -> Judgement {
-        let waste = self.waste.verdict();
+        let waste = self.waste.verdict(self.conduct.origins());
         let mut findings = waste.findings.clone();
         let mut found = vec![(Kind::WastedCore, waste.episodes)];
         let longest = waste.findings.first().map_or(Span::ZERO, |worst| worst.duration);
@@ -102,6 +102,7 @@ impl Judge {
             What::Unqueued { .. } => self.pass(at, cpu, what),
             What::Held { .. } => self.pass(at, cpu, what),
             What::Migrate { .. } => self.pass(at, cpu, what),
+            What::Count { .. } => self.pass(at, cpu, what),
             _ => self.pass_rarely(at, cpu, what),
         }
     }
@@ -109,7 +110,8 @@ impl Judge {
     #[inline(always)]
     fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.figures.event(at, cpu, what);
-        self.waste.event(at, cpu, what);
+        // Before the conduct of tasks, which keeps for both how they came where they are.
+        self.waste.event(self.conduct.origins(), at, cpu, what);
         self.conduct.event(at, cpu, what);
     }
 
@@ -121,7 +123,7 @@ impl Judge {
 
 impl Sink for Judge {
     fn wants(&self) -> Class {
-        self.figures.wants().with(self.waste.wants()).with(self.conduct.wants())
+        self.figures.wants().with(Waste::wants()).with(self.conduct.wants())
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -135,7 +137,7 @@ impl Sink for Judge {
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.figures.meta(at, meta);
-        self.waste.meta(at, meta);
+        self.waste.meta(self.conduct.origins(), at, meta);
         self.conduct.meta(at, meta);
         if let Meta::Unknown(unknown) = meta {
             self.unknown = *unknown;

@@ -261,8 +261,7 @@ fn elsewhere(scene: &mut Scene, set: u32, prio: i16) -> Ill {
 
 fn finding_of(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
     let Sum { start, end, total, longest: (_, ill, spot) } = *sum;
-    let (id, now) =
-        scene.tasks.at(slot).map(|task| (task.id, task.spot())).expect("it waited until now");
+    let (id, now) = scene.tasks.at(slot).map(|task| (task.id, task.spot())).expect("it waited until now");
     let spot = spot.unwrap_or(now);
     let (rq, decision) = (spot.rq, spot.here.decision);
     let who = scene.called(id);

@@ -5,7 +5,7 @@ use super::lock_wait::Awaited;
 use super::unfair::Share;
 use crate::cpus::{Cpus, Integral};
 use crate::finding::called;
-use crate::origin::{Act, Decision, Origin};
+use crate::origin::{Act, Decision, Origin, Origins};
 use crate::place::{Course, Here};
 use crate::table::Tasks;
 use keel_abi::scx::weight_of_nice;
@@ -357,6 +357,19 @@ impl Scene {
             None => "a task that is gone".to_owned(),
         }
     }
+}
+
+/// For a check that looks at an event before the scene does.
+impl Origins for Scene {
+    #[inline(always)]
+    fn change(&mut self, _: TaskId, _: impl FnOnce(&mut Origin)) {}
+
+    fn of(&mut self, task: TaskId) -> Option<&Origin> {
+        self.tasks.get(task).map(|task| &task.origin)
+    }
+
+    #[inline(always)]
+    fn end(&mut self, _: TaskId) {}
 }
 
 /// As [`Scene::runs_on`], while something else of the scene is in use.
