@@ -189,10 +189,10 @@ impl<O: Observer> Waste<O> {
         match what {
             What::Switch { prev, why, next } => self.switch(origins, at, cpu, prev, why, next),
             What::Wakeup { task, target, waker } => {
-                self.wake(origins, at, cpu, Act::Woken, task, target, waker)
+                self.wake(origins, at, cpu, Act::Woken, (task, target), waker)
             }
             What::Fork { child, target, parent } => {
-                self.wake(origins, at, cpu, Act::Forked, child, target, parent)
+                self.wake(origins, at, cpu, Act::Forked, (child, target), parent)
             }
             What::Exit { task } => self.exit(origins, task),
             What::Migrate { task, from, to } => self.migrate(origins, at, cpu, task, from, to),
@@ -288,8 +288,7 @@ impl<O: Observer> Waste<O> {
         at: Instant,
         cpu: CpuId,
         act: Act,
-        task: TaskId,
-        target: CpuId,
+        (task, target): (TaskId, CpuId),
         waker: TaskId,
     ) {
         let mut parent = 0;
