@@ -345,7 +345,7 @@ pub enum Progress {
     /// It was stopped, and its activation is gone.
     Failed {
         /// Why and where.
-        fault: Fault,
+        fault: Box<Fault>,
         /// All that it used until then.
         usage: Usage,
     },

@@ -55,6 +55,18 @@ impl Holders {
         self.keys[cpu.index()]
     }
 
+    /// The words that stand for a CPU, by its number; none where there is no such CPU.
+    #[inline]
+    pub(crate) fn get(&self, cpu: usize) -> Option<&HolderKey> {
+        self.keys.get(cpu)
+    }
+
+    /// How many CPUs the machine has.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
     /// Does a bit stand for several CPUs?
     pub const fn grouped(&self) -> bool {
         self.grouped
@@ -63,9 +75,15 @@ impl Holders {
     /// The word once `cpu` has read a line as well.
     #[inline]
     pub(crate) fn with(&self, word: u64, cpu: CpuId) -> u64 {
+        self.joined(word, self.key(cpu))
+    }
+
+    /// The same, of a CPU that these words stand for.
+    #[inline]
+    pub(crate) fn joined(&self, word: u64, key: HolderKey) -> u64 {
         match self.grouped {
-            true => word & GROUP_BITS | self.key(cpu).shared,
-            false => word | self.key(cpu).shared,
+            true => word & GROUP_BITS | key.shared,
+            false => word | key.shared,
         }
     }
 

@@ -167,12 +167,41 @@ impl Transfers {
         if line.sharers & self.key(cpu).shared != 0 {
             return 0;
         }
+        self.share_ps(line, cpu)
+    }
+
+    /// A line that `cpu` doesn't have yet, as [`Transfers::take_ps`].
+    #[inline(never)]
+    fn share_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+        if let Some((price, gets)) = self.tabled_ps(line, cpu) {
+            line.sharers = self.holders.joined(line.sharers, gets);
+            return price;
+        }
+        self.share_rarely_ps(line, cpu)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn share_rarely_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.fetch_ps(line, cpu);
         match line.sharers {
             0 => *line = self.line_of(cpu),
             others => line.sharers = self.holders.with(others, cpu),
         }
         price
+    }
+
+    /// The price of a line that another CPU wrote last and still has, where it is in the table, and the words of the CPU
+    /// that gets it.
+    #[inline(always)]
+    fn tabled_ps(&self, line: &Line, cpu: CpuId) -> Option<(u64, HolderKey)> {
+        let (writer, cpu) = (usize::from(line.writer), cpu.index());
+        let (has, gets) = (self.holders.get(writer)?, self.holders.get(cpu)?);
+        if line.sharers & has.shared == 0 || writer == cpu {
+            return None;
+        }
+        let price = self.prices.as_ref()?.get(cpu * self.holders.len() + writer)?;
+        Some((u64::from(*price), *gets))
     }
 
     /// The price of a write by `cpu` to `line`, which is updated.
@@ -185,9 +214,20 @@ impl Transfers {
         self.take_ps(line, cpu)
     }
 
-    /// A line that others have, or nobody: out of the way of those that are held already.
+    /// A line that others have, or nobody: out of the way of those that are held already. Mostly its last writer still has
+    /// it, and the price is in the table.
     #[inline(never)]
     fn take_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+        if let Some((price, gets)) = self.tabled_ps(line, cpu) {
+            *line = Line { sharers: gets.alone, writer: cpu.0 as u16 };
+            return price;
+        }
+        self.take_rarely_ps(line, cpu)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_rarely_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.claim_ps(line, cpu);
         *line = self.line_of(cpu);
         price

@@ -23,7 +23,7 @@ pub use unfair::{LEAST_SHARE, WINDOW};
 
 use crate::finding::Kind;
 use crate::longest::{Found, OfKind};
-use crate::origin::Act;
+use crate::origin::{Act, Origins};
 use crate::place::{Course, Queue};
 use bouncing::Bouncing;
 use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
@@ -31,7 +31,7 @@ use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
 use lock_wait::LockWaits;
 use long_delay::LongDelays;
 use realtime::Realtime;
-use scene::{Scene, Spot, State, Woken};
+use scene::{Scene, State, Woken, running_on};
 use stall::Stalls;
 use starvation::Starvation;
 use unfair::Unfair;
@@ -96,6 +96,12 @@ impl Conduct {
         found.into_iter().map(|(kind, found)| found.all(kind)).collect()
     }
 
+    /// How tasks came where they are, for another check that looks at each event before this one.
+    #[inline]
+    pub(crate) fn origins(&mut self) -> &mut impl Origins {
+        &mut self.scene
+    }
+
     /// Judges what is under way.
     fn end(&mut self) {
         let at = self.scene.now;
@@ -114,9 +120,8 @@ impl Conduct {
         }
     }
 
-    #[inline]
-    fn event(&mut self, event: &Event) {
-        let Event { at, cpu, what } = *event;
+    #[inline(always)]
+    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.scene.now = at;
         match what {
             What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
@@ -165,27 +170,30 @@ impl Conduct {
     #[inline]
     fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
         let Some(task) = self.scene.tasks.at(slot) else { return };
+        let mut waited = Span::ZERO;
         match task.state {
             State::Waiting => {
-                let waited = at.since(task.since);
+                let rq = task.rq;
+                waited = at.since(task.since);
                 if task.is_urgent() {
                     self.realtime.stops(&mut self.scene, at, slot);
                 }
                 if waited > self.least {
                     self.waited(at, slot, Some(cpu));
                 }
-                self.leaves_queue(at, slot);
+                self.leaves_queue(at, rq);
             }
             // A recording lost how it came to be awake.
             State::Asleep => task.share.breaks(),
             State::Throttled | State::Running => {}
         }
         let Some(task) = self.scene.tasks.at(slot) else { return };
+        task.waited += waited;
         (task.state, task.since, task.throttled) = (State::Running, at, false);
         let moved = task.origin.last_cpu.is_some_and(|last| last != cpu);
         task.origin.runs(cpu);
-        let awaits = task.awaited.is_some();
-        self.scene.weigh(slot);
+        let (awaits, weight) = (task.awaited.is_some(), task.reweigh());
+        self.scene.reweighed(weight);
         if awaits {
             self.locks.comes(&mut self.scene, at, slot);
         }
@@ -197,16 +205,16 @@ impl Conduct {
     #[inline]
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
         let Some(task) = self.scene.tasks.at(slot) else { return };
-        if task.state == State::Running {
-            task.ran += at.since(task.since);
-        }
-        let awaited = task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some());
-        if task.state == State::Waiting {
-            self.leaves_queue(at, slot);
+        match task.state {
+            State::Running => task.ran += at.since(task.since),
+            State::Waiting => self.stops_waiting(at, slot),
+            State::Asleep | State::Throttled => {}
         }
         let Some(task) = self.scene.tasks.at(slot) else { return };
+        let awaited = task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some());
         (task.state, task.since) = (State::Asleep, at);
-        self.scene.weigh(slot);
+        let weight = task.reweigh();
+        self.scene.reweighed(weight);
         if awaited {
             self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
         }
@@ -225,21 +233,20 @@ impl Conduct {
     /// A wait begins.
     #[inline]
     fn waits(&mut self, at: Instant, slot: u32, rq: CpuId, woken: Option<Woken>) {
+        let (crowd, beside) = (self.scene.waiting + 1, self.scene.runs_on(rq));
         let Some(task) = self.scene.tasks.at(slot) else { return };
         if task.throttled {
             (task.state, task.since, task.rq) = (State::Throttled, at, rq);
             task.share.breaks();
             return self.scene.weigh(slot);
         }
-        self.scene.waiting += 1;
-        let (crowd, beside) = (self.scene.waiting, self.scene.runs_on(rq));
-        let Some(task) = self.scene.tasks.at(slot) else { return };
-        (task.state, task.since, task.rq) = (State::Waiting, at, rq);
+        self.scene.waiting = crowd;
+        (task.state, task.since, task.rq, task.beside) = (State::Waiting, at, rq, beside);
         (task.woken, task.crowd) = (woken, crowd);
-        task.course = Course::begin(at, Spot { here: task.origin.here, rq, beside });
-        let (urgent, weighs) = (task.is_urgent(), task.heft() > 0);
+        task.course = Course::begin(at);
+        let (urgent, weight, weighs) = (task.is_urgent(), task.reweigh(), task.weighs.1 > 0);
+        self.scene.reweighed(weight);
         if weighs {
-            self.scene.weigh(slot);
             let load = self.scene.load(slot);
             self.scene.tasks.at(slot).into_iter().for_each(|task| task.load = load);
         }
@@ -258,12 +265,17 @@ impl Conduct {
         cpu.queued += 1;
     }
 
-    /// A wait is over: the task is in no queue.
-    #[inline]
-    fn leaves_queue(&mut self, at: Instant, slot: u32) {
+    /// A wait is over: the task in `slot` is in no queue.
+    fn stops_waiting(&mut self, at: Instant, slot: u32) {
         let Some(task) = self.scene.tasks.at(slot) else { return };
         let rq = task.rq;
         task.waited += at.since(task.since);
+        self.leaves_queue(at, rq);
+    }
+
+    /// One of those in the queue of `rq` is in none.
+    #[inline]
+    fn leaves_queue(&mut self, at: Instant, rq: CpuId) {
         self.scene.waiting = self.scene.waiting.saturating_sub(1);
         self.takes_from(at, rq);
     }
@@ -295,7 +307,7 @@ impl Conduct {
             (State::Waiting, true) => {
                 self.starvation.judge(&mut self.scene, at, slot, false);
                 self.realtime.stops(&mut self.scene, at, slot);
-                self.leaves_queue(at, slot);
+                self.stops_waiting(at, slot);
                 self.waits(at, slot, rq, None);
             }
             (State::Throttled, false) => self.waits(at, slot, rq, None),
@@ -319,33 +331,41 @@ impl Conduct {
 
     fn migrate(&mut self, at: Instant, by: CpuId, task: TaskId, from: CpuId, to: CpuId) {
         let Some(slot) = self.scene.tasks.slot(task) else { return };
+        let beside = self.scene.runs_on(to);
         let Some(row) = self.scene.tasks.at(slot) else { return };
+        let waits = row.state == State::Waiting;
+        if waits {
+            row.turns(at);
+            row.beside = beside;
+        }
         row.origin.migrates(at, by, from, to);
         let rq = std::mem::replace(&mut row.rq, to);
-        if row.state != State::Waiting {
+        if !waits {
             return;
         }
-        self.turns(at, slot);
+        let urgent = row.is_urgent();
         if rq != to {
+            let weight = row.reweigh();
             self.takes_from(at, rq);
             self.enters_queue(at, slot, to);
-            self.scene.weigh(slot);
+            self.scene.reweighed(weight);
         }
-        if self.scene.tasks.at(slot).is_some_and(|row| row.is_urgent()) {
+        if urgent {
             self.realtime.moved(&mut self.scene, at, slot);
         }
     }
 
     fn placed(&mut self, at: Instant, by: CpuId, task: TaskId, prev: CpuId, to: CpuId, chooser: Chooser) {
-        let Some(slot) = self.scene.tasks.slot(task) else { return };
-        let Some(row) = self.scene.tasks.at(slot) else { return };
+        let Some(row) = self.scene.tasks.get(task) else { return };
         match row.state {
             State::Asleep => row.origin.chosen(chooser, prev),
             State::Waiting => {
+                row.turns(at);
                 row.origin.dispatched(at, by, row.rq, to);
-                self.turns(at, slot);
+                row.beside = running_on(&mut self.scene.cpus, row.rq);
             }
-            State::Running | State::Throttled => {}
+            State::Throttled => row.origin.dispatched(at, by, row.rq, to),
+            State::Running => {}
         }
     }
 
@@ -356,12 +376,12 @@ impl Conduct {
     /// It enters a queue; one that runs leaves its CPU just then, and waits there.
     #[inline]
     fn enters(&mut self, at: Instant, by: CpuId, task: TaskId, queue: impl Fn(CpuId) -> Queue) {
-        let Some(slot) = self.scene.tasks.slot(task) else { return };
-        let Some(row) = self.scene.tasks.at(slot) else { return };
+        let Some(row) = self.scene.tasks.get(task) else { return };
         match row.state {
             State::Waiting => {
+                row.turns(at);
                 row.origin.enters(at, by, row.rq, queue(row.rq));
-                self.turns(at, slot);
+                row.beside = running_on(&mut self.scene.cpus, row.rq);
             }
             State::Throttled => row.origin.enters(at, by, row.rq, queue(row.rq)),
             State::Running => row.origin.will_be_in(Some(queue(by))),
@@ -372,14 +392,6 @@ impl Conduct {
     fn unqueued(&mut self, task: TaskId) {
         let Some(row) = self.scene.tasks.get(task).filter(|row| row.state == State::Running) else { return };
         row.origin.will_be_in(None);
-    }
-
-    /// The task in `slot` goes on waiting elsewhere, or by another decision.
-    fn turns(&mut self, at: Instant, slot: u32) {
-        let Some(rq) = self.scene.tasks.at(slot).map(|row| row.rq) else { return };
-        let beside = self.scene.runs_on(rq);
-        let Some(row) = self.scene.tasks.at(slot) else { return };
-        row.course.change(at, Spot { here: row.origin.here, rq, beside });
     }
 
     fn priority(&mut self, at: Instant, task: TaskId, prio: i16, weight: u32) {
@@ -411,7 +423,7 @@ impl Conduct {
             Some(State::Waiting) => {
                 self.starvation.judge(&mut self.scene, at, slot, false);
                 self.realtime.stops(&mut self.scene, at, slot);
-                self.leaves_queue(at, slot);
+                self.stops_waiting(at, slot);
                 self.gone(at, slot);
             }
         }
@@ -446,8 +458,8 @@ impl Sink for Conduct {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for event in events {
-            self.event(event);
+        for &Event { at, cpu, what } in events {
+            self.event(at, cpu, what);
         }
     }
 

@@ -254,9 +254,13 @@ impl Figures {
         }
     }
 
-    #[inline]
-    fn event(&mut self, event: &Event) {
-        let Event { at, cpu, what } = *event;
+    /// The stream has come to `at`.
+    pub(crate) fn passed(&mut self, at: Instant) {
+        self.now = at;
+    }
+
+    #[inline(always)]
+    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What) {
         match what {
             What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
             What::Wakeup { task, .. } => {
@@ -311,11 +315,11 @@ impl Sink for Figures {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for event in events {
-            self.event(event);
+        for &Event { at, cpu, what } in events {
+            self.event(at, cpu, what);
         }
         if let Some(last) = events.last() {
-            self.now = last.at;
+            self.passed(last.at);
         }
     }
 

@@ -4,9 +4,9 @@ use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind};
 use crate::longest::Sums;
-use crate::waste::{Verdict, WastedCores};
-use keel_abi::{Instant, Span};
-use keel_trace::{Class, Event, Meta, Sink, Unknown};
+use crate::waste::{Verdict, Waste};
+use keel_abi::{CpuId, Instant, Span};
+use keel_trace::{Class, Event, Meta, Sink, Unknown, What};
 
 /// How many findings of each kind are kept.
 pub const KEPT: usize = 20;
@@ -15,7 +15,7 @@ pub const KEPT: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Judge {
     figures: Figures,
-    waste: WastedCores,
+    waste: Waste,
     conduct: Conduct,
     limits: Limits,
     unknown: Unknown,
@@ -56,13 +56,13 @@ impl Judge {
 
     /// The same, within these limits.
     pub fn with(figures: Figures, limits: Limits) -> Self {
-        let (waste, conduct) = (WastedCores::new(KEPT), Conduct::new(limits, KEPT));
+        let (waste, conduct) = (Waste::observed(KEPT, ()), Conduct::new(limits, KEPT));
         Self { figures, waste, conduct, limits, unknown: Unknown::default() }
     }
 
     /// The judgement. Call it once, at the end.
     pub fn judgement(&mut self) -> Judgement {
-        let waste = self.waste.verdict();
+        let waste = self.waste.verdict(self.conduct.origins());
         let mut findings = waste.findings.clone();
         let mut found = vec![(Kind::WastedCore, waste.episodes)];
         let longest = waste.findings.first().map_or(Span::ZERO, |worst| worst.duration);
@@ -88,20 +88,56 @@ impl Judge {
     }
 }
 
+impl Judge {
+    /// All checks in one walk. What it is, is asked once: each of the frequent kinds has a copy of all checks of its own, in
+    /// which nothing is left of what doesn't concern it.
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
+        match what {
+            What::Switch { .. } => self.pass(at, cpu, what),
+            What::Wakeup { .. } => self.pass(at, cpu, what),
+            What::Placed { .. } => self.pass(at, cpu, what),
+            What::Queued { .. } => self.pass(at, cpu, what),
+            What::Unqueued { .. } => self.pass(at, cpu, what),
+            What::Held { .. } => self.pass(at, cpu, what),
+            What::Migrate { .. } => self.pass(at, cpu, what),
+            What::Count { .. } => self.pass(at, cpu, what),
+            _ => self.pass_rarely(at, cpu, what),
+        }
+    }
+
+    #[inline(always)]
+    fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
+        self.figures.event(at, cpu, what);
+        // Before the conduct of tasks, which keeps for both how they came where they are.
+        self.waste.event(self.conduct.origins(), at, cpu, what);
+        self.conduct.event(at, cpu, what);
+    }
+
+    #[inline(never)]
+    fn pass_rarely(&mut self, at: Instant, cpu: CpuId, what: What) {
+        self.pass(at, cpu, what);
+    }
+}
+
 impl Sink for Judge {
     fn wants(&self) -> Class {
-        self.figures.wants().with(self.waste.wants()).with(self.conduct.wants())
+        self.figures.wants().with(Waste::wants()).with(self.conduct.wants())
     }
 
     fn events(&mut self, events: &[Event]) {
-        self.figures.events(events);
-        self.waste.events(events);
-        self.conduct.events(events);
+        for event in events {
+            self.event(event);
+        }
+        if let Some(last) = events.last() {
+            self.figures.passed(last.at);
+        }
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
         self.figures.meta(at, meta);
-        self.waste.meta(at, meta);
+        self.waste.meta(self.conduct.origins(), at, meta);
         self.conduct.meta(at, meta);
         if let Meta::Unknown(unknown) = meta {
             self.unknown = *unknown;

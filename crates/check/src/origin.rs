@@ -5,6 +5,7 @@
 //! [`crate::place::Course`] keeps for how long each was.
 
 use crate::place::{Here, Queue};
+use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::{Chooser, Why};
 
@@ -124,6 +125,40 @@ pub(crate) struct Origin {
     entered: bool,
     /// It was moved out of a queue of the scheduler's own, and into no other yet.
     taken: bool,
+}
+
+/// The origins of all tasks: a check's own, or those that another one keeps beside it.
+pub(crate) trait Origins {
+    /// Something happened to the task. Whoever else keeps its origin has that from the same event, right after.
+    fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Origin));
+
+    /// How it came where it is, until the event at hand.
+    fn of(&mut self, task: TaskId) -> Option<&Origin>;
+
+    /// The task is gone.
+    fn end(&mut self, task: TaskId);
+}
+
+impl Origins for Tasks<Origin> {
+    fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Origin)) {
+        if let Some(origin) = self.get(task) {
+            how(origin);
+        }
+    }
+
+    fn of(&mut self, task: TaskId) -> Option<&Origin> {
+        self.get(task).map(|origin| &*origin)
+    }
+
+    fn end(&mut self, task: TaskId) {
+        Tasks::end(self, task);
+    }
+}
+
+impl From<TaskId> for Origin {
+    fn from(task: TaskId) -> Self {
+        Self::new(task)
+    }
 }
 
 impl Origin {

@@ -96,38 +96,35 @@ fn put(decision: &Decision, waker: Option<&str>) -> String {
     }
 }
 
-/// The course of a wait: how it is now, and how it was for longest.
+/// The course of a wait: since when it has been as it is, and how it was for longest before. How it is, whoever asks
+/// knows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course<T> {
-    now: T,
     since: Instant,
     longest: Option<(Span, T)>,
 }
 
 impl<T: Copy> Course<T> {
     /// A wait begins.
-    pub(crate) fn begin(at: Instant, now: T) -> Self {
-        Self { now, since: at, longest: None }
+    #[inline]
+    pub(crate) fn begin(at: Instant) -> Self {
+        Self { since: at, longest: None }
     }
 
-    /// It goes on in another way from now on.
-    pub(crate) fn change(&mut self, at: Instant, to: T) {
+    /// From now on it goes on in another way; until now it was as `before` says.
+    #[inline]
+    pub(crate) fn change(&mut self, at: Instant, before: impl FnOnce() -> T) {
         let part = at.since(self.since);
         // No longer than the longest, or nothing at all: nobody will ask for it.
         if part > Span::ZERO && self.longest.is_none_or(|(longest, _)| longest <= part) {
-            self.longest = Some((part, self.now));
+            self.longest = Some((part, before()));
         }
-        (self.now, self.since) = (to, at);
+        self.since = at;
     }
 
-    /// How it is.
-    pub(crate) fn now(&self) -> T {
-        self.now
-    }
-
-    /// How it was for longest until `now`, and for how long; of equals the last.
-    pub(crate) fn longest_until(&self, now: Instant) -> (Span, T) {
-        let here = (now.since(self.since), self.now);
+    /// How it was for longest until `at`, and for how long, where it is `now` so; of equals the last.
+    pub(crate) fn longest_until(&self, at: Instant, now: T) -> (Span, T) {
+        let here = (at.since(self.since), now);
         self.longest.filter(|longest| longest.0 > here.0).unwrap_or(here)
     }
 }

@@ -30,6 +30,7 @@ impl<T: From<TaskId>> Tasks<T> {
         match self.slots.get(task.index()) {
             Some(&slot) if slot < GONE => Some(slot),
             Some(&GONE) => None,
+            _ if task.is_idle() => None,
             _ => self.add(task),
         }
     }

@@ -24,7 +24,7 @@ mod task;
 use crate::cpus::{Cpus, Integral};
 use crate::finding::{Blame, Finding, Kind, called, kept};
 use crate::matching::{self, Matching};
-use crate::origin::Act;
+use crate::origin::{Act, Origin, Origins};
 use crate::place::{Queue, local_cpu};
 use crate::table::Tasks;
 use episode::{Left, Longest, Open, Past, Pending, Seen};
@@ -94,6 +94,13 @@ impl Cpu {
 /// Listens to a run and finds wasted cores.
 #[derive(Clone, Debug)]
 pub struct WastedCores<O = ()> {
+    waste: Waste<O>,
+    origins: Tasks<Origin>,
+}
+
+/// The check itself, which somebody else tells where tasks wait and by which decision.
+#[derive(Clone, Debug)]
+pub(crate) struct Waste<O = ()> {
     observer: O,
     now: Instant,
     cpus: Cpus<Cpu>,
@@ -117,6 +124,28 @@ impl WastedCores {
 impl<O: Observer> WastedCores<O> {
     /// Passes `observer` each episode.
     pub fn observed(keep: usize, observer: O) -> Self {
+        Self { waste: Waste::observed(keep, observer), origins: Tasks::default() }
+    }
+
+    /// The observer.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.waste.observer
+    }
+
+    /// Does `cpu` idle just now while a task that may run there waits, be it one for which other CPUs idle, too?
+    pub fn is_passed_over(&self, cpu: CpuId) -> bool {
+        self.waste.matching.could_run(cpu)
+    }
+
+    /// Ends every episode under way and gives the verdict. Call it once, at the end.
+    pub fn verdict(&mut self) -> Verdict {
+        self.waste.verdict(&mut self.origins)
+    }
+}
+
+impl<O: Observer> Waste<O> {
+    /// Keeps the `keep` longest episodes, and passes `observer` each.
+    pub(crate) fn observed(keep: usize, observer: O) -> Self {
         Self {
             observer,
             now: Instant::ZERO,
@@ -132,21 +161,11 @@ impl<O: Observer> WastedCores<O> {
         }
     }
 
-    /// The observer.
-    pub fn observer(&mut self) -> &mut O {
-        &mut self.observer
-    }
-
-    /// Does `cpu` idle just now while a task that may run there waits, be it one for which other CPUs idle, too?
-    pub fn is_passed_over(&self, cpu: CpuId) -> bool {
-        self.matching.could_run(cpu)
-    }
-
-    /// Ends every episode under way and gives the verdict. Call it once, at the end.
-    pub fn verdict(&mut self) -> Verdict {
+    /// As [`WastedCores::verdict`].
+    pub(crate) fn verdict(&mut self, origins: &mut impl Origins) -> Verdict {
         let at = self.now;
         for cpu in (0..self.cpus.len()).map(CpuId) {
-            self.close(at, cpu);
+            self.close(origins, at, cpu);
         }
         let machine = self.online.at(at);
         let share = match machine {
@@ -164,30 +183,45 @@ impl<O: Observer> WastedCores<O> {
         }
     }
 
-    fn event(&mut self, event: &Event) {
-        let Event { at, cpu, what } = *event;
+    #[inline(always)]
+    pub(crate) fn event(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, what: What) {
+        self.now = at;
         match what {
-            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
-            What::Wakeup { task, target, waker } => self.wake(at, cpu, Act::Woken, task, target, waker),
-            What::Fork { child, target, parent } => self.wake(at, cpu, Act::Forked, child, target, parent),
-            What::Exit { task } => self.exit(task),
-            What::Migrate { task, from, to } => self.migrate(at, cpu, task, from, to),
-            What::Placed { task, prev, chosen, by, .. } => self.placed(at, cpu, task, (prev, chosen), by),
-            What::Queued { task, dsq, .. } => self.queued(at, cpu, task, dsq),
-            What::Held { task } => self.held(at, cpu, task),
-            What::Unqueued { task, .. } => self.unqueued(task),
+            What::Switch { prev, why, next } => self.switch(origins, at, cpu, prev, why, next),
+            What::Wakeup { task, target, waker } => {
+                self.wake(origins, at, cpu, Act::Woken, (task, target), waker)
+            }
+            What::Fork { child, target, parent } => {
+                self.wake(origins, at, cpu, Act::Forked, (child, target), parent)
+            }
+            What::Exit { task } => self.exit(origins, task),
+            What::Migrate { task, from, to } => self.migrate(origins, at, cpu, task, from, to),
+            What::Placed { task, prev, chosen, by, .. } => {
+                self.placed(origins, at, cpu, task, (prev, chosen), by)
+            }
+            What::Queued { task, dsq, .. } => self.queued(origins, at, cpu, task, dsq),
+            What::Held { task } => self.held(origins, at, cpu, task),
+            What::Unqueued { task, .. } => self.unqueued(origins, task),
             What::Kick { target, .. } => self.pending(at, target),
             What::Online { target, up } => self.online(at, target, up),
-            What::Throttled { task, on, group } => self.throttled(at, cpu, task, on, group),
+            What::Throttled { task, on, group } => self.throttled(origins, at, cpu, task, on, group),
             What::Reserved { target, on } => self.reserved(target, on),
             _ => return,
         }
         if self.matching.changed() {
-            self.follow(at);
+            self.follow(origins, at);
         }
     }
 
-    fn switch(&mut self, at: Instant, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
+    fn switch(
+        &mut self,
+        origins: &mut impl Origins,
+        at: Instant,
+        cpu: CpuId,
+        prev: TaskId,
+        why: Why,
+        next: TaskId,
+    ) {
         let row = self.cpus.get(cpu);
         if prev == next {
             return;
@@ -195,7 +229,7 @@ impl<O: Observer> WastedCores<O> {
         let was_idle = row.could_run();
         row.running = (!next.is_idle()).then_some(next);
         let is_idle = row.could_run();
-        self.runs(at, cpu, next);
+        self.runs(origins, at, cpu, next);
         match (was_idle, is_idle) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => {
@@ -206,24 +240,27 @@ impl<O: Observer> WastedCores<O> {
         }
         match why {
             Why::Preempted | Why::Yielded => {
-                self.tasks.get(prev).into_iter().for_each(|row| row.origin.leaves(at, cpu, why));
-                self.wait(prev, cpu);
+                let Some(slot) = self.tasks.slot(prev) else { return };
+                origins.change(prev, |origin| origin.leaves(at, cpu, why));
+                self.wait(slot, cpu);
             }
-            Why::Exited => self.gone(prev),
+            Why::Exited => self.gone(origins, prev),
             Why::Blocked | Why::WasIdle => self.leaves_queue(prev, State::Asleep),
         }
     }
 
     #[inline]
-    fn runs(&mut self, at: Instant, cpu: CpuId, task: TaskId) {
+    fn runs(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, task: TaskId) {
         let Some(slot) = self.tasks.slot(task) else { return };
         // Where it came from counts until now.
-        self.part(at, slot);
+        self.part(origins, at, slot);
         self.matching.unwait(slot);
         let Some(row) = self.tasks.at(slot) else { return };
         (row.state, row.throttled) = (State::Running, false);
-        row.origin.runs(cpu);
-        self.reopen(slot);
+        origins.change(task, |origin| origin.runs(cpu));
+        if let Some((group, cpu)) = row.closes.take() {
+            self.matching.reopen(group, cpu);
+        }
     }
 
     #[inline]
@@ -234,33 +271,45 @@ impl<O: Observer> WastedCores<O> {
         }
     }
 
-    fn gone(&mut self, task: TaskId) {
+    fn gone(&mut self, origins: &mut impl Origins, task: TaskId) {
         if let Some(slot) = self.tasks.slot(task) {
             self.reopen(slot);
         }
         self.leaves_queue(task, State::Asleep);
         // The episodes may still ask for the row of a witness that leaves.
-        self.follow(self.now);
+        self.follow(origins, self.now);
         self.tasks.end(task);
+        origins.end(task);
     }
 
-    fn wake(&mut self, at: Instant, cpu: CpuId, act: Act, task: TaskId, target: CpuId, waker: TaskId) {
-        let parent = self.tasks.peek(waker).filter(|_| act == Act::Forked).map_or(0, |row| row.group);
-        let by = self.tasks.peek(waker).map(|row| Waker { task: waker, pid: row.pid, name: row.name_number });
-        let Some(row) = self.tasks.get(task).filter(|row| row.state == State::Asleep) else { return };
-        row.origin.wakes(act, at, cpu, target, waker);
+    fn wake(
+        &mut self,
+        origins: &mut impl Origins,
+        at: Instant,
+        cpu: CpuId,
+        act: Act,
+        (task, target): (TaskId, CpuId),
+        waker: TaskId,
+    ) {
+        let mut parent = 0;
+        let mut by = None;
+        if let Some(row) = self.tasks.peek(waker) {
+            by = Some(Waker { task: waker, pid: row.pid, name: row.name_number });
+            parent = if act == Act::Forked { row.group } else { 0 };
+        }
+        let Some(slot) = self.tasks.slot(task) else { return };
+        let Some(row) = self.tasks.at(slot).filter(|row| row.state == State::Asleep) else { return };
+        origins.change(task, |origin| origin.wakes(act, at, cpu, target, waker));
         row.waker = by;
         // A child is in its parent's group.
-        if parent != 0
-            && let Some(slot) = self.tasks.slot(task)
-        {
+        if parent != 0 {
             self.belongs(slot, parent);
         }
-        self.wait(task, target);
+        self.wait(slot, target);
     }
 
-    fn wait(&mut self, task: TaskId, rq: CpuId) {
-        let Some(slot) = self.tasks.slot(task) else { return };
+    #[inline]
+    fn wait(&mut self, slot: u32, rq: CpuId) {
         let Some(row) = self.tasks.at(slot) else { return };
         (row.state, row.rq) = (State::Waiting, rq);
         if !row.throttled {
@@ -269,7 +318,15 @@ impl<O: Observer> WastedCores<O> {
     }
 
     /// A throttled task waits in its queue, but for no CPU; and its group may not use the CPU where that happened.
-    fn throttled(&mut self, at: Instant, cpu: CpuId, task: TaskId, on: bool, group: u32) {
+    fn throttled(
+        &mut self,
+        origins: &mut impl Origins,
+        at: Instant,
+        cpu: CpuId,
+        task: TaskId,
+        on: bool,
+        group: u32,
+    ) {
         let Some(slot) = self.tasks.slot(task) else { return };
         self.reopen(slot);
         if group != 0 {
@@ -285,7 +342,7 @@ impl<O: Observer> WastedCores<O> {
             return;
         }
         if on {
-            self.part(at, slot);
+            self.part(origins, at, slot);
             self.matching.unwait(slot);
         } else {
             self.matching.wait(slot, row.class, row.rq);
@@ -330,59 +387,88 @@ impl<O: Observer> WastedCores<O> {
         }
     }
 
-    fn exit(&mut self, task: TaskId) {
+    fn exit(&mut self, origins: &mut impl Origins, task: TaskId) {
         // One that still runs ends with the switch that follows.
         if self.tasks.get(task).is_some_and(|row| row.state != State::Running) {
-            self.gone(task);
+            self.gone(origins, task);
         }
     }
 
-    fn migrate(&mut self, at: Instant, cpu: CpuId, task: TaskId, from: CpuId, to: CpuId) {
+    fn migrate(
+        &mut self,
+        origins: &mut impl Origins,
+        at: Instant,
+        cpu: CpuId,
+        task: TaskId,
+        from: CpuId,
+        to: CpuId,
+    ) {
         let Some(slot) = self.tasks.slot(task) else { return };
-        self.part(at, slot);
+        self.part(origins, at, slot);
         let Some(row) = self.tasks.at(slot) else { return };
-        row.origin.migrates(at, cpu, from, to);
         row.rq = to;
+        origins.change(task, |origin| origin.migrates(at, cpu, from, to));
     }
 
-    fn placed(&mut self, at: Instant, cpu: CpuId, task: TaskId, (prev, chosen): (CpuId, CpuId), by: Chooser) {
+    fn placed(
+        &mut self,
+        origins: &mut impl Origins,
+        at: Instant,
+        cpu: CpuId,
+        task: TaskId,
+        (prev, chosen): (CpuId, CpuId),
+        by: Chooser,
+    ) {
         let Some(slot) = self.tasks.slot(task) else { return };
-        self.part(at, slot);
+        self.part(origins, at, slot);
         let Some(row) = self.tasks.at(slot) else { return };
         match row.state {
-            State::Asleep => row.origin.chosen(by, prev),
-            State::Waiting => row.origin.dispatched(at, cpu, row.rq, chosen),
+            State::Asleep => origins.change(task, |origin| origin.chosen(by, prev)),
+            State::Waiting => {
+                let rq = row.rq;
+                origins.change(task, |origin| origin.dispatched(at, cpu, rq, chosen));
+            }
             State::Running => {}
         }
     }
 
-    fn queued(&mut self, at: Instant, cpu: CpuId, task: TaskId, dsq: DsqId) {
+    fn queued(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, task: TaskId, dsq: DsqId) {
         if let Some(cpu) = local_cpu(dsq) {
             self.pending(at, cpu);
         }
-        self.enters(at, cpu, task, |rq| Queue::from_dsq(dsq, rq));
+        self.enters(origins, at, cpu, task, |rq| Queue::from_dsq(dsq, rq));
     }
 
-    fn held(&mut self, at: Instant, cpu: CpuId, task: TaskId) {
-        self.enters(at, cpu, task, |_| Queue::Held);
+    fn held(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, task: TaskId) {
+        self.enters(origins, at, cpu, task, |_| Queue::Held);
     }
 
     /// It enters a queue; one that runs leaves its CPU just then, and waits there.
-    fn enters(&mut self, at: Instant, cpu: CpuId, task: TaskId, queue: impl Fn(CpuId) -> Queue) {
+    fn enters(
+        &mut self,
+        origins: &mut impl Origins,
+        at: Instant,
+        cpu: CpuId,
+        task: TaskId,
+        queue: impl Fn(CpuId) -> Queue,
+    ) {
         let Some(slot) = self.tasks.slot(task) else { return };
-        self.part(at, slot);
+        self.part(origins, at, slot);
         let Some(row) = self.tasks.at(slot) else { return };
         match row.state {
-            State::Waiting => row.origin.enters(at, cpu, row.rq, queue(row.rq)),
-            State::Running => row.origin.will_be_in(Some(queue(cpu))),
+            State::Waiting => {
+                let rq = row.rq;
+                origins.change(task, |origin| origin.enters(at, cpu, rq, queue(rq)));
+            }
+            State::Running => origins.change(task, |origin| origin.will_be_in(Some(queue(cpu)))),
             State::Asleep => {}
         }
     }
 
-    fn unqueued(&mut self, task: TaskId) {
+    fn unqueued(&mut self, origins: &mut impl Origins, task: TaskId) {
         let Some(row) = self.tasks.get(task) else { return };
         if row.state == State::Running {
-            row.origin.will_be_in(None);
+            origins.change(task, |origin| origin.will_be_in(None));
         }
     }
 
@@ -409,41 +495,41 @@ impl<O: Observer> WastedCores<O> {
     }
 
     /// Brings the episodes up to the matching.
-    fn follow(&mut self, at: Instant) {
+    fn follow(&mut self, origins: &mut impl Origins, at: Instant) {
         let mut changes = self.matching.take_changes();
         for (cpu, slot) in changes.drain(..) {
             match slot {
-                Some(slot) => self.witness(at, cpu, slot),
+                Some(slot) => self.witness(origins, at, cpu, slot),
                 // Its next witness follows: still the same episode.
                 None if self.matching.wasted(cpu) => {}
-                None => self.close(at, cpu),
+                None => self.close(origins, at, cpu),
             }
         }
         self.matching.give_back(changes);
     }
 
     /// `cpu` is wasted from now on, and the task in `slot` is who could run there.
-    fn witness(&mut self, at: Instant, cpu: CpuId, slot: u32) {
+    fn witness(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, slot: u32) {
         let Cpu { pending, open, .. } = self.cpus.get(cpu);
         if open.is_none() {
             pending.begin();
         }
         let open = open.get_or_insert_with(|| Open::new(at));
-        leave(&mut self.tasks, &self.tally, at, pending, open);
+        leave((&mut self.tasks, origins), &self.tally, at, pending, open);
         open.meet(at, slot);
     }
 
     /// What the task in `slot` waits for now is another's decision from now on: if it is a witness, its time so far is divided off.
     #[inline]
-    fn part(&mut self, at: Instant, slot: u32) {
+    fn part(&mut self, origins: &mut impl Origins, at: Instant, slot: u32) {
         let Some(cpu) = self.matching.paired(slot) else { return };
         let Cpu { pending, open, .. } = self.cpus.get(cpu);
         if let Some(open) = open.as_mut().filter(|open| open.witness() == Some(slot)) {
-            part_of(&mut self.tasks, &self.tally, at, pending, open, slot);
+            part_of((&mut self.tasks, origins), &self.tally, at, pending, open, slot);
         }
     }
 
-    fn close(&mut self, at: Instant, cpu: CpuId) {
+    fn close(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId) {
         let Some(mut open) = self.cpus.get(cpu).open.take() else { return };
         let length = at.since(open.start);
         let excused = self.cpus.get(cpu).pending.within(open.start, at);
@@ -457,14 +543,14 @@ impl<O: Observer> WastedCores<O> {
         self.episodes += 1;
         self.observer.wasted(cpu, open.start, at);
         let pending = self.cpus.get(cpu).pending;
-        leave(&mut self.tasks, &self.tally, at, &pending, &mut open);
+        leave((&mut self.tasks, origins), &self.tally, at, &pending, &mut open);
         self.tally.add(cpu, left, &open.notes);
         if self.longest.takes(length, open.start) {
             self.longest.keep(Past { cpu, start: open.start, length, seen: open.into_seen() });
         }
     }
 
-    fn about(&mut self, at: Instant, info: &keel_trace::TaskInfo) {
+    fn about(&mut self, origins: &mut impl Origins, at: Instant, info: &keel_trace::TaskInfo) {
         let Some(slot) = self.tasks.slot(info.task) else { return };
         let Some(row) = self.tasks.at(slot) else { return };
         let class = self.matching.class_of(&info.cpus, row.group);
@@ -477,7 +563,7 @@ impl<O: Observer> WastedCores<O> {
             return;
         }
         self.in_class(slot, class);
-        self.follow(at);
+        self.follow(origins, at);
     }
 
     fn started(&mut self, at: Instant, cpus: u32) {
@@ -490,7 +576,7 @@ impl<O: Observer> WastedCores<O> {
 
 /// Divides off what the task in `slot`, a witness, has waited so far.
 fn part_of(
-    tasks: &mut Tasks<Row>,
+    (tasks, origins): (&mut Tasks<Row>, &mut impl Origins),
     tally: &Tally,
     at: Instant,
     pending: &Pending,
@@ -499,16 +585,23 @@ fn part_of(
 ) {
     let excused = pending.within(open.start, at);
     let Some(row) = tasks.at(slot) else { return };
-    let wasted = open.part(at, row.origin.here, row.waker(), excused);
+    let Some(origin) = origins.of(row.task) else { return };
+    let wasted = open.part(at, origin.here, row.waker(origin), excused);
     if wasted > Span::ZERO {
-        note(&mut open.notes, row.note(wasted, tally.topology.as_ref()));
+        note(&mut open.notes, row.note(origin, wasted, tally.topology.as_ref()));
     }
 }
 
 /// The witness at hand goes; it is remembered if it was there the longest.
-fn leave(tasks: &mut Tasks<Row>, tally: &Tally, at: Instant, pending: &Pending, open: &mut Open) {
+fn leave(
+    (tasks, origins): (&mut Tasks<Row>, &mut impl Origins),
+    tally: &Tally,
+    at: Instant,
+    pending: &Pending,
+    open: &mut Open,
+) {
     let Some(slot) = open.witness() else { return };
-    part_of(tasks, tally, at, pending, open, slot);
+    part_of((&mut *tasks, origins), tally, at, pending, open, slot);
     let Some(Left { part: (part, here, waker), met }) = open.leaves(at) else { return };
     if let Some(row) = tasks.at(slot) {
         open.remember(row.seen(here, waker, part, met));
@@ -561,29 +654,41 @@ fn place(seen: &Seen, tally: &Tally) -> String {
     seen.here.words(waker.as_deref())
 }
 
-impl<O: Observer> Sink for WastedCores<O> {
-    fn wants(&self) -> Class {
+impl Waste {
+    /// What it listens to.
+    pub(crate) fn wants() -> Class {
         Class::CORE.with(Class::DECISIONS).with(Class::QUEUES)
     }
+}
 
-    fn events(&mut self, events: &[Event]) {
-        for event in events {
-            self.now = event.at;
-            self.event(event);
-        }
-    }
-
-    fn meta(&mut self, at: Instant, meta: &Meta) {
+impl<O: Observer> Waste<O> {
+    pub(crate) fn meta(&mut self, origins: &mut impl Origins, at: Instant, meta: &Meta) {
         self.now = at;
         match meta {
             Meta::Start { topology, .. } => {
                 self.tally.topology = Some(topology.clone());
                 self.started(at, topology.cpus());
             }
-            Meta::Task(info) => self.about(at, info),
+            Meta::Task(info) => self.about(origins, at, info),
             Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } | Meta::Member { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
+    }
+}
+
+impl<O: Observer> Sink for WastedCores<O> {
+    fn wants(&self) -> Class {
+        Waste::wants()
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for &Event { at, cpu, what } in events {
+            self.waste.event(&mut self.origins, at, cpu, what);
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.waste.meta(&mut self.origins, at, meta);
     }
 }
 

@@ -329,7 +329,7 @@ pub(crate) struct LabArgs {
     /// Write all results to this HTML page; with --decisions, write a chart to this .svg file
     #[arg(long, value_name = "OUT.html")]
     pub(crate) report: Option<PathBuf>,
-    /// How to execute the schedulers' instructions; both give the same results
+    /// How to execute the schedulers' instructions; all give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native, conflicts_with_all = ["sensitivity", "decisions"])]
     pub(crate) engine: EngineArg,
     /// Only list the experiments
@@ -365,7 +365,7 @@ pub(crate) struct SceneArgs {
     /// Stop the scheduler at its first invalid memory access and report the source line (slower)
     #[arg(long)]
     pub(crate) checked: bool,
-    /// How to execute the scheduler's instructions; both give the same results
+    /// How to execute the scheduler's instructions; all give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native)]
     pub(crate) engine: EngineArg,
 }
@@ -421,6 +421,8 @@ pub(crate) enum EngineArg {
     Cranelift,
     /// The interpreter
     Interpreter,
+    /// Native code, and each step of a kernel path by itself, to compare with
+    Frames,
 }
 
 impl From<EngineArg> for keel_lab::Engine {
@@ -429,6 +431,7 @@ impl From<EngineArg> for keel_lab::Engine {
             EngineArg::Native => Self::Native,
             EngineArg::Cranelift => Self::Cranelift,
             EngineArg::Interpreter => Self::Interpreter,
+            EngineArg::Frames => Self::Frames,
         }
     }
 }

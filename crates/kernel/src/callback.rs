@@ -32,7 +32,12 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn begin(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) -> Begun {
         match self.k.scx.entries[op as usize] {
-            Some(entry) => self.enter(c, op, entry, subject, args),
+            Some(entry) => match *args {
+                // Most have as few; the words that are missing belong to nobody.
+                [a] => self.enter(c, op, entry, subject, &[a, 0, 0]),
+                [a, b] => self.enter(c, op, entry, subject, &[a, b, 0]),
+                _ => self.enter(c, op, entry, subject, args),
+            },
             None => {
                 self.k.this_cpu().returned = 0;
                 Begun::Over

@@ -68,6 +68,17 @@ pub struct Counters {
     pub bypass_time: Span,
 }
 
+/// Why a CPU may not go straight on with its next step where nobody else comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterSteps {
+    /// It may.
+    Nothing,
+    /// CPUs take turns on an emulator's one thread.
+    Turns,
+    /// The run is to come back to its loop after each.
+    Loop,
+}
+
 /// The simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) machine: Machine,
@@ -116,6 +127,8 @@ pub(crate) struct Kernel {
     pub(crate) task_base: Ea,
     pub(crate) next_pid: u32,
     pub(crate) tick: Span,
+    /// What is to be looked at after every step, if anything is.
+    pub(crate) after_steps: AfterSteps,
     /// On what terms each function is called, by [`crate::kfuncs::F`].
     pub(crate) terms: Vec<Terms>,
     /// DSQ iterations in progress.

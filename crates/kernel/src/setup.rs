@@ -9,7 +9,7 @@ use crate::external_events::Outside;
 use crate::fair::{Fair, FairSettings};
 use crate::hooks::Hooks;
 use crate::idle::IdleMasks;
-use crate::kernel::{Counters, Kernel};
+use crate::kernel::{AfterSteps, Counters, Kernel};
 use crate::kfuncs::iter::Cursors;
 use crate::kfuncs::res_spin::ResLocks;
 use crate::kfuncs::spin::SpinLocks;
@@ -201,6 +201,10 @@ impl Kernel {
             task_base,
             next_pid: FIRST_PID,
             tick: Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz)),
+            after_steps: match setup.machine.costs.turn_ns {
+                0 => AfterSteps::Nothing,
+                _ => AfterSteps::Turns,
+            },
             terms: terms(setup.machine.costs.insn_ps, topology.cpus()),
             cursors: Cursors::default(),
             queue_locks: Vec::new(),

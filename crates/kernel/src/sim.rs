@@ -13,7 +13,7 @@ use crate::cpu::Irq;
 use crate::exit::Exit;
 use crate::fair::BudgetTimer;
 use crate::frame::Frame;
-use crate::kernel::{Counters, Kernel};
+use crate::kernel::{AfterSteps, Counters, Kernel};
 use crate::log::Log;
 use crate::scx::Phase;
 use crate::setup::{ProgramFailure, Setup, SetupError};
@@ -130,6 +130,12 @@ impl<E: Engine> Sim<E> {
     /// From now on [`Sim::run_until`] ends early when `stop` is asked for.
     pub fn stop_when_asked(&mut self, stop: Stop) {
         self.stop = stop;
+    }
+
+    /// From now on a path never goes straight on from one step to the next: each step is a frame that the loop takes.
+    /// The run is the same, and slower: it is what straight paths are compared with.
+    pub fn step_by_frames(&mut self) {
+        self.k.after_steps = AfterSteps::Loop;
     }
 
     /// Goes on until virtual time reaches `until`, telling `sink` what happens. Where it is asked to stop, it goes on
@@ -339,7 +345,7 @@ impl<E: Engine> Sim<E> {
             !self.k.this_cpu().parked,
             "who is in line for a lock leaves a frame for it, and goes nowhere"
         );
-        if self.k.is_first() && self.k.this_cpu().pending_dequeues.is_empty() {
+        if self.k.stays_first() && self.k.this_cpu().pending_dequeues.is_empty() {
             step(self);
         } else {
             self.k.this_cpu().stack.push(frame);
@@ -420,7 +426,13 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.this_cpu();
         cpu.in_user = true;
         let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
-        if at < self.k.queue.peek() && !self.k.out.is_full() && !self.k.is_over() && !self.stop.is_asked() {
+        let is_straight = self.k.after_steps != AfterSteps::Loop;
+        if at < self.k.queue.peek()
+            && is_straight
+            && !self.k.out.is_full()
+            && !self.k.is_over()
+            && !self.stop.is_asked()
+        {
             return Some(at);
         }
         self.k.queue.set_cpu(c, at);
@@ -434,6 +446,25 @@ impl Kernel {
     #[inline(always)]
     fn comes_next(&mut self) -> bool {
         !self.cpus.this_cpu.parked && self.is_first()
+    }
+
+    /// The same in the middle of a path, where the CPU is known to be in no line and its clock to be ahead of all.
+    #[inline(always)]
+    fn stays_first(&mut self) -> bool {
+        match self.after_steps {
+            AfterSteps::Nothing => {}
+            AfterSteps::Turns => self.wait_for_turns(self.cpus.at_hand()),
+            AfterSteps::Loop => return false,
+        }
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.settle_costs();
+        let clock = cpu.clock;
+        debug_assert!(clock >= self.now, "a CPU that takes steps is the one that has come farthest");
+        let is_first = self.queue.comes_first(self.cpus.at_hand(), clock);
+        if is_first {
+            self.now = clock;
+        }
+        is_first
     }
 
     /// The same where it is known to be in no line.

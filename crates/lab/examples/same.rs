@@ -1,5 +1,5 @@
 //! Hashes of traces, to see whether two builds or two engines make the same runs: `same [ENGINE] [MS] [SEED]`, with
-//! ENGINE one of `native`, `cranelift` and `interpreter`.
+//! ENGINE one of `native`, `cranelift`, `interpreter` and `frames`.
 //!
 //! Prints one line for each scheduler on each machine. Equal lines are equal traces, byte for byte.
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ fn main() {
         None | Some("native") => Engine::Native,
         Some("cranelift") => Engine::Cranelift,
         Some("interpreter") => Engine::Interpreter,
+        Some("frames") => Engine::Frames,
         Some(other) => panic!("{other} is no engine"),
     };
     let ms = args.next().map_or(20, |text| text.parse().expect("milliseconds"));

@@ -188,7 +188,7 @@ pub(crate) fn engine_for(
     config.num_next_ps = Some(price_ps("bpf_iter_num_next"));
     config.known_ps = Some(Known::ALL.map(|known| price_ps(known.name())));
     config.mode = match (spec.engine, spec.checked) {
-        (Engine::Native, false) => Mode::Native,
+        (Engine::Native | Engine::Frames, false) => Mode::Native,
         (Engine::Cranelift, false) => Mode::Cranelift,
         _ => Mode::Interpreted,
     };

@@ -8,7 +8,7 @@ use crate::load;
 use crate::locks;
 use crate::outcome::{Counters, Outcome, Overhead};
 use crate::recipe;
-use crate::spec::RunSpec;
+use crate::spec::{Engine, RunSpec};
 use crate::variables::{self, Value};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Span, Stop};
@@ -135,6 +135,9 @@ pub(crate) fn attach(
     let companions = companion::companions(&spec.scheduler.name, actions, object, &mut vm)?;
     match Sim::with_companions(vm, setup, companions, wants) {
         Ok(mut sim) => {
+            if spec.engine == Engine::Frames {
+                sim.step_by_frames();
+            }
             if let Some(after) = recipe::restart_after(actions) {
                 sim.restart_after(after);
             }

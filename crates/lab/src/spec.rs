@@ -83,6 +83,9 @@ pub enum Engine {
     Cranelift,
     /// The interpreter, native code's oracle.
     Interpreter,
+    /// Native code; the kernel's paths are taken step by step, a frame each, as a path is that others hold up at every
+    /// step. The oracle of paths that go straight on.
+    Frames,
 }
 
 /// One run: the same spec gives the same events on any host.

@@ -95,6 +95,16 @@ fn both_engines_make_the_same_run() {
     }
 }
 
+#[test]
+fn straight_paths_make_the_same_run_as_single_steps() {
+    for spec in [busy(SEED), busy(7), eventful(SEED), noisy(Noise::Busy, 3)] {
+        let (straight, outcome) = trace(&spec);
+        let (stepped, stepped_outcome) = trace(&RunSpec { engine: Engine::Frames, ..spec.clone() });
+        same("straight and stepped", spec.seed, &straight, &stepped);
+        assert_eq!(outcome, stepped_outcome, "seed {}", spec.seed);
+    }
+}
+
 /// Everything that can happen from outside, and a scheduler that stays in charge.
 fn eventful(seed: u64) -> RunSpec {
     let machine = two_nodes();

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::code::{Code, op::Size};
-use crate::fiber::{Signal, Yielder};
+use crate::fiber::{self, Link, Signal};
 use crate::known::Known;
 use crate::memory::{BASE, RawMoves, VmWorld};
 use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Usage};
@@ -99,7 +99,8 @@ pub(crate) struct Context {
     /// `may_goto`s left after those.
     pub(crate) more_loops: u64,
     pub(crate) world: *mut VmWorld,
-    pub(crate) yielder: *const Yielder,
+    /// The way between the fiber and whoever enters it.
+    pub(crate) link: Link,
     pub(crate) code: *const Code,
     /// Per function its native code; null where the callback is interpreted.
     pub(crate) native: *const NativeFn,
@@ -117,6 +118,7 @@ pub(crate) struct Context {
 }
 
 /// What a fiber is to run.
+#[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Job {
     pub(crate) function: u32,
@@ -302,9 +304,8 @@ impl Context {
     /// # Safety
     /// See [`Context::stop`].
     pub(crate) unsafe fn pause(this: *mut Self, signal: Signal) {
-        // SAFETY: the fiber's body set `yielder` to its own, which lives at the bottom of the
-        // stack that this runs on.
-        unsafe { (*(*this).yielder).suspend(signal) };
+        // SAFETY: as above.
+        unsafe { fiber::pause(this, signal) };
     }
 
     /// Refuses to go on past the limit of instructions.

@@ -2,10 +2,11 @@
 #![allow(unsafe_code)]
 
 use crate::calls;
+use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
 use crate::code::{Address, Code, NO_IMPORT, Needed};
-use crate::context::{Context, HOST_COUNTS, Job, NativeFn};
+use crate::context::{Context, HOST_COUNTS, HostCall, Job, NativeFn};
 use crate::error::LoadError;
-use crate::fiber::{Fiber, Signal};
+use crate::fiber::{Fiber, Link, Signal};
 use crate::known::{HOST_SERVES, Known};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
@@ -99,8 +100,6 @@ pub struct Vm {
     fibers: Vec<Fiber>,
     /// Fibers without a job, the one used last on top; it stays there while it runs.
     idle: Vec<u32>,
-    /// Per CPU its suspended activations, the innermost last.
-    suspended: Vec<Vec<u32>>,
     code: Arc<Code>,
     world: VmWorld,
     /// Per CPU.
@@ -142,7 +141,6 @@ impl Vm {
         Ok(Self {
             fibers: Vec::new(),
             idle: Vec::new(),
-            suspended: vec![Vec::new(); config.cpus as usize],
             code,
             seats: seats(&world, config.cpus),
             world,
@@ -160,7 +158,10 @@ impl Vm {
     /// # Errors
     /// As for [`Vm::new`]; and where the object has an arena whose pages are no program's.
     pub fn reload(&mut self, object: &Object, linker: &mut dyn Linker<VmWorld>) -> Result<(), LoadError> {
-        assert!(self.suspended.iter().all(Vec::is_empty), "no callback outlives its scheduler");
+        assert!(
+            self.seats.iter().all(|seat| seat.suspended.is_empty()),
+            "no callback outlives its scheduler"
+        );
         self.bad_accesses = self.bad_accesses();
         self.fibers.clear();
         self.idle.clear();
@@ -201,34 +202,30 @@ impl Vm {
 
     /// How many callbacks of `cpu` are suspended.
     pub fn suspended(&self, cpu: CpuId) -> usize {
-        self.suspended[cpu.index()].len()
+        self.seats[cpu.index()].suspended.len()
     }
 
-    /// Writes a struct_ops context.
-    #[inline]
+    /// Writes a struct_ops context. The first words are written whether or not the callback has so many arguments: that
+    /// takes less than to ask.
+    #[inline(always)]
     fn put_args(&mut self, at: Ea, args: &[u64]) {
         let raw = self.world.region().raw();
-        let put = |i: usize, word: u64| {
+        // SAFETY: a slot has room for `MAX_ARGS` aligned words within the region, and no
+        // reference into the region is alive.
+        let put = |i: usize, word: u64| unsafe {
             // Volatile, because a call of memcpy takes longer than these few words.
-            // SAFETY: a slot has room for `MAX_ARGS` aligned words within the region, and no
-            // reference into the region is alive.
-            unsafe {
-                raw.base.add((at.0 - BASE) as usize).cast::<u64>().add(i).write_volatile(word.to_le());
-            }
+            raw.base.add((at.0 - BASE) as usize).cast::<u64>().add(i).write_volatile(word.to_le());
         };
         match *args {
-            [] => {}
-            [a] => put(0, a),
-            [a, b] => {
-                put(0, a);
-                put(1, b);
-            }
             [a, b, c] => {
                 put(0, a);
                 put(1, b);
                 put(2, c);
             }
-            _ => args.iter().enumerate().for_each(|(i, &word)| put(i, word)),
+            _ => {
+                assert!(args.len() <= MAX_ARGS, "a struct_ops callback has at most {MAX_ARGS} arguments");
+                args.iter().enumerate().for_each(|(i, &word)| put(i, word));
+            }
         }
     }
 
@@ -279,7 +276,7 @@ impl Vm {
             host_clock: None,
             more_loops: 0,
             world: ptr::null_mut(),
-            yielder: ptr::null(),
+            link: Link::default(),
             code: Arc::as_ptr(&self.code),
             native,
             callees: self.callees.as_ptr(),
@@ -303,9 +300,9 @@ impl Vm {
 
     /// Runs a job on a fiber of its own.
     #[inline(always)]
-    fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, slot: Slot, job: Job) -> Progress {
+    fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, place: RunsAt, job: Job) -> Progress {
         let number = self.idle_fiber();
-        let Seat { key, prices } = self.seats[cpu.index()];
+        let RunsAt { slot, key, prices } = place;
         let fiber = &mut self.fibers[number as usize];
         let context = fiber.context();
         context.insns = 0;
@@ -316,8 +313,9 @@ impl Vm {
         (context.shared, context.alone) = (key.shared, key.alone);
         context.scratch = slot.scratch();
         context.again = false;
+        context.stack_floor = job.r10 - (MAX_FRAMES - 1) * FRAME_BYTES;
         context.job = job;
-        match enter(fiber, host, &mut self.world) {
+        match enter(fiber, host, &mut self.world, Fiber::begin) {
             Signal::Done => done(fiber),
             signal => self.not_done(cpu, number, signal),
         }
@@ -329,7 +327,7 @@ impl Vm {
         match signal {
             Signal::Suspended => {
                 self.idle.pop();
-                self.suspended[cpu.index()].push(number);
+                self.seats[cpu.index()].suspended.push(number);
                 Progress::Suspended
             }
             _ => self.broken(number),
@@ -346,14 +344,31 @@ impl Vm {
             std::panic::resume_unwind(panic);
         }
         let fault = context.fault.take().expect("a fiber that failed says why");
-        Progress::Failed { fault: *fault, usage: context.usage() }
+        Progress::Failed { fault, usage: context.usage() }
     }
 
-    /// The CPU's next slot; nothing when the world is full.
-    #[inline]
-    fn slot(&mut self, cpu: CpuId) -> Option<Slot> {
-        let depth = self.suspended[cpu.index()].len();
-        self.stacks.slot(&mut self.world, cpu, depth)
+    /// Where the CPU's next callback runs; nothing when the world is full.
+    #[inline(always)]
+    fn place_on(&mut self, cpu: CpuId) -> Option<RunsAt> {
+        let seat = &self.seats[cpu.index()];
+        let (key, prices) = (seat.key, seat.prices);
+        let slot = match seat.first {
+            Some(slot) if seat.suspended.is_empty() => slot,
+            _ => self.another_slot(cpu)?,
+        };
+        Some(RunsAt { slot, key, prices })
+    }
+
+    /// The slot of a CPU's first callback, or of one that is nested in another.
+    #[inline(never)]
+    fn another_slot(&mut self, cpu: CpuId) -> Option<Slot> {
+        let seat = &mut self.seats[cpu.index()];
+        let depth = seat.suspended.len();
+        let slot = self.stacks.slot(&mut self.world, cpu, depth)?;
+        if depth == 0 {
+            seat.first = Some(slot);
+        }
+        Some(slot)
     }
 
     /// There is no memory for one more stack.
@@ -368,12 +383,23 @@ fn world_config(config: &VmConfig) -> WorldConfig {
     WorldConfig { checked: config.checked, ..world }
 }
 
-/// What a callback on a CPU needs to know of it.
+/// Where a callback runs.
 #[derive(Clone, Copy)]
+struct RunsAt {
+    slot: Slot,
+    key: HolderKey,
+    prices: *const u32,
+}
+
+/// What a callback on a CPU needs to know of it.
 struct Seat {
     key: HolderKey,
     /// As [`Context::prices`].
     prices: *const u32,
+    /// The slot of a callback that is in no other one, once there was one.
+    first: Option<Slot>,
+    /// Fibers of its suspended activations, the innermost last.
+    suspended: Vec<u32>,
 }
 
 // SAFETY: the prices are the region's, which lives as long as the Vm, and nobody changes them.
@@ -384,6 +410,8 @@ fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
     let seat = |cpu| Seat {
         key: region.key(cpu),
         prices: region.prices_to(cpu).map_or(ptr::null(), <[u32]>::as_ptr),
+        first: None,
+        suspended: Vec::new(),
     };
     (0..cpus).map(CpuId).map(seat).collect()
 }
@@ -405,7 +433,7 @@ fn value_of(object: &Object, map: u32, offset: u32) -> String {
 }
 
 fn failed(fault: Fault) -> Progress {
-    Progress::Failed { fault, usage: Usage::default() }
+    Progress::Failed { fault: Box::new(fault), usage: Usage::default() }
 }
 
 impl Engine for Vm {
@@ -419,15 +447,14 @@ impl Engine for Vm {
         self.code.place(number)
     }
 
-    #[inline]
+    #[inline(always)]
     fn start<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, entry: Entry, args: &[u64]) -> Progress {
-        assert!(args.len() <= MAX_ARGS, "a struct_ops callback has at most {MAX_ARGS} arguments");
         let function = self.code.entries[entry.0 as usize];
-        let Some(slot) = self.slot(cpu) else { return self.no_slot(function) };
-        let at = slot.args();
+        let Some(place) = self.place_on(cpu) else { return self.no_slot(function) };
+        let at = place.slot.args();
         self.put_args(at, args);
-        let job = Job { function, r10: slot.r10().0, args: [at.0, 0, 0, 0, 0] };
-        self.launch(host, cpu, slot, job)
+        let job = Job { function, r10: place.slot.r10().0, args: [at.0, 0, 0, 0, 0] };
+        self.launch(host, cpu, place, job)
     }
 
     fn start_function<H: Host<VmWorld>>(
@@ -441,16 +468,16 @@ impl Engine for Vm {
             let kind = FaultKind::BadCall(format!("{function:#x} is no function of the object"));
             return failed(Fault { kind, program: String::new(), insn: 0, source: None });
         };
-        let Some(slot) = self.slot(cpu) else { return self.no_slot(index) };
-        self.launch(host, cpu, slot, Job { function: index, r10: slot.r10().0, args })
+        let Some(place) = self.place_on(cpu) else { return self.no_slot(index) };
+        self.launch(host, cpu, place, Job { function: index, r10: place.slot.r10().0, args })
     }
 
     #[inline]
     fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
-        let suspended = &mut self.suspended[cpu.index()];
+        let suspended = &mut self.seats[cpu.index()].suspended;
         let number = *suspended.last().expect("a callback of this CPU is suspended");
         let fiber = &mut self.fibers[number as usize];
-        let signal = enter(fiber, host, &mut self.world);
+        let signal = enter(fiber, host, &mut self.world, Fiber::resume);
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }
@@ -460,21 +487,30 @@ impl Engine for Vm {
     }
 }
 
-/// Enters a fiber on behalf of `host` and returns why it was left.
+/// Enters a fiber on behalf of `host`, by `way`, and returns why it was left.
 #[inline(always)]
-fn enter<H: Host<VmWorld>>(fiber: &mut Fiber, host: &mut H, world: &mut VmWorld) -> Signal {
+fn enter<H: Host<VmWorld>>(
+    fiber: &mut Fiber,
+    host: &mut H,
+    world: &mut VmWorld,
+    way: impl FnOnce(&mut Fiber) -> Signal,
+) -> Signal {
     let context = fiber.context();
     context.world = ptr::from_mut(world);
     context.host = ptr::from_mut(host).cast();
-    context.host_call = Some(calls::host_call::<H>);
-    context.host_try = Some(calls::host_try::<H>);
-    context.host_turn = Some(calls::host_turn::<H>);
-    context.host_clock = Some(calls::host_clock::<H>);
+    let host_call: HostCall = calls::host_call::<H>;
+    if context.host_call.map(|known| known as usize) != Some(host_call as usize) {
+        // The first time, or a host of another type.
+        context.host_call = Some(host_call);
+        context.host_try = Some(calls::host_try::<H>);
+        context.host_turn = Some(calls::host_turn::<H>);
+        context.host_clock = Some(calls::host_clock::<H>);
+    }
     if context.serves {
         context.carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
     }
     context.refresh();
-    let signal = fiber.enter();
+    let signal = way(fiber);
     let carry_ps = fiber.context().carry_ps;
     if carry_ps != HOST_SERVES {
         host.give_spent_ps(carry_ps);

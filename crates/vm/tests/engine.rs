@@ -155,7 +155,7 @@ fn check_fault(functions: Vec<Vec<Insn>>, kind: FaultKind, program: &str, insn: 
             let fault = Fault { kind: kind.clone(), program: program.into(), insn, source: None };
             match run(&mut vm, &mut Mock::default(), &[]) {
                 Progress::Failed { fault: f, usage } => {
-                    assert_eq!((f, usage.insns), (fault, insns), "{mode:?}")
+                    assert_eq!((f, usage.insns), (Box::new(fault), insns), "{mode:?}")
                 }
                 other => panic!("{mode:?}: {other:?}"),
             }
@@ -221,7 +221,10 @@ fn poison_is_named_when_it_is_reached() {
             source: Some("a.bpf.c:12: return p->core_cookie;".into()),
         };
         let usage = Usage { insns: 3, stall_ps: 0 };
-        assert_eq!(run(&mut vm, &mut Mock::default(), &[0]), Progress::Failed { fault, usage });
+        assert_eq!(
+            run(&mut vm, &mut Mock::default(), &[0]),
+            Progress::Failed { fault: Box::new(fault), usage }
+        );
     }
 }
 
@@ -253,7 +256,7 @@ fn the_checked_mode_names_what_is_out_of_bounds() {
     let progress = run(&mut vm, &mut Mock::default(), &[]);
     let kind = FaultKind::OutOfBounds { at: Ea(20), len: 4, write: false, place: InvalidPlace::Null };
     let fault = Fault { kind, program: "f0".into(), insn: 2, source: None };
-    assert_eq!(progress, Progress::Failed { fault, usage: Usage { insns: 2, stall_ps: 0 } });
+    assert_eq!(progress, Progress::Failed { fault: Box::new(fault), usage: Usage { insns: 2, stall_ps: 0 } });
 }
 
 #[test]

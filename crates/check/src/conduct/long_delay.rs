@@ -27,7 +27,7 @@ impl LongDelays {
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: Option<CpuId>) {
         let Some(task) = scene.tasks.at(slot) else { return };
         let (start, waited) = (task.since, at.since(task.since));
-        let (Some(woken), (part, spot)) = (task.woken, task.course.longest_until(at)) else { return };
+        let (Some(woken), (part, spot)) = (task.woken, task.longest_spot(at)) else { return };
         let limit = self.limit.unwrap_or_else(|| DELAY + fair_round(scene, slot));
         let stalled = stall::within(scene.cpus.get(spot.rq), start, at);
         if waited > limit && waited.saturating_sub(stalled) > limit {

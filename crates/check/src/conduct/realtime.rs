@@ -103,7 +103,7 @@ impl Realtime {
         if prio < 0 && self.unknown.throttling {
             return;
         }
-        let (set, spot) = (task.set, task.course.now());
+        let (set, spot) = (task.set, task.spot());
         let (inverted, misplaced) = (Sum::NONE, Sum::NONE);
         self.waits.push(Wait { slot, prio, set, spot, ill: Ill::Not, since: at, inverted, misplaced });
         self.look(scene, at, self.waits.len() - 1);
@@ -116,7 +116,7 @@ impl Realtime {
             // What was wrong until now was so at its old place.
             let wait = &mut self.waits[nth];
             wait.turn(at, wait.ill);
-            wait.spot = task.course.now();
+            wait.spot = task.spot();
         }
         self.look(scene, at, nth);
     }
@@ -261,8 +261,7 @@ fn elsewhere(scene: &mut Scene, set: u32, prio: i16) -> Ill {
 
 fn finding_of(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
     let Sum { start, end, total, longest: (_, ill, spot) } = *sum;
-    let (id, now) =
-        scene.tasks.at(slot).map(|task| (task.id, task.course.now())).expect("it waited until now");
+    let (id, now) = scene.tasks.at(slot).map(|task| (task.id, task.spot())).expect("it waited until now");
     let spot = spot.unwrap_or(now);
     let (rq, decision) = (spot.rq, spot.here.decision);
     let who = scene.called(id);

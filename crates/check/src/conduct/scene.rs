@@ -5,7 +5,7 @@ use super::lock_wait::Awaited;
 use super::unfair::Share;
 use crate::cpus::{Cpus, Integral};
 use crate::finding::called;
-use crate::origin::{Act, Decision, Origin};
+use crate::origin::{Act, Decision, Origin, Origins};
 use crate::place::{Course, Here};
 use crate::table::Tasks;
 use keel_abi::scx::weight_of_nice;
@@ -39,11 +39,6 @@ pub(crate) struct Spot {
     pub(crate) beside: TaskId,
 }
 
-impl Spot {
-    /// Nobody was seen to wait.
-    const NOWHERE: Self = Self { here: Here::UNKNOWN, rq: CpuId(0), beside: TaskId::IDLE };
-}
-
 /// A task.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
@@ -71,7 +66,9 @@ pub(crate) struct Task {
     pub(crate) crowd: u64,
     /// What weighed on its CPUs when its wait began ([`Scene::load`]).
     pub(crate) load: u64,
-    /// Where it waits, and where it waited before.
+    /// Who ran on its CPU when it came to the place where it waits.
+    pub(crate) beside: TaskId,
+    /// Where it waited before.
     pub(crate) course: Course<Spot>,
     /// Its time on CPUs until it left the last one.
     pub(crate) ran: Span,
@@ -103,7 +100,8 @@ impl From<TaskId> for Task {
             woken: None,
             crowd: 0,
             load: 0,
-            course: Course::begin(Instant::ZERO, Spot::NOWHERE),
+            beside: TaskId::IDLE,
+            course: Course::begin(Instant::ZERO),
             ran: Span::ZERO,
             waited: Span::ZERO,
             origin: Origin::new(id),
@@ -114,6 +112,9 @@ impl From<TaskId> for Task {
         }
     }
 }
+
+/// A CPU and the weight that counted there, then those that count now.
+pub(crate) type Reweighed = ((CpuId, u32), (CpuId, u32));
 
 impl Task {
     /// As a sentence names it.
@@ -140,6 +141,39 @@ impl Task {
     /// The last decision about it.
     pub(crate) fn decision(&self) -> Option<Decision> {
         self.origin.decision()
+    }
+
+    /// Where it waits.
+    #[inline]
+    pub(crate) fn spot(&self) -> Spot {
+        Spot { here: self.origin.here, rq: self.rq, beside: self.beside }
+    }
+
+    /// Where it has waited for longest until `now`, and for how long.
+    pub(crate) fn longest_spot(&self, now: Instant) -> (Span, Spot) {
+        self.course.longest_until(now, self.spot())
+    }
+
+    /// It goes on waiting elsewhere, or by another decision, which is to be noted next.
+    #[inline]
+    pub(crate) fn turns(&mut self, at: Instant) {
+        let (here, rq, beside) = (&self.origin.here, self.rq, self.beside);
+        self.course.change(at, || Spot { here: *here, rq, beside });
+    }
+
+    /// Where its weight counts now, and where it did before; none where that is the same.
+    #[inline]
+    pub(crate) fn reweigh(&mut self) -> Option<Reweighed> {
+        let cpu = match self.state {
+            State::Running => self.origin.last_cpu.unwrap_or(self.rq),
+            State::Asleep | State::Waiting | State::Throttled => self.rq,
+        };
+        let weight = match self.state {
+            State::Waiting | State::Running => self.heft(),
+            State::Asleep | State::Throttled => 0,
+        };
+        let before = std::mem::replace(&mut self.weighs, (cpu, weight));
+        (before != (cpu, weight)).then_some((before, (cpu, weight)))
     }
 
     /// Its weight, or, where that is unknown, the one that its nice value stands for; 0 where neither is.
@@ -286,32 +320,33 @@ impl Scene {
     /// Counts the weight of the task in `slot` where it waits or runs.
     #[inline]
     pub(crate) fn weigh(&mut self, slot: u32) {
-        let Some(task) = self.tasks.at(slot) else { return };
-        let cpu = match task.state {
-            State::Running => task.origin.last_cpu.unwrap_or(task.rq),
-            State::Asleep | State::Waiting | State::Throttled => task.rq,
-        };
-        let weight = match task.state {
-            State::Waiting | State::Running => task.heft(),
-            State::Asleep | State::Throttled => 0,
-        };
-        let before = std::mem::replace(&mut task.weighs, (cpu, weight));
-        if before != (cpu, weight) {
-            self.weighs(before, (cpu, weight));
+        let changed = self.tasks.at(slot).and_then(Task::reweigh);
+        self.reweighed(changed);
+    }
+
+    /// Counts what [`Task::reweigh`] found.
+    #[inline]
+    pub(crate) fn reweighed(&mut self, changed: Option<Reweighed>) {
+        if let Some((before, now)) = changed {
+            self.weighs(before, now);
         }
     }
 
+    #[inline]
     fn weighs(&mut self, before: (CpuId, u32), now: (CpuId, u32)) {
         let row = self.cpus.get(before.0);
         row.weight = row.weight.saturating_sub(before.1.into());
-        let row = self.cpus.get(now.0);
-        row.weight = row.weight.saturating_add(now.1.into());
+        if now.1 > 0 {
+            let row = self.cpus.get(now.0);
+            row.weight = row.weight.saturating_add(now.1.into());
+        }
         self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.1.into());
     }
 
     /// Who runs on `cpu`; [`TaskId::IDLE`] where nobody does.
+    #[inline]
     pub(crate) fn runs_on(&mut self, cpu: CpuId) -> TaskId {
-        self.cpus.get(cpu).running.map_or(TaskId::IDLE, |(task, _)| task)
+        running_on(&mut self.cpus, cpu)
     }
 
     /// A task as a sentence names it, by id: it may be gone or nobody.
@@ -322,4 +357,23 @@ impl Scene {
             None => "a task that is gone".to_owned(),
         }
     }
+}
+
+/// For a check that looks at an event before the scene does.
+impl Origins for Scene {
+    #[inline(always)]
+    fn change(&mut self, _: TaskId, _: impl FnOnce(&mut Origin)) {}
+
+    fn of(&mut self, task: TaskId) -> Option<&Origin> {
+        self.tasks.get(task).map(|task| &task.origin)
+    }
+
+    #[inline(always)]
+    fn end(&mut self, _: TaskId) {}
+}
+
+/// As [`Scene::runs_on`], while something else of the scene is in use.
+#[inline]
+pub(crate) fn running_on(cpus: &mut Cpus<Cpu>, cpu: CpuId) -> TaskId {
+    cpus.get(cpu).running.map_or(TaskId::IDLE, |(task, _)| task)
 }

@@ -50,7 +50,7 @@ impl Starvation {
         if waited <= BOUND {
             return false;
         }
-        let (since, spot) = (task.since, task.course.longest_until(at).1);
+        let (since, spot) = (task.since, task.longest_spot(at).1);
         let bound = BOUND + fair_round(scene, slot);
         if waited <= bound {
             return false;

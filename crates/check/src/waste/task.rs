@@ -37,8 +37,6 @@ pub(super) struct Row {
     pub(super) group: u32,
     /// The CPU that it closes, and to which group: throttled there.
     pub(super) closes: Option<(u32, CpuId)>,
-    /// Where it waits, and by which decision.
-    pub(super) origin: Origin,
     /// Who woke or made it last; none for an interrupt.
     pub(super) waker: Option<Waker>,
     /// Its name's number.
@@ -57,7 +55,6 @@ impl From<TaskId> for Row {
             throttled: false,
             group: 0,
             closes: None,
-            origin: Origin::new(task),
             waker: None,
             name_number: NO_NAME,
         }
@@ -66,8 +63,8 @@ impl From<TaskId> for Row {
 
 impl Row {
     /// Who brought it where it is, if that was a wakeup or fork.
-    pub(super) fn waker(&self) -> Option<Waker> {
-        let act = self.origin.decision()?.act;
+    pub(super) fn waker(&self, origin: &Origin) -> Option<Waker> {
+        let act = origin.decision()?.act;
         self.waker.filter(|_| matches!(act, Act::Woken | Act::Forked))
     }
 
@@ -77,9 +74,9 @@ impl Row {
     }
 
     /// What to note of it as a witness during so much waste.
-    pub(super) fn note(&self, wasted: Span, topology: Option<&Topology>) -> Note {
-        let how = self.origin.decision().map_or(How::Unknown, |decision| How::of(&decision, topology));
-        let waker = self.waker().map(|waker| waker.name);
-        Note { task: self.task, name: self.name_number, queue: self.origin.here.queue, how, waker, wasted }
+    pub(super) fn note(&self, origin: &Origin, wasted: Span, topology: Option<&Topology>) -> Note {
+        let how = origin.decision().map_or(How::Unknown, |decision| How::of(&decision, topology));
+        let waker = self.waker(origin).map(|waker| waker.name);
+        Note { task: self.task, name: self.name_number, queue: origin.here.queue, how, waker, wasted }
     }
 }

@@ -168,7 +168,7 @@ impl<E: Engine> Sim<E> {
         self.push(CgroupFrame::Quiesce { task, to, was_on: WasOn::Queue });
         // Before its callbacks, not after as in the kernel: who takes tasks from queues does not wait for this lock.
         self.k.take_from_queue(c, task);
-        self.k.clear_runnable(task, false);
+        self.k.clear_runnable(task);
         self.k.leave_custody(task, LEAVES);
         self.k.cpu(rq).nr_running -= 1;
         self.k.cpu(rq).deferred.retain(|&other| other != task);

@@ -59,7 +59,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::PolicyDisable { task, to });
         let ea = self.k.tasks[task].ea;
         self.k.task(task).queued = false;
-        self.k.clear_runnable(task, false);
+        self.k.clear_runnable(task);
         self.k.mirror_flags(self.vm.world(), task);
         let flags = self.k.change_flags(task, to).off;
         self.start(c, Op::Quiescent, task, &[ea.0, flags | deq::SCHED_CHANGE]);

@@ -88,7 +88,7 @@ impl<E: Engine> Sim<E> {
         let t = self.k.task(task);
         t.queued = false;
         t.direct = None;
-        self.k.clear_runnable(task, false);
+        t.watched = false;
         self.k.mirror_flags(self.vm.world(), task);
         self.go(Frame::Pick, |sim| sim.pick(c));
     }
@@ -452,11 +452,12 @@ impl crate::kernel::Kernel {
             let touched_ps = self.lines.write_task_ps(next, c);
             self.charge_ps(c, touched_ps);
             self.leave_queue(next);
-            self.task(next).ops_state = crate::task::OpsState::None;
             let at = self.cpus.this_cpu.clock;
             let t = self.task(next);
+            t.ops_state = crate::task::OpsState::None;
             t.on_cpu = true;
             t.exec_start = at;
+            t.runs();
             match t.class {
                 SchedClass::Rt => {
                     self.set_rt(next);
@@ -465,7 +466,6 @@ impl crate::kernel::Kernel {
                 SchedClass::Fair => self.set_next_fair(c, next),
                 _ => {}
             }
-            self.clear_runnable(next, true);
         }
         self.this_cpu().curr = next;
         if prev.is_idle() != next.is_idle() {

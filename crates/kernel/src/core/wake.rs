@@ -19,7 +19,8 @@ impl<E: Engine> Sim<E> {
     /// runnable (`ttwu_runnable()`); one that isn't blocked is left alone; one that is still being
     /// switched out is waited for (`smp_cond_load_acquire(&p->on_cpu)`).
     pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
-        match self.k.tasks[task].state {
+        let t = self.k.task(task);
+        match t.state {
             State::New | State::Blocked => {}
             State::Blocking => {
                 self.k.tell_wakes(c, waker, task, flags);
@@ -27,12 +28,12 @@ impl<E: Engine> Sim<E> {
             }
             State::Runnable | State::Exiting | State::Dead => return,
         }
-        if self.k.tasks[task].on_cpu || self.k.tasks[task].busy {
+        if t.on_cpu || t.busy {
             self.k.charge_ns(c, SPIN_NS);
             return self.k.this_cpu().stack.push(Frame::Wake { task, flags, waker });
         }
+        t.busy = true;
         self.k.tell_wakes(c, waker, task, flags);
-        self.k.task(task).busy = true;
         let wakeup_ns = self.k.machine.costs.wakeup_ns;
         self.k.charge_ns(c, wakeup_ns);
         let touched_ps = self.k.lines.write_task_ps(task, c);

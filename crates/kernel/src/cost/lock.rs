@@ -92,18 +92,26 @@ pub struct Acquired {
 impl VirtualLock {
     /// Takes the lock for `cpu`, which asks at `now`; `transfer_ps` is what its line costs to
     /// get. `None` while a holder has not said when it ends: ask again after its release.
-    #[inline]
+    #[inline(always)]
     pub fn acquire(&mut self, now: Instant, cpu: CpuId, costs: &Costs, transfer_ps: u64) -> Option<Acquired> {
         if self.holder.is_some() {
             return None;
         }
         self.holder = Some(cpu);
         let took = Span::from_ns(costs.lock_acquire_ns + transfer_ps.div_ceil(1000));
-        let waited = self.free_at.since(now);
-        if waited == Span::ZERO {
-            self.pending.clear();
-            return Some(self.taken(Acquired { at: now + took, waited }, 0));
+        if self.free_at <= now {
+            if !self.pending.is_empty() {
+                self.pending.clear();
+            }
+            return Some(self.taken(Acquired { at: now + took, waited: Span::ZERO }, 0));
         }
+        Some(self.wait(now, took, costs))
+    }
+
+    /// The lock is known to be given back, but later than it is asked for.
+    #[inline(never)]
+    fn wait(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
+        let waited = self.free_at.since(now);
         while self.pending.front().is_some_and(|&at| at <= now) {
             self.pending.pop_front();
         }
@@ -112,7 +120,7 @@ impl VirtualLock {
         let handover = costs.handover(before);
         let at = self.free_at + took + handover;
         self.pending.push_back(at);
-        Some(self.taken(Acquired { at, waited: waited + handover }, before + 1))
+        self.taken(Acquired { at, waited: waited + handover }, before + 1)
     }
 
     #[inline]

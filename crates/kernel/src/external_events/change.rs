@@ -73,7 +73,7 @@ impl<E: Engine> Sim<E> {
         let t = self.k.task(task);
         t.queued = false;
         let ea = t.ea;
-        self.k.clear_runnable(task, false);
+        self.k.clear_runnable(task);
         self.k.mirror_flags(self.vm.world(), task);
         self.start(c, Op::Quiescent, task, &[ea.0, flags | deq::SCHED_CHANGE]);
     }
@@ -123,7 +123,7 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::PutBackRunning`]: `set_next_task_scx()`.
     pub(crate) fn put_back_running(&mut self, c: CpuId, task: TaskId) {
-        self.k.clear_runnable(task, true);
+        self.k.task(task).runs();
         let ea = self.k.tasks[task].ea;
         self.start(c, Op::Running, task, &[ea.0]);
     }

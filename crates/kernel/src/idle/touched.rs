@@ -32,6 +32,12 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
+    /// The lines of a mask that were read, and those that were written: a bit for each.
+    #[inline]
+    pub(crate) fn of(&self, mask: IdleMask) -> (u64, u64) {
+        (self.read[mask as usize], self.written[mask as usize])
+    }
+
     /// The lines of a mask that were read.
     pub(crate) fn read(&self, mask: IdleMask) -> impl Iterator<Item = u32> + use<> {
         lines(self.read[mask as usize])

@@ -323,8 +323,16 @@ impl Terms {
 
     #[inline]
     pub(super) fn allows(&self, op: Op, place: Place) -> bool {
+        match place {
+            Place::Op => self.allowed >> op as u32 & 1 != 0,
+            other => self.allows_elsewhere(other),
+        }
+    }
+
+    #[cold]
+    fn allows_elsewhere(&self, place: Place) -> bool {
         let bit = match place {
-            Place::Op => 1 << op as u32,
+            Place::Op => 0,
             Place::Timer => TIMER_BIT,
             Place::Syscall => SYSCALL_BIT,
             Place::Trace => TRACE_BIT,

@@ -22,22 +22,48 @@ impl Kernel {
     #[inline]
     pub(crate) fn charge_idle<W: World>(&mut self, world: &mut W, c: CpuId) {
         let touched = self.idle.take_touched();
-        if touched == Touched::default() {
-            return;
-        }
         for mask in IdleMask::ALL {
-            for line in touched.read(mask) {
-                let now = self.moment();
-                let ps = self.lines.read_idle_ps(mask, line, c, now);
-                self.charge_ps(c, ps);
-            }
-            for line in touched.written(mask) {
-                let now = self.moment();
-                let ps = self.lines.write_idle_ps(mask, line, c, now);
-                let shown_ps = self.write_shown_ps(world, c, mask, line);
-                self.charge_ps(c, ps.max(shown_ps));
+            match touched.of(mask) {
+                (0, 0) => {}
+                // Most machines have one line of each.
+                (read @ 0..=1, written @ 0..=1) => {
+                    if read != 0 {
+                        self.charge_idle_read(c, mask, 0);
+                    }
+                    if written != 0 {
+                        self.charge_idle_write(world, c, mask, 0);
+                    }
+                }
+                _ => self.charge_idle_lines(world, c, mask, touched),
             }
         }
+    }
+
+    #[inline(never)]
+    fn charge_idle_lines<W: World>(&mut self, world: &mut W, c: CpuId, mask: IdleMask, touched: Touched) {
+        for line in touched.read(mask) {
+            self.charge_idle_read(c, mask, line);
+        }
+        for line in touched.written(mask) {
+            self.charge_idle_write(world, c, mask, line);
+        }
+    }
+
+    #[inline]
+    fn charge_idle_read(&mut self, c: CpuId, mask: IdleMask, line: u32) {
+        let now = self.moment();
+        let ps = self.lines.read_idle_ps(mask, line, c, now);
+        self.charge_ps(c, ps);
+    }
+
+    #[inline]
+    fn charge_idle_write<W: World>(&mut self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) {
+        let now = self.moment();
+        let mut ps = self.lines.write_idle_ps(mask, line, c, now);
+        if self.scx.idle_masks.is_some() || self.idle.per_node() {
+            ps = ps.max(self.write_shown_ps(world, c, mask, line));
+        }
+        self.charge_ps(c, ps);
     }
 
     /// What it costs to take a line of a mask from those who have read it where BPF does: it is the same line.

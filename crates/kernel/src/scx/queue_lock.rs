@@ -13,7 +13,7 @@ use keel_trace::Lock;
 
 impl Kernel {
     /// Takes the queue's line, and its lock if it has one of its own; waits as long as others hold it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) {
         let line_ps = self.lines.write_queue_ps(queue, c);
         if let QueueKind::Local(_) = self.queues.kind(queue) {
@@ -21,7 +21,7 @@ impl Kernel {
         }
         let now = self.moment();
         if queue.index() >= self.queue_locks.len() {
-            self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
+            self.make_locks(queue);
         }
         let lock = &mut self.queue_locks[queue.index()];
         lock.disturb(now, line_ps);
@@ -29,9 +29,21 @@ impl Kernel {
             lock.acquire(now, c, &self.machine.costs, line_ps).expect("it is given back in the same step");
         self.charge_ns(c, taken.at.since(now).as_ns());
         if taken.waited > Span::ZERO {
-            let dsq = self.queues.table.queue(queue).id();
-            self.waited_for(c, Lock::Dsq(dsq), taken.waited);
+            self.waited_for_queue(c, queue, taken.waited);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_locks(&mut self, queue: QueueId) {
+        self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn waited_for_queue(&mut self, c: CpuId, queue: QueueId, waited: Span) {
+        let dsq = self.queues.table.queue(queue).id();
+        self.waited_for(c, Lock::Dsq(dsq), waited);
     }
 
     /// Gives back what [`Kernel::lock_queue`] took, at the moment that `c`'s step has come to.
@@ -46,6 +58,7 @@ impl Kernel {
 
     /// What linking `task` into a queue touches, before it is in (`dispatch_enqueue()`): itself, and the tasks beside its
     /// place. By vtime the way down the tree is read, of which the last two are the neighbours.
+    #[inline(always)]
     pub(crate) fn charge_link(
         &mut self,
         c: CpuId,

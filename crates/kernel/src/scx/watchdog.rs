@@ -48,12 +48,18 @@ impl crate::kernel::Kernel {
         }
     }
 
-    /// It runs, or is not runnable any more; only really running resets its waiting time
-    /// (`clr_task_runnable()`).
+    /// It is not runnable any more (`clr_task_runnable()`).
     #[inline]
-    pub(crate) fn clear_runnable(&mut self, task: TaskId, ran: bool) {
-        let t = self.task(task);
-        t.watched = false;
-        t.reset_runnable_at |= ran;
+    pub(crate) fn clear_runnable(&mut self, task: TaskId) {
+        self.task(task).watched = false;
+    }
+}
+
+impl crate::task::Task {
+    /// It runs, which only resets its waiting time (`clr_task_runnable()`).
+    #[inline]
+    pub(crate) fn runs(&mut self) {
+        self.watched = false;
+        self.reset_runnable_at = true;
     }
 }

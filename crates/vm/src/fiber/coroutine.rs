@@ -1,0 +1,87 @@
+//! A fiber as a coroutine of a library, for hosts without a switch of our own.
+
+use super::Signal;
+use crate::calls;
+use crate::context::{Context, Job};
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+use std::ptr::NonNull;
+
+type Yielder = corosensei::Yielder<(), Signal>;
+
+/// What leaves the fiber.
+pub(crate) struct Link {
+    yielder: *const Yielder,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self { yielder: std::ptr::null() }
+    }
+}
+
+/// A loop that runs one job after the other; none once it is stopped.
+pub(super) struct Routine(Option<Coroutine<(), Signal, (), DefaultStack>>);
+
+impl Routine {
+    pub(super) fn new(stack: DefaultStack, context: NonNull<Context>) -> Self {
+        let context = context.as_ptr();
+        Self(Some(Coroutine::with_stack(stack, move |yielder: &Yielder, ()| {
+            loop {
+                // SAFETY: the fiber owns the context and outlives its routine. No reference to the
+                // context is held across the call.
+                unsafe {
+                    (*context).link.yielder = yielder;
+                    let Job { function, r10, args } = (*context).job;
+                    (*context).value = calls::invoke(context, function, r10, args);
+                }
+                yielder.suspend(Signal::Done);
+            }
+        })))
+    }
+
+    /// # Safety
+    /// The context is the fiber's own, with a job.
+    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Signal {
+        // SAFETY: as above; the loop is where it takes the next job.
+        unsafe { self.resume(context) }
+    }
+
+    /// # Safety
+    /// The context is the fiber's own, which was suspended.
+    pub(super) unsafe fn resume(&mut self, _: *mut Context) -> Signal {
+        let routine = self.0.as_mut().expect("only stopping takes it away");
+        match routine.resume(()) {
+            CoroutineResult::Yield(signal) => signal,
+            CoroutineResult::Return(()) => unreachable!("a fiber's loop has no end"),
+        }
+    }
+
+    pub(super) fn reset(&mut self, context: NonNull<Context>) {
+        if let Some(stack) = self.take_stack() {
+            *self = Self::new(stack, context);
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        drop(self.take_stack());
+    }
+
+    fn take_stack(&mut self) -> Option<DefaultStack> {
+        let mut routine = self.0.take()?;
+        // SAFETY: the frames on the stack own nothing: native code has no destructors, and the
+        // interpreter's and trampolines' frames that can be suspended hold plain data only.
+        unsafe { routine.force_reset() };
+        Some(routine.into_stack())
+    }
+}
+
+/// Leaves the fiber until it is resumed.
+///
+/// # Safety
+/// Called on the fiber of this context.
+pub(crate) unsafe fn pause(context: *mut Context, signal: Signal) {
+    // SAFETY: the fiber's body set `yielder` to its own, which lives at the bottom of the
+    // stack that this runs on.
+    unsafe { (*(*context).link.yielder).suspend(signal) };
+}

@@ -1,0 +1,182 @@
+//! The switch between a fiber and whoever enters it, for x86-64's System V calling convention.
+//!
+//! Only what a C function must keep is kept: six registers, pushed onto the stack that is left. The rounding modes of
+//! floating point are nobody's to change here. A fiber that is forgotten leaves its frames where they are: they own nothing.
+//!
+//! A panic never crosses a switch, since the trampolines catch it ([`crate::calls`]). So the switch has no unwind tables.
+
+use super::Signal;
+use crate::calls;
+use crate::context::{Context, Job, NativeFn};
+use corosensei::stack::{DefaultStack, Stack};
+use std::arch::naked_asm;
+use std::mem::offset_of;
+use std::ptr::NonNull;
+
+/// The stack pointers of a fiber and of whoever entered it.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct Link {
+    /// Where a job's stack begins.
+    top: u64,
+    /// Where the fiber was left.
+    fiber: u64,
+    /// Where whoever entered it goes on.
+    outside: u64,
+}
+
+/// A fiber's stack.
+pub(super) struct Routine {
+    _stack: DefaultStack,
+}
+
+impl Routine {
+    pub(super) fn new(stack: DefaultStack, mut context: NonNull<Context>) -> Self {
+        // SAFETY: the context is new, and nobody else uses it.
+        unsafe { context.as_mut() }.link.top = stack.base().get() as u64;
+        Self { _stack: stack }
+    }
+
+    /// # Safety
+    /// The context is the fiber's own, with a job.
+    #[inline(always)]
+    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Signal {
+        // SAFETY: the table has an entry for each of the code's functions, and the job's is one; the stack is nobody's
+        // now, with room for eight frames.
+        unsafe {
+            let table = (*context).native;
+            let body = match table.is_null() {
+                true => interpret as NativeFn,
+                false => *table.add((*context).job.function as usize),
+            };
+            begin(context, body)
+        }
+    }
+
+    /// # Safety
+    /// The context is the fiber's own, which was suspended.
+    pub(super) unsafe fn resume(&mut self, context: *mut Context) -> Signal {
+        // SAFETY: as above; `pause` left the stack as this expects it.
+        unsafe { resume(context) }
+    }
+
+    pub(super) fn reset(&mut self, _: NonNull<Context>) {
+        // The next job begins at the stack's top, over whatever is there.
+    }
+
+    pub(super) fn stop(&mut self) {}
+}
+
+/// The job of a fiber whose code is interpreted.
+unsafe extern "C" fn interpret(
+    context: *mut Context,
+    r10: u64,
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+) -> u64 {
+    // SAFETY: as for `calls::invoke`; the job is that of the fiber that this runs on.
+    unsafe { calls::invoke(context, (*context).job.function, r10, [a, b, c, d, e]) }
+}
+
+/// Calls `body` with the job's arguments on the fiber's stack, and leaves its value in the context.
+///
+/// # Safety
+/// The fiber's stack is not in use, and the job is set.
+#[unsafe(naked)]
+unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rdi + {outside}], rsp",
+        "mov rsp, [rdi + {top}]",
+        "mov rax, rsi",
+        // Two words, as the stack's top is aligned: the context for afterwards, and the seventh argument.
+        "push rdi",
+        "push [rdi + {args} + 32]",
+        "mov rsi, [rdi + {r10}]",
+        "mov rdx, [rdi + {args}]",
+        "mov rcx, [rdi + {args} + 8]",
+        "mov r8, [rdi + {args} + 16]",
+        "mov r9, [rdi + {args} + 24]",
+        "call rax",
+        "mov rdi, [rsp + 8]",
+        "mov [rdi + {value}], rax",
+        // Whoever entered last goes on: another than began this, where the fiber was suspended.
+        "mov rsp, [rdi + {outside}]",
+        "xor eax, eax",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
+        top = const offset_of!(Context, link) + offset_of!(Link, top),
+        args = const offset_of!(Context, job) + offset_of!(Job, args),
+        r10 = const offset_of!(Context, job) + offset_of!(Job, r10),
+        value = const offset_of!(Context, value),
+    )
+}
+
+/// Goes on where the fiber was left.
+///
+/// # Safety
+/// It was left by [`pause`].
+#[unsafe(naked)]
+unsafe extern "C" fn resume(context: *mut Context) -> Signal {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rdi + {outside}], rsp",
+        "mov rsp, [rdi + {fiber}]",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
+        fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),
+    )
+}
+
+/// Leaves the fiber until it is resumed.
+///
+/// # Safety
+/// Called on the fiber of this context.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rdi + {fiber}], rsp",
+        "mov rsp, [rdi + {outside}]",
+        "mov eax, esi",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
+        fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),
+    )
+}
