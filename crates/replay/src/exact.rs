@@ -21,6 +21,9 @@ impl Builder {
         }
         if user > Span::ZERO {
             task.tape.push(Op::Run(user));
+            if task.doing == Doing::Sleeps {
+                task.doing = Doing::Runnable;
+            }
         }
         if kernel_ps > 0 {
             task.tape.push(Op::Kernel(kernel_ps));

@@ -58,10 +58,8 @@ impl<E: Engine> Sim<E> {
         };
         match act {
             Some(act) => self.k.tell_act(c, task, act),
-            // The task comes out of the kernel, and could be interrupted there: each such spell is one by itself.
-            None if self.k.tasks[task].own.kernel_ps > 0 && self.comes_out(task) => {
-                self.k.tell_worked(c, task);
-            }
+            // Between two spells of work or kernel time the task may lose its CPU: each is one by itself.
+            None if self.comes_out(task) => self.k.tell_worked(c, task),
             None => {}
         }
     }
