@@ -60,6 +60,9 @@ pub(crate) fn make(
             return Ok(Outcome { program: Some(end), ..run::refused(why) });
         }
     };
+    if let Some(span) = spec.scheduler.bytes.stats() {
+        half.borrow_mut().program.ask_every(span.as_ns());
+    }
     sim.stop_when_asked(stop.clone());
     sim.restart_by_program();
     let again = &mut |sim: &mut Sim<Vm>| again::answer(&name, &mut half.borrow_mut(), sim, &mut object);
