@@ -6,6 +6,7 @@ pub(crate) mod exec;
 pub(crate) mod kernels;
 pub(crate) mod lab;
 pub(crate) mod list;
+pub(crate) mod machine;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod report;
