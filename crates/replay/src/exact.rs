@@ -84,6 +84,8 @@ impl Builder {
                 self.causes.yields += 1;
             }
             Act::Exits => {
+                self.put_pending(number);
+                let task = self.task(number);
                 task.tape.push(Op::Exit);
                 (task.doing, task.leaves, task.ended) = (Doing::Gone, true, true);
             }
