@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Record the scheduling events of this machine's kernel
     Record(RecordArgs),
+    /// Write what a scheduler's own program sets up as a recipe, for runs without the program
+    RecordRecipe(RecordRecipeArgs),
     /// Run a command as a real-time task of the loaded scheduler
     Exec(ExecArgs),
     /// Run a command on a real kernel in a throwaway guest
@@ -296,6 +298,23 @@ pub(crate) struct RecordArgs {
     /// Record while this command runs, and exit with its exit code
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// `keel record-recipe`.
+#[derive(Debug, Args)]
+pub(crate) struct RecordRecipeArgs {
+    /// The recipe to write [default: standard output]
+    #[arg(short, long, value_name = "NAME.keel.toml")]
+    pub(crate) output: Option<PathBuf>,
+    /// The object that the program loads [default: the program's file, with one in its .bpf.objs section]
+    #[arg(long, value_name = "OBJ")]
+    pub(crate) object: Option<PathBuf>,
+    /// The machine that the program sees: a built-in name, a number of CPUs, or a file
+    #[arg(long, value_name = "M", default_value = crate::inputs::DEFAULT_MACHINE)]
+    pub(crate) machine: String,
+    /// The program with its arguments, behind --
+    #[arg(last = true, value_name = "PROGRAM", required = true)]
+    pub(crate) program: Vec<OsString>,
 }
 
 /// `keel exec`.
