@@ -99,6 +99,13 @@ fn tasks_that_sleep() {
     check("fifo", "mix", Noise::Quiet);
 }
 
+/// Some of them work when the recording ends, and go on.
+#[test]
+fn tasks_that_sleep_now_and_then() {
+    check("eevdf", "make:4", Noise::Quiet);
+    check("eevdf", "tpch:18", Noise::Quiet);
+}
+
 #[test]
 fn tasks_that_wake_each_other() {
     check("eevdf", "pingpong", Noise::Quiet);
@@ -109,6 +116,8 @@ fn tasks_that_wake_each_other() {
 fn tasks_that_talk_through_sockets() {
     check("eevdf", "chat:2:4:200", Noise::Quiet);
     check("fifo", "chat:2:4:20", Noise::None);
+    // Here they lose their CPUs between two spells of work.
+    check("goodness", "chat:2:4:200", Noise::Quiet);
 }
 
 /// Limits are not recorded, but follow from what they do. So figures are not the same to the nanosecond.
@@ -130,4 +139,26 @@ fn tasks_that_a_limit_throttles() {
     for (limit, quota_us) in limits.iter().zip([30_000_f64, 90_000.0]) {
         assert!((limit.quota_us as f64 - quota_us).abs() * 1000.0 < quota_us * MOST_OFF, "{limits:?}");
     }
+}
+
+/// What a replay is recorded as is what it was made of.
+#[test]
+fn a_replay_can_be_replayed() {
+    let machine = machines::of_cpus(4);
+    let original = spec("fifo", workload("lat-fork", &machine), &machine, Noise::None);
+    let (was, first) = record(&original);
+    let again = RunSpec { workload: first.workload.clone(), ..original };
+    let (_, second) = record(&again);
+    let tapes = |replay: &Replay| replay.workload.recorded.as_ref().expect("it is a recording").tapes.clone();
+    // The last one goes on, and nobody knows for how long.
+    let tasks = was.tasks.len() - 2;
+    assert!(tasks > 100, "{tasks}");
+    assert_eq!(tapes(&first)[1..tasks], tapes(&second)[1..tasks]);
+    let forks = |replay: &Replay| {
+        let all = tapes(replay);
+        let processes = all.iter().flat_map(|tape| tape.iter().collect::<Vec<_>>());
+        processes.filter(|op| matches!(op, keel_abi::tape::Op::Fork { process: true, .. })).count()
+    };
+    assert!(forks(&first) > 100);
+    assert_eq!(forks(&first), forks(&second));
 }

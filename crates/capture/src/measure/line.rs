@@ -22,7 +22,8 @@ impl Line {
         let mut spins = 0_u32;
         while self.0.load(Ordering::Acquire) != turn {
             spins = spins.wrapping_add(1);
-            if self.0.load(Ordering::Relaxed) == OVER || spins.is_multiple_of(4096) && Instant::now() > until {
+            if self.0.load(Ordering::Relaxed) == OVER || spins.is_multiple_of(4096) && Instant::now() > until
+            {
                 return false;
             }
             std::hint::spin_loop();

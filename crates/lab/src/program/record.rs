@@ -225,7 +225,7 @@ fn whole(bytes: &[u8]) -> String {
     if matches!(bytes.len(), 1 | 2 | 4 | 8) {
         return number(integer(bytes, false));
     }
-    let size = [8, 4, 2, 1].into_iter().find(|size| bytes.len() % size == 0).unwrap_or(1);
+    let size = [8, 4, 2, 1].into_iter().find(|size| bytes.len().is_multiple_of(*size)).unwrap_or(1);
     let parts: Vec<String> = bytes.chunks(size).map(|part| number(integer(part, false))).collect();
     format!("[{}]", parts.join(", "))
 }
