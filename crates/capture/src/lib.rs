@@ -23,6 +23,7 @@ mod tests;
 mod tree;
 
 pub use file::Constant;
+use keel_abi::cpuset::MAX_CPUS;
 use measure::Measured;
 use shape::Shape;
 use std::path::Path;
@@ -40,20 +41,16 @@ pub struct Captured {
 /// Why a machine cannot be captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaptureError {
-    /// The kernel does not say which CPUs there are.
+    /// The kernel does not say which CPUs there are, or there are more than a machine file can have.
     NoCpus,
-    /// There are more than a machine file can have.
-    TooMany(u32),
 }
 
 impl std::fmt::Display for CaptureError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoCpus => {
-                f.write_str("/sys/devices/system/cpu/online names no CPUs; mount /sys, and try again")
-            }
-            Self::TooMany(cpu) => write!(f, "CPU {cpu} is one more than a machine file can have"),
-        }
+        write!(
+            f,
+            "/sys/devices/system/cpu/online is no list of CPUs below {MAX_CPUS}; mount /sys, and try again"
+        )
     }
 }
 

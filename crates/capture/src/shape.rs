@@ -5,7 +5,6 @@
 
 use crate::CaptureError;
 use crate::tree::Tree;
-use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, CpuSet};
 
 const CPUS: &str = "sys/devices/system/cpu";
@@ -32,9 +31,6 @@ impl Shape {
     pub(crate) fn seen(tree: &Tree, unseen: &mut Vec<String>) -> Result<Self, CaptureError> {
         let online = tree.cpus(&format!("{CPUS}/online")).ok_or(CaptureError::NoCpus)?;
         let highest = online.highest().ok_or(CaptureError::NoCpus)?;
-        if highest.0 >= MAX_CPUS {
-            return Err(CaptureError::TooMany(highest.0));
-        }
         let all = CpuSet::first(highest.0 + 1);
         let offline: CpuSet = all.iter().filter(|&cpu| !online.contains(cpu)).collect();
         let numbers = tree.numbered(NODES, "node");
