@@ -1,4 +1,4 @@
-//! Replays damaged recordings: `damaged CASES`. Run it from the repository's root. It prints what became of them.
+//! Replays damaged recordings: `damaged CASES`. Run it from the repository's root. It prints what came of them.
 #![forbid(unsafe_code)]
 
 use keel_hostile::Came;

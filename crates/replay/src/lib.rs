@@ -1,4 +1,4 @@
-//! A recording to a workload: who waited for whom, and who worked how long.
+//! A recording to a workload: which task waited for which, and worked how long.
 //!
 //! A [`Builder`] listens to a recording's stream of events once, in memory that grows by a few bytes an event, and gives a
 //! [`Replay`]: a workload in which each task plays what it did from a [tape](keel_abi::tape). A wait keeps its cause: the

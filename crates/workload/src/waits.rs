@@ -1,6 +1,6 @@
 //! Waits that cannot end: for a semaphore that no task posts, and in circles of tasks that each wait before they post.
 //!
-//! A task is followed through its steps until it waits for a semaphore that nobody who gets on posts. What is told of here
+//! A task is followed through its steps until it waits for a semaphore that nobody who gets on posts. What is found here
 //! happens in every run, whatever the lengths and the scheduler.
 
 use crate::compile::Compiler;

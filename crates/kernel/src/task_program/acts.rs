@@ -1,5 +1,5 @@
-//! What tasks did for themselves, as a replay needs it ([`Class::ACTS`]): how much CPU time of their own they used, whom they
-//! woke, when they began to wait.
+//! What tasks did for themselves, as a replay needs it ([`Class::ACTS`]): how much CPU time of their own they used, which
+//! task they woke, when they began to wait.
 //!
 //! A task's own time is its work and what its steps charge. What scheduling charges (wakeups, switches, ticks, interrupts,
 //! callbacks) is not its own: a replay is charged that again.

@@ -75,7 +75,7 @@ impl Record {
         text
     }
 
-    /// The map that became of the object's: libbpf puts the object's name before global data, and the kernel cuts names.
+    /// The loaded map that was the object's: libbpf puts the object's name before global data, and the kernel cuts names.
     fn map_of(&self, own: &MapDef) -> Option<(u32, &Map)> {
         let name = &own.name.as_bytes()[..own.name.len().min(NAME_BYTES)];
         let is_it = |map: &Map| match own.name.starts_with('.') {
