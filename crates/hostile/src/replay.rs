@@ -73,10 +73,21 @@ pub(crate) fn finished(builder: Builder) -> Came {
     replay.confidence.sentences().iter().for_each(|line| sentence(line));
     assert_eq!(stuck(&replay.workload), None, "a recording makes no circles");
     match export(&replay, Span::from_us(50)) {
-        Ok(text) => drop(serde_json::from_str::<serde_json::Value>(&text).expect("it writes JSON")),
+        Ok(text) => read_again(&text),
         Err(error) => sentence(&error),
     }
     scene::with(|scene| follow(scene, replay))
+}
+
+/// The file is one that keel reads, or refuses for a reason that is not the export's.
+fn read_again(text: &str) {
+    serde_json::from_str::<serde_json::Value>(text).expect("it writes JSON");
+    scene::with(|scene| {
+        if let Err(error) = keel_lab::workloads::read("w.json", text, &scene.machine) {
+            sentence(&error);
+            assert!(!error.to_string().contains("circle"), "a recording makes no circles: {error}");
+        }
+    });
 }
 
 fn follow(scene: &Scene, replay: Replay) -> Came {
