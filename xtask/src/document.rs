@@ -42,6 +42,7 @@ mod tests {
     fn the_documents_have_their_places() {
         for (document, command) in [
             ("docs/explanation/experiments-matrix.md", "matrix"),
+            ("docs/explanation/replay.md", "replay"),
             ("docs/explanation/sensitivity.md", "sensitivity"),
             ("docs/explanation/wasted-cores.md", "pages"),
         ] {

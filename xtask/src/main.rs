@@ -17,6 +17,7 @@ mod keel;
 mod live;
 mod pages;
 mod programs;
+mod replay;
 mod tables;
 mod tally;
 mod tree;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
         "programs" => programs::run(rest),
+        "replay" => replay::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
         "reference" => reference(),
         "matrix" => tables::MATRIX.renew(rest),

@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Make a workload file of a recording
     Workload(WorkloadArgs),
+    /// Write this machine as a machine file
+    Machine(MachineArgs),
     /// Make one interactive HTML page from recordings
     Report(ReportArgs),
     /// Load a scheduler into this machine's kernel until you press Ctrl-C
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Record the scheduling events of this machine's kernel
     Record(RecordArgs),
+    /// Write what a scheduler's own program sets up as a recipe, for runs without the program
+    RecordRecipe(RecordRecipeArgs),
     /// Run a command as a real-time task of the loaded scheduler
     Exec(ExecArgs),
     /// Run a command on a real kernel in a throwaway guest
@@ -158,6 +162,33 @@ pub(crate) struct FromArgs {
     pub(crate) part: PartArgs,
 }
 
+/// `keel machine`.
+#[derive(Debug, Args)]
+pub(crate) struct MachineArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) what: MachineCommand,
+}
+
+/// The ways to a machine file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MachineCommand {
+    /// Write the machine that keel runs on, as far as its kernel tells: CPUs, caches, nodes, frequencies, settings. It needs no
+    /// privilege, and says what it could not see
+    Capture(CaptureArgs),
+}
+
+/// `keel machine capture`.
+#[derive(Debug, Args)]
+pub(crate) struct CaptureArgs {
+    /// The machine file to write [default: standard output]
+    #[arg(short, long, value_name = "M.toml")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also measure what switches, wakeups, cache lines and timers cost, in some seconds. Do it while the machine is idle
+    #[arg(long)]
+    pub(crate) measure: bool,
+}
+
 /// `keel sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
@@ -170,6 +201,9 @@ pub(crate) struct SimArgs {
     /// Write what the program prints to this file; - is stderr
     #[arg(long, value_name = "OUT", requires = "program")]
     pub(crate) program_log: Option<PathBuf>,
+    /// Ask the program's scx_stats server every SEC virtual seconds, and print what it answers to stderr, a line each
+    #[arg(long, value_name = "SEC", requires = "program", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub(crate) stats: Option<u32>,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,
@@ -264,6 +298,23 @@ pub(crate) struct RecordArgs {
     /// Record while this command runs, and exit with its exit code
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// `keel record-recipe`.
+#[derive(Debug, Args)]
+pub(crate) struct RecordRecipeArgs {
+    /// The recipe to write [default: standard output]
+    #[arg(short, long, value_name = "NAME.keel.toml")]
+    pub(crate) output: Option<PathBuf>,
+    /// The object that the program loads [default: the program's file, with one in its .bpf.objs section]
+    #[arg(long, value_name = "OBJ")]
+    pub(crate) object: Option<PathBuf>,
+    /// The machine that the program sees: a built-in name, a number of CPUs, or a file
+    #[arg(long, value_name = "M", default_value = crate::inputs::DEFAULT_MACHINE)]
+    pub(crate) machine: String,
+    /// The program with its arguments, behind --
+    #[arg(last = true, value_name = "PROGRAM", required = true)]
+    pub(crate) program: Vec<OsString>,
 }
 
 /// `keel exec`.

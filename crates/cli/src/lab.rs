@@ -37,6 +37,7 @@ pub(crate) struct Lab {
     pub(crate) experiments: fn() -> Vec<Experiment>,
     pub(crate) constants: fn() -> Vec<&'static str>,
     pub(crate) scaled: fn(&Machine, &str, Scale) -> Option<Machine>,
+    pub(crate) recorded_recipe: fn(&RunSpec, &[u8]) -> Result<String, LabError>,
 }
 
 /// The `lab` crate itself.
@@ -60,4 +61,5 @@ pub(crate) const REAL: Lab = Lab {
     experiments: keel_experiment::built_in::all,
     constants: keel_lab::machines::constants,
     scaled: keel_lab::machines::scaled,
+    recorded_recipe: keel_lab::recorded_recipe,
 };

@@ -81,6 +81,8 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Watch(args) => commands::watch::run(args),
         Command::Replay(args) => commands::replay::run(args, lab),
         Command::Workload(args) => commands::workload::run(args, lab),
+        Command::RecordRecipe(args) => commands::record_recipe::run(args, lab),
+        Command::Machine(args) => commands::machine::run(args, lab),
     }
 }
 

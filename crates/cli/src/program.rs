@@ -42,7 +42,14 @@ fn find(given: &OsString) -> Option<PathBuf> {
     found?.canonicalize().ok()
 }
 
-/// Says how the program ended, unless all went well.
+/// What a server of scx_stats answered, without what is around it; all of it where it is something else.
+fn figures(answer: &str) -> String {
+    let value: Option<serde_json::Value> = serde_json::from_str(answer).ok();
+    let figures = value.as_ref().and_then(|value| value.pointer("/args/resp"));
+    figures.map_or_else(|| answer.to_owned(), ToString::to_string)
+}
+
+/// Prints the program's statistics, and says how it ended, unless all went well.
 pub(crate) fn tell(name: &str, end: &ProgramEnd) {
     let words = String::from_utf8_lossy(&end.output[end.output.len().saturating_sub(MOST_WORDS)..]);
     let words = words.lines().map(|line| shown(line.trim())).collect::<Vec<_>>().join(" | ");
@@ -53,10 +60,26 @@ pub(crate) fn tell(name: &str, end: &ProgramEnd) {
     };
     // If stderr is closed there is nobody left to report to.
     let mut stderr = std::io::stderr();
+    for (at_ns, answer) in &end.stats {
+        let _ = writeln!(stderr, "keel: stats: {:.3} s: {}", *at_ns as f64 / 1e9, shown(&figures(answer)));
+    }
     if let Some(how) = how {
         let _ = writeln!(stderr, "keel: note: {} {how}; it said last: {words}", shown(name));
     }
     for refused in &end.refused {
         let _ = writeln!(stderr, "keel: note: {} was refused: {}", shown(name), shown(refused));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures;
+
+    #[test]
+    fn only_the_figures_of_an_answer_are_shown() {
+        let check = |answer, expected: &str| assert_eq!(figures(answer), expected);
+        check(r#"{"errno":0,"args":{"resp":{"busy":1.5}}}"#, r#"{"busy":1.5}"#);
+        check(r#"{"errno":22,"args":{}}"#, r#"{"errno":22,"args":{}}"#);
+        check("no JSON", "no JSON");
     }
 }

@@ -18,19 +18,25 @@ fn renewed(page: &str, cli: &mut Command) -> String {
     cli.build();
     let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the commands");
     let (_, after) = rest.split_once(END).expect("that place ends");
-    let commands = cli.get_subcommands().filter(|command| !command.is_hide_set());
-    let commands = commands.filter(|command| command.get_name() != "help");
-    let commands: String = commands.map(section).collect();
+    let commands = sections("", cli);
     format!("{before}{BEGIN}{commands}{END}{after}")
 }
 
+/// All commands of a command, each with its own behind it.
+fn sections(above: &str, command: &Command) -> String {
+    let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let commands = commands.filter(|command| command.get_name() != "help");
+    let named = commands.map(|command| (format!("{above}{}", command.get_name()), command));
+    named.map(|(name, command)| section(&name, command) + &sections(&format!("{name} "), command)).collect()
+}
+
 /// A command: what it does, how it is written, its arguments, its options.
-fn section(command: &Command) -> String {
+fn section(name: &str, command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help";
     let (places, options): (Vec<&Arg>, Vec<&Arg>) =
         command.get_arguments().filter(shown).partition(|arg| arg.is_positional());
-    let mut text = format!("## `keel {}`\n\n{}\n```text\n", command.get_name(), filled(&about, ""));
+    let mut text = format!("## `keel {name}`\n\n{}\n```text\n", filled(&about, ""));
     text += &format!("{}\n```\n\n", usage(command));
     places.into_iter().chain(options).for_each(|arg| text += &item(arg));
     text.push('\n');

@@ -9,7 +9,7 @@ use keel_abi::Topology;
 use keel_abi::task::Workload;
 use keel_lab::Machine;
 use keel_readers::LOOK;
-use keel_replay::{Builder, Named, Overheads, Replay, scaled, stuck};
+use keel_replay::{Builder, Named, Overheads, Replay, fit, scaled, stuck};
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub(crate) fn read(
     *lost = reading.recording.lost.max(*lost);
     replay.workload = scaled(replay.workload, wanted.scale.max(1));
     let machine = machine.cloned().unwrap_or_else(|| as_recorded(lab, &replay.topology));
-    fit(&mut replay.workload, &machine);
+    fit(&mut replay.workload, machine.topology.cpus());
     if let Some(stuck) = stuck(&replay.workload) {
         let (waits, by) = stuck.tasks.first().cloned().unwrap_or_default();
         let by = by.map_or(String::new(), |by| format!(" for {}", shown(&by)));
@@ -88,22 +88,6 @@ fn as_recorded(lab: &Lab, topology: &Topology) -> Machine {
         true => machine,
         false => Machine { name: "as recorded".to_owned(), topology: topology.clone(), ..machine },
     }
-}
-
-/// Tasks that may use none of the machine's CPUs may use all.
-fn fit(workload: &mut Workload, machine: &Machine) {
-    let all = keel_abi::CpuSet::first(machine.topology.cpus());
-    let within = |cpus: &mut keel_abi::CpuSet| *cpus = cpus.and(&all);
-    workload.tasks.iter_mut().for_each(|task| within(&mut task.cpus));
-    workload.timeline.retain_mut(|happening| match &mut happening.change {
-        keel_abi::timeline::Change::Affinity { cpus, .. }
-        | keel_abi::timeline::Change::Offline(cpus)
-        | keel_abi::timeline::Change::Online(cpus) => {
-            within(cpus);
-            !cpus.is_empty()
-        }
-        _ => true,
-    });
 }
 
 /// The workload of a recording that stands where a workload does; what is known of it is noted on stderr.

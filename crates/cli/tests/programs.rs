@@ -148,3 +148,42 @@ fn a_machine_says_what_a_call_is_charged() {
     let (cheap, dear) = (on_cpu(1000), on_cpu(1_000_000));
     assert!(dear > 10 * cheap, "{dear} ns of CPU time at 1 ms a call, {cheap} ns at 1 us");
 }
+
+#[test]
+fn what_a_program_sets_up_becomes_a_recipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let keel = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_keel")).args(args).current_dir(folder.path()).output();
+        let output = output.expect("keel runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (program, object) = (program.to_str().unwrap(), object.to_str().unwrap());
+    let record =
+        ["record-recipe", "--machine", "4", "--object", object, "-o", "r.keel.toml", "--", program, object];
+    assert_eq!(keel(&record), (Some(0), String::new(), String::new()));
+    let recipe = std::fs::read_to_string(folder.path().join("r.keel.toml")).unwrap();
+    for part in ["# constant: 16 bytes", "name = \"entries\"\nentries = [", "[[run]]\nprogram = \"look_up\""]
+    {
+        assert!(recipe.contains(part), "no '{part}' in\n{recipe}");
+    }
+    let sim = [
+        "sim",
+        object,
+        "--host",
+        "r.keel.toml",
+        "--machine",
+        "4",
+        "--workload",
+        "mix:8:60",
+        "--duration",
+        "50ms",
+    ];
+    let (code, stdout, stderr) = keel(&sim);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+    // The program itself carries no object.
+    let (code, _, stderr) = keel(&["record-recipe", "--", program, object]);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("--object OBJ"), "{stderr}");
+}

@@ -12,6 +12,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("recording", "crates/readers/recordings", ".data"),
     ("recording", "crates/readers/recordings", ".dat"),
     ("recording", "crates/readers/recordings", ".txt"),
+    ("replay", "crates/readers/recordings", ".data"),
+    ("replay", "crates/readers/recordings", ".txt"),
     ("workload", "workloads", ".json"),
     ("workload", "tests/twin", ".json"),
 ];

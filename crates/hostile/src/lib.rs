@@ -14,6 +14,7 @@
 //! - `object`: BPF objects: read, relocated, translated and attached
 //! - `recipe`: recipes, followed on a simulated kernel
 //! - `recording`: recordings by other tools
+//! - `replay`: recordings as workloads: made, written as a file, and run
 //! - `run`: objects with altered instructions, run by both engines
 //! - `trace`: traces
 //! - `workload`: workloads, run under a scheduler
@@ -21,6 +22,7 @@
 //! What the entries share:
 //!
 //! - `altered`: our objects with a list of changes
+//! - [`damage`]: recordings that are damaged in every way
 //! - `bases`: the objects that are altered
 //! - `scene`: small scenes to run schedulers in
 //! - [`seeds`]: the inputs that the fuzzer starts from
@@ -29,17 +31,21 @@
 
 mod altered;
 mod bases;
+pub mod damage;
 mod experiment;
 mod machine;
 mod object;
 mod recipe;
 mod recording;
+mod replay;
 mod run;
 mod scene;
 pub mod seeds;
 mod text;
 mod trace;
 mod workload;
+
+pub use replay::Came;
 
 /// One kind of input.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "object", run: object::run },
     Target { name: "recipe", run: recipe::run },
     Target { name: "recording", run: recording::run },
+    Target { name: "replay", run: replay::run },
     Target { name: "run", run: run::run },
     Target { name: "trace", run: trace::run },
     Target { name: "workload", run: workload::run },

@@ -17,6 +17,10 @@ pub fn all() -> Vec<Seed> {
     }
     seeds.push(("trace", "fifo".into(), trace()));
     seeds.push(("trace", "reports".into(), decisions()));
+    seeds.push(("replay", "fifo".into(), trace()));
+    for (name, trace) in crate::damage::traces() {
+        seeds.push(("replay", name, trace));
+    }
     for (at, base) in OBJECTS.iter().enumerate() {
         for (target, choice) in [("object", 0), ("run", 0), ("run", 6)] {
             seeds.push((target, format!("{}-{choice}", base.name), vec![at as u8, choice, 1]));

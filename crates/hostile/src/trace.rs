@@ -42,7 +42,7 @@ fn show(judge: &mut Judge) {
 }
 
 /// The records before the one that is wrong, with an end that fits them.
-fn mended(input: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn mended(input: &[u8]) -> Option<Vec<u8>> {
     // No record begins so: the last one that is whole is followed by one that is wrong.
     let mut padded = input.to_vec();
     padded.extend_from_slice(&[0xff; 64]);

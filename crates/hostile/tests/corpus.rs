@@ -80,6 +80,11 @@ fn kept_recordings_end() {
 }
 
 #[test]
+fn kept_replays_end() {
+    replay("replay");
+}
+
+#[test]
 fn kept_runs_end() {
     replay("run");
 }

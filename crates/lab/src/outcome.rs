@@ -84,4 +84,7 @@ pub struct ProgramEnd {
     pub refused: Vec<String>,
     /// System calls that it made.
     pub calls: u64,
+    /// What its server of statistics answered: when it was asked, in nanoseconds of the run, and a line of JSON. Untrusted
+    /// text.
+    pub stats: Vec<(u64, String)>,
 }

@@ -26,7 +26,7 @@ pub struct ObjectBytes(Given);
 enum Given {
     None,
     Bytes(Arc<[u8]>),
-    Program(Arc<[OsString]>),
+    Program { argv: Arc<[OsString]>, stats: Option<Span> },
 }
 
 impl ObjectBytes {
@@ -43,13 +43,29 @@ impl ObjectBytes {
 
     /// A program that loads its scheduler itself: the file and its arguments.
     pub fn of_program(argv: Vec<OsString>) -> Self {
-        Self(Given::Program(argv.into()))
+        Self(Given::Program { argv: argv.into(), stats: None })
     }
 
     /// The program, if it is one, and its arguments.
     pub fn program(&self) -> Option<&[OsString]> {
         match &self.0 {
-            Given::Program(argv) => Some(argv),
+            Given::Program { argv, .. } => Some(argv),
+            _ => None,
+        }
+    }
+
+    /// The same; a program's server of statistics is asked whenever so much virtual time has passed.
+    pub fn asked_every(self, span: Option<Span>) -> Self {
+        match self.0 {
+            Given::Program { argv, .. } => Self(Given::Program { argv, stats: span }),
+            given => Self(given),
+        }
+    }
+
+    /// How often a program's server of statistics is asked.
+    pub fn stats(&self) -> Option<Span> {
+        match self.0 {
+            Given::Program { stats, .. } => stats,
             _ => None,
         }
     }

@@ -70,16 +70,21 @@ fn off(&(_, was, is): &Pair) -> f64 {
 
 fn check(scheduler: &str, name: &str, noise: Noise) {
     let machine = machines::of_cpus(4);
-    let original = spec(scheduler, workload(name, &machine), &machine, noise);
-    let (was, made) = record(&original);
+    check_run(name, &spec(scheduler, workload(name, &machine), &machine, noise), MOST_OFF);
+}
+
+/// A run and its replay have the same figures, up to so many thousandths.
+fn check_run(name: &str, original: &RunSpec, most_off: f64) {
+    let scheduler = &original.scheduler.name;
+    let (was, made) = record(original);
     assert!(made.confidence.exact, "{name}");
-    let again = RunSpec { workload: made.workload, ..original };
+    let again = RunSpec { workload: made.workload, ..original.clone() };
     let is = replay(&again);
     assert_eq!(was.tasks.len(), is.tasks.len(), "{name} under {scheduler}");
     let mut worst: Vec<Pair> = pairs(&was, &is);
     worst.sort_by(|a, b| off(b).total_cmp(&off(a)));
     println!("{scheduler} {name}: {:?}", &worst[..4.min(worst.len())]);
-    let bad: Vec<&Pair> = worst.iter().filter(|pair| off(pair) > MOST_OFF).collect();
+    let bad: Vec<&Pair> = worst.iter().filter(|pair| off(pair) > most_off).collect();
     assert!(bad.is_empty(), "{name} under {scheduler}: {bad:?}");
 }
 
@@ -94,6 +99,13 @@ fn tasks_that_sleep() {
     check("fifo", "mix", Noise::Quiet);
 }
 
+/// Some of them work when the recording ends, and go on.
+#[test]
+fn tasks_that_sleep_now_and_then() {
+    check("eevdf", "make:4", Noise::Quiet);
+    check("eevdf", "tpch:18", Noise::Quiet);
+}
+
 #[test]
 fn tasks_that_wake_each_other() {
     check("eevdf", "pingpong", Noise::Quiet);
@@ -104,4 +116,49 @@ fn tasks_that_wake_each_other() {
 fn tasks_that_talk_through_sockets() {
     check("eevdf", "chat:2:4:200", Noise::Quiet);
     check("fifo", "chat:2:4:20", Noise::None);
+    // Here they lose their CPUs between two spells of work.
+    check("goodness", "chat:2:4:200", Noise::Quiet);
+}
+
+/// Limits are not recorded, but follow from what they do. So figures are not the same to the nanosecond.
+#[test]
+fn tasks_that_a_limit_throttles() {
+    let text = r#"{
+        "evenkeel": { "cgroups": { "/small": { "quota_us": 30000 }, "/large": { "quota_us": 90000, "period_us": 50000 } } },
+        "tasks": {
+            "small": { "instance": 2, "run": 3000, "sleep": 500, "evenkeel": { "cgroup": "/small" } },
+            "large": { "instance": 3, "run": 5000, "evenkeel": { "cgroup": "/large" } },
+            "free": { "instance": 2, "run": 2000, "sleep": 2000 }
+        } }"#;
+    let machine = machines::of_cpus(4);
+    let workload = workloads::read("limits.json", text, &machine).unwrap().0;
+    let original = spec("eevdf", workload, &machine, Noise::None);
+    let limits: Vec<_> = record(&original).1.workload.cgroups.iter().map(|group| group.bandwidth).collect();
+    println!("{limits:?}");
+    assert_eq!(limits.iter().map(|limit| limit.period_us).collect::<Vec<_>>(), [100_000, 50_000]);
+    for (limit, quota_us) in limits.iter().zip([30_000_f64, 90_000.0]) {
+        assert!((limit.quota_us as f64 - quota_us).abs() * 1000.0 < quota_us * MOST_OFF, "{limits:?}");
+    }
+}
+
+/// What a replay is recorded as is what it was made of.
+#[test]
+fn a_replay_can_be_replayed() {
+    let machine = machines::of_cpus(4);
+    let original = spec("fifo", workload("lat-fork", &machine), &machine, Noise::None);
+    let (was, first) = record(&original);
+    let again = RunSpec { workload: first.workload.clone(), ..original };
+    let (_, second) = record(&again);
+    let tapes = |replay: &Replay| replay.workload.recorded.as_ref().expect("it is a recording").tapes.clone();
+    // The last one goes on, and nobody knows for how long.
+    let tasks = was.tasks.len() - 2;
+    assert!(tasks > 100, "{tasks}");
+    assert_eq!(tapes(&first)[1..tasks], tapes(&second)[1..tasks]);
+    let forks = |replay: &Replay| {
+        let all = tapes(replay);
+        let processes = all.iter().flat_map(|tape| tape.iter().collect::<Vec<_>>());
+        processes.filter(|op| matches!(op, keel_abi::tape::Op::Fork { process: true, .. })).count()
+    };
+    assert!(forks(&first) > 100);
+    assert_eq!(forks(&first), forks(&second));
 }

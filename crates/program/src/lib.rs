@@ -12,6 +12,7 @@
 //! - `calls`: which call is answered how; `time`, `futex`, `events`, `files`, `sockets` and `process` are its parts
 //! - `bpf`: bpf(2): maps, programs, types, links
 //! - `tree`: the files that show the simulated machine
+//! - `stats`: asks the program's own server of statistics
 //! - `fds`: the program's descriptors
 //! - `host` and `thread`: the process, by `ptrace(2)`; the only unsafe code
 //! - [`object`]: what the program has loaded, as [`Object`](keel_object::Object)
@@ -30,6 +31,7 @@ pub mod object;
 mod process;
 pub mod program;
 mod sockets;
+mod stats;
 mod thread;
 mod time;
 mod tree;

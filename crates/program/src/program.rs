@@ -11,6 +11,7 @@ use crate::fds::Fds;
 use crate::fds::Link;
 use crate::host::{Host, Stop};
 use crate::object::{Loaded, TestRun, Traced};
+use crate::stats::Stats;
 use crate::thread::Thread;
 use crate::tree::Tree;
 use keel_abi::Topology;
@@ -116,6 +117,7 @@ pub struct Program {
     /// A page of the program's own memory for what keel's calls need.
     pub(crate) page: u64,
     pub(crate) next_own: i32,
+    pub(crate) stats: Stats,
     calls: u64,
     /// The thread that waits for the owner.
     outside: Option<i32>,
@@ -156,6 +158,7 @@ impl Program {
             clear_at: BTreeMap::new(),
             page: 0,
             next_own: PID + 1,
+            stats: Stats::default(),
             calls: 0,
             outside: None,
             exit: None,
@@ -237,6 +240,7 @@ impl Program {
         }
         self.bpf.read_rings(desk);
         self.bpf.read_arenas(desk);
+        self.look_at_stats(&mut thread)?;
         self.serve(own, thread, desk, false)
     }
 

@@ -96,13 +96,10 @@ impl Program {
             let is_path = name[0] != 0;
             return Ok(error(if is_path { libc::ENOENT } else { libc::ECONNREFUSED }));
         };
-        let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u64;
-        let args = [libc::AF_UNIX as u64, kind, 0, self.page, 0, 0];
-        let (made, _) = t.call(&mut self.host, libc::SYS_socketpair, args)?;
-        let Some([pair]) = self.words(self.page).filter(|_| made == 0) else {
-            return Ok(Answer::Value(made.min(-1)));
+        let (own, other) = match self.socket_pair(t)? {
+            Ok(pair) => pair,
+            Err(answer) => return Ok(Answer::Value(answer)),
         };
-        let (own, other) = (pair & 0xffff_ffff, (pair >> 32) as i32);
         t.call(&mut self.host, libc::SYS_dup3, [own, fd as u64, libc::O_CLOEXEC as u64, 0, 0, 0])?;
         t.call(&mut self.host, libc::SYS_close, [own, 0, 0, 0, 0, 0])?;
         self.fds.put(fd, Kind::Pipe, nonblocking);
@@ -116,6 +113,17 @@ impl Program {
             waiting.push_back(other);
         }
         Ok(Answer::Value(0))
+    }
+
+    /// Two sockets that are connected; the host's answer where it makes none.
+    pub(crate) fn socket_pair(&mut self, t: &mut Thread) -> Result<Result<(u64, i32), i64>, ProgramError> {
+        let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u64;
+        let args = [libc::AF_UNIX as u64, kind, 0, self.page, 0, 0];
+        let (made, _) = t.call(&mut self.host, libc::SYS_socketpair, args)?;
+        Ok(match self.words(self.page).filter(|_| made == 0) {
+            Some([pair]) => Ok((pair & 0xffff_ffff, (pair >> 32) as i32)),
+            None => Err(made.min(-1)),
+        })
     }
 
     fn accept(&mut self, t: &mut Thread, fd: i32, address: u64, flags: i32) -> Done {

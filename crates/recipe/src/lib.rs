@@ -23,4 +23,5 @@ pub use action::{Action, Value};
 pub use companion::Companion;
 pub use error::{Problem, RecipeError};
 pub use facts::{Facts, NAMES};
+pub use ops::FLAGS;
 pub use read::Recipe;

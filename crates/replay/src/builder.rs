@@ -2,6 +2,7 @@
 
 use crate::changes::Changes;
 use crate::confidence::{Causes, Confidence};
+use crate::limits::Limits;
 use crate::overheads::Overheads;
 use crate::pairs::Pairs;
 use crate::task::{Doing, Meanwhile, Task};
@@ -65,6 +66,7 @@ pub struct Builder {
     pub(crate) pairs: Pairs,
     pub(crate) causes: Causes,
     pub(crate) changes: Changes,
+    limits: Limits,
     /// Who runs on each CPU, by number here.
     pub(crate) running: Vec<Option<u32>>,
     counts: bool,
@@ -96,6 +98,7 @@ impl Builder {
             pairs: Pairs::default(),
             causes: Causes::default(),
             changes: Changes::default(),
+            limits: Limits::default(),
             running: Vec::new(),
             counts: false,
             too_many: false,
@@ -208,7 +211,11 @@ impl Builder {
         match what {
             What::Worked { task, user, kernel_ps } => self.worked(task, user, kernel_ps),
             What::Acts { task, act } => self.acts(cpu, task, act),
-            What::Switch { prev, why, next } => self.switch(cpu, prev, why, next),
+            What::Switch { prev, why, next } => {
+                let comes = self.number(next);
+                self.limits.switch(at, cpu, comes);
+                self.switch(cpu, prev, why, next);
+            }
             What::Wakeup { task, target, waker } => self.wakeup(cpu, task, target, waker),
             What::Fork { child, target, parent } => self.fork(cpu, child, target, parent),
             What::Exit { task } => self.exit(task),
@@ -220,7 +227,12 @@ impl Builder {
             }
             What::Priority { task, prio, .. } => self.priority(task, prio),
             What::Online { target, up } => self.changes.online(at, target, up),
-            What::Throttled { on, .. } => self.causes.throttled += u64::from(on),
+            What::Throttled { task, on, group } => {
+                self.causes.throttled += u64::from(on);
+                if let Some(number) = self.number(task) {
+                    self.limits.throttled(at, number, on, group);
+                }
+            }
             What::Lost { events } => self.causes.lost += u64::from(events),
             _ => {}
         }
@@ -296,6 +308,8 @@ impl Builder {
         if specs.iter().all(|spec| spec.instances == 0) {
             return Err(if self.keep.is_some() { ReplayError::NoneKept } else { ReplayError::Nothing });
         }
+        let (cgroups, unknown_limits) = self.limits.groups(&mut specs);
+        (self.causes.limits, self.causes.unknown_limits) = (cgroups.len() as u64, unknown_limits);
         let recorded = Recorded { tapes, begins, semaphores: self.pairs.len() };
         let (timeline, left_out) = self.changes.timeline();
         self.causes.changes_left_out = left_out;
@@ -303,6 +317,7 @@ impl Builder {
         let workload = Workload {
             name: format!("replay of {}", start.workload),
             tasks: specs,
+            cgroups,
             duration: Some(duration),
             unit: if counts { start.unit } else { "waits".to_owned() },
             timeline,

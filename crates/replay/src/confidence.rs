@@ -27,8 +27,12 @@ pub struct Causes {
     pub work: Span,
     /// Events that were lost while it was recorded.
     pub lost: u64,
-    /// Times that a task was kept off every CPU by a limit, which a replay does not know.
+    /// Times that a task was kept off every CPU by a limit.
     pub throttled: u64,
+    /// Cgroups whose limit follows from when they were throttled.
+    pub limits: u64,
+    /// Cgroups that were throttled, and whose limit does not follow.
+    pub unknown_limits: u64,
     /// Changes from outside that were left out because there were too many.
     pub changes_left_out: u64,
 }
@@ -116,9 +120,17 @@ impl Confidence {
         );
         say(c.lost > 0, format!("{} events were lost; what happened there is missing", count(c.lost)));
         say(
-            c.throttled > 0,
+            c.limits > 0,
             format!(
-                "tasks were throttled {} times by a limit that the recording does not tell; they are not now",
+                "the limits (cpu.max) of {} cgroups follow from when these were throttled; weights of cgroups are not \
+                 told, and are 100",
+                count(c.limits)
+            ),
+        );
+        say(
+            c.unknown_limits > 0 || c.throttled > 0 && c.limits == 0,
+            format!(
+                "tasks were throttled {} times; where the limit does not follow from that, they are not now",
                 count(c.throttled)
             ),
         );

@@ -21,6 +21,9 @@ impl Builder {
         }
         if user > Span::ZERO {
             task.tape.push(Op::Run(user));
+            if task.doing == Doing::Sleeps {
+                task.doing = Doing::Runnable;
+            }
         }
         if kernel_ps > 0 {
             task.tape.push(Op::Kernel(kernel_ps));
@@ -81,6 +84,8 @@ impl Builder {
                 self.causes.yields += 1;
             }
             Act::Exits => {
+                self.put_pending(number);
+                let task = self.task(number);
                 task.tape.push(Op::Exit);
                 (task.doing, task.leaves, task.ended) = (Doing::Gone, true, true);
             }

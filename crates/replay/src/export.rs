@@ -5,6 +5,7 @@
 
 use crate::builder::Replay;
 use crate::loops::{Part, Step, Token, parts};
+use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId};
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
 use keel_abi::task::{Policy, TaskSpec};
 use keel_abi::timeline::{Change, Happening};
@@ -60,15 +61,28 @@ pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
             .checked_sub(steps)
             .filter(|_| steps <= MOST_OF_A_TASK)
             .ok_or_else(|| ExportError::TooLong(name.clone()))?;
-        tasks.insert(name.clone(), of_task(task, begin, &parts, &names));
+        let mut value = of_task(task, begin, &parts, &names);
+        if let Some(cgroup) = task.cgroup.and_then(CgroupId::place).and_then(|at| workload.cgroups.get(at)) {
+            value["evenkeel"]["cgroup"] = json!(cgroup.path);
+        }
+        tasks.insert(name.clone(), value);
     }
     let mut extension = json!({ "unit": workload.unit });
+    if !workload.cgroups.is_empty() {
+        extension["cgroups"] = workload.cgroups.iter().map(limit).collect::<Map<_, _>>().into();
+    }
     if !workload.timeline.is_empty() {
         extension["timeline"] = workload.timeline.iter().map(|it| happening(it, &names)).collect();
     }
     let seconds = replay.duration.as_ns().div_ceil(1_000_000_000).max(1);
     let file = json!({ "global": { "duration": seconds }, "evenkeel": extension, "tasks": tasks });
     Ok(serde_json::to_string_pretty(&file).unwrap_or_default() + "\n")
+}
+
+/// A cgroup that a recording shows the limit of.
+fn limit(cgroup: &Cgroup) -> (String, Value) {
+    let Bandwidth { period_us, quota_us, .. } = cgroup.bandwidth;
+    (cgroup.path.clone(), json!({ "quota_us": quota_us, "period_us": period_us }))
 }
 
 /// A name for each task, none twice.

@@ -78,8 +78,11 @@ impl Builder {
     pub(crate) fn wakeup(&mut self, cpu: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
         let Some(wakee) = self.number(task) else { return };
         if self.exact {
-            if waker.is_idle() && matches!(self.task(wakee).doing, Doing::Waits(_)) {
-                self.woken_from_outside(wakee, false, target);
+            match self.task(wakee).doing {
+                Doing::Waits(_) if waker.is_idle() => self.woken_from_outside(wakee, false, target),
+                // Its timer has fired.
+                Doing::Sleeps => self.task(wakee).doing = Doing::Runnable,
+                _ => {}
             }
             return;
         }

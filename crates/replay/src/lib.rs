@@ -1,4 +1,4 @@
-//! A recording to a workload: who waited for whom, and who worked how long.
+//! A recording to a workload: which task waited for which, and worked how long.
 //!
 //! A [`Builder`] listens to a recording's stream of events once, in memory that grows by a few bytes an event, and gives a
 //! [`Replay`]: a workload in which each task plays what it did from a [tape](keel_abi::tape). A wait keeps its cause: the
@@ -15,8 +15,10 @@
 //! - `timers`: is a task's timer counted from when it begins to sleep, or from a clock?
 //! - `overheads`: what a simulated kernel charges again, which recorded time holds already
 //! - `changes`: what happens to tasks and CPUs from outside
+//! - `limits`: what recordings show of `cpu.max`
 //! - `confidence`: how much of a replay is known
 //! - `scale`: the same load several times
+//! - `fit`: a recording on a machine with fewer CPUs
 //! - `stuck`: tasks that wait for wakeups that cannot come
 //! - `names`: which tasks have a name
 //! - `export` and `loops`: the workload as a file for people
@@ -27,7 +29,9 @@ mod changes;
 mod confidence;
 mod exact;
 mod export;
+mod fit;
 mod inferred;
+mod limits;
 mod loops;
 mod names;
 mod overheads;
@@ -43,6 +47,7 @@ mod tests;
 pub use builder::{Builder, Replay, ReplayError};
 pub use confidence::{Causes, Confidence};
 pub use export::{ExportError, MOST_STEPS, export};
+pub use fit::fit;
 pub use names::Named;
 pub use overheads::Overheads;
 pub use scale::scaled;

@@ -1,5 +1,6 @@
 //! The same load several times: each task once more for each copy, which wait for tasks of their own copy alone.
 
+use keel_abi::cgroup::{Cgroup, CgroupId};
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
 use keel_abi::task::Workload;
 use std::sync::Arc;
@@ -9,14 +10,18 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
     let Some(recorded) = workload.recorded.clone().filter(|_| copies > 1) else { return workload };
     let (specs, semaphores) = (workload.tasks.len() as u32, recorded.semaphores);
     let (mut tapes, mut begins) = (recorded.tapes.clone(), recorded.begins.clone());
-    let tasks = workload.tasks.clone();
+    let (tasks, cgroups) = (workload.tasks.clone(), workload.cgroups.clone());
     for copy in 1..copies {
         tapes.extend(recorded.tapes.iter().map(|tape| shifted(tape, copy * specs, copy * semaphores)));
         begins.extend(recorded.begins.iter().map(|begin| elsewhere(*begin, copy)));
         workload.tasks.extend(tasks.iter().cloned().map(|mut task| {
             task.process += copy * specs;
+            task.cgroup = task.cgroup.map(|CgroupId(id)| CgroupId(id + copy * cgroups.len() as u32));
             task
         }));
+        // Each copy has its own limits.
+        let path = |group: &Cgroup| format!("{}-copy-{copy}", group.path);
+        workload.cgroups.extend(cgroups.iter().map(|group| Cgroup { path: path(group), ..group.clone() }));
     }
     workload.recorded = Some(Arc::new(Recorded { tapes, begins, semaphores: semaphores * copies }));
     workload.name = format!("{} x {copies}", workload.name);

@@ -107,6 +107,24 @@ fn what_a_task_says_is_believed() {
     check(&events, 0, "run10 sleep38 count1 run9 exit");
 }
 
+/// What a task wakes on its way to a wait whose end was lost is not lost with it.
+#[test]
+fn a_wait_may_end_with_the_task() {
+    let acts = |task: u32, act| What::Acts { task: TaskId(task), act };
+    let events = [
+        (1, acts(0, Act::Begins { at: Instant::ZERO })),
+        (1, acts(1, Act::Begins { at: Instant::ZERO })),
+        (2, acts(1, Act::Waits)),
+        (3, acts(0, Act::Waits)),
+        (4, acts(0, Act::Wakes { wakee: TaskId(1), sync: false })),
+        (5, switch(0, Why::Blocked, 9)),
+        (9, acts(0, Act::Exits)),
+    ];
+    check(&events, 0, "sleep0 meanwhile0 count1 exit");
+    check(&events, 1, "await0 count1 run9 await1 count1");
+    assert_eq!(stuck(&made(&events).unwrap().workload), None);
+}
+
 #[test]
 fn nothing_is_no_replay() {
     assert_eq!(made(&[]).unwrap_err(), ReplayError::Nothing);

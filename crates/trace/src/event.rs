@@ -269,7 +269,7 @@ impl What {
 pub enum Act {
     /// Wakes another, which has a wakeup event of its own unless it had not left its CPU yet.
     Wakes {
-        /// Whom.
+        /// Which task.
         wakee: TaskId,
         /// It is about to wait itself (`SCX_WAKE_SYNC`).
         sync: bool,
@@ -290,7 +290,7 @@ pub enum Act {
     },
     /// Makes another task.
     Forks {
-        /// Whom.
+        /// Which task.
         child: TaskId,
         /// As a process of its own.
         process: bool,
@@ -377,7 +377,7 @@ pub enum Meta {
         /// What went on beside the workload.
         noise: Noise,
     },
-    /// Whom a task of a simulated run belongs to, which comes by itself. It follows the task.
+    /// The process and session of a task of a simulated run that comes by itself. It follows the task.
     Member {
         /// Who.
         task: TaskId,

@@ -172,7 +172,9 @@ impl<'a> Compiler<'a> {
         }
         let tasks = find("tasks");
         let tasks = tasks.ok_or_else(|| self.error(&root, "the file has no \"tasks\" object"))?;
-        let specs = self.tasks(&root.child(tasks.key, tasks.start), tasks)?;
+        let at = root.child(tasks.key, tasks.start);
+        let specs = self.tasks(&at, tasks)?;
+        self.check_waits(&at, &specs)?;
         let timeline = match find("evenkeel") {
             Some(field) => self.timeline(&root.child(field.key, field.start), field)?,
             None => Vec::new(),

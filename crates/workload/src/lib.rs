@@ -29,6 +29,7 @@
 //! - `timers`: whose timers are, and whether they are relative or absolute
 //! - `names`: ids for mutexes, conditions, barriers and the rest
 //! - `endless`: refuses tasks that loop for ever without time passing
+//! - `waits`: refuses circles of tasks that wait for each other
 //!
 //! The extension:
 //!
@@ -76,6 +77,7 @@ mod steps;
 mod task;
 mod timeline;
 mod timers;
+mod waits;
 
 pub use built_in::{built_in, built_in_names};
 pub use compile::{MAX_INSTANCES, MAX_STEPS, MAX_STEPS_PER_TASK, parse};

@@ -19,6 +19,11 @@ impl<'a> Names<'a> {
         ObjectId(*self.ids.entry(name).or_insert(next))
     }
 
+    /// The name with this id; empty where there is none.
+    pub(crate) fn name(&self, id: u32) -> &'a str {
+        self.ids.iter().find(|(_, known)| **known == id).map_or("", |(name, _)| name)
+    }
+
     /// How many names there are.
     pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.ids.len()).unwrap_or(u32::MAX)

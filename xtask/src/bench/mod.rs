@@ -16,6 +16,9 @@ mod recordings;
 mod table;
 mod watched;
 
+pub(crate) use recordings::{out, write as large_recordings};
+pub(crate) use watched::{Took, took};
+
 use crate::{Failure, cargo};
 use args::Args;
 use driver::{Case, Measured};

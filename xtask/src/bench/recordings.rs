@@ -63,14 +63,15 @@ pub(super) fn run(events: u64, runs: u32, count: bool, as_json: bool) -> Result<
     Ok(())
 }
 
-pub(super) fn out() -> Result<std::path::PathBuf, Failure> {
+/// The folder for what is measured.
+pub(crate) fn out() -> Result<std::path::PathBuf, Failure> {
     let out = root().join("out");
     std::fs::create_dir_all(&out).map_err(|e| format!("out/ cannot be made: {e}"))?;
     Ok(out)
 }
 
 /// Has the readers' tests write all files into a folder of their own.
-fn write(folder: &Path, name: &str, events: u64) -> Result<std::path::PathBuf, Failure> {
+pub(crate) fn write(folder: &Path, name: &str, events: u64) -> Result<std::path::PathBuf, Failure> {
     let folder = folder.join(name);
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

@@ -11,17 +11,17 @@ const LOOK: Duration = Duration::from_millis(5);
 const TICKS_S: f64 = 100.0;
 
 /// What a command took.
-pub(super) struct Took {
+pub(crate) struct Took {
     /// Seconds of the host.
-    pub(super) wall_s: f64,
+    pub(crate) wall_s: f64,
     /// Seconds of user CPU time, of all threads.
-    pub(super) user_s: f64,
+    pub(crate) user_s: f64,
     /// The peak of memory.
-    pub(super) peak_kib: u64,
+    pub(crate) peak_kib: u64,
 }
 
 /// Runs keel to its end, and watches it.
-pub(super) fn took(keel: &mut Command) -> Result<Took, Failure> {
+pub(crate) fn took(keel: &mut Command) -> Result<Took, Failure> {
     let begun = Instant::now();
     let mut child = keel.spawn().map_err(|e| format!("keel cannot be run: {e}"))?;
     let (user_s, peak_kib) = watched(&child)?;

@@ -28,6 +28,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
         "readers of recordings know nothing of simulated runs",
     ),
     ("replay", Wall::Only(&["abi", "trace"]), "a replay is made from events, whoever runs it"),
+    ("capture", Wall::Only(&["abi"]), "what a machine is depends on no simulator"),
     ("bpfc", Wall::Only(&[]), "compiling BPF C is for build scripts, and needs no other crate"),
     (
         "vm",

@@ -16,6 +16,7 @@ pub(super) const TARGETS: &[Target] = &[
     Target { name: "experiment", longest: 8192, timeout_s: 10, has_words: true },
     Target { name: "trace", longest: 4096, timeout_s: 10, has_words: false },
     Target { name: "recording", longest: 65536, timeout_s: 10, has_words: true },
+    Target { name: "replay", longest: 16384, timeout_s: 20, has_words: false },
     Target { name: "recipe", longest: 2048, timeout_s: 20, has_words: true },
     Target { name: "workload", longest: 4096, timeout_s: 20, has_words: true },
     Target { name: "machine", longest: 8192, timeout_s: 20, has_words: true },

@@ -10,7 +10,8 @@ use crate::outputs::{self, Outputs, both};
 use crate::page::{self, Drawing};
 use crate::progress::Bar;
 use crate::{inputs, interrupt, show};
-use keel_lab::RunSpec;
+use keel_abi::Span;
+use keel_lab::{RunSpec, SchedulerSource};
 use keel_perfetto::Perfetto;
 use keel_report::RunReport;
 use keel_trace::{Sink, WriteError, Writer};
@@ -27,7 +28,8 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scheduler = program.as_ref().map_or(asked.scheduler, |(_, path)| path.as_str());
     let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), scene)?;
     if let Some((source, _)) = &program {
-        specs[0].scheduler = source.clone();
+        let bytes = source.bytes.clone().asked_every(args.stats.map(|s| Span::from_s(u64::from(s))));
+        specs[0].scheduler = SchedulerSource { bytes, ..source.clone() };
     }
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, 1)?;

@@ -1,5 +1,5 @@
-//! What tasks did for themselves, as a replay needs it ([`Class::ACTS`]): how much CPU time of their own they used, whom they
-//! woke, when they began to wait.
+//! What tasks did for themselves, as a replay needs it ([`Class::ACTS`]): how much CPU time of their own they used, which
+//! task they woke, when they began to wait.
 //!
 //! A task's own time is its work and what its steps charge. What scheduling charges (wakeups, switches, ticks, interrupts,
 //! callbacks) is not its own: a replay is charged that again.
@@ -10,7 +10,6 @@ use crate::sim::Sim;
 use crate::task::{Own, State};
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
-use keel_abi::task::Step;
 use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Act, Class, What};
 
@@ -23,13 +22,13 @@ impl<E: Engine> Sim<E> {
         }
         self.k.not_own_ps = 0;
         let (before_ps, tasks) = (self.k.this_cpu().spent_ps, self.k.tasks.len());
-        let (number, ended) = (self.k.tasks[task].next_step, self.k.tasks[task].state == State::Exiting);
+        let ended = self.k.tasks[task].state == State::Exiting;
         let then = step(self);
         let not_own_ps = std::mem::take(&mut self.k.not_own_ps);
         let charged_ps = self.k.this_cpu().spent_ps.saturating_sub(before_ps + not_own_ps);
         self.k.task(task).own.kernel_ps += charged_ps;
         if !ended {
-            self.tell_step(c, task, number, tasks);
+            self.tell_step(c, task, tasks);
         }
         then
     }
@@ -40,11 +39,8 @@ impl<E: Engine> Sim<E> {
         self.own_step(c, task, |sim| sim.relock(c, mutex));
     }
 
-    fn tell_step(&mut self, c: CpuId, task: TaskId, number: u32, tasks: usize) {
-        let t = &self.k.tasks[task];
-        let spec = t.spec.map(|spec| &self.k.workload.tasks[spec as usize]);
-        let step = spec.and_then(|spec| spec.steps.get(number as usize));
-        let act = match t.state {
+    fn tell_step(&mut self, c: CpuId, task: TaskId, tasks: usize) {
+        let act = match self.k.tasks[task].state {
             State::Exiting => Some(Act::Exits),
             State::Blocking => match self.k.task(task).sleeps_until.take() {
                 Some((until, timer)) => Some(Act::Sleeps { until, timer }),
@@ -52,16 +48,14 @@ impl<E: Engine> Sim<E> {
             },
             _ if self.k.tasks.len() > tasks => {
                 let child = TaskId(tasks as u32);
-                Some(Act::Forks { child, process: matches!(step, Some(Step::Spawn(_))) })
+                Some(Act::Forks { child, process: self.k.leader_of(child) == child })
             }
-            _ => matches!(step, Some(Step::Yield)).then_some(Act::Yields),
+            _ => (self.k.cpus.this_cpu.stack.last() == Some(&Frame::Yield)).then_some(Act::Yields),
         };
         match act {
             Some(act) => self.k.tell_act(c, task, act),
-            // The task comes out of the kernel, and could be interrupted there: each such spell is one by itself.
-            None if self.k.tasks[task].own.kernel_ps > 0 && self.comes_out(task) => {
-                self.k.tell_worked(c, task);
-            }
+            // Between two spells of work or kernel time the task may lose its CPU: each is one by itself.
+            None if self.comes_out(task) => self.k.tell_worked(c, task),
             None => {}
         }
     }

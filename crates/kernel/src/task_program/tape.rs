@@ -98,7 +98,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The task gives its CPU up, and wakes on its way whom it woke there.
+    /// The task gives its CPU up, and wakes on its way the tasks that it woke there.
     fn leave_meanwhile(&mut self, c: CpuId, task: TaskId) -> Then {
         self.give_up_cpu(c, task);
         self.post_meanwhile(task);

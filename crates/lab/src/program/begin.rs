@@ -3,6 +3,7 @@
 
 use super::half::{Half, Task};
 use super::maps::Maps;
+use super::record::Record;
 use super::{MOST_CALLS, failed, last_words};
 use crate::error::LabError;
 use crate::load;
@@ -37,15 +38,25 @@ struct Begin<'a> {
     half: &'a Rc<RefCell<Half>>,
     wants: Class,
     machine: Option<(Sim<Vm>, Object)>,
+    /// Who wants to know what the program sets up.
+    record: Option<&'a mut Record>,
 }
 
 /// Runs the program until it attaches a scheduler.
-pub(super) fn begin(spec: &RunSpec, half: &Rc<RefCell<Half>>, wants: Class) -> Result<Began, LabError> {
-    let mut begin = Begin { spec, half, wants, machine: None };
+pub(super) fn begin(
+    spec: &RunSpec,
+    half: &Rc<RefCell<Half>>,
+    wants: Class,
+    record: Option<&mut Record>,
+) -> Result<Began, LabError> {
+    let mut begin = Begin { spec, half, wants, machine: None, record };
     let (mut now_ns, call_ns) = (0, half.borrow().call_ns);
     loop {
         let mut event = begin.step(now_ns)?;
         if let Event::Load(loaded, then) = event {
+            if let Some(record) = &mut begin.record {
+                record.loaded(&loaded);
+            }
             begin.machine = Some(begin.boot(*loaded)?);
             event = *then;
         }
@@ -53,7 +64,10 @@ pub(super) fn begin(spec: &RunSpec, half: &Rc<RefCell<Half>>, wants: Class) -> R
             Event::Attach(ops) => return begin.attach(*ops),
             Event::Called => now_ns += call_ns,
             Event::Run(run) => {
-                begin.run(&run)?;
+                let value = begin.run(&run)?;
+                if let (Some(record), Some((_, object))) = (&mut begin.record, &begin.machine) {
+                    record.ran(&object.programs[run.program as usize].name, &run.context, value);
+                }
                 now_ns += call_ns;
             }
             Event::Trace(traced) => {
@@ -137,8 +151,8 @@ impl Begin<'_> {
         Ok((sim, object))
     }
 
-    /// A run of a program of the object.
-    fn run(&mut self, run: &TestRun) -> Result<(), LabError> {
+    /// A run of a program of the object, and what it returned.
+    fn run(&mut self, run: &TestRun) -> Result<u32, LabError> {
         let (sim, _) = self.machine.as_mut().expect("what is run was loaded");
         let function = self.half.borrow().addresses[run.program as usize];
         let len = run.context.len() as u64;
@@ -148,12 +162,17 @@ impl Begin<'_> {
         world.put(context, &run.context);
         let value = sim.run_alone(function, context).map_err(|e| run::program_failed(self.spec, &e))?;
         let after = take_context(sim.engine().world(), context, len);
-        self.half.borrow_mut().program.ran(value as u32, &after).map_err(|e| self.failed(&e))
+        let value = value as u32;
+        self.half.borrow_mut().program.ran(value, &after).map_err(|e| self.failed(&e))?;
+        Ok(value)
     }
 
     /// The program attaches the scheduler.
     fn attach(self, ops: StructOps) -> Result<Began, LabError> {
         let (mut sim, mut object) = self.machine.expect("what is attached was loaded");
+        if let Some(record) = self.record {
+            record.ops = Some(ops.clone());
+        }
         object.struct_ops = vec![ops];
         let name = &self.spec.scheduler.name;
         let scheduler = load::defined(name, &object)?;

@@ -80,5 +80,6 @@ pub(super) fn finish(
         exit_code: half.program.exit_code(),
         refused: half.program.refused().map(str::to_owned).collect(),
         calls: half.program.calls(),
+        stats: half.program.take_answers(),
     })
 }

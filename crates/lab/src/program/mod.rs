@@ -8,6 +8,7 @@
 //! - `begin`: until it attaches its scheduler
 //! - `half`: the task
 //! - `end`: from SIGINT on
+//! - `record`: what it has set up, as a recipe
 //! - `maps`: the loaded object's maps, as the program sees them
 
 mod again;
@@ -15,20 +16,22 @@ mod begin;
 mod end;
 mod half;
 mod maps;
+mod record;
 
 use crate::error::LabError;
 use crate::lines;
 use crate::load;
 use crate::outcome::Outcome;
 use crate::run::{self, Ended, Progress};
-use crate::spec::RunSpec;
+use crate::spec::{RunSpec, SchedulerSource};
 use begin::Began;
 use half::Half;
 use keel_abi::Stop;
 use keel_kernel::{KERNEL_BTF, Sim};
 use keel_program::{Machine, Program, ProgramError};
-use keel_trace::Sink;
+use keel_trace::{Class, Sink};
 use keel_vm::Vm;
+use record::Record;
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::rc::Rc;
@@ -37,6 +40,25 @@ use std::rc::Rc;
 const MOST_CALLS: u64 = 2_000_000;
 /// Last words that are quoted.
 const MOST_WORDS: usize = 400;
+
+/// The recipe that does what a program does before it attaches its scheduler, for the object of these bytes. `spec` has
+/// the program, and the machine that it is shown.
+///
+/// # Errors
+/// The object cannot be read, or the program attaches no scheduler.
+pub fn recorded_recipe(spec: &RunSpec, object: &[u8]) -> Result<String, LabError> {
+    let name = &spec.scheduler.name;
+    let Some(argv) = spec.scheduler.bytes.program() else {
+        return Err(LabError::BadInput(format!("{name} is no program")));
+    };
+    let scheduler = SchedulerSource { bytes: object.into(), ..spec.scheduler.clone() };
+    let object = load::object(&RunSpec { scheduler, ..spec.clone() }, &[])?;
+    let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(name, &e))?;
+    let half = Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns)));
+    let mut record = Record::default();
+    begin::begin(spec, &half, Class::NONE, Some(&mut record))?;
+    Ok(record.recipe(&object))
+}
 
 /// Makes a run with a program.
 pub(crate) fn make(
@@ -53,13 +75,16 @@ pub(crate) fn make(
     }
     let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(&name, &e))?;
     let half = Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns)));
-    let (mut sim, mut object) = match begin::begin(spec, &half, sink.wants())? {
+    let (mut sim, mut object) = match begin::begin(spec, &half, sink.wants(), None)? {
         Began::Running(sim, object) => (*sim, *object),
         Began::Refused(why) => {
             let end = end::finish(&half, None).map_err(|e| failed(&name, &e))?;
             return Ok(Outcome { program: Some(end), ..run::refused(why) });
         }
     };
+    if let Some(span) = spec.scheduler.bytes.stats() {
+        half.borrow_mut().program.ask_every(span.as_ns());
+    }
     sim.stop_when_asked(stop.clone());
     sim.restart_by_program();
     let again = &mut |sim: &mut Sim<Vm>| again::answer(&name, &mut half.borrow_mut(), sim, &mut object);

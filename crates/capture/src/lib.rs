@@ -1,0 +1,77 @@
+//! The machine that a process runs on, as a machine file: what its kernel says in /sys and /proc, and what short benchmarks
+//! measure.
+//!
+//! Nothing here needs a privilege. What could not be seen is left to the default machine, and said in a sentence.
+//!
+//! - `tree`: reading files of /sys and /proc, which may be missing
+//! - `shape`: CPUs, cores, caches, nodes and their distances
+//! - `caches`: the caches of a CPU
+//! - `speed`: capacities and frequencies
+//! - `settings`: how the kernel was built and set
+//! - `file`: the machine as text
+//! - [`measure`]: what switches, wakeups and cache lines cost here
+#![forbid(unsafe_code)]
+
+mod caches;
+mod file;
+pub mod measure;
+mod settings;
+mod shape;
+mod speed;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use file::Constant;
+use keel_abi::cpuset::MAX_CPUS;
+use measure::Measured;
+use shape::Shape;
+use std::path::Path;
+use tree::Tree;
+
+/// A machine as it was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The machine file.
+    pub text: String,
+    /// What could not be seen, and stays as on the default machine: a sentence each.
+    pub unseen: Vec<String>,
+}
+
+/// Why a machine cannot be captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CaptureError {
+    /// The kernel does not say which CPUs there are, or there are more than a machine file can have.
+    NoCpus,
+}
+
+impl std::fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "/sys/devices/system/cpu/online is no list of CPUs below {MAX_CPUS}; mount /sys, and try again"
+        )
+    }
+}
+
+impl std::error::Error for CaptureError {}
+
+/// Captures the machine whose /sys and /proc are below `root`; `measured` is what was measured on it.
+///
+/// # Errors
+/// Where the kernel does not say which CPUs there are.
+pub fn capture(root: &Path, measured: Option<&Measured>) -> Result<Captured, CaptureError> {
+    let tree = Tree::new(root);
+    let mut unseen = Vec::new();
+    let shape = Shape::seen(&tree, &mut unseen)?;
+    let mut machine = file::Machine::named(settings::name(&tree, &shape));
+    settings::see(&tree, &mut machine, &mut unseen);
+    caches::see(&tree, &mut machine, &mut unseen);
+    speed::see(&tree, &shape, &mut machine, &mut unseen);
+    machine.shape = shape;
+    match measured {
+        Some(measured) => measured.put(&mut machine, &mut unseen),
+        None => unseen.push("costs were not measured (--measure)".to_owned()),
+    }
+    Ok(Captured { text: machine.text(&unseen), unseen })
+}

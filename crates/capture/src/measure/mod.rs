@@ -1,0 +1,196 @@
+//! What switches, wakeups and cache lines cost here, by short benchmarks: medians, with their spread as their source.
+//!
+//! A wakeup is a byte through a pipe. What the pipe itself costs is measured without a switch, and taken off. Each
+//! benchmark is repeated, so that what else the machine does shows as spread. All take less than ten seconds together.
+
+mod line;
+mod noise;
+mod pinned;
+mod pipe;
+mod spread;
+mod timer;
+
+use crate::file::Machine;
+use crate::shape::Shape;
+use crate::tree::Tree;
+use keel_abi::{CpuId, CpuSet};
+use spread::Spread;
+use std::path::Path;
+
+/// How the kernel's path of a wakeup and switch is split, of all: schedule, context switch, wakeup. As on the default machine.
+const PARTS: [(&str, u64); 3] = [("schedule_ns", 250), ("context_switch_ns", 700), ("wakeup_ns", 400)];
+const ALL_PARTS: u64 = 1350;
+
+/// How far two CPUs are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Distance {
+    Core,
+    Cache,
+    Node,
+    Far,
+}
+
+impl Distance {
+    const ALL: [Self; 4] = [Self::Core, Self::Cache, Self::Node, Self::Far];
+
+    const fn constant(self) -> &'static str {
+        match self {
+            Self::Core => "smt_ps",
+            Self::Cache => "llc_ps",
+            Self::Node => "node_ps",
+            Self::Far => "hop_ps",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Core => "threads of a core",
+            Self::Cache => "CPUs of a cache",
+            Self::Node => "caches of a node",
+            Self::Far => "nodes",
+        }
+    }
+}
+
+/// What was measured on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    syscall: Option<Spread>,
+    /// A pipe's write and read without a switch.
+    pipe: Option<Spread>,
+    /// A wakeup and switch on one CPU, with the pipe.
+    switch: Option<Spread>,
+    /// The same between two CPUs, by their distance.
+    wakeups: Vec<(Distance, Spread)>,
+    lines: Vec<(Distance, Spread)>,
+    /// From a timer's moment until its thread runs.
+    late: Option<Spread>,
+    /// Time that something else took of a CPU, in ns a second.
+    noise: Option<Spread>,
+    unseen: Vec<String>,
+}
+
+/// Measures the machine whose /sys is below `root`, on CPUs that this thread may use.
+pub fn measure(root: &Path) -> Measured {
+    let mut measured = Measured::default();
+    let allowed = pinned::allowed();
+    let Some(first) = allowed.lowest() else {
+        measured.unseen.push("no CPU can be chosen to measure on".to_owned());
+        return measured;
+    };
+    measured.syscall = pipe::syscall(first);
+    measured.pipe = pipe::alone(first);
+    measured.switch = pipe::switch(first, first);
+    measured.late = timer::late(first);
+    measured.noise = noise::noise(first);
+    let shape = Shape::seen(&Tree::new(root), &mut Vec::new()).unwrap_or_default();
+    for distance in Distance::ALL {
+        match pair(&shape, &allowed, distance) {
+            Some((a, b)) => {
+                measured.wakeups.extend(pipe::switch(a, b).map(|spread| (distance, spread)));
+                measured.lines.extend(line::transfer(a, b).map(|spread| (distance, spread)));
+            }
+            None => measured.unseen.push(format!("two {} that this process may use", distance.name())),
+        }
+    }
+    measured
+}
+
+/// Two CPUs that are so far apart.
+fn pair(shape: &Shape, allowed: &CpuSet, wanted: Distance) -> Option<(CpuId, CpuId)> {
+    let place = |cpu: CpuId| {
+        let within = |sets: &[CpuSet]| sets.iter().position(|set| set.contains(cpu));
+        let node = shape.nodes.iter().position(|node| node.cpus.contains(cpu))?;
+        Some((node, within(&shape.nodes[node].llcs)?, within(&shape.nodes[node].cores)?))
+    };
+    let distance = |a: CpuId, b: CpuId| {
+        let (a, b) = (place(a)?, place(b)?);
+        Some(match () {
+            () if a.0 != b.0 => Distance::Far,
+            () if a.1 != b.1 => Distance::Node,
+            () if a.2 != b.2 => Distance::Cache,
+            () => Distance::Core,
+        })
+    };
+    // From one CPU all distances are found that there are, unless nodes differ.
+    allowed
+        .iter()
+        .find_map(|a| allowed.iter().find(|&b| a != b && distance(a, b) == Some(wanted)).map(|b| (a, b)))
+}
+
+impl Measured {
+    /// Puts the constants that follow into the machine; the rest is worth knowing.
+    pub(crate) fn put(&self, machine: &mut Machine, unseen: &mut Vec<String>) {
+        unseen.extend(self.unseen.iter().map(|what| format!("not measured, for lack of {what}")));
+        if let Some(syscall) = &self.syscall {
+            machine.constant("costs", "syscall_ns", syscall.median_ns(), format!("getppid(): {syscall}"));
+        }
+        let pipe_ns = self.pipe.as_ref().map_or(0, Spread::median_ns);
+        if let Some(switch) = &self.switch {
+            let own_ns = switch.median_ns().saturating_sub(pipe_ns);
+            let source = format!(
+                "a byte through a pipe to a thread on the same CPU: {switch}, less {pipe_ns} ns without a switch; split \
+                 as on the default machine"
+            );
+            for (name, part) in PARTS {
+                machine.constant("costs", name, own_ns * part / ALL_PARTS, source.clone());
+            }
+        }
+        self.put_idle_exit(machine);
+        for (distance, spread) in &self.lines {
+            let source = format!("a line to and fro between {}, one way: {spread}", distance.name());
+            machine.constant("lines", distance.constant(), spread.median_ps(), source);
+        }
+        if let Some(late) = &self.late {
+            machine.remark(&format!("from a timer's moment until its thread runs, with slack: {late}"));
+        }
+        if let Some(noise) = &self.noise {
+            machine.remark(&format!("taken from a busy CPU in a second: {noise}"));
+        }
+    }
+
+    /// A wakeup of an idle CPU has an IPI and the way out of idleness besides; a machine's IPI stays as it is.
+    fn put_idle_exit(&self, machine: &mut Machine) {
+        for (distance, spread) in &self.wakeups {
+            machine.remark(&format!("a wakeup through a pipe between {}: {spread}", distance.name()));
+        }
+        let near = self.wakeups.iter().find(|(distance, _)| *distance <= Distance::Cache);
+        let (Some((distance, apart)), Some(together)) = (near, &self.switch) else { return };
+        // The default machine's ipi_ns.
+        const IPI_NS: u64 = 900;
+        let more_ns = apart.median_ns().saturating_sub(together.median_ns());
+        let source = format!(
+            "a wakeup between {} takes {more_ns} ns more than on one CPU ({apart}), less {IPI_NS} for the IPI",
+            distance.name()
+        );
+        machine.constant("costs", "idle_exit_ns", more_ns.saturating_sub(IPI_NS), source);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_as_far_apart_as_asked() {
+        let set = |list: &str| list.parse::<CpuSet>().expect(list);
+        let node = |cpus: &str, llcs: &[&str], cores: &[&str]| crate::shape::Node {
+            cpus: set(cpus),
+            llcs: llcs.iter().copied().map(set).collect(),
+            cores: cores.iter().copied().map(set).collect(),
+        };
+        let nodes =
+            vec![node("0-5", &["0-3", "4-5"], &["0-1", "2-3", "4-5"]), node("6-7", &["6-7"], &["6-7"])];
+        let shape = Shape { nodes, ..Shape::default() };
+        let check = |allowed: &str, distance, expected: Option<(u32, u32)>| {
+            let found = pair(&shape, &set(allowed), distance).map(|(a, b)| (a.0, b.0));
+            assert_eq!(found, expected, "{distance:?} of {allowed}");
+        };
+        check("0-7", Distance::Core, Some((0, 1)));
+        check("0-7", Distance::Cache, Some((0, 2)));
+        check("0-7", Distance::Node, Some((0, 4)));
+        check("0-7", Distance::Far, Some((0, 6)));
+        check("1,3", Distance::Core, None);
+        check("1,3", Distance::Cache, Some((1, 3)));
+    }
+}

@@ -1,0 +1,69 @@
+//! System calls, and wakeups through pipes.
+
+use super::pinned::{on, pin};
+use super::spread::Spread;
+use keel_abi::CpuId;
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::os::unix::process::parent_id;
+use std::time::Instant;
+
+const REPEATS: usize = 15;
+const CALLS: u32 = 20_000;
+const ROUNDS: u32 = 1_000;
+
+/// What `times` calls of `act` take, each, again and again.
+fn each(times: u32, mut act: impl FnMut() -> bool) -> Option<Spread> {
+    let mut measured = Vec::new();
+    for _ in 0..REPEATS {
+        let begun = Instant::now();
+        for _ in 0..times {
+            if !act() {
+                return None;
+            }
+        }
+        measured.push((begun.elapsed().as_nanos() * 1000 / u128::from(times)) as u64);
+    }
+    Spread::of(measured)
+}
+
+/// A system call that does next to nothing.
+pub(super) fn syscall(cpu: CpuId) -> Option<Spread> {
+    on(cpu, || {
+        each(CALLS, || {
+            std::hint::black_box(parent_id());
+            true
+        })
+    })?
+}
+
+fn pass(mut to: &PipeWriter) -> bool {
+    to.write(&[1]).is_ok_and(|n| n == 1)
+}
+
+fn take(mut from: &PipeReader) -> bool {
+    from.read(&mut [0_u8; 1]).is_ok_and(|n| n == 1)
+}
+
+/// A byte into a pipe and out of it, by one thread.
+pub(super) fn alone(cpu: CpuId) -> Option<Spread> {
+    let (from, to) = pipe().ok()?;
+    on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
+}
+
+/// A byte from a thread on `a` to one on `b` that waits for it, one way.
+pub(super) fn switch(a: CpuId, b: CpuId) -> Option<Spread> {
+    let (there_from, there_to) = pipe().ok()?;
+    let (back_from, back_to) = pipe().ok()?;
+    let spread = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // It ends when the other side is gone, and that when this one is.
+            let _ = pin(b);
+            while take(&there_from) && pass(&back_to) {}
+        });
+        on(a, move || {
+            let there_to = there_to;
+            each(ROUNDS, || pass(&there_to) && take(&back_from))
+        })?
+    })?;
+    Some(spread.halved())
+}

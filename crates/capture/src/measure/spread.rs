@@ -1,0 +1,59 @@
+//! Repeated measurements of one thing: their median, and the quarters around it.
+
+use std::fmt;
+
+/// Measurements in picoseconds, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Spread(Vec<u64>);
+
+impl Spread {
+    /// `None` where nothing was measured.
+    pub(super) fn of(measured_ps: impl IntoIterator<Item = u64>) -> Option<Self> {
+        let mut all: Vec<u64> = measured_ps.into_iter().collect();
+        all.sort_unstable();
+        (!all.is_empty()).then_some(Self(all))
+    }
+
+    /// Half of each: one way of a round trip.
+    pub(super) fn halved(self) -> Self {
+        Self(self.0.into_iter().map(|ps| ps / 2).collect())
+    }
+
+    fn at(&self, part: usize, of: usize) -> u64 {
+        self.0[(self.0.len() - 1) * part / of]
+    }
+
+    pub(super) fn median_ps(&self) -> u64 {
+        self.at(1, 2)
+    }
+
+    pub(super) fn median_ns(&self) -> u64 {
+        self.median_ps() / 1000
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = |ps: u64| ps as f64 / 1e3;
+        let (low, mid, high) = (ns(self.at(1, 4)), ns(self.median_ps()), ns(self.at(3, 4)));
+        write!(f, "median {mid:.1} ns, quartiles {low:.1} to {high:.1}, of {}", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_and_quartiles_are_told() {
+        let check = |values: &[u64], expected: &str| {
+            assert_eq!(
+                Spread::of(values.iter().copied()).map(|s| s.to_string()).unwrap_or_default(),
+                expected
+            );
+        };
+        check(&[], "");
+        check(&[3000], "median 3.0 ns, quartiles 3.0 to 3.0, of 1");
+        check(&[5000, 1000, 4000, 2000, 3000], "median 3.0 ns, quartiles 2.0 to 4.0, of 5");
+    }
+}

@@ -1,0 +1,154 @@
+//! Recordings that are damaged in every way, for the replay: bytes changed, ends cut off, events lost, told twice, in the
+//! wrong order, or about other tasks. The same number gives the same case.
+
+use crate::replay::{self, Came};
+use crate::scene;
+use keel_abi::{Instant, Span};
+use keel_lab::{RunSpec, workloads};
+use keel_trace::{Class, Event, Item, Meta, Reader, Sink, Writer};
+
+/// Whole recordings, which cases are made of.
+#[derive(Debug)]
+pub struct Originals {
+    /// As files, of any kind.
+    files: Vec<Vec<u8>>,
+    /// As streams: what tasks say that they do is in every other one, and must be inferred where it is not.
+    streams: Vec<Vec<Item>>,
+}
+
+/// Loads in which tasks wake each other, begin, end, sleep and lose their CPU.
+const LOADS: [&str; 4] = ["chat:1:3:40", "lat-fork", "mix:6:90:40", "lu:4:1+hotplug:1:1:2"];
+const LONG: Span = Span::from_us(2500);
+
+impl Originals {
+    /// Traces of our own, and these files.
+    pub fn new(files: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        let traces: Vec<Vec<u8>> = traces().map(|(_, trace)| trace).collect();
+        let streams = traces.iter().map(|trace| items(trace)).collect();
+        Self { files: traces.into_iter().chain(files).collect(), streams }
+    }
+
+    /// Makes the case of this number and replays it. Panics where keel is wrong.
+    pub fn replay(&self, number: u64) -> Came {
+        let mut dice = Dice(number);
+        match dice.below(2) {
+            0 => {
+                let file = dice.below(self.files.len());
+                replay::of_file(&damaged_file(&mut dice, &self.files[file]))
+            }
+            _ => {
+                let stream = dice.below(self.streams.len());
+                let mut builder = replay::builder();
+                damaged_stream(&mut dice, &self.streams[stream], &mut builder);
+                replay::finished(builder)
+            }
+        }
+    }
+}
+
+/// Traces by their names: each load's with what tasks say that they do, and without.
+pub(crate) fn traces() -> impl Iterator<Item = (String, Vec<u8>)> {
+    let classes = [("acts", Class::ALL), ("plain", Class::CORE.with(Class::COUNTS))];
+    let of = move |load: &'static str| {
+        classes.map(|(kind, classes)| {
+            (format!("{}-{kind}", load.replace([':', '+'], "-")), trace(load, classes))
+        })
+    };
+    LOADS.iter().copied().flat_map(of)
+}
+
+/// The trace of a short run.
+fn trace(load: &str, classes: Class) -> Vec<u8> {
+    scene::with(|scene| {
+        let parts = workloads::parts(load, |_| false).expect("the name is right");
+        let made =
+            parts.into_iter().map(|part| workloads::made(part, &scene.machine).expect("it is built in"));
+        let made = made.collect::<Result<Vec<_>, _>>().expect("its numbers are right");
+        let workload = workloads::join(load, made).expect("they go together");
+        let spec = RunSpec { duration: LONG, workload, ..scene.spec(scene::built_in("fifo")) };
+        let mut writer = Writer::of_classes(Vec::new(), classes);
+        scene.fifo.run(&spec, None, &mut writer).expect("fifo runs");
+        writer.finish().expect("memory takes it")
+    })
+}
+
+fn items(trace: &[u8]) -> Vec<Item> {
+    let mut reader = Reader::new(trace).expect("it is a trace");
+    std::iter::from_fn(|| reader.next_item().expect("it is whole")).collect()
+}
+
+/// A few bytes are others, and sometimes its end is missing.
+fn damaged_file(dice: &mut Dice, file: &[u8]) -> Vec<u8> {
+    let mut bytes = file.to_vec();
+    for _ in 0..=dice.below(6) {
+        let at = dice.below(bytes.len());
+        match dice.below(4) {
+            0 => bytes[at] ^= 1 << dice.below(8),
+            1 => bytes[at] = dice.below(256) as u8,
+            2 => drop(bytes.remove(at)),
+            _ => bytes.insert(at, dice.below(256) as u8),
+        }
+    }
+    if dice.below(4) == 0 {
+        bytes.truncate(1 + dice.below(bytes.len()));
+    }
+    bytes
+}
+
+/// Some events are missing, others are told twice, or are those of another moment.
+fn damaged_stream(dice: &mut Dice, stream: &[Item], sink: &mut dyn Sink) {
+    // From hardly any to most of them.
+    let rarity = 2 << dice.below(10);
+    let end = if dice.below(4) == 0 { dice.below(stream.len()) + 1 } else { stream.len() };
+    for item in &stream[..end] {
+        let times = match dice.below(rarity) {
+            0 => dice.below(3),
+            _ => 1,
+        };
+        for _ in 0..times {
+            match item {
+                Item::Event(event) => {
+                    let other = match (dice.below(rarity), &stream[dice.below(stream.len())]) {
+                        (0, Item::Event(other)) => other,
+                        _ => event,
+                    };
+                    sink.events(&[Event { at: event.at, ..*other }]);
+                }
+                Item::Meta(at, meta) => sink.meta(*at, meta),
+            }
+        }
+    }
+    let last = match stream[end - 1] {
+        Item::Event(event) => event.at,
+        Item::Meta(at, _) => at,
+    };
+    sink.meta(last.max(Instant::ZERO), &Meta::End);
+}
+
+/// Random numbers, one after the other (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', 2014).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_recordings_are_replayed_or_refused() {
+        let originals = Originals::new([]);
+        let came: Vec<Came> = (0..300).map(|number| originals.replay(number)).collect();
+        let count = |which| came.iter().filter(|came| **came == which).count();
+        // What is only refused shows nothing about the replay.
+        assert!(count(Came::Replayed) > 100, "{came:?}");
+        assert!(count(Came::Unread) > 0, "{came:?}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Recordings of many events: how long does the replay of each take, and how much memory?
+
+use crate::bench::{Took, large_recordings, out, took};
+use crate::{Failure, cargo};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The most that a replay may take, of ten million events.
+const MOST_S: f64 = 60.0;
+const MOST_MIB: f64 = 256.0;
+/// Files that the readers' tests write, and what they are.
+const WRITTEN: [(&str, &str); 2] = [("large.trc", "keel record"), ("large.perf", "perf.data")];
+/// A simulated run whose stream has an event in about 240 ns: tasks that sleep, and others that wake each other.
+const SIMULATED: [&str; 6] = ["sim", "fifo", "--workload", "mix+chat:4:8:1000000", "--machine", "8"];
+const NS_AN_EVENT: u64 = 240;
+
+/// Writes recordings of `events` events, replays each, and prints what that took.
+pub(super) fn run(events: u64) -> Result<(), Failure> {
+    let keel = cargo::program("keel-cli", "keel")?;
+    let folder = tempfile::tempdir_in(out()?).map_err(|e| format!("out/: {e}"))?;
+    let written = large_recordings(folder.path(), "written", events)?;
+    let simulated = folder.path().join("simulated.keel");
+    let duration = format!("{}us", (events * NS_AN_EVENT).div_ceil(1000));
+    let mut command = Command::new(&keel);
+    command.args(SIMULATED).args(["--duration", &duration, "--trace"]).arg(&simulated);
+    quiet(&mut command, &folder.path().join("sim.txt"))?;
+    took(&mut command)?;
+    println!("{:<12} {:>11} {:>8} {:>8} {:>8}", "recording", "events", "wall s", "user s", "MiB");
+    let mut files: Vec<_> = WRITTEN.iter().map(|(file, what)| (written.join(file), *what)).collect();
+    files.push((simulated, "keel sim"));
+    let mut over = 0;
+    for (file, what) in files {
+        let events = counted(&keel, &file)?;
+        let mut command = Command::new(&keel);
+        command.arg("replay").arg(&file).args(["eevdf"]);
+        quiet(&mut command, &file.with_extension("txt"))?;
+        let Took { wall_s, user_s, peak_kib } = took(&mut command)?;
+        let mib = peak_kib as f64 / 1024.0;
+        println!("{what:<12} {events:>11} {wall_s:>8.1} {user_s:>8.1} {mib:>8.0}");
+        over += u32::from(wall_s > MOST_S || mib > MOST_MIB);
+    }
+    match over {
+        0 => Ok(()),
+        over => Err(format!("{over} replays took more than {MOST_S} s or {MOST_MIB} MiB")),
+    }
+}
+
+/// What it prints goes to a file: nobody reads a pipe until it has ended.
+fn quiet(command: &mut Command, file: &Path) -> Result<(), Failure> {
+    let file = std::fs::File::create(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    command.stdin(Stdio::null()).stdout(file);
+    Ok(())
+}
+
+/// How many events a recording has.
+fn counted(keel: &Path, file: &Path) -> Result<u64, Failure> {
+    let output = Command::new(keel).arg("check").arg(file).arg("--json").stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
+    let reported: Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("keel check printed no JSON: {e}"))?;
+    reported["events"].as_u64().ok_or_else(|| "keel check printed no number of events".to_owned())
+}
