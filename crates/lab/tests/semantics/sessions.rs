@@ -35,7 +35,7 @@ fn a_root_process_is_in_the_first_session_unless_it_has_another() {
 /// Where the machine has no autogroups, a session is still one, and all have the first one's autogroup.
 #[test]
 fn without_autogroups_all_sessions_show_the_first_ones() {
-    let mut machine = crate::machines::of_cpus(2);
+    let mut machine = keel_lab::machines::of_cpus(2);
     machine.autogroup = false;
     let steps =
         [run(100), sleep(1000), Step::Setsid, sleep(1000), Step::AutogroupNice(5), run(100), sleep(1000)];
