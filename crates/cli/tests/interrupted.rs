@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 const LONG: &[&str] = &["sim", "fifo", "--machine", "8", "--workload", "mix:100:90", "--duration", "100000s"];
 
+/// Signals end it as usual, even if the tests were started by `nohup`.
 fn keel(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_keel")]);
     command.args(args).current_dir(folder).env_remove("RUST_LOG");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
