@@ -67,7 +67,8 @@ impl Program {
     fn set_timer(&mut self, a: [u64; 6]) -> Answer {
         let (now, clock) =
             (self.now_ns, (a[1] as i32 & libc::TFD_TIMER_ABSTIME != 0).then_some(libc::CLOCK_MONOTONIC));
-        let (Some(Ok(every)), Some(Ok(first))) = (self.span_at(a[2]), self.span_at(a[2] + 16)) else {
+        let (Some(Ok(every)), Some(Ok(first))) = (self.span_at(a[2]), self.span_at(a[2].saturating_add(16)))
+        else {
             return error(libc::EINVAL);
         };
         let deadline = self.deadline(first, clock);

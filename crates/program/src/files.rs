@@ -303,7 +303,7 @@ impl Program {
     fn write_output(&mut self, number: i64, a: [u64; 6]) -> Answer {
         let pieces = match number {
             libc::SYS_writev => {
-                let list = (0..a[2].min(MOST_PIECES)).map(|i| self.words::<2>(a[1] + 16 * i));
+                let list = (0..a[2].min(MOST_PIECES)).map(|i| self.words::<2>(a[1].saturating_add(16 * i)));
                 match list.collect::<Option<Vec<[u64; 2]>>>() {
                     Some(list) => list,
                     None => return error(libc::EFAULT),
