@@ -91,7 +91,8 @@ pub(crate) struct ReplayArgs {
     /// A recording, as for keel check
     #[arg(value_name = "TRACE")]
     pub(crate) recording: PathBuf,
-    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings:
+    /// my.bpf.o:kick=1. A command in quotes stands for a scheduler's own program: 'scx_lavd --performance'
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
     #[command(flatten)]

@@ -25,6 +25,22 @@ const DEFAULT_DURATION: Span = Span::from_s(10);
 /// The machine of a scene that names none.
 pub(crate) const DEFAULT_MACHINE: &str = "8";
 
+/// A scheduler with its settings in its name, or a scheduler's own program with its arguments.
+pub(crate) fn source(
+    lab: &Lab,
+    asked: &Asked<'_>,
+    recipe: Option<&Path>,
+) -> Result<SchedulerSource, Failure> {
+    if let Some(argv) = asked.command(lab)?
+        && let Some((source, _)) = crate::program::source(&argv)?
+    {
+        // Two of one program differ in their arguments.
+        return Ok(SchedulerSource { name: asked.scheduler.trim().to_owned(), ..source });
+    }
+    let source = scheduler_by(lab, asked.scheduler, recipe)?;
+    Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
+}
+
 /// What each scheduler is to run, with the recipe of this file or the one beside it: the specs differ in the scheduler and
 /// its own settings alone.
 pub(crate) fn specs(
@@ -33,17 +49,8 @@ pub(crate) fn specs(
     recipe: Option<&Path>,
     scene: &SceneArgs,
 ) -> Result<Vec<RunSpec>, Failure> {
-    let named = |asked: &Asked<'_>| {
-        if let Some(argv) = asked.command(lab)?
-            && let Some((source, _)) = crate::program::source(&argv)?
-        {
-            // Two of one program differ in their arguments.
-            return Ok(SchedulerSource { name: asked.scheduler.trim().to_owned(), ..source });
-        }
-        let source = scheduler_by(lab, asked.scheduler, recipe)?;
-        Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
-    };
-    let sources: Vec<SchedulerSource> = schedulers.iter().map(named).collect::<Result<_, _>>()?;
+    let named = schedulers.iter().map(|asked| source(lab, asked, recipe));
+    let sources: Vec<SchedulerSource> = named.collect::<Result<_, _>>()?;
     let (machine, workload) =
         crate::replay::machine_and_workload(lab, scene.machine.as_deref(), &scene.workload, DEFAULT_MACHINE)?;
     let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);

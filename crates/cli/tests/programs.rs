@@ -126,6 +126,28 @@ fn a_command_in_quotes_stands_for_a_scheduler() {
 }
 
 #[test]
+fn a_recording_is_replayed_under_a_command_in_quotes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let keel = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
+        let output = command.args(args).current_dir(folder.path()).output().expect("keel runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let recorded = ["--workload", "mix:4:80", "--machine", "2", "--duration", "20ms", "--trace", "t.keel"];
+    assert_eq!(keel(&[&["sim", "fifo"], &recorded[..]].concat()).0, Some(0));
+    let command = format!("{} '{}'", program.display(), object.display());
+    let (code, stdout, stderr) = keel(&["replay", "t.keel", &command]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert!(stdout.starts_with("confidence high"), "{stdout}");
+    assert!(stdout.contains(&format!("{command}: replay of mix-4-on-2-at-80 on 2 (2 CPUs)")), "{stdout}");
+    let (code, _, stderr) = keel(&["replay", "t.keel", "./nobody here"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("no program ./nobody"), "{stderr}");
+}
+
+#[test]
 fn a_machine_says_what_a_call_is_charged() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());

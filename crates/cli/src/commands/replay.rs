@@ -17,7 +17,7 @@ use std::path::Path;
 pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
     sim::refuse(&args.outputs)?;
     let asked = Asked::read(lab, &args.scheduler)?;
-    let source = inputs::scheduler_by(lab, asked.scheduler, args.host.as_deref())?;
+    let source = inputs::source(lab, &asked, args.host.as_deref())?;
     let gate = Gate::new(&args.strict, &args.baseline)?;
     let (replay, machine) = recorded(&args.part, &args.recording, lab)?;
     let spec = spec(args, &asked, source, &replay, machine);
@@ -59,7 +59,7 @@ fn spec(
 ) -> RunSpec {
     let (seed, noise) = replay.chance.unwrap_or((DEFAULT_SEED, Noise::None));
     RunSpec {
-        scheduler: SchedulerSource { name: source.name.clone() + &asked.suffix(), ..source },
+        scheduler: source,
         settings: args.settings.iter().chain(&asked.settings).cloned().collect(),
         workload: replay.workload.clone(),
         machine,
