@@ -140,13 +140,17 @@ provoked() {
     esac
 }
 
-# Where in the kernel every task is that waits for something which only the kernel can end: who holds what the others want.
+# Where in the kernel every task is that waits for something which only the kernel can end, or that could run and doesn't: who
+# holds what the others want, and whom a grace period may wait for.
 blocked() {
     for task in /proc/[0-9]*/task/[0-9]*; do
-        case $(cut -d')' -f2- "$task/stat") in
-        " D "*) echo "$(cat "$task/comm") $task" && cat "$task/stack" ;;
+        case $(cut -d')' -f2- "$task/stat" | cut -c2) in
+        D) echo "blocked: $(cat "$task/comm") $task" && cat "$task/stack" ;;
+        R) echo "runnable: $(cat "$task/comm") $task" && cat "$task/stack" && grep ctxt "$task/status" && cat "$task/schedstat" ;;
         esac
     done
+    dmesg | tail -n 40
+    grep -E 'LOC|RES|CAL' /proc/interrupts
 }
 
 # Runs a command; one that takes minutes is killed, once it is kept where in the kernel it and others wait.
