@@ -141,7 +141,7 @@ provoked() {
 }
 
 # Where in the kernel every task is that waits for something which only the kernel can end, or that could run and doesn't: who
-# holds what the others want, and whom a grace period may wait for.
+# holds what the others want, and which task a grace period may wait for.
 blocked() {
     for task in /proc/[0-9]*/task/[0-9]*; do
         case $(cut -d')' -f2- "$task/stat" | cut -c2) in
@@ -201,8 +201,16 @@ watches() {
     rm -rf $work/kept
 }
 
+# Keeps where tasks are if a turn takes far longer than it should.
+late() {
+    sleep $((3 * seconds))
+    blocked > "$at.late" 2>&1
+}
+
 turn() {
     begin "$1"
+    late &
+    watcher=$!
     who=${1#*-} round=${1##*-}
     who=${who%-*}
     begun=$(now)
@@ -220,6 +228,7 @@ turn() {
     done
     if [ $who = watch ]; then watches; else records; fi
     wait $loads
+    kill $watcher
     echo 1 > /sys/devices/system/cpu/cpu3/online
     fact lasted $(($(now) - begun))
     [ "$run" ] && detach
