@@ -1,4 +1,4 @@
-//! The switch between a fiber and whoever enters it, for x86-64's System V calling convention.
+//! The switch between a fiber and the code that enters it, for x86-64's System V calling convention.
 //!
 //! Only what a C function must keep is kept: six registers, pushed onto the stack that is left. The rounding modes of
 //! floating point are nobody's to change here. A fiber that is forgotten leaves its frames where they are: they own nothing.
@@ -13,7 +13,7 @@ use std::arch::naked_asm;
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
-/// The stack pointers of a fiber and of whoever entered it.
+/// The stack pointers of a fiber and of the code that entered it.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Link {
@@ -21,7 +21,7 @@ pub(crate) struct Link {
     top: u64,
     /// Where the fiber was left.
     fiber: u64,
-    /// Where whoever entered it goes on.
+    /// Where the code that entered it goes on.
     outside: u64,
 }
 
@@ -67,6 +67,20 @@ impl Routine {
     pub(super) fn stop(&mut self) {}
 }
 
+/// Pushes the registers that a C function must keep.
+macro_rules! keep {
+    () => {
+        "push rbp; push rbx; push r12; push r13; push r14; push r15"
+    };
+}
+
+/// Pops what [`keep`] has pushed.
+macro_rules! give_back {
+    () => {
+        "pop r15; pop r14; pop r13; pop r12; pop rbx; pop rbp"
+    };
+}
+
 /// The job of a fiber whose code is interpreted.
 unsafe extern "C" fn interpret(
     context: *mut Context,
@@ -88,12 +102,7 @@ unsafe extern "C" fn interpret(
 #[unsafe(naked)]
 unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
     naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
+        keep!(),
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {top}]",
         "mov rax, rsi",
@@ -108,15 +117,10 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
         "call rax",
         "mov rdi, [rsp + 8]",
         "mov [rdi + {value}], rax",
-        // Whoever entered last goes on: another than began this, where the fiber was suspended.
+        // The code that entered it last goes on; where the fiber was suspended, other code began it.
         "mov rsp, [rdi + {outside}]",
         "xor eax, eax",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
+        give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
         top = const offset_of!(Context, link) + offset_of!(Link, top),
@@ -133,20 +137,10 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
 #[unsafe(naked)]
 unsafe extern "C" fn resume(context: *mut Context) -> Signal {
     naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
+        keep!(),
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {fiber}]",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
+        give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
         fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),
@@ -160,21 +154,11 @@ unsafe extern "C" fn resume(context: *mut Context) -> Signal {
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) {
     naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
+        keep!(),
         "mov [rdi + {fiber}], rsp",
         "mov rsp, [rdi + {outside}]",
         "mov eax, esi",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
+        give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
         fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),
