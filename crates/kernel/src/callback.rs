@@ -2,6 +2,7 @@
 //! where it is stopped.
 
 use crate::cpu::{Callback, DirectSubject, Place};
+use crate::cpus::BOOT_CPU;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
 use crate::sim::Sim;
@@ -70,6 +71,14 @@ impl<E: Engine> Sim<E> {
         let progress = self.vm.resume(&mut self.k, c);
         if self.progressed(c, progress) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);
+        }
+    }
+
+    /// Goes on with what has begun on the boot CPU until it is over, while nothing else happens.
+    pub(crate) fn finish_alone(&mut self, mut begun: Begun) {
+        while begun == Begun::Suspended {
+            let progress = self.vm.resume(&mut self.k, BOOT_CPU);
+            begun = self.progressed(BOOT_CPU, progress);
         }
     }
 

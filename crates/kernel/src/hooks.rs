@@ -79,11 +79,8 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn trace_enabling(&mut self) {
         let mut nth = 0;
         while let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) {
-            let mut begun = self.begin_traced(BOOT_CPU, program, &[0, 0]);
-            while begun == Begun::Suspended {
-                let progress = self.vm.resume(&mut self.k, BOOT_CPU);
-                begun = self.progressed(BOOT_CPU, progress);
-            }
+            let begun = self.begin_traced(BOOT_CPU, program, &[0, 0]);
+            self.finish_alone(begun);
             nth += 1;
         }
     }

@@ -2,7 +2,6 @@
 //! the object (`BPF_PROG_TEST_RUN`), one at a time, while nobody else does anything. Then it attaches.
 
 use super::{Phase, Scx};
-use crate::callback::Begun;
 use crate::cpus::BOOT_CPU;
 use crate::setup::{ProgramFailure, Scheduler, Setup, SetupError, refuse};
 use crate::sim::Sim;
@@ -33,11 +32,8 @@ impl<E: Engine> Sim<E> {
     /// It was stopped.
     pub fn run_alone(&mut self, function: u64, context: Ea) -> Result<u64, ProgramFailure> {
         assert!(self.k.scx.phase == Phase::Loaded, "nothing else runs yet");
-        let mut begun = self.begin_for_user(BOOT_CPU, function, context);
-        while begun == Begun::Suspended {
-            let progress = self.vm.resume(&mut self.k, BOOT_CPU);
-            begun = self.progressed(BOOT_CPU, progress);
-        }
+        let begun = self.begin_for_user(BOOT_CPU, function, context);
+        self.finish_alone(begun);
         match self.k.failed_program.take() {
             Some(failure) => Err(failure),
             None => Ok(self.k.this_cpu().returned),

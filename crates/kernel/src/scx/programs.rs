@@ -22,11 +22,8 @@ impl<E: Engine> Sim<E> {
             if self.k.programs[program as usize].every.is_some() {
                 continue;
             }
-            let mut begun = self.start_program(BOOT_CPU, program);
-            while begun == Begun::Suspended {
-                let progress = self.vm.resume(&mut self.k, BOOT_CPU);
-                begun = self.progressed(BOOT_CPU, progress);
-            }
+            let begun = self.start_program(BOOT_CPU, program);
+            self.finish_alone(begun);
             self.k.check_program(program);
             if let Some(failure) = self.k.failed_program.take() {
                 return Err(failure);

@@ -5,6 +5,7 @@
 //! The owner of the engine recreates the object's world; what is here is the kernel between two schedulers.
 
 use crate::cpu::Irq;
+use crate::cpus::BOOT_CPU;
 use crate::exit::Exit;
 use crate::frame::Frame;
 use crate::kernel::Kernel;
@@ -20,8 +21,6 @@ use keel_abi::scx::{ExitKind, Op, SLICE_BYPASS_NS, SLICE_DFL_NS, ecode, ops_flag
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, What};
 
-/// The CPU that enables.
-const BOOT_CPU: CpuId = CpuId(0);
 /// So many times within [`WINDOW`] a scheduler is loaded again, as `keel run` does.
 const MOST: usize = 5;
 const WINDOW: Span = Span::from_ms(60_000);
