@@ -1,15 +1,13 @@
 //! A scheduler's own program: its file, and what is said about its end.
 
 use crate::failure::Failure;
+use crate::output::note;
 use crate::text::shown;
 use keel_lab::{ObjectBytes, ProgramEnd, SchedulerSource};
 use keel_recipe::Recipe;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// What is quoted of a program's last words, in bytes.
-const MOST_WORDS: usize = 400;
 
 /// The program and its file, where arguments name one.
 pub(crate) fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Failure> {
@@ -51,23 +49,27 @@ fn figures(answer: &str) -> String {
 
 /// Prints the program's statistics, and says how it ended, unless all went well.
 pub(crate) fn tell(name: &str, end: &ProgramEnd) {
-    let words = String::from_utf8_lossy(&end.output[end.output.len().saturating_sub(MOST_WORDS)..]);
+    let words = keel_lab::last_words(&end.output);
     let words = words.lines().map(|line| shown(line.trim())).collect::<Vec<_>>().join(" | ");
     let how = match end.exit_code {
         Some(0) => None,
         Some(code) => Some(format!("ended with exit code {code}")),
         None => Some("did not end when it got SIGINT, and was killed".to_owned()),
     };
-    // If stderr is closed there is nobody left to report to.
-    let mut stderr = std::io::stderr();
     for (at_ns, answer) in &end.stats {
-        let _ = writeln!(stderr, "keel: stats: {:.3} s: {}", *at_ns as f64 / 1e9, shown(&figures(answer)));
+        // If stderr is closed there is nobody left to report to.
+        let _ = writeln!(
+            std::io::stderr(),
+            "keel: stats: {:.3} s: {}",
+            *at_ns as f64 / 1e9,
+            shown(&figures(answer))
+        );
     }
     if let Some(how) = how {
-        let _ = writeln!(stderr, "keel: note: {} {how}; it said last: {words}", shown(name));
+        note(format_args!("{} {how}; it said last: {words}", shown(name)));
     }
     for refused in &end.refused {
-        let _ = writeln!(stderr, "keel: note: {} was refused: {}", shown(name), shown(refused));
+        note(format_args!("{} was refused: {}", shown(name), shown(refused)));
     }
 }
 

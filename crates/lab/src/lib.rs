@@ -47,6 +47,6 @@ pub use keel_kernel::{Log, LogLine};
 pub use machines::{Machine, Scale};
 pub use outcome::{Counters, Outcome, Overhead, ProgramEnd};
 pub use prepared::Prepared;
-pub use program::recorded_recipe;
+pub use program::{last_words, recorded_recipe};
 pub use run::{Progress, run, run_and_read, run_or_stop, run_to_end, run_to_end_or_stop};
 pub use spec::{Engine, ObjectBytes, RunSpec, SchedulerSource};

@@ -53,8 +53,7 @@ pub fn recorded_recipe(spec: &RunSpec, object: &[u8]) -> Result<String, LabError
     };
     let scheduler = SchedulerSource { bytes: object.into(), ..spec.scheduler.clone() };
     let object = load::object(&RunSpec { scheduler, ..spec.clone() }, &[])?;
-    let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(name, &e))?;
-    let half = Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns)));
+    let half = started(spec, argv)?;
     let mut record = Record::default();
     begin::begin(spec, &half, Class::NONE, Some(&mut record))?;
     Ok(record.recipe(&object))
@@ -73,8 +72,7 @@ pub(crate) fn make(
     if !spec.settings.is_empty() {
         return Err(LabError::BadInput(format!("--set: {name} is a program; give it arguments instead")));
     }
-    let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(&name, &e))?;
-    let half = Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns)));
+    let half = started(spec, argv)?;
     let (mut sim, mut object) = match begin::begin(spec, &half, sink.wants(), None)? {
         Began::Running(sim, object) => (*sim, *object),
         Began::Refused(why) => {
@@ -99,6 +97,12 @@ pub(crate) fn make(
     Ok(Outcome { stopped: ended == Ended::Stopped, lines, program: Some(end), ..outcome })
 }
 
+/// The program, before its first instruction.
+fn started(spec: &RunSpec, argv: &[OsString]) -> Result<Rc<RefCell<Half>>, LabError> {
+    let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(&spec.scheduler.name, &e))?;
+    Ok(Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns))))
+}
+
 fn machine_of(spec: &RunSpec) -> Machine {
     Machine {
         topology: spec.machine.topology.clone(),
@@ -118,7 +122,7 @@ fn failed(name: &str, error: &ProgramError) -> LabError {
     }
 }
 
-/// The last words of what a program has printed.
-fn last_words(output: &[u8]) -> String {
+/// The last words of what a program has printed: untrusted text, without blank lines around it.
+pub fn last_words(output: &[u8]) -> String {
     String::from_utf8_lossy(&output[output.len().saturating_sub(MOST_WORDS)..]).trim().to_owned()
 }
