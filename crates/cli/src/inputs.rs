@@ -4,6 +4,7 @@ use crate::args::SceneArgs;
 use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::lab::Lab;
+use crate::output::note;
 use crate::text::shown;
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::task::Workload;
@@ -12,7 +13,7 @@ use keel_experiment::Arm;
 use keel_lab::workloads::Setting;
 use keel_lab::{Engine, LabError, Machine, RunSpec, SchedulerSource};
 use keel_recipe::Recipe;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 /// Most bytes of a scheduler, which may be a whole user-space program.
@@ -195,10 +196,7 @@ fn plain_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload,
         None => (lab.read_workload)(&shown(given), &text("workload", "workloads", given)?, machine),
     };
     let (workload, remarks) = read.map_err(Failure::from_lab)?;
-    for remark in remarks {
-        // If stderr is closed there is nobody left to report to.
-        let _ = writeln!(std::io::stderr(), "keel: note: {remark}");
-    }
+    remarks.iter().for_each(note);
     Ok(workload)
 }
 

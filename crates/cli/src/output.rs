@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::inputs::reason;
 use crate::text::shown_path;
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -144,6 +145,18 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes the text to the file that was reserved for it, or prints it where there is none.
+pub(crate) fn write_or_print(output: Option<Output>, text: &str) -> Result<(), Failure> {
+    let Some(mut output) = output else { return print(text) };
+    output.write(text.as_bytes())?;
+    output.keep()
+}
+
+/// A remark on stderr, beside the result. If stderr is closed there is nobody left to report to.
+pub(crate) fn note(text: impl Display) {
+    let _ = writeln!(io::stderr(), "keel: note: {text}");
 }
 
 #[cfg(test)]

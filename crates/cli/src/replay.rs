@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::inputs;
 use crate::lab::Lab;
+use crate::output::note;
 use crate::recording::Source;
 use crate::text::shown;
 use keel_abi::Topology;
@@ -10,7 +11,7 @@ use keel_abi::task::Workload;
 use keel_lab::Machine;
 use keel_readers::LOOK;
 use keel_replay::{Builder, Named, Overheads, Replay, fit, scaled, stuck};
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 /// What is asked of a recording.
@@ -98,8 +99,7 @@ pub(crate) fn workload(
 ) -> Result<(Workload, Machine), Failure> {
     let (replay, machine) = read(lab, Path::new(given), machine, &Wanted::default())?;
     for sentence in replay.confidence.sentences() {
-        // If stderr is closed there is nobody left to report to.
-        let _ = writeln!(std::io::stderr(), "keel: note: {}: {sentence}", shown(given));
+        note(format_args!("{}: {sentence}", shown(given)));
     }
     Ok((replay.workload, machine))
 }

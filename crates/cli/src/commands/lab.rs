@@ -10,7 +10,7 @@ use crate::experiments::{self, Made};
 use crate::failure::{Code, Failure};
 use crate::host;
 use crate::lab::Lab;
-use crate::output::Output;
+use crate::output::{Output, note};
 use crate::outputs::both;
 use crate::progress::Bar;
 use crate::{interrupt, show};
@@ -18,7 +18,6 @@ use keel_experiment::plan::{gather, once, plan};
 use keel_experiment::{Experiment, Planned, RunFigures, judge};
 use keel_lab::RunSpec;
 use keel_report::{ExperimentReport, PartialRuns, lab_page};
-use std::io::Write;
 use std::num::NonZeroUsize;
 
 pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
@@ -76,11 +75,7 @@ fn jobs(args: &LabArgs) -> Option<NonZeroUsize> {
 fn tell_of_jobs(args: &LabArgs) {
     let most = host::most_jobs();
     if let Some(asked) = args.jobs.filter(|&asked| asked > most) {
-        // If stderr is closed there is nobody left to report to.
-        let _ = writeln!(
-            std::io::stderr(),
-            "keel: note: --jobs {asked}: this host allows at most {most} at a time"
-        );
+        note(format_args!("--jobs {asked}: this host allows at most {most} at a time"));
     }
 }
 

@@ -41,12 +41,6 @@ pub(crate) fn run(args: &RecordRecipeArgs, lab: &Lab) -> Result<Code, Failure> {
             Some(_) => failure,
         }
     })?;
-    match output {
-        Some(mut output) => {
-            output.write((head + &recipe).as_bytes())?;
-            output.keep()?;
-        }
-        None => output::print(&(head + &recipe))?,
-    }
+    output::write_or_print(output, &(head + &recipe))?;
     Ok(Code::Done)
 }

@@ -3,7 +3,7 @@
 use crate::args::{FromArgs, WorkloadArgs, WorkloadCommand};
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::text::shown;
 use keel_abi::Span;
 
@@ -18,9 +18,7 @@ fn from(args: &FromArgs, lab: &Lab) -> Result<Code, Failure> {
     let late = Span::from_ns(machine.costs.timer_slack_ns + machine.costs.timer_ns);
     let text = keel_replay::export(&replay, late)
         .map_err(|why| Failure::input(format!("{}: {why}", shown(&args.trace.to_string_lossy()))))?;
-    let mut output = Output::reserve(&args.output)?;
-    output.write(text.as_bytes())?;
-    output.keep()?;
-    crate::output::print(&replay.confidence.to_string())?;
+    output::write_or_print(Some(Output::reserve(&args.output)?), &text)?;
+    output::print(&replay.confidence.to_string())?;
     Ok(Code::Done)
 }
