@@ -39,22 +39,12 @@ pub struct Captured {
 }
 
 /// Why a machine cannot be captured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureError {
     /// The kernel does not say which CPUs there are, or there are more than a machine file can have.
+    #[error("/sys/devices/system/cpu/online is no list of CPUs below {MAX_CPUS}; mount /sys, and try again")]
     NoCpus,
 }
-
-impl std::fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "/sys/devices/system/cpu/online is no list of CPUs below {MAX_CPUS}; mount /sys, and try again"
-        )
-    }
-}
-
-impl std::error::Error for CaptureError {}
 
 /// Captures the machine whose /sys and /proc are below `root`; `measured` is what was measured on it.
 ///
