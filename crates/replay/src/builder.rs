@@ -174,31 +174,25 @@ impl Builder {
         self.begins(number, Instant::ZERO, cpu);
         let task = self.task(number);
         let due = Instant::from_ns(now.as_ns().saturating_sub(late.as_ns()));
-        match task.doing {
-            Doing::Waits(since) if begun => {
-                let slept = due.since(since.min(due));
-                if !exact {
-                    // Which of the two it is shows at the end.
-                    task.tape.push(Op::SleepUntil(due));
-                }
-                task.put_wait(Op::Sleep(slept));
-                task.sleeps.add(slept, due);
-                match waker_is_left_out {
-                    true => self.causes.left_out += 1,
-                    false => self.causes.outside += 1,
-                }
-            }
-            _ => {
-                if !exact {
-                    task.tape.push(Op::SleepUntil(due));
-                }
-                task.put_wait(Op::Sleep(due.since(Instant::ZERO)));
-                self.causes.unbegun += 1;
-            }
+        let seen = match task.doing {
+            Doing::Waits(since) if begun => Some(since),
+            _ => None,
+        };
+        let slept = due.since(seen.unwrap_or(Instant::ZERO).min(due));
+        if !exact {
+            // Which of the two it is shows at the end.
+            task.tape.push(Op::SleepUntil(due));
         }
-        let task = self.task(number);
-        task.doing = Doing::Runnable;
-        task.leaves = false;
+        task.put_wait(Op::Sleep(slept));
+        if seen.is_some() {
+            task.sleeps.add(slept, due);
+        }
+        (task.doing, task.leaves) = (Doing::Runnable, false);
+        *match (seen, waker_is_left_out) {
+            (Some(_), true) => &mut self.causes.left_out,
+            (Some(_), false) => &mut self.causes.outside,
+            (None, _) => &mut self.causes.unbegun,
+        } += 1;
     }
 
     pub(crate) fn is_left_out(&self, task: TaskId) -> bool {
@@ -241,16 +235,10 @@ impl Builder {
     fn priority(&mut self, task: TaskId, prio: i16) {
         let now = self.now;
         let Some(number) = self.number(task) else { return };
-        let known = self.task(number).prio.replace(prio);
-        if let Some(before) = known
-            && policy_of(before) != policy_of(prio)
-        {
+        // What a task begins with stays what it begins with.
+        let begun = *self.task(number).prio.get_or_insert(prio);
+        if policy_of(begun) != policy_of(prio) {
             self.changes.policy(now, number, policy_of(prio));
-        }
-        if known.is_none() {
-            self.task(number).prio = Some(prio);
-        } else {
-            self.task(number).prio = known;
         }
     }
 

@@ -113,6 +113,7 @@ fn tokens(tape: &Tape, begun: Instant, late: Span) -> Vec<Token> {
     let mut ops = tape.iter().peekable();
     while let Some(op) = ops.next() {
         let token = |kind, id, ns| Token { kind: (kind, id), ns };
+        let post = |semaphore, sync| token(if sync { kind::POST_SYNC } else { kind::POST }, semaphore, 0);
         let next = match op {
             Op::Run(work) => token(kind::RUN, 0, work.as_ns()),
             Op::Kernel(ps) => {
@@ -122,9 +123,7 @@ fn tokens(tape: &Tape, begun: Instant, late: Span) -> Vec<Token> {
                 token(kind::RUN, 0, ns)
             }
             Op::Await(semaphore) => token(kind::AWAIT, semaphore, 0),
-            Op::Post { semaphore, sync } | Op::PostMeanwhile { semaphore, sync } => {
-                token(if sync { kind::POST_SYNC } else { kind::POST }, semaphore, 0)
-            }
+            Op::Post { semaphore, sync } | Op::PostMeanwhile { semaphore, sync } => post(semaphore, sync),
             Op::Sleep(span) | Op::SleepDeferrable(span) => {
                 token(kind::SLEEP, 0, span.saturating_sub(late).as_ns())
             }
@@ -153,7 +152,7 @@ fn tokens(tape: &Tape, begun: Instant, late: Span) -> Vec<Token> {
         }
         while let Some(Op::PostMeanwhile { semaphore, sync }) = ops.peek().copied() {
             ops.next();
-            tokens.push(token(if sync { kind::POST_SYNC } else { kind::POST }, semaphore, 0));
+            tokens.push(post(semaphore, sync));
         }
         if matches!(next.kind.0, kind::AWAIT | kind::SLEEP | kind::TIMER) {
             tokens
