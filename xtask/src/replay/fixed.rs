@@ -1,5 +1,6 @@
 //! The fixed point: a run under a scheduler, recorded and replayed under the same, must have the same figures.
 
+use crate::keel::printed;
 use crate::{Failure, cargo, document};
 use serde_json::Value;
 use std::fmt::Write;
@@ -63,13 +64,9 @@ fn once(keel: &Path, scheduler: &str, workload: &str, trace: &Path) -> Result<Wo
     Ok(worst(&was, &is))
 }
 
+/// What keel prints with these arguments and `--json`.
 fn json(keel: &Path, args: &[&str]) -> Result<Value, Failure> {
-    let output = Command::new(keel).args(args).arg("--json").stdin(Stdio::null()).output();
-    let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
-    serde_json::from_slice(&output.stdout).map_err(|e| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        format!("keel {} printed no JSON ({e}): {said}", args.join(" "))
-    })
+    printed(Command::new(keel).args(args).stdin(Stdio::null()), args)
 }
 
 fn worst(was: &Value, is: &Value) -> Worst {

@@ -1,8 +1,8 @@
 //! Recordings of many events: how long does the replay of each take, and how much memory?
 
 use crate::bench::{Took, large_recordings, out, took};
+use crate::keel::printed;
 use crate::{Failure, cargo};
-use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -55,9 +55,7 @@ fn quiet(command: &mut Command, file: &Path) -> Result<(), Failure> {
 
 /// How many events a recording has.
 fn counted(keel: &Path, file: &Path) -> Result<u64, Failure> {
-    let output = Command::new(keel).arg("check").arg(file).arg("--json").stdin(Stdio::null()).output();
-    let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
-    let reported: Value =
-        serde_json::from_slice(&output.stdout).map_err(|e| format!("keel check printed no JSON: {e}"))?;
+    let args = ["check", &*file.to_string_lossy()];
+    let reported = printed(Command::new(keel).args(args).stdin(Stdio::null()), &args)?;
     reported["events"].as_u64().ok_or_else(|| "keel check printed no number of events".to_owned())
 }
