@@ -237,9 +237,7 @@ impl Builder {
         let Some(number) = self.number(task) else { return };
         // What a task begins with stays what it begins with.
         let begun = *self.task(number).prio.get_or_insert(prio);
-        if policy_of(begun) != policy_of(prio) {
-            self.changes.policy(now, number, policy_of(prio));
-        }
+        self.changes.policy(now, number, policy_of(begun), policy_of(prio));
     }
 
     fn introduced(&mut self, info: &TaskInfo) {

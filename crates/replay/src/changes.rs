@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 pub(crate) struct Changes {
     list: Vec<Happening>,
     left_out: u64,
-    /// What tasks have that changed, by number.
+    /// The last nice value and CPUs of tasks that changed, by number.
     tasks: BTreeMap<u32, (i8, CpuSet)>,
+    /// The last policy of tasks that changed, by number.
+    policies: BTreeMap<u32, Policy>,
 }
 
 impl Changes {
@@ -46,9 +48,13 @@ impl Changes {
         }
     }
 
-    /// A task's policy is this now.
-    pub(crate) fn policy(&mut self, at: Instant, number: u32, policy: Policy) {
-        self.add(at.max(Instant::ZERO + Span::from_ns(1)), Change::Policy { spec: number, policy });
+    /// A task's policy is `now`; it began with `begun`.
+    pub(crate) fn policy(&mut self, at: Instant, number: u32, begun: Policy, now: Policy) {
+        if self.policies.get(&number).copied().unwrap_or(begun) == now {
+            return;
+        }
+        self.policies.insert(number, now);
+        self.add(at.max(Instant::ZERO + Span::from_ns(1)), Change::Policy { spec: number, policy: now });
     }
 
     /// All of them, and how many there was no room for.

@@ -125,6 +125,27 @@ fn a_wait_may_end_with_the_task() {
     assert_eq!(stuck(&made(&events).unwrap().workload), None);
 }
 
+/// The policies that task 0 changes to, a word each, where its priorities are these in turn.
+fn check_policies(prios: &[i16], expected: &str) {
+    let mut events = vec![(0, switch(9, Why::WasIdle, 0))];
+    let told = |(n, &prio): (usize, _)| (n as u64, What::Priority { task: TaskId(0), prio, weight: 0 });
+    events.extend(prios.iter().enumerate().map(told));
+    events.push((prios.len() as u64, switch(0, Why::Exited, 9)));
+    let timeline = made(&events).expect("it can be replayed").workload.timeline;
+    let words: Vec<String> = timeline.iter().map(|happening| format!("{:?}", happening.change)).collect();
+    assert_eq!(words.join(" "), expected);
+}
+
+#[test]
+fn a_task_whose_policy_goes_back_has_its_first_again() {
+    check_policies(&[120, 139], "");
+    check_policies(&[120, 49], "Policy { spec: 0, policy: Fifo(50) }");
+    check_policies(
+        &[120, 49, 49, 120],
+        "Policy { spec: 0, policy: Fifo(50) } Policy { spec: 0, policy: Other }",
+    );
+}
+
 #[test]
 fn nothing_is_no_replay() {
     assert_eq!(made(&[]).unwrap_err(), ReplayError::Nothing);
