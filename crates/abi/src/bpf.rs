@@ -1,4 +1,4 @@
-//! The contract between whoever executes BPF (an [`Engine`]) and whoever plays the kernel (a
+//! The contract between what executes BPF (an [`Engine`]) and what plays the kernel (a
 //! [`Host`]), over the [`World`] of memory and maps that programs see.
 //!
 //! The host starts a callback on a CPU. When the program calls a helper or kfunc the engine asks
@@ -299,7 +299,7 @@ pub struct CallPlace {
 pub enum Reply {
     /// R0. The engine then zeroes R1 to R5.
     Value(u64),
-    /// Freeze the callback and return to whoever drives it; the call is made again later.
+    /// Freeze the callback and return to its driver; the call is made again later.
     Suspend,
     /// The program may not go on.
     Stop(FaultKind),
@@ -409,7 +409,7 @@ pub struct Fault {
     pub source: Option<String>,
 }
 
-/// Whoever executes BPF.
+/// What executes BPF.
 pub trait Engine {
     /// The memory and maps it works on.
     type World: World;

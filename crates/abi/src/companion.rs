@@ -43,7 +43,7 @@ pub trait Companion<W> {
     /// Before it goes on: of each CPU whether it is online, and how long it has been idle so far.
     fn see_cpus(&mut self, _cpus: &mut dyn Iterator<Item = (bool, Span)>) {}
 
-    /// Does it want something of whoever owns the run, before it goes on next?
+    /// Does it want something of the run's owner, before it goes on next?
     fn asks(&self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 //! `bpf_iter_num`: its two numbers are in the program's own memory, so they are untrusted.
 //!
-//! Here, because whoever executes a program may count for itself what the kernel charges for.
+//! Here, because an engine may count for itself what the kernel charges for.
 
 use crate::bpf::{Ea, Errno, World};
 

@@ -2,7 +2,7 @@
 //!
 //! The kernel's are red-black; these keep their balance by a priority that follows from a node's address, which
 //! nobody can see: a node says only what is the first, and where a new one goes is found by the scheduler's own
-//! comparison. Engines insert, since they run that comparison; whoever plays the kernel does the rest.
+//! comparison. Engines insert, since they run that comparison; the kernel side does the rest.
 
 use crate::bpf::{Ea, World};
 
@@ -140,7 +140,7 @@ impl Tree {
         self.relink(world, above, parent, node);
     }
 
-    /// Lets whoever pointed to one node point to another.
+    /// Makes what pointed to one node point to another.
     fn relink<W: World>(self, world: &mut W, above: Ea, from: Ea, to: Ea) {
         let link = if above.is_null() {
             self.0

@@ -206,7 +206,7 @@ pub struct Channel {
 /// A scheduling policy, with its priority where it has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// `SCHED_OTHER`: whoever schedules ordinary tasks has it.
+    /// `SCHED_OTHER`: it belongs to the scheduler of ordinary tasks.
     #[default]
     Other,
     /// `SCHED_FIFO` with this priority, 1 to 99; higher is more urgent.

@@ -349,7 +349,7 @@ impl Matching {
                 self.pair(Class(class as u32), cpu);
                 true
             }
-            // Only class 0 is there: whoever is hungry would have been found.
+            // Only class 0 is there: a hungry task would have been found.
             None if self.classes.len() == 1 => false,
             None => self.draw(cpu),
         }

@@ -45,7 +45,7 @@ measures! {
     MicrosecondsPerSwitch = "us_per_switch", "us";
     /// Seconds from the run's start until its last task was gone, whatever the warm-up.
     Elapsed = "elapsed_s", "s";
-    /// Seconds from the run's start until the last of these tasks was gone, whoever else is left.
+    /// Seconds from the run's start until the last of these tasks was gone, no matter which others are left.
     Gone = "gone_s", "s";
     /// Core-seconds that CPUs idled while tasks waited that may run there, over the whole run.
     Wasted = "wasted_s", "core-s";

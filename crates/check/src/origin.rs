@@ -129,7 +129,7 @@ pub(crate) struct Origin {
 
 /// The origins of all tasks: a check's own, or those that another one keeps beside it.
 pub(crate) trait Origins {
-    /// Something happened to the task. Whoever else keeps its origin has that from the same event, right after.
+    /// Something happened to the task. Another check that keeps its origin gets the same event, right after.
     fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Origin));
 
     /// How it came where it is, until the event at hand.

@@ -96,8 +96,8 @@ fn put(decision: &Decision, waker: Option<&str>) -> String {
     }
 }
 
-/// The course of a wait: since when it has been as it is, and how it was for longest before. How it is, whoever asks
-/// knows.
+/// The course of a wait: since when it has been as it is, and how it was for longest before. The caller knows how
+/// it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course<T> {
     since: Instant,

@@ -5,7 +5,7 @@
 //! of the two numbers). Its integral over time is the waste, in core-seconds, exactly.
 //!
 //! **Episodes.** The matching says which CPUs are wasted; an episode is as long as one CPU stays
-//! so, whoever the waiting tasks are. Each nanosecond of waste belongs to exactly one episode.
+//! so, no matter which tasks wait. Each nanosecond of waste belongs to exactly one episode.
 //!
 //! **Blame.** Each nanosecond belongs to the place where the task waited just then, and to the decision that had put it there.
 //! A decision that moves it in the middle of its wait divides the time; the one that ends the wait is to blame for none of it.

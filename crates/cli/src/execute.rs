@@ -27,7 +27,7 @@ pub(crate) struct Executed {
 /// Where a run is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// On the thread of whoever listens: other runs have the other CPUs.
+    /// On the listener's thread: other runs have the other CPUs.
     Here,
     /// On a thread of its own, where the host has a CPU for it.
     Beside,

@@ -7,7 +7,7 @@ use crate::parse;
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink};
 
-/// Whoever copies a time may leave its last digits out: so much before the beginning is taken for it.
+/// A copied time may lack its last digits: so much before the beginning is taken for it.
 const ROUNDING: Span = Span::from_s(1);
 
 /// A time as it is asked for.

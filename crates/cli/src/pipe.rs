@@ -47,7 +47,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
             Err(e) => return Err(e.into()),
         }
     }
-    // Whoever writes may take its time from here on.
+    // The writer may take its time from here on.
     rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
 }

@@ -1,4 +1,4 @@
-//! Every scheduler on every experiment: the work of a row done by all of them, whoever was compared when it was published.
+//! Every scheduler on every experiment: the work of a row done by all of them, not only those compared when it was published.
 //!
 //! The first claim decides what is measured, and the arm that it divides what is run where. What a claim takes off
 //! (`less`) is not taken off here: it is another's.

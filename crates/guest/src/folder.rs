@@ -1,4 +1,4 @@
-//! The folder of a running guest. It goes with its guest; where whoever made it was killed, the next one removes it.
+//! The folder of a running guest. It goes with its guest; where its maker was killed, the next one removes it.
 
 use crate::error::{GuestError, at};
 use std::path::Path;

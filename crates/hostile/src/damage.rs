@@ -95,7 +95,7 @@ fn damaged_file(dice: &mut Dice, file: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Some events are missing, others are told twice, or are those of another moment.
+/// Some events are missing, others come twice, or are those of another moment.
 fn damaged_stream(dice: &mut Dice, stream: &[Item], sink: &mut dyn Sink) {
     // From hardly any to most of them.
     let rarity = 2 << dice.below(10);

@@ -1,5 +1,5 @@
 //! Scheduling classes as far as one notices another (`sched_class_above()`, `wakeup_preempt()`,
-//! `rq->next_class`): whoever is of a higher class takes the CPU.
+//! `rq->next_class`): a task of a higher class takes the CPU.
 
 use crate::kernel::Kernel;
 use keel_abi::bpf::World;
@@ -51,7 +51,7 @@ impl Kernel {
         if task.is_idle() { SchedClass::Idle } else { self.tasks[task].class }
     }
 
-    /// A task has joined `rq`: must whoever runs there go (`wakeup_preempt()`)? Tasks of sched_ext preempt each other by
+    /// A task has joined `rq`: must the running task go (`wakeup_preempt()`)? Tasks of sched_ext preempt each other by
     /// slices alone. Returns the task's class.
     #[inline(always)]
     pub(crate) fn wakeup_preempt(&mut self, c: CpuId, rq: CpuId, task: TaskId) -> SchedClass {

@@ -1,4 +1,4 @@
-//! Events on their way to whoever listens, in batches, so that the paths that emit them pay a
+//! Events on their way to listeners, in batches, so that the paths that emit them pay a
 //! push and nothing else; and nothing at all where nobody listens.
 
 use keel_abi::{CpuId, Instant};

@@ -32,7 +32,7 @@ pub enum State {
     /// Nothing will ever happen again, or the scheduler has ended.
     Ended,
     /// The scheduler has ended with the wish to be loaded again, and now it is to be; or a program of user space wants
-    /// something of whoever owns the run.
+    /// something of the run's owner.
     Detached,
 }
 

@@ -99,7 +99,7 @@ pub(crate) struct Context {
     /// `may_goto`s left after those.
     pub(crate) more_loops: u64,
     pub(crate) world: *mut VmWorld,
-    /// The way between the fiber and whoever enters it.
+    /// The way between the fiber and its caller.
     pub(crate) link: Link,
     pub(crate) code: *const Code,
     /// Per function its native code; null where the callback is interpreted.

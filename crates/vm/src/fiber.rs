@@ -68,7 +68,7 @@ impl Fiber {
     /// Enters the fiber: it starts the context's job.
     #[inline(always)]
     pub(crate) fn begin(&mut self) -> Signal {
-        // SAFETY: the context is the fiber's own, and whoever calls has set its job.
+        // SAFETY: the context is the fiber's own, and the caller has set its job.
         unsafe { self.routine.begin(self.context.as_ptr()) }
     }
 

@@ -108,7 +108,7 @@ impl Compiler<'_> {
             self.warn(at, note);
         }
         match circle[..] {
-            // Whoever waits for one that nobody goes on for waits behind it, and in no circle.
+            // A task that waits for one that never goes on waits behind it, and in no circle.
             _ if alone.is_some() => Ok(()),
             [] => Ok(()),
             [one] => {

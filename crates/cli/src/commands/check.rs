@@ -1,4 +1,4 @@
-//! `keel check`: the judgement of a recording, whoever made it.
+//! `keel check`: the judgement of a recording of any tool.
 
 use crate::args::CheckArgs;
 use crate::failure::{Code, Failure};

@@ -1,4 +1,4 @@
-//! `keel report`: recordings, whoever made them, as one page to explore, and for Perfetto.
+//! `keel report`: recordings of any tool, as one page to explore, and for Perfetto.
 
 use crate::args::ReportArgs;
 use crate::commands::check::Tally;

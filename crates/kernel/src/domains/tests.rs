@@ -93,7 +93,7 @@ fn caches_get_the_lowest_number_that_is_free() {
     assert_eq!(plug(3, false), [0, 0, -1, -1, 2, 2]);
     assert_eq!(plug(4, false), [0, 0, -1, -1, -1, 2]);
     assert_eq!(plug(5, false), [0, 0, -1, -1, -1, -1]);
-    // Whoever comes first has the lower one, whichever its cache had before.
+    // The first to come has the lower one, whichever its cache had before.
     assert_eq!(plug(5, true), [0, 0, -1, -1, -1, 1]);
     assert_eq!(plug(2, true), [0, 0, 2, -1, -1, 1]);
     assert_eq!(plug(3, true), [0, 0, 2, 2, -1, 1]);

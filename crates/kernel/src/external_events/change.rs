@@ -255,7 +255,7 @@ impl Kernel {
         self.tell_task(task);
     }
 
-    /// Charges whoever runs on `rq`, which is locked, for its time (`update_curr_scx()`).
+    /// Charges the task that runs on `rq`, which is locked, for its time (`update_curr_scx()`).
     pub(crate) fn charge_current<W: World>(&mut self, world: &mut W, rq: CpuId) {
         let (curr, at) = (self.cpus[rq].curr, self.cpus.this_cpu.clock);
         self.charge_running(world, curr, at);

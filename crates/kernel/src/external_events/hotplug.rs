@@ -125,7 +125,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.this_cpu().leaving = true;
         let curr = self.k.this_cpu().curr;
-        // Whoever is in a spell stays until it is over, as each pick sees.
+        // A task in a spell stays until it is over, as each pick sees.
         if curr.is_idle() || self.k.tasks[curr].migration_disabled > 0 {
             self.k.resched(c, c);
             self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
@@ -201,7 +201,7 @@ impl Kernel {
         }
     }
 
-    /// The change in progress is done: whoever asked for it goes on, and then whoever waits.
+    /// The change in progress is done: the task that asked for it goes on, and then those that wait.
     fn hotplug_done(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         let Some((entry, nth)) = self.outside.hotplug.busy.take() else { return };

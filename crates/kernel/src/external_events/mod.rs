@@ -1,7 +1,7 @@
 //! What happens from outside while a run goes on ([`keel_abi::timeline`]): CPUs come and go, somebody confines
 //! tasks or changes their nice values.
 //!
-//! Whoever does it is no task of the machine: it happens on the boot CPU, between what else that CPU does, one
+//! No task of the machine does it: it happens on the boot CPU, between what else that CPU does, one
 //! task or CPU after another. An entry that repeats is due again when all of its last time is done, at the next
 //! moment of its own grid: nothing piles up.
 

@@ -179,7 +179,7 @@ impl IdleMasks {
         self.shape.online()
     }
 
-    /// Grows whenever a word may have changed, for whoever keeps a copy.
+    /// Grows whenever a word may have changed, for those that keep a copy.
     #[inline]
     pub const fn changes(&self) -> u64 {
         self.changes

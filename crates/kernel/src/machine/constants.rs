@@ -1,4 +1,4 @@
-//! A machine's constants by name, for whoever varies them.
+//! A machine's constants by name, for sweeps that vary them.
 
 use super::Machine;
 use super::read::{LINE_NAMES, line_slot};

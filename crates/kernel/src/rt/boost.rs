@@ -62,7 +62,7 @@ impl<E: Engine> Sim<E> {
         let priority = self.k.tasks[task].rt_priority();
         let first = self.k.objects.mutexes.first_beside(task);
         let next = self.k.objects.mutexes.requeue(task, priority);
-        // Whoever spins comes first, or sleeps.
+        // A spinner comes first, or sleeps.
         first.into_iter().for_each(|first| self.k.tell_spinner(first));
         let next = match next {
             Some(Next::Owner(task)) => Frame::Rt(RtFrame::Adjust { task, depth: depth + 1 }),

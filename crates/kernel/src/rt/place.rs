@@ -20,7 +20,7 @@ impl Kernel {
         self.find_lowest(c, task).unwrap_or(prev)
     }
 
-    /// Is `task` to look for another CPU than `rq`, as whoever runs there is a real-time task that should not make room?
+    /// Is `task` to look for another CPU than `rq`, as the one that runs there is a real-time task that should not make room?
     pub(super) fn is_taken(&self, rq: CpuId, task: TaskId) -> bool {
         let curr = self.cpus[rq].curr;
         if self.class_of(curr) != SchedClass::Rt {

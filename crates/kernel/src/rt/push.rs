@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`RtFrame::Push`]: where does the first go who may be pushed from `rq`? Nowhere if it is to run here, or if no CPU is
-    /// better: then whoever comes down will ask for it.
+    /// better: then the next to come down will ask for it.
     pub(super) fn push_rt(&mut self, c: CpuId, rq: CpuId, tries: u8) {
         let Some(task) = self.k.cpus[rq].rt.first_pushable().filter(|_| tries < MAX_TRIES) else { return };
         if self.k.tasks[task].rt_priority() > self.k.priority_of(self.k.cpus[rq].curr) {

@@ -47,7 +47,7 @@ impl Kernel {
         }
     }
 
-    /// Should whoever runs on `rq` look for another CPU, since its equal, which has just come, has none
+    /// Should the task that runs on `rq` look for another CPU, since its equal, which has just come, has none
     /// (`check_preempt_equal_prio()`)? That one then goes first.
     fn makes_room(&mut self, rq: CpuId, curr: TaskId, task: TaskId) -> bool {
         let can_move = |k: &Self, task| k.tasks[task].nr_allowed > 1 && k.lowest_for(task).is_some();
@@ -59,7 +59,7 @@ impl Kernel {
         true
     }
 
-    /// The real-time priority of whoever runs, 0 for the idle task and others.
+    /// The real-time priority of the running task, 0 for the idle task and others.
     pub(super) fn priority_of(&self, curr: TaskId) -> u8 {
         if curr.is_idle() { 0 } else { self.tasks[curr].rt_priority() }
     }

@@ -87,7 +87,7 @@ impl Kernel {
         self.queue.push(due, first + rq.0);
     }
 
-    /// The timer is over: whoever has got too little is served. One of a CPU that has gone since says nothing.
+    /// The timer is over: those that got too little are served. One of a CPU that has gone since says nothing.
     pub(crate) fn server_fires(&mut self, c: CpuId, cpu: CpuId, class: SchedClass) {
         let now = self.now;
         let server = self.this_cpu().server_of(class);

@@ -114,7 +114,7 @@ impl Kernel {
         }
     }
 
-    /// `c` goes away: whoever is there must run to be pushed to others (`__disable_runtime()`). When it comes back it has
+    /// `c` goes away: tasks there must run to be pushed to others (`__disable_runtime()`). When it comes back it has
     /// used nothing.
     pub(crate) fn stop_throttling(&mut self, c: CpuId) {
         let rt = &mut self.cpu(c).rt;

@@ -34,7 +34,7 @@ pub(crate) struct Restart {
     times: Vec<Instant>,
     /// It is about to.
     awaited: bool,
-    /// Now is the moment, or user space wants something of whoever owns the run.
+    /// Now is the moment, or user space wants something of the run's owner.
     is_due: bool,
     /// A program of user space loads it again by itself, when it has noticed.
     by_program: bool,

@@ -25,7 +25,7 @@ pub(super) struct Half {
     pub(super) output: Vec<u8>,
     /// The addresses of the object's programs.
     pub(super) addresses: Vec<u64>,
-    /// What it wants of whoever owns the run, and does then.
+    /// What it wants of the run's owner, and does then.
     pub(super) asked: Option<Event>,
     pub(super) next: Option<Event>,
     /// The context of the program that it runs now, and its bytes.

@@ -2,7 +2,7 @@
 //!
 //! A pointer in memory is the user's address; `addr_space_cast` makes of it the one that loads and stores take.
 //! Where no user space is there, nothing ever faults a page in but the loader, for global variables. Else the pages are
-//! a file's that user space has mapped, and whoever runs it tells which of them it has touched.
+//! a file's that user space has mapped, and its supervisor tells which of them it has touched.
 
 use super::pages::FreePages;
 use super::plan::Plan;
