@@ -13,8 +13,6 @@
 
 #include "ring.h"
 
-extern const struct rq runqueues __ksym;
-
 static __always_inline u32 in_the_midst_of(void)
 {
 	if (!&__preempt_count)

@@ -5,7 +5,7 @@
  *
  * All of it may be used in any context but NMI, also under a runqueue's lock: nothing here sleeps, takes a lock of the
  * scheduler's or wakes a task. A ring's lock is held by its own CPU alone, with interrupts off; the reader never takes
- * it. What wakes the reader is an irq_work: it runs when interrupts are on again, and no program sends it to another CPU.
+ * it. An irq_work wakes the reader: it runs when interrupts are on again, and no program sends it to another CPU.
  */
 #ifndef KEEL_RING_H
 #define KEEL_RING_H
@@ -14,6 +14,7 @@
 
 /* x86's count of what the CPU is in the midst of; other machines keep it elsewhere. */
 extern int __preempt_count __ksym __weak;
+extern const struct rq runqueues __ksym;
 
 #define SERVING_SOFTIRQ 0x00000100
 #define IN_HARDIRQ_OR_NMI 0x00ff0000
@@ -106,11 +107,29 @@ static __always_inline void *ring_here(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
-/* Whether the `bytes` that are handed in now fill another portion. */
+/*
+ * Whether this CPU is going offline. The kernel turns its interrupt controller off before the last switch to the idle
+ * task (native_cpu_disable()), so an irq_work that is queued in between never runs. Worse, it stays queued when the CPU
+ * comes back, and because the kernel interrupts a CPU only for the first of its irq_works, no later one of any user
+ * runs there: a task that waits for one in irq_work_sync() spins forever.
+ */
+static __always_inline bool goes_offline(void)
+{
+	struct rq *rq = bpf_this_cpu_ptr(&runqueues);
+
+	return !rq->online;
+}
+
+/*
+ * Wakes the reader if the `bytes` that are handed in now fill another portion. What a CPU records while it goes offline
+ * waits until another CPU wakes the reader, or until the recording ends.
+ */
 static __always_inline u64 wake_flags(void *ring, u32 bytes)
 {
 	u64 waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 
+	if (goes_offline())
+		return BPF_RB_NO_WAKEUP;
 	return (waiting + bytes) >> sizes.portion_log2 > waiting >> sizes.portion_log2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
