@@ -13,6 +13,7 @@ LICENSE;
 const volatile struct {
 	u64 slice_ns;
 	u64 cpus;
+	u64 pid;
 } constant = { .slice_ns = 1000000 };
 
 /* The program maps it; shared.c has the same structure. */
@@ -26,6 +27,9 @@ struct {
 	u64 exit_kind;
 	/* From the kernel's configuration. */
 	u64 hz;
+	/* How often the program's task ran on CPU 1, which it has confined itself to if there is one; and elsewhere. */
+	u64 home;
+	u64 away;
 } seen;
 
 extern int CONFIG_HZ __kconfig;
@@ -81,6 +85,16 @@ CALLBACK(void, shared_dispatch, s32 cpu, struct task_struct *prev)
 	scx_bpf_dsq_move_to_local(SHARED_DSQ);
 }
 
+CALLBACK(void, shared_running, struct task_struct *p)
+{
+	if (p->pid != constant.pid)
+		return;
+	if (bpf_get_smp_processor_id() == (constant.cpus > 1))
+		seen.home++;
+	else
+		seen.away++;
+}
+
 SEC("fentry/bpf_scx_reg")
 int BPF_PROG(shared_registered, void *ops)
 {
@@ -110,6 +124,7 @@ CALLBACK(s32, shared_init)
 SEC(".struct_ops") struct sched_ext_ops shared_ops = {
 	.enqueue = (void *)shared_enqueue,
 	.dispatch = (void *)shared_dispatch,
+	.running = (void *)shared_running,
 	.init = (void *)shared_init,
 	.exit = (void *)shared_exit,
 	.name = "shared",

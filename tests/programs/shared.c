@@ -2,12 +2,13 @@
 /*
  * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
  * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
- * `exit`, `crash`. `all` runs what arena.c, sockets.c and host.c have first.
+ * `exit`, `crash`. `yield` yields its CPU over and over. `all` runs what arena.c, maps.c, sockets.c and host.c have first.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +19,19 @@
 
 int load_arena(void);
 int use_arena(void);
+int load_maps(void);
+int use_maps(void);
 int use_sockets(void);
 int use_host(void);
 int has_worked(void);
 
 /* As shared.bpf.c has them. */
 struct constant {
-	unsigned long long slice_ns, cpus;
+	unsigned long long slice_ns, cpus, pid;
 };
 
 struct seen {
-	unsigned long long enqueued, sum_of_entries, switches, registered, exit_kind, hz;
+	unsigned long long enqueued, sum_of_entries, switches, registered, exit_kind, hz, home, away;
 };
 
 static volatile sig_atomic_t stop;
@@ -89,6 +92,7 @@ static struct bpf_object *load(const char *path)
 	if (!constant || bytes != sizeof(*constant))
 		fail("constants");
 	constant->cpus = sysconf(_SC_NPROCESSORS_CONF);
+	constant->pid = getpid();
 	if (bpf_object__load(object))
 		fail("load");
 	return object;
@@ -117,11 +121,11 @@ static void begin(struct running *r, const char *path, int all)
 	r->object = load(path);
 	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(r->object, "entries"), &key, &value, 0))
 		fail("update");
-	if (all && load_arena())
-		fail("arena");
+	if (all && (load_arena() || load_maps()))
+		fail("arena and maps");
 	r->answer = ask(r->object);
-	if (all && use_arena())
-		fail("arena");
+	if (all && (use_arena() || use_maps()))
+		fail("arena and maps");
 	r->traces[0] = bpf_program__attach(bpf_object__find_program_by_name(r->object, "shared_registered"));
 	r->traces[1] = bpf_program__attach(bpf_object__find_program_by_name(r->object, "shared_switched"));
 	if (!r->traces[0] || !r->traces[1])
@@ -155,6 +159,8 @@ static int go_on(struct running *r, const char *how)
 			       __atomic_load_n(&wakeups, __ATOMIC_SEQ_CST),
 			       r->seen->enqueued >= r->told && r->seen->switches ? "shared" : "apart");
 		}
+		while (!strcmp(how, "yield") && !stop)
+			sched_yield();
 		if (!strcmp(how, "exit"))
 			exit(7);
 		if (!strcmp(how, "crash"))
@@ -166,8 +172,9 @@ static int go_on(struct running *r, const char *how)
 static void end(struct running *r)
 {
 	bpf_link__destroy(r->link);
-	printf("detached, exit kind %llu, registered %llu times, %llu Hz, %s\n", r->seen->exit_kind,
-	       r->seen->registered, r->seen->hz, has_worked() ? "busy at times" : "no times");
+	printf("detached, exit kind %llu, registered %llu times, %llu Hz, %s, %s\n", r->seen->exit_kind,
+	       r->seen->registered, r->seen->hz, has_worked() ? "busy at times" : "no times",
+	       r->seen->home > 10 && r->seen->away < 4 ? "at home" : "abroad");
 	bpf_link__destroy(r->traces[0]);
 	bpf_link__destroy(r->traces[1]);
 	ring_buffer__free(r->ring);

@@ -2,7 +2,7 @@
 //! scheduler, which talks to the loaded object through its maps.
 
 use crate::bpf::Ea;
-use crate::{CpuId, Instant, Span};
+use crate::{CpuId, CpuSet, Instant, Span};
 
 /// What a companion has done, or does next, and what that costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub enum Act {
     Print(String),
     /// It calls `sched_yield()`.
     Yield,
+    /// It confines itself to CPUs (`sched_setaffinity()`); at least one of them is the machine's.
+    Confine(CpuSet),
     /// It sleeps.
     Sleep(Span),
     /// It cannot go on, and so the run is over; the text says why.

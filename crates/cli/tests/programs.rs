@@ -15,7 +15,7 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-o"]).arg(&program);
     cc.args(
-        ["shared.c", "arena.c", "sockets.c", "host.c"]
+        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c"]
             .map(|source| Path::new(ROOT).join("tests/programs").join(source)),
     );
     let built = cc.args(["-lbpf", "-lelf", "-lz", "-lpthread"]).output().expect("there is a C compiler");
@@ -49,7 +49,7 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let lines: Vec<&str> = log.lines().collect();
         assert_eq!(lines.first(), Some(&format!("{cpus} CPUs, answer 42").as_str()), "{log}");
         assert!(lines.iter().any(|line| line.contains("told yes") && line.ends_with("bss shared")), "{log}");
-        let last = "detached, exit kind 64, registered 1 times, 1000 Hz, busy at times";
+        let last = "detached, exit kind 64, registered 1 times, 1000 Hz, busy at times, at home";
         assert_eq!(lines.last(), Some(&last), "{log}");
         let again = run("second", cpus);
         assert!(again.0 == trace && again.1 == log, "two runs on {cpus} CPUs differ");
@@ -172,6 +172,24 @@ fn a_machine_says_what_a_call_is_charged() {
 }
 
 #[test]
+fn a_program_that_yields_lets_others_run_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let options = ["--machine", "1", "--workload", "mix:2:10", "--json"];
+    let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), "yield"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let names = report["names"].as_array().expect("names");
+    let others: Vec<_> =
+        names.iter().filter(|of| of["name"].as_str().is_some_and(|n| n.starts_with("mix"))).collect();
+    assert!(!others.is_empty());
+    for of in others {
+        // Its slice is 1 ms long.
+        let half_ns = of["wakeup_delay_ns"]["p50"].as_u64().expect("nanoseconds");
+        assert!(half_ns < 100_000, "{of}");
+    }
+}
+
+#[test]
 fn what_a_program_sets_up_becomes_a_recipe() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());
@@ -186,7 +204,7 @@ fn what_a_program_sets_up_becomes_a_recipe() {
         ["record-recipe", "--machine", "4", "--object", object, "-o", "r.keel.toml", "--", program, object];
     assert_eq!(keel(&record), (Some(0), String::new(), String::new()));
     let recipe = std::fs::read_to_string(folder.path().join("r.keel.toml")).unwrap();
-    for part in ["# constant: 16 bytes", "name = \"entries\"\nentries = [", "[[run]]\nprogram = \"look_up\""]
+    for part in ["# constant: 24 bytes", "name = \"entries\"\nentries = [", "[[run]]\nprogram = \"look_up\""]
     {
         assert!(recipe.contains(part), "no '{part}' in\n{recipe}");
     }

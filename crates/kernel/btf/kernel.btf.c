@@ -16,6 +16,12 @@ typedef struct {
 
 /* Tracepoints: what BPF programs that trace them get, behind the first argument. */
 typedef void (*btf_trace_sched_switch)(void *, bool, struct task_struct *, struct task_struct *, unsigned int);
+struct irqaction;
+typedef void (*btf_trace_irq_handler_entry)(void *, int, struct irqaction *);
+typedef void (*btf_trace_irq_handler_exit)(void *, int, struct irqaction *, int);
+typedef void (*btf_trace_softirq_entry)(void *, unsigned int);
+typedef void (*btf_trace_softirq_exit)(void *, unsigned int);
+typedef void (*btf_trace_cpu_idle)(void *, unsigned int, unsigned int);
 typedef void (*btf_trace_task_rename)(void *, struct task_struct *, const char *);
 typedef void (*btf_trace_cgroup_attach_task)(void *, struct cgroup *, const char *, struct task_struct *, bool);
 
@@ -72,6 +78,11 @@ union {
 	enum bpf_map_type map_type;
 	class_rcu_t class_rcu;
 	btf_trace_sched_switch trace_sched_switch;
+	btf_trace_irq_handler_entry trace_irq_handler_entry;
+	btf_trace_irq_handler_exit trace_irq_handler_exit;
+	btf_trace_softirq_entry trace_softirq_entry;
+	btf_trace_softirq_exit trace_softirq_exit;
+	btf_trace_cpu_idle trace_cpu_idle;
 	btf_trace_task_rename trace_task_rename;
 	btf_trace_cgroup_attach_task trace_cgroup_attach_task;
 } keel_types;

@@ -30,15 +30,22 @@ pub(crate) enum Point {
     TaskRename,
     /// `trace_cgroup_attach_task()`.
     CgroupAttachTask,
+    /// `trace_irq_handler_entry()` and its kin, and `trace_cpu_idle()`: interrupts and idle states here take time alone.
+    Interrupts,
 }
 
 /// Their names, as libbpf's sections have them.
-const NAMES: [(&str, Point); 5] = [
+const NAMES: [(&str, Point); 10] = [
     ("tp_btf/sched_switch", Point::SchedSwitch),
     ("fentry/scx_tick", Point::ScxTick),
     ("fentry/bpf_scx_reg", Point::ScxReg),
     ("tp_btf/task_rename", Point::TaskRename),
     ("tp_btf/cgroup_attach_task", Point::CgroupAttachTask),
+    ("tp_btf/irq_handler_entry", Point::Interrupts),
+    ("tp_btf/irq_handler_exit", Point::Interrupts),
+    ("tp_btf/softirq_entry", Point::Interrupts),
+    ("tp_btf/softirq_exit", Point::Interrupts),
+    ("tp_btf/cpu_idle", Point::Interrupts),
 ];
 
 /// Who traces what, in the order of attaching.

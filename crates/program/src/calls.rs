@@ -105,6 +105,8 @@ fn is_harmless(number: i64) -> bool {
             | libc::SYS_brk
             | libc::SYS_mlock
             | libc::SYS_munlock
+            | libc::SYS_mlockall
+            | libc::SYS_munlockall
             | libc::SYS_mincore
             | libc::SYS_rt_sigaction
             | libc::SYS_rt_sigprocmask

@@ -27,6 +27,16 @@ pub trait Desk {
     /// # Errors
     /// Those of bpf(2).
     fn delete(&mut self, map: u32, key: &[u8]) -> Result<(), Errno>;
+    /// Puts a value into a queue or a stack.
+    ///
+    /// # Errors
+    /// Those of bpf(2).
+    fn push(&mut self, map: u32, value: &[u8], flags: u64) -> Result<(), Errno>;
+    /// The next value of a queue or a stack, which stays there if it is to be kept.
+    ///
+    /// # Errors
+    /// Those of bpf(2); `ENOENT` where there is none.
+    fn pop(&mut self, map: u32, keep: bool) -> Result<Vec<u8>, Errno>;
     /// The key after this one, or the first.
     ///
     /// # Errors
@@ -53,6 +63,14 @@ impl Desk for NoDesk {
     }
 
     fn delete(&mut self, _: u32, _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn push(&mut self, _: u32, _: &[u8], _: u64) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn pop(&mut self, _: u32, _: bool) -> Result<Vec<u8>, Errno> {
         Err(Errno::ENOENT)
     }
 

@@ -11,7 +11,7 @@ use crate::program::Program;
 use keel_object::btf::{Kind, TypeId};
 use keel_object::model::{PSEUDO_CALL, PSEUDO_FUNC, PSEUDO_KFUNC, PSEUDO_KSYM, PSEUDO_MAP, PSEUDO_MAP_VALUE};
 use keel_object::{Btf, Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, StructOps};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -81,6 +81,7 @@ impl Program {
         let kept: Vec<u32> = (0..self.bpf.maps.len() as u32)
             .filter(|&n| self.bpf.maps[n as usize].kind != kind::STRUCT_OPS && used(n))
             .collect();
+        let kept = self.with_inner(kept);
         let mut maker = Maker { bpf: &self.bpf, object: Object::default(), places: BTreeMap::new() };
         let mut shared = Vec::new();
         for &number in &kept {
@@ -89,6 +90,9 @@ impl Program {
             if let (Some(file), kind::ARRAY | kind::ARENA, false) = (&map.file, map.kind, is_constant(map)) {
                 shared.push((place, file.try_clone().map_err(|e| host(&e))?));
             }
+        }
+        for &number in &kept {
+            maker.nest(number, &self.bpf.maps[number as usize]);
         }
         for &number in &open_progs {
             maker.prog(&self.bpf.progs[number as usize])?;
@@ -101,6 +105,14 @@ impl Program {
             self.bpf.maps[number as usize].place = places.get(&number).copied();
         }
         Ok(Loaded { object, fills, shared })
+    }
+
+    /// These maps, and those that are in maps of maps or that these are made by: the program need not keep them open.
+    fn with_inner(&self, kept: Vec<u32>) -> Vec<u32> {
+        let outer = kept.iter().map(|&n| &self.bpf.maps[n as usize]).filter(|map| map.has_maps());
+        let inner: BTreeSet<u32> =
+            outer.flat_map(|map| map.inner.into_iter().chain(inner_values(map).map(|(_, n)| n))).collect();
+        kept.into_iter().collect::<BTreeSet<u32>>().union(&inner).copied().collect()
     }
 
     /// The members of the struct_ops map's value, of the loaded object.
@@ -145,7 +157,7 @@ impl Program {
         let mut all: Vec<(u64, Fill)> = Vec::new();
         for &number in kept {
             let map = &self.bpf.maps[number as usize];
-            if map.kind == kind::ARRAY && is_constant(map) {
+            if map.has_maps() || map.kind == kind::ARRAY && is_constant(map) {
                 continue;
             }
             for (key, (value, order)) in &map.values {
@@ -162,6 +174,12 @@ impl Program {
         all.sort_by_key(|(order, fill)| (*order, fill.map));
         all.into_iter().map(|(_, fill)| fill).collect()
     }
+}
+
+/// Of a map of maps: which entries it has, and the maps there.
+fn inner_values(map: &Map) -> impl Iterator<Item = (u32, u32)> {
+    let word = |bytes: &[u8]| <[u8; 4]>::try_from(bytes).map_or(0, u32::from_le_bytes);
+    map.values.iter().map(move |(key, (value, _))| (word(key), word(value)))
 }
 
 /// Can neither side change it any more?
@@ -212,6 +230,17 @@ impl Maker<'_> {
         let place = self.object.maps.len() as u32 - 1;
         self.places.insert(number, place);
         Ok(place)
+    }
+
+    /// Says which maps are in a map of maps, once all have their places.
+    fn nest(&mut self, number: u32, map: &Map) {
+        if map.has_maps() {
+            let place = |n: u32| self.places.get(&n).copied();
+            let values = inner_values(map).filter_map(|(entry, n)| Some((entry, place(n)?))).collect();
+            let inner = map.inner.and_then(place);
+            let def = &mut self.object.maps[self.places[&number] as usize];
+            (def.inner, def.values) = (inner, values);
+        }
     }
 
     /// Adds a program with its functions, of which it has copies of its own.

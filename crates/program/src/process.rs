@@ -2,8 +2,9 @@
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
-use crate::program::{PID, Program};
+use crate::program::{Event, Program};
 use crate::thread::Thread;
+use keel_abi::{CpuId, CpuSet};
 
 /// `AT_IGNORE`, `AT_RANDOM`, `AT_SYSINFO_EHDR` of the auxiliary vector.
 const IGNORE: u64 = 1;
@@ -65,10 +66,12 @@ impl Program {
     ) -> Result<Option<Answer>, ProgramError> {
         Ok(Some(match number {
             libc::SYS_clone => self.clone_thread(t, a)?,
-            libc::SYS_getpid => Answer::Value(i64::from(PID)),
+            libc::SYS_getpid => Answer::Value(i64::from(self.machine.pid)),
             libc::SYS_getppid => Answer::Value(1),
             libc::SYS_gettid => Answer::Value(i64::from(t.own)),
-            libc::SYS_getpgrp | libc::SYS_getpgid | libc::SYS_getsid => Answer::Value(i64::from(PID)),
+            libc::SYS_getpgrp | libc::SYS_getpgid | libc::SYS_getsid => {
+                Answer::Value(i64::from(self.machine.pid))
+            }
             libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => Answer::Value(0),
             libc::SYS_set_tid_address => {
                 self.clear_at.insert(t.own, a[0]);
@@ -77,13 +80,18 @@ impl Program {
             }
             libc::SYS_tgkill => self.kill(t, a[1] as i32, a[2] as i32),
             libc::SYS_tkill => self.kill(t, a[0] as i32, a[1] as i32),
-            libc::SYS_kill if a[0] as i32 == PID => self.kill(t, PID, a[1] as i32),
-            libc::SYS_sched_yield | libc::SYS_sched_setaffinity | libc::SYS_sched_setscheduler => {
-                Answer::Value(0)
-            }
+            libc::SYS_kill if a[0] as i32 == self.machine.pid => self.kill(t, self.machine.pid, a[1] as i32),
+            // The others go on in turn; when all of them wait, the task lets other tasks go on.
+            libc::SYS_sched_yield if self.ready.is_empty() => Answer::Told(0, Event::Yielded),
+            libc::SYS_sched_yield | libc::SYS_sched_setscheduler => Answer::Value(0),
+            libc::SYS_sched_setaffinity => self.set_affinity(t.own, a),
+            libc::SYS_sched_setparam | libc::SYS_sched_setattr => Answer::Value(0),
+            libc::SYS_sched_get_priority_max => priority(a[0], 99),
+            libc::SYS_sched_get_priority_min => priority(a[0], 1),
+            libc::SYS_sched_getparam => self.put(a[1], &[0; 4], 0),
             libc::SYS_sched_getscheduler | libc::SYS_setpriority | libc::SYS_ioprio_set => Answer::Value(0),
             libc::SYS_getpriority => Answer::Value(20),
-            libc::SYS_sched_getaffinity => self.affinity(a),
+            libc::SYS_sched_getaffinity => self.affinity(t.own, a),
             libc::SYS_getcpu => self.put(a[0], &0_u32.to_le_bytes(), 0),
             libc::SYS_getrandom => self.random_bytes(a),
             libc::SYS_uname => self.uname(a[0]),
@@ -148,15 +156,43 @@ impl Program {
         Answer::Value(0)
     }
 
-    fn affinity(&mut self, a: [u64; 6]) -> Answer {
-        let cpus = self.machine.topology.cpus() as usize;
-        let bytes = cpus.div_ceil(64) * 8;
+    /// The thread that a call about affinities means: 0 is the caller.
+    fn thread_of(&self, caller: i32, named: u64) -> Option<i32> {
+        match named as i32 {
+            0 => Some(caller),
+            // The caller is not in the table while its call is answered.
+            own => (own == caller || self.threads.contains_key(&own)).then_some(own),
+        }
+    }
+
+    fn affinity(&mut self, caller: i32, a: [u64; 6]) -> Answer {
+        let count = self.machine.topology.cpus();
+        let bytes = count.div_ceil(64) as usize * 8;
         if (a[1] as usize) < bytes {
             return error(libc::EINVAL);
         }
+        let Some(own) = self.thread_of(caller, a[0]) else { return error(libc::ESRCH) };
+        let cpus = self.confined.get(&own).cloned().unwrap_or_else(|| CpuSet::first(count));
         let mut mask = vec![0_u8; bytes];
-        (0..cpus).for_each(|cpu| mask[cpu / 8] |= 1 << (cpu % 8));
+        cpus.iter().for_each(|cpu| mask[cpu.index() / 8] |= 1 << (cpu.index() % 8));
         self.put(a[2], &mask, bytes as i64)
+    }
+
+    /// Threads share a task, whose CPUs are those of the first one.
+    fn set_affinity(&mut self, caller: i32, a: [u64; 6]) -> Answer {
+        let count = self.machine.topology.cpus();
+        let Some(own) = self.thread_of(caller, a[0]) else { return error(libc::ESRCH) };
+        let mut mask = vec![0_u8; (a[1] as usize).min(count.div_ceil(8) as usize)];
+        if !self.host.read(a[2], &mut mask) {
+            return error(libc::EFAULT);
+        }
+        let is_in = |cpu: &u32| mask.get(*cpu as usize / 8).is_some_and(|byte| byte >> (cpu % 8) & 1 == 1);
+        let cpus: CpuSet = (0..count).filter(is_in).map(CpuId).collect();
+        if cpus.is_empty() {
+            return error(libc::EINVAL);
+        }
+        self.confined.insert(own, cpus.clone());
+        if own == self.machine.pid { Answer::Told(0, Event::Confined(cpus)) } else { Answer::Value(0) }
     }
 
     fn random_bytes(&mut self, a: [u64; 6]) -> Answer {
@@ -187,6 +223,17 @@ impl Program {
     /// All capabilities: the program believes that it may do what the simulated kernel lets it.
     fn capabilities(&mut self, at: u64) -> Answer {
         if at == 0 { Answer::Value(0) } else { self.put(at, &[0xff; 24], 0) }
+    }
+}
+
+/// A limit of the priorities of a policy: only `SCHED_FIFO` and `SCHED_RR` have some.
+fn priority(policy: u64, realtime: i64) -> Answer {
+    /// `SCHED_EXT`, which libc does not know; 4 stands for no policy.
+    const EXT: i32 = 7;
+    match policy as i32 {
+        libc::SCHED_FIFO | libc::SCHED_RR => Answer::Value(realtime),
+        0..=EXT if policy != 4 => Answer::Value(0),
+        _ => error(libc::EINVAL),
     }
 }
 

@@ -14,14 +14,15 @@ use crate::object::{Loaded, TestRun, Traced};
 use crate::stats::Stats;
 use crate::thread::Thread;
 use crate::tree::Tree;
-use keel_abi::Topology;
+use keel_abi::{CpuSet, Topology};
 use keel_object::StructOps;
 use libc::pid_t;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 
-/// The pid that the program sees of itself; its threads have the next ones.
-pub(crate) const PID: i32 = 1000;
+/// The number of the first thread beside the main one: no task of the machine has so great a pid, as the program's threads
+/// are one task.
+const FIRST_THREAD: i32 = 4_000_000;
 /// Waiting threads are looked at again after so many calls of others.
 const TURNS: u64 = 64;
 /// How long a ring buffer's record waits at most until a thread that polls for it notices.
@@ -44,6 +45,8 @@ pub struct Machine {
     pub seed: u64,
     /// Nanoseconds that a system call is charged, with the user code before it.
     pub call_ns: u64,
+    /// The pid of the task that stands for the program, as the scheduler sees it.
+    pub pid: i32,
 }
 
 /// What a step came to.
@@ -64,6 +67,10 @@ pub enum Event {
     Run(TestRun),
     /// It attaches a tracing program of the loaded object; its thread waits for [`Program::traced`].
     Trace(Traced),
+    /// Its only thread that does not wait has called `sched_yield()`.
+    Yielded,
+    /// Its first thread has confined itself to these CPUs.
+    Confined(CpuSet),
     /// It detaches the scheduler.
     Detach,
     /// It detaches a tracing program.
@@ -117,6 +124,8 @@ pub struct Program {
     /// A page of the program's own memory for what keel's calls need.
     pub(crate) page: u64,
     pub(crate) next_own: i32,
+    /// Threads that have confined themselves, and to which CPUs.
+    pub(crate) confined: BTreeMap<i32, CpuSet>,
     pub(crate) stats: Stats,
     calls: u64,
     /// The thread that waits for the owner.
@@ -135,14 +144,15 @@ impl Program {
         let tree = Tree::new(&machine, &bpf.kernel)?;
         let env = [("PATH", "/usr/bin:/bin"), ("HOME", "/"), ("TZ", "UTC"), ("LANG", "C.UTF-8")];
         let host = Host::start(argv, &env)?;
-        let first = Thread::new(&host, host.pid, PID)?;
+        let first = Thread::new(&host, host.pid, machine.pid)?;
         let name = argv[0].to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
+        let pid = machine.pid;
         let mut program = Self {
             random: machine.seed,
             host,
             machine,
-            threads: BTreeMap::from([(PID, first)]),
-            ready: VecDeque::from([PID]),
+            threads: BTreeMap::from([(pid, first)]),
+            ready: VecDeque::from([pid]),
             waiting: BTreeMap::new(),
             fds: Fds::default(),
             tree,
@@ -157,7 +167,8 @@ impl Program {
             refused: BTreeSet::new(),
             clear_at: BTreeMap::new(),
             page: 0,
-            next_own: PID + 1,
+            next_own: FIRST_THREAD,
+            confined: BTreeMap::new(),
             stats: Stats::default(),
             calls: 0,
             outside: None,
@@ -294,7 +305,7 @@ impl Program {
             _ => 0,
         };
         // What ends the process ends all threads; the host reports the first one last.
-        if own == PID || matches!(stop, Stop::Killed(_)) {
+        if own == self.machine.pid || matches!(stop, Stop::Killed(_)) {
             self.exit = Some(code);
             return Ok(Event::Exited(code));
         }
@@ -376,13 +387,14 @@ impl Program {
     /// # Errors
     /// The host fails.
     pub fn interrupt(&mut self) -> Result<(), ProgramError> {
-        let Some(mut thread) = self.threads.remove(&PID) else { return Ok(()) };
+        let pid = self.machine.pid;
+        let Some(mut thread) = self.threads.remove(&pid) else { return Ok(()) };
         self.host.signal(thread.tid, libc::SIGINT);
-        if self.waiting.remove(&PID).is_some() {
+        if self.waiting.remove(&pid).is_some() {
             thread.interrupt(&mut self.host)?;
-            self.ready.push_back(PID);
+            self.ready.push_back(pid);
         }
-        self.threads.insert(PID, thread);
+        self.threads.insert(pid, thread);
         Ok(())
     }
 

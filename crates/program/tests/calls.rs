@@ -21,6 +21,7 @@ fn run(program: &Path, seed: u64) -> (Result<i32, ProgramError>, String, u64) {
         config: String::new(),
         seed: 1,
         call_ns: CALL_NS,
+        pid: 2,
     };
     let mut program = Program::start(&[program.as_os_str().to_owned(), seed.to_string().into()], machine)
         .expect("it starts");

@@ -23,6 +23,7 @@ fn run(every_ns: Option<u64>) -> (i32, Vec<(u64, String)>) {
         config: String::new(),
         seed: 1,
         call_ns: CALL_NS,
+        pid: 2,
     };
     let mut program = Program::start(&[program.into_os_string()], machine).expect("it starts");
     if let Some(every_ns) = every_ns {

@@ -74,6 +74,20 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
 }
 
+/// The command of a scheduler that is a program of the list, which is installed where it is not there yet; nothing
+/// where the list has none of that name.
+///
+/// # Errors
+/// It cannot be installed.
+pub(crate) fn command(name: &str) -> Result<Option<Vec<String>>, Failure> {
+    let text = std::fs::read_to_string(root().join(LIST)).map_err(|e| format!("{LIST}: {e}"))?;
+    let Some(program) = read(&text)?.into_iter().find(|program| program.name == name) else {
+        return Ok(None);
+    };
+    let path = install::install(&program)?.display().to_string();
+    Ok(Some(std::iter::once(path).chain(program.arguments).collect()))
+}
+
 /// Reads the list.
 fn read(text: &str) -> Result<Vec<Program>, Failure> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));

@@ -5,13 +5,14 @@ use crate::Failure;
 use crate::tree::root;
 
 pub(super) const HELP: &str = "\
-usage: ./x twin [--quick | --keep | --versus | --spread] [--kernel V] [--scheduler S[:NAME=VALUE]]... [SCENARIO...]
+usage: ./x twin [--quick | --once | --keep | --versus | --spread] [--kernel V] [--scheduler S[:NAME=VALUE]]... [SCENARIO...]
        ./x twin --random N [--seed S] [--keep] [--kernel V] [--scheduler S]...
 
 Runs each workload of tests/twin on the simulated kernel and on a real one under QEMU, and prints the
 figures of both side by side. Recordings and the table are in out/twin.
 
   --quick     one workload under one scheduler, recorded once
+  --once      record each workload under each scheduler once instead of twice
   --keep      judge the last recordings again
   --versus    instead, compare o1 with goodness on a real kernel, under hackbench and loops of sched_yield()
   --spread    instead, run three workloads 20 times on both kernels, and show how much runs differ; with --keep the
@@ -21,7 +22,8 @@ figures of both side by side. Recordings and the table are in out/twin.
   --seed S    the first workload's seed [default: 1]
   --kernel V  the real kernel, as for keel vm [default: 7.2]
   --scheduler S[:NAME=VALUE]
-              this scheduler, optionally with a setting [default: fifo, goodness and o1]
+              this scheduler, optionally with a setting, or a program of tests/programs/ecosystem.tsv
+              [default: fifo, goodness and o1]
 ";
 
 /// What is asked for.
@@ -65,6 +67,7 @@ impl Args {
             match arg.as_str() {
                 "--help" | "-h" => return Ok(None),
                 "--keep" => parsed.keep = true,
+                "--once" => parsed.runs = 1,
                 "--versus" => parsed.versus = true,
                 "--spread" => parsed.spread = true,
                 "--quick" => {

@@ -3,7 +3,7 @@
 
 use super::{OUT, SCENARIOS, args::Args, recording, scenario_file};
 use crate::tree::root;
-use crate::{Failure, cargo};
+use crate::{Failure, cargo, programs};
 use std::path::Path;
 use std::process::Command;
 
@@ -18,7 +18,7 @@ pub(super) fn record(args: &Args) -> Result<(), Failure> {
     let keel = cargo::built("keel")?;
     // Guests of several kernels may run at once.
     let script = format!("{OUT}/{}/guest.sh", args.kernel);
-    let text = script_text(&keel.display().to_string(), args);
+    let text = script_text(&keel.display().to_string(), &programs(&args.schedulers)?, args);
     std::fs::write(root().join(&script), text).map_err(|e| format!("{script}: {e}"))?;
     for (scenario, scheduler, run) in runs(args) {
         std::fs::remove_file(recording(&args.kernel, &scenario, &scheduler, run)).ok();
@@ -40,6 +40,17 @@ pub(super) fn boot(keel: &Path, args: &Args, script: &str) -> Result<(), Failure
     }
 }
 
+/// A function of the script that prints the command of a scheduler that is a program, and nothing for others.
+fn programs(schedulers: &[String]) -> Result<String, Failure> {
+    let mut cases = String::new();
+    for scheduler in schedulers {
+        if let Some(command) = programs::command(scheduler)? {
+            cases += &format!("        {scheduler}) echo '{}' ;;\n", command.join(" "));
+        }
+    }
+    Ok(format!("program() {{\n    case $1 in\n{cases}        *) ;;\n    esac\n}}\n"))
+}
+
 fn runs(args: &Args) -> impl Iterator<Item = (String, String, u32)> {
     args.scenarios.iter().flat_map(move |scenario| {
         args.schedulers.iter().flat_map(move |scheduler| {
@@ -47,6 +58,17 @@ fn runs(args: &Args) -> impl Iterator<Item = (String, String, u32)> {
         })
     })
 }
+
+/// Loads a scheduler that is a program, too. `unload` ends both alike.
+const LOAD_PROGRAM: &str = r#"load_any() {
+    command=$(program $1)
+    [ -n "$command" ] || { load $1; return; }
+    mkdir -p /var/run/scx
+    $command > $out/$1.run.log 2>&1 &
+    loader=$!
+    until_state enabled
+}
+"#;
 
 /// What every script for the guest begins with: `load SCHEDULER`, `unload`, and places.
 pub(super) fn prelude(keel: &str) -> String {
@@ -60,7 +82,8 @@ cd /tmp || exit 1
 echo 0 > /proc/sys/vm/compaction_proactiveness
 state() {{ cat /sys/kernel/sched_ext/state; }}
 until_state() {{
-    for i in $(seq 100); do
+    # A program's BPF half may take the kernel's verifier minutes.
+    for i in $(seq 3000); do
         [ "$(state)" = "$1" ] && return
         sleep 0.1
     done
@@ -89,12 +112,12 @@ unload() {{
 }
 
 /// What the guest does.
-fn script_text(keel: &str, args: &Args) -> String {
-    let mut script = prelude(keel);
+fn script_text(keel: &str, programs: &str, args: &Args) -> String {
+    let mut script = prelude(keel) + programs + LOAD_PROGRAM;
     script += &format!(
         r#"run() {{
     echo "$1.$2.$3"
-    load $2
+    load_any $2
     at=$out/{kernel}/$1.$2.$3
     $keel record -o $at.trc -- rt-app $home/{SCENARIOS}/$1.json > $at.log 2>&1
     echo "rt-app ended with $?"

@@ -2,7 +2,7 @@
 
 use super::{BACKGROUND, KERNEL, OUT, SCENARIOS, scenario_file};
 use crate::tree::root;
-use crate::{Failure, cargo};
+use crate::{Failure, cargo, programs};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -50,16 +50,16 @@ pub(super) fn spread(
 fn simulate(scenario: &str, scheduler: &str, options: &[&str], trace: String) -> Result<PathBuf, Failure> {
     let workload = format!("{}+{}", scenario_file(scenario), scenario_file(BACKGROUND));
     let machine = format!("{SCENARIOS}/guest.toml");
-    let (name, setting) = scheduler.split_once(':').unzip();
-    let output = Command::new(cargo::built("keel")?)
-        .args(["sim", name.unwrap_or(scheduler)])
-        .args(setting.iter().flat_map(|setting| ["--set", setting]))
-        .args(["--workload", &workload, "--machine", &machine])
-        .args(options)
-        .args(["--trace", &trace])
-        .current_dir(root())
-        .output()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
+    let mut keel = Command::new(cargo::built("keel")?);
+    keel.args(["sim", "--workload", &workload, "--machine", &machine, "--trace", &trace]).args(options);
+    match programs::command(scheduler)? {
+        Some(command) => keel.arg("--").args(command),
+        None => {
+            let (name, setting) = scheduler.split_once(':').unzip();
+            keel.arg(name.unwrap_or(scheduler)).args(setting.iter().flat_map(|setting| ["--set", setting]))
+        }
+    };
+    let output = keel.current_dir(root()).output().map_err(|e| format!("keel cannot be run: {e}"))?;
     match output.status.success() {
         true => Ok(root().join(trace)),
         false => Err(format!("keel sim failed: {}", String::from_utf8_lossy(&output.stderr).trim())),

@@ -14,7 +14,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::companion::{Act, Companion};
 use keel_abi::scx::wake;
 use keel_abi::task::{Policy, Step, TaskSpec};
-use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
+use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 
 /// A companion, and what its task is called.
 pub struct Beside<W> {
@@ -29,6 +29,9 @@ pub const fn companion_pid(number: u32) -> Pid {
     Pid(FIRST_PID + 1 + number)
 }
 
+/// The step of a companion's that says which CPUs it has confined itself to.
+const CONFINES: u32 = 1;
+
 /// The task of the companion with this number: they come right after the kernel's first task.
 const fn task_of(number: u32) -> TaskId {
     TaskId(1 + number)
@@ -42,7 +45,8 @@ pub(crate) fn add_specs<W>(setup: &mut Setup, companions: &[Beside<W>]) {
     for (number, beside) in companions.iter().enumerate() {
         tasks.push(TaskSpec {
             name: beside.name.clone(),
-            steps: vec![Step::Accompany(number as u32)],
+            // It never goes on to the second one, which says what it confines itself to.
+            steps: vec![Step::Accompany(number as u32), Step::Affinity(CpuSet::new())],
             process: free.saturating_add(number as u32),
             policy: Policy::Ext,
             ..TaskSpec::default()
@@ -110,6 +114,16 @@ impl<E: Engine> Sim<E> {
             Act::Yield => {
                 self.syscall(c);
                 self.k.this_cpu().stack.push(Frame::Yield);
+                Then::Leave
+            }
+            Act::Confine(cpus) => {
+                let spec = self.k.tasks[task].spec.expect("companions are of the workload");
+                self.k.workload.tasks[spec as usize].steps[CONFINES as usize] = Step::Affinity(cpus);
+                if !self.k.would_confine(task, CONFINES) {
+                    return self.call_and_act(c);
+                }
+                self.syscall(c);
+                self.k.this_cpu().stack.extend([Frame::Act, Frame::SetCpus { task, step: CONFINES }]);
                 Then::Leave
             }
             Act::Sleep(span) => self.sleep_until(c, task, now + span, keel_trace::Timer::Relative),

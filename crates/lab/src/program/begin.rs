@@ -62,7 +62,11 @@ pub(super) fn begin(
         }
         match event {
             Event::Attach(ops) => return begin.attach(*ops),
-            Event::Called => now_ns += call_ns,
+            Event::Called | Event::Yielded => now_ns += call_ns,
+            Event::Confined(cpus) => {
+                half.borrow_mut().confined = Some(cpus);
+                now_ns += call_ns;
+            }
             Event::Run(run) => {
                 let value = begin.run(&run)?;
                 if let (Some(record), Some((_, object))) = (&mut begin.record, &begin.machine) {

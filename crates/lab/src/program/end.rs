@@ -64,7 +64,9 @@ pub(super) fn finish(
                 }
                 now_ns += half.call_ns;
             }
-            Event::Called | Event::Untrace(_) | Event::Exited(_) => now_ns += half.call_ns,
+            Event::Called | Event::Yielded | Event::Confined(_) | Event::Untrace(_) | Event::Exited(_) => {
+                now_ns += half.call_ns
+            }
         }
         if !is_told && now_ns > start_ns + NOTICE_NS {
             half.program.interrupt()?;

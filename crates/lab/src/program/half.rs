@@ -5,7 +5,7 @@ use super::last_words;
 use super::maps::Maps;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::companion::{Act, Companion};
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::{CpuId, CpuSet, Instant, Span};
 use keel_program::{Event, Program, ProgramError};
 use keel_vm::memory::VmWorld;
 use std::cell::RefCell;
@@ -28,6 +28,10 @@ pub(super) struct Half {
     /// What it wants of the run's owner, and does then.
     pub(super) asked: Option<Event>,
     pub(super) next: Option<Event>,
+    /// The CPUs that it has confined itself to before it was a task.
+    pub(super) confined: Option<CpuSet>,
+    /// Does it yield its CPU next?
+    yields: bool,
     /// The context of the program that it runs now, and its bytes.
     context: Option<(Ea, u64)>,
 }
@@ -79,6 +83,8 @@ impl Half {
             addresses,
             asked,
             next,
+            confined: None,
+            yields: false,
             context,
         }
     }
@@ -96,6 +102,12 @@ impl Half {
             self.is_attached = true;
         }
         let now_ns = self.since_ns + now.as_ns();
+        if let Some(cpus) = self.confined.take() {
+            return Ok(Act::Confine(cpus));
+        }
+        if std::mem::take(&mut self.yields) {
+            return Ok(Act::Yield);
+        }
         let call = Act::Work { insns: 0, stall_ps: self.call_ns * 1000 };
         if self.asked.is_some() {
             // What it wants is done before long.
@@ -108,6 +120,12 @@ impl Half {
         self.output.append(&mut self.program.take_output());
         Ok(match event {
             Event::Called => call,
+            Event::Yielded => {
+                // What it has done until then takes time first.
+                self.yields = true;
+                call
+            }
+            Event::Confined(cpus) => Act::Confine(cpus),
             Event::Idle { until_ns: Some(until) } => {
                 Act::Sleep(Span::from_ns(until.saturating_sub(now_ns).max(1)))
             }

@@ -42,6 +42,18 @@ impl Desk for Maps<'_> {
         self.with(key, |maps, at| maps.world.map_delete(MapId(map), at))?
     }
 
+    fn push(&mut self, map: u32, value: &[u8], flags: u64) -> Result<(), Errno> {
+        self.with(value, |maps, at| maps.world.map_push(MapId(map), at, flags))?
+    }
+
+    fn pop(&mut self, map: u32, keep: bool) -> Result<Vec<u8>, Errno> {
+        let len = self.world.map_info(MapId(map)).value_size;
+        self.with(&vec![0; len as usize], |maps, at| {
+            maps.world.map_pop(MapId(map), at, keep)?;
+            Ok(maps.world.slice(at, u64::from(len)).ok_or(Errno::EFAULT)?.to_vec())
+        })?
+    }
+
     fn next_key(&mut self, map: u32, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let len = u64::from(self.world.map_info(MapId(map)).key_size);
         let mut from = 0;

@@ -27,7 +27,7 @@ use crate::spec::{RunSpec, SchedulerSource};
 use begin::Began;
 use half::Half;
 use keel_abi::Stop;
-use keel_kernel::{KERNEL_BTF, Sim};
+use keel_kernel::{KERNEL_BTF, Sim, companion_pid};
 use keel_program::{Machine, Program, ProgramError};
 use keel_trace::{Class, Sink};
 use keel_vm::Vm;
@@ -111,6 +111,7 @@ fn machine_of(spec: &RunSpec) -> Machine {
         config: load::kernel_config(spec),
         seed: spec.seed,
         call_ns: spec.machine.costs.program_call_ns,
+        pid: companion_pid(0).0 as i32,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Elements of maps: looked up, set, removed and walked by the program.
 
 use super::attr::Attr;
-use super::maps::{LINK, Map, kind};
+use super::maps::{INNER_MAP, LINK, Map, kind};
 use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::desk::Desk;
@@ -44,6 +44,31 @@ impl Program {
         }
     }
 
+    /// Looks an element up and removes it: of a queue or a stack the next one.
+    pub(super) fn map_take(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Answer {
+        let (map, key) = match self.element(attr) {
+            Ok(found) => found,
+            Err(errno) => return error(errno),
+        };
+        let m = &self.bpf.maps[map as usize];
+        let taken = match (m.is_queue(), m.place) {
+            (true, Some(place)) => desk.pop(place, false),
+            (true, None) => Err(Errno::ENOENT),
+            (false, _) if m.is_array() => Err(Errno::EOPNOTSUPP),
+            (false, place) => self.value(map, &key, desk).and_then(|value| {
+                match place {
+                    Some(place) => desk.delete(place, &key)?,
+                    None => drop(self.bpf.maps[map as usize].values.remove(&key)),
+                }
+                Ok(value)
+            }),
+        };
+        match taken {
+            Ok(value) => self.put(attr.u64(16), &value, 0),
+            Err(errno) => error(errno.0),
+        }
+    }
+
     fn value(&self, map: u32, key: &[u8], desk: &mut dyn Desk) -> Result<Vec<u8>, Errno> {
         let bytes = self.user_bytes(map);
         let m = &self.bpf.maps[map as usize];
@@ -53,6 +78,9 @@ impl Program {
             return read.map(|()| value).map_err(|_| Errno::EINVAL);
         }
         let Some(place) = m.place else { return m.early_value(key, bytes) };
+        if m.is_queue() {
+            return desk.pop(place, true);
+        }
         if !m.is_per_cpu() {
             return desk.lookup(place, key, 0);
         }
@@ -77,9 +105,44 @@ impl Program {
         if self.bpf.maps[map as usize].frozen {
             return Ok(error(libc::EPERM));
         }
+        let value = match self.bpf.maps[map as usize].has_maps() {
+            true => match self.inner_map(map, &value)? {
+                Ok(inner) => inner.to_le_bytes().to_vec(),
+                Err(errno) => return Ok(error(errno.0)),
+            },
+            false => value,
+        };
+        let m = &self.bpf.maps[map as usize];
+        if m.is_queue() && m.place.is_none() {
+            let text = format!("a value is put into queue {} before a program is run or attached", m.name);
+            return Err(ProgramError::Unsupported(text));
+        }
         match self.set_value(map, key, value, attr.u64(24), desk) {
             Ok(()) => self.updated(map),
             Err(errno) => Ok(error(errno.0)),
+        }
+    }
+
+    /// The map that is to become a value of another: a descriptor of the program's, of a map like the others there
+    /// (`bpf_map_meta_equal()`).
+    fn inner_map(&self, outer: u32, value: &[u8]) -> Result<Result<u32, Errno>, ProgramError> {
+        let outer = &self.bpf.maps[outer as usize];
+        let fd = <[u8; 4]>::try_from(value).map(i32::from_le_bytes);
+        let Some(number) = fd.ok().and_then(|fd| self.map_of(fd)) else { return Ok(Err(Errno(libc::EBADF))) };
+        let like = |map: u32| {
+            let m = &self.bpf.maps[map as usize];
+            let entries = (m.is_array() && m.flags & INNER_MAP == 0).then_some(m.max_entries);
+            (m.kind, m.key_size, m.value_size, m.flags, entries)
+        };
+        if outer.inner.is_none_or(|inner| like(inner) != like(number)) {
+            return Ok(Err(Errno::EINVAL));
+        }
+        match outer.place {
+            None => Ok(Ok(number)),
+            Some(_) => Err(ProgramError::Unsupported(format!(
+                "a map is put into map {} after programs were run or attached",
+                outer.name
+            ))),
         }
     }
 
@@ -107,6 +170,9 @@ impl Program {
             return written.map_err(|_| Errno::EINVAL);
         }
         let Some(place) = m.place else { return m.set_early(key, value, flags, order) };
+        if m.is_queue() {
+            return desk.push(place, &value, flags);
+        }
         if !m.is_per_cpu() {
             return desk.update(place, &key, &value, flags, 0);
         }
@@ -127,7 +193,7 @@ impl Program {
         let m = &mut self.bpf.maps[map as usize];
         match m.place {
             Some(place) => desk.delete(place, &key).map_or_else(|e| error(e.0), |()| Answer::Value(0)),
-            None if m.is_array() => error(libc::EINVAL),
+            None if m.is_array() || m.is_queue() => error(libc::EINVAL),
             // A scheduler without a link goes this way.
             None if m.kind == kind::STRUCT_OPS => {
                 self.bpf.is_attached = false;

@@ -17,6 +17,10 @@ pub(crate) mod kind {
     pub(crate) const PERCPU_HASH: u32 = 5;
     pub(crate) const PERCPU_ARRAY: u32 = 6;
     pub(crate) const LRU_PERCPU_HASH: u32 = 10;
+    pub(crate) const ARRAY_OF_MAPS: u32 = 12;
+    pub(crate) const HASH_OF_MAPS: u32 = 13;
+    pub(crate) const QUEUE: u32 = 22;
+    pub(crate) const STACK: u32 = 23;
     pub(crate) const STRUCT_OPS: u32 = 26;
     pub(crate) const RINGBUF: u32 = 27;
     pub(crate) const USER_RINGBUF: u32 = 31;
@@ -28,6 +32,8 @@ pub(crate) mod kind {
 pub(crate) const RDONLY_PROG: u32 = 1 << 7;
 pub(crate) const MMAPABLE: u32 = 1 << 10;
 
+/// `BPF_F_INNER_MAP`: arrays in a map of maps may be of any length.
+pub(crate) const INNER_MAP: u32 = 1 << 12;
 /// `BPF_F_LINK`.
 pub(crate) const LINK: u32 = 1 << 13;
 
@@ -49,6 +55,8 @@ pub(crate) struct Map {
     pub(crate) max_entries: u32,
     pub(crate) flags: u32,
     pub(crate) extra: u64,
+    /// Of a map of maps: the one that its maps are like.
+    pub(crate) inner: Option<u32>,
     /// Where its value has pointers to the kernel's objects.
     pub(crate) kptrs: Vec<u32>,
     /// The pages that the program may map.
@@ -74,6 +82,16 @@ impl Map {
 
     pub(crate) fn is_array(&self) -> bool {
         matches!(self.kind, kind::ARRAY | kind::PERCPU_ARRAY)
+    }
+
+    /// A queue or a stack: values without keys.
+    pub(crate) fn is_queue(&self) -> bool {
+        matches!(self.kind, kind::QUEUE | kind::STACK)
+    }
+
+    /// Its values are other maps, as descriptors of the program's when it sets them.
+    pub(crate) fn has_maps(&self) -> bool {
+        matches!(self.kind, kind::ARRAY_OF_MAPS | kind::HASH_OF_MAPS)
     }
 
     /// Bytes from one value of an array to the next.
@@ -108,6 +126,7 @@ impl Program {
             flags: attr.u32(16),
             name: attr.name(28),
             extra: attr.u64(64),
+            inner: None,
             kptrs: self.kptrs(attr),
             file: None,
             values: BTreeMap::new(),
@@ -124,6 +143,13 @@ impl Program {
         let most = if map.is_per_cpu() { MOST_PER_CPU_BYTES } else { MOST_VALUE_BYTES };
         if map.key_size > MOST_KEY_BYTES || map.value_size > most {
             return Ok(error(libc::E2BIG));
+        }
+        if map.has_maps() {
+            match self.map_of(attr.fd(20)) {
+                Some(inner) if self.bpf.maps[inner as usize].has_maps() => return Ok(error(libc::EINVAL)),
+                Some(inner) => map.inner = Some(inner),
+                None => return Ok(error(libc::EBADF)),
+            }
         }
         if map.kind == kind::USER_RINGBUF {
             let text = format!("map {} is a USER_RINGBUF, which keel does not share with programs", map.name);

@@ -33,6 +33,7 @@ mod cmd {
     pub(super) const MAP_GET_NEXT_KEY: u64 = 4;
     pub(super) const PROG_LOAD: u64 = 5;
     pub(super) const PROG_TEST_RUN: u64 = 10;
+    pub(super) const MAP_LOOKUP_AND_DELETE_ELEM: u64 = 21;
     pub(super) const OBJ_GET_INFO_BY_FD: u64 = 15;
     pub(super) const BTF_LOAD: u64 = 18;
     pub(super) const MAP_FREEZE: u64 = 22;
@@ -118,6 +119,7 @@ impl Program {
         match command {
             cmd::MAP_CREATE => self.map_create(t, &attr),
             cmd::MAP_LOOKUP_ELEM => Ok(self.map_lookup(&attr, desk)),
+            cmd::MAP_LOOKUP_AND_DELETE_ELEM => Ok(self.map_take(&attr, desk)),
             cmd::MAP_UPDATE_ELEM => self.map_update(&attr, desk),
             cmd::MAP_DELETE_ELEM => Ok(self.map_delete(&attr, desk)),
             cmd::MAP_GET_NEXT_KEY => Ok(self.map_next_key(&attr, desk)),

@@ -13,6 +13,8 @@ use std::fs;
 const TRACE: &str = "btf_trace_";
 /// The unit of `/proc/stat` (`USER_HZ`).
 const TICK_NS: u64 = 10_000_000;
+/// What machines of up to 4096 CPUs have (`PID_MAX_LIMIT` is what 64-bit systems set at boot).
+const PID_MAX: &str = "4194304\n";
 /// Where functions seem to lie.
 const TEXT_AT: u64 = 0xffff_ffff_8100_0000;
 
@@ -32,6 +34,8 @@ impl Tree {
         self.write(&format!("/boot/config-{RELEASE}"), &machine.config)?;
         self.write("/proc/kallsyms", symbols(kernel))?;
         self.write("/proc/sys/kernel/ftrace_enabled", "1\n")?;
+        self.write("/proc/sys/kernel/pid_max", PID_MAX)?;
+        self.write("/proc/sys/kernel/threads-max", PID_MAX)?;
         self.write("/sys/kernel/tracing/available_tracers", "function nop\n")?;
         self.write("/sys/kernel/tracing/available_events", events(kernel))?;
         self.write_times(machine, 0, &[])?;
