@@ -79,6 +79,7 @@ fn overheads_of(machine: &Machine) -> Overheads {
         wakeup: Span::from_ns(costs.wakeup_ns),
         timer: Span::from_ns(costs.irq_ns + costs.wakeup_ns),
         smt_shared_per_mille: costs.smt_shared_per_mille,
+        takes_turns: costs.turn_ns > 0,
     }
 }
 

@@ -67,12 +67,23 @@ pub struct Builder {
     pub(crate) causes: Causes,
     pub(crate) changes: Changes,
     limits: Limits,
-    /// Who runs on each CPU, by number here.
-    pub(crate) running: Vec<Option<u32>>,
+    /// What each CPU does.
+    pub(crate) running: Vec<Runs>,
     counts: bool,
     too_many: bool,
     knows_affinity: bool,
     chance: Option<(u64, Noise)>,
+}
+
+/// What a CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// It idles.
+    Nothing,
+    /// It runs the task of this number.
+    Task(u32),
+    /// It runs a task that is left out.
+    Another,
 }
 
 #[derive(Debug)]
@@ -260,7 +271,7 @@ impl Builder {
             same.remove(cpu);
             same
         };
-        self.running = vec![None; topology.cpus() as usize];
+        self.running = vec![Runs::Nothing; topology.cpus() as usize];
         self.start = Some(Start {
             topology: topology.clone(),
             siblings: topology.iter().map(siblings).collect(),

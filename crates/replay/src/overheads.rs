@@ -14,10 +14,18 @@ pub struct Overheads {
     pub timer: Span,
     /// The speed of a CPU whose SMT sibling is busy, in thousandths.
     pub smt_shared_per_mille: u64,
+    /// One CPU executes at a time, as in an emulator: the more are busy, the less work each one does.
+    pub takes_turns: bool,
 }
 
 impl Default for Overheads {
     fn default() -> Self {
-        Self { stint: Span::ZERO, wakeup: Span::ZERO, timer: Span::ZERO, smt_shared_per_mille: 1000 }
+        Self {
+            stint: Span::ZERO,
+            wakeup: Span::ZERO,
+            timer: Span::ZERO,
+            smt_shared_per_mille: 1000,
+            takes_turns: false,
+        }
     }
 }

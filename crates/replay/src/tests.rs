@@ -235,3 +235,31 @@ proptest! {
         }
     }
 }
+
+/// The first run of work of task 0, in microseconds: CPU 0 runs it for 100 us, and CPU 1 another task from 40 us on.
+fn beside_another(overheads: Overheads, keep: Option<u32>) -> u64 {
+    let keep = keep.map(|task| [TaskId(task)].into());
+    let mut builder = Builder::new(overheads, keep);
+    start(&mut builder);
+    let event = |us, cpu, what| Event { at: Instant::ZERO + Span::from_us(us), cpu: CpuId(cpu), what };
+    builder.events(&[
+        event(0, 0, switch(9, Why::WasIdle, 0)),
+        event(40, 1, switch(9, Why::WasIdle, 1)),
+        event(100, 0, switch(0, Why::Exited, 9)),
+    ]);
+    let made = builder.finish().expect("it can be replayed");
+    let recorded = made.workload.recorded.expect("it is a recording");
+    let first = recorded.tapes[0].iter().next();
+    let Some(Op::Run(work)) = first else { panic!("it begins with {first:?}") };
+    work.as_ns() / 1000
+}
+
+#[test]
+fn cpus_that_take_turns_work_less_the_more_are_busy() {
+    let turns = Overheads { takes_turns: true, ..Overheads::default() };
+    let check = |overheads, keep, expected| assert_eq!(beside_another(overheads, keep), expected);
+    check(Overheads::default(), None, 100);
+    check(turns, None, 70);
+    // A task that is left out was busy all the same.
+    check(turns, Some(0), 70);
+}

@@ -74,6 +74,17 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
 }
 
+/// Where the program of this name is, which is installed first where it is missing.
+///
+/// # Errors
+/// Where the list lacks it, or it cannot be installed.
+pub(crate) fn installed(name: &str) -> Result<std::path::PathBuf, Failure> {
+    let text = std::fs::read_to_string(root().join(LIST)).map_err(|e| format!("{LIST}: {e}"))?;
+    let programs = read(&text)?;
+    let program = programs.iter().find(|program| program.name == name);
+    install::install(program.ok_or_else(|| format!("{LIST} has no program '{name}'"))?)
+}
+
 /// Reads the list.
 fn read(text: &str) -> Result<Vec<Program>, Failure> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
