@@ -2,9 +2,9 @@
 
 use super::loads::{LOADS, Load};
 use super::{OUT, RUNS, recording};
+use crate::Failure;
 use crate::tree::root;
 use crate::twin::real::QUIET;
-use crate::Failure;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +32,9 @@ pub(super) fn record(
         .map_err(|e| format!("keel cannot be run: {e}"))?;
     match status.success() {
         true => Ok(()),
-        false => Err(format!("the guest failed ({status}); its messages are above, and logs in {OUT}/{kernel}")),
+        false => {
+            Err(format!("the guest failed ({status}); its messages are above, and logs in {OUT}/{kernel}"))
+        }
     }
 }
 
@@ -90,7 +92,9 @@ fn text(
     );
     let mut line = |words: std::fmt::Arguments<'_>| writeln!(text, "{words}").expect("a string takes all");
     line(format_args!("[ -e $out/machine.toml ] || $keel machine capture --measure -o $out/machine.toml"));
-    for load in LOADS.iter().filter(|load| wanted.iter().any(|(_, runs)| runs.iter().any(|run| run.0 == **load))) {
+    for load in
+        LOADS.iter().filter(|load| wanted.iter().any(|(_, runs)| runs.iter().any(|run| run.0 == **load)))
+    {
         line(format_args!("warm {}", load.name));
     }
     for (scheduler, runs) in wanted {

@@ -16,7 +16,9 @@ const SIZE: f64 = 0.25;
 
 /// A load's figures, recorded twice and replayed under the scheduler that it was recorded under.
 pub(super) fn same(real: &Runs, replays: &Replays, scheduler: &str) -> String {
-    let mut text = String::from("| load | figure | recorded | again | replayed | off |\n| --- | --- | --: | --: | --: | --: |\n");
+    let mut text = String::from(
+        "| load | figure | recorded | again | replayed | off |\n| --- | --- | --: | --: | --: | --: |\n",
+    );
     for load in LOADS {
         let run = |run: u32| real.get(&(load.name.to_owned(), scheduler.to_owned(), run));
         let (Some(first), Some(again), Some(is)) =
