@@ -53,6 +53,8 @@ pub(crate) fn builder() -> Builder {
         stint: span(950),
         wakeup: span(400),
         timer: span(700),
+        tick: span(800),
+        tick_period: Span::from_ms(1),
         smt_shared_per_mille: 620,
         takes_turns: false,
     };

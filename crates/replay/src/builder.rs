@@ -339,11 +339,12 @@ impl Builder {
             self.settle_time(number);
             let worked = if self.exact { Span::ZERO } else { self.task(number).put_work() };
             self.causes.work += worked;
-            let never = self.pairs.of(u32::MAX, u32::MAX);
+            let (never, exact) = (self.pairs.of(u32::MAX, u32::MAX), self.exact);
             let task = self.task(number);
             if task.doing == Doing::Runnable {
-                // How much more it had to do is not known: it goes on.
-                task.tape.push(Op::Run(rest));
+                // How much more it had to do is not known.
+                let left = if exact { rest } else { task.likely_left(rest) };
+                task.tape.push(Op::Run(left));
             }
             if matches!(task.doing, Doing::Waits(_) | Doing::Runnable | Doing::Sleeps) {
                 // Nothing is known of it from here on: it does nothing any more.

@@ -154,8 +154,10 @@ impl Builder {
         let Some((cpu, since)) = self.tasks[number as usize].on else { return };
         let per_mille = self.speed_per_mille(cpu);
         let ran_ns = u128::from(now.since(since).as_ns()) * u128::from(per_mille) / 1000;
+        let ticks = self.overheads.of_ticks(now.since(since));
         let task = self.task(number);
         task.used += Span::from_ns(u64::try_from(ran_ns).unwrap_or(u64::MAX));
+        task.charged += ticks;
         task.on = Some((cpu, now));
     }
 

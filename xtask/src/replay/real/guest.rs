@@ -86,7 +86,7 @@ fn text(
 ) -> String {
     let (keel, root) = (keel.display(), root());
     let mut text = format!(
-        "keel={keel}\nout={0}/{OUT}/{kernel}\nloads={0}/{1}/loads.sh\n{FUNCTIONS}",
+        "keel={keel}\nout={}/{OUT}/{kernel}\nloads={}/loads.sh\n{FUNCTIONS}",
         root.display(),
         super::FOLDER
     );

@@ -55,7 +55,7 @@ pub(super) fn run(keep: bool) -> Result<(), Failure> {
     let predictions = table::predictions(&real, &replays, SCHEDULERS[0], &SCHEDULERS);
     print!("{same}\n{predictions}");
     document::renew(PAGE, "replay --real", &same)?;
-    document::renew(PAGE, "replay --real (predictions)", &format!("{predictions}"))
+    document::renew(PAGE, "replay --real (predictions)", &predictions)
 }
 
 /// Where the recording of a real run is.
@@ -109,11 +109,17 @@ fn replay(
     let machine = root().join(OUT).join(KERNEL).join("machine.toml");
     let made = root().join(format!("{OUT}/{KERNEL}/{}.{scheduler}.replay.trc", load.name));
     let recorded_ms = Figures::of(trace, load)?.took_ms;
-    let program = program.map_or(scheduler.to_owned(), |path| path.display().to_string());
-    let output = Command::new(keel)
-        .args(["replay"])
+    let mut command = Command::new(keel);
+    if let Some(folder) = program.and_then(Path::parent) {
+        // A name that is found there is a scheduler's own program.
+        let old = std::env::var_os("PATH").unwrap_or_default();
+        let all = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&old));
+        command.env("PATH", std::env::join_paths(all).map_err(|e| format!("PATH: {e}"))?);
+    }
+    let output = command
+        .arg("replay")
         .arg(trace)
-        .arg(program)
+        .arg(scheduler)
         .arg("--machine")
         .arg(&machine)
         .args(["--duration", &format!("{}ms", (recorded_ms * LONGER) as u64 + 2000)])
