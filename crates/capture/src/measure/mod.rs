@@ -181,6 +181,8 @@ impl Measured {
         };
         let source = format!("two CPUs never go on at once, but by turns: {turn}");
         machine.constant("costs", "turn_ns", turn.median_ns(), source);
+        let source = "threads of an emulated core share its turns only, which turn_ns counts".to_owned();
+        machine.constant("costs", "smt_shared_per_mille", 1000, source);
         if let Some(instruction) = &self.instruction {
             let source = format!("an instruction that needs the one before it: {instruction}");
             machine.constant("costs", "insn_ps", instruction.median_ps(), source);
