@@ -78,7 +78,10 @@ fn overheads_of(machine: &Machine) -> Overheads {
         stint: Span::from_ns(costs.schedule_ns + costs.context_switch_ns),
         wakeup: Span::from_ns(costs.wakeup_ns),
         timer: Span::from_ns(costs.irq_ns + costs.wakeup_ns),
+        tick: Span::from_ns(costs.tick_ns),
+        tick_period: Span::from_ns(1_000_000_000 / u64::from(machine.hz.max(1))),
         smt_shared_per_mille: costs.smt_shared_per_mille,
+        takes_turns: costs.turn_ns > 0,
     }
 }
 

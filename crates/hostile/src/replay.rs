@@ -49,8 +49,15 @@ pub(crate) fn of_file(input: &[u8]) -> Came {
 /// A builder for all tasks, with costs to take off.
 pub(crate) fn builder() -> Builder {
     let span = Span::from_ns;
-    let overheads =
-        Overheads { stint: span(950), wakeup: span(400), timer: span(700), smt_shared_per_mille: 620 };
+    let overheads = Overheads {
+        stint: span(950),
+        wakeup: span(400),
+        timer: span(700),
+        tick: span(800),
+        tick_period: Span::from_ms(1),
+        smt_shared_per_mille: 620,
+        takes_turns: false,
+    };
     Builder::new(overheads, None)
 }
 

@@ -67,12 +67,23 @@ pub struct Builder {
     pub(crate) causes: Causes,
     pub(crate) changes: Changes,
     limits: Limits,
-    /// Who runs on each CPU, by number here.
-    pub(crate) running: Vec<Option<u32>>,
+    /// What each CPU does.
+    pub(crate) running: Vec<Runs>,
     counts: bool,
     too_many: bool,
     knows_affinity: bool,
     chance: Option<(u64, Noise)>,
+}
+
+/// What a CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// It idles.
+    Nothing,
+    /// It runs the task of this number.
+    Task(u32),
+    /// It runs a task that is left out.
+    Another,
 }
 
 #[derive(Debug)]
@@ -260,7 +271,7 @@ impl Builder {
             same.remove(cpu);
             same
         };
-        self.running = vec![None; topology.cpus() as usize];
+        self.running = vec![Runs::Nothing; topology.cpus() as usize];
         self.start = Some(Start {
             topology: topology.clone(),
             siblings: topology.iter().map(siblings).collect(),
@@ -328,11 +339,12 @@ impl Builder {
             self.settle_time(number);
             let worked = if self.exact { Span::ZERO } else { self.task(number).put_work() };
             self.causes.work += worked;
-            let never = self.pairs.of(u32::MAX, u32::MAX);
+            let (never, exact) = (self.pairs.of(u32::MAX, u32::MAX), self.exact);
             let task = self.task(number);
             if task.doing == Doing::Runnable {
-                // How much more it had to do is not known: it goes on.
-                task.tape.push(Op::Run(rest));
+                // How much more it had to do is not known.
+                let left = if exact { rest } else { task.likely_left(rest) };
+                task.tape.push(Op::Run(left));
             }
             if matches!(task.doing, Doing::Waits(_) | Doing::Runnable | Doing::Sleeps) {
                 // Nothing is known of it from here on: it does nothing any more.

@@ -2,7 +2,7 @@
 //!
 //! In a stream in which tasks say so themselves, this only follows who leaves a CPU, and who is woken by nobody.
 
-use crate::builder::Builder;
+use crate::builder::{Builder, Runs};
 use crate::task::Doing;
 use keel_abi::tape::Op;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -18,17 +18,21 @@ impl Builder {
             }
             return;
         }
-        let was_idle = self.running.get(cpu.index()).is_some_and(Option::is_none);
+        let was_idle = self.running.get(cpu.index()) == Some(&Runs::Nothing);
         if was_idle != next.is_idle() {
-            self.settle_siblings(cpu);
+            self.settle_others(cpu);
         }
         if let Some(left) = left {
             self.settle_time(left);
             self.task(left).on = None;
             self.leaves(left, cpu, why);
         }
-        if let Some(on) = self.running.get_mut(cpu.index()) {
-            *on = comes;
+        if let Some(runs) = self.running.get_mut(cpu.index()) {
+            *runs = match comes {
+                Some(comes) => Runs::Task(comes),
+                None if next.is_idle() => Runs::Nothing,
+                None => Runs::Another,
+            };
         }
         if let Some(comes) = comes {
             self.comes(comes, cpu);
@@ -148,23 +152,40 @@ impl Builder {
     pub(crate) fn settle_time(&mut self, number: u32) {
         let now = self.now;
         let Some((cpu, since)) = self.tasks[number as usize].on else { return };
-        let is_shared = self.siblings(cpu).is_some_and(|others| {
-            others.iter().any(|other| self.running.get(other.index()).is_some_and(Option::is_some))
-        });
-        let per_mille = if is_shared { self.overheads.smt_shared_per_mille } else { 1000 };
+        let per_mille = self.speed_per_mille(cpu);
         let ran_ns = u128::from(now.since(since).as_ns()) * u128::from(per_mille) / 1000;
+        let ticks = self.overheads.of_ticks(now.since(since));
         let task = self.task(number);
         task.used += Span::from_ns(u64::try_from(ran_ns).unwrap_or(u64::MAX));
+        task.charged += ticks;
         task.on = Some((cpu, now));
     }
 
-    /// A CPU becomes busy or idle: what its siblings did so far, they did at the old speed.
-    fn settle_siblings(&mut self, cpu: CpuId) {
-        let Some(siblings) = self.siblings(cpu).cloned() else { return };
-        for sibling in siblings.iter() {
-            if let Some(number) = self.running.get(sibling.index()).copied().flatten() {
-                self.settle_time(number);
-            }
+    /// How fast a busy CPU works, for what the others do.
+    fn speed_per_mille(&self, cpu: CpuId) -> u64 {
+        let is_busy = |at: usize| self.running.get(at).is_some_and(|runs| *runs != Runs::Nothing);
+        if self.overheads.takes_turns {
+            let others = (0..self.running.len()).filter(|&at| at != cpu.index() && is_busy(at)).count();
+            return 1000 / (others as u64 + 1);
         }
+        let is_shared =
+            self.siblings(cpu).is_some_and(|same| same.iter().any(|other| is_busy(other.index())));
+        if is_shared { self.overheads.smt_shared_per_mille } else { 1000 }
+    }
+
+    /// A CPU becomes busy or idle: what others did so far that it slows, they did at the old speed.
+    fn settle_others(&mut self, cpu: CpuId) {
+        let task_on = |at: usize| match self.running.get(at) {
+            Some(Runs::Task(number)) if at != cpu.index() => Some(*number),
+            _ => None,
+        };
+        let slowed: Vec<u32> = match self.overheads.takes_turns {
+            true => (0..self.running.len()).filter_map(task_on).collect(),
+            false => match self.siblings(cpu) {
+                Some(siblings) => siblings.iter().filter_map(|other| task_on(other.index())).collect(),
+                None => return,
+            },
+        };
+        slowed.into_iter().for_each(|number| self.settle_time(number));
     }
 }

@@ -55,6 +55,9 @@ pub(crate) struct Task {
     /// What of that was scheduling.
     pub(crate) charged: Span,
     pub(crate) sleeps: Sleeps,
+    /// Its work so far, and how many waits have ended.
+    worked: Span,
+    waits: u64,
 }
 
 impl Task {
@@ -77,6 +80,8 @@ impl Task {
             used: Span::ZERO,
             charged: Span::ZERO,
             sleeps: Sleeps::default(),
+            worked: Span::ZERO,
+            waits: 0,
         }
     }
 
@@ -96,12 +101,23 @@ impl Task {
         if work > Span::ZERO {
             self.tape.push(Op::Run(work));
         }
+        self.worked += work;
         work
+    }
+
+    /// How much work it is likely to have left at the recording's end: as much as between two waits, or `rest`, if it never
+    /// waited.
+    pub(crate) fn likely_left(&self, rest: Span) -> Span {
+        match self.waits {
+            0 => rest,
+            waits => rest.min(Span::from_ns(self.worked.as_ns() / waits)),
+        }
     }
 
     /// Its wait is over, and this is what it was.
     pub(crate) fn put_wait(&mut self, op: Op) {
         self.tape.push(op);
+        self.waits += 1;
         for Meanwhile { semaphore, sync } in self.meanwhile.drain(..) {
             self.tape.push(Op::PostMeanwhile { semaphore, sync });
         }

@@ -235,3 +235,56 @@ proptest! {
         }
     }
 }
+
+/// The first run of work of task 0, in microseconds: CPU 0 runs it for 100 us, and CPU 1 another task from 40 us on.
+fn beside_another(overheads: Overheads, keep: Option<u32>) -> u64 {
+    let keep = keep.map(|task| [TaskId(task)].into());
+    let mut builder = Builder::new(overheads, keep);
+    start(&mut builder);
+    let event = |us, cpu, what| Event { at: Instant::ZERO + Span::from_us(us), cpu: CpuId(cpu), what };
+    builder.events(&[
+        event(0, 0, switch(9, Why::WasIdle, 0)),
+        event(40, 1, switch(9, Why::WasIdle, 1)),
+        event(100, 0, switch(0, Why::Exited, 9)),
+    ]);
+    let made = builder.finish().expect("it can be replayed");
+    let recorded = made.workload.recorded.expect("it is a recording");
+    let first = recorded.tapes[0].iter().next();
+    let Some(Op::Run(work)) = first else { panic!("it begins with {first:?}") };
+    work.as_ns() / 1000
+}
+
+#[test]
+fn cpus_that_take_turns_work_less_the_more_are_busy() {
+    let turns = Overheads { takes_turns: true, ..Overheads::default() };
+    let check = |overheads, keep, expected| assert_eq!(beside_another(overheads, keep), expected);
+    check(Overheads::default(), None, 100);
+    check(turns, None, 70);
+    // A task that is left out was busy all the same.
+    check(turns, Some(0), 70);
+}
+
+#[test]
+fn ticks_are_no_work() {
+    let ticks = Overheads { tick: Span::from_us(2), tick_period: Span::from_us(10), ..Overheads::default() };
+    assert_eq!(beside_another(ticks, None), 80);
+}
+
+#[test]
+fn who_works_at_the_end_has_as_much_left_as_between_waits() {
+    // It worked for 10 and 30 us, and waited twice.
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (10, switch(0, Why::Blocked, 9)),
+        (15, wakeup(0, IDLE)),
+        (15, switch(9, Why::WasIdle, 0)),
+        (45, switch(0, Why::Blocked, 9)),
+        (90, wakeup(0, IDLE)),
+        (90, switch(9, Why::WasIdle, 0)),
+    ];
+    check(&events, 0, "run10 sleep5 count1 run30 sleep45 count1 run20 await0 count1");
+    // It never waited: it goes on.
+    let events =
+        [(0, switch(9, Why::WasIdle, 0)), (90, switch(0, Why::Preempted, 1)), (100, wakeup(2, IDLE))];
+    check(&events, 0, "run90 run100 await0 count1");
+}

@@ -9,6 +9,7 @@ mod row;
 use crate::tree::root;
 use crate::{Failure, cargo};
 use row::Row;
+use std::path::PathBuf;
 use std::fmt::Write;
 
 /// Where they are built, from the root; git ignores it.
@@ -86,6 +87,15 @@ pub(crate) fn command(name: &str) -> Result<Option<Vec<String>>, Failure> {
     };
     let path = install::install(&program)?.display().to_string();
     Ok(Some(std::iter::once(path).chain(program.arguments).collect()))
+}
+
+/// Where the program of this name is, which is installed first where it is missing.
+///
+/// # Errors
+/// Where the list lacks it, or it cannot be installed.
+pub(crate) fn installed(name: &str) -> Result<PathBuf, Failure> {
+    let command = command(name)?.ok_or_else(|| format!("{LIST} has no program '{name}'"))?;
+    Ok(PathBuf::from(&command[0]))
 }
 
 /// Reads the list.

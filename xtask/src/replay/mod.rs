@@ -4,17 +4,22 @@
 mod damaged;
 mod fixed;
 mod large;
+mod real;
 
 use crate::Failure;
 
 const HELP: &str = "\
-usage: ./x replay [--large [EVENTS] | --damaged [CASES]]
+usage: ./x replay [--large [EVENTS] | --damaged [CASES] | --real [--keep]]
 
 Records simulated runs of every built-in scheduler on ten workloads, replays each under the same scheduler, and renews the
 table of docs/explanation/replay.md. It is an error if a figure is off by more than 2 %.
 
   --large [EVENTS]   instead, replay a recording of so many events, and measure time and memory [default: 10000000]
   --damaged [CASES]  instead, give so many damaged recordings to the replay [default: 10000]
+  --real             instead, record six loads on a real kernel, twice under each of six schedulers; replay the first
+                     recording under eevdf under all six, on the machine captured there; and renew tests/replay/7.2.tsv
+                     and the tables of the page. What is in out/replay is not recorded again
+  --keep             with --real: boot no guest, and replay the recordings that there are
 ";
 
 /// Does what `args` ask for.
@@ -31,6 +36,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         None => fixed::run(),
         Some("--large") => large::run(number(10_000_000)?),
         Some("--damaged") => damaged::run(number(10_000)?),
+        Some("--real") => match args.get(1).map(String::as_str) {
+            None => real::run(false),
+            Some("--keep") => real::run(true),
+            Some(other) => Err(format!("replay: --real takes --keep, not {other}")),
+        },
         Some("--help" | "-h") => {
             print!("{HELP}");
             Ok(())

@@ -3,12 +3,15 @@
 //! A wakeup is a byte through a pipe. What the pipe itself costs is measured without a switch, and taken off. Each
 //! benchmark is repeated, so that what else the machine does shows as spread. All take less than ten seconds together.
 
+mod insn;
 mod line;
 mod noise;
 mod pinned;
 mod pipe;
 mod spread;
 mod timer;
+mod turns;
+mod unmeasured;
 
 use crate::file::Machine;
 use crate::shape::Shape;
@@ -20,6 +23,11 @@ use std::path::Path;
 /// How the kernel's path of a wakeup and switch is split, of all: schedule, context switch, wakeup. As on the default machine.
 const PARTS: [(&str, u64); 3] = [("schedule_ns", 250), ("context_switch_ns", 700), ("wakeup_ns", 400)];
 const ALL_PARTS: u64 = 1350;
+/// The same where an emulator executes it, by instructions: hardware's part of a context switch is not there.
+const EMULATED_PARTS: [(&str, u64); 3] =
+    [("schedule_ns", 740), ("context_switch_ns", 320), ("wakeup_ns", 290)];
+/// The default machine's `ipi_ns`.
+const IPI_NS: u64 = 900;
 
 /// How far two CPUs are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +63,10 @@ impl Distance {
 /// What was measured on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
+    /// An instruction that needs the one before it.
+    instruction: Option<Spread>,
+    /// A CPU's turn, where an emulator lets one after the other execute.
+    turn: Option<Spread>,
     syscall: Option<Spread>,
     /// A pipe's write and read without a switch.
     pipe: Option<Spread>,
@@ -78,6 +90,8 @@ pub fn measure(root: &Path) -> Measured {
         measured.unseen.push("no CPU can be chosen to measure on".to_owned());
         return measured;
     };
+    measured.instruction = insn::instruction(first);
+    measured.turn = allowed.iter().nth(1).and_then(|second| turns::turn(first, second));
     measured.syscall = pipe::syscall(first);
     measured.pipe = pipe::alone(first);
     measured.switch = pipe::switch(first, first);
@@ -88,7 +102,10 @@ pub fn measure(root: &Path) -> Measured {
         match pair(&shape, &allowed, distance) {
             Some((a, b)) => {
                 measured.wakeups.extend(pipe::switch(a, b).map(|spread| (distance, spread)));
-                measured.lines.extend(line::transfer(a, b).map(|spread| (distance, spread)));
+                // There is nothing to transfer where CPUs take turns.
+                if measured.turn.is_none() {
+                    measured.lines.extend(line::transfer(a, b).map(|spread| (distance, spread)));
+                }
             }
             None => measured.unseen.push(format!("two {} that this process may use", distance.name())),
         }
@@ -128,15 +145,20 @@ impl Measured {
         let pipe_ns = self.pipe.as_ref().map_or(0, Spread::median_ns);
         if let Some(switch) = &self.switch {
             let own_ns = switch.median_ns().saturating_sub(pipe_ns);
+            let (parts, as_where) = match self.turn {
+                None => (PARTS, "as on the default machine"),
+                Some(_) => (EMULATED_PARTS, "by instructions, as recordings of emulated machines show it"),
+            };
             let source = format!(
                 "a byte through a pipe to a thread on the same CPU: {switch}, less {pipe_ns} ns without a switch; split \
-                 as on the default machine"
+                 {as_where}"
             );
-            for (name, part) in PARTS {
+            for (name, part) in parts {
                 machine.constant("costs", name, own_ns * part / ALL_PARTS, source.clone());
             }
         }
-        self.put_idle_exit(machine);
+        let ipi_ns = self.put_turns(machine);
+        self.put_idle_exit(machine, ipi_ns);
         for (distance, spread) in &self.lines {
             let source = format!("a line to and fro between {}, one way: {spread}", distance.name());
             machine.constant("lines", distance.constant(), spread.median_ps(), source);
@@ -149,21 +171,41 @@ impl Measured {
         }
     }
 
-    /// A wakeup of an idle CPU has an IPI and the way out of idleness besides; a machine's IPI stays as it is.
-    fn put_idle_exit(&self, machine: &mut Machine) {
+    /// What an emulator makes different. Gives what an IPI takes.
+    fn put_turns(&self, machine: &mut Machine) -> u64 {
+        let Some(turn) = &self.turn else {
+            if let Some(instruction) = &self.instruction {
+                machine.remark(&format!("an instruction that needs the one before it: {instruction}"));
+            }
+            return IPI_NS;
+        };
+        let source = format!("two CPUs never go on at once, but by turns: {turn}");
+        machine.constant("costs", "turn_ns", turn.median_ns(), source);
+        let source = "threads of an emulated core share its turns only, which turn_ns counts".to_owned();
+        machine.constant("costs", "smt_shared_per_mille", 1000, source);
+        if let Some(instruction) = &self.instruction {
+            let source = format!("an instruction that needs the one before it: {instruction}");
+            machine.constant("costs", "insn_ps", instruction.median_ps(), source);
+            unmeasured::put_paths(machine, instruction.median_ps());
+        }
+        let Some(syscall) = &self.syscall else { return IPI_NS };
+        unmeasured::put_interrupts(machine, syscall.median_ns());
+        syscall.median_ns()
+    }
+
+    /// A wakeup of an idle CPU has an IPI and the way out of idleness besides.
+    fn put_idle_exit(&self, machine: &mut Machine, ipi_ns: u64) {
         for (distance, spread) in &self.wakeups {
             machine.remark(&format!("a wakeup through a pipe between {}: {spread}", distance.name()));
         }
         let near = self.wakeups.iter().find(|(distance, _)| *distance <= Distance::Cache);
         let (Some((distance, apart)), Some(together)) = (near, &self.switch) else { return };
-        // The default machine's ipi_ns.
-        const IPI_NS: u64 = 900;
         let more_ns = apart.median_ns().saturating_sub(together.median_ns());
         let source = format!(
-            "a wakeup between {} takes {more_ns} ns more than on one CPU ({apart}), less {IPI_NS} for the IPI",
+            "a wakeup between {} takes {more_ns} ns more than on one CPU ({apart}), less {ipi_ns} for the IPI",
             distance.name()
         );
-        machine.constant("costs", "idle_exit_ns", more_ns.saturating_sub(IPI_NS), source);
+        machine.constant("costs", "idle_exit_ns", more_ns.saturating_sub(ipi_ns), source);
     }
 }
 

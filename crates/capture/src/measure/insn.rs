@@ -1,0 +1,37 @@
+//! What an instruction takes that needs the one before it: a cycle on hardware, much more where an emulator executes it.
+
+use super::pinned::on;
+use super::spread::Spread;
+use keel_abi::CpuId;
+use std::time::Instant;
+
+const REPEATS: usize = 15;
+const ROUNDS: u32 = 20_000;
+/// Instructions of a round that need the one before them.
+const CHAIN: u128 = 24;
+
+/// One of a chain of additions and the like.
+pub(super) fn instruction(cpu: CpuId) -> Option<Spread> {
+    on(cpu, || {
+        let once = |seed: usize| {
+            // What the compiler knows nothing of, it cannot fold.
+            let (a, b) = std::hint::black_box((seed as u64 | 1, !seed as u64));
+            let (begun, mut x) = (Instant::now(), a);
+            for _ in 0..ROUNDS {
+                x = round(x, a, b);
+            }
+            std::hint::black_box(x);
+            (begun.elapsed().as_nanos() * 1000 / (u128::from(ROUNDS) * CHAIN)) as u64
+        };
+        Spread::of((0..REPEATS).map(once))
+    })?
+}
+
+/// An addition and an exclusive or, twelve times.
+#[inline]
+fn round(mut x: u64, a: u64, b: u64) -> u64 {
+    for _ in 0..CHAIN / 2 {
+        x = x.wrapping_add(a) ^ b;
+    }
+    x
+}

@@ -1,0 +1,74 @@
+//! Costs that no benchmark here shows, where an emulator executes the kernel.
+//!
+//! It executes the kernel's paths instruction by instruction, too: they are those of the default machine, as many times
+//! larger as an instruction's. An interrupt is a way into the kernel and out, as a system call is. What the hardware adds
+//! to it, such as the time until an IPI arrives, an emulator has not.
+
+use crate::file::Machine;
+
+/// The default machine's `insn_ps`.
+const INSN_PS: u64 = 250;
+
+/// Paths of the kernel, and what they take on the default machine.
+const PATHS: [(&str, u64); 8] = [
+    ("tick_ns", 800),
+    ("fork_ns", 12_000),
+    ("exit_ns", 6_000),
+    ("migration_ns", 200),
+    ("callback_ns", 15),
+    ("fork_process_ns", 40_000),
+    ("wait_ns", 800),
+    ("pipe_ns", 250),
+];
+
+/// Interrupts.
+const INTERRUPTS: [&str; 4] = ["irq_ns", "timer_ns", "ipi_ns", "ipi_send_ns"];
+
+/// Puts the paths into the machine.
+pub(super) fn put_paths(machine: &mut Machine, insn_ps: u64) {
+    let of = |default_ns: u64| default_ns.saturating_mul(insn_ps.max(INSN_PS)) / INSN_PS;
+    for (name, default_ns) in PATHS {
+        let source = format!(
+            "not measured: the default's {default_ns}, as many times larger as insn_ps ({insn_ps} for {INSN_PS})"
+        );
+        machine.constant("costs", name, of(default_ns), source);
+    }
+}
+
+/// Puts the interrupts into the machine.
+pub(super) fn put_interrupts(machine: &mut Machine, syscall_ns: u64) {
+    for name in INTERRUPTS {
+        machine.constant(
+            "costs",
+            name,
+            syscall_ns,
+            "not measured: as syscall_ns, a way into the kernel and out".to_owned(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_machine_has_these_costs() {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/default.toml");
+        let machine: toml::Table = std::fs::read_to_string(file).unwrap().parse().unwrap();
+        let value = |name: &str| machine["costs"][name]["value"].as_integer().unwrap() as u64;
+        assert_eq!(value("insn_ps"), INSN_PS);
+        for (name, default_ns) in PATHS {
+            assert_eq!(value(name), default_ns, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_measured_is_as_slow_as_instructions() {
+        let mut machine = Machine::named("it".to_owned());
+        put_paths(&mut machine, 10_000);
+        put_interrupts(&mut machine, 2_700);
+        let text = machine.text(&[]);
+        assert!(text.contains("\nfork_ns = { value = 480000,"), "{text}");
+        assert!(text.contains("\nirq_ns = { value = 2700,"), "{text}");
+    }
+}

@@ -1,0 +1,39 @@
+//! The loads that are recorded. `tests/replay/loads.sh` runs them.
+
+/// A load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    /// A function of the script.
+    pub(super) name: &'static str,
+    /// What the names of its tasks begin with.
+    pub(super) tasks: &'static [&'static str],
+    /// The same, of those whose end is its end.
+    pub(super) awaited: &'static [&'static str],
+}
+
+/// What a compiler's tasks are called.
+const BUILD: &[&str] = &["make", "cc", "as", "gcc"];
+
+/// All.
+pub(super) const LOADS: [Load; 6] = [
+    Load { name: "hackbench_pipes", tasks: &["hackbench"], awaited: &["hackbench"] },
+    Load { name: "build", tasks: BUILD, awaited: BUILD },
+    Load { name: "redis", tasks: &["redis"], awaited: &["redis-benchmark"] },
+    Load { name: "stress_pipes", tasks: &["stress-ng"], awaited: &["stress-ng"] },
+    Load { name: "stress_forks", tasks: &["stress-ng"], awaited: &["stress-ng"] },
+    Load {
+        name: "periodic",
+        tasks: &["rt-app", "frame", "server", "client", "batch"],
+        awaited: &["frame", "server", "client", "batch"],
+    },
+];
+
+impl Load {
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.tasks.iter().any(|begin| name.starts_with(begin))
+    }
+
+    pub(super) fn awaits(&self, name: &str) -> bool {
+        self.awaited.iter().any(|begin| name.starts_with(begin))
+    }
+}

@@ -1,0 +1,136 @@
+//! `./x replay --real`: loads on a real kernel, recorded, and replayed on the machine that was captured there.
+//!
+//! Each load is recorded twice under each scheduler. Its first recording under the kernel's own scheduler is replayed under
+//! all of them: under the same one for how exact a replay is, under the others for how good a prediction it is.
+
+mod figures;
+mod guest;
+mod loads;
+mod store;
+mod table;
+
+use crate::tree::root;
+use crate::{Failure, cargo, document, programs};
+use figures::Figures;
+use loads::{LOADS, Load};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use store::Runs;
+use table::Replays;
+
+/// Where recordings and traces are left, from the root.
+const OUT: &str = "out/replay";
+/// Where the loads are, and the figures of real runs, from the root.
+const FOLDER: &str = "tests/replay";
+const PAGE: &str = "docs/explanation/replay.md";
+const KERNEL: &str = "7.2";
+/// Who is recorded and replayed; the first is what predictions are made from.
+const SCHEDULERS: [&str; 6] = ["eevdf", "o1", "ule", "fifo", "scx_bpfland", "scx_cosmos"];
+/// Real runs of each.
+const RUNS: u32 = 2;
+/// A replay under another scheduler may take so many times longer than the recording.
+const LONGER: f64 = 4.0;
+
+/// Records what is missing unless `keep`, replays, and renews the figures and the tables.
+///
+/// # Errors
+/// Where a guest, a replay or a file fails.
+pub(super) fn run(keep: bool) -> Result<(), Failure> {
+    let keel = cargo::program("keel-cli", "keel")?;
+    std::fs::create_dir_all(root().join(OUT).join(KERNEL))
+        .map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+    let others = SCHEDULERS.iter().filter(|name| name.starts_with("scx_"));
+    let others = others.map(|name| Ok(((*name).to_owned(), programs::installed(name)?)));
+    let others: Vec<(String, PathBuf)> = others.collect::<Result<_, Failure>>()?;
+    let wanted: Vec<_> = SCHEDULERS.iter().map(|name| (*name, guest::missing(KERNEL, name))).collect();
+    let wanted: Vec<_> = wanted.into_iter().filter(|(_, runs)| !runs.is_empty()).collect();
+    if !keep && !wanted.is_empty() {
+        guest::record(&keel, KERNEL, &wanted, &others)?;
+    }
+    let mut real = store::read(KERNEL)?;
+    take_in(&mut real)?;
+    store::write(KERNEL, &real)?;
+    let replays = replays(&keel, &others)?;
+    let same = table::same(&real, &replays, SCHEDULERS[0]);
+    let predictions = table::predictions(&real, &replays, SCHEDULERS[0], &SCHEDULERS);
+    print!("{same}\n{predictions}");
+    document::renew(PAGE, "replay --real", &same)?;
+    document::renew(PAGE, "replay --real (predictions)", &predictions)
+}
+
+/// Where the recording of a real run is.
+fn recording(kernel: &str, load: &str, scheduler: &str, run: u32) -> PathBuf {
+    root().join(format!("{OUT}/{kernel}/{load}.{scheduler}.{run}.trc"))
+}
+
+/// The figures of the recordings that there are.
+fn take_in(real: &mut Runs) -> Result<(), Failure> {
+    for load in &LOADS {
+        for scheduler in SCHEDULERS {
+            for run in 1..=RUNS {
+                let trace = recording(KERNEL, load.name, scheduler, run);
+                if trace.exists() {
+                    let key = (load.name.to_owned(), scheduler.to_owned(), run);
+                    real.insert(key, Figures::of(&trace, load)?);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Replays the first recording of each load under each scheduler.
+fn replays(keel: &Path, others: &[(String, PathBuf)]) -> Result<Replays, Failure> {
+    let mut replays = Replays::new();
+    for load in &LOADS {
+        let trace = recording(KERNEL, load.name, SCHEDULERS[0], 1);
+        if !trace.exists() {
+            println!("{} has not been recorded on this machine: it is left out", load.name);
+            continue;
+        }
+        for scheduler in SCHEDULERS {
+            let program = others.iter().find(|(name, _)| name == scheduler).map(|(_, path)| path.as_path());
+            match replay(keel, load, &trace, scheduler, program) {
+                Ok(figures) => drop(replays.insert((load.name.to_owned(), scheduler.to_owned()), figures)),
+                Err(why) => println!("{} under {scheduler}: {why}", load.name),
+            }
+        }
+    }
+    Ok(replays)
+}
+
+fn replay(
+    keel: &Path,
+    load: &Load,
+    trace: &Path,
+    scheduler: &str,
+    program: Option<&Path>,
+) -> Result<Figures, Failure> {
+    let machine = root().join(OUT).join(KERNEL).join("machine.toml");
+    let made = root().join(format!("{OUT}/{KERNEL}/{}.{scheduler}.replay.trc", load.name));
+    let recorded_ms = Figures::of(trace, load)?.took_ms;
+    let mut command = Command::new(keel);
+    if let Some(folder) = program.and_then(Path::parent) {
+        // A name that is found there is a scheduler's own program.
+        let old = std::env::var_os("PATH").unwrap_or_default();
+        let all = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&old));
+        command.env("PATH", std::env::join_paths(all).map_err(|e| format!("PATH: {e}"))?);
+    }
+    let output = command
+        .arg("replay")
+        .arg(trace)
+        .arg(scheduler)
+        .arg("--machine")
+        .arg(&machine)
+        .args(["--duration", &format!("{}ms", (recorded_ms * LONGER) as u64 + 2000)])
+        .arg("--trace")
+        .arg(&made)
+        .current_dir(root())
+        .output()
+        .map_err(|e| format!("keel cannot be run: {e}"))?;
+    // What is found in a replay is a finding, not a failure.
+    match Figures::of(&made, load) {
+        Ok(figures) => Ok(figures),
+        Err(why) => Err(format!("{why}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
