@@ -119,6 +119,13 @@ const PROGRAMS: &[Program] = &[
         &[limit("PAIRS", 1, 10_000)],
         ring::context1,
     ),
+    entry(
+        "reflex:TASKS",
+        "reflex:16",
+        "pairs of threads that hand a token to and fro through pipes (Nagar's reflex)",
+        &[limit("TASKS", 2, 10_000)],
+        ring::reflex,
+    ),
     entry("null", "null", "system calls that do nothing (lmbench's lat_syscall null)", &[], |numbers| {
         numbers.is_empty().then(null::workload)
     }),
