@@ -26,6 +26,8 @@ fn experiment(published: Published, band: Band) -> Experiment {
         id: "test".to_owned(),
         title: "a test".to_owned(),
         source: "a test".to_owned(),
+        story: String::new(),
+        trend: None,
         modelled: "nothing".to_owned(),
         until: Until::After(Span::from_s(1)),
         warm_up: Span::ZERO,
