@@ -6,6 +6,8 @@ use crate::table::{lines_of, plain_table};
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::figures;
+use keel_check::Measure;
+use keel_experiment::matrix::more_is_better;
 use keel_experiment::rank_correlation;
 
 /// Narrower terminals get the reasons below the table.
@@ -53,7 +55,7 @@ fn trends(experiments: &[ExperimentReport]) -> String {
     {
         lines.push(format!("{}: {}", printable(&experiment.id), trend_words(&trend)));
         let cells = experiment.claims.iter().filter(|claim| claim.to.is_some());
-        pairs.extend(cells.filter_map(|claim| Some((claim.published, claim.ours?))));
+        pairs.extend(cells.filter_map(gains));
     }
     if lines.len() > 1 {
         let rho = rank_correlation(&pairs).map_or("none".to_owned(), figures);
@@ -64,6 +66,15 @@ fn trends(experiments: &[ExperimentReport]) -> String {
         ));
     }
     if lines.is_empty() { String::new() } else { lines.join("\n") + "\n\n" }
+}
+
+/// The published and our ratio as gains: of what takes time, the reverse.
+fn gains(claim: &ClaimReport) -> Option<(f64, f64)> {
+    let ours = claim.ours?;
+    match Measure::from_name(claim.measure).is_some_and(more_is_better) {
+        true => Some((claim.published, ours)),
+        false => Some((1.0 / claim.published, 1.0 / ours)),
+    }
 }
 
 /// What a trend is, and whether that is enough.
