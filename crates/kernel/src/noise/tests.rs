@@ -65,7 +65,7 @@ fn watchdogs_are_there_where_the_machines_kernel_has_them() {
         assert_eq!(threads(Noise::None, &machine(table)), expected.len() as u64);
     };
     check("", &[]);
-    let slept = "Sleep(Amount { base: 12s, spread: 0ns })";
+    let slept = format!("{:?}", Step::Sleep(keel_abi::task::Amount::fixed(keel_abi::Span::from_s(12))));
     let expected: Vec<String> =
         (0..4).map(|cpu| format!("watchdog/{cpu} [{cpu}] Fifo(99) {slept}")).collect();
     check("[realtime]\nwatchdog_ms = 12000", &expected.iter().map(String::as_str).collect::<Vec<_>>());
