@@ -40,12 +40,12 @@ const REFLEX_US: u64 = 1;
 /// pairs is inferred from Kravetz's table of 8 January 2002: times are least where there are twice as many tasks as CPUs.
 pub(super) fn reflex(numbers: &[i64]) -> Option<Workload> {
     let &[tasks] = numbers else { return None };
-    let tasks = within(tasks, 2, 10_000).filter(|tasks| tasks % 2 == 0)?;
+    let tasks = within(tasks, 2, 10_000).filter(|tasks| tasks.is_multiple_of(2))?;
     let member = |number: u32| {
         let receive = Step::Receive { channel: ObjectId(number), bytes: 1 };
         let send = Step::Send { channel: ObjectId(number ^ 1), bytes: 1 };
         let round = [super::run_us(REFLEX_US), Step::Count, send, receive, again(0, None, 0)];
-        let begins = number % 2 == 0;
+        let begins = number.is_multiple_of(2);
         let steps = if begins {
             round.to_vec()
         } else {
