@@ -75,8 +75,10 @@ pub fn count_all(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> 
         let _ = writeln!(rows, "    ({name:?}, &[{}]),", list.join(", "));
     }
     let text = format!(
-        "/// Each scheduler's functions, with their instructions in BPF and in compiled C.\n\
-         pub static COUNTS: &[(&str, &[(&str, u32, u32)])] = &[\n{rows}];\n"
+        "/// A function's name, and its instructions in BPF and in compiled C.\n\
+         pub type Function = (&'static str, u32, u32);\n\
+         /// Each scheduler's functions, with their instructions in BPF and in compiled C.\n\
+         pub static COUNTS: &[(&str, &[Function])] = &[\n{rows}];\n"
     );
     write(&out.join(format!("{table}.rs")), text.as_bytes())
 }

@@ -6,14 +6,14 @@ use keel_kernel::machine::Machine;
 include!(concat!(env!("OUT_DIR"), "/counts.rs"));
 
 /// Each function of a built-in scheduler, with its instructions in BPF and in compiled C.
-pub fn functions(scheduler: &str) -> &'static [(&'static str, u32, u32)] {
+pub fn functions(scheduler: &str) -> &'static [Function] {
     COUNTS.iter().find(|(name, _)| *name == scheduler).map_or(&[], |(_, functions)| functions)
 }
 
 /// Instructions of compiled C for each thousand of BPF; `None` for what is not built in.
 pub fn per_mille(scheduler: &str) -> Option<u16> {
     let functions = functions(scheduler);
-    let sum = |of: fn(&(&str, u32, u32)) -> u32| functions.iter().map(of).map(u64::from).sum::<u64>();
+    let sum = |of: fn(&Function) -> u32| functions.iter().map(of).map(u64::from).sum::<u64>();
     let (bpf, native) = (sum(|f| f.1), sum(|f| f.2));
     (native * 1000).checked_div(bpf).and_then(|ratio| u16::try_from(ratio).ok())
 }
