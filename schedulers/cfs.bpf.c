@@ -20,7 +20,8 @@
  *
  * Source. Lozi, Lepers, Funston, Gaud, Quema, Fedorova, EuroSys 2016; the functions of kernel/sched/fair.c that are named here. As in those kernels,
  * and not as in the paper's Algorithm 1, the CPU to balance is a group's and not the domain's first idle one. Ours:
- * no smoothed load (cpu_load[]), no cache-hot tasks, no active balancing, no buddies, no balancing at exec; weights are
+ * smoothed load (cpu_load[]) counts only between two CPUs that run something; cache-hot tasks stay only where a CPU runs dry; no active
+ * balancing of who runs, no buddies, no balancing at exec; weights are
  * updated when a task is queued, runs or ticks, so a waiting one's may be old; the least vruntime is that of
  * the last choice; a task is counted where it is placed at once, and a child's CPU chosen again where others were quicker;
  * tasks go to an idle CPU beside us if they may not come here, but to none of the busiest group; sessions that are 4095 apart
@@ -167,8 +168,10 @@ CALLBACK(void, cfs_running, struct task_struct *p)
 	s->turn_ns = s->ran_ns;
 	update_average(s, now, true);
 	count_at(number, cpu);
-	if (rq->is_listed)
+	if (rq->is_listed) {
+		rq->smoothed_load = 0;
 		remove_idle(cpu);
+	}
 	rq->curr = number;
 	rq->resched = false;
 	rq->yields = false;
@@ -185,6 +188,7 @@ CALLBACK(void, cfs_stopping, struct task_struct *p, bool runnable)
 
 	charge(cpu, number, p, now);
 	update_average(slot_at(number), now, true);
+	slot_at(number)->ran_until = now;
 	runqueue_at(cpu)->curr = NOBODY;
 }
 
@@ -202,7 +206,10 @@ CALLBACK(void, cfs_tick, struct task_struct *p)
 	struct slot *s = slot_at(number);
 	struct runqueue *rq = runqueue_at(cpu);
 	u64 now = scx_bpf_now();
-	bool asks = wants_balance(cpu, now);
+	bool asks;
+
+	rq->smoothed_load = (3 * rq->smoothed_load + rq->load) / 4;
+	asks = wants_balance(cpu, now);
 
 	/* It may have begun a session. */
 	find_group(s, p);

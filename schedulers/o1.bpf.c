@@ -5,24 +5,25 @@
  * Policy. Each CPU has a runqueue, a lock, and two priority arrays of 64 levels with a bitmap: active and
  * expired. The first task of the best level runs. When its timeslice has expired it gets a new one at once and
  * goes to the expired array; when no active task is left, the arrays are exchanged. A task's level is its nice
- * value and a bounded penalty for its load of the last 4 x 1 s: hogs sink below tasks that sleep, and still
- * observe each other's nice values. A task that wakes above the running one preempts it. Nice 19 is batch: the last
+ * value and a bounded penalty for its load of the last 4 x 1 s, which is all time that it did not sleep: hogs sink below
+ * tasks that sleep, and still observe each other's nice values. A task that wakes above the running one preempts it. Nice 19 is batch: the last
  * level, and long slices in turn where only batch tasks wait. A child runs before its parent, on the same CPU, with
  * half of its timeslice. Tasks stay on their CPU; a balancer takes them only from CPUs that have more.
  * Hinted real-time tasks wait in one queue for all CPUs, and a broadcast makes every CPU look.
  *
- * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', 4 January 2002. Ours, since it
- * leaves them open: a timeslice is 5 ms for each nice value below 20; batch slices are 400 ms; the penalty
- * is up to 12 levels in proportion to the time that a task kept its CPU busy, hogs that wait their turn included;
- * a child begins with its parent's penalty, a task of no known parent with a timeslice of 10 ms; a yielding task goes
- * to the end of its level; and, as later versions do, a task that hardly uses its CPU stays active when
- * its timeslice expires, unless expired tasks have waited for 100 ms each.
+ * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', linux-kernel, 4 January 2002. Load and penalty are
+ * those of the patch, which Libenzi quotes in his reply of that day. Ours, since the announcement leaves them open: a timeslice
+ * is 5 ms for each nice value below 20; batch slices are 400 ms; a task of no known parent begins with a timeslice of
+ * 10 ms; a yielding task goes to the end of its level. With --set later_load=1 load is by a rule of ours, which
+ * later versions come close to: a task that hardly uses its CPU stays active when its timeslice expires, unless
+ * expired tasks have waited for 100 ms each.
  *
  * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; those notice it within a
  * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
- * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. A
- * task that only just counts as light may still wait for a whole round once. A task that is preempted before much is known
- * of it, beside hundreds of light ones, counts as a hog and may wait for ten seconds.
+ * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. Waiting is load: a light task
+ * that many others keep waiting sinks as they do, and whoever's timeslice has expired waits for a whole round. By the
+ * later rule, a task that is preempted before much is known of it, beside hundreds of light ones, counts as a hog and may wait
+ * for ten seconds.
  *
  * Read on in include/o1: types, load, arrays, realtime, balance, hotplug.
  */
@@ -49,7 +50,7 @@ static __noinline u32 leave_queue(u32 number)
 		bpf_spin_unlock(&realtime_lock.lock);
 		return 0;
 	}
-	lock = lock_of(where - IN_RUNQUEUE);
+	lock = lock_at(where - IN_RUNQUEUE);
 	if (!lock)
 		return 0;
 	bpf_spin_lock(lock);
@@ -79,10 +80,11 @@ static __always_inline void wake(struct task_struct *p, u32 number, struct runqu
 	s->rt = hint_of(p);
 	if (s->left_ns <= 0) {
 		expire(number, rq, now);
-		return;
+	} else {
+		update_load(number, now);
+		s->level = level_of(s, now);
 	}
-	update_load(number, now);
-	s->level = level_of(s, now);
+	begin_waiting(s, now);
 }
 
 /* A task has come to `cpu`: must it look? */
@@ -127,7 +129,7 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 	u32 cpu = scx_bpf_task_cpu(p);
 	u32 queue = queue_of(cpu);
 	struct runqueue *rq = runqueue_at(queue);
-	struct bpf_spin_lock *lock = lock_of(queue);
+	struct bpf_spin_lock *lock = lock_at(queue);
 	bool wakes = enq_flags & SCX_ENQ_WAKEUP;
 	bool is_new = s->is_new;
 	bool at_end = wakes || is_new || s->goes_last;
@@ -141,6 +143,8 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 	s->is_new = false;
 	if (wakes)
 		wake(p, number, rq);
+	else if (is_new)
+		begin_waiting(s, scx_bpf_now());
 	if (s->rt.policy) {
 		enqueue_realtime(number, at_end);
 		settle(s);
@@ -163,7 +167,7 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 static __always_inline u32 take_next(u32 cpu, u32 before)
 {
 	u32 queue = queue_of(cpu);
-	struct bpf_spin_lock *lock = lock_of(queue);
+	struct bpf_spin_lock *lock = lock_at(queue);
 	u32 number;
 
 	if (!lock)
@@ -341,10 +345,10 @@ CALLBACK(void, o1_set_cpumask, struct task_struct *p, const struct cpumask *cpum
 	slot_at(number)->everywhere = copy_cpus(number, p);
 }
 
-/* A child begins with its parent's penalty, a load of its own, and half of what the parent has left. */
+/* A child begins with a load of its own and half of what the parent has left; by the later rule with its parent's penalty. */
 static __always_inline void inherit(struct slot *s, struct slot *parent)
 {
-	if (!parent->rt.policy && parent->nice != BATCH_NICE && s->nice != BATCH_NICE)
+	if (later_load && !parent->rt.policy && parent->nice != BATCH_NICE && s->nice != BATCH_NICE)
 		s->level += parent->level - best_level_of(parent);
 	s->left_ns = (parent->left_ns >> 1) + 1;
 	s->borrowed = true;

@@ -15,7 +15,10 @@
  * With --set posted=1 it is what was posted in January 2003: sleep is saved up, running spends it, and the savings
  * are the score. A child inherits all of it. Tasks are placed only when they are forked, on the first CPU: the function
  * for it looked for a CPU with a load below zero (sched_pickcpu() in sched_ule.c as committed three days after the posting, where
- * its call is commented out). Each fix can be left out alone: ratio=0, place=0, steal=0, push=0, patience=0.
+ * its call is commented out). The numbers are that file's: 2 s of sleep at most; with more than 250 ms a task goes to the current
+ * queue, else it keeps the one it has; each slice that is granted halves them (halve=0: not, as the posting's own words on the drift
+ * want it); a slice is 10 to 100 ms by the sleep and the level. Each fix can be left out alone: ratio=0, place=0,
+ * steal=0, push=0, patience=0.
  *
  * Source. Roberson, 'New scheduler', arch@freebsd.org, 23 January 2003; the ratio, stealing and the push from his 'ULE: A
  * Modern Scheduler for FreeBSD', BSDCon 2003. Ours, since the posting leaves them open: slices of 10 to 100 ms, evenly
@@ -98,12 +101,13 @@ CALLBACK(void, ule_enqueue, struct task_struct *p, u64 enq_flags)
 	if (wakes)
 		wake(s, now);
 	if (comes)
-		begin_turn(s);
+		come(s);
 
 	bpf_spin_lock(lock);
-	link(cpu, number, comes ? queue_for(rq, s, now) : s->queue, comes || s->is_over, now);
+	link(cpu, number, comes && !s->keeps_queue ? queue_for(rq, s, now) : s->queue, comes || s->is_over, now);
 	bpf_spin_unlock(lock);
 	s->is_new = false;
+	s->keeps_queue = false;
 	s->is_over = false;
 	if (comes && gives_way(rq, s))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -214,8 +218,11 @@ CALLBACK(void, ule_stopping, struct task_struct *p, bool runnable)
 	struct slot *s = slot_at(slot_of(p));
 
 	charge(s, p);
-	if (!runnable)
-		s->asleep_since = scx_bpf_now();
+	if (runnable)
+		return;
+	s->asleep_since = scx_bpf_now();
+	/* sched_sleep() */
+	s->keeps_queue = posted && !s->is_idle && slept_ticks(s) <= POSTED_CURRENT_TICKS;
 }
 
 CALLBACK(void, ule_tick, struct task_struct *p)
@@ -288,13 +295,18 @@ CALLBACK(s32, ule_init_task, struct task_struct *p, struct scx_init_task_args *a
 		if (parent != NOBODY)
 			inherit(s, slot_at(parent));
 	}
-	begin_turn(s);
+	come(s);
 	return 0;
 }
 
 CALLBACK(void, ule_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	leave_queue(own_slot_of(p));
+	u32 number = own_slot_of(p), parent = slot_of(p->real_parent);
+
+	leave_queue(number);
+	/* sched_exit(): a child that ends leaves its parent its own past. */
+	if (posted && number != NOBODY && parent != NOBODY)
+		slot_at(parent)->slept = slot_at(number)->slept;
 	give_slot(p);
 }
 

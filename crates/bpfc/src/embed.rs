@@ -29,7 +29,7 @@ pub fn embed(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> Resu
     Ok(())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     std::fs::write(path, bytes).map_err(|why| Error::File { path: path.to_owned(), why })
 }
 

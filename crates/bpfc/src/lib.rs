@@ -4,15 +4,18 @@
 //! This crate is never part of what users run: `keel` carries the compiled objects.
 //!
 //! - `cases`: the cases of `tests/bpf`: what each program must leave in its variable
+//! - `native`: how many instructions compiled C would have
 //! - `embed`: a folder of sources as a Rust table of objects
 //! - `tests`: this crate's tests
 #![forbid(unsafe_code)]
 
 mod cases;
 mod embed;
+mod native;
 
 pub use cases::{Case, cases};
 pub use embed::embed;
+pub use native::{Counts, count_all};
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::ffi::OsString;
@@ -135,6 +138,31 @@ impl Compiler {
             files.filter_map(|file| Some(file.strip_suffix(".bpf.c")?.to_owned())).collect();
         names.sort();
         Ok(names)
+    }
+
+    /// `source` as assembly, for BPF or for x86-64.
+    fn assembly(&self, source: &Path, native: bool) -> Result<String, Error> {
+        let mut command = Command::new(&self.clang);
+        command.current_dir(&self.root);
+        match native {
+            true => command.args(["-target", "x86_64-linux-gnu", "-fno-pic"]),
+            // What is relocated when a program is loaded is in its debug information.
+            false => command.args(["-target", "bpf", "-g"]).arg(format!("-mcpu={}", self.cpu)),
+        };
+        command.args(["-O2", "-w", "-S", "-o", "-"]);
+        for folder in &self.includes {
+            command.arg("-I").arg(folder);
+        }
+        command.args(self.defines.iter().map(|define| format!("-D{define}"))).arg(source);
+        let output = command.output().map_err(|why| {
+            let clang = self.clang.to_string_lossy().into_owned();
+            Error::NoClang { clang, why }
+        })?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let diagnostics = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(Error::Refused { source_file: self.root.join(source), diagnostics })
     }
 
     fn command(&self, source: &Path) -> Command {

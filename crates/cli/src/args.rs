@@ -384,6 +384,10 @@ pub(crate) struct LabArgs {
     /// How to execute the schedulers' instructions; all give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native, conflicts_with_all = ["sensitivity", "decisions"])]
     pub(crate) engine: EngineArg,
+    /// What a scheduler's instruction costs: that of BPF, or what compiled C would execute instead, as clang counts it in the
+    /// same sources
+    #[arg(long, value_enum, default_value_t = CostsArg::Bpf, conflicts_with_all = ["sensitivity", "decisions"])]
+    pub(crate) costs: CostsArg,
     /// Only list the experiments
     #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity", "matrix", "decisions", "report"])]
     pub(crate) list: bool,
@@ -475,6 +479,15 @@ pub(crate) enum EngineArg {
     Interpreter,
     /// Native code, and each step of a kernel path by itself, to compare with
     Frames,
+}
+
+/// Which instructions of a scheduler are charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CostsArg {
+    /// Those of its BPF object
+    Bpf,
+    /// Those of compiled C
+    Native,
 }
 
 impl From<EngineArg> for keel_lab::Engine {

@@ -109,6 +109,9 @@ pub enum Problem {
         "write \"effect\", \"same\", \"order\", [LOW, HIGH], {{ within = SHARE }} or {{ factor = TIMES }}, all above 0"
     )]
     BadBand,
+    /// A trend that is no rank correlation above 0.
+    #[error("give the least rank correlation, above 0 and up to 1")]
+    BadTrend,
     /// An effect, or none, of a claim that compares nothing.
     #[error("a claim without 'to' has no effect; write {{ within = SHARE }} or [LOW, HIGH]")]
     NoEffect,

@@ -13,9 +13,11 @@
 
 mod order;
 mod sentences;
+pub mod trend;
 
 use crate::model::{Band, Claim, Experiment, Off, Published, Side, mean};
 use crate::outcome::ArmFigures;
+use trend::Trend;
 
 /// How much of the effect may be left without the mechanism, in logarithms.
 const LEFT: f64 = 0.25;
@@ -93,7 +95,9 @@ impl Holds {
 pub struct Judged {
     /// Its claims, in the order of the file.
     pub claims: Vec<ClaimVerdict>,
-    /// How it stands as a whole: not reached where any claim is, else as its first claim.
+    /// The trend over its claims, where one is claimed.
+    pub trend: Option<Trend>,
+    /// How it stands as a whole: not reached where any claim or the trend is, else as its first claim.
     pub standing: Standing,
     /// Why: one line, of the claim that decides.
     pub why: String,
@@ -105,12 +109,19 @@ pub fn judge(experiment: &Experiment, arms: &[ArmFigures]) -> Judged {
         experiment.claims.iter().map(|claim| judge_claim(experiment, claim, arms)).collect();
     let failed = claims.iter().position(|claim| claim.standing == Standing::NotReached);
     let decides = failed.unwrap_or(0);
+    let trend = experiment.trend.map(|least| Trend::over(&claims, least));
     let (standing, why) = (claims[decides].standing, &claims[decides].why);
     let why = match decides {
         0 => why.clone(),
         at => format!("{}: {why}", experiment.claims[at].says),
     };
-    Judged { claims, standing, why }
+    match trend {
+        Some(trend) if failed.is_none() && !trend.holds() => {
+            let why = "the cells are not in the published order".to_owned();
+            Judged { claims, trend: Some(trend), standing: Standing::NotReached, why }
+        }
+        _ => Judged { claims, trend, standing, why },
+    }
 }
 
 /// What a claim is judged by.

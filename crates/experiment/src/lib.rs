@@ -23,6 +23,7 @@ pub mod plan;
 mod read;
 
 pub use error::ExperimentError;
+pub use judge::trend::{Trend, rank_correlation};
 pub use judge::{ClaimVerdict, Judged, Standing, judge};
 pub use model::{Arm, Band, Claim, Experiment, Off, Published, Side, Until};
 pub use outcome::{ArmFigures, RunFigures, Taken};

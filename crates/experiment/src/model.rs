@@ -14,6 +14,11 @@ pub struct Experiment {
     pub source: String,
     /// What our workload and machine stand for, and what of the original is left out.
     pub modelled: String,
+    /// The story in a paragraph, for who does not know the document: who found what, and why it mattered. Empty where none is told.
+    pub story: String,
+    /// The least rank correlation (Spearman's) that the published and our ratios of all claims about two arms must have; `None`
+    /// where no trend is claimed.
+    pub trend: Option<f64>,
     /// How long each run is.
     pub until: Until,
     /// What is left out of each run's figures at its beginning.

@@ -23,6 +23,9 @@ struct File {
     title: Spanned<String>,
     source: Spanned<String>,
     modelled: Spanned<String>,
+    #[serde(default)]
+    story: String,
+    trend: Option<Spanned<f64>>,
     machine: Option<String>,
     workload: Option<String>,
     duration_ms: Option<Spanned<u64>>,
@@ -125,6 +128,7 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     let title = place.said(&tables.title, "title", "what the experiment is")?;
     let source = place.said(&tables.source, "source", "where it was published")?;
     let modelled = place.said(&tables.modelled, "modelled", "what is modelled, and what is not")?;
+    let trend = tables.trend.as_ref().map(|least| trend(place, least)).transpose()?;
     let until = until(place, &tables)?;
     let warm_up = match &tables.warm_up_ms {
         Some(ms) => place.span_ms(ms, "warm_up_ms", 0..=(until.longest().as_ns() / 1_000_000 - 1))?,
@@ -161,6 +165,8 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
         title,
         source,
         modelled,
+        story: tables.story.trim().to_owned(),
+        trend,
         until,
         warm_up,
         seed,
@@ -183,6 +189,15 @@ fn runs_of_arm(place: Text<'_>, runs: &Spanned<u64>) -> Result<u32, ExperimentEr
             Err(place.error(runs.span(), "runs", problem))
         }
     }
+}
+
+/// A rank correlation above 0.
+fn trend(place: Text<'_>, least: &Spanned<f64>) -> Result<f64, ExperimentError> {
+    let value = *least.get_ref();
+    if value > 0.0 && value <= 1.0 {
+        return Ok(value);
+    }
+    Err(place.error(least.span(), "trend", Problem::BadTrend))
 }
 
 fn until(place: Text<'_>, tables: &File) -> Result<Until, ExperimentError> {

@@ -29,6 +29,7 @@ mod living;
 mod load;
 pub mod locks;
 pub mod machines;
+pub mod native;
 pub mod outcome;
 pub mod prepared;
 mod program;

@@ -4,13 +4,14 @@
 mod table;
 mod tasks;
 
+pub(crate) use table::trend_words;
 pub use table::{sentence, table};
 pub use tasks::{CountsReport, TableReport, TaskRow};
 
 use keel_abi::Span;
 use keel_check::{Costs, Measure, Measured};
 use keel_experiment::judge::Values;
-use keel_experiment::{Arm, ArmFigures, ClaimVerdict, Experiment, Judged, RunFigures, Standing};
+use keel_experiment::{Arm, ArmFigures, ClaimVerdict, Experiment, Judged, RunFigures, Standing, Trend};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -35,12 +36,27 @@ pub struct ExperimentReport {
     pub verdict: &'static str,
     /// Why, in one line.
     pub why: String,
+    /// The trend over all claims that compare arms, where one is claimed.
+    pub trend: Option<TrendReport>,
     /// All that was claimed.
     pub claims: Vec<ClaimReport>,
     /// All that was run.
     pub arms: Vec<ArmReport>,
     /// What was published of each task, beside ours.
     pub tables: Vec<TableReport>,
+}
+
+/// A trend.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TrendReport {
+    /// Spearman's rank correlation of the published and our ratios.
+    pub rank_correlation: Option<f64>,
+    /// What it must be at least.
+    pub least: f64,
+    /// How many ratios were measured.
+    pub cells: usize,
+    /// Is it as claimed?
+    pub holds: bool,
 }
 
 /// One claim.
@@ -137,10 +153,18 @@ impl ExperimentReport {
             reproduced: judged.standing == Standing::Reproduced,
             verdict: name(judged.standing),
             why: judged.why.clone(),
+            trend: judged.trend.map(TrendReport::from),
             claims: judged.claims.iter().enumerate().map(claim).collect(),
             arms: experiment.arms.iter().zip(arms).map(|(arm, figures)| run(arm, figures)).collect(),
             tables: tasks::tables(experiment, arms),
         }
+    }
+}
+
+impl From<Trend> for TrendReport {
+    fn from(trend: Trend) -> Self {
+        let Trend { rank_correlation, least, cells } = trend;
+        Self { rank_correlation, least, cells, holds: trend.holds() }
     }
 }
 

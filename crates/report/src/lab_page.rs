@@ -4,6 +4,7 @@
 //! All texts come from files that may be untrusted: each goes through [`text`]. Pictures are documents of their own
 //! behind `data:` addresses, so that nothing in them meets the page.
 
+mod again;
 mod axis;
 mod claims;
 mod matrix;
@@ -12,7 +13,7 @@ mod sensitivity;
 pub use matrix::of_matrix;
 pub use sensitivity::of_sensitivity;
 
-use crate::experiment::{ExperimentReport, sentence};
+use crate::experiment::{ExperimentReport, sentence, trend_words};
 use crate::picture::xml;
 use crate::verdict::printable;
 use keel_experiment::Experiment;
@@ -67,16 +68,23 @@ fn article(
         words(report.verdict),
         v = report.verdict
     );
+    if !experiment.story.is_empty() {
+        put!(page, "<p class=\"story\">{}</p>", text(&experiment.story));
+    }
     put!(page, "<p><i>Source:</i> {}</p>", text(&experiment.source));
     put!(page, "<p><i>Modelled:</i> {}</p>", text(&experiment.modelled));
     for claim in &report.claims {
         claims::claim(page, claim);
+    }
+    if let Some(trend) = &report.trend {
+        put!(page, "<p><i>Trend:</i> {}</p>", text(&trend_words(trend)));
     }
     for table in &report.tables {
         claims::tasks(page, table);
     }
     claims::arms(page, &report.arms);
     drawn(page, pictures);
+    again::commands(page, experiment);
     put!(page, "</article>");
 }
 
@@ -85,7 +93,7 @@ fn drawn(page: &mut String, pictures: &[Option<ArmPicture>]) {
     if pictures.is_empty() {
         return;
     }
-    put!(page, "<details><summary>The start of one run of each arm</summary>");
+    put!(page, "<details open><summary>The start of one run of each arm</summary>");
     for picture in pictures {
         let label = text(&picture.label);
         match picture.svg.len() {

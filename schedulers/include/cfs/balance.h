@@ -59,15 +59,27 @@ __noinline u32 find_busiest_cpu(u32 here, u32 id)
 	return found;
 }
 
-/* Half the difference between two CPUs; an idle one takes something in any case. */
-static __always_inline u64 half_difference(u32 from, u32 to)
+/*
+ * Half the difference between two CPUs; an idle one takes something in any case. Where that is less than a task, one goes if it weighs
+ * no more than the difference, though that makes things no evener: so three hogs on two CPUs take turns (fix_small_imbalance()).
+ */
+static __always_inline u64 load_to_move(u32 from, u32 to)
 {
-	struct runqueue *rq = runqueue_at(to);
-	u64 theirs = runqueue_at(from)->load, ours = rq->load;
+	struct runqueue *rq = runqueue_at(to), *busiest = runqueue_at(from);
+	u64 theirs = busiest->load, ours = rq->load, nr = busiest->nr_running, a_task;
 
-	if (theirs > ours + 1)
-		return (theirs - ours) / 2;
-	return !rq->nr_running;
+	/* source_load(), target_load(): a CPU that runs something trusts no change of a moment ago, such as its own last move. */
+	if (rq->nr_running && take_turns) {
+		theirs = busiest->smoothed_load < theirs ? busiest->smoothed_load : theirs;
+		ours = rq->smoothed_load > ours ? rq->smoothed_load : ours;
+	}
+	if (theirs <= ours + 1)
+		return !rq->nr_running;
+	a_task = nr ? theirs / nr : theirs;
+	/* Averages of tasks that wait are of a moment ago: a part in 64 does not matter. */
+	if (take_turns && theirs - ours + (theirs >> 6) >= a_task && (theirs - ours) / 2 < a_task)
+		return a_task;
+	return (theirs - ours) / 2;
 }
 
 /* Takes tasks for a CPU from the busiest group. */
@@ -85,7 +97,7 @@ static __always_inline void take_from_busiest(u32 here, u32 cpu)
 		if (from >= NO_CPU)
 			break;
 		found->busiest_cpu = from;
-		load = half_difference(from, cpu);
+		load = load_to_move(from, cpu);
 		if (load) {
 			found->moved = move_load(here, from, cpu, load, found->local.id);
 			found->pinned |= found->nr_pinned > 0;
@@ -114,6 +126,7 @@ __noinline int load_balance(u32 cpu, u32 level, u32 kind)
 		tell_balance(here, cpu, level, kind, POLICY_NOT_DESIGNATED);
 		return 0;
 	}
+	found->hot_since = kind == POLICY_NEWIDLE ? scx_bpf_now() - migration_cost_ns : ~0ULL;
 	balances[here & (MAX_CPUS - 1)].times++;
 	/* What the domain above sees of this one. */
 	is_imbalanced = &runqueue_at(first_of(span_of(cpu, level)))->is_imbalanced[level & (LEVELS - 1)];

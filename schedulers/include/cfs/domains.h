@@ -79,15 +79,20 @@ __noinline int read_domains(u32 cpu)
 	return 0;
 }
 
+/* Are this CPU's domains those of before the last change, or has it read none yet? */
+static __always_inline bool has_old_domains(u32 cpu, u64 now)
+{
+	return hotplugs_seen[cpu & (MAX_CPUS - 1)] != hotplugs && now >= hotplugged_at + SETTLED_NS;
+}
+
 /* After hotplug: the kernel's domains have been rebuilt, and so are ours. */
 static __always_inline void refresh_domains(u32 cpu, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);
-	u32 *seen = &hotplugs_seen[cpu & (MAX_CPUS - 1)];
 
-	if (*seen == hotplugs || now < hotplugged_at + SETTLED_NS)
+	if (!has_old_domains(cpu, now))
 		return;
-	*seen = hotplugs;
+	hotplugs_seen[cpu & (MAX_CPUS - 1)] = hotplugs;
 	read_domains(cpu);
 	if (has_bug(BUG_MISSING_DOMAINS))
 		rq->nr_levels = rq->nr_node_levels;

@@ -73,6 +73,9 @@ __noinline int move_load(u32 here, u32 from, u32 to, u64 load, u32 id)
 		/* It is still on its way off its CPU, or must not leave it. */
 		if (is_leaving_cpu(p) || p->migration_disabled)
 			continue;
+		/* task_hot(): what it needs is in that CPU's cache. */
+		if (newidle_gate && slot_at(number)->ran_until > found->hot_since)
+			continue;
 		if (!may_use(number, to)) {
 			found->nr_pinned++;
 			if (found->other_dst >= NO_CPU)

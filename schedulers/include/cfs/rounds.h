@@ -76,18 +76,50 @@ static __always_inline void balance_for_idle(u32 cpu, u64 now)
 	}
 }
 
-/* idle_balance(): a CPU has nothing left. */
+/* rebalance_domains(): once a second what a search of a domain costs at most is taken to be a hundredth less. */
+static __always_inline void decay_costs(struct runqueue *rq, u64 now)
+{
+	s32 level;
+
+	if (now - rq->cost_decayed_at < SECOND_NS)
+		return;
+	rq->cost_decayed_at = now;
+	for_range(level, 0, LEVELS)
+		rq->newidle_cost[level & (LEVELS - 1)] = rq->newidle_cost[level & (LEVELS - 1)] * 253 / 256;
+}
+
+/* load_balance() of a CPU that runs dry, timed; how many tasks moved. */
+static __always_inline u32 timed_balance(struct runqueue *rq, u32 cpu, u32 level, u64 *spent_ns)
+{
+	u64 *most_ns = &rq->newidle_cost[level & (LEVELS - 1)];
+	u64 began = bpf_ktime_get_ns(), took;
+	u32 moved = load_balance(cpu, level, POLICY_NEWIDLE);
+
+	took = bpf_ktime_get_ns() - began;
+	if (took > *most_ns)
+		*most_ns = took;
+	*spent_ns += took;
+	return moved;
+}
+
+/* idle_balance(): a CPU has nothing left. It goes on to a wider domain only while it expects to idle for longer than that takes. */
 static __always_inline void balance_newly_idle(u32 cpu, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);
+	u64 spent_ns = 0;
 	s32 level;
 
 	/* One that is in the list has idled already, and was asked to balance for all. */
 	if (!newidle_balance || rq->offline || rq->is_listed || rq->average_idle < migration_cost_ns)
 		return;
 	refresh_domains(cpu, now);
+	decay_costs(rq, now);
 	for_range(level, 1, LEVELS) {
-		if (level > rq->nr_levels || rq->nr_running || load_balance(cpu, level, POLICY_NEWIDLE))
+		if (level > rq->nr_levels || rq->nr_running)
+			break;
+		if (newidle_gate && rq->average_idle < spent_ns + rq->newidle_cost[level & (LEVELS - 1)])
+			break;
+		if (timed_balance(rq, cpu, level, &spent_ns))
 			break;
 	}
 }
@@ -119,6 +151,7 @@ static __noinline int rescue(u32 here, u64 now)
 {
 	s32 i;
 
+	search_at(here)->hot_since = ~0ULL;
 	for_range(i, 0, nr_cpus) {
 		struct runqueue *rq = runqueue_at(i);
 
@@ -144,7 +177,8 @@ static __always_inline bool wants_balance(u32 cpu, u64 now)
 	kick_idle_balancer(cpu, now);
 	if (now >= due && __sync_val_compare_and_swap(&next_rescue, due, now + RESCUE_NS) == due)
 		rq->rescues = true;
-	if (periodic_balance && next_due(rq, 1, true, now) < LEVELS)
+	/* A CPU that has not idled yet knows no domains. */
+	if (periodic_balance && (has_old_domains(cpu, now) || next_due(rq, 1, true, now) < LEVELS))
 		rq->due = true;
 	return rq->due || rq->rescues;
 }

@@ -35,6 +35,8 @@ struct search {
 	struct sched_group busiest;
 	/* Of one move: how many tasks may not come here, and a CPU beside us that one of them may go to. */
 	u32 nr_pinned;
+	/* Who ran later than this is cache-hot, and stays. */
+	u64 hot_since;
 	u32 other_dst;
 	/* Of all of them: from where, how many moved, whether tasks that may not come were met. */
 	u32 busiest_cpu;

@@ -33,6 +33,9 @@ const volatile bool autogroup = true;
 const volatile bool periodic_balance = true;
 const volatile bool newidle_balance = true;
 const volatile bool nohz_balance = true;
+/* And: an uneven number of tasks stays where it is; CPUs that run dry balance whatever it costs, and take tasks that are cache-hot. */
+const volatile bool take_turns = true;
+const volatile bool newidle_gate = true;
 
 static __always_inline bool has_bug(enum bug which)
 {
@@ -79,6 +82,8 @@ struct slot {
 	/* Its group: its cgroup, or else its session. */
 	u32 cgroup;
 	u32 group;
+	/* When it last gave its CPU up. */
+	u64 ran_until;
 	/* It may use all CPUs. */
 	bool everywhere;
 	/* It has not run yet. */
@@ -112,6 +117,8 @@ struct runqueue {
 	/* Since when it idles, and how long it did of late, on average. */
 	u64 idle_since;
 	u64 average_idle;
+	/* Its load over its last ticks: cpu_load[2]. */
+	u64 smoothed_load;
 	bool offline;
 	/* Since when tasks wait here though the CPU runs nothing; 0 where that is not so. Others write it. */
 	u64 stuck_since;
@@ -133,6 +140,9 @@ struct runqueue {
 	u32 cache_level;
 	u32 level_cpus[LEVELS];
 	u64 balanced_at[LEVELS] LINE;
+	/* What balancing costs a CPU that runs dry, at most, of late; and when that was last made a little less. */
+	u64 newidle_cost[LEVELS];
+	u64 cost_decayed_at;
 	/* Tasks that may not move hindered balancing within this domain, whose first CPU this is. */
 	bool is_imbalanced[LEVELS];
 } LINE;

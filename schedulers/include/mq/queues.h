@@ -11,6 +11,8 @@
 /* Off-switches for experiments: all CPUs share one list; nobody is taken from another CPU's list. */
 const volatile bool global_queue = false;
 const volatile bool steal = true;
+/* And the 15 that 2.4 gives a task for the CPU that it ran on last, which the patch drops in its lists. */
+const volatile bool bonus = false;
 
 /* What `queue` of a slot says of a real-time task. */
 #define REALTIME_QUEUE 0

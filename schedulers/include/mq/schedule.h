@@ -14,12 +14,14 @@ struct choice {
 };
 
 /* What a task weighs in a CPU's list: goodness(), but where it ran last no longer counts. */
-static __always_inline s32 other_goodness(struct slot *s, u64 mm)
+static __always_inline s32 other_goodness(struct slot *s, u32 cpu, u64 mm)
 {
 	s32 weight = s->counter;
 
 	if (!weight)
 		return 0;
+	if (bonus && s->cpu == cpu)
+		weight += PROC_CHANGE_PENALTY;
 	if (s->mm == mm || !s->mm)
 		weight += 1;
 	return weight + 20 - s->nice;
@@ -82,7 +84,7 @@ static __always_inline struct choice best_in_list(struct choice best, u32 of, u3
 		if (number == NOBODY)
 			break;
 		if (can_schedule(number, s, cpu)) {
-			s32 weight = other_goodness(s, mm);
+			s32 weight = other_goodness(s, cpu, mm);
 
 			if (weight > best.weight) {
 				best.weight = weight;

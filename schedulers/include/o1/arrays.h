@@ -52,6 +52,43 @@ static __always_inline bool link(struct runqueue *rq, u32 queue, u32 number, u32
 }
 
 /*
+ * Looks at every task that waits at any runqueue, as the scheduler before did at each choice. With one_lock or global_queue:
+ * the lock that is held is that of all of them.
+ */
+static __always_inline void look_at_all(u32 cpu)
+{
+	u32 queue = 0, which = 0, number = NOBODY, ready = 0;
+	u64 levels = 0;
+	s32 i;
+
+	for_range(i, 0, SLOTS) {
+		struct slot *s;
+
+		if (number == NOBODY && !levels) {
+			struct runqueue *rq = runqueue_at(queue);
+
+			if (queue >= (global_queue ? 1 : nr_cpus))
+				break;
+			levels = rq->nr_waiting ? array_at(rq, which)->bitmap : 0;
+			queue += which || !rq->nr_waiting;
+			which = rq->nr_waiting ? which ^ 1 : 0;
+			continue;
+		}
+		if (number == NOBODY) {
+			/* The array of before: `which` is the next one's already. */
+			struct runqueue *rq = runqueue_at(which ? queue : queue - 1);
+
+			number = array_at(rq, which ^ 1)->lists[__builtin_ctzll(levels) & (LEVELS - 1)].first;
+			levels &= levels - 1;
+		}
+		s = slot_at(number);
+		ready += s->left_ns > 0;
+		number = s->next;
+	}
+	scanned[cpu & (MAX_CPUS - 1)].times += ready;
+}
+
+/*
  * Who is next: the first of the best level of the active array, or `before`, who has run until now and would go
  * on (NOBODY: it would not). Where the active array is used up, `before` included, the two are exchanged.
  */
@@ -63,6 +100,8 @@ static __always_inline u32 pick(struct runqueue *rq, u32 cpu, u32 before)
 	u64 bitmap = array_at(rq, active)->bitmap;
 	u32 number, level;
 
+	if (scan)
+		look_at_all(cpu);
 	if (!bitmap && !before_is_active) {
 		active ^= 1;
 		bitmap = array_at(rq, active)->bitmap;

@@ -21,7 +21,7 @@ static __always_inline u32 movable_in(struct array *array, u32 cpu)
 static __noinline u32 take_from(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(victim);
-	struct bpf_spin_lock *lock = lock_of(victim);
+	struct bpf_spin_lock *lock = lock_at(victim);
 	u32 expired, number;
 
 	if (!lock)
@@ -67,7 +67,7 @@ static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
 static __noinline bool move_one(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
-	struct bpf_spin_lock *lock = lock_of(cpu);
+	struct bpf_spin_lock *lock = lock_at(cpu);
 	u32 number = lock ? take_from(victim, cpu) : NOBODY;
 	u32 active;
 

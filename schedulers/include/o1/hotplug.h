@@ -16,7 +16,7 @@
 static __noinline u32 take_any(u32 queue)
 {
 	struct runqueue *rq = runqueue_at(queue);
-	struct bpf_spin_lock *lock = lock_of(queue);
+	struct bpf_spin_lock *lock = lock_at(queue);
 	u32 number = NOBODY;
 	u64 bitmap;
 
@@ -41,7 +41,7 @@ static __always_inline void leave_cpu(u32 cpu)
 {
 	u32 other = another_cpu(cpu);
 	struct runqueue *rq = runqueue_at(other);
-	struct bpf_spin_lock *lock = lock_of(other);
+	struct bpf_spin_lock *lock = lock_at(other);
 	s32 i;
 
 	runqueue_at(cpu)->offline = true;

@@ -9,15 +9,19 @@
 #define LEVELS 64
 #define BATCH_NICE 19
 #define BATCH_LEVEL (LEVELS - 1)
-#define MAX_PENALTY 12
+/* MAX_PRIO/3; and by our later rule. */
+#define MAX_PENALTY (LEVELS / 3)
+#define LATER_PENALTY 12
 
 /* The ring of a task's load: this many entries at most. */
 #define MAX_HISTORY 8
 
-/* Settings: the load history, so many entries of so long. */
+/* Settings: our later rule for load (see load.h) instead of the announced one. */
+const volatile bool later_load = false;
+/* The load history, so many entries of so long. */
 const volatile u32 history_entries = 4;
 const volatile u64 history_interval_ns = 1000000000;
-/* A task with this penalty at most goes back to the active array, unless expired tasks have waited so long for each. */
+/* By the later rule, a task with this penalty at most goes back to the active array, unless expired tasks have waited so long for each. */
 const volatile u32 interactive_penalty = 3;
 const volatile u64 starvation_ns = 100000000;
 /* The first timeslice of a task whose parent is not ours: nothing is known of it. */
@@ -29,6 +33,9 @@ const volatile u64 idle_balance_ns = 10000000;
 const volatile u64 busy_balance_ns = 250000000;
 /* Off-switches for experiments: all CPUs share one pair of arrays and one lock; no balancer; children as they come. */
 const volatile bool global_queue = false;
+/* And what the scheduler before had: one lock for all runqueues; a choice looks at every task that waits at any of them. */
+const volatile bool one_lock = false;
+const volatile bool scan = false;
 const volatile bool balance = true;
 const volatile bool child_first = true;
 
@@ -65,7 +72,7 @@ struct slot {
 	/* What it has left is still a part of its parent's timeslice. */
 	bool borrowed;
 
-	/* One for its load: since when it has kept its CPU busy (0: it sleeps), and how much in each interval. */
+	/* One for its load: since when it has been busy (0: it sleeps), and how much in each interval. */
 	u64 busy_since;
 	u64 born;
 	u64 interval;
@@ -108,10 +115,19 @@ struct runqueue {
 /* How often each CPU exchanged its two arrays. */
 COUNTER(array_switches);
 
+/* How many tasks choices looked at, with `scan`. */
+COUNTER(scanned);
+
 /* Whose arrays a CPU uses. */
 static __always_inline u32 queue_of(u32 cpu)
 {
 	return global_queue ? 0 : cpu;
+}
+
+/* The lock of a runqueue. */
+static __always_inline struct bpf_spin_lock *lock_at(u32 queue)
+{
+	return lock_of(one_lock ? 0 : queue);
 }
 
 #endif

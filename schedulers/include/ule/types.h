@@ -8,8 +8,10 @@
 /* Priority levels, 0 the best: as many as a word has bits. */
 #define LEVELS 64
 
-/* Settings. As posted in January 2003: each of the fixes below off. */
+/* Settings. As posted in January 2003: each of the fixes below off, and the numbers of the code of that week. */
 const volatile bool posted = false;
+/* With `posted`: each slice that is granted halves the sleep that is saved up (SCHED_SLP_DECAY). */
+const volatile bool halve = true;
 /* Priority from the ratio of sleeping and running, instead of from accumulated sleep. */
 const volatile bool ratio = true;
 /* A child goes to the least loaded CPU, not to the first one. */
@@ -71,6 +73,8 @@ struct slot {
 	bool everywhere;
 	/* It has not been queued yet. */
 	bool is_new;
+	/* As posted: it fell asleep with little sleep saved up, and wakes into the queue that it had. */
+	bool keeps_queue;
 	/* Where exactly it waits, whatever has been found out of it since; written under the runqueue's lock alone. */
 	u8 in_queue;
 	u8 in_level;

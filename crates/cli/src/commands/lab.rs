@@ -5,7 +5,7 @@ mod matrix;
 mod page;
 mod sensitivity;
 
-use crate::args::{LabArgs, ListArgs, Listed};
+use crate::args::{CostsArg, LabArgs, ListArgs, Listed};
 use crate::experiments::{self, Made};
 use crate::failure::{Code, Failure};
 use crate::host;
@@ -82,7 +82,13 @@ fn tell_of_jobs(args: &LabArgs) {
 /// All planned runs, in their order; nothing for those that a signal kept from their end. What several experiments run alike
 /// is run once.
 fn make(args: &LabArgs, lab: &Lab, experiments: &[Experiment], planned: &[Planned]) -> Vec<Option<Made>> {
-    let by = |spec: RunSpec| RunSpec { engine: args.engine.into(), ..spec };
+    let by = |spec: RunSpec| {
+        let mut spec = RunSpec { engine: args.engine.into(), ..spec };
+        if args.costs == CostsArg::Native {
+            keel_lab::native::charge(&mut spec.machine, &spec.scheduler.name);
+        }
+        spec
+    };
     let arms = |experiment| experiments::arms(lab, experiment).into_iter().map(|arm| arm.map(by)).collect();
     let arms: Vec<Vec<_>> = experiments.iter().map(arms).collect();
     let (first, uses) = once(experiments, planned);

@@ -26,6 +26,8 @@ fn experiment(published: Published, band: Band) -> Experiment {
         id: "test".to_owned(),
         title: "a test".to_owned(),
         source: "a test".to_owned(),
+        story: String::new(),
+        trend: None,
         modelled: "nothing".to_owned(),
         until: Until::After(Span::from_s(1)),
         warm_up: Span::ZERO,
@@ -264,4 +266,29 @@ fn tasks_are_judged_together_or_by_their_order() {
     check(&["a", "b", "c"], Band::Order, of(&[900.0, 300.0, 1.0]), None, (Reproduced, Some(1.0)));
     check(&["a", "b", "c"], Band::Order, of(&[300.0, 900.0, 1.0]), None, (NotReached, Some(1.0 - 1.0 / 3.0)));
     check(&["a", "b", "c"], Band::Order, of(&[290.0, 300.0, 1.0]), None, (Reproduced, Some(1.0)));
+}
+
+#[test]
+fn a_trend_needs_cells_in_the_published_order() {
+    let judged = |least: f64, ratios: &[(f64, f64)]| {
+        let mut experiment = experiment(Published::Ratio(1.0), Band::Range(0.01, 100.0));
+        experiment.trend = Some(least);
+        let claim = Claim { off: None, ..experiment.claims[0].clone() };
+        let named = experiment.arms[0].clone();
+        experiment.arms = vec![named; ratios.len() + 1];
+        let with = |(of, &(published, _)): (usize, &(f64, f64))| {
+            let published = Published::Ratio(published);
+            Claim { of, to: Some(ratios.len()), published, ..claim.clone() }
+        };
+        experiment.claims = ratios.iter().enumerate().map(with).collect();
+        let values = ratios.iter().map(|pair| pair.1).chain([1.0]);
+        let arms: Vec<ArmFigures> = values.map(|value| arm(&[(value * 100.0) as u64])).collect();
+        let judged = judge(&experiment, &arms);
+        (judged.standing, judged.trend.and_then(|trend| trend.rank_correlation))
+    };
+    let rising = [(2.0, 1.5), (3.0, 2.5), (4.0, 9.0)];
+    assert_eq!(judged(0.9, &rising), (Standing::Reproduced, Some(1.0)));
+    let mixed = [(2.0, 2.5), (3.0, 1.5), (4.0, 9.0)];
+    assert_eq!(judged(0.5, &mixed), (Standing::Reproduced, Some(0.5)));
+    assert_eq!(judged(0.6, &mixed), (Standing::NotReached, Some(0.5)));
 }

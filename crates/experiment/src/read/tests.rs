@@ -144,6 +144,17 @@ fn published_figures_fit_their_claim() {
 }
 
 #[test]
+fn a_trend_is_a_rank_correlation_above_0() {
+    let read = |more: &str| read("x.toml", &format!("{more}\n{GOOD}"));
+    let good = read("trend = 0.7\nstory = 'who found what '").unwrap();
+    assert_eq!((good.trend, good.story.as_str()), (Some(0.7), "who found what"));
+    for bad in ["0.0", "-0.5", "1.01", "nan"] {
+        let said = read(&format!("trend = {bad}")).unwrap_err().to_string();
+        assert_eq!(said, "x.toml:1: trend: give the least rank correlation, above 0 and up to 1");
+    }
+}
+
+#[test]
 fn bands_are_of_six_kinds() {
     let band =
         |instead: &str, expected: &str| check("band = \"effect\"", &format!("band = {instead}"), expected);

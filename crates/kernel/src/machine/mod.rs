@@ -42,6 +42,9 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("p3-1", include_str!("../../../../machines/p3-1.toml")),
     ("p3-2", include_str!("../../../../machines/p3-2.toml")),
     ("xeon-8", include_str!("../../../../machines/xeon-8.toml")),
+    ("xeon-1mb-2", include_str!("../../../../machines/xeon-1mb-2.toml")),
+    ("xeon-1mb-4", include_str!("../../../../machines/xeon-1mb-4.toml")),
+    ("xeon-1mb-8", include_str!("../../../../machines/xeon-1mb-8.toml")),
     ("quad-2010", include_str!("../../../../machines/quad-2010.toml")),
     ("quad-2010-after", include_str!("../../../../machines/quad-2010-after.toml")),
     ("quad-2010-today", include_str!("../../../../machines/quad-2010-today.toml")),
@@ -63,6 +66,9 @@ pub struct Machine {
     pub autogroup: bool,
     /// What each path costs.
     pub costs: Costs,
+    /// What a scheduler's own instruction costs, in thousandths of `insn_ps`: 1000, unless its code is taken for compiled C
+    /// ([`Machine::policy_insn_ps`]).
+    pub policy_per_mille: u16,
     /// What moving cache lines costs.
     pub lines: LineCosts,
     /// What its frequencies can do.
@@ -78,6 +84,12 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// What an instruction of the scheduler's callbacks costs, in picoseconds.
+    #[inline]
+    pub fn policy_insn_ps(&self) -> u64 {
+        self.costs.insn_ps * u64::from(self.policy_per_mille) / 1000
+    }
+
     /// Reads a machine file's text.
     pub fn parse(text: &str) -> Result<Self, MachineError> {
         let base = read::parse(DEFAULT, None).expect("the default machine's file is right");

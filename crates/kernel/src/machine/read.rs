@@ -96,6 +96,7 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
         skew_tick,
         autogroup,
         costs,
+        policy_per_mille: 1000,
         lines,
         frequency,
         realtime,

@@ -55,11 +55,14 @@ pub struct Realtime {
     pub spin: bool,
     /// `throttle`; without it deadline servers keep real-time tasks from starving others.
     pub throttle: Option<Throttle>,
+    /// `watchdog_ms`: how often each CPU's watchdog thread runs for a moment, above all other real-time tasks (2.6.36 to 4.18,
+    /// kernel/watchdog.c); `None` for kernels whose watchdog needs no such thread.
+    pub watchdog: Option<Span>,
 }
 
 impl Default for Realtime {
     fn default() -> Self {
-        Self { wakeup: WakeupRule::After, pull: Pull::Ask, spin: true, throttle: None }
+        Self { wakeup: WakeupRule::After, pull: Pull::Ask, spin: true, throttle: None, watchdog: None }
     }
 }
 
@@ -71,6 +74,7 @@ pub(super) struct Table {
     pull: Pull,
     spin: Option<bool>,
     throttle: Option<ThrottleTable>,
+    watchdog_ms: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -85,11 +89,22 @@ struct ThrottleTable {
 /// A period in microseconds: the kernel's most, and no less than ticks can see (its own least is 1).
 const PERIOD_US: RangeInclusive<u64> = 1000..=i32::MAX as u64;
 
+/// The watchdog's period in milliseconds: the kernel counts it in seconds, and its longest is a day.
+const WATCHDOG_MS: RangeInclusive<u64> = 1..=86_400_000;
+
 /// The rules that a table gives, and the default ones.
 pub(super) fn read(text: Text<'_>, table: &Table) -> Result<Realtime, MachineError> {
     let throttle = table.throttle.as_ref().map(|table| table.read(text)).transpose()?;
     let spin = table.spin.unwrap_or(Realtime::default().spin);
-    Ok(Realtime { wakeup: table.wakeup, pull: table.pull, spin, throttle })
+    let watchdog = table.watchdog_ms.as_ref().map(|ms| watchdog(text, ms)).transpose()?;
+    Ok(Realtime { wakeup: table.wakeup, pull: table.pull, spin, throttle, watchdog })
+}
+
+fn watchdog(text: Text<'_>, ms: &Spanned<u64>) -> Result<Span, MachineError> {
+    let value = *ms.get_ref();
+    in_range(value, WATCHDOG_MS)
+        .map(|()| Span::from_ms(value))
+        .map_err(|problem| text.error(ms.span(), "realtime.watchdog_ms".to_owned(), problem))
 }
 
 impl ThrottleTable {

@@ -57,6 +57,10 @@ fn the_real_time_class_has_rules_of_its_kernel() {
         ),
         ("[realtime]\nspeed = 1", "unknown field `speed`"),
         ("[realtime]\nspin = 1", "expected a boolean"),
+        (
+            "[realtime]\nwatchdog_ms = 0",
+            "line 5, realtime.watchdog_ms: 0 is out of range; give 1 to 86400000",
+        ),
         ("[realtime]\nthrottle = { runtime_us = 950000 }", "missing field `period_us`"),
         (
             "[realtime]\nthrottle = { runtime_us = 5, period_us = 999 }",

@@ -49,6 +49,29 @@ fn each_cpu_and_node_has_its_kernel_threads() {
 }
 
 #[test]
+fn watchdogs_are_there_where_the_machines_kernel_has_them() {
+    let check = |table: &str, expected: &[&str]| {
+        let mut workload = Workload::default();
+        add_specs(Noise::None, &machine(table), &mut workload);
+        let found: Vec<String> = workload
+            .tasks
+            .iter()
+            .map(|task| {
+                let cpus: Vec<u32> = task.cpus.iter().map(|cpu| cpu.0).collect();
+                format!("{} {cpus:?} {:?} {:?}", task.name, task.policy, task.steps[2])
+            })
+            .collect();
+        assert_eq!(found, expected, "{table}");
+        assert_eq!(threads(Noise::None, &machine(table)), expected.len() as u64);
+    };
+    check("", &[]);
+    let slept = format!("{:?}", Step::Sleep(keel_abi::task::Amount::fixed(keel_abi::Span::from_s(12))));
+    let expected: Vec<String> =
+        (0..4).map(|cpu| format!("watchdog/{cpu} [{cpu}] Fifo(99) {slept}")).collect();
+    check("[realtime]\nwatchdog_ms = 12000", &expected.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+#[test]
 fn slow_machines_work_longer_for_the_same_instructions() {
     let run = |text: &str| {
         let mut workload = Workload::default();

@@ -1,9 +1,9 @@
-//! Kernel threads that wake by themselves. They are ordinary tasks, so the scheduler under test schedules them: a sched_ext
+//! Kernel threads that wake by themselves: the noise's, and watchdogs. They are ordinary tasks, so the scheduler under test schedules them: a sched_ext
 //! scheduler sees `PF_KTHREAD` and, for those of one CPU, `nr_cpus_allowed == 1`.
 
 use super::profile::{Profile, Thread};
 use crate::machine::Machine;
-use keel_abi::task::{Amount, Step, TaskSpec, Workload};
+use keel_abi::task::{Amount, Policy, Step, TaskSpec, Workload};
 use keel_abi::{CpuSet, NodeId, Noise, Span};
 
 /// How many kernel threads there are. None of them ever exits.
@@ -20,6 +20,38 @@ pub(crate) fn add_specs(noise: Noise, machine: &Machine, workload: &mut Workload
 }
 
 fn specs(noise: Noise, machine: &Machine) -> Vec<TaskSpec> {
+    let mut specs = watchdogs(machine);
+    specs.extend(noisy(noise, machine));
+    specs
+}
+
+/// What a watchdog thread executes when it runs: it notes the time (`__touch_watchdog()` of 2.6.36) and goes to sleep.
+const WATCHDOG_INSNS: u64 = 100;
+
+/// The watchdog thread of each CPU, where the machine's kernel has them: these are no noise. Each CPU's timer began when the
+/// CPU came up, long before the run.
+fn watchdogs(machine: &Machine) -> Vec<TaskSpec> {
+    let Some(period) = machine.realtime.watchdog else { return Vec::new() };
+    let work = Span::from_ns(WATCHDOG_INSNS * machine.costs.insn_ps / 1000);
+    let steps = vec![
+        Step::Sleep(Amount { base: Span::ZERO, spread: period }),
+        Step::Run(Amount::fixed(work)),
+        Step::Sleep(Amount::fixed(period)),
+        Step::Loop { to: 1, times: None, slot: 0 },
+    ];
+    let spec = |cpu: keel_abi::CpuId| TaskSpec {
+        name: format!("watchdog/{}", cpu.0),
+        instances: 1,
+        cpus: CpuSet::from_iter([cpu]),
+        policy: Policy::Fifo(99),
+        steps: steps.clone(),
+        kthread: true,
+        ..TaskSpec::default()
+    };
+    machine.topology.iter().map(spec).collect()
+}
+
+fn noisy(noise: Noise, machine: &Machine) -> Vec<TaskSpec> {
     let Some(profile) = Profile::of(noise) else { return Vec::new() };
     let spec = |name: &str, cpus: CpuSet, thread: &Thread| TaskSpec {
         name: name.to_owned(),

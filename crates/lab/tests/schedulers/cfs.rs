@@ -54,6 +54,35 @@ fn turns_are_a_part_of_the_period() {
     assert!((3_500_000..=8_500_000).contains(&mean), "{mean} ns");
 }
 
+/// The least time of three hogs on two CPUs, as a share of the most.
+fn least_of_three(take_turns: u32) -> f64 {
+    let seen =
+        under("cfs").cpus(2).task(hog("h").instances(3)).set("take_turns", take_turns).millis(20_000).run();
+    let times = seen.judgement.summary.tasks.iter().filter(|t| t.name == "h").map(|t| t.cpu.as_ns());
+    times.clone().min().unwrap() as f64 / times.max().unwrap() as f64
+}
+
+#[test]
+fn three_hogs_on_two_cpus_take_turns() {
+    assert!(least_of_three(1) > 0.65, "{}", least_of_three(1));
+    assert!(least_of_three(0) < 0.55, "where no task moves between uneven CPUs: {}", least_of_three(0));
+}
+
+#[test]
+fn a_cpu_that_runs_dry_takes_no_task_that_is_cache_hot() {
+    let moves = |gate: u32| {
+        let yields = repeat("y", [run(100), Step::Yield]).on([0]);
+        let mut steps = vec![run(100), affinity([0, 1])];
+        (0..6000).for_each(|_| steps.extend([run(100), Step::Yield]));
+        let dry = repeat("dry", [run(3000), sleep(3000)]).on([1]);
+        let scene = under("cfs").cpus(2).task(yields).task(task("free", steps).on([0])).task(dry);
+        let scene = scene.set("newidle_gate", gate).set("nohz_balance", 0).set("periodic_balance", 0);
+        scene.millis(1000).run().migrations("free")
+    };
+    let (gated, open) = (moves(1), moves(0));
+    assert!(gated < open, "{gated} moves with the gate, {open} without");
+}
+
 #[test]
 fn a_light_task_beside_hogs_runs_at_once() {
     for cpus in [1, 2, 8] {

@@ -132,6 +132,18 @@ fn a_wakeup_preempts_on_its_own_cpu_alone() {
 }
 
 #[test]
+fn with_the_bonus_of_24_a_wakeup_preempts_a_hog_that_has_less_time_left() {
+    let soon = |bonus: u32| {
+        let light = repeat("light", [run(200), sleep(30_000)]).after_ms(5);
+        let scene = under("mq").task(hog("h")).task(light).set("bonus", bonus);
+        let delays = scene.millis(6000).run().delays("light");
+        delays.iter().filter(|(_, delay)| *delay < Span::from_us(100)).count() * 100 / delays.len()
+    };
+    let (without, with) = (soon(0), soon(1));
+    assert!(without < 30 && with > 60, "at once: {without} % without, {with} % with");
+}
+
+#[test]
 fn a_yield_gives_way_once() {
     let yields = repeat("y", [run(100), Step::Yield]);
     let seen = under("mq").task(yields.clone().instances(2)).millis(500).run();

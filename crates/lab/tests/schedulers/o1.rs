@@ -43,7 +43,8 @@ fn a_light_task_beside_a_thousand_hogs_runs_at_once() {
     let mut steps = vec![sleep(3_000_000)];
     (0..1200).for_each(|_| steps.extend([run(1000), sleep(20_000)]));
     let scene = under("o1").cpus(8).task(hog("h").instances(1000)).task(task("light", steps));
-    let seen = scene.millis(30_000).run();
+    // As announced it would wait for a whole round whenever its timeslice has expired.
+    let seen = scene.set("later_load", 1).millis(30_000).run();
     let late: Vec<_> =
         seen.delays("light").into_iter().filter(|(_, delay)| *delay > Span::from_ms(1)).collect();
     assert_eq!(late, []);
@@ -67,7 +68,8 @@ fn ill_fame_ms(history: &[(&str, u64)]) -> u64 {
     for _ in 0..300 {
         steps.extend([run(500), sleep(20_000)]);
     }
-    let scene = history.iter().fold(under("o1"), |scene, &(name, value)| scene.set(name, value));
+    let later = under("o1").set("later_load", 1);
+    let scene = history.iter().fold(later, |scene, &(name, value)| scene.set(name, value));
     // Its rival keeps the CPU busy for half of the time: what weighs less preempts it.
     let rival = repeat("rival", [run(50_000), sleep(50_000)]);
     let seen = scene.task(rival).task(task("t", steps)).millis(17_000).run();
@@ -82,6 +84,19 @@ fn load_is_remembered_for_as_long_as_the_history_is() {
     let (long, short) = (ill_fame_ms(&[]), ill_fame_ms(&[("history_interval_ns", 100_000_000)]));
     let more = ill_fame_ms(&[("history_entries", 8)]);
     assert!(short < 500 && long > 1000 && more > long + 500, "{long} ms, {short} ms, {more} ms");
+}
+
+#[test]
+fn a_hog_sinks_by_a_third_of_all_levels() {
+    let delay_us = |later: u32| {
+        // It comes when the hog's history is full: else it would wait at first, and waiting is load.
+        let worse = repeat("worse", [run(1000), sleep(50_000)]).nice(13).after_ms(5000);
+        let scene = under("o1").task(hog("h")).task(worse).set("later_load", later);
+        scene.millis(12_000).run().delay_us("worse", 50)
+    };
+    let (announced, later) = (delay_us(0), delay_us(1));
+    assert!(announced < 100, "21 levels: a light task of nice 13 preempts, and not after {announced} us");
+    assert!(later > 1000, "by our later rule 12: it waits its turn, not {later} us");
 }
 
 #[test]
@@ -200,7 +215,23 @@ fn cpus_share_no_lock_and_no_line() {
         assert_eq!(wait(300), wait(100));
         let shared = per_switch(&quiet(8).set("global_queue", 1));
         assert!(shared > 1.5 * eight, "sleeps {sleeps}: one queue for all takes {shared:.1} ns");
+        let locked = |ms: u64| quiet(8).set("one_lock", 1).millis(ms).run().outcome.overhead.lock_wait;
+        assert!(locked(300) > locked(100), "sleeps {sleeps}: CPUs wait for one lock for all");
     }
+}
+
+#[test]
+fn a_choice_is_as_quick_beside_many_tasks_unless_it_scans_them() {
+    let yields = |tasks: u32, scan: u32| {
+        let tasks = repeat("y", [run(50), Step::Yield]).instances(tasks);
+        per_switch(&under("o1").cpus(2).task(tasks).set("one_lock", 1).set("scan", scan))
+    };
+    let check = |scan, expected: std::ops::Range<f64>| {
+        let ratio = yields(400, scan) / yields(8, scan);
+        assert!(expected.contains(&ratio), "scan {scan}: a switch takes {ratio:.2} times as long");
+    };
+    check(0, 0.95..1.05);
+    check(1, 2.0..100.0);
 }
 
 #[test]

@@ -76,13 +76,19 @@ fn drifting(settings: &[(&str, u32)]) -> (u64, u64) {
 }
 
 #[test]
-fn as_posted_a_task_that_sleeps_a_tick_more_than_it_runs_becomes_interactive() {
-    for settings in [&[("posted", 1)][..], &[("ratio", 0), ("patience", 0)]] {
+fn where_slices_do_not_halve_it_a_task_that_sleeps_a_tick_more_than_it_runs_becomes_interactive() {
+    let check = |settings: &[(&str, u32)], expected: std::ops::RangeInclusive<u64>| {
         let (longest, late) = drifting(settings);
         assert!(late < 100, "{settings:?}: it reached the top, and waited for {late} us");
-        // From the 5 s that it had saved to the 3.5 s at which it is interactive no more.
-        assert!((1400..=1600).contains(&longest), "{settings:?}: it hogged the CPU for {longest} ms");
-    }
+        assert!(expected.contains(&longest), "{settings:?}: it hogged the CPU for {longest} ms");
+    };
+    // From the 5 s that it had saved to the 3.5 s at which it is interactive no more.
+    check(&[("ratio", 0), ("patience", 0)], 1400..=1600);
+    // From 2 s to the 0.25 s below which it goes to the next queue.
+    check(&[("posted", 1), ("halve", 0)], 1650..=1850);
+    let (longest, late) = drifting(&[("posted", 1)]);
+    assert!(late > 20_000, "halved at each slice, its sleep never adds up: it waits for {late} us");
+    assert!(longest <= 100, "and it has a slice: {longest} ms");
     let (longest, late) = drifting(&[]);
     assert!(late > 20_000, "by the ratio it waits for the hog's slice: {late} us");
     assert!(longest < 70, "by the ratio it has a slice: {longest} ms");

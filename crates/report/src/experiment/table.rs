@@ -1,11 +1,14 @@
 //! Experiments as a table: one line for each claim, and one sentence at the end.
 
-use super::{ClaimReport, ExperimentReport};
+use super::{ClaimReport, ExperimentReport, TrendReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
 use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::figures;
+use keel_check::Measure;
+use keel_experiment::matrix::more_is_better;
+use keel_experiment::rank_correlation;
 
 /// Narrower terminals get the reasons below the table.
 const WIDE: u16 = 160;
@@ -37,9 +40,49 @@ pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
             text.push('\n');
         }
     }
+    text += &trends(experiments);
     let all_good = experiments.iter().all(|experiment| experiment.verdict != "not_reached");
     let paint = if all_good { Paint::Good } else { Paint::Doubtful };
     text + &style.paint(paint, &sentence(experiments)) + "\n"
+}
+
+/// A line for each trend, and one for all of them together.
+fn trends(experiments: &[ExperimentReport]) -> String {
+    let mut lines = Vec::new();
+    let mut pairs = Vec::new();
+    for (experiment, trend) in
+        experiments.iter().filter_map(|experiment| Some((experiment, experiment.trend?)))
+    {
+        lines.push(format!("{}: {}", printable(&experiment.id), trend_words(&trend)));
+        let cells = experiment.claims.iter().filter(|claim| claim.to.is_some());
+        pairs.extend(cells.filter_map(gains));
+    }
+    if lines.len() > 1 {
+        let rho = rank_correlation(&pairs).map_or("none".to_owned(), figures);
+        lines.push(format!(
+            "rank correlation over all {} cells of these {}: {rho}",
+            pairs.len(),
+            lines.len()
+        ));
+    }
+    if lines.is_empty() { String::new() } else { lines.join("\n") + "\n\n" }
+}
+
+/// The published and our ratio as gains: of what takes time, the reverse.
+fn gains(claim: &ClaimReport) -> Option<(f64, f64)> {
+    let ours = claim.ours?;
+    match Measure::from_name(claim.measure).is_some_and(more_is_better) {
+        true => Some((claim.published, ours)),
+        false => Some((1.0 / claim.published, 1.0 / ours)),
+    }
+}
+
+/// What a trend is, and whether that is enough.
+pub(crate) fn trend_words(trend: &TrendReport) -> String {
+    let rho = trend.rank_correlation.map_or("none".to_owned(), figures);
+    let least = figures(trend.least);
+    let enough = if trend.holds { "as claimed" } else { "not as claimed" };
+    format!("rank correlation over {} cells {rho}, {enough} (at least {least})", trend.cells)
 }
 
 /// Why, a line for each claim.

@@ -119,6 +119,16 @@ const PROGRAMS: &[Program] = &[
         &[limit("PAIRS", 1, 10_000)],
         ring::context1,
     ),
+    Program {
+        generator: Generator {
+            form: "reflex:TASKS",
+            example: "reflex:16",
+            about: "pairs of threads that hand a token to and fro through pipes (Nagar's reflex)",
+            limits: &[limit("TASKS", 2, 10_000)],
+            beside: "TASKS is even",
+        },
+        make: ring::reflex,
+    },
     entry("null", "null", "system calls that do nothing (lmbench's lat_syscall null)", &[], |numbers| {
         numbers.is_empty().then(null::workload)
     }),

@@ -3,6 +3,7 @@
 use super::*;
 use keel_abi::{CpuSet, Pid, Topology};
 use keel_trace::TaskInfo;
+use keel_trace::Why;
 use proptest::prelude::*;
 
 const CPUS: u32 = 4;

@@ -1,0 +1,101 @@
+//! Episodes begin, change their witness and end as the matching changes.
+
+use super::episode::{Left, Open, Past};
+use super::groups::{Tally, note};
+use super::task::Row;
+use super::{Cpu, Observer, Pending, SHORT, Waste};
+use crate::origin::Origins;
+use crate::table::Tasks;
+use keel_abi::{CpuId, Instant, Span};
+
+impl<O: Observer> Waste<O> {
+    /// Brings the episodes up to the matching.
+    pub(super) fn follow(&mut self, origins: &mut impl Origins, at: Instant) {
+        let mut changes = self.matching.take_changes();
+        for (cpu, slot) in changes.drain(..) {
+            match slot {
+                Some(slot) => self.witness(origins, at, cpu, slot),
+                // Its next witness follows: still the same episode.
+                None if self.matching.wasted(cpu) => {}
+                None => self.close(origins, at, cpu),
+            }
+        }
+        self.matching.give_back(changes);
+    }
+
+    /// `cpu` is wasted from now on, and the task in `slot` is who could run there.
+    pub(super) fn witness(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, slot: u32) {
+        let Cpu { pending, open, .. } = self.cpus.get(cpu);
+        if open.is_none() {
+            pending.begin();
+        }
+        let open = open.get_or_insert_with(|| Open::new(at));
+        leave((&mut self.tasks, origins), &self.tally, at, pending, open);
+        open.meet(at, slot);
+    }
+
+    /// What the task in `slot` waits for now is another's decision from now on: if it is a witness, its time so far is divided off.
+    #[inline]
+    pub(super) fn part(&mut self, origins: &mut impl Origins, at: Instant, slot: u32) {
+        let Some(cpu) = self.matching.paired(slot) else { return };
+        let Cpu { pending, open, .. } = self.cpus.get(cpu);
+        if let Some(open) = open.as_mut().filter(|open| open.witness() == Some(slot)) {
+            part_of((&mut self.tasks, origins), &self.tally, at, pending, open, slot);
+        }
+    }
+
+    pub(super) fn close(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId) {
+        let Some(mut open) = self.cpus.get(cpu).open.take() else { return };
+        let length = at.since(open.start);
+        let excused = self.cpus.get(cpu).pending.within(open.start, at);
+        let left = length.saturating_sub(excused);
+        if left < SHORT {
+            self.transient += length;
+            return;
+        }
+        self.transient += excused;
+        self.wasted += left;
+        self.episodes += 1;
+        self.observer.wasted(cpu, open.start, at);
+        let pending = self.cpus.get(cpu).pending;
+        leave((&mut self.tasks, origins), &self.tally, at, &pending, &mut open);
+        self.tally.add(cpu, left, &open.notes);
+        if self.longest.takes(length, open.start) {
+            self.longest.keep(Past { cpu, start: open.start, length, seen: open.into_seen() });
+        }
+    }
+}
+
+/// Divides off what the task in `slot`, a witness, has waited so far.
+fn part_of(
+    (tasks, origins): (&mut Tasks<Row>, &mut impl Origins),
+    tally: &Tally,
+    at: Instant,
+    pending: &Pending,
+    open: &mut Open,
+    slot: u32,
+) {
+    let excused = pending.within(open.start, at);
+    let Some(row) = tasks.at(slot) else { return };
+    let Some(origin) = origins.of(row.task) else { return };
+    let wasted = open.part(at, origin.here, row.waker(origin), excused);
+    if wasted > Span::ZERO {
+        note(&mut open.notes, row.note(origin, wasted, tally.topology.as_ref()));
+    }
+}
+
+/// The witness at hand goes; it is remembered if it was there the longest.
+fn leave(
+    (tasks, origins): (&mut Tasks<Row>, &mut impl Origins),
+    tally: &Tally,
+    at: Instant,
+    pending: &Pending,
+    open: &mut Open,
+) {
+    let Some(slot) = open.witness() else { return };
+    part_of((&mut *tasks, origins), tally, at, pending, open, slot);
+    let Some(Left { part: (part, here, waker), met }) = open.leaves(at) else { return };
+    if let Some(row) = tasks.at(slot) {
+        open.remember(row.seen(here, waker, part, met));
+    }
+}
