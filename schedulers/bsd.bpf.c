@@ -71,9 +71,9 @@ CALLBACK(void, bsd_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(&sched_lock.lock);
 
 	if (idle >= 0 && idle != cpu)
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+		kick(idle, SCX_KICK_IDLE);
 	else if (stops)
-		scx_bpf_kick_cpu(here, SCX_KICK_PREEMPT);
+		kick(here, SCX_KICK_PREEMPT);
 }
 
 CALLBACK(void, bsd_dispatch, s32 cpu, struct task_struct *prev)
@@ -166,6 +166,7 @@ SLEEPABLE(void, bsd_cpu_offline, s32 cpu)
 {
 	s32 i;
 
+	cpus_leave = true;
 	cpu_at(cpu)->offline = true;
 	bpf_spin_lock(&sched_lock.lock);
 	for_range(i, 0, slots_used)

@@ -82,7 +82,7 @@ CALLBACK(void, cfs_enqueue, struct task_struct *p, u64 enq_flags)
 	/* The kernel itself notifies an idle CPU of a task that comes to it. */
 	if (comes && preempts(rq, number, vruntime, now)) {
 		rq->resched = true;
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick(cpu, SCX_KICK_PREEMPT);
 	}
 }
 
@@ -330,6 +330,7 @@ SLEEPABLE(void, cfs_cpu_online, s32 cpu)
 
 SLEEPABLE(void, cfs_cpu_offline, s32 cpu)
 {
+	cpus_leave = true;
 	leave_cpu(cpu);
 }
 

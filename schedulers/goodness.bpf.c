@@ -108,6 +108,7 @@ SLEEPABLE(void, goodness_cpu_offline, s32 cpu)
 	u32 number;
 	s32 i;
 
+	cpus_leave = true;
 	cpu_at(cpu)->offline = true;
 	bpf_spin_lock(&runqueue_lock.lock);
 	number = runqueue.list.first;

@@ -110,7 +110,7 @@ CALLBACK(void, ule_enqueue, struct task_struct *p, u64 enq_flags)
 	s->keeps_queue = false;
 	s->is_over = false;
 	if (comes && gives_way(rq, s))
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick(cpu, SCX_KICK_PREEMPT);
 	/* The kernel itself notifies an idle CPU of a task that comes to it. */
 	if (rq->curr != NOBODY || rq->nr_waiting > 1)
 		tell_idle(p->cpus_ptr);
@@ -322,6 +322,7 @@ SLEEPABLE(void, ule_cpu_online, s32 cpu)
 
 SLEEPABLE(void, ule_cpu_offline, s32 cpu)
 {
+	cpus_leave = true;
 	leave_cpu(cpu);
 }
 

@@ -64,6 +64,7 @@ static __always_inline bool is_offline(u32 cpu)
 }
 
 #include "another_cpu.h"
+#include "kick.h"
 
 /* A task that `cpu` may take, best level first, of these lists and the bitmap of those with tasks; the lock is held. */
 static __always_inline u32 find_movable(struct list *lists, u64 levels, u32 cpu)

@@ -72,4 +72,11 @@ static __always_inline struct cpu *cpu_at(u32 cpu)
 	return &cpus[cpu & (MAX_CPUS - 1)];
 }
 
+static __always_inline bool is_offline(u32 cpu)
+{
+	return cpu_at(cpu)->offline;
+}
+
+#include "kick.h"
+
 #endif

@@ -165,6 +165,13 @@ static __always_inline struct runqueue *runqueue_at(u32 number)
 	return &cpu_runqueues[number & (MAX_CPUS - 1)];
 }
 
+static __always_inline bool is_offline(u32 cpu)
+{
+	return runqueue_at(cpu)->offline;
+}
+
+#include "kick.h"
+
 /* The queue of a CPU's waiting tasks, by vruntime. */
 #define DSQ_BASE 0x1000
 static __always_inline u64 dsq_of(u32 cpu)

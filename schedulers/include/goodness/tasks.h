@@ -23,7 +23,7 @@ static __always_inline void tell(struct task_struct *p, struct target target)
 {
 	if (target.cpu < 0 || (target.is_idle && target.cpu == scx_bpf_task_cpu(p)))
 		return;
-	scx_bpf_kick_cpu(target.cpu, target.is_idle ? SCX_KICK_IDLE : SCX_KICK_PREEMPT);
+	kick(target.cpu, target.is_idle ? SCX_KICK_IDLE : SCX_KICK_PREEMPT);
 }
 
 /* A round-robin task whose turn is over gets another, behind its equals. */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* mq, third: CPUs that go, which Linux 2.4 did not know: whoever waits in such a CPU's list hops to another's. */
+/* mq, third: CPUs that go, which Linux 2.4 did not know: a task that waits in such a CPU's list hops to another's. */
 #ifndef MQ_HOTPLUG_H
 #define MQ_HOTPLUG_H
 
 #include "schedule.h"
-
-static __always_inline bool is_offline(u32 cpu)
-{
-	return cpu_at(cpu)->offline;
-}
 
 #include "another_cpu.h"
 

@@ -58,7 +58,7 @@ static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
 			break;
 		if (runqueue_at(other)->curr != NOBODY || runqueue_at(other)->offline)
 			continue;
-		scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
+		kick(other, SCX_KICK_IDLE);
 		told++;
 	}
 }

@@ -115,7 +115,7 @@ static __always_inline void broadcast(u32 number)
 
 	for_range(cpu, 0, nr_cpus)
 		if (runqueue_at(cpu)->curr_realtime < rank && may_use(number, cpu))
-			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+			kick(cpu, SCX_KICK_PREEMPT);
 }
 
 static __always_inline void enqueue_realtime(u32 number, bool at_end)

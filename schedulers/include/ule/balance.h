@@ -102,7 +102,7 @@ static __always_inline void tell_idle(const struct cpumask *cpus)
 		return;
 	idle = scx_bpf_pick_idle_cpu(cpus, 0);
 	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+		kick(idle, SCX_KICK_IDLE);
 }
 
 /* Must the task that runs at a CPU give way to one that has come to `queue` there? */
