@@ -5,25 +5,24 @@
  * Policy. Each CPU has a runqueue, a lock, and two priority arrays of 64 levels with a bitmap: active and
  * expired. The first task of the best level runs. When its timeslice has expired it gets a new one at once and
  * goes to the expired array; when no active task is left, the arrays are exchanged. A task's level is its nice
- * value and a bounded penalty for its load of the last 4 x 1 s, which is all time that it did not sleep: hogs sink below
- * tasks that sleep, and still observe each other's nice values. A task that wakes above the running one preempts it. Nice 19 is batch: the last
- * level, and long slices in turn where only batch tasks wait. A child runs before its parent, on the same CPU, with
+ * value and a bounded penalty for its load of the last 4 x 1 s: hogs sink below tasks that sleep, and still observe
+ * each other's nice values. A task that wakes above the running one preempts it. Nice 19 is batch: the last level, and long slices in turn where only batch tasks wait. A child runs before its parent, on the same CPU, with
  * half of its timeslice. Tasks stay on their CPU; a balancer takes them only from CPUs that have more.
  * Hinted real-time tasks wait in one queue for all CPUs, and a broadcast makes every CPU look.
  *
- * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', linux-kernel, 4 January 2002. Load and penalty are
- * those of the patch, which Libenzi quotes in his reply of that day. Ours, since the announcement leaves them open: a timeslice
- * is 5 ms for each nice value below 20; batch slices are 400 ms; a task of no known parent begins with a timeslice of
- * 10 ms; a yielding task goes to the end of its level. With --set later_load=1 load is by a rule of ours, which
- * later versions come close to: a task that hardly uses its CPU stays active when its timeslice expires, unless
- * expired tasks have waited for 100 ms each.
+ * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', linux-kernel, 4 January 2002. Ours, since
+ * the announcement leaves them open: a timeslice is 5 ms for each nice value below 20; batch slices are 400 ms; a task of
+ * no known parent begins with a timeslice of 10 ms; a yielding task goes to the end of its level. Load, too, is by a rule
+ * of ours, which later versions come close to: a task that hardly uses its CPU stays active when its timeslice expires,
+ * unless expired tasks have waited for 100 ms each. With --set announced_load=1 load and penalty are those of the patch,
+ * which Libenzi quotes in his reply of that day: all time that a task does not sleep is load.
  *
  * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; those notice it within a
  * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
- * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. Waiting is load: a light task
- * that many others keep waiting sinks as they do, and whoever's timeslice has expired waits for a whole round. By the
- * later rule, a task that is preempted before much is known of it, beside hundreds of light ones, counts as a hog and may wait
- * for ten seconds.
+ * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. A task
+ * that only just counts as light may still wait for a whole round once. A task that is preempted before much is known
+ * of it, beside hundreds of light ones, counts as a hog and may wait for ten seconds. With the announced load, waiting
+ * is load: a light task that many others keep waiting sinks as they do, and then waits for whole rounds.
  *
  * Read on in include/o1: types, load, arrays, realtime, balance, hotplug.
  */
@@ -96,7 +95,7 @@ static __always_inline void preempt(u32 number, u32 cpu)
 	if (there->curr == NOBODY)
 		return;
 	if (!there->curr_realtime && slot_at(number)->level < there->curr_level)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick(cpu, SCX_KICK_PREEMPT);
 	else if (global_queue)
 		tell_idle(cpu, 1);
 }
@@ -158,7 +157,7 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(lock);
 	settle(s);
 	if (first)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick(cpu, SCX_KICK_PREEMPT);
 	else if (wakes || is_new)
 		preempt(number, cpu);
 }
@@ -345,10 +344,10 @@ CALLBACK(void, o1_set_cpumask, struct task_struct *p, const struct cpumask *cpum
 	slot_at(number)->everywhere = copy_cpus(number, p);
 }
 
-/* A child begins with a load of its own and half of what the parent has left; by the later rule with its parent's penalty. */
+/* A child begins with a load of its own and half of what the parent has left; by our rule with its parent's penalty. */
 static __always_inline void inherit(struct slot *s, struct slot *parent)
 {
-	if (later_load && !parent->rt.policy && parent->nice != BATCH_NICE && s->nice != BATCH_NICE)
+	if (!announced_load && !parent->rt.policy && parent->nice != BATCH_NICE && s->nice != BATCH_NICE)
 		s->level += parent->level - best_level_of(parent);
 	s->left_ns = (parent->left_ns >> 1) + 1;
 	s->borrowed = true;
@@ -411,6 +410,7 @@ SLEEPABLE(void, o1_cpu_online, s32 cpu)
 
 SLEEPABLE(void, o1_cpu_offline, s32 cpu)
 {
+	cpus_leave = true;
 	leave_cpu(cpu);
 }
 

@@ -2,13 +2,13 @@
 /*
  * o1, second: how a task's load becomes its level, and how long it may run.
  *
- * As announced, a task is busy while it does not sleep, waiting included, and its load is the busy share of the four seconds
- * that the ring covers. Whoever is new has no load yet.
+ * A task is busy from when it gets a CPU until it sleeps: that it waited for its turn after a wakeup is not held against
+ * it, so a light task stays light however long it waits. Its load is the busy share of the time that it is known for, or
+ * of the four seconds that the ring covers, whichever is shorter. A child begins with its parent's penalty, and a task that
+ * hardly uses its CPU stays active when its timeslice expires. Later versions of the kernel's scheduler come close to this.
  *
- * By our later rule (later_load=1) it is busy from when it gets a CPU until it sleeps: to have waited for its turn after a wakeup is
- * not held against it, so that a light task stays light however long it waits. Its load is the share of the time that it is known
- * for, where that is shorter than the ring. A child begins with its parent's penalty, and a task that hardly uses its CPU stays
- * active when its timeslice expires.
+ * As announced (announced_load=1), a task is busy while it does not sleep, waiting included, and its load is the busy share
+ * of the four seconds. A new task has no load yet.
  */
 #ifndef O1_LOAD_H
 #define O1_LOAD_H
@@ -98,18 +98,18 @@ static __always_inline u32 best_level_of(struct slot *s)
 	return s->nice == BATCH_NICE ? BATCH_LEVEL : s->nice + 20;
 }
 
-/* How much of the ring counts: all of it, or by the later rule what is known of the task. */
+/* How much of the ring counts: all of it, or by our rule what is known of the task. */
 static __always_inline u64 counted_ns(struct slot *s, u64 now)
 {
 	u64 known = now - s->born;
 
-	return later_load && known < history_ns() ? known : history_ns();
+	return !announced_load && known < history_ns() ? known : history_ns();
 }
 
 /* The penalty is the busy share. It is bounded, so that hogs still observe each other's nice values. */
 static __always_inline u32 level_of(struct slot *s, u64 now)
 {
-	u32 most = later_load ? LATER_PENALTY : MAX_PENALTY;
+	u32 most = announced_load ? MAX_PENALTY : OUR_PENALTY;
 	u64 penalty;
 
 	if (s->nice == BATCH_NICE)
@@ -121,7 +121,7 @@ static __always_inline u32 level_of(struct slot *s, u64 now)
 /* It is runnable, and will wait: as announced, that is load. */
 static __always_inline void begin_waiting(struct slot *s, u64 now)
 {
-	if (!later_load && !s->busy_since)
+	if (announced_load && !s->busy_since)
 		s->busy_since = now;
 }
 
@@ -150,7 +150,7 @@ static __always_inline void charge(struct slot *s, const struct task_struct *p)
 
 /*
  * The timeslice has expired: it is refilled at once, and the array decided, since the arrays may be
- * exchanged before the task is enqueued. It goes to the expired one; by the later rule not if it hardly uses its CPU.
+ * exchanged before the task is enqueued. It goes to the expired one; by our rule not if it hardly uses its CPU.
  */
 static __always_inline void expire(u32 number, struct runqueue *rq, u64 now)
 {
@@ -170,7 +170,7 @@ static __always_inline void expire(u32 number, struct runqueue *rq, u64 now)
 	s->goes_last = true;
 	if (!rq->arrays[active ^ 1].bitmap)
 		rq->expired_since = now;
-	stays = later_load && s->nice != BATCH_NICE && s->level <= best_level_of(s) + interactive_penalty &&
+	stays = !announced_load && s->nice != BATCH_NICE && s->level <= best_level_of(s) + interactive_penalty &&
 		now - rq->expired_since < starvation_ns * (rq->nr_waiting + 1);
 	s->array = stays ? active : active ^ 1;
 }

@@ -9,19 +9,19 @@
 #define LEVELS 64
 #define BATCH_NICE 19
 #define BATCH_LEVEL (LEVELS - 1)
-/* MAX_PRIO/3; and by our later rule. */
+/* MAX_PRIO/3; and by our rule. */
 #define MAX_PENALTY (LEVELS / 3)
-#define LATER_PENALTY 12
+#define OUR_PENALTY 12
 
 /* The ring of a task's load: this many entries at most. */
 #define MAX_HISTORY 8
 
-/* Settings: our later rule for load (see load.h) instead of the announced one. */
-const volatile bool later_load = false;
+/* Settings: the announced rule for load (see load.h) instead of ours. */
+const volatile bool announced_load = false;
 /* The load history, so many entries of so long. */
 const volatile u32 history_entries = 4;
 const volatile u64 history_interval_ns = 1000000000;
-/* By the later rule, a task with this penalty at most goes back to the active array, unless expired tasks have waited so long for each. */
+/* By our rule, a task with this penalty at most goes back to the active array, unless expired tasks have waited so long for each. */
 const volatile u32 interactive_penalty = 3;
 const volatile u64 starvation_ns = 100000000;
 /* The first timeslice of a task whose parent is not ours: nothing is known of it. */

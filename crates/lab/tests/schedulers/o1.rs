@@ -43,8 +43,7 @@ fn a_light_task_beside_a_thousand_hogs_runs_at_once() {
     let mut steps = vec![sleep(3_000_000)];
     (0..1200).for_each(|_| steps.extend([run(1000), sleep(20_000)]));
     let scene = under("o1").cpus(8).task(hog("h").instances(1000)).task(task("light", steps));
-    // As announced it would wait for a whole round whenever its timeslice has expired.
-    let seen = scene.set("later_load", 1).millis(30_000).run();
+    let seen = scene.millis(30_000).run();
     let late: Vec<_> =
         seen.delays("light").into_iter().filter(|(_, delay)| *delay > Span::from_ms(1)).collect();
     assert_eq!(late, []);
@@ -68,8 +67,7 @@ fn ill_fame_ms(history: &[(&str, u64)]) -> u64 {
     for _ in 0..300 {
         steps.extend([run(500), sleep(20_000)]);
     }
-    let later = under("o1").set("later_load", 1);
-    let scene = history.iter().fold(later, |scene, &(name, value)| scene.set(name, value));
+    let scene = history.iter().fold(under("o1"), |scene, &(name, value)| scene.set(name, value));
     // Its rival keeps the CPU busy for half of the time: what weighs less preempts it.
     let rival = repeat("rival", [run(50_000), sleep(50_000)]);
     let seen = scene.task(rival).task(task("t", steps)).millis(17_000).run();
@@ -88,15 +86,15 @@ fn load_is_remembered_for_as_long_as_the_history_is() {
 
 #[test]
 fn a_hog_sinks_by_a_third_of_all_levels() {
-    let delay_us = |later: u32| {
+    let delay_us = |announced: u32| {
         // It comes when the hog's history is full: else it would wait at first, and waiting is load.
         let worse = repeat("worse", [run(1000), sleep(50_000)]).nice(13).after_ms(5000);
-        let scene = under("o1").task(hog("h")).task(worse).set("later_load", later);
+        let scene = under("o1").task(hog("h")).task(worse).set("announced_load", announced);
         scene.millis(12_000).run().delay_us("worse", 50)
     };
-    let (announced, later) = (delay_us(0), delay_us(1));
+    let (announced, ours) = (delay_us(1), delay_us(0));
     assert!(announced < 100, "21 levels: a light task of nice 13 preempts, and not after {announced} us");
-    assert!(later > 1000, "by our later rule 12: it waits its turn, not {later} us");
+    assert!(ours > 1000, "by our rule 12: it waits its turn, not {ours} us");
 }
 
 #[test]
@@ -224,7 +222,9 @@ fn cpus_share_no_lock_and_no_line() {
 fn a_choice_is_as_quick_beside_many_tasks_unless_it_scans_them() {
     let yields = |tasks: u32, scan: u32| {
         let tasks = repeat("y", [run(50), Step::Yield]).instances(tasks);
-        per_switch(&under("o1").cpus(2).task(tasks).set("one_lock", 1).set("scan", scan))
+        per_switch(
+            &under("o1").cpus(2).task(tasks).set("one_lock", 1).set("scan", scan).set("announced_load", 1),
+        )
     };
     let check = |scan, expected: std::ops::Range<f64>| {
         let ratio = yields(400, scan) / yields(8, scan);
