@@ -9,8 +9,8 @@ mod row;
 use crate::tree::root;
 use crate::{Failure, cargo};
 use row::Row;
-use std::path::PathBuf;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Where they are built, from the root; git ignores it.
 const FOLDER: &str = ".cache/programs";
