@@ -14,7 +14,8 @@ pub struct Experiment {
     pub source: String,
     /// What our workload and machine stand for, and what of the original is left out.
     pub modelled: String,
-    /// The story in a paragraph, for who does not know the document: who found what, and why it mattered. Empty where none is told.
+    /// The story in a paragraph, for readers who do not know the document: who found what, and why it mattered. Empty if the
+    /// file has none.
     pub story: String,
     /// The least rank correlation (Spearman's) that the published and our ratios of all claims about two arms must have; `None`
     /// where no trend is claimed.
