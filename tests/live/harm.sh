@@ -149,7 +149,10 @@ blocked() {
         R) echo "runnable: $(cat "$task/comm") $task" && cat "$task/stack" && grep ctxt "$task/status" && cat "$task/schedstat" ;;
         esac
     done
-    dmesg | tail -n 40
+    # Where each CPU is: what spins in the kernel has no stack above.
+    echo l > /proc/sysrq-trigger
+    sleep 1
+    dmesg | tail -n 200
     grep -E 'LOC|RES|CAL' /proc/interrupts
 }
 
