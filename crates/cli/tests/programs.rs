@@ -24,8 +24,12 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
 }
 
 fn keel(folder: &Path, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
+    keel_for("3s", folder, options, program, arguments)
+}
+
+fn keel_for(time: &str, folder: &Path, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
-    command.args(["sim", "--duration", "3s"]).args(options).current_dir(folder);
+    command.args(["sim", "--duration", time]).args(options).current_dir(folder);
     command.arg("--").arg(program).args(arguments).output().expect("keel runs")
 }
 
@@ -176,7 +180,9 @@ fn a_program_that_yields_lets_others_run_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());
     let options = ["--machine", "1", "--workload", "mix:2:10", "--json"];
-    let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), "yield"]);
+    // It makes a hundred thousand system calls in this time.
+    let arguments = [object.to_str().unwrap(), "yield"];
+    let output = keel_for("200ms", folder.path(), &options, &program, &arguments);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let names = report["names"].as_array().expect("names");
     let others: Vec<_> =
