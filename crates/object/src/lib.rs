@@ -60,6 +60,7 @@ pub mod model;
 mod options;
 mod outline;
 mod queues;
+mod reach;
 mod refer;
 mod relo;
 mod set;

@@ -9,7 +9,7 @@ use crate::externs::Externs;
 use crate::model::{Function, Object, Program};
 use crate::refer::Parts;
 use crate::relo::Pair;
-use crate::{LoadOptions, ObjectError, data, lines, maps, refer, relo, struct_ops, variables};
+use crate::{LoadOptions, ObjectError, data, lines, maps, reach, refer, relo, struct_ops, variables};
 
 /// Loads an object for a kernel with these types.
 ///
@@ -74,6 +74,7 @@ pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object,
         programs: &object.programs,
     };
     object.struct_ops = struct_ops::collect(&source)?;
+    reach::leave_out_the_rest(&mut object);
     Ok(object)
 }
 

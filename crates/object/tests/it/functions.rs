@@ -33,6 +33,28 @@ fn functions_of_one_section_call_each_other_by_distance() {
     assert_eq!((call.src, object.functions[call.imm as usize].name.as_str()), (1, "callee"));
 }
 
+/// What of these functions is loaded: the names of those with more than `r0 = 0; exit`.
+fn check_loaded(source: &str, expected: &[&str]) {
+    let object = try_load(source).unwrap();
+    let loaded = object.functions.iter().filter(|f| f.insns.len() > 2).map(|f| f.name.as_str());
+    assert_eq!(loaded.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_function_that_no_program_reaches_is_left_out() {
+    let called = r#"
+        u64 total;
+        __noinline long deep(u64 by) { total += by; return total; }
+        __noinline long called(u64 by) { return deep(by) * 3; }
+        __noinline long every(u32 index, void *data) { total += index; return total & 1; }
+        __noinline long unused(u64 by) { return deep(by) * 5; }
+        SEC("syscall") long first(void *ctx) { return called(7) + 1; }
+    "#;
+    check_loaded(called, &["deep", "called", "first"]);
+    let by_address = called.replace("return called(7) + 1", "return bpf_loop(3, every, 0, 0)");
+    check_loaded(&by_address, &["every", "first"]);
+}
+
 #[test]
 fn an_object_without_types_loads_too() {
     let source = "__attribute__((section(\"syscall\"))) long f(long *p) { return *p + 1; }";

@@ -1,0 +1,40 @@
+//! Leaves out what no program reaches, as libbpf does: it loads a function of `.text` only with a program that calls it or
+//! takes its address.
+//!
+//! A library that is linked into an object brings functions that need what the object lacks, such as an arena. The kernel
+//! never sees them.
+
+use crate::code::{CALL, LD_IMM64};
+use crate::model::{Function, Insn, Object, PSEUDO_CALL, PSEUDO_FUNC};
+
+/// `r0 = 0; exit`, which stands for a function that is not loaded, so that the others keep their numbers.
+const NOTHING: [Insn; 2] = [
+    Insn { code: 0xb7, dst: 0, src: 0, off: 0, imm: 0 },
+    Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 },
+];
+
+/// Empties the functions that no program of the object reaches.
+pub(crate) fn leave_out_the_rest(object: &mut Object) {
+    let mut reached = vec![false; object.functions.len()];
+    let mut next: Vec<u32> = object.programs.iter().map(|program| program.function).collect();
+    while let Some(function) = next.pop() {
+        if let Some(seen @ false) = reached.get_mut(function as usize) {
+            *seen = true;
+            next.extend(named_by(&object.functions[function as usize]));
+        }
+    }
+    for (function, reached) in object.functions.iter_mut().zip(reached) {
+        if !reached {
+            let name = std::mem::take(&mut function.name);
+            *function = Function { name, insns: NOTHING.to_vec(), ..Function::default() };
+        }
+    }
+}
+
+/// The functions that one calls or takes the address of.
+fn named_by(function: &Function) -> impl Iterator<Item = u32> {
+    function.insns.iter().filter_map(|insn| {
+        let names = matches!((insn.code, insn.src), (CALL, PSEUDO_CALL) | (LD_IMM64, PSEUDO_FUNC));
+        names.then_some(insn.imm as u32)
+    })
+}
