@@ -43,6 +43,9 @@ impl Builder {
             Act::Waits | Act::Sleeps { .. } | Act::Yields | Act::Exits if task.ended => task.leaves = false,
             Act::Begins { .. } if task.is_forked => {}
             Act::Begins { at } => {
+                // Where a damaged recording has a wait before it, that wait is over.
+                self.put_pending(number);
+                let task = self.task(number);
                 (task.begin, task.doing) = (Some(Begin { at, cpu }), Doing::Runnable);
             }
             Act::Waits => {

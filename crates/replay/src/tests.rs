@@ -154,6 +154,20 @@ fn nothing_is_no_replay() {
 }
 
 #[test]
+fn a_task_that_begins_again_has_ended_its_wait() {
+    let acts = |task, act| (0, What::Acts { task: TaskId(task), act });
+    let wakes = |wakee| Act::Wakes { wakee: TaskId(wakee), sync: false };
+    let events = [
+        acts(0, Act::Waits),
+        acts(0, wakes(77)),
+        acts(0, Act::Begins { at: Instant::ZERO }),
+        acts(0, Act::Exits),
+        acts(77, wakes(0)),
+    ];
+    assert_eq!(stuck(&made(&events).expect("it can be replayed").workload), None);
+}
+
+#[test]
 fn a_circle_of_waits_is_found() {
     let events = [
         (0, switch(9, Why::WasIdle, 0)),
