@@ -41,6 +41,7 @@ static __always_inline void leave_cpu(u32 cpu)
 	u32 other = another_cpu(cpu);
 	s32 i;
 
+	cpus_leave = true;
 	cpu_at(cpu)->offline = true;
 	bpf_spin_lock(&runqueue_lock.lock);
 	free_from(&runqueue.list, cpu);
