@@ -128,9 +128,9 @@ static __always_inline u64 wake_flags(void *ring, u32 bytes)
 {
 	u64 waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 
-	if (goes_offline())
+	if ((waiting + bytes) >> sizes.portion_log2 == waiting >> sizes.portion_log2 || goes_offline())
 		return BPF_RB_NO_WAKEUP;
-	return (waiting + bytes) >> sizes.portion_log2 > waiting >> sizes.portion_log2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return BPF_RB_FORCE_WAKEUP;
 }
 
 static __always_inline void emit(u8 kind, u8 detail, u32 cpu, u64 task, u64 other, u32 from, u32 to)
