@@ -108,8 +108,12 @@ impl Compiler {
     /// Where there is no clang, and where it refuses the source.
     pub fn compile(&self, source: impl AsRef<Path>) -> Result<Vec<u8>, Error> {
         let source = source.as_ref();
-        let output = self.command(source).output();
-        let output = output.map_err(|why| {
+        self.run(self.command(source), source)
+    }
+
+    /// What clang makes of `source` by this command.
+    fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, Error> {
+        let output = command.output().map_err(|why| {
             let clang = self.clang.to_string_lossy().into_owned();
             if self.root.is_dir() {
                 Error::NoClang { clang, why }
@@ -154,15 +158,7 @@ impl Compiler {
             command.arg("-I").arg(folder);
         }
         command.args(self.defines.iter().map(|define| format!("-D{define}"))).arg(source);
-        let output = command.output().map_err(|why| {
-            let clang = self.clang.to_string_lossy().into_owned();
-            Error::NoClang { clang, why }
-        })?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        let diagnostics = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(Error::Refused { source_file: self.root.join(source), diagnostics })
+        Ok(String::from_utf8_lossy(&self.run(command, source)?).into_owned())
     }
 
     fn command(&self, source: &Path) -> Command {

@@ -5,7 +5,7 @@ use super::{OUT, SCENARIOS, args::Args, recording, scenario_file};
 use crate::tree::root;
 use crate::{Failure, cargo, programs};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// CPUs of the guest, as `tests/twin/guest.toml` has it.
 const CPUS: &str = "4";
@@ -28,16 +28,38 @@ pub(super) fn record(args: &Args) -> Result<(), Failure> {
 
 /// Boots the guest, which runs a script.
 pub(super) fn boot(keel: &Path, args: &Args, script: &str) -> Result<(), Failure> {
-    let status = Command::new(keel)
-        .args(["vm", "--kernel", &args.kernel, "--cpus", CPUS, "--icount=3", "--append", QUIET])
+    run_guest(keel, &args.kernel, &["--cpus", CPUS, "--append", QUIET], script, OUT)
+}
+
+/// Boots a guest whose clock counts instructions; it runs a script, which leaves its logs in a folder.
+pub(crate) fn run_guest(
+    keel: &Path,
+    kernel: &str,
+    guest: &[&str],
+    script: &str,
+    logs: &str,
+) -> Result<(), Failure> {
+    let status = guest_status(keel, kernel, guest, script)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("the guest failed ({status}); its messages are above, and logs in {logs}")),
+    }
+}
+
+/// The same; gives how it ended.
+pub(super) fn guest_status(
+    keel: &Path,
+    kernel: &str,
+    guest: &[&str],
+    script: &str,
+) -> Result<ExitStatus, Failure> {
+    Command::new(keel)
+        .args(["vm", "--kernel", kernel, "--icount=3"])
+        .args(guest)
         .args(["--", "sh", script])
         .current_dir(root())
         .status()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("the guest failed ({status}); its messages are above, and logs in {OUT}")),
-    }
+        .map_err(|e| format!("keel cannot be run: {e}"))
 }
 
 /// A function of the script that prints the command of a scheduler that is a program, and nothing for others.

@@ -28,7 +28,7 @@ impl Trend {
 }
 
 /// The published and our ratio of each claim about two arms that was measured.
-pub fn pairs(claims: &[ClaimVerdict]) -> Vec<(f64, f64)> {
+fn pairs(claims: &[ClaimVerdict]) -> Vec<(f64, f64)> {
     let compares = claims.iter().filter(|claim| claim.to.is_some());
     compares.filter_map(|claim| Some((claim.published, claim.ours?))).collect()
 }

@@ -35,23 +35,21 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
 /// What a round of reflex computes: its README says 'in the microsecond range'.
 const REFLEX_US: u64 = 1;
 
-/// `reflex:TASKS`, of an even number: Nagar's benchmark of the same name, with two threads in each of its active sets. Whoever has the
-/// token computes for a moment, hands it to the other through a pipe and waits for it; each such round counts. That the sets are
-/// pairs is inferred from Kravetz's table of 8 January 2002: times are least where there are twice as many tasks as CPUs.
+/// `reflex:TASKS`: Nagar's benchmark of that name. TASKS is even, because its threads work in pairs. The thread with the token
+/// computes for a moment, sends the token to the other one through a pipe, and waits for it to come back; each such round
+/// counts. Kravetz's table of 8 January 2002 suggests pairs: its times are lowest with twice as many tasks as CPUs.
 pub(super) fn reflex(numbers: &[i64]) -> Option<Workload> {
     let &[tasks] = numbers else { return None };
     let tasks = within(tasks, 2, 10_000).filter(|tasks| tasks.is_multiple_of(2))?;
     let member = |number: u32| {
         let receive = Step::Receive { channel: ObjectId(number), bytes: 1 };
         let send = Step::Send { channel: ObjectId(number ^ 1), bytes: 1 };
-        let round = [super::run_us(REFLEX_US), Step::Count, send, receive, again(0, None, 0)];
-        let begins = number.is_multiple_of(2);
-        let steps = if begins {
-            round.to_vec()
-        } else {
-            let [compute, count, send, receive, _] = round;
-            vec![receive, compute, count, send, again(0, None, 0)]
-        };
+        let mut steps = vec![super::run_us(REFLEX_US), Step::Count, send, receive];
+        // The other of the pair begins by waiting.
+        if !number.is_multiple_of(2) {
+            steps.rotate_right(1);
+        }
+        steps.push(again(0, None, 0));
         task("reflex", 1, steps)
     };
     Some(Workload {

@@ -4,10 +4,9 @@ use super::loads::{LOADS, Load};
 use super::{OUT, RUNS, recording};
 use crate::Failure;
 use crate::tree::root;
-use crate::twin::real::QUIET;
+use crate::twin::real::{QUIET, run_guest};
 use std::fmt::Write;
 use std::path::Path;
-use std::process::Command;
 
 /// CPUs of the guest.
 const CPUS: &str = "4";
@@ -24,18 +23,8 @@ pub(super) fn record(
     let script = format!("{OUT}/{kernel}/guest.sh");
     let text = text(keel, kernel, wanted, programs);
     std::fs::write(root().join(&script), text).map_err(|e| format!("{script}: {e}"))?;
-    let status = Command::new(keel)
-        .args(["vm", "--kernel", kernel, "--cpus", CPUS, "--icount=3", "--timeout", LIMIT, "--append", QUIET])
-        .args(["--", "sh", &script])
-        .current_dir(root())
-        .status()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
-    match status.success() {
-        true => Ok(()),
-        false => {
-            Err(format!("the guest failed ({status}); its messages are above, and logs in {OUT}/{kernel}"))
-        }
-    }
+    let guest = ["--cpus", CPUS, "--timeout", LIMIT, "--append", QUIET];
+    run_guest(keel, kernel, &guest, &script, &format!("{OUT}/{kernel}"))
 }
 
 const FUNCTIONS: &str = r#"

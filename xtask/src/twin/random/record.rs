@@ -59,13 +59,10 @@ fn boot(options: &Options, keel: &Path, drawn: &[Drawn], schedulers: &[String]) 
     let text = script_text(options, keel, &wanted, schedulers)?;
     std::fs::write(root().join(&script), text).map_err(|e| format!("{script}: {e}"))?;
     let append = format!("{} {APPEND}", real::QUIET);
-    let status = Command::new(keel)
-        .args(["vm", "--kernel", &options.kernel, "--icount=3", "--timeout", LIMIT, "--append", &append])
-        .args(shape.guest_args())
-        .args(["--", "sh", &script])
-        .current_dir(root())
-        .status()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
+    let shape = shape.guest_args();
+    let guest = ["--timeout", LIMIT, "--append", &append].into_iter().chain(shape.iter().map(AsRef::as_ref));
+    let guest: Vec<&str> = guest.collect();
+    let status = real::guest_status(keel, &options.kernel, &guest, &script)?;
     for (drawn, keys) in &wanted {
         let left = missing(&take_in(options, drawn, schedulers)?, schedulers);
         if !left.is_empty() {
