@@ -48,5 +48,5 @@ pub use ids::{CoreId, CpuId, DsqId, LlcId, NodeId, Pid, TaskId};
 pub use noise::Noise;
 pub use span_text::SpanError;
 pub use stop::Stop;
-pub use time::{Instant, Span};
+pub use time::{Instant, Span, UPTIME};
 pub use topology::Topology;

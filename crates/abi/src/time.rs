@@ -14,18 +14,22 @@ pub struct Instant(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
+/// How long a simulated machine has been up when a run begins. Clocks that schedulers and programs read start here, since no
+/// kernel shows a scheduler its first milliseconds: what one compares with 'never' (0) has to lie far in the past.
+pub const UPTIME: Span = Span::from_s(60);
+
 impl Instant {
-    /// The simulated boot.
+    /// The beginning of the run.
     pub const ZERO: Self = Self(0);
     /// A moment that never comes.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The moment `ns` nanoseconds after boot.
+    /// The moment `ns` nanoseconds after the beginning of the run.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Nanoseconds since boot.
+    /// Nanoseconds since the beginning of the run.
     pub const fn as_ns(self) -> u64 {
         self.0
     }

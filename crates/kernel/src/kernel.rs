@@ -85,6 +85,8 @@ pub(crate) struct Kernel {
     pub(crate) queue: EventQueue,
     /// The latest moment that anything has been done at; never goes back.
     pub(crate) now: Instant,
+    /// What the clocks that schedulers read showed when the run began.
+    pub(crate) uptime: Span,
     pub(crate) cpus: Cpus,
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,

@@ -141,7 +141,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn mirror_runnable_at<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
-        let jiffies = t.runnable_at.as_ns() / JIFFY_NS;
+        let jiffies = (t.runnable_at + self.uptime).as_ns() / JIFFY_NS;
         world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
     }
 }

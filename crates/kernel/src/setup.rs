@@ -29,7 +29,7 @@ use crate::task_program::sync::Objects;
 use keel_abi::bpf::{Ea, Entry, MapId, World};
 use keel_abi::scx::{self, Op, ops_flags};
 use keel_abi::task::Workload;
-use keel_abi::{CpuId, DsqId, Instant, Noise, Span};
+use keel_abi::{CpuId, DsqId, Instant, Noise, Span, UPTIME};
 use keel_trace::{Class, Meta};
 
 /// Numbers of the queue's timers: sleeping tasks have their own ids, the others are above.
@@ -172,6 +172,7 @@ impl Kernel {
         let mut kernel = Self {
             queue: EventQueue::new(topology.cpus()),
             now: Instant::ZERO,
+            uptime: UPTIME,
             cpus,
             tasks: Tasks::default(),
             queues: Queues::new(topology),

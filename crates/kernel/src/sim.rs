@@ -21,7 +21,7 @@ use crate::task_program::companion::{Beside, add_specs};
 use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::lines::LineUse;
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, Instant, Stop, TaskId};
+use keel_abi::{CpuId, Instant, Span, Stop, TaskId};
 use keel_trace::{Class, Meta, Sink};
 
 /// Where a run stands.
@@ -185,6 +185,11 @@ impl<E: Engine> Sim<E> {
         }
         self.k.out.tell_meta(self.k.now, Meta::End);
         self.k.out.flush(sink);
+    }
+
+    /// Says for how long the machine has been up at the beginning of the run; without it, for [`keel_abi::UPTIME`].
+    pub fn set_uptime(&mut self, uptime: Span) {
+        self.k.uptime = uptime;
     }
 
     /// The present moment.

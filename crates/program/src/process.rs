@@ -214,7 +214,8 @@ impl Program {
 
     fn sysinfo(&mut self, at: u64) -> Answer {
         let mut words = [0_u64; 14];
-        (words[0], words[4], words[5]) = (self.now_ns / 1_000_000_000, MEMORY_BYTES, MEMORY_BYTES / 2);
+        (words[0], words[4], words[5]) =
+            (self.clock_ns(libc::CLOCK_BOOTTIME) / 1_000_000_000, MEMORY_BYTES, MEMORY_BYTES / 2);
         words[10] = 1;
         words[13] = 1;
         self.put_words(at, &words)

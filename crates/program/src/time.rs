@@ -4,6 +4,7 @@ use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::program::{Program, Wait};
 use crate::thread::Thread;
+use keel_abi::UPTIME;
 
 /// What `CLOCK_REALTIME` shows at the beginning, in nanoseconds: 2026-01-01.
 const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
@@ -38,11 +39,14 @@ impl Program {
         }))
     }
 
-    /// What a clock shows.
-    fn clock_ns(&self, clock: i32) -> u64 {
+    /// What a clock shows: the machine had been up for a while when the program began.
+    pub(crate) fn clock_ns(&self, clock: i32) -> u64 {
         match clock {
-            libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => EPOCH_NS + self.now_ns,
-            _ => self.now_ns,
+            libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => {
+                EPOCH_NS + UPTIME.as_ns() + self.now_ns
+            }
+            libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => self.now_ns,
+            _ => UPTIME.as_ns() + self.now_ns,
         }
     }
 
@@ -61,8 +65,8 @@ impl Program {
     pub(crate) fn deadline(&self, span_ns: u64, absolute: Option<i32>) -> u64 {
         match absolute {
             None => self.now_ns.saturating_add(span_ns.max(1)),
-            Some(libc::CLOCK_REALTIME) => span_ns.saturating_sub(EPOCH_NS),
-            Some(_) => span_ns,
+            Some(libc::CLOCK_REALTIME) => span_ns.saturating_sub(EPOCH_NS + UPTIME.as_ns()),
+            Some(_) => span_ns.saturating_sub(UPTIME.as_ns()),
         }
     }
 

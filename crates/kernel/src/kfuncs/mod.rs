@@ -130,7 +130,7 @@ impl<W: World> Host<W> for Kernel {
     }
 
     fn clock(&mut self, usage: Usage) -> Instant {
-        self.callback_comes_to(usage)
+        self.callback_comes_to(usage) + self.uptime
     }
 }
 
@@ -149,6 +149,12 @@ impl Kernel {
         let used_ps = usage.insns * insn_ps + usage.stall_ps + cpu.callback.charged_ps;
         cpu.clock = cpu.callback.began + Span::from_ns(used_ps / 1000);
         cpu.clock
+    }
+
+    /// What the kernel's clocks show on this CPU: the time since boot.
+    #[inline(always)]
+    fn shown_clock(&self) -> Instant {
+        self.cpus.this_cpu.clock + self.uptime
     }
 
     /// What the call cost belongs to the callback; then the answer.
@@ -195,8 +201,8 @@ impl Kernel {
             }
             F::StorageGet => self.storage_get(w, a),
             F::StorageDelete => self.storage_delete(w, a),
-            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.cpus.this_cpu.clock.as_ns().into(),
-            F::Jiffies => (self.cpus.this_cpu.clock.as_ns() / 1_000_000).into(),
+            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.shown_clock().as_ns().into(),
+            F::Jiffies => (self.shown_clock().as_ns() / 1_000_000).into(),
             F::SmpId => u64::from(c.0).into(),
             F::NumaId => u64::from(self.machine.topology.place(c).node.0).into(),
             F::Prandom => self.prandom(),
@@ -237,7 +243,7 @@ impl Kernel {
             F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
             F::ErrorBstr | F::ExitBstr | F::DumpBstr => self.serve_print(w, c, f, a),
             F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
-            F::Now => self.cpus.this_cpu.clock.as_ns().into(),
+            F::Now => self.shown_clock().as_ns().into(),
             F::TaskCpu
             | F::TaskRunning
             | F::TaskFromPid

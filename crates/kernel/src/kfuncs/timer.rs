@@ -138,7 +138,7 @@ impl Kernel {
         }
         timer.due = match a[2] & ABSOLUTE {
             0 => now + Span::from_ns(a[1]),
-            _ => Instant::from_ns(a[1]).max(now),
+            _ => Instant::from_ns(a[1].saturating_sub(self.uptime.as_ns())).max(now),
         };
         timer.cpu = c;
         let due = timer.due;

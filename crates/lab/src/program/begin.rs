@@ -9,8 +9,8 @@ use crate::error::LabError;
 use crate::load;
 use crate::run;
 use crate::spec::RunSpec;
-use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Engine, Entry, Errno, MapId, World};
+use keel_abi::{CpuId, Span, UPTIME};
 use keel_kernel::{Beside, Setup, SetupError, Sim};
 use keel_object::{Object, StructOps};
 use keel_program::{Desk, Event, Fill, Loaded, NoDesk, TestRun};
@@ -164,6 +164,7 @@ impl Begin<'_> {
         let full = || LabError::BadInput("there is no memory for a program's context".into());
         let context = world.alloc(len.max(8)).ok_or_else(full)?;
         world.put(context, &run.context);
+        sim.set_uptime(UPTIME + Span::from_ns(self.half.borrow().program.now_ns()));
         let value = sim.run_alone(function, context).map_err(|e| run::program_failed(self.spec, &e))?;
         let after = take_context(sim.engine().world(), context, len);
         let value = value as u32;
@@ -181,6 +182,7 @@ impl Begin<'_> {
         let name = &self.spec.scheduler.name;
         let scheduler = load::defined(name, &object)?;
         let half = &mut *self.half.borrow_mut();
+        sim.set_uptime(UPTIME + Span::from_ns(half.program.now_ns()));
         match sim.attach_first(&scheduler) {
             Ok(()) => {
                 half.since_ns = half.program.now_ns();
