@@ -236,6 +236,8 @@ pub(crate) struct Cpu {
     pub(crate) clock: Instant,
     /// Costs not yet on the clock, in picoseconds.
     pub(crate) spent_ps: u64,
+    /// The part of it that is no work but waiting for a lock, where CPUs take turns.
+    pub(crate) waited_ps: u64,
     /// Who runs, or [`TaskId::IDLE`].
     pub(crate) curr: TaskId,
     /// It should reschedule.
@@ -337,6 +339,7 @@ impl Cpu {
         Self {
             clock: Instant::ZERO,
             spent_ps: 0,
+            waited_ps: 0,
             curr: TaskId::IDLE,
             need_resched: false,
             resched_at: Instant::NEVER,

@@ -195,6 +195,12 @@ impl Kernel {
         self.cpus.this_cpu.spent_ps += ps;
     }
 
+    /// Lets a step of `c` wait for a lock. Other than work, a wait ends at the same moment whoever takes turns meanwhile.
+    pub(crate) fn charge_wait(&mut self, c: CpuId, waited: Span) {
+        self.charge_ns(c, waited.as_ns());
+        self.cpus.this_cpu.waited_ps += waited.as_ns() * 1000;
+    }
+
     /// Emits an event at the present moment.
     #[inline]
     pub(crate) fn tell(&mut self, class: Class, c: CpuId, what: What) {
@@ -238,7 +244,7 @@ impl Kernel {
         let waited = free_at.since(self.moment());
         if waited > Span::ZERO {
             let waited = waited + self.machine.costs.handover(0);
-            self.charge_ns(c, waited.as_ns());
+            self.charge_wait(c, waited);
             self.waited_for_rq(c, rq, waited, 1);
         }
     }
@@ -276,16 +282,14 @@ impl Kernel {
             None => lock.free_at,
         };
         self.cpus[rq].lock.uses.taken += 1;
-        let costs = &self.machine.costs;
-        let mut price_ns = costs.lock_acquire_ns;
         let waited = free_at.since(now);
         if waited > Span::ZERO {
-            let waited = waited + costs.handover(0);
-            price_ns += waited.as_ns();
+            let waited = waited + self.machine.costs.handover(0);
+            self.charge_wait(c, waited);
             self.waited_for_rq(c, rq, waited, 1);
         }
         let line_ps = self.lines.write_runqueue_ps(rq, c);
-        self.charge_ps(c, price_ns * 1000 + line_ps);
+        self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
         self.cpus[rq].lock.passed_at = self.moment();
     }
 

@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{Collector, collect, fifo, machine, spec, workload};
+use common::{Collector, built_in, collect, fifo, machine, spec, workload};
+use keel_abi::Span;
 use keel_trace::{Class, What, Why};
 
 /// A run on three CPUs without ticks to speak of, with turns of a millisecond or none. Task `a` works for 6 ms and ends; so many hogs keep other CPUs busy.
@@ -41,4 +42,30 @@ fn work_takes_as_many_times_longer_as_cpus_are_busy() {
     // Its end waits for the CPU's next turn, which may be two others' turns away.
     assert!((120..=150).contains(&took(1_000_000, 1)), "{}", took(1_000_000, 1));
     assert!((180..=220).contains(&took(1_000_000, 2)), "{}", took(1_000_000, 2));
+}
+
+/// The longest wait for a lock in three seconds of `bsd` on an emulated guest with eight CPUs, which move tasks to each other.
+fn longest_wait() -> Span {
+    let guest = std::fs::read_to_string("../../tests/twin/guest.toml").unwrap();
+    let machine = machine(&guest.replace("cores_per_llc = 4", "cores_per_llc = 8"));
+    let tasks = r#"{"tasks": {
+        "hog": {"instance": 10, "runtime": 1000000},
+        "pinned": {"instance": 4, "cpus": [3, 4, 5, 6], "runtime": 1000000},
+        "sleeper": {"instance": 20, "run": 3000, "sleep": 5000},
+        "near": {"instance": 10, "cpus": [0, 1], "run": 1000, "sleep": 7000}
+    }}"#;
+    let workload = workload(tasks, &machine);
+    let run = collect(&spec(built_in("bsd"), workload, machine, 3000, 1), Class::LOCKS);
+    let waits = run.events.iter().filter_map(|event| match event.what {
+        What::LockWait { waited, .. } => Some(waited),
+        _ => None,
+    });
+    waits.max().unwrap_or(Span::ZERO)
+}
+
+#[test]
+fn a_wait_for_a_lock_is_no_work_that_takes_turns() {
+    // The holder gets its turn once in eight, and few are in line.
+    let turn = 122_070;
+    assert!(longest_wait() < Span::from_ns(24 * turn), "{:?}", longest_wait());
 }

@@ -77,9 +77,13 @@ impl Kernel {
     #[cold]
     pub(crate) fn wait_for_turns(&mut self, c: CpuId) {
         let me = &self.cpus.this_cpu;
-        let (at_ns, work_ns) = (me.clock.as_ns(), me.spent_ps / 1000);
+        // A wait for a lock comes before the work that needs it.
+        let waited_ps = me.waited_ps.min(me.spent_ps);
+        let (at_ns, work_ns) = (me.clock.as_ns() + waited_ps / 1000, (me.spent_ps - waited_ps) / 1000);
         let taken_ns = self.turns(c).taken_ns(at_ns, work_ns);
-        self.cpus.this_cpu.spent_ps += (taken_ns - work_ns) * 1000;
+        let me = &mut *self.cpus.this_cpu;
+        me.spent_ps += (taken_ns - work_ns) * 1000;
+        me.waited_ps = 0;
     }
 
     /// Works out the speed of `c` from its siblings, and theirs from it.

@@ -42,6 +42,7 @@ impl Kernel {
     #[cold]
     #[inline(never)]
     fn waited_for_queue(&mut self, c: CpuId, queue: QueueId, waited: Span) {
+        self.cpus.this_cpu.waited_ps += waited.as_ns() * 1000;
         let dsq = self.queues.table.queue(queue).id();
         self.waited_for(c, Lock::Dsq(dsq), waited);
     }

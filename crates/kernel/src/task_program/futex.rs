@@ -81,6 +81,7 @@ impl Kernel {
         self.charge_ns(c, taken.at.since(now).as_ns());
         if taken.waited > Span::ZERO {
             self.counters.lock_wait += taken.waited;
+            self.cpus.this_cpu.waited_ps += taken.waited.as_ns() * 1000;
         }
     }
 

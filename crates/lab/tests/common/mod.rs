@@ -8,7 +8,12 @@ use keel_trace::{Class, Event, Meta, Sink, Writer};
 
 /// The built-in fifo.
 pub fn fifo() -> SchedulerSource {
-    source("fifo", schedulers::built_in("fifo").expect("fifo is built in"))
+    built_in("fifo")
+}
+
+/// A built-in scheduler.
+pub fn built_in(name: &str) -> SchedulerSource {
+    source(name, schedulers::built_in(name).unwrap_or_else(|| panic!("{name} is built in")))
 }
 
 /// A scheduler from its bytes.
