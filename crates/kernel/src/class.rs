@@ -73,7 +73,7 @@ impl Kernel {
         } else if class == next && class == SchedClass::Rt {
             self.preempt_rt(c, rq, task);
         } else if class == next && class == SchedClass::Fair {
-            self.preempt_fair(c, rq, task);
+            self.preempt_fair(rq, task);
         } else if next > SchedClass::Ext {
             self.arm_servers(rq);
         }

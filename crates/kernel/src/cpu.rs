@@ -21,6 +21,8 @@ use std::collections::VecDeque;
 pub(crate) enum Irq {
     /// A task's sleep is over; the number distinguishes sleeps.
     Sleeper(TaskId, u32),
+    /// A wakeup that another CPU left to this one.
+    Wakeup { task: TaskId, waker: TaskId },
     /// A task of the workload starts.
     Start(u32),
     /// A BPF timer fires; the number is its place in the timer table.
@@ -272,6 +274,8 @@ pub(crate) struct Cpu {
     pub(crate) returned: u64,
     /// Interrupts that came.
     pub(crate) inbox: VecDeque<Irq>,
+    /// How many wakeups there were left to this CPU.
+    pub(crate) ttwu_pending: u32,
     /// Timers that wait for its tick.
     pub(crate) deferrable: DeferrableTimers,
     /// Tasks whose custody ended: `ops.dequeue` calls owed.
@@ -357,6 +361,7 @@ impl Cpu {
             outer: Vec::with_capacity(2),
             returned: 0,
             inbox: VecDeque::new(),
+            ttwu_pending: 0,
             deferrable: DeferrableTimers::default(),
             pending_dequeues: VecDeque::new(),
             kicks: Vec::new(),

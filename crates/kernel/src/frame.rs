@@ -33,6 +33,8 @@ pub(crate) enum Frame {
     Wake { task: TaskId, flags: u64, waker: TaskId },
     /// The choice of `ops.select_cpu` is in.
     WakeSelected { task: TaskId, flags: u64, waker: TaskId },
+    /// A wakeup that another CPU has left to this one.
+    QueuedWakeup { task: TaskId, waker: TaskId },
     /// Takes the chosen runqueue's lock.
     WakeLock { task: TaskId, target: CpuId, flags: u64, waker: TaskId },
     /// `ttwu_do_activate()`.

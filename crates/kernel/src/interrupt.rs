@@ -22,6 +22,7 @@ impl<E: Engine> Sim<E> {
                     self.go(wake, |sim| sim.wake(c, task, wake::TTWU, TaskId::IDLE));
                 }
             }
+            Irq::Wakeup { task, waker } => self.queued_wakeup(c, task, waker),
             // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
             Irq::Start(start) if self.k.scx.phase == Phase::Enabling => self.k.waiting_starts.push(start),
             Irq::Start(start) => {

@@ -375,10 +375,17 @@ impl Kernel {
 
     /// `c` interrupts `target`, which may be itself: another CPU learns of it an IPI later.
     pub(crate) fn send_irq(&mut self, c: CpuId, target: CpuId, irq: Irq) {
+        self.send_irq_for(c, target, irq, true);
+    }
+
+    /// The same; not `is_first` where one is on its way that does this, too.
+    pub(crate) fn send_irq_for(&mut self, c: CpuId, target: CpuId, irq: Irq, is_first: bool) {
         let costs = &self.machine.costs;
         let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
         self.interrupt(target, self.moment() + Span::from_ns(ipi_ns), irq);
-        self.charge_ns(c, send_ns);
+        if is_first {
+            self.charge_ns(c, send_ns);
+        }
     }
 
     /// Interrupts `c` at `at`, or as soon as it leaves the kernel.

@@ -170,6 +170,8 @@ pub(crate) struct Task {
     pub(crate) nice: i8,
     /// In the middle of a wakeup, a move or a change by another: others wait (`p->pi_lock`).
     pub(crate) busy: bool,
+    /// Its wakeup is left to a CPU that has yet to do it (`TASK_WAKING`).
+    pub(crate) waking: bool,
     pub(crate) weight: u32,
     pub(crate) pid: Pid,
     /// Passes so far, by loop slot.

@@ -4,11 +4,12 @@
 mod common;
 
 use common::{collect, spec, trace, workload};
+use keel_abi::CpuId;
 use keel_abi::Span;
 use keel_check::{Figures, Judge, TaskFigures};
 use keel_lab::{LabError, RunSpec, machines, schedulers};
 use keel_trace::policy::{Kind, Outcome};
-use keel_trace::{Class, Meta};
+use keel_trace::{Class, Meta, What};
 
 fn eevdf(cpus: u32, text: &str, ms: u64) -> RunSpec {
     let machine = machines::of_cpus(cpus);
@@ -150,7 +151,7 @@ fn set(spec: &RunSpec, name: &str, value: &str) -> RunSpec {
 #[test]
 fn decisions_are_reported_on_request_and_change_nothing() {
     let text = r#"{ "tasks": {
-        "hog": { "instance": 6, "loop": -1, "run": 3000 },
+        "hog": { "instance": 7, "loop": -1, "run": 3000 },
         "sleeper": { "instance": 6, "loop": -1, "run": 300, "sleep": 700 } } }"#;
     let plain = eevdf(8, text, 300);
     let collected = |spec: &RunSpec| {
@@ -235,4 +236,29 @@ fn the_frequency_follows_what_tasks_use() {
     };
     near(percent(""), [400, 1000]);
     near(percent(r#""policy": "SCHED_FIFO", "#), [200, 1000]);
+}
+
+/// The CPU on which the wakeups of `woken` on CPU 2, by a task on CPU 0, are carried out.
+fn waking_cpus(hogs: &str) -> Vec<u32> {
+    let text = format!(
+        r#"{{ "tasks": {{ {hogs}
+        "waker": {{ "loop": -1, "run": 500, "resume": "woken", "sleep": 500, "cpus": [0] }},
+        "woken": {{ "loop": -1, "suspend": "woken", "run": 100, "cpus": [2] }} }} }}"#
+    );
+    let machine = machines::read("m.toml", "name = 'm'\n[topology]\nnodes = 2\ncores_per_llc = 2\n").unwrap();
+    let source = schedulers::source(schedulers::EEVDF).expect("eevdf is built in");
+    let run = collect(&spec(source, workload(&text, &machine), machine, 50, 1), Class::CORE);
+    let cpus = run.events.iter().filter_map(|event| match event.what {
+        What::Wakeup { target: CpuId(2), .. } => Some(event.cpu.0),
+        _ => None,
+    });
+    cpus.collect()
+}
+
+#[test]
+fn a_cpu_with_another_cache_carries_out_its_wakeups_itself() {
+    for hogs in ["", r#""hog": { "loop": -1, "run": 5000, "cpus": [2] },"#] {
+        let cpus = waking_cpus(hogs);
+        assert!(cpus.len() > 20 && cpus.iter().all(|&cpu| cpu == 2), "{cpus:?}");
+    }
 }

@@ -209,6 +209,7 @@ impl Kernel {
             counted: 0,
             yielded: false,
             busy: false,
+            waking: false,
             sleeps: 0,
             own: Own::default(),
             sleeps_until: None,

@@ -5,6 +5,7 @@ mod change;
 mod fork;
 mod pin;
 mod policy;
+mod queued_wakeup;
 mod schedule;
 mod tick;
 mod unlock;
@@ -54,6 +55,7 @@ impl<E: Engine> Sim<E> {
             Frame::Unlock { rq } => self.k.unlock_rq(c, rq),
             Frame::Wake { task, flags, waker } => self.wake(c, task, flags, waker),
             Frame::WakeSelected { task, flags, waker } => self.wake_selected(c, task, flags, waker),
+            Frame::QueuedWakeup { task, waker } => self.queued_wakeup(c, task, waker),
             Frame::WakeLock { task, target, flags, waker } => self.wake_lock(c, task, target, flags, waker),
             Frame::WakeActivate { task, target, flags, waker } => {
                 self.wake_activate(c, task, target, flags, waker)

@@ -1,5 +1,6 @@
 //! Wakeups: a CPU is chosen, its runqueue locked, the task put there (`try_to_wake_up()`).
 
+use super::queued_wakeup;
 use crate::class::SchedClass;
 use crate::frame::Frame;
 use crate::kfuncs::F;
@@ -21,6 +22,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let t = self.k.task(task);
         match t.state {
+            State::Blocked if t.waking => return,
             State::New | State::Blocked => {}
             State::Blocking => {
                 self.k.tell_wakes(c, waker, task, flags);
@@ -29,6 +31,11 @@ impl<E: Engine> Sim<E> {
             State::Runnable | State::Exiting | State::Dead => return,
         }
         if t.on_cpu || t.busy {
+            let (cpu, leaves) = (t.cpu, t.on_cpu && !t.busy);
+            if leaves && self.k.queues_wakeup(c, task, cpu, flags) {
+                self.k.tell_wakes(c, waker, task, flags);
+                return self.k.queue_wakeup(c, task, cpu, waker);
+            }
             self.k.charge_ns(c, SPIN_NS);
             return self.k.this_cpu().stack.push(Frame::Wake { task, flags, waker });
         }
@@ -107,6 +114,9 @@ impl<E: Engine> Sim<E> {
         let prev = self.k.tasks[task].wake_cpu;
         let idle = self.k.cpus[target].is_idle();
         self.k.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen: target, by, idle });
+        if self.k.queues_wakeup(c, task, target, flags) {
+            return self.k.queue_wakeup(c, task, target, waker);
+        }
         let lock = Frame::WakeLock { task, target, flags, waker };
         self.go(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
     }
@@ -149,7 +159,7 @@ impl<E: Engine> Sim<E> {
         t.cpu = target;
         t.wake_cpu = target;
         let is_fork = flags & wake::FORK != 0;
-        let placed = t.nr_allowed > 1 && t.migration_disabled == 0;
+        let placed = t.nr_allowed > 1 && t.migration_disabled == 0 && flags != queued_wakeup::FLAGS;
         let class = t.class;
         if moved {
             self.k.mirror_cpu(self.vm.world(), task);

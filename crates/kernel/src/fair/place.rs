@@ -63,7 +63,7 @@ impl Kernel {
     /// Does no task run there, nor is about to (`available_idle_cpu()`)?
     pub(super) fn is_vacant(&self, cpu: CpuId) -> bool {
         let cpu = &self.cpus[cpu];
-        cpu.online && cpu.is_idle() && cpu.nr_ready() == 0
+        cpu.online && cpu.is_idle() && cpu.nr_ready() == 0 && cpu.ttwu_pending == 0
     }
 
     /// Are all of the core's CPUs vacant, this one apart (`is_core_idle()`)?
@@ -83,7 +83,7 @@ impl Kernel {
         cpu.online && cpu.fair.is_idle_only() && cpu.nr_ready() == cpu.fair.len()
     }
 
-    pub(super) fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
+    pub(crate) fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
         let topology = &self.machine.topology;
         topology.place(a).llc == topology.place(b).llc
     }

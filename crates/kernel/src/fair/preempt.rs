@@ -63,7 +63,7 @@ impl Kernel {
 
     /// Among fair tasks one that wakes takes the CPU where it, or the group that competes for it, would be picked now
     /// (`wakeup_preempt_fair()`). One with a shorter slice than the current one heeds no protection (`PREEMPT_SHORT`).
-    pub(crate) fn preempt_fair(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
+    pub(crate) fn preempt_fair(&mut self, rq: CpuId, task: TaskId) {
         let cpu = &self.cpus[rq];
         let curr = cpu.curr;
         let is_asked = cpu.need_resched && cpu.resched_at != Instant::NEVER;
@@ -76,7 +76,7 @@ impl Kernel {
         let (woken_id, curr_id, at) = self.matching(task, curr);
         let (woken, running) = (self.fair.entities[woken_id], self.fair.entities[curr_id]);
         match (running.is_idle, woken.is_idle) {
-            (true, false) => return self.takes_over(c, rq, curr_id, Pick::Plain),
+            (true, false) => return self.takes_over(rq, curr_id, Pick::Plain),
             (false, true) => return,
             _ if matches!(self.tasks[task].policy, Policy::Batch | Policy::Idle) => return,
             _ => {}
@@ -88,23 +88,19 @@ impl Kernel {
             return;
         }
         if self.pick_entity(at, pick) == Some(woken_id) {
-            self.takes_over(c, rq, curr_id, pick);
+            self.takes_over(rq, curr_id, pick);
         } else {
             let (queue, entities) = self.queue_mut(at);
             queue.tighten(entities, curr_id);
         }
     }
 
-    /// Whoever runs on `rq` must go. A CPU of another cache does a wakeup itself, interrupted for it
-    /// (`ttwu_queue_cond()`), and so looks at once.
-    fn takes_over(&mut self, c: CpuId, rq: CpuId, curr: EntityId, pick: Pick) {
+    /// Whoever runs on `rq` must go.
+    fn takes_over(&mut self, rq: CpuId, curr: EntityId, pick: Pick) {
         if pick == Pick::Plain {
             self.fair.entities[curr].unprotect();
             self.stop_preferring(curr);
         }
-        match self.share_cache(c, rq) {
-            true => self.resched_lazily(rq),
-            false => self.resched(c, rq),
-        }
+        self.resched_lazily(rq);
     }
 }
