@@ -1,11 +1,11 @@
 //! A callback of the scheduler, or another program of its, from its start to its end: what it costs, and how it ends
 //! where it is stopped.
 
-use crate::cpu::{Callback, DirectSubject, Place};
-use crate::cpus::BOOT_CPU;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
+use crate::state::cpu::{Callback, DirectSubject, Place};
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Engine, Entry, Fault, FaultKind, InvalidPlace, Progress, Usage};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, Span, TaskId};
@@ -117,7 +117,7 @@ impl Kernel {
     /// Is this a task that the scheduler that ends has already been disabled for, or was never given?
     #[inline]
     fn has_left(&self, task: TaskId) -> bool {
-        !task.is_idle() && self.tasks[task].member == crate::task::Member::No
+        !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
     }
 
     #[inline]

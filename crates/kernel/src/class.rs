@@ -1,48 +1,10 @@
 //! Scheduling classes as far as one notices another (`sched_class_above()`, `wakeup_preempt()`,
 //! `rq->next_class`): a task of a higher class takes the CPU.
 
-use crate::kernel::Kernel;
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::World;
-use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
-
-/// A class; higher ones are greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum SchedClass {
-    /// The idle tasks'.
-    Idle,
-    /// sched_ext's.
-    Ext,
-    /// The kernel's own fair tasks'.
-    Fair,
-    /// Real-time tasks'.
-    Rt,
-    /// The stopper's, which pushes tasks away.
-    Stop,
-}
-
-/// The tasks that the attached scheduler takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
-    /// Nobody: there is none, it is being enabled, or it is about to go.
-    Nobody,
-    /// Tasks whose policy is SCHED_EXT (`SCX_OPS_SWITCH_PARTIAL`).
-    Ext,
-    /// All but real-time tasks (`scx_switching_all`).
-    All,
-}
-
-impl Takes {
-    /// The class of a policy (`__setscheduler_class()`, `task_should_scx()`).
-    pub(crate) const fn class_of(self, policy: Policy) -> SchedClass {
-        match (policy, self) {
-            (Policy::Fifo(_) | Policy::RoundRobin(_), _) => SchedClass::Rt,
-            (_, Self::All) | (Policy::Ext, Self::Ext) => SchedClass::Ext,
-            _ => SchedClass::Fair,
-        }
-    }
-}
 
 impl Kernel {
     /// The class of a task, or of the idle task.
@@ -105,7 +67,7 @@ impl Kernel {
 
     /// Policy, priority and class as BPF sees them.
     pub(crate) fn mirror_policy<W: World>(&self, world: &mut W, task: TaskId) {
-        use crate::layout::task as field;
+        use crate::state::layout::task as field;
         let t = &self.tasks[task];
         let rt_priority = u32::from(t.policy.rt_priority());
         world.put(t.ea.offset(field::POLICY), &t.policy.number().to_le_bytes());

@@ -5,41 +5,12 @@
 //! highest frequency. Work proceeds as fast as capacity and frequency say, linearly; the kernel's own paths and
 //! callbacks keep their costs.
 
-use crate::class::Takes;
-use crate::kernel::Kernel;
-use crate::machine::PERF_ONE;
-use crate::scx::Phase;
-use crate::setup::timer_number;
-use keel_abi::{CpuId, Instant, Span};
-
-/// A CPU's frequency, of [`PERF_ONE`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Perf {
-    /// What the scheduler wants (`rq->scx.cpuperf_target`).
-    target: u64,
-    /// What the governor decided on last.
-    next: u64,
-    /// When it did; `None` until the first time.
-    decided: Option<Instant>,
-    /// What the CPU has.
-    cur: u64,
-    /// How often it has gone idle, and how often when the governor last looked.
-    idle_calls: u64,
-    seen_idle_calls: u64,
-}
-
-impl Default for Perf {
-    fn default() -> Self {
-        Self {
-            target: PERF_ONE,
-            next: PERF_ONE,
-            decided: None,
-            cur: PERF_ONE,
-            idle_calls: 0,
-            seen_idle_calls: 0,
-        }
-    }
-}
+use crate::state::class::Takes;
+use crate::state::kernel::Kernel;
+use crate::state::machine::PERF_ONE;
+use crate::state::scx::Phase;
+use crate::state::timer_number::timer_number;
+use keel_abi::{CpuId, Span};
 
 impl Kernel {
     /// `arch_scale_cpu_capacity()`.

@@ -4,67 +4,20 @@
 //! callback. One that is attached to a place that nothing here ever comes to is never called.
 
 use crate::callback::Begun;
-use crate::cpu::Place;
-use crate::cpus::BOOT_CPU;
-use crate::frame::Frame;
 use crate::sim::Sim;
-use crate::task::State;
+use crate::state::cpu::Place;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::hooks::{NAMES, Point};
+use crate::state::task::State;
 use keel_abi::bpf::{Engine, Entry};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 /// `TASK_INTERRUPTIBLE` and `TASK_DEAD` of `task_struct.__state`.
 const INTERRUPTIBLE: u64 = 1;
+
 const DEAD: u64 = 0x80;
-
-/// A place that can be traced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Point {
-    /// `trace_sched_switch()`: `__schedule()`, with the runqueue locked.
-    SchedSwitch,
-    /// `scx_tick()`, on every CPU that ticks.
-    ScxTick,
-    /// `bpf_scx_reg()`: a scheduler is about to be enabled.
-    ScxReg,
-    /// `trace_task_rename()`: no task here changes its name.
-    TaskRename,
-    /// `trace_cgroup_attach_task()`.
-    CgroupAttachTask,
-    /// `trace_irq_handler_entry()` and its kin, and `trace_cpu_idle()`: interrupts and idle states here take time alone.
-    Interrupts,
-}
-
-/// Their names, as libbpf's sections have them.
-const NAMES: [(&str, Point); 10] = [
-    ("tp_btf/sched_switch", Point::SchedSwitch),
-    ("fentry/scx_tick", Point::ScxTick),
-    ("fentry/bpf_scx_reg", Point::ScxReg),
-    ("tp_btf/task_rename", Point::TaskRename),
-    ("tp_btf/cgroup_attach_task", Point::CgroupAttachTask),
-    ("tp_btf/irq_handler_entry", Point::Interrupts),
-    ("tp_btf/irq_handler_exit", Point::Interrupts),
-    ("tp_btf/softirq_entry", Point::Interrupts),
-    ("tp_btf/softirq_exit", Point::Interrupts),
-    ("tp_btf/cpu_idle", Point::Interrupts),
-];
-
-/// Who traces what, in the order of attaching.
-#[derive(Debug, Default)]
-pub(crate) struct Hooks {
-    by_point: [Vec<Entry>; NAMES.len()],
-}
-
-impl Hooks {
-    /// Is anything attached there?
-    #[inline]
-    pub(crate) fn traces(&self, point: Point) -> bool {
-        !self.by_point[point as usize].is_empty()
-    }
-
-    fn nth(&self, point: Point, nth: u32) -> Option<Entry> {
-        self.by_point[point as usize].get(nth as usize).copied()
-    }
-}
 
 impl<E: Engine> Sim<E> {
     /// Attaches a tracing program of the object to a place, named as libbpf's sections name it

@@ -1,12 +1,12 @@
 //! Interrupts that a CPU takes: what its inbox holds, in order, one a step.
 
-use crate::cpu::Irq;
-use crate::fair::FairFrame;
-use crate::frame::Frame;
-use crate::rt::RtFrame;
-use crate::scx::Phase;
 use crate::sim::Sim;
-use crate::task_program::process::Birth;
+use crate::state::cpu::Irq;
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::frame::rt::RtFrame;
+use crate::state::objects::process::Birth;
+use crate::state::scx::Phase;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};

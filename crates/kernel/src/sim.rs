@@ -6,18 +6,18 @@
 //! and a callback on one CPU sees what others do meanwhile.
 
 use crate::callback::Begun;
-use crate::class::SchedClass;
 use crate::core::Step;
-use crate::cost::lock::{LockName, LockUse};
-use crate::cpu::Irq;
-use crate::exit::Exit;
-use crate::fair::BudgetTimer;
-use crate::frame::Frame;
-use crate::kernel::{AfterSteps, Counters, Kernel};
-use crate::log::Log;
-use crate::scx::Phase;
-use crate::setup::{ProgramFailure, Setup, SetupError};
-use crate::task_program::companion::{Beside, add_specs};
+use crate::state::class::SchedClass;
+use crate::state::companion::{Beside, add_specs};
+use crate::state::cost::lock::{LockName, LockUse};
+use crate::state::cpu::Irq;
+use crate::state::exit::Exit;
+use crate::state::fair::budget_timer::BudgetTimer;
+use crate::state::frame::Frame;
+use crate::state::kernel::{AfterSteps, Counters, Kernel};
+use crate::state::log::Log;
+use crate::state::scx::Phase;
+use crate::state::setup::{ProgramFailure, Setup, SetupError};
 use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::lines::LineUse;
 use keel_abi::scx::Op;
@@ -91,7 +91,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// As [`Sim::new`], with tasks of the scheduler's user-space half, the first of them with
-    /// [`companion_pid`](crate::companion_pid())`(0)`.
+    /// [`companion_pid`](crate::state::companion::companion_pid())`(0)`.
     pub fn with_companions(
         vm: E,
         setup: Setup,
@@ -117,7 +117,7 @@ impl<E: Engine> Sim<E> {
     ) -> Result<Self, SetupError> {
         // A recording has kernel threads of its own.
         if setup.workload.recorded.is_none() {
-            crate::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
+            crate::state::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
         }
         add_specs(&mut setup, &companions);
         let k = Kernel::boot(vm.world(), setup, wants)?;
@@ -150,12 +150,12 @@ impl<E: Engine> Sim<E> {
             }
             let (at, source) = self.k.queue.pop().expect("the queue was not empty");
             match source {
-                crate::event::Source::Timer(timer) => {
+                crate::state::event::Source::Timer(timer) => {
                     if let Some(c) = self.k.timer_fires(timer, at) {
                         self.run_cpu(c, at);
                     }
                 }
-                crate::event::Source::Cpu(c) => self.run_cpu(c, at),
+                crate::state::event::Source::Cpu(c) => self.run_cpu(c, at),
             }
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
@@ -518,7 +518,7 @@ impl Kernel {
     /// The CPU that a timer interrupts, if any, other than a sleeping task's.
     #[inline(never)]
     fn owner_of_timer(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Irq)> {
-        use crate::setup::timer_number as number;
+        use crate::state::timer_number::timer_number as number;
         let frequencies = number::frequencies(self.cpus.len());
         Some(match timer {
             number::RESTART => {

@@ -1,25 +1,10 @@
 //! Tasks that come by themselves: when, and on which CPU. Each instance of each spec has a number.
 
-use crate::kernel::Kernel;
-use crate::setup::timer_number;
+use crate::state::kernel::Kernel;
+use crate::state::timer_number::timer_number;
 use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Act, Class, Meta};
-
-/// When tasks that come by themselves were due, by their number.
-#[derive(Debug, Default)]
-pub(crate) struct Starts(Vec<Instant>);
-
-impl Starts {
-    /// One is due now; an earlier moment of the same counts no more.
-    pub(crate) fn due_at(&mut self, start: u32, at: Instant) {
-        let place = start as usize;
-        if place >= self.0.len() {
-            self.0.resize(place + 1, Instant::ZERO);
-        }
-        self.0[place] = at;
-    }
-}
 
 impl Kernel {
     /// Instances start on the CPUs in turn, each CPU's a little after one another.

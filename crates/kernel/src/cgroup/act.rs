@@ -1,9 +1,10 @@
 //! What tasks do to cgroups: make, change and remove them. Each act has `cgroup_mutex` to itself.
 
-use super::{CgroupFrame, Number};
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
+use crate::state::cgroup::Number;
+use crate::state::frame::Frame;
+use crate::state::frame::cgroup::CgroupFrame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::Engine;
 use keel_abi::cgroup::{Bandwidth, CgroupId, CgroupStep};
 use keel_abi::scx::Op;

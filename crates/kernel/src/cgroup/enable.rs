@@ -3,11 +3,12 @@
 //! Parents are taken in before their children, all before any task; at the end children go before their parents, and again all
 //! before any task.
 
-use super::{CgroupFrame, Number};
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::layout::cgroup_init_args as field;
 use crate::sim::Sim;
+use crate::state::cgroup::Number;
+use crate::state::frame::Frame;
+use crate::state::frame::cgroup::CgroupFrame;
+use crate::state::kernel::Kernel;
+use crate::state::layout::cgroup_init_args as field;
 use keel_abi::bpf::{Ea, Engine, Owner, World};
 use keel_abi::cgroup::CgroupId;
 use keel_abi::scx::Op;

@@ -1,33 +1,20 @@
 //! The `struct cgroup` that BPF sees, with its `kernfs_node` and `css_set`.
 
-use super::{Cgroups, Number};
-use crate::kernel::Kernel;
-use crate::layout::{cgroup, css_set, kernfs_node, task as task_field};
+use crate::state::cgroup::Number;
+use crate::state::cgroup::kernfs::kernfs_id;
+use crate::state::kernel::Kernel;
+use crate::state::layout::{cgroup, css_set, kernfs_node, task as task_field};
 use keel_abi::TaskId;
 use keel_abi::bpf::{Ea, World};
 
 /// `CSS_ONLINE`.
 const CSS_ONLINE: u32 = 1 << 1;
+
 /// `__PERCPU_REF_ATOMIC_DEAD`: marks a killed reference count.
 const REF_DEAD: u64 = 3;
-/// From one cgroup's id to the next: the files of a cgroup's directory have the ids between.
-const IDS_A_CGROUP: u64 = 64;
-/// The root's id.
-const ROOT_ID: u64 = 1;
+
 /// What the kernel keeps of a name (`NAME_MAX`), and its end.
 const NAME_BYTES: u64 = 256;
-
-/// `kn->id` of a cgroup.
-pub(super) const fn kernfs_id(number: Number) -> u64 {
-    ROOT_ID + IDS_A_CGROUP * number.0 as u64
-}
-
-/// Back again.
-pub(super) fn number_of_kernfs_id(id: u64) -> Option<Number> {
-    let offset = id.checked_sub(ROOT_ID)?;
-    let number = u32::try_from(offset / IDS_A_CGROUP).ok()?;
-    offset.is_multiple_of(IDS_A_CGROUP).then_some(Number(number))
-}
 
 impl Kernel {
     /// Makes what BPF sees of a new cgroup; false when the world is full.
@@ -81,12 +68,5 @@ impl Kernel {
     pub(crate) fn mirror_membership<W: World>(&self, world: &mut W, task: TaskId, number: Number) {
         let css = self.cgroups[number].css_set;
         world.put(self.tasks[task].ea.offset(task_field::CGROUPS), &css.0.to_le_bytes());
-    }
-}
-
-impl Cgroups {
-    /// Where BPF sees the task's cgroup.
-    pub(crate) fn ea_of(&self, task: TaskId) -> Ea {
-        self[self.of(task)].ea
     }
 }

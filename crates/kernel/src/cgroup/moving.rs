@@ -1,19 +1,20 @@
 //! Tasks that move from cgroup to cgroup: all are asked about first (`scx_cgroup_can_attach()`), then each moves as
 //! `sched_move_task()` has it, off its runqueue and back.
 
-use super::{CgroupFrame, Number};
-use crate::class::SchedClass;
-use crate::core::SPIN_NS;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
-use crate::task::{Member, OpsState, State};
+use crate::state::cgroup::Number;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::frame::cgroup::{CgroupFrame, WasOn};
+use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::task::{Member, OpsState, State};
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq};
 use keel_abi::{CpuId, TaskId};
 
 /// `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK`, which equal `ENQUEUE_RESTORE` and so on.
 const SAVE_MOVE: u64 = 2 | 4 | 8;
+
 const LEAVES: u64 = SAVE_MOVE | deq::SCHED_CHANGE;
 
 impl Kernel {
@@ -223,15 +224,4 @@ impl<E: Engine> Sim<E> {
         let ea = self.k.tasks[task].ea;
         self.start(c, Op::Running, task, &[ea.0]);
     }
-}
-
-/// Where a task was when it was moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WasOn {
-    /// Asleep.
-    None,
-    /// Waiting for a CPU.
-    Queue,
-    /// On its CPU.
-    Cpu,
 }

@@ -2,10 +2,10 @@
 //! task is taken off its runqueue around the change (`sched_change_begin()`): `ops.stopping` and
 //! `ops.quiescent` before, `ops.runnable` and `ops.running` after, without an enqueue.
 
-use super::flag;
-use crate::class::SchedClass;
-use crate::frame::Frame;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::flag::flag;
+use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq};
 use keel_abi::task::Step;
@@ -179,7 +179,7 @@ impl<E: Engine> Sim<E> {
     }
 }
 
-impl crate::kernel::Kernel {
+impl crate::state::kernel::Kernel {
     /// Does such a step change anything? Not where the CPUs are the same, nor where none of them is online (`-EINVAL`), nor
     /// away from a CPU that the task has said it would not leave (`-EBUSY`).
     pub(crate) fn would_confine(&self, task: TaskId, step: u32) -> bool {

@@ -1,15 +1,15 @@
 //! New tasks and dead ones: `sched_fork()`, `wake_up_new_task()`, `sched_ext_dead()`.
 
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::layout::{TASK_STRIDE, init_task_args, task as field};
-use crate::rng::Rng;
-use crate::scx::Phase;
-use crate::setup::MAX_TASKS;
 use crate::sim::Sim;
-use crate::task::{Doing, Member, OpsState, Own, State, Task};
-use crate::task_program::process::Birth;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::layout::{TASK_STRIDE, init_task_args, task as field};
+use crate::state::objects::process::Birth;
+use crate::state::rng::Rng;
+use crate::state::scx::Phase;
+use crate::state::setup::MAX_TASKS;
+use crate::state::task::{Doing, Member, OpsState, Own, State, Task};
 use keel_abi::bpf::{Ea, Engine, Owner, World};
 use keel_abi::scx::{Op, ent, wake};
 use keel_abi::task::Policy;
@@ -196,7 +196,7 @@ impl Kernel {
             boost: 0,
             turn_ticks: self.turn_ticks(),
             nice,
-            weight: super::weight_of(policy, nice),
+            weight: crate::core::policy::weight_of(policy, nice),
             pid,
             spec,
             doing: Doing::Steps,

@@ -1,31 +1,18 @@
 //! The scheduler core's paths, cut into frames: wakeup, fork, pick and switch, tick, yield,
 //! changes of a task's properties, and kicks.
 
-mod change;
-mod fork;
-mod pin;
-mod policy;
-mod schedule;
-mod tick;
-mod unlock;
-mod wake;
-mod work;
+pub(crate) mod change;
+pub(crate) mod fork;
+pub(crate) mod pin;
+pub(crate) mod policy;
+pub(crate) mod schedule;
+pub(crate) mod tick;
+pub(crate) mod unlock;
+pub(crate) mod wake;
+pub(crate) mod work;
 
-pub(crate) use policy::weight_of;
-pub(crate) use wake::SPIN_NS;
-
-/// The flags of the core scheduler that reach callbacks: `DEQUEUE_*`, and `ENQUEUE_*` with the same bits.
-pub(crate) mod flag {
-    /// `DEQUEUE_SAVE`, `ENQUEUE_RESTORE`.
-    pub(crate) const SAVE_RESTORE: u64 = 2;
-    /// `DEQUEUE_MOVE`, `ENQUEUE_MOVE`.
-    pub(crate) const MOVE: u64 = 4;
-    /// `DEQUEUE_NOCLOCK`, `ENQUEUE_NOCLOCK`.
-    pub(crate) const NOCLOCK: u64 = 8;
-}
-
-use crate::frame::Frame;
 use crate::sim::{Duty, Sim};
+use crate::state::frame::Frame;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 

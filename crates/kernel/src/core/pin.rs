@@ -3,10 +3,11 @@
 //! The first `schedule()` within a spell makes the task's CPU all that BPF sees of its mask, and the end of the spell gives the
 //! mask back; `ops.set_cpumask` is called both times (`migrate_disable_switch()`, `___migrate_enable()`).
 
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::layout::{self, task as field};
 use crate::sim::Sim;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::layout;
+use crate::state::layout::task as field;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::{CpuId, TaskId};
 

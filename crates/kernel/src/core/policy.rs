@@ -2,12 +2,12 @@
 //! fair classes a place in their queues; from one class to another the scheduler's `ops.disable` is called or takes
 //! the task over (`ops.enable`).
 
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::rt::RtFrame;
 use crate::sim::Sim;
-use crate::task::{Member, Urgency};
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::frame::rt::RtFrame;
+use crate::state::kernel::Kernel;
+use crate::state::task::{Member, Urgency};
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{Op, deq, ent, weight_of_nice};
 use keel_abi::task::{Policy, Step};

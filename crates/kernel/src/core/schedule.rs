@@ -1,13 +1,13 @@
 //! Picking the next task and switching to it (`__schedule()`, `balance_one()`,
 //! `put_prev_set_next_task()`).
 
-use crate::class::SchedClass;
-use crate::fair::FairFrame;
-use crate::frame::Frame;
-use crate::hooks::Point;
-use crate::scx::Phase;
 use crate::sim::Sim;
-use crate::task::State;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::hooks::Point;
+use crate::state::scx::Phase;
+use crate::state::task::State;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{DSP_MAX_LOOPS, Op, deq, enq, ent, ops_flags};
 use keel_abi::{CpuId, TaskId};
@@ -225,7 +225,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Dispatched`]: what `ops.dispatch` buffered takes effect; is there something now?
     pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
         if !self.k.flush_dispatch(self.vm.world(), c) {
-            self.k.charge_ns(c, super::SPIN_NS);
+            self.k.charge_ns(c, crate::state::kernel::SPIN_NS);
             return self.k.this_cpu().stack.push(Frame::Dispatched { left });
         }
         let prev = self.k.this_cpu().curr;
@@ -283,7 +283,7 @@ impl<E: Engine> Sim<E> {
         if !next.is_idle() {
             let t = &self.k.tasks[next];
             class = t.class;
-            let slice_at = t.ea.offset(crate::layout::task::SCX_SLICE);
+            let slice_at = t.ea.offset(crate::state::layout::task::SCX_SLICE);
             if class == SchedClass::Ext && self.vm.world().u64_at(slice_at) == 0 {
                 self.k.refill_slice(self.vm.world(), next);
             }
@@ -425,7 +425,7 @@ impl<E: Engine> Sim<E> {
     }
 }
 
-impl crate::kernel::Kernel {
+impl crate::state::kernel::Kernel {
     /// `set_next_task()` and `context_switch()`.
     #[inline(always)]
     pub(crate) fn switch_to(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
@@ -454,7 +454,7 @@ impl crate::kernel::Kernel {
             self.leave_queue(next);
             let at = self.cpus.this_cpu.clock;
             let t = self.task(next);
-            t.ops_state = crate::task::OpsState::None;
+            t.ops_state = crate::state::task::OpsState::None;
             t.on_cpu = true;
             t.exec_start = at;
             t.runs();

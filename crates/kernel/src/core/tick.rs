@@ -1,9 +1,9 @@
 //! The tick (`task_tick_scx()`) and `sched_yield()` (`yield_task_scx()`).
 
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::hooks::Point;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::hooks::Point;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant};

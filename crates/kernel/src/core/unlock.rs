@@ -1,7 +1,7 @@
 //! The way out of a runqueue's lock.
 
-use crate::frame::Frame;
 use crate::sim::Sim;
+use crate::state::frame::Frame;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 

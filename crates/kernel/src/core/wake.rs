@@ -1,18 +1,16 @@
 //! Wakeups: a CPU is chosen, its runqueue locked, the task put there (`try_to_wake_up()`).
 
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kfuncs::F;
 use crate::sim::Sim;
-use crate::task::State;
+use crate::state::bpf::functions::F;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::kernel::SPIN_NS;
+use crate::state::task::State;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, enq, wake};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::event::Chooser;
 use keel_trace::{Class, What};
-
-/// How long a waker spins before it looks again whether its wakee has left its CPU.
-pub(crate) const SPIN_NS: u64 = 100;
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Wake`]: `select_task_rq()`. A task that has only announced to block stays
@@ -74,7 +72,7 @@ impl<E: Engine> Sim<E> {
             Some(idle) => {
                 self.k.refill_slice(self.vm.world(), task);
                 self.k.task(task).direct =
-                    Some(crate::task::Direct { dsq: keel_abi::scx::dsq::LOCAL, enq_flags: 0 });
+                    Some(crate::state::task::Direct { dsq: keel_abi::scx::dsq::LOCAL, enq_flags: 0 });
                 idle
             }
             None => prev,

@@ -4,11 +4,11 @@
 //! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
 //! at the old speed.
 
-use crate::cost::Turns;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
-use crate::task::Doing;
+use crate::state::cost::Turns;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::task::Doing;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 

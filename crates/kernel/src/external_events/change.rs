@@ -5,13 +5,14 @@
 //! more. Where it may not stay it moves: at once if it waits (`move_queued_task()`), by the stopper of its
 //! CPU if it runs (`migration_cpu_stop()`). A CPU that goes away puts its tasks into its local queue by the same way.
 
-use crate::class::SchedClass;
-use crate::core::{SPIN_NS, flag, weight_of};
-use crate::cpu::Irq;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
+use crate::core::policy::weight_of;
 use crate::sim::Sim;
-use crate::task::{OpsState, State};
+use crate::state::class::SchedClass;
+use crate::state::cpu::Irq;
+use crate::state::flag::flag;
+use crate::state::frame::Frame;
+use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::task::{OpsState, State};
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{Op, deq};
 use keel_abi::timeline::Change;
@@ -95,7 +96,7 @@ impl<E: Engine> Sim<E> {
     /// Calls `ops.set_cpumask`.
     pub(crate) fn tell_cpumask(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
-        let mask = self.vm.world().u64_at(ea.offset(crate::layout::task::CPUS_PTR));
+        let mask = self.vm.world().u64_at(ea.offset(crate::state::layout::task::CPUS_PTR));
         self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, mask]);
     }
 

@@ -5,36 +5,18 @@
 //! picked and at once pushed to another CPU, and when none is left the CPU is off. For one that comes `ops.cpu_online`
 //! is called before the scheduler may use it. There is one such change at a time.
 
-use super::change::OFFLINE_FLAGS;
-use crate::cpu::Irq;
-use crate::cpus::BOOT_CPU;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::scx::Phase;
+use crate::external_events::change::OFFLINE_FLAGS;
 use crate::sim::Sim;
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::scx::Phase;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{ExitKind, Op, ecode};
 use keel_abi::timeline::Change;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, What};
-use std::collections::VecDeque;
-
-/// How far the machine is with its CPUs' coming and going.
-#[derive(Debug, Default)]
-pub(crate) struct Hotplug {
-    /// Each change counts (`scx_hotplug_seq`). Booting brought up all CPUs but the first.
-    pub(crate) seq: u64,
-    /// The change in progress: entry, and the number of its CPU.
-    busy: Option<(u32, u32)>,
-    /// Who is next.
-    waiting: VecDeque<(u32, u32)>,
-}
-
-impl Hotplug {
-    pub(crate) fn new(cpus: u32) -> Self {
-        Self { seq: u64::from(cpus - 1), ..Self::default() }
-    }
-}
 
 impl<E: Engine> Sim<E> {
     /// Somebody wants `cpu` on or off, as an entry says.
@@ -197,7 +179,7 @@ impl Kernel {
     /// Writes the mask of online CPUs to where BPF reads it, if it does.
     fn show_online<W: World>(&mut self, world: &mut W) {
         if !self.online_mask.is_null() {
-            crate::scx::write_mask(world, self.online_mask, self.idle.online_words());
+            crate::state::mask::write_mask(world, self.online_mask, self.idle.online_words());
         }
     }
 

@@ -5,88 +5,21 @@
 //! task or CPU after another. An entry that repeats is due again when all of its last time is done, at the next
 //! moment of its own grid: nothing piles up.
 
-mod change;
-mod hotplug;
+pub(crate) mod change;
+pub(crate) mod hotplug;
 
-pub(crate) use hotplug::Hotplug;
-
-use crate::cpu::Irq;
-use crate::cpus::BOOT_CPU;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::scx::Phase;
-use crate::setup::timer_number;
 use crate::sim::Sim;
-use crate::task::State;
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::outside::Member;
+use crate::state::scx::Phase;
+use crate::state::task::State;
+use crate::state::timer_number::timer_number;
 use keel_abi::bpf::Engine;
-use keel_abi::timeline::{Change, Happening};
-use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
-use std::collections::BTreeMap;
-
-/// An entry, and how far it is.
-#[derive(Debug)]
-struct Entry {
-    happening: Happening,
-    /// How many times it has begun.
-    begun: u32,
-    /// When its last time was due.
-    due: Instant,
-}
-
-/// The timeline of a run.
-#[derive(Debug, Default)]
-pub(crate) struct Outside {
-    entries: Vec<Entry>,
-    /// The tasks of each spec that an entry is about, by the spec's number.
-    members: BTreeMap<u32, Vec<TaskId>>,
-    /// Entries that were due while the scheduler was being enabled or disabled, and how far they were.
-    waiting: Vec<(u32, u32)>,
-    /// Where the last search for a CPU of a new mask ended (`distribute_cpu_mask_prev`).
-    spread: u32,
-    pub(crate) hotplug: Hotplug,
-}
-
-impl Outside {
-    /// The machine's entries come first, then the workload's.
-    pub(crate) fn new(cpus: u32, entries: impl Iterator<Item = Happening>) -> Self {
-        let entries: Vec<Entry> =
-            entries.map(|happening| Entry { happening, begun: 0, due: Instant::ZERO }).collect();
-        let specs = entries.iter().filter_map(|e| e.happening.change.spec());
-        Self {
-            members: specs.map(|spec| (spec, Vec::new())).collect(),
-            hotplug: Hotplug::new(cpus),
-            entries,
-            ..Self::default()
-        }
-    }
-
-    /// A task of the workload was made.
-    pub(crate) fn add(&mut self, spec: u32, task: TaskId) {
-        if let Some(members) = self.members.get_mut(&spec) {
-            members.push(task);
-        }
-    }
-
-    fn change(&self, entry: u32) -> &Change {
-        &self.entries[entry as usize].happening.change
-    }
-
-    /// The `nth` CPU or task that an entry is about.
-    fn member(&self, entry: u32, nth: u32) -> Option<Member> {
-        match self.change(entry) {
-            Change::Offline(cpus) | Change::Online(cpus) => cpus.iter().nth(nth as usize).map(Member::Cpu),
-            Change::Affinity { spec, .. } | Change::Nice { spec, .. } | Change::Policy { spec, .. } => {
-                self.members[spec].get(nth as usize).map(|&task| Member::Task(task))
-            }
-        }
-    }
-}
-
-/// The task that an entry is about.
-enum Member {
-    Cpu(CpuId),
-    Task(TaskId),
-}
+use keel_abi::timeline::Change;
+use keel_abi::{CpuId, CpuSet, Instant, Span};
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Happen`]: does what entry `entry` does to its `nth` task or CPU, and then to the others.

@@ -1,13 +1,13 @@
 //! Moving tasks between CPUs of a level (`sched_balance_rq()`): who has too much is found without a lock; tasks are taken
 //! under the source's, and put where they go under that CPU's.
 
-use super::cost::Visit;
-use super::frame::FairFrame;
-use super::round::{Asker, Idleness, Memory, Moves, Round, TASKS_A_LOCK};
-use crate::cpu::Irq;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
 use crate::sim::Sim;
+use crate::state::cpu::Irq;
+use crate::state::fair::round::{Asker, Idleness, Memory, Moves, Round, TASKS_A_LOCK};
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 

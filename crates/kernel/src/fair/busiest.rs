@@ -1,18 +1,18 @@
 //! Which group of a level has too much beside the local one, which of its CPUs tasks should come from, and how much
 //! (`sched_balance_find_src_group()`, `calculate_imbalance()`, `sched_balance_find_src_rq()`). Nothing is moved here.
 
-use super::cost::Visit;
-use super::pelt::ONE;
-use super::round::{Idleness, Moves, Round};
-use super::sibling::idle_scan;
-use super::stats::{Kind, Stats, allowed_between_nodes, is_greater};
-use crate::domains::groups::{Group, Level};
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
+use crate::fair::sibling::idle_scan;
+use crate::fair::stats::{Kind, Stats, allowed_between_nodes, is_greater};
+use crate::state::domains::groups::{Group, Level};
+use crate::state::fair::pelt::ONE;
+use crate::state::fair::round::{Idleness, Moves, Round};
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
 /// What a level's groups have to do (`struct sd_lb_stats`).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Groups {
+pub(crate) struct Groups {
     local: Stats,
     busiest: Stats,
     load: u64,

@@ -1,7 +1,7 @@
 //! The decision matrix of `sched_balance_find_src_group()`, and the amounts of `calculate_imbalance()`.
 
 use super::*;
-use crate::domains::groups::Hierarchy;
+use crate::state::domains::groups::Hierarchy;
 use keel_abi::{CpuSet, Topology};
 
 fn with_level(nodes: u32, number: usize, check: impl FnOnce(&Level)) {

@@ -4,9 +4,9 @@
 //! Interrupts take nothing here, as in kernels that do not account their time (`CONFIG_IRQ_TIME_ACCOUNTING`; Debian's do
 //! not), and there are no deadline tasks.
 
-use super::pelt::Doing;
-use super::round::{Idleness, Round};
-use crate::kernel::Kernel;
+use crate::state::fair::pelt::Doing;
+use crate::state::fair::round::{Idleness, Round};
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
 /// What is left of a CPU of this capacity; never nothing.

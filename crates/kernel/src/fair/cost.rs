@@ -1,9 +1,9 @@
 //! What the class's own decisions cost: by what they visit, as callbacks cost by what they execute.
 //!
 //! The lengths of the kernel's loops are in BPF instructions of the machine, like prices of kfuncs
-//! ([`crate::cost::kfunc`]): loads, comparisons and branches of one turn in the source of Linux 7.2. Lines that move come on top.
+//! ([`crate::state::cost::kfunc`]): loads, comparisons and branches of one turn in the source of Linux 7.2. Lines that move come on top.
 
-use crate::kernel::Kernel;
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
 /// A turn of a loop, by what it looks at.

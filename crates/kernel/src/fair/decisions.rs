@@ -1,39 +1,13 @@
 //! What placements and balancings considered, as policy events, where a run asks for them
-//! ([`FairSettings::tell_policy`](super::FairSettings)). Nothing here changes what is decided, or what it costs.
+//! ([`FairSettings::tell_policy`](crate::state::fair::settings::FairSettings)). Nothing here changes what is decided, or what it costs.
 
-use super::balance::End;
-use super::round::{Asker, Round};
-use super::stats::Stats;
-use crate::kernel::Kernel;
+use crate::fair::balance::End;
+use crate::state::fair::round::{Asker, Round};
+use crate::state::kernel::Kernel;
 use keel_abi::scx::wake;
-use keel_abi::{CpuId, CpuSet, TaskId};
-use keel_trace::policy::{Group, Kind, MAX_GROUPS, Outcome};
+use keel_abi::{CpuId, TaskId};
+use keel_trace::policy::{Kind, Outcome};
 use keel_trace::{Class, Policy};
-
-/// What a decision under way has looked at.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Considered {
-    cpus: CpuSet,
-    nr_groups: u32,
-    /// The first [`MAX_GROUPS`], the decider's own in front.
-    groups: Vec<Group>,
-}
-
-impl Considered {
-    /// A group that has been summed up.
-    pub(super) fn group(&mut self, cpus: &CpuSet, stats: &Stats, is_own: bool) {
-        let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
-        let group = Group {
-            load: stats.load,
-            first_cpu: cpus.lowest().unwrap_or(CpuId(0)),
-            cpus: few(cpus.len() as u32),
-            runnable: few(stats.fair_tasks),
-        };
-        self.nr_groups += 1;
-        self.groups.insert(if is_own { 0 } else { self.groups.len() }, group);
-        self.groups.truncate(MAX_GROUPS);
-    }
-}
 
 impl Kernel {
     /// A decision begins: what it looks at is kept until it ends, if anybody wants to know.
@@ -86,12 +60,5 @@ impl Kernel {
             ..considered.policy(kind, round.owner)
         };
         self.out.tell_decision(self.now, policy);
-    }
-}
-
-impl Considered {
-    fn policy(self, kind: Kind, cpu: CpuId) -> Policy {
-        let Self { cpus, nr_groups, groups } = self;
-        Policy { considered: cpus, nr_groups, groups, ..Policy::of(kind, cpu) }
     }
 }

@@ -1,9 +1,9 @@
 //! Taking tasks from a CPU that has too much (`detach_tasks()`, `can_migrate_task()`), those that ran longest ago first.
 
-use super::cost::Visit;
-use super::rest::MIGRATION_COST;
-use super::round::{Idleness, Moves, Round};
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
+use crate::state::fair::rest::MIGRATION_COST;
+use crate::state::fair::round::{Idleness, Moves, Round};
+use crate::state::kernel::Kernel;
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
@@ -32,7 +32,7 @@ impl Kernel {
                 break;
             }
             if round.looked_at > round.pause {
-                round.pause += super::round::TASKS_A_LOCK;
+                round.pause += crate::state::fair::round::TASKS_A_LOCK;
                 round.needs_pause = true;
                 break;
             }

@@ -2,9 +2,9 @@
 //! machine's energy model says that it takes least. Of each performance domain two CPUs are candidates: the previous one
 //! and the one with the most capacity to spare.
 
-use super::cost::Visit;
-use super::pelt::ONE;
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
+use crate::state::fair::pelt::ONE;
+use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, CpuSet, TaskId};
 
 /// Candidates of a domain, each with what its CPU has to spare.

@@ -1,8 +1,8 @@
 //! A task's way up: where it joins a queue, its group joins the one above, and so on (`for_each_sched_entity()`).
 
-use super::ids::{EntityId, QueueId, Slot};
-use super::queue::{Counts, Joins, Share};
-use crate::kernel::Kernel;
+use crate::state::fair::ids::{EntityId, QueueId, Slot};
+use crate::state::fair::queue::{Counts, Joins, Share};
+use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 /// Why an entity leaves its queue.
@@ -160,7 +160,7 @@ impl Kernel {
         self.each_queue(at, |queue| queue.count(sleeper));
     }
 
-    fn each_queue(&mut self, at: QueueId, mut change: impl FnMut(&mut super::FairQueue)) {
+    fn each_queue(&mut self, at: QueueId, mut change: impl FnMut(&mut crate::state::fair::queue::FairQueue)) {
         let mut at = at;
         loop {
             change(self.queue_mut(at).0);

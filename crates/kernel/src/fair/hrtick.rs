@@ -3,11 +3,11 @@
 //! It is set when a task begins to run beside others, and when the first other comes; not when a pick finds
 //! that whoever runs goes on. Then the slice ends at a tick.
 
-use super::weight::run_time;
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::fair::weight::run_time;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant, Span};
 

@@ -1,11 +1,11 @@
 //! Where a new task, or a task with a new program, goes: down the domains, at each level to the group with the least to do,
 //! and there to its idlest CPU (`sched_balance_find_dst_cpu()`).
 
-use super::cost::Visit;
-use super::pelt::ONE;
-use super::stats::{Kind, Stats, allowed_between_nodes};
-use crate::domains::groups::{Group, Level};
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
+use crate::fair::stats::{Kind, Stats, allowed_between_nodes};
+use crate::state::domains::groups::{Group, Level};
+use crate::state::fair::pelt::ONE;
+use crate::state::kernel::Kernel;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 

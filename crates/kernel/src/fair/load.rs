@@ -3,88 +3,18 @@
 //! A task that sleeps goes on counting where it ran last, less and less. One that goes elsewhere is taken out when the
 //! queue that it left is next looked at, as its lock is not held then (`remove_entity_load_avg()`).
 
-use super::ids::{EntityId, QueueId, Slot};
-use super::pelt::{Average, Doing, ONE};
-use super::pelt_clock::{PeltClock, QueueClock};
-use crate::kernel::Kernel;
+use crate::state::fair::ids::{EntityId, QueueId, Slot};
+use crate::state::fair::load::QueueLoad;
+use crate::state::fair::pelt::{Average, Doing, ONE};
+use crate::state::fair::pelt_clock::QueueClock;
+use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 /// A change of a task's utilization that is too small to note (`UTIL_EST_MARGIN`).
-const MARGIN: u64 = ONE / 100;
+pub(crate) const MARGIN: u64 = ONE / 100;
+
 /// A new estimate counts for a quarter (`UTIL_EST_WEIGHT_SHIFT`).
-const ESTIMATE_SHIFT: u32 = 2;
-
-/// What is known of a task's load.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TaskLoad {
-    pub(super) avg: Average,
-    /// The queue that it counts in.
-    pub(super) queue: Option<QueueId>,
-    /// Its utilization when it last went to sleep, smoothed (`util_est`).
-    pub(super) estimate: u64,
-    /// It has been in a queue before.
-    is_known: bool,
-}
-
-impl TaskLoad {
-    /// Nothing.
-    pub(super) const NEW: Self = Self { avg: Average::NONE, queue: None, estimate: 0, is_known: false };
-
-    /// `task_util_est()`.
-    pub(super) fn util_or_estimate(&self) -> u64 {
-        self.avg.util.max(self.estimate)
-    }
-
-    /// The task goes to sleep: what it has used until now is an estimate of what it will (`util_est_update()`).
-    fn estimate(&mut self, capacity: u64) {
-        let (used, last) = (self.avg.util, self.estimate);
-        if last <= used {
-            self.estimate = used;
-            return;
-        }
-        let less = last - used;
-        // One that had to wait would have used more.
-        if less < MARGIN || used > capacity || used + MARGIN < self.avg.runnable {
-            return;
-        }
-        self.estimate = ((last << ESTIMATE_SHIFT) - less) >> ESTIMATE_SHIFT;
-    }
-}
-
-/// A queue's load (`cfs_rq->avg`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QueueLoad {
-    pub(super) avg: Average,
-    /// Load, runnable average and utilization of tasks that have left since (`cfs_rq->removed`).
-    gone: [u64; 3],
-    /// By how much the load sums of tasks that came and went have changed it since its group's entity was looked at; nothing
-    /// where none did (`cfs_rq->propagate`, `cfs_rq->prop_runnable_sum`).
-    pub(super) changed: Option<i64>,
-}
-
-impl QueueLoad {
-    /// The load sums of tasks that came or went (`add_tg_cfs_propagate()`).
-    pub(super) fn has_changed(&mut self, by: i64) {
-        self.changed = Some(self.changed.unwrap_or(0) + by);
-    }
-}
-
-/// A CPU's load.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CpuLoad {
-    /// That of the queue at the top.
-    pub(super) queue: QueueLoad,
-    pub(super) clock: PeltClock,
-    /// The estimates of the tasks that want to run (`util_est`).
-    pub(super) estimate: u64,
-    /// What real-time tasks use of it (`avg_rt`), and whether one runs.
-    pub(super) rt: Average,
-    pub(super) runs_rt: bool,
-    /// What those left when it was last balanced for (`cpu_capacity`); nothing before.
-    pub(super) left: Option<u64>,
-    /// Until when that is not looked at again by a CPU that has just run out of tasks, in ticks (`sgc->next_update`).
-    pub(super) left_until: u64,
-}
+pub(crate) const ESTIMATE_SHIFT: u32 = 2;
 
 impl Kernel {
     /// The time that loads are counted in on `rq` (`rq_clock_pelt()`).
@@ -392,6 +322,7 @@ fn first(queue: &Average, weight: u64, capacity: u64) -> Average {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::fair::load::TaskLoad;
 
     /// `util_est_update()`.
     #[test]

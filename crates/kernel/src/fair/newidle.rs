@@ -1,29 +1,16 @@
 //! A CPU that runs out of tasks looks for one elsewhere before it goes idle (`sched_balance_newidle()`), level by level, as far
 //! as that is likely to be quicker than its next wakeup, and as often as it found one of late (`NI_RANDOM`).
 
-use super::cost::Visit;
-use super::frame::FairFrame;
-use super::rest::MIGRATION_COST;
-use super::round::{Asker, Idleness};
-use crate::frame::Frame;
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
 use crate::sim::Sim;
+use crate::state::fair::balancing::Search;
+use crate::state::fair::rest::MIGRATION_COST;
+use crate::state::fair::round::{Asker, Idleness};
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant};
-
-/// An attempt under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Search {
-    /// When the present level was begun, and what those before have cost.
-    began: Instant,
-    spent_ns: u64,
-    /// How many tasks a success counts for: attempts that the dice let through stand for those it did not.
-    weight: u32,
-}
-
-impl Search {
-    pub(super) const NONE: Self = Self { began: Instant::ZERO, spent_ns: 0, weight: 1 };
-}
 
 impl Kernel {
     /// `c` has nothing to run: is it worth looking elsewhere?

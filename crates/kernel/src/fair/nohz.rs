@@ -1,68 +1,19 @@
 //! Balancing for CPUs that sleep without a tick (`nohz_balancer_kick()`, `_nohz_idle_balance()`): a busy CPU wakes one of them,
 //! which balances for all, and counts their averages up to now.
 
-use super::cost::Visit;
-use super::frame::FairFrame;
-use super::newidle::SOON_NS;
-use crate::cpu::Irq;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
+use crate::fair::newidle::SOON_NS;
 use crate::sim::Sim;
+use crate::state::cpu::Irq;
+use crate::state::fair::balancing::Kick;
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::kernel::Kernel;
+use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
-use keel_abi::{CpuId, CpuSet};
 
 /// Averages of idle CPUs are counted this often at most (`LOAD_AVG_PERIOD`).
 const BLOCKED_MS: u64 = 32;
-
-/// What a woken CPU is to do (`NOHZ_*_KICK`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kick {
-    /// Count averages.
-    stats: bool,
-    /// Balance.
-    balance: bool,
-    /// Find out when the next balancing is due.
-    next: bool,
-}
-
-impl Kick {
-    const ALL: Self = Self { stats: true, balance: true, next: false };
-
-    fn is_any(self) -> bool {
-        self.stats || self.balance || self.next
-    }
-}
-
-/// The machine's CPUs without a tick (`nohz`).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Nohz {
-    idle: CpuSet,
-    /// Their averages are above 0, perhaps.
-    has_blocked: bool,
-    /// A CPU has come whose balancing may be due sooner.
-    needs_update: bool,
-    /// In ticks.
-    next_balance: u64,
-    next_blocked: u64,
-    /// By CPU: what it has been woken for.
-    kicks: Vec<Kick>,
-    /// By CPU: its averages may be above 0.
-    blocked: Vec<bool>,
-    /// The walk of the CPU that balances for all: whether averages are left.
-    still_blocked: bool,
-}
-
-impl Nohz {
-    pub(super) fn new(cpus: u32) -> Self {
-        let cpus = cpus as usize;
-        Self {
-            idle: CpuSet::first(cpus as u32),
-            kicks: vec![Kick::default(); cpus],
-            blocked: vec![false; cpus],
-            ..Self::default()
-        }
-    }
-}
 
 impl Kernel {
     /// `c` goes idle: it has no tick any more (`nohz_balance_enter_idle()`).

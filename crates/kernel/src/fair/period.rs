@@ -1,41 +1,16 @@
 //! The periods of `cpu.max`: a timer of each group that has a limit gives new time to the CPUs that have waited longest, and
 //! another one hands on what CPUs gave back.
 
-use super::bandwidth::Period;
-use super::frame::FairFrame;
-use super::ids::{GroupId, Slot};
-use crate::cpu::Irq;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::setup::timer_number;
 use crate::sim::Sim;
+use crate::state::cpu::Irq;
+use crate::state::fair::bandwidth::Period;
+use crate::state::fair::budget_timer::BudgetTimer;
+use crate::state::fair::ids::{GroupId, Slot};
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant, Span};
-
-/// A timer of a group: which, and of which group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BudgetTimer {
-    /// A period is over.
-    Period(GroupId),
-    /// CPUs have given time back.
-    Slack(GroupId),
-}
-
-impl BudgetTimer {
-    /// By its number among such timers.
-    pub(crate) fn numbered(number: u32) -> Self {
-        let group = GroupId(number / 2);
-        if number.is_multiple_of(2) { Self::Period(group) } else { Self::Slack(group) }
-    }
-
-    pub(super) fn number(self) -> u32 {
-        let own = match self {
-            Self::Period(group) => 2 * group.0,
-            Self::Slack(group) => 2 * group.0 + 1,
-        };
-        timer_number::FIRST_BUDGET + own
-    }
-}
 
 impl Kernel {
     /// `start_cfs_bandwidth()`. Periods of different groups begin at different moments.

@@ -1,30 +1,18 @@
 //! Balancing now and then (`sched_balance_domains()`): at a tick a busy CPU balances those of its levels whose interval is
 //! over.
 
-use super::cost::Visit;
-use super::frame::FairFrame;
-use super::rest::MIGRATION_COST;
-use super::round::{Asker, Idleness, Memory};
-use crate::domains::groups::Hierarchy;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
 use crate::sim::Sim;
+use crate::state::domains::groups::Hierarchy;
+use crate::state::fair::balancing::Walk;
+use crate::state::fair::rest::MIGRATION_COST;
+use crate::state::fair::round::{Asker, Idleness, Memory};
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 use std::sync::Arc;
-
-/// A walk over a CPU's levels.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Walk {
-    /// The earliest that one of them is due again.
-    next: Option<u64>,
-    /// What searches cost in all, where that was forgotten a little.
-    search_ns: u64,
-    forgets: bool,
-    is_idle: bool,
-    /// It holds the lock of levels that one CPU at a time balances (`SD_SERIALIZE`).
-    is_serialized: bool,
-}
 
 impl Kernel {
     /// The machine's domains, made where they are needed first or have changed.

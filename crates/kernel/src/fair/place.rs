@@ -1,9 +1,9 @@
 //! Where a waking, new or starting fair task goes (`select_task_rq_fair()`): a wakeup chooses between the waker's CPU and the
 //! previous one and then looks for an idle CPU in that cache; a new program spreads over domains.
 
-use super::cost::Visit;
-use crate::domains::groups::Level;
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
+use crate::state::domains::groups::Level;
+use crate::state::kernel::Kernel;
 use keel_abi::scx::wake;
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
@@ -50,7 +50,7 @@ impl Kernel {
         }
     }
 
-    fn waker_of(&mut self, c: CpuId) -> super::waker::Waker {
+    fn waker_of(&mut self, c: CpuId) -> crate::state::fair::waker::Waker {
         let curr = self.cpus[c].curr;
         if curr.is_idle() { self.fair.idle_wakers[c.index()] } else { self.fair.entity(curr).waker }
     }

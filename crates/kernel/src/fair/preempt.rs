@@ -3,10 +3,10 @@
 //! A CPU that another one asks is not interrupted: it looks when it next leaves the kernel, at its tick at the latest
 //! (`resched_curr_lazy()`).
 
-use super::ids::{EntityId, QueueId};
-use super::queue::Pick;
-use crate::class::SchedClass;
-use crate::kernel::Kernel;
+use crate::state::class::SchedClass;
+use crate::state::fair::ids::{EntityId, QueueId};
+use crate::state::fair::queue::Pick;
+use crate::state::kernel::Kernel;
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, Instant, TaskId};
 

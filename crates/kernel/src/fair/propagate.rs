@@ -1,7 +1,7 @@
 //! How the load of a group's entity follows that of the group's queue, when tasks join or leave the queue
 //! (`update_tg_cfs_util()`, `update_tg_cfs_runnable()`, `update_tg_cfs_load()`). Pure.
 
-use super::pelt::{Average, LEAST_DIVIDER, ONE};
+use crate::state::fair::pelt::{Average, LEAST_DIVIDER, ONE};
 
 /// The `entity` of this `weight`, and with it the queue `above` that it counts in, follow the queue `below` and the sum of
 /// the weights there. `changed` is by how much the load sums of the tasks that came and went differ.

@@ -1,11 +1,11 @@
 //! A running task that is pushed to another CPU by its own CPU's stopper: where balancing failed too often
 //! (`active_load_balance_cpu_stop()`), and where it starts a program that is better off elsewhere (`sched_exec()`).
 
-use super::frame::FairFrame;
-use super::round::{Asker, Idleness, Moves, Round};
-use crate::class::SchedClass;
-use crate::frame::Frame;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::fair::round::{Asker, Idleness, Moves, Round};
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};

@@ -1,11 +1,11 @@
 //! Tasks that change their group (`sched_move_task()`): into another cgroup, or into the autogroup of a new session.
 
-use super::groups::Origin;
-use super::weight::{group_weight, weight_of};
-use crate::cgroup::Number;
-use crate::class::SchedClass;
-use crate::kernel::Kernel;
-use crate::task::State;
+use crate::state::cgroup::Number;
+use crate::state::class::SchedClass;
+use crate::state::fair::groups::Origin;
+use crate::state::fair::weight::{group_weight, weight_of};
+use crate::state::kernel::Kernel;
+use crate::state::task::State;
 use keel_abi::TaskId;
 use keel_abi::task::Policy;
 

@@ -1,12 +1,12 @@
 //! Tasks that come, go, run and are picked (`enqueue_task_fair()`, `dequeue_task_fair()`, `pick_task_fair()`).
 
-use super::hierarchy::Leaves;
-use super::ids::{EntityId, QueueId};
-use super::queue::{Joins, Pick, Share};
-use super::weight::weight_of;
-use crate::class::SchedClass;
-use crate::kernel::Kernel;
-use crate::task::State;
+use crate::fair::hierarchy::Leaves;
+use crate::state::class::SchedClass;
+use crate::state::fair::ids::{EntityId, QueueId};
+use crate::state::fair::queue::{Joins, Pick, Share};
+use crate::state::fair::weight::weight_of;
+use crate::state::kernel::Kernel;
+use crate::state::task::State;
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, Span, TaskId};
 

@@ -1,10 +1,10 @@
 //! What a group weighs on one CPU: its share of the machine, divided among CPUs by the load that it has on each
 //! (`update_cfs_group()`).
 
-use super::ids::{EntityId, GroupId, Slot};
-use super::propagate::follow;
-use super::weight::LEAST_WEIGHT;
-use crate::kernel::Kernel;
+use crate::fair::propagate::follow;
+use crate::state::fair::ids::{EntityId, GroupId, Slot};
+use crate::state::fair::weight::LEAST_WEIGHT;
+use crate::state::kernel::Kernel;
 
 /// A queue's part of its group's load is counted again after so long, in nanoseconds (`update_tg_load_avg()`).
 const CONTRIBUTION_NS: u64 = 1_000_000;
@@ -27,7 +27,7 @@ impl Kernel {
         self.update_load(at, id);
         self.reweigh_group(id);
         let c = self.cpus.at_hand();
-        self.take_turn(c, super::cost::Visit::Average);
+        self.take_turn(c, crate::fair::cost::Visit::Average);
     }
 
     /// A group weighs what its load on the CPU is worth (`update_cfs_group()`). Where it has nothing it keeps its weight.
@@ -116,7 +116,8 @@ impl Kernel {
     /// A group's tasks count as SCHED_IDLE from now on, or not any more, in each queue above up to a group that is idle.
     fn count_idle(&mut self, slot: Slot, is_idle: bool) {
         let tasks = self.fair.groups.slots[slot.index()].queue.tasks();
-        let others = super::queue::Counts { idle: tasks.queued - tasks.idle, ..Default::default() };
+        let others =
+            crate::state::fair::queue::Counts { idle: tasks.queued - tasks.idle, ..Default::default() };
         let mut id = slot.entity();
         while self.fair.entities[id].on_rq {
             let at = self.fair.entities[id].queue;

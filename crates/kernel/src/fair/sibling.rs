@@ -1,29 +1,14 @@
 //! An idle CPU that shares a cache with another (`select_idle_sibling()`): the CPU itself, the previous one, one used lately,
 //! then a search, which goes the less far the more the cache's CPUs are used (`SIS_UTIL`).
 
-use super::cost::Visit;
-use super::pelt::ONE;
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
+use crate::state::fair::pelt::ONE;
+use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, CpuSet, TaskId};
-
-/// What the CPUs of a cache know together (`struct sched_domain_shared`).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SharedCache {
-    /// There may be a core that is idle as a whole.
-    pub(super) has_idle_core: bool,
-    /// How many CPUs a search looks at, as the last periodic balancing left it; none on a machine that has not balanced
-    /// yet, where all were idle.
-    pub(super) idle_scan: Option<u32>,
-}
-
-impl SharedCache {
-    /// Of an idle machine.
-    pub(super) const IDLE: Self = Self { has_idle_core: true, idle_scan: None };
-}
 
 /// How many CPUs a search looks at in a cache of so many, given the sum of their utilization and the level's
 /// `imbalance_pct` (`update_idle_cpu_scan()`).
-pub(super) fn idle_scan(cpus: u32, util: u64, imbalance_pct: u64) -> u32 {
+pub(crate) fn idle_scan(cpus: u32, util: u64, imbalance_pct: u64) -> u32 {
     let mean = u128::from(util / u64::from(cpus));
     let pct = u128::from(imbalance_pct);
     let less = (mean * mean * pct * pct / (10_000 * u128::from(ONE))).min(u128::from(ONE)) as u64;

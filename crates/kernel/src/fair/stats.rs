@@ -1,6 +1,6 @@
 //! What a group of CPUs has to do (`struct sg_lb_stats`), and what kind of group that makes it (`group_classify()`). Pure.
 
-use super::pelt::ONE;
+use crate::state::fair::pelt::ONE;
 
 /// How busy a group is; busier ones are greater (`enum group_type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,13 +22,13 @@ pub(super) enum Kind {
 
 /// The sums over a group's CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stats {
-    pub(super) load: u64,
+pub(crate) struct Stats {
+    pub(crate) load: u64,
     pub(super) util: u64,
     pub(super) runnable: u64,
     /// All tasks (`sum_nr_running`), and the fair ones that want to run (`sum_h_nr_running`).
     pub(super) tasks: u32,
-    pub(super) fair_tasks: u32,
+    pub(crate) fair_tasks: u32,
     pub(super) idle_cpus: u32,
     pub(super) cpus: u32,
     pub(super) cores: u32,

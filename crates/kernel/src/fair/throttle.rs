@@ -1,15 +1,15 @@
 //! Tasks whose group has used up its `cpu.max`: each goes on until it would return to user mode, and then waits in no
 //! queue (`throttle_cfs_rq_work()`).
 
-use super::bandwidth::SLACK;
-use super::frame::FairFrame;
-use super::hierarchy::Leaves;
-use super::ids::{EntityId, GroupId, QueueId, Slot};
-use super::period::BudgetTimer;
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
+use crate::fair::hierarchy::Leaves;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::fair::bandwidth::SLACK;
+use crate::state::fair::budget_timer::BudgetTimer;
+use crate::state::fair::ids::{EntityId, GroupId, QueueId, Slot};
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::Engine;
 use keel_abi::cgroup::Bandwidth;
 use keel_abi::{CpuId, Span, TaskId};

@@ -2,10 +2,10 @@
 //! enough for the task. Without one, an idle core counts for more than a CPU that is fast enough, and that for more than one
 //! that is not; of equals the fastest is best.
 
-use super::cost::Visit;
-use super::pelt::ONE;
-use super::sibling::behind_or_at;
-use crate::kernel::Kernel;
+use crate::fair::cost::Visit;
+use crate::fair::sibling::behind_or_at;
+use crate::state::fair::pelt::ONE;
+use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 /// How good an idle CPU is; better ones are greater (`enum asym_fits_state`).

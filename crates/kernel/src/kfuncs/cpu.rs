@@ -1,9 +1,10 @@
 //! The kfuncs on CPUs: choosing idle ones, kicks, masks, nodes, frequency.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
-use crate::layout::select_cpu_and_args;
-use crate::machine::PERF_ONE;
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
+use crate::state::layout::select_cpu_and_args;
+use crate::state::machine::PERF_ONE;
 use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::scx::kick;
 use keel_abi::{CpuId, TaskId};
@@ -221,7 +222,7 @@ impl Kernel {
         if self.online_mask.is_null() {
             self.online_mask = w.alloc(self.mask_bytes()).unwrap_or_default();
             let words = self.idle.online_words().to_vec();
-            crate::scx::write_mask(w, self.online_mask, &words);
+            crate::state::mask::write_mask(w, self.online_mask, &words);
         }
         self.online_mask
     }
@@ -230,7 +231,7 @@ impl Kernel {
         if self.possible_mask.is_null() {
             self.possible_mask = w.alloc(self.mask_bytes()).unwrap_or_default();
             let all = keel_abi::CpuSet::first(self.cpus.len() as u32);
-            crate::scx::write_mask(w, self.possible_mask, all.words());
+            crate::state::mask::write_mask(w, self.possible_mask, all.words());
         }
         self.possible_mask
     }

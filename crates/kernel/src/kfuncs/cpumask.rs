@@ -1,9 +1,10 @@
 //! The kfuncs on `struct cpumask` and `struct bpf_cpumask`. A mask in the world has room for the
 //! header's number of CPUs; only those that the machine has count.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
-use crate::layout::{bpf_cpumask, cpumask};
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
+use crate::state::layout::{bpf_cpumask, cpumask};
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 

@@ -4,31 +4,14 @@
 //! one more lock lets others go first. These find the locks that it has held with no known end, and wait in line:
 //! [`held`] says until when, and what they find meanwhile.
 
-mod held;
-
-use super::Served;
-use crate::cost::lock::{LockName, LockUse, VirtualLock};
-use crate::kernel::Kernel;
-use held::{Held, Tables, Verdict};
+use crate::kfuncs::Served;
+use crate::state::bpf::res_spin::ResLocks;
+use crate::state::bpf::res_spin::held::{Held, Verdict};
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::{CpuId, Instant, Span};
 use keel_trace::Lock;
-use std::collections::{BTreeMap, VecDeque};
-
-/// All resilient locks, and which CPU has or wants which.
-#[derive(Debug, Default)]
-pub(crate) struct ResLocks {
-    /// Each that was ever taken, by its address.
-    locks: BTreeMap<u64, ResLock>,
-    tables: Tables,
-}
-
-#[derive(Debug, Default)]
-struct ResLock {
-    lock: VirtualLock,
-    /// In the order in which they get it.
-    waiters: VecDeque<CpuId>,
-}
+use std::collections::VecDeque;
 
 /// What came of an attempt.
 enum Attempt {
@@ -36,13 +19,6 @@ enum Attempt {
     Failed(Errno),
     /// To be made again so much later.
     Waits(Span),
-}
-
-impl ResLocks {
-    /// What each has been used for.
-    pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
-        self.locks.iter().map(|(&at, of)| (LockName::Bpf(Ea(at)), of.lock.uses()))
-    }
 }
 
 impl Kernel {

@@ -4,56 +4,11 @@
 //! Nothing here happens in a run without noise, which draws no number for it.
 
 mod interrupts;
-mod profile;
-mod threads;
 
-pub(crate) use threads::add_specs;
-pub use threads::threads;
+pub use crate::state::noise::threads;
 
-use crate::kernel::Kernel;
-use crate::machine::Machine;
-use crate::rng::Rng;
-use keel_abi::{CpuId, Instant, Noise, Span, TaskId};
-use profile::Profile;
-
-/// Streams of random numbers, above those of tasks: a CPU's interrupts, a CPU's ticks, the machine.
-const INTERRUPTS: u64 = 1 << 32;
-const TICKS: u64 = 2 << 32;
-const MACHINE: u64 = 3 << 32;
-
-/// The noise of a run, and where its ticks are.
-#[derive(Debug)]
-pub(crate) struct NoiseState {
-    profile: Option<&'static Profile>,
-    /// What interrupts beside the tick are drawn from, by CPU; nothing without noise.
-    interrupts: Vec<Rng>,
-    /// What the latency of ticks and slice timers is drawn from, by CPU; nothing without noise.
-    ticks: Vec<Rng>,
-    /// What the machine's own moments are drawn from.
-    machine: Rng,
-    /// Whether each CPU ticks at a moment of its own.
-    skewed: bool,
-    /// Where the first CPU's tick is in the period.
-    tick_offset_ns: u64,
-}
-
-impl NoiseState {
-    pub(crate) fn new(noise: Noise, machine: &Machine, seed: u64) -> Self {
-        let profile = Profile::of(noise);
-        let cpus = if profile.is_some() { u64::from(machine.topology.cpus()) } else { 0 };
-        let streams = |first| (0..cpus).map(|c| Rng::new(seed, first + c)).collect();
-        let mut machine_rng = Rng::new(seed, MACHINE);
-        let period_ns = 1_000_000_000 / u64::from(machine.hz);
-        Self {
-            profile,
-            interrupts: streams(INTERRUPTS),
-            ticks: streams(TICKS),
-            skewed: machine.skew_tick.unwrap_or(profile.is_none()),
-            tick_offset_ns: profile.map_or(0, |_| machine_rng.below(period_ns)),
-            machine: machine_rng,
-        }
-    }
-}
+use crate::state::kernel::Kernel;
+use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {
     /// Where `c`'s tick is in the period, in nanoseconds.
@@ -107,6 +62,3 @@ impl Kernel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

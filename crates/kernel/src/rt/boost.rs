@@ -4,12 +4,12 @@
 //! Each step changes one task under its runqueue's lock. A chain ends where nothing changes, and after
 //! [`MAX_DEPTH`] steps.
 
-use super::RtFrame;
-use crate::core::SPIN_NS;
-use crate::frame::Frame;
 use crate::sim::Sim;
-use crate::task::Urgency;
-use crate::task_program::mutex::{MAX_DEPTH, Next};
+use crate::state::frame::Frame;
+use crate::state::frame::rt::RtFrame;
+use crate::state::kernel::SPIN_NS;
+use crate::state::objects::mutex::{MAX_DEPTH, Next};
+use crate::state::task::Urgency;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};

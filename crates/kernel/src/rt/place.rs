@@ -3,9 +3,9 @@
 //! Whether a waking task goes anywhere at all is the machine's [`WakeupRule`]: where it was, unless it would have to wait
 //! there (`select_task_rq_rt()`).
 
-use crate::class::SchedClass;
-use crate::kernel::Kernel;
-use crate::machine::WakeupRule;
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
+use crate::state::machine::WakeupRule;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 

@@ -1,12 +1,12 @@
 //! A CPU that comes down to something less urgent gets what waits elsewhere: it takes it (`pull_rt_task()`), or asks the
 //! overloaded CPUs, one after the other, to push (`RT_PUSH_IPI`). Which of the two is the machine's [`Pull`].
 
-use super::RtFrame;
-use crate::cpu::Irq;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::machine::Pull;
 use crate::sim::Sim;
+use crate::state::cpu::Irq;
+use crate::state::frame::Frame;
+use crate::state::frame::rt::RtFrame;
+use crate::state::kernel::Kernel;
+use crate::state::machine::Pull;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant, TaskId};
 

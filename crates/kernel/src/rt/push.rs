@@ -4,11 +4,11 @@
 //! Both runqueues' locks are needed. The own one is given back first, and both are taken in the order of their CPUs
 //! (`double_lock_balance()` of a preemptible kernel), so that whatever was decided is looked at once more.
 
-use super::RtFrame;
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::frame::rt::RtFrame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};

@@ -1,11 +1,11 @@
 //! Queueing, preemption and turns of real-time tasks.
 
-use super::RtFrame;
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::machine::WakeupRule;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::frame::rt::RtFrame;
+use crate::state::kernel::Kernel;
+use crate::state::machine::WakeupRule;
 use keel_abi::bpf::Engine;
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, Span, TaskId};

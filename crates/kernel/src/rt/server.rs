@@ -2,47 +2,20 @@
 //!
 //! Where tasks of the scheduler's have waited on a CPU for 950 ms and got less than 50 ms of it, they go before those of
 //! higher classes until they have had their 50 ms; and so again. The same of fair tasks and real-time ones. Kernels that
-//! throttle real-time tasks ([`super::throttle`]) have none of this.
+//! throttle real-time tasks ([`crate::state::rt::throttle`]) have none of this.
 
-use crate::class::SchedClass;
-use crate::kernel::Kernel;
-use crate::setup::timer_number;
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
+use crate::state::rt::server::ClassServer;
+use crate::state::timer_number::timer_number;
 use keel_abi::{CpuId, Instant, Span};
 
 /// What is theirs of each second (`fair_server`'s and `ext_server`'s default runtime and period).
 const RUNTIME: Span = Span::from_ms(50);
+
 const LAXITY: Span = Span::from_ms(950);
 
-/// The server of a class on a CPU.
-#[derive(Debug, Default)]
-pub(crate) struct ClassServer {
-    /// Its timer runs until this moment; what tasks of the class had got of the CPU when it began.
-    armed: Option<(Instant, Span)>,
-    /// What tasks of the class have got of the CPU in all.
-    pub(crate) ran: Span,
-    /// They go before those of higher classes until they have got this in all.
-    until: Span,
-}
-
-impl ClassServer {
-    #[inline]
-    pub(crate) fn is_serving(&self) -> bool {
-        self.ran < self.until
-    }
-
-    #[inline]
-    pub(crate) fn stop(&mut self) {
-        self.until = Span::ZERO;
-    }
-
-    /// Its CPU goes away: the timer that may run is nobody's.
-    pub(crate) fn disarm(&mut self) {
-        self.armed = None;
-        self.stop();
-    }
-}
-
-impl crate::cpu::Cpu {
+impl crate::state::cpu::Cpu {
     /// The server of a class.
     fn server_of(&mut self, class: SchedClass) -> &mut ClassServer {
         match class {

@@ -1,11 +1,11 @@
 //! A machine whose object is loaded and whose scheduler is not attached yet: its user-space half runs programs of
 //! the object (`BPF_PROG_TEST_RUN`), one at a time, while nobody else does anything. Then it attaches.
 
-use super::{Phase, Scx};
-use crate::cpus::BOOT_CPU;
-use crate::setup::{ProgramFailure, Scheduler, Setup, SetupError, refuse};
 use crate::sim::Sim;
-use crate::task_program::companion::Beside;
+use crate::state::companion::Beside;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::scx::{Phase, Scx};
+use crate::state::setup::{ProgramFailure, Scheduler, Setup, SetupError, refuse};
 use keel_abi::bpf::{Ea, Engine};
 use keel_trace::{Class, Meta};
 

@@ -6,10 +6,10 @@
 //!
 //! A bypassed task waits in its CPU's local queue, where the kernel has a queue beside it.
 
-use crate::core::flag;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
+use crate::state::flag::flag;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{SLICE_BYPASS_NS, SLICE_DFL_NS};
 use keel_abi::{CpuId, TaskId};

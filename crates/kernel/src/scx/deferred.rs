@@ -2,7 +2,7 @@
 //! could not be taken (`process_ddsp_deferred_locals()`), and those of `ops.dispatch`
 //! (`dispatch_to_local_dsq()`).
 
-use crate::kernel::Kernel;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
 use keel_abi::{CpuId, TaskId};

@@ -3,13 +3,13 @@
 //! The kernel schedules by itself from now on; every cgroup and every task leaves the scheduler, for the fair class where it was
 //! runnable; `ops.exit` runs. Then the run is over, unless the scheduler's user-space half loads it again.
 
-use crate::cgroup::CgroupFrame;
-use crate::class::{SchedClass, Takes};
-use crate::frame::Frame;
-use crate::layout;
-use crate::scx::Phase;
 use crate::sim::Sim;
-use crate::task::Member;
+use crate::state::class::{SchedClass, Takes};
+use crate::state::frame::Frame;
+use crate::state::frame::cgroup::CgroupFrame;
+use crate::state::layout;
+use crate::state::scx::Phase;
+use crate::state::task::Member;
 use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};

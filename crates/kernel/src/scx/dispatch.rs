@@ -1,10 +1,10 @@
 //! Filling a CPU's local queue: from the global queue, from the scheduler's queues, and from what
 //! `ops.dispatch` has buffered.
 
-use super::queues::QueueId;
-use crate::cpu::Buffered;
-use crate::kernel::Kernel;
-use crate::task::{OpsState, Task};
+use crate::state::cpu::Buffered;
+use crate::state::kernel::Kernel;
+use crate::state::scx::queues::QueueId;
+use crate::state::task::{OpsState, Task};
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
 use keel_abi::{CpuId, TaskId};

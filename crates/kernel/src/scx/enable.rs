@@ -3,17 +3,17 @@
 //! The machine boots with one task, the parent of all others, and with the scheduler's companions. They are there when the
 //! scheduler is first enabled; the workload's tasks come later, as forks.
 
-use crate::cgroup::CgroupFrame;
-use crate::class::SchedClass;
-use crate::cpu::Irq;
-use crate::cpus::BOOT_CPU;
-use crate::frame::Frame;
-use crate::layout;
-use crate::scx::Phase;
-use crate::setup::timer_number;
 use crate::sim::Sim;
-use crate::task::State;
-use crate::task_program::process::Birth;
+use crate::state::class::SchedClass;
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::frame::cgroup::CgroupFrame;
+use crate::state::layout;
+use crate::state::objects::process::Birth;
+use crate::state::scx::Phase;
+use crate::state::task::State;
+use crate::state::timer_number::timer_number;
 use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Policy;
@@ -21,10 +21,11 @@ use keel_abi::{CpuId, Instant, Span, TaskId};
 
 /// Bytes for the longest argument struct with its strings.
 const SCRATCH_BYTES: u64 = 4096;
+
 /// Bytes for the arguments of a callback that may be held up, a CPU.
 const ARGS_BYTES: u64 = 64;
 
-impl super::Scx {
+impl crate::state::scx::Scx {
     /// Where `c` keeps the arguments of a callback that others' callbacks may overlap.
     pub(crate) fn args_at(&self, c: CpuId) -> Ea {
         self.scratch.offset(SCRATCH_BYTES + ARGS_BYTES * u64::from(c.0))
@@ -173,7 +174,7 @@ impl<E: Engine> Sim<E> {
             self.k.interrupt(BOOT_CPU, self.k.now, Irq::Watchdog);
         }
         while !self.k.scx.is_gone()
-            && self.run_until(self.k.now + Span::from_ms(100), sink) == crate::State::Running
+            && self.run_until(self.k.now + Span::from_ms(100), sink) == crate::sim::State::Running
         {}
     }
 }

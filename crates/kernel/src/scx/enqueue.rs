@@ -1,10 +1,10 @@
 //! From runnable to queued: `do_enqueue_task()` and direct dispatch.
 
-use crate::cpu::Caller;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
-use crate::task::{Direct, OpsState, State};
+use crate::state::cpu::Caller;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::task::{Direct, OpsState, State};
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{Op, dsq, enq, ent, ops_flags};
 use keel_abi::{CpuId, DsqId, TaskId};
@@ -137,7 +137,7 @@ impl Kernel {
         id: DsqId,
         task: TaskId,
         by: Option<Caller>,
-    ) -> super::queues::QueueId {
+    ) -> crate::state::scx::queues::QueueId {
         let node = self.machine.topology.place(self.tasks[task].cpu).node;
         if id == dsq::GLOBAL {
             return self.queues.global(node);

@@ -1,7 +1,8 @@
-//! Idle tracking and choosing CPUs, on top of [`crate::idle`]; the masks as BPF sees them.
+//! Idle tracking and choosing CPUs, on top of [`crate::state::idle`]; the masks as BPF sees them.
 
-use crate::idle::{IdleMask, SelectCpu, Touched};
-use crate::kernel::Kernel;
+use crate::state::idle::{IdleMask, SelectCpu, Touched};
+use crate::state::kernel::Kernel;
+use crate::state::mask::write_mask;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::lines::LINE_BYTES;
 use keel_abi::{CpuId, TaskId};
@@ -125,7 +126,7 @@ impl Kernel {
             return None;
         }
         let curr = self.cpus.this_cpu.curr;
-        let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::task::State::Exiting;
+        let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::state::task::State::Exiting;
         let t = &self.tasks[task];
         let asks = SelectCpu {
             on: c,
@@ -184,12 +185,5 @@ impl Kernel {
 fn write_cut<W: World>(world: &mut W, at: keel_abi::bpf::Ea, words: &[u64], own: &[u64]) {
     for (i, (word, own)) in words.iter().zip(own).enumerate().filter(|(_, (_, own))| **own != 0) {
         world.put(at.offset(i as u64 * 8), &(word & own).to_le_bytes());
-    }
-}
-
-/// Writes the words of a set into a `struct cpumask`.
-pub(crate) fn write_mask<W: World>(world: &mut W, at: keel_abi::bpf::Ea, words: &[u64]) {
-    for (i, word) in words.iter().enumerate() {
-        world.put(at.offset(i as u64 * 8), &word.to_le_bytes());
     }
 }

@@ -2,11 +2,11 @@
 //! scheduler is notified once when a task that it held itself or in its own queue leaves
 //! for one of the kernel's (`task_leave_custody()`).
 
-use super::queues::{QueueId, QueueKind};
-use crate::class::SchedClass;
-use crate::dsq::MixedModes;
-use crate::kernel::Kernel;
-use crate::task::OpsState;
+use crate::state::class::SchedClass;
+use crate::state::dsq::MixedModes;
+use crate::state::kernel::Kernel;
+use crate::state::scx::queues::{QueueId, QueueKind};
+use crate::state::task::OpsState;
 use keel_abi::bpf::World;
 use keel_abi::scx::{Op, enq};
 use keel_abi::{CpuId, TaskId};

@@ -4,11 +4,10 @@
 //! With `SCX_KICK_WAIT` the kicking CPU picks again itself, and then waits until the CPUs that it kicked have, too
 //! (`kick_sync_wait_bal_cb()`).
 
-use crate::class::SchedClass;
-use crate::core::SPIN_NS;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::kernel::{Kernel, SPIN_NS};
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::kick;
@@ -36,7 +35,7 @@ impl Kernel {
 }
 
 impl<E: Engine> Sim<E> {
-    /// [`crate::frame::Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
+    /// [`crate::state::frame::Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
     pub(crate) fn kick(&mut self, c: CpuId, target: CpuId, flags: u64) {
         if !self.k.lock_rq(c, target) {
             return self.k.this_cpu().stack.push(Frame::Kick { target, flags });

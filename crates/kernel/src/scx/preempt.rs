@@ -2,17 +2,18 @@
 //! is taken from a task of the scheduler's, `ops.cpu_acquire` when it is next asked for a task there
 //! (`switch_class()`, `balance_one()`).
 
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::layout::cpu_release_args as field;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::layout::cpu_release_args as field;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 /// `SCX_CPU_PREEMPT_RT`.
 const PREEMPT_RT: u32 = 0;
+
 /// `SCX_CPU_PREEMPT_UNKNOWN`: no class above fair (`preempt_reason_from_class()`).
 const PREEMPT_UNKNOWN: u32 = 3;
 

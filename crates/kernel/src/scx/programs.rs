@@ -5,12 +5,13 @@
 //! no runqueue locked. A program that fails ends the run, as it ends the loader on a real kernel.
 
 use crate::callback::{Begun, why_stopped};
-use crate::cpu::Place;
-use crate::cpus::BOOT_CPU;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::setup::{ProgramFailure, timer_number};
 use crate::sim::Sim;
+use crate::state::cpu::Place;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::setup::ProgramFailure;
+use crate::state::timer_number::timer_number;
 use keel_abi::bpf::{Ea, Engine, Fault};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Span, TaskId};

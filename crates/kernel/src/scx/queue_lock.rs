@@ -3,11 +3,11 @@
 //! The lock, the first task's pointer, the list's head and the count share a line (`struct
 //! scx_dispatch_q`). A local queue is under its runqueue's lock instead. Nothing of the simulation
 //! runs between a queue's lock and unlock, so the lock is held by reservation
-//! ([`crate::cost::lock`]): for as long as what comes in between costs.
+//! ([`crate::state::cost::lock`]): for as long as what comes in between costs.
 
-use super::queues::{QueueId, QueueKind};
-use crate::cost::lock::VirtualLock;
-use crate::kernel::Kernel;
+use crate::state::cost::lock::VirtualLock;
+use crate::state::kernel::Kernel;
+use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::Lock;
 

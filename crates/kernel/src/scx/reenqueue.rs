@@ -4,10 +4,10 @@
 //! It is done by whoever has the runqueue's lock for a wakeup or a pick, just before giving it back; else as soon as
 //! the CPU that noticed has no lock any more, as by the kernel's irq_work.
 
-use crate::class::SchedClass;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{REENQ_LOCAL_MAX_REPEAT, enq, ent};
 use keel_abi::{CpuId, TaskId};

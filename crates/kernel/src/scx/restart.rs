@@ -4,63 +4,32 @@
 //!
 //! The owner of the engine recreates the object's world; what is here is the kernel between two schedulers.
 
-use crate::cpu::Irq;
-use crate::cpus::BOOT_CPU;
-use crate::exit::Exit;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::kfuncs::iter::Cursors;
-use crate::kfuncs::res_spin::ResLocks;
-use crate::kfuncs::spin::SpinLocks;
-use crate::machine::PERF_ONE;
-use crate::scx::{Phase, Scx};
-use crate::setup::{Scheduler, SetupError, UserProgram, refuse, timer_number};
 use crate::sim::Sim;
+use crate::state::bpf::iter::Cursors;
+use crate::state::bpf::res_spin::ResLocks;
+use crate::state::bpf::spin::SpinLocks;
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::exit::Exit;
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::machine::PERF_ONE;
+use crate::state::scx::{Phase, Scx};
+use crate::state::setup::{Scheduler, SetupError, UserProgram, refuse};
+use crate::state::timer_number::timer_number;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{ExitKind, Op, SLICE_BYPASS_NS, SLICE_DFL_NS, ecode, ops_flags};
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 /// So many times within [`WINDOW`] a scheduler is loaded again, as `keel run` does.
 const MOST: usize = 5;
+
 const WINDOW: Span = Span::from_ms(60_000);
-
-/// What the scheduler's user-space half does where it is asked to restart.
-#[derive(Debug, Default)]
-pub(crate) struct Restart {
-    /// How long it takes to; `None` where it does not.
-    after: Option<Span>,
-    /// When it did.
-    times: Vec<Instant>,
-    /// It is about to.
-    awaited: bool,
-    /// Now is the moment, or user space wants something of the run's owner.
-    is_due: bool,
-    /// A program of user space loads it again by itself, when it has noticed.
-    by_program: bool,
-}
-
-impl Restart {
-    /// Will there be a scheduler once more?
-    #[inline]
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.awaited
-    }
-
-    /// User space wants something.
-    pub(crate) fn ask(&mut self) {
-        self.is_due = true;
-    }
-
-    #[inline]
-    pub(crate) fn is_due(&self) -> bool {
-        self.is_due
-    }
-}
 
 impl<E: Engine> Sim<E> {
     /// From now on a scheduler whose end asks for it is to be loaded again so long after:
-    /// [`run_until`](Self::run_until) then says [`State::Detached`](crate::State::Detached).
+    /// [`run_until`](Self::run_until) then says [`State::Detached`](crate::sim::State::Detached).
     pub fn restart_after(&mut self, after: Span) {
         self.k.again.after = Some(after);
     }
@@ -71,7 +40,7 @@ impl<E: Engine> Sim<E> {
         self.k.again.by_program = true;
     }
 
-    /// What user space wanted ([`State::Detached`](crate::State::Detached)) was done, and the run goes on.
+    /// What user space wanted ([`State::Detached`](crate::sim::State::Detached)) was done, and the run goes on.
     pub fn answered(&mut self) {
         self.k.again.is_due = false;
     }
@@ -97,7 +66,7 @@ impl<E: Engine> Sim<E> {
         self.k.scx.is_gone() && self.k.again.is_awaited()
     }
 
-    /// Attaches a scheduler to the machine as it is now; after [`State::Detached`](crate::State::Detached) alone. The
+    /// Attaches a scheduler to the machine as it is now; after [`State::Detached`](crate::sim::State::Detached) alone. The
     /// engine's maps are new.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! Slices and running time. A task's slice and vtime are in the world's `task_struct`, where the
 //! scheduler may write them.
 
-use crate::class::SchedClass;
-use crate::kernel::Kernel;
-use crate::layout::task as field;
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
+use crate::state::layout::task as field;
 use keel_abi::bpf::World;
 use keel_abi::scx::SLICE_INF;
 use keel_abi::{CpuId, Instant, TaskId};

@@ -1,12 +1,12 @@
 //! A task changes class by another's hand: the scheduler takes it over or leaves it, while it runs, waits or sleeps
 //! (`sched_change_begin()` to `sched_change_end()` around a new `p->sched_class`).
 
-use crate::class::SchedClass;
-use crate::core::{SPIN_NS, flag};
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
-use crate::task::{Member, Urgency};
+use crate::state::class::SchedClass;
+use crate::state::flag::flag;
+use crate::state::frame::Frame;
+use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::task::{Member, Urgency};
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq, enq};
 use keel_abi::task::Policy;

@@ -1,8 +1,8 @@
 //! The stall watchdog: a task that stays runnable without running for longer than the timeout
 //! ends the scheduler (`check_rq_for_timeouts()`).
 
-use crate::setup::timer_number;
 use crate::sim::Sim;
+use crate::state::timer_number::timer_number;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Span, TaskId};
@@ -34,7 +34,7 @@ impl<E: Engine> Sim<E> {
     }
 }
 
-impl crate::kernel::Kernel {
+impl crate::state::kernel::Kernel {
     /// The task waits for a CPU from now on, unless it has been waiting since before
     /// (`set_task_runnable()`).
     #[inline]
@@ -55,7 +55,7 @@ impl crate::kernel::Kernel {
     }
 }
 
-impl crate::task::Task {
+impl crate::state::task::Task {
     /// It runs, which only resets its waiting time (`clr_task_runnable()`).
     #[inline]
     pub(crate) fn runs(&mut self) {

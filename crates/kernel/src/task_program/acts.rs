@@ -4,10 +4,10 @@
 //! A task's own time is its work and what its steps charge. What scheduling charges (wakeups, switches, ticks, interrupts,
 //! callbacks) is not its own: a replay is charged that again.
 
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
-use crate::task::{Own, State};
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::task::{Own, State};
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, Span, TaskId};

@@ -5,43 +5,15 @@
 //! (`gomp_barrier_wait_end()`), one that has lost patience is blocked in a futex, and a barrier at which patience is limited is
 //! left with a system call, whether or not anybody is. Approximate: all spinners fetch the line at the same time.
 
-use super::Then;
-use super::sync::wake_of;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
-use crate::task::Doing;
+use crate::state::frame::{Frame, wake_of};
+use crate::state::kernel::Kernel;
+use crate::state::objects::barrier::Comer;
+use crate::state::task::Doing;
+use crate::task_program::Then;
 use keel_abi::bpf::Engine;
-use keel_abi::lines::Line;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, Instant, Span, TaskId};
-
-/// A barrier and who has come to it.
-#[derive(Clone, Debug)]
-pub(super) struct Barrier {
-    wanted: u32,
-    come: Vec<Comer>,
-    /// Its counter.
-    line: Line,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Comer {
-    task: TaskId,
-    spins: bool,
-}
-
-impl Barrier {
-    /// One that waits for so many tasks.
-    pub(super) fn of(wanted: u32) -> Self {
-        Self { wanted, come: Vec::new(), line: Line::default() }
-    }
-
-    /// Whoever comes now is the last.
-    fn is_complete(&self) -> bool {
-        self.come.len() as u32 + 1 >= self.wanted
-    }
-}
 
 impl<E: Engine> Sim<E> {
     pub(super) fn come_to_barrier(&mut self, c: CpuId, task: TaskId, barrier: ObjectId) -> Then {

@@ -3,56 +3,22 @@
 //! A companion is in the system call that attaches the scheduler until that is in charge; then it is woken, and
 //! scheduled like any other task.
 
-use super::Then;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::setup::{FIRST_PID, ProgramFailure, Setup};
 use crate::sim::Sim;
-use crate::task::{Doing, State};
-use crate::task_program::process::Birth;
+use crate::state::companion::{companion_pid, task_of};
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::objects::process::Birth;
+use crate::state::setup::ProgramFailure;
+use crate::state::task::{Doing, State};
+use crate::task_program::Then;
 use keel_abi::bpf::Engine;
-use keel_abi::companion::{Act, Companion};
+use keel_abi::companion::Act;
 use keel_abi::scx::wake;
-use keel_abi::task::{Policy, Step, TaskSpec};
-use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
-
-/// A companion, and what its task is called.
-pub struct Beside<W> {
-    /// The task's name.
-    pub name: String,
-    /// What it does.
-    pub companion: Box<dyn Companion<W>>,
-}
-
-/// The pid that the companion with this number will have, so that it can be set before anything is loaded.
-pub const fn companion_pid(number: u32) -> Pid {
-    Pid(FIRST_PID + 1 + number)
-}
+use keel_abi::task::Step;
+use keel_abi::{CpuId, Instant, Span, TaskId};
 
 /// The step of a companion's that says which CPUs it has confined itself to.
 const CONFINES: u32 = 1;
-
-/// The task of the companion with this number: they come right after the kernel's first task.
-const fn task_of(number: u32) -> TaskId {
-    TaskId(1 + number)
-}
-
-/// Adds their tasks to the workload, where none of them starts by itself. `SCHED_EXT` is what a scheduler's
-/// user-space half asks for, so that it is never left out.
-pub(crate) fn add_specs<W>(setup: &mut Setup, companions: &[Beside<W>]) {
-    let tasks = &mut setup.workload.tasks;
-    let free = tasks.iter().map(|task| task.process).max().map_or(0, |most| most.saturating_add(1));
-    for (number, beside) in companions.iter().enumerate() {
-        tasks.push(TaskSpec {
-            name: beside.name.clone(),
-            // It never goes on to the second one, which says what it confines itself to.
-            steps: vec![Step::Accompany(number as u32), Step::Affinity(CpuSet::new())],
-            process: free.saturating_add(number as u32),
-            policy: Policy::Ext,
-            ..TaskSpec::default()
-        });
-    }
-}
 
 impl<E: Engine> Sim<E> {
     /// Makes the companions' tasks, which wait for the scheduler; right after the first task.
@@ -158,7 +124,7 @@ impl Kernel {
     /// What the map itself takes, beside the system call.
     fn companion_call_ps(&self, helper: &str) -> u64 {
         let words = (self.cpus.len() as u64).div_ceil(64);
-        crate::cost::kfunc::price(helper).over(words) * self.machine.costs.insn_ps
+        crate::state::cost::kfunc::price(helper).over(words) * self.machine.costs.insn_ps
     }
 
     fn companion_failed(&mut self, task: TaskId, why: String) {

@@ -1,23 +1,14 @@
 //! Flags in memory that tasks spin on: who raises one that is up, or lowers one that is down, keeps its CPU busy until another has
 //! changed it, and then looks again: another may have been quicker. So a flag is a place for one message, as the pipelines of
-//! OpenMP programs have it between neighbours. Spinning is as with [barriers](super::barrier).
+//! OpenMP programs have it between neighbours. Spinning is as with [barriers](crate::state::objects::barrier).
 
-use super::Then;
-use crate::frame::Frame;
 use crate::sim::Sim;
-use crate::task::Doing;
+use crate::state::frame::Frame;
+use crate::state::task::Doing;
+use crate::task_program::Then;
 use keel_abi::bpf::Engine;
-use keel_abi::lines::Line;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, Instant, TaskId};
-
-/// A flag, and who spins on it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Flag {
-    is_up: bool,
-    spinners: Vec<TaskId>,
-    line: Line,
-}
 
 impl<E: Engine> Sim<E> {
     /// The task raises or lowers a flag.

@@ -5,41 +5,8 @@
 //! lines that move meanwhile: the word, which the kernel reads again before a task may sleep, and the tasks that are
 //! woken. Under it a mutex that hands priorities on has its own `wait_lock`, under which its owner is looked at.
 
-use super::sync::Objects;
-use crate::cost::lock::{LockName, LockUse, VirtualLock};
-use crate::kernel::Kernel;
-use keel_abi::task::ObjectId;
+use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Span, TaskId};
-
-/// The locks of the buckets, by the numbers of their futexes: mutexes, then conditions.
-#[derive(Debug, Default)]
-pub(crate) struct Buckets {
-    locks: Vec<VirtualLock>,
-    mutexes: u32,
-}
-
-impl Buckets {
-    /// For so many mutexes and conditions.
-    pub(super) fn new(mutexes: u32, conditions: u32) -> Self {
-        Self { locks: vec![VirtualLock::default(); (mutexes + conditions) as usize], mutexes }
-    }
-
-    /// What each has been used for.
-    pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
-        let name = |number: u32| match number.checked_sub(self.mutexes) {
-            None => LockName::Mutex(ObjectId(number)),
-            Some(condition) => LockName::Condition(ObjectId(condition)),
-        };
-        (0..).zip(&self.locks).map(move |(number, lock)| (name(number), lock.uses()))
-    }
-}
-
-impl Objects {
-    /// The number of a condition among the futexes.
-    pub(super) fn condition_futex(&self, condition: ObjectId) -> u32 {
-        self.buckets.mutexes + condition.0
-    }
-}
 
 impl Kernel {
     /// An atomic instruction on the word.

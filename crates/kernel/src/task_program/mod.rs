@@ -1,29 +1,25 @@
 //! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
 
-mod acts;
+pub(crate) mod acts;
 pub(crate) mod barrier;
-pub(crate) mod cache;
 pub(crate) mod channel;
 pub(crate) mod companion;
 pub(crate) mod flag;
 pub(crate) mod futex;
 pub(crate) mod mutex;
-pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod semaphore;
 pub(crate) mod spin;
-pub(crate) mod stock;
 pub(crate) mod sync;
-mod tape;
+pub(crate) mod tape;
 
-use self::process::Birth;
-use crate::cgroup::CgroupFrame;
-use crate::core::SPIN_NS;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::scx::Phase;
 use crate::sim::Sim;
-use crate::task::{Doing, State};
+use crate::state::frame::Frame;
+use crate::state::frame::cgroup::CgroupFrame;
+use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::objects::process::Birth;
+use crate::state::scx::Phase;
+use crate::state::task::{Doing, State};
 use keel_abi::bpf::Engine;
 use keel_abi::cgroup::CgroupStep;
 use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};

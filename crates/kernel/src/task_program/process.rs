@@ -3,60 +3,17 @@
 //! Threads of a process share its address space and thread group. A child belongs to the task that
 //! spawned it; it is a zombie from its exit until that task has waited for it.
 
-use super::Then;
-use super::pages::{MmId, On, lines_of};
-use crate::frame::Frame;
-use crate::kernel::Kernel;
-use crate::layout::TASK_STRIDE;
 use crate::sim::Sim;
-use keel_abi::bpf::{Ea, Engine, MapId, Owner, World};
+use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
+use crate::state::layout::TASK_STRIDE;
+use crate::state::objects::pages::{MmId, On, lines_of};
+use crate::state::objects::process::{Birth, Member};
+use crate::task_program::Then;
+use keel_abi::bpf::{Ea, Engine, Owner, World};
 use keel_abi::lines::Line;
 use keel_abi::scx::wake;
-use keel_abi::task::Hint;
 use keel_abi::{CpuId, TaskId};
-
-/// How a task comes into being.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Birth {
-    /// By itself, at the run's beginning or after its delay; the kernel's first task too.
-    Start,
-    /// As a thread of its parent's process.
-    Thread,
-    /// As a process of its own, by `fork()`.
-    Process,
-}
-
-/// Every task's place among the others.
-#[derive(Debug, Default)]
-pub(crate) struct Processes {
-    members: Vec<Member>,
-    /// Address spaces of the processes that start by themselves, by the workload's number; and who
-    /// came first in each.
-    started: Vec<(u32, MmId, TaskId)>,
-    /// Where hints are delivered to.
-    pub(crate) hints: Option<MapId>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    mm: Option<MmId>,
-    mm_ea: Ea,
-    leader: TaskId,
-    /// `real_parent`; [`TaskId::IDLE`] for the kernel's first task.
-    parent: TaskId,
-    /// Somebody waits for its end: it is no thread.
-    is_child: bool,
-    /// Address spaces it has made, so that their addresses differ.
-    spaces: u64,
-    children: u32,
-    zombies: u32,
-    waits: bool,
-    hint: Option<Hint>,
-    /// Stands for those lines of `task_struct` that its start, its end and whoever reaps it write.
-    line: Line,
-    /// The same of the child that ended last.
-    zombie: Line,
-}
 
 impl Kernel {
     /// Gives a new task its place, on `c`: address space, thread group, parent, hint.

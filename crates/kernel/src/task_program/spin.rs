@@ -6,11 +6,10 @@
 //! to it as to others, and once preempted it is runnable, as in any preemptible kernel. Whoever changes what it looks at
 //! notifies its CPU.
 
-use super::sync::wake_of;
-use crate::frame::Frame;
-use crate::kernel::Kernel;
 use crate::sim::Sim;
-use crate::task::Doing;
+use crate::state::frame::{Frame, wake_of};
+use crate::state::kernel::Kernel;
+use crate::state::task::Doing;
 use keel_abi::bpf::Engine;
 use keel_abi::task::ObjectId;
 use keel_abi::{Span, TaskId};
@@ -65,7 +64,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Relock { mutex: id });
     }
 
-    /// [`RtFrame::Freed`](crate::rt::RtFrame): the owner has come down to its own priority, and whoever came first when it gave
+    /// [`RtFrame::Freed`](crate::state::frame::rt::RtFrame): the owner has come down to its own priority, and whoever came first when it gave
     /// the mutex back spins for it or is woken, unless it has it already.
     pub(crate) fn mutex_freed(&mut self, id: ObjectId, first: TaskId, waker: TaskId) {
         if self.k.objects.mutexes.awaits(first, id) {

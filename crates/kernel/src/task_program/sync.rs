@@ -1,66 +1,14 @@
-//! What tasks wait for each other with: conditions, whose waiters are woken first come, first served, and [mutexes](super::mutex),
-//! [barriers](super::barrier), [flags](super::flag) and [channels](super::channel).
+//! What tasks wait for each other with: conditions, whose waiters are woken first come, first served, and [mutexes](crate::state::objects::mutex),
+//! [barriers](crate::state::objects::barrier), [flags](crate::state::objects::flag) and [channels](crate::state::objects::channel).
 
-use super::Then;
-use super::barrier::Barrier;
-use super::cache::Caches;
-use super::channel::Channels;
-use super::flag::Flag;
-use super::futex::Buckets;
-use super::mutex::Mutexes;
-use super::pages::Memory;
-use super::process::Processes;
-use super::semaphore::Semaphores;
-use crate::frame::Frame;
-use crate::machine::Machine;
 use crate::sim::Sim;
-use crate::task::{Doing, State};
+use crate::state::frame::{Frame, wake_of};
+use crate::state::objects::Waiter;
+use crate::state::task::{Doing, State};
+use crate::task_program::Then;
 use keel_abi::bpf::Engine;
-use keel_abi::scx::wake;
-use keel_abi::task::{ObjectId, Workload};
-use keel_abi::{CpuId, Instant, TaskId};
-use std::collections::VecDeque;
-
-/// All objects of a workload.
-#[derive(Debug, Default)]
-pub(crate) struct Objects {
-    pub(crate) mutexes: Mutexes,
-    conditions: Vec<VecDeque<Waiter>>,
-    pub(crate) buckets: Buckets,
-    pub(super) barriers: Vec<Barrier>,
-    pub(super) flags: Vec<Flag>,
-    /// Last expiry, by timer that tasks share; grown as used.
-    pub(super) shared_timers: Vec<(ObjectId, Instant)>,
-    pub(super) channels: Channels,
-    pub(super) semaphores: Semaphores,
-    pub(super) memory: Memory,
-    pub(crate) processes: Processes,
-    pub(super) caches: Caches,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiter {
-    task: TaskId,
-    mutex: ObjectId,
-}
-
-impl Objects {
-    pub(crate) fn new(workload: &Workload, machine: &Machine) -> Self {
-        Self {
-            mutexes: Mutexes::new(workload.mutexes, &workload.inheriting),
-            conditions: vec![VecDeque::new(); workload.conditions as usize],
-            buckets: Buckets::new(workload.mutexes, workload.conditions),
-            barriers: workload.barriers.iter().map(|&wanted| Barrier::of(wanted)).collect(),
-            flags: vec![Flag::default(); workload.flags as usize],
-            shared_timers: Vec::new(),
-            channels: Channels::new(&workload.channels),
-            semaphores: Semaphores::new(workload),
-            memory: Memory::default(),
-            processes: Processes::default(),
-            caches: Caches::new(&machine.topology, &machine.costs),
-        }
-    }
-}
+use keel_abi::task::ObjectId;
+use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
     pub(super) fn wait_condition(
@@ -103,8 +51,4 @@ impl<E: Engine> Sim<E> {
         }
         Then::Leave
     }
-}
-
-pub(super) fn wake_of(task: TaskId, waker: TaskId) -> Frame {
-    Frame::Wake { task, flags: wake::TTWU, waker }
 }

@@ -1,11 +1,11 @@
 //! Plays what a task did in a recording ([`keel_abi::tape`]). No op costs anything beyond what it says: the recorded time
 //! of the task's system calls is on the tape.
 
-use super::Then;
-use super::process::Birth;
-use crate::frame::Frame;
 use crate::sim::Sim;
-use crate::task::Doing;
+use crate::state::frame::Frame;
+use crate::state::objects::process::Birth;
+use crate::state::task::Doing;
+use crate::task_program::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::tape::Op;
 use keel_abi::{CpuId, TaskId};
