@@ -45,22 +45,17 @@
 
 mod callback;
 mod cgroup;
-mod class;
 mod core;
-mod deferrable;
 mod external_events;
 mod fair;
-mod frequency;
 mod hooks;
 mod interrupt;
 mod kfuncs;
-pub mod noise;
 mod rt;
+mod rules;
 mod scx;
-mod sessions;
 mod setup;
 mod sim;
-mod starts;
 mod state;
 mod task_program;
 
@@ -75,4 +70,4 @@ pub use state::layout::KERNEL_BTF;
 pub use state::log::{Log, LogLine, MOST_LINES};
 pub use state::percpu::variable;
 pub use state::setup::{ProgramFailure, Scheduler, Setup, SetupError, UserProgram};
-pub use state::{cost, dsq, event, idle, layout, machine};
+pub use state::{cost, dsq, event, idle, layout, machine, noise};

@@ -2,9 +2,8 @@
 
 use crate::sim::Sim;
 use crate::state::frame::cgroup::CgroupFrame;
+use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
-use keel_abi::cgroup::{Bandwidth, CgroupStep};
-use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// Takes one step of `c`'s path.
@@ -38,24 +37,6 @@ impl<E: Engine> Sim<E> {
             CgroupFrame::Change { task, to, was_on } => self.change_cgroup(c, task, to, was_on),
             CgroupFrame::Restore { task, was_on } => self.restore_moved(c, task, was_on),
             CgroupFrame::Running { task } => self.running_again(c, task),
-        }
-    }
-}
-
-impl crate::state::kernel::Kernel {
-    /// What a step of the task's program does to a cgroup.
-    pub(super) fn cgroup_step_of(&self, task: TaskId, step: u32) -> CgroupStep {
-        let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
-        match self.workload.tasks[spec as usize].steps[step as usize] {
-            keel_abi::task::Step::Cgroup(act) => act,
-            _ => unreachable!("only such steps lead here"),
-        }
-    }
-
-    fn bandwidth_of_step(&self, task: TaskId, step: u32) -> Bandwidth {
-        match self.cgroup_step_of(task, step) {
-            CgroupStep::Bandwidth(_, bandwidth) => bandwidth,
-            _ => unreachable!("only such steps lead here"),
         }
     }
 }

@@ -3,5 +3,4 @@
 pub(crate) mod act;
 pub(crate) mod enable;
 pub(crate) mod frame;
-pub(crate) mod mirror;
 pub(crate) mod moving;

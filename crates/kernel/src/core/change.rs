@@ -8,8 +8,7 @@ use crate::state::flag::flag;
 use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq};
-use keel_abi::task::Step;
-use keel_abi::{CpuId, CpuSet, TaskId};
+use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 /// `DEQUEUE_SAVE | DEQUEUE_NOCLOCK`, and the same on the way back.
@@ -175,26 +174,6 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn start_if_ext(&mut self, c: CpuId, op: Op, task: TaskId, args: &[u64]) {
         if self.k.tasks[task].class == SchedClass::Ext {
             self.start(c, op, task, args);
-        }
-    }
-}
-
-impl crate::state::kernel::Kernel {
-    /// Does such a step change anything? Not where the CPUs are the same, nor where none of them is online (`-EINVAL`), nor
-    /// away from a CPU that the task has said it would not leave (`-EBUSY`).
-    pub(crate) fn would_confine(&self, task: TaskId, step: u32) -> bool {
-        let cpus = self.wanted_cpus(task, step);
-        let t = &self.tasks[task];
-        let is_busy = t.migration_disabled > 0 && !cpus.contains(t.cpu);
-        cpus != t.cpus && !is_busy && cpus.iter().any(|c| self.cpus[c].online)
-    }
-
-    /// What a step of the task's program confines it to; an empty set means all CPUs.
-    pub(crate) fn wanted_cpus(&self, task: TaskId, step: u32) -> CpuSet {
-        let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
-        match &self.workload.tasks[spec as usize].steps[step as usize] {
-            Step::Affinity(cpus) if !cpus.is_empty() => cpus.clone(),
-            _ => CpuSet::first(self.cpus.len() as u32),
         }
     }
 }

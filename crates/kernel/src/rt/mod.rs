@@ -2,10 +2,7 @@
 
 pub(crate) mod boost;
 pub(crate) mod frame;
-pub(crate) mod overload;
-pub(crate) mod place;
 pub(crate) mod pull;
 pub(crate) mod push;
 pub(crate) mod sched;
-pub(crate) mod server;
 pub(crate) mod throttle;

@@ -8,10 +8,8 @@ use crate::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::frame::rt::RtFrame;
-use crate::state::kernel::Kernel;
-use keel_abi::bpf::{Engine, World};
+use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
-use keel_trace::{Class, What};
 
 /// Attempts for one task (`RT_MAX_TRIES`).
 const MAX_TRIES: u8 = 3;
@@ -63,30 +61,5 @@ impl<E: Engine> Sim<E> {
         let again = again.map(|tries| Frame::Rt(RtFrame::Push { rq, tries }));
         self.k.this_cpu().stack.extend(again);
         self.k.this_cpu().stack.push(Frame::Unlock { rq: target });
-    }
-}
-
-impl Kernel {
-    /// Takes two runqueues' locks, the lower CPU's first; says no where `c` gets in line for one, having perhaps the other.
-    pub(super) fn lock_two(&mut self, c: CpuId, a: CpuId, b: CpuId) -> bool {
-        self.lock_rq(c, a.min(b)) && self.lock_rq(c, a.max(b))
-    }
-
-    /// `move_queued_task_locked()`: both runqueues are locked.
-    pub(super) fn move_rt<W: World>(&mut self, world: &mut W, c: CpuId, task: TaskId, to: CpuId) {
-        let from = self.tasks[task].cpu;
-        self.dequeue_rt(task);
-        self.cpu(from).nr_running -= 1;
-        let t = self.task(task);
-        debug_assert!(t.migration_disabled == 0 && t.allows(to) && !t.on_cpu, "only who may move is moved");
-        (t.cpu, t.wake_cpu) = (to, to);
-        self.mirror_cpu(world, task);
-        let touched_ps = self.lines.write_task_ps(task, c);
-        let migration_ns = self.machine.costs.migration_ns;
-        self.charge_ps(c, migration_ns * 1000 + touched_ps);
-        self.tell(Class::CORE, c, What::Migrate { task, from, to });
-        self.cpu(to).nr_running += 1;
-        self.enqueue_rt(task, false);
-        self.wakeup_preempt(c, to, task);
     }
 }

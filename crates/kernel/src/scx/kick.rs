@@ -7,32 +7,11 @@
 use crate::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
-use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::kernel::SPIN_NS;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::kick;
 use keel_trace::{Class, What};
-
-impl Kernel {
-    /// Notes a kick for when `c` has left the scheduler's hands (`scx_kick_cpu()`).
-    #[inline]
-    pub(crate) fn note_kick(&mut self, target: CpuId, flags: u64) {
-        if self.this_cpu().bypassing {
-            return;
-        }
-        // Only a CPU whose lock is free is known not to be going idle (`can_skip_idle_kick()`).
-        let known = self.cpus[target].lock.holder.is_none();
-        if flags & kick::IDLE != 0 && known && !self.cpus[target].is_idle() {
-            return;
-        }
-        let kicks = &mut self.this_cpu().kicks;
-        match kicks.iter_mut().find(|(noted, _)| *noted == target) {
-            // A plain kick swallows an idle one.
-            Some((_, noted)) => *noted = (*noted & !kick::IDLE) | (flags & (*noted | !kick::IDLE)),
-            None => kicks.push((target, flags)),
-        }
-    }
-}
 
 impl<E: Engine> Sim<E> {
     /// [`crate::state::frame::Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
@@ -84,16 +63,5 @@ impl<E: Engine> Sim<E> {
             self.k.this_cpu().spent_ps += SPIN_NS * 1000;
             self.k.this_cpu().stack.push(Frame::SyncWait);
         }
-    }
-}
-
-impl Kernel {
-    /// Has any of the CPUs that this one kicked not picked since?
-    fn still_to_sync(&mut self) -> bool {
-        let mut waits_for = std::mem::take(&mut self.this_cpu().to_sync);
-        waits_for.retain(|&(cpu, picks)| !self.cpus.is_running(cpu) && self.cpus[cpu].picks == picks);
-        let is_left = !waits_for.is_empty();
-        self.this_cpu().to_sync = waits_for;
-        is_left
     }
 }

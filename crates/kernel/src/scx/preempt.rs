@@ -5,7 +5,6 @@
 use crate::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
-use crate::state::kernel::Kernel;
 use crate::state::layout::cpu_release_args as field;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::Op;
@@ -16,14 +15,6 @@ const PREEMPT_RT: u32 = 0;
 
 /// `SCX_CPU_PREEMPT_UNKNOWN`: no class above fair (`preempt_reason_from_class()`).
 const PREEMPT_UNKNOWN: u32 = 3;
-
-impl Kernel {
-    /// Must the scheduler be notified that `c` is taken from `prev`?
-    #[inline]
-    pub(crate) fn releases(&self, c: CpuId, prev: TaskId) -> bool {
-        self.scx.has_cpu_preempt && !self.cpus[c].released && self.class_of(prev) == SchedClass::Ext
-    }
-}
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Release`]: `next` is who takes the CPU.

@@ -4,17 +4,15 @@
 //! Whoever runs one is no task here: it happens on the boot CPU, between what else that CPU does, with
 //! no runqueue locked. A program that fails ends the run, as it ends the loader on a real kernel.
 
-use crate::callback::{Begun, why_stopped};
+use crate::callback::Begun;
 use crate::sim::Sim;
 use crate::state::cpu::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
-use crate::state::kernel::Kernel;
 use crate::state::setup::ProgramFailure;
-use crate::state::timer_number::timer_number;
-use keel_abi::bpf::{Ea, Engine, Fault};
+use keel_abi::bpf::{Ea, Engine};
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// What is to be run before the scheduler is attached: nobody else does anything meanwhile.
@@ -76,38 +74,5 @@ impl<E: Engine> Sim<E> {
         let args = self.k.programs[program as usize].args.clone();
         let progress = self.vm.start(&mut self.k, c, entry, &args);
         self.progressed(c, progress)
-    }
-}
-
-impl Kernel {
-    /// The scheduler is attached: the programs that run again and again begin.
-    pub(crate) fn arm_programs(&mut self) {
-        for program in 0..self.programs.len() as u32 {
-            self.arm_program(BOOT_CPU, program);
-        }
-    }
-
-    fn arm_program(&mut self, c: CpuId, program: u32) {
-        if let Some(every) = self.programs[program as usize].every {
-            let due = self.cpus[c].clock + every.max(Span::from_ns(1));
-            self.scx.programs_at.resize(self.programs.len(), Instant::ZERO);
-            self.scx.programs_at[program as usize] = due;
-            self.queue.push(due, timer_number::FIRST_PROGRAM + program);
-        }
-    }
-
-    /// A program has returned: it must have returned 0.
-    fn check_program(&mut self, program: u32) {
-        let value = self.this_cpu().returned as i32;
-        if value != 0 && self.failed_program.is_none() {
-            let name = self.programs[program as usize].name.clone();
-            self.failed_program = Some(ProgramFailure { program: name, why: format!("it returned {value}") });
-        }
-    }
-
-    /// A program was stopped; a verifier would not have let it in.
-    pub(crate) fn stop_program(&mut self, fault: &Fault) {
-        let failure = ProgramFailure { program: fault.program.clone(), why: why_stopped(fault) };
-        self.failed_program.get_or_insert(failure);
     }
 }

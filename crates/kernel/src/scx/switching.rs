@@ -5,23 +5,16 @@ use crate::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::flag::flag;
 use crate::state::frame::Frame;
-use crate::state::kernel::{Kernel, SPIN_NS};
-use crate::state::task::{Member, Urgency};
+use crate::state::kernel::SPIN_NS;
+use crate::state::task::Member;
 use keel_abi::bpf::Engine;
-use keel_abi::scx::{Op, deq, enq};
+use keel_abi::scx::{Op, deq};
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
 /// How a task changes class where a scheduler comes or goes: `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_CLASS`, and what
 /// `sched_change_begin()` adds.
 const COMES_OR_GOES: u64 = deq::SAVE | deq::MOVE | deq::CLASS | flag::NOCLOCK;
-
-/// The core's flags of a change, as a task is taken off its runqueue and put back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flags {
-    pub(crate) off: u64,
-    pub(crate) on: u64,
-}
 
 impl<E: Engine> Sim<E> {
     /// Locks the runqueue of `task` for a change by another (`task_rq_lock()`); a task that is just being woken or moved
@@ -142,29 +135,5 @@ impl<E: Engine> Sim<E> {
             }
         }
         self.finish_rq(c, rq);
-    }
-}
-
-impl Kernel {
-    /// The flags of `__sched_setscheduler()`: a task comes back to its old place where its priority stays, and before others
-    /// where it falls.
-    pub(crate) fn change_flags(&self, task: TaskId, to: Urgency) -> Flags {
-        let t = &self.tasks[task];
-        let (before, after) = (t.urgency().prio(t.nice), to.prio(t.nice));
-        let moves = if before == after { 0 } else { deq::MOVE };
-        let class = if t.class == self.class_of_urgency(to) { 0 } else { deq::CLASS };
-        let off = deq::SAVE | flag::NOCLOCK | moves | class;
-        Flags { off, on: off | if before < after { enq::HEAD } else { 0 } }
-    }
-
-    /// The task's urgency, were this its policy.
-    fn urgency_with(&self, task: TaskId, policy: Policy) -> Urgency {
-        Urgency { policy, boost: self.tasks[task].boost }
-    }
-
-    /// Does the task wait or run, in a queue of a class above sched_ext?
-    fn is_on_queue_above(&self, task: TaskId) -> bool {
-        let t = &self.tasks[task];
-        t.is_on_rq() && t.class > SchedClass::Ext
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::sim::Sim;
 use crate::state::timer_number::timer_number;
-use keel_abi::bpf::{Engine, World};
+use keel_abi::bpf::Engine;
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Span, TaskId};
 
@@ -31,35 +31,5 @@ impl<E: Engine> Sim<E> {
         let who = self.k.name_of(task);
         let message = format!("{who} failed to run for {}.{:03}s", ms / 1000, ms % 1000);
         self.k.end_scheduler(c, ExitKind::ErrorStall, 0, message);
-    }
-}
-
-impl crate::state::kernel::Kernel {
-    /// The task waits for a CPU from now on, unless it has been waiting since before
-    /// (`set_task_runnable()`).
-    #[inline]
-    pub(crate) fn set_runnable<W: World>(&mut self, world: &mut W, task: TaskId) {
-        let now = self.now;
-        let t = self.task(task);
-        t.watched = true;
-        if std::mem::take(&mut t.reset_runnable_at) {
-            t.runnable_at = now;
-            self.mirror_runnable_at(world, task);
-        }
-    }
-
-    /// It is not runnable any more (`clr_task_runnable()`).
-    #[inline]
-    pub(crate) fn clear_runnable(&mut self, task: TaskId) {
-        self.task(task).watched = false;
-    }
-}
-
-impl crate::state::task::Task {
-    /// It runs, which only resets its waiting time (`clr_task_runnable()`).
-    #[inline]
-    pub(crate) fn runs(&mut self) {
-        self.watched = false;
-        self.reset_runnable_at = true;
     }
 }

@@ -28,7 +28,7 @@ pub(crate) mod log;
 pub mod machine;
 pub(crate) mod mask;
 pub(crate) mod mirror;
-pub(crate) mod noise;
+pub mod noise;
 pub(crate) mod objects;
 pub(crate) mod out;
 pub(crate) mod outside;

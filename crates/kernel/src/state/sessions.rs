@@ -1,6 +1,6 @@
 //! Sessions and their autogroups, with what BPF reads of them.
 
-use crate::sessions::write_signal;
+use crate::rules::sessions::write_signal;
 use crate::state::layout::{autogroup, pid, signal, upid};
 use crate::state::setup::MAX_TASKS;
 use keel_abi::TaskId;

@@ -5,7 +5,7 @@
 //! woken tries again, and may find that another was quicker (`futex_wake()`). One that hands priorities on
 //! (`PTHREAD_PRIO_INHERIT`) goes to its most urgent waiter, unless somebody even more urgent comes before that one runs; its
 //! owner is as urgent as that waiter meanwhile (`rt_mutex_slowlock()`, `rt_mutex_slowunlock()`), which may spin for it
-//! ([`crate::task_program::spin`]).
+//! ([`crate::rules::spinners`]).
 
 use crate::sim::Sim;
 use crate::state::frame::rt::RtFrame;

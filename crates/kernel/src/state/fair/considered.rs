@@ -1,6 +1,6 @@
 //! What a placement or balancing under way has looked at, where a run asks for that.
 
-use crate::fair::stats::Stats;
+use crate::rules::fair::stats::Stats;
 use keel_abi::{CpuId, CpuSet};
 use keel_trace::Policy;
 use keel_trace::policy::{Group, Kind, MAX_GROUPS};

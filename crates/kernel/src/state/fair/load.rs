@@ -1,6 +1,6 @@
 //! The averages that each task, queue and CPU has.
 
-use crate::fair::load::{ESTIMATE_SHIFT, MARGIN};
+use crate::rules::fair::load::{ESTIMATE_SHIFT, MARGIN};
 use crate::state::fair::ids::QueueId;
 use crate::state::fair::pelt::Average;
 use crate::state::fair::pelt_clock::PeltClock;

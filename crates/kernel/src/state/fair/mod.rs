@@ -25,8 +25,6 @@ pub(crate) mod timeline;
 pub(crate) mod waker;
 pub(crate) mod weight;
 
-pub(crate) use settings::FairSettings;
-
 use crate::state::domains::groups::Hierarchy;
 use crate::state::fair::balancing::{Nohz, Search, Walk};
 use crate::state::fair::considered::Considered;
@@ -35,6 +33,7 @@ use crate::state::fair::groups::Groups;
 use crate::state::fair::load::CpuLoad;
 use crate::state::fair::rest::Rest;
 use crate::state::fair::round::{Memory, Round};
+use crate::state::fair::settings::FairSettings;
 use crate::state::fair::shared_cache::SharedCache;
 use crate::state::fair::waker::Waker;
 use crate::state::rng::Rng;

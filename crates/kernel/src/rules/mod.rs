@@ -1,0 +1,28 @@
+//! What to do: who runs next, which CPU a task goes to, whether a wakeup preempts.
+//!
+//! A rule looks at the state and changes it at one moment. It is a method of `Kernel`, which has no engine and no frames:
+//! so it can't call the scheduler back, and is never suspended. What can be is in `paths`.
+
+pub(crate) mod callback;
+pub(crate) mod cgroup;
+pub(crate) mod change;
+pub(crate) mod deferrable_timers;
+pub(crate) mod device_interrupts;
+pub(crate) mod fair;
+pub(crate) mod frequency;
+pub(crate) mod hotplug;
+pub(crate) mod new_task;
+pub(crate) mod noise;
+pub(crate) mod pin;
+pub(crate) mod policy;
+pub(crate) mod processes;
+pub(crate) mod rt;
+pub(crate) mod scx;
+pub(crate) mod sessions;
+pub(crate) mod spinners;
+pub(crate) mod starts;
+pub(crate) mod switch_to;
+pub(crate) mod tell_acts;
+pub(crate) mod timeline;
+pub(crate) mod wakeup_preempt;
+pub(crate) mod work;
