@@ -1,6 +1,6 @@
 //! Interrupts that a CPU takes: what its inbox holds, in order, one a step.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::cpu::Irq;
 use crate::state::frame::Frame;
 use crate::state::frame::fair::FairFrame;

@@ -43,14 +43,12 @@
 //! - `log`, `out`: the kernel's log and the trace
 #![forbid(unsafe_code)]
 
-mod callback;
 mod cgroup;
 mod core;
-mod external_events;
 mod fair;
-mod hooks;
 mod interrupt;
 mod kfuncs;
+mod paths;
 mod rt;
 mod rules;
 mod scx;
@@ -60,7 +58,8 @@ mod state;
 mod task_program;
 
 pub use kfuncs::{helper, kfunc, served};
-pub use sim::{Sim, State};
+pub use paths::sim::Sim;
+pub use sim::State;
 pub use state::companion::{Beside, companion_pid};
 pub use state::exit::Exit;
 pub use state::fair::{NAME as EEVDF, settings::FairSettings};

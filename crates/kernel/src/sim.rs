@@ -5,8 +5,9 @@
 //! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
 //! and a callback on one CPU sees what others do meanwhile.
 
-use crate::callback::Begun;
 use crate::core::Step;
+use crate::paths::callback::Begun;
+use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::companion::{Beside, add_specs};
 use crate::state::cost::lock::{LockName, LockUse};
@@ -73,15 +74,6 @@ impl Duty {
             Self::Disable | Self::Reenqueue | Self::Kick | Self::Throttle | Self::Die => None,
         }
     }
-}
-
-/// One simulated kernel with the engine that executes its scheduler.
-pub struct Sim<E: Engine> {
-    pub(crate) k: Kernel,
-    pub(crate) vm: E,
-    /// Who accompanies the scheduler, by number.
-    pub(crate) companions: Vec<Beside<E::World>>,
-    stop: Stop,
 }
 
 impl<E: Engine> Sim<E> {

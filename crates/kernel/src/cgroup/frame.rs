@@ -1,6 +1,6 @@
 //! The steps of kernel paths over cgroups.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::cgroup::CgroupFrame;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;

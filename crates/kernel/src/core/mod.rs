@@ -1,17 +1,10 @@
 //! The scheduler core's paths, cut into frames: wakeup, fork, pick and switch, tick, yield,
 //! changes of a task's properties, and kicks.
 
-pub(crate) mod change;
-pub(crate) mod fork;
-pub(crate) mod pin;
-pub(crate) mod policy;
-pub(crate) mod schedule;
-pub(crate) mod tick;
-pub(crate) mod unlock;
-pub(crate) mod wake;
 pub(crate) mod work;
 
-use crate::sim::{Duty, Sim};
+use crate::paths::sim::Sim;
+use crate::sim::Duty;
 use crate::state::frame::Frame;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;

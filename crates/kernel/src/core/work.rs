@@ -4,7 +4,7 @@
 //! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
 //! at the old speed.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::state::task::Doing;
 use keel_abi::bpf::Engine;

@@ -1,6 +1,6 @@
 //! The steps of balancing, cut where another runqueue's lock is taken.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::fair::FairFrame;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;

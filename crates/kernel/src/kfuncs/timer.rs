@@ -1,12 +1,10 @@
-//! `bpf_timer`: a function of the scheduler's that runs later, on the CPU that started it.
+//! BPF timers: `bpf_timer_init()` and its kin.
 
 use crate::kfuncs::Served;
-use crate::sim::Sim;
 use crate::state::bpf::timer::Timer;
-use crate::state::frame::Frame;
 use crate::state::kernel::Kernel;
 use crate::state::timer_number::timer_number;
-use keel_abi::bpf::{Ea, Engine, Errno, MapKey, World};
+use keel_abi::bpf::{Ea, Errno, MapKey, World};
 use keel_abi::{CpuId, Instant, Span};
 
 /// `BPF_F_TIMER_ABS`.
@@ -88,21 +86,5 @@ impl Kernel {
             }
             None => Errno::EINVAL.as_r0().into(),
         }
-    }
-}
-
-impl<E: Engine> Sim<E> {
-    /// [`Frame::RunBpfTimer`]: unless it was cancelled or started again since.
-    pub(crate) fn run_bpf_timer(&mut self, c: CpuId, timer: u32) {
-        let now = self.k.now;
-        let t = &mut self.k.timers.0[timer as usize];
-        if t.due > now || self.k.scx.is_disabling() {
-            return;
-        }
-        t.due = Instant::NEVER;
-        t.running = true;
-        let (function, args) = (t.function, [t.map.0, t.key.0, t.value.0, 0, 0]);
-        self.k.this_cpu().stack.push(Frame::BpfTimerDone { timer });
-        self.start_function(c, function, args);
     }
 }

@@ -1,6 +1,6 @@
 //! The steps of the real-time class's paths.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::rt::RtFrame;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;

@@ -1,7 +1,7 @@
 //! A machine whose object is loaded and whose scheduler is not attached yet: its user-space half runs programs of
 //! the object (`BPF_PROG_TEST_RUN`), one at a time, while nobody else does anything. Then it attaches.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::companion::Beside;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::scx::{Phase, Scx};

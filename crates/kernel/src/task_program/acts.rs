@@ -4,7 +4,7 @@
 //! A task's own time is its work and what its steps charge. What scheduling charges (wakeups, switches, ticks, interrupts,
 //! callbacks) is not its own: a replay is charged that again.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::state::task::State;
 use keel_abi::bpf::Engine;

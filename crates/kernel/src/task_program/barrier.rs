@@ -5,7 +5,7 @@
 //! (`gomp_barrier_wait_end()`), one that has lost patience is blocked in a futex, and a barrier at which patience is limited is
 //! left with a system call, whether or not anybody is. Approximate: all spinners fetch the line at the same time.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::{Frame, wake_of};
 use crate::state::kernel::Kernel;
 use crate::state::objects::barrier::Comer;

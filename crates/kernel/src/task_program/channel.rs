@@ -3,7 +3,7 @@
 //! Whoever is woken looks again, as the kernel's waits do, and may find that another was first.
 //! A reader is woken by every send that finds one waiting, a writer once enough has been taken out.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::task_program::Then;
 use keel_abi::bpf::Engine;

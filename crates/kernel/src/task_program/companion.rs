@@ -3,7 +3,7 @@
 //! A companion is in the system call that attaches the scheduler until that is in charge; then it is woken, and
 //! scheduled like any other task.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::companion::{companion_pid, task_of};
 use crate::state::frame::Frame;
 use crate::state::kernel::Kernel;

@@ -2,7 +2,7 @@
 //! changed it, and then looks again: another may have been quicker. So a flag is a place for one message, as the pipelines of
 //! OpenMP programs have it between neighbours. Spinning is as with [barriers](crate::state::objects::barrier).
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::state::task::Doing;
 use crate::task_program::Then;

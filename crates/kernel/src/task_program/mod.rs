@@ -13,7 +13,7 @@ pub(crate) mod spin;
 pub(crate) mod sync;
 pub(crate) mod tape;
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::state::frame::cgroup::CgroupFrame;
 use crate::state::kernel::{Kernel, SPIN_NS};

@@ -7,7 +7,7 @@
 //! owner is as urgent as that waiter meanwhile (`rt_mutex_slowlock()`, `rt_mutex_slowunlock()`), which may spin for it
 //! ([`crate::rules::spinners`]).
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::rt::RtFrame;
 use crate::state::frame::{Frame, wake_of};
 use crate::state::task::Doing;

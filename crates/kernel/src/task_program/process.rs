@@ -3,7 +3,7 @@
 //! Threads of a process share its address space and thread group. A child belongs to the task that
 //! spawned it; it is a zombie from its exit until that task has waited for it.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::state::layout::TASK_STRIDE;
 use crate::state::objects::pages::On;

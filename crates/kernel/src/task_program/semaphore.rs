@@ -1,7 +1,7 @@
 //! Semaphores: a post lets one wait pass, whichever comes first. Neither costs anything beside the wakeup: in a workload
 //! that was made of a recording, the task's own work holds that.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::task_program::Then;
 use keel_abi::bpf::Engine;

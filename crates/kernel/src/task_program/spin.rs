@@ -6,7 +6,7 @@
 //! to it as to others, and once preempted it is runnable, as in any preemptible kernel. Whoever changes what it looks at
 //! notifies its CPU.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::{Frame, wake_of};
 use crate::state::task::Doing;
 use keel_abi::TaskId;

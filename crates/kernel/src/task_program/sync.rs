@@ -1,7 +1,7 @@
 //! What tasks wait for each other with: conditions, whose waiters are woken first come, first served, and [mutexes](crate::state::objects::mutex),
 //! [barriers](crate::state::objects::barrier), [flags](crate::state::objects::flag) and [channels](crate::state::objects::channel).
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::{Frame, wake_of};
 use crate::state::objects::Waiter;
 use crate::state::task::{Doing, State};

@@ -1,7 +1,7 @@
 //! Plays what a task did in a recording ([`keel_abi::tape`]). No op costs anything beyond what it says: the recorded time
 //! of the task's system calls is on the tape.
 
-use crate::sim::Sim;
+use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::state::objects::process::Birth;
 use crate::state::task::Doing;

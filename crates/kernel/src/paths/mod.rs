@@ -1,0 +1,24 @@
+//! How things happen: wakeups, picks and switches, ticks, forks, hotplug, attaching. What is here can be suspended.
+//!
+//! A path asks the rules what to do, and does it step by step. Between two steps, wherever it calls the scheduler back or
+//! waits for a lock, other CPUs may go first.
+
+pub(crate) mod bpf_timer;
+pub(crate) mod callback;
+pub(crate) mod cgroup;
+pub(crate) mod change;
+pub(crate) mod change_from_outside;
+pub(crate) mod fair;
+pub(crate) mod fork;
+pub(crate) mod hotplug;
+pub(crate) mod pin;
+pub(crate) mod policy;
+pub(crate) mod rt;
+pub(crate) mod scx;
+pub(crate) mod sim;
+pub(crate) mod tick;
+pub(crate) mod timeline;
+pub(crate) mod tracing;
+pub(crate) mod unlock;
+pub(crate) mod wakeup;
+pub(crate) mod who_runs_next;
