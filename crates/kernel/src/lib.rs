@@ -43,23 +43,16 @@
 //! - `log`, `out`: the kernel's log and the trace
 #![forbid(unsafe_code)]
 
-mod cgroup;
-mod core;
-mod fair;
-mod interrupt;
 mod kfuncs;
 mod paths;
-mod rt;
 mod rules;
-mod scx;
-mod setup;
-mod sim;
+mod run;
 mod state;
-mod task_program;
+mod tasks;
 
 pub use kfuncs::{helper, kfunc, served};
 pub use paths::sim::Sim;
-pub use sim::State;
+pub use run::main_loop::State;
 pub use state::companion::{Beside, companion_pid};
 pub use state::exit::Exit;
 pub use state::fair::{NAME as EEVDF, settings::FairSettings};

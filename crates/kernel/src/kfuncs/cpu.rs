@@ -5,9 +5,9 @@ use crate::state::bpf::functions::F;
 use crate::state::kernel::Kernel;
 use crate::state::layout::select_cpu_and_args;
 use crate::state::machine::PERF_ONE;
+use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::scx::kick;
-use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
     pub(super) fn serve_cpu<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
@@ -234,13 +234,5 @@ impl Kernel {
             crate::state::mask::write_mask(w, self.possible_mask, all.words());
         }
         self.possible_mask
-    }
-
-    /// The `task_struct` of whoever runs on `cpu`.
-    pub(crate) fn current_ea(&self, cpu: CpuId) -> Ea {
-        match self.cpus[cpu].curr {
-            TaskId::IDLE => self.idle_task_ea(cpu),
-            curr => self.tasks[curr].ea,
-        }
     }
 }

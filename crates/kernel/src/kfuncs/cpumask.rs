@@ -4,7 +4,7 @@
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
 use crate::state::kernel::Kernel;
-use crate::state::layout::{bpf_cpumask, cpumask};
+use crate::state::layout::bpf_cpumask;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 
@@ -69,16 +69,6 @@ impl Kernel {
             }
             _ => Served::forbidden(format!("{}() is not served", f.name())),
         }
-    }
-
-    /// How many words of a mask the machine's CPUs take.
-    pub(super) fn mask_word_count(&self) -> usize {
-        self.cpus.len().div_ceil(64)
-    }
-
-    /// Bytes of a mask of the kernel's own.
-    pub(crate) fn mask_bytes(&self) -> u64 {
-        cpumask::SIZE.max(self.mask_word_count() as u64 * 8)
     }
 
     /// The machine's part of the mask at an address; an address outside the world holds none.

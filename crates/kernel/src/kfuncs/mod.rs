@@ -215,8 +215,8 @@ impl Kernel {
             | F::ProbeReadAnyStr
             | F::Strncmp
             | F::KptrXchg => self.serve_memory(w, c, f, a),
-            F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]),
-            F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)),
+            F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]).into(),
+            F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)).into(),
             F::TimerInit => self.timer_init(w, a),
             F::TimerSetCallback => self.timer_set_callback(a),
             F::TimerStart => self.timer_start(c, a),

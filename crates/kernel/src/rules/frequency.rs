@@ -8,11 +8,6 @@ use crate::state::timer_number::timer_number;
 use keel_abi::{CpuId, Span};
 
 impl Kernel {
-    /// `arch_scale_cpu_capacity()`.
-    pub(crate) fn capacity(&self, cpu: CpuId) -> u64 {
-        self.machine.capacity.get(cpu.index()).map_or(PERF_ONE, |&c| u64::from(c))
-    }
-
     /// `arch_scale_freq_capacity()`.
     pub(crate) fn performance(&self, cpu: CpuId) -> u64 {
         self.cpus[cpu].perf.cur

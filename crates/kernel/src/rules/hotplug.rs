@@ -96,10 +96,4 @@ impl Kernel {
         }
         stale
     }
-
-    /// Where an interrupt for `c` goes: to the boot CPU if it is off (`hrtimers_cpu_dying()`).
-    #[inline]
-    pub(crate) fn alive_or_boot(&self, c: CpuId) -> CpuId {
-        if self.cpus[c].alive { c } else { BOOT_CPU }
-    }
 }

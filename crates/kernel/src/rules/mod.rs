@@ -16,6 +16,7 @@ pub(crate) mod noise;
 pub(crate) mod pin;
 pub(crate) mod policy;
 pub(crate) mod processes;
+pub(crate) mod res_spin;
 pub(crate) mod rt;
 pub(crate) mod scx;
 pub(crate) mod sessions;

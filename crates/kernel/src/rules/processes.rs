@@ -82,27 +82,6 @@ impl Kernel {
         child
     }
 
-    /// The parent that `task_struct` shows: `None` for the kernel's first task.
-    pub(crate) fn parent_of(&self, task: TaskId) -> Option<TaskId> {
-        let parent = self.objects.processes.members[task.index()].parent;
-        (!parent.is_idle()).then_some(parent)
-    }
-
-    /// The thread group's leader.
-    pub(crate) fn leader_of(&self, task: TaskId) -> TaskId {
-        self.objects.processes.members[task.index()].leader
-    }
-
-    /// Is it a kernel thread?
-    pub(crate) fn is_kthread(&self, task: TaskId) -> bool {
-        self.tasks[task].spec.is_some_and(|spec| self.workload.tasks[spec as usize].kthread)
-    }
-
-    /// Where BPF sees the task's address space.
-    pub(crate) fn mm_ea(&self, task: TaskId) -> Ea {
-        self.objects.processes.members[task.index()].mm_ea
-    }
-
     /// The task gives its address space up.
     pub(crate) fn leave_pages(&mut self, c: CpuId, task: TaskId) {
         let Some(mm) = self.objects.processes.members[task.index()].mm.take() else { return };

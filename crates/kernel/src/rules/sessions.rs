@@ -1,11 +1,12 @@
 //! Sessions and autogroups: who begins and joins one.
 
 use crate::state::kernel::Kernel;
-use crate::state::layout::{autogroup, signal, task as field};
+use crate::state::layout::{autogroup, task as field};
 use crate::state::objects::process::Birth;
-use crate::state::sessions::{Number, PIDTYPE_SID, Session, show};
+use crate::state::sessions::write_signal;
+use crate::state::sessions::{Number, Session, show};
 use keel_abi::TaskId;
-use keel_abi::bpf::{Ea, World};
+use keel_abi::bpf::World;
 
 impl Kernel {
     /// Gives a new task its session, its process being known.
@@ -102,10 +103,4 @@ impl Kernel {
     pub(crate) fn has_autogroup(&self, task: TaskId) -> bool {
         self.machine.autogroup && self.session_of(task) != Number::ROOT.0
     }
-}
-
-pub(crate) fn write_signal<W: World>(world: &mut W, at: Ea, session: Session, leads: bool) {
-    world.put(at.offset(signal::PIDS + 8 * PIDTYPE_SID), &session.pid.0.to_le_bytes());
-    world.put(at.offset(signal::AUTOGROUP), &session.autogroup.0.to_le_bytes());
-    world.put(at.offset(signal::LEADER), &u32::from(leads).to_le_bytes());
 }

@@ -3,16 +3,9 @@
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
-use keel_abi::bpf::World;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// The class of a task, or of the idle task.
-    #[inline]
-    pub(crate) fn class_of(&self, task: TaskId) -> SchedClass {
-        if task.is_idle() { SchedClass::Idle } else { self.tasks[task].class }
-    }
-
     /// A task has joined `rq`: must the running task go (`wakeup_preempt()`)? Tasks of sched_ext preempt each other by
     /// slices alone. Returns the task's class.
     #[inline(always)]
@@ -63,15 +56,5 @@ impl Kernel {
     pub(crate) fn is_wanted_above(&self, c: CpuId) -> bool {
         let cpu = &self.cpus[c];
         cpu.rt.is_ready() || !cpu.fair.is_empty()
-    }
-
-    /// Policy, priority and class as BPF sees them.
-    pub(crate) fn mirror_policy<W: World>(&self, world: &mut W, task: TaskId) {
-        use crate::state::layout::task as field;
-        let t = &self.tasks[task];
-        let rt_priority = u32::from(t.policy.rt_priority());
-        world.put(t.ea.offset(field::POLICY), &t.policy.number().to_le_bytes());
-        world.put(t.ea.offset(field::RT_PRIORITY), &rt_priority.to_le_bytes());
-        self.mirror_nice(world, task);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A CPU is in user mode (or idle) while its frame stack is empty, and in the kernel while it is
 //! not. In the kernel its own clock runs ahead by what its steps cost; it takes a step only when
-//! no other CPU has something earlier to do ([`crate::sim`]).
+//! no other CPU has something earlier to do ([`crate::run::main_loop`]).
 
 use crate::state::class::SchedClass;
 use crate::state::cost::lock::LockUse;

@@ -9,6 +9,7 @@ use crate::state::cgroup::Cgroups;
 use crate::state::cost::lock::VirtualLock;
 use crate::state::cost::{Bus, KernelLines};
 use crate::state::cpu::{Caller, Cpu, Irq};
+use crate::state::cpus::BOOT_CPU;
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
 use crate::state::event::EventQueue;
@@ -442,5 +443,11 @@ impl Kernel {
             end -= 1;
         }
         name[..end].to_owned()
+    }
+
+    /// Where an interrupt for `c` goes: to the boot CPU if it is off (`hrtimers_cpu_dying()`).
+    #[inline]
+    pub(crate) fn alive_or_boot(&self, c: CpuId) -> CpuId {
+        if self.cpus[c].alive { c } else { BOOT_CPU }
     }
 }

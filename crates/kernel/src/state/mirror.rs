@@ -6,7 +6,9 @@ use crate::state::kernel::Kernel;
 use crate::state::layout;
 use crate::state::layout::task as field;
 use crate::state::mask::write_mask;
+use keel_abi::CpuId;
 use keel_abi::TaskId;
+use keel_abi::bpf::Ea;
 use keel_abi::bpf::World;
 use keel_abi::scx::ent;
 
@@ -150,5 +152,23 @@ impl Kernel {
         let t = &self.tasks[task];
         let jiffies = t.runnable_at.as_ns() / JIFFY_NS;
         world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
+    }
+
+    /// The `task_struct` of whoever runs on `cpu`.
+    pub(crate) fn current_ea(&self, cpu: CpuId) -> Ea {
+        match self.cpus[cpu].curr {
+            TaskId::IDLE => self.idle_task_ea(cpu),
+            curr => self.tasks[curr].ea,
+        }
+    }
+
+    /// Policy, priority and class as BPF sees them.
+    pub(crate) fn mirror_policy<W: World>(&self, world: &mut W, task: TaskId) {
+        use crate::state::layout::task as field;
+        let t = &self.tasks[task];
+        let rt_priority = u32::from(t.policy.rt_priority());
+        world.put(t.ea.offset(field::POLICY), &t.policy.number().to_le_bytes());
+        world.put(t.ea.offset(field::RT_PRIORITY), &rt_priority.to_le_bytes());
+        self.mirror_nice(world, task);
     }
 }

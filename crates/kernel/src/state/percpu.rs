@@ -4,7 +4,6 @@
 //! The parts are made when somebody first asks for one. What changes all the time in a runqueue (`curr`, `nr_running`,
 //! the clocks) is written when somebody asks for it, and has that moment's value.
 
-use crate::kfuncs::Served;
 use crate::state::kernel::Kernel;
 use crate::state::layout::rq;
 use keel_abi::CpuId;
@@ -46,16 +45,16 @@ pub(crate) const fn of(base: Ea, cpu: CpuId) -> Ea {
 
 impl Kernel {
     /// `bpf_per_cpu_ptr()` and `bpf_this_cpu_ptr()`: null for what is no variable, or no CPU, and when out of memory.
-    pub(crate) fn per_cpu_ptr<W: World>(&mut self, w: &mut W, variable: Ea, cpu: u64) -> Served {
+    pub(crate) fn per_cpu_ptr<W: World>(&mut self, w: &mut W, variable: Ea, cpu: u64) -> u64 {
         let offset = variable.0.wrapping_sub(SYMBOLS.0);
         let cpu = CpuId(cpu as u32);
         if offset >= PART || cpu.index() >= self.cpus.len() || !self.make_parts(w) {
-            return 0.into();
+            return 0;
         }
         if offset < rq::SIZE {
             self.show_runqueue(w, cpu);
         }
-        of(self.per_cpu, cpu).offset(offset).0.into()
+        of(self.per_cpu, cpu).offset(offset).0
     }
 
     /// `cpu_rq()`, as of now; null where the world is full.

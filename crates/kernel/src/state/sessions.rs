@@ -1,6 +1,5 @@
 //! Sessions and their autogroups, with what BPF reads of them.
 
-use crate::rules::sessions::write_signal;
 use crate::state::layout::{autogroup, pid, signal, upid};
 use crate::state::setup::MAX_TASKS;
 use keel_abi::TaskId;
@@ -75,4 +74,10 @@ pub(crate) fn show<W: World>(world: &mut W, nr: u32, id: u64) -> Option<Session>
     let group = world.alloc(autogroup::SIZE)?;
     world.put(group.offset(autogroup::ID), &id.to_le_bytes());
     Some(Session { pid: at, autogroup: group, leader: None, nice: 0 })
+}
+
+pub(crate) fn write_signal<W: World>(world: &mut W, at: Ea, session: Session, leads: bool) {
+    world.put(at.offset(signal::PIDS + 8 * PIDTYPE_SID), &session.pid.0.to_le_bytes());
+    world.put(at.offset(signal::AUTOGROUP), &session.autogroup.0.to_le_bytes());
+    world.put(at.offset(signal::LEADER), &u32::from(leads).to_le_bytes());
 }

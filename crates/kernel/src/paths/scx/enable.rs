@@ -5,7 +5,7 @@
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
-use crate::state::cpu::Irq;
+use crate::state::companion::task_of;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
 use crate::state::frame::cgroup::CgroupFrame;
@@ -15,7 +15,8 @@ use crate::state::scx::Phase;
 use crate::state::task::State;
 use crate::state::timer_number::timer_number;
 use keel_abi::bpf::{Ea, Engine, World};
-use keel_abi::scx::{ExitKind, Op};
+use keel_abi::scx::Op;
+use keel_abi::scx::wake;
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
@@ -167,14 +168,11 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Detaches the scheduler as a user would, and runs on until it is gone.
-    pub fn detach(&mut self, sink: &mut dyn keel_trace::Sink) {
-        if self.k.exit.is_none() {
-            self.k.end_scheduler(BOOT_CPU, ExitKind::Unreg, 0, String::new());
-            self.k.interrupt(BOOT_CPU, self.k.now, Irq::Watchdog);
+    /// The scheduler is attached: they go on.
+    pub(crate) fn wake_companions(&mut self) {
+        for number in (0..self.companions.len() as u32).rev() {
+            let wake = Frame::Wake { task: task_of(number), flags: wake::TTWU, waker: TaskId::IDLE };
+            self.k.this_cpu().stack.push(wake);
         }
-        while !self.k.scx.is_gone()
-            && self.run_until(self.k.now + Span::from_ms(100), sink) == crate::sim::State::Running
-        {}
     }
 }

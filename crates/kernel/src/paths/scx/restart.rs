@@ -17,7 +17,7 @@ use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
     /// From now on a scheduler whose end asks for it is to be loaded again so long after:
-    /// [`run_until`](Self::run_until) then says [`State::Detached`](crate::sim::State::Detached).
+    /// [`run_until`](Self::run_until) then says [`State::Detached`](crate::run::main_loop::State::Detached).
     pub fn restart_after(&mut self, after: Span) {
         self.k.again.after = Some(after);
     }
@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
         self.k.again.by_program = true;
     }
 
-    /// What user space wanted ([`State::Detached`](crate::sim::State::Detached)) was done, and the run goes on.
+    /// What user space wanted ([`State::Detached`](crate::run::main_loop::State::Detached)) was done, and the run goes on.
     pub fn answered(&mut self) {
         self.k.again.is_due = false;
     }
@@ -54,7 +54,7 @@ impl<E: Engine> Sim<E> {
         self.k.scx.is_gone() && self.k.again.is_awaited()
     }
 
-    /// Attaches a scheduler to the machine as it is now; after [`State::Detached`](crate::sim::State::Detached) alone. The
+    /// Attaches a scheduler to the machine as it is now; after [`State::Detached`](crate::run::main_loop::State::Detached) alone. The
     /// engine's maps are new.
     ///
     /// # Errors

@@ -2,12 +2,33 @@
 //! ([`FairSettings::tell_policy`](crate::state::fair::settings::FairSettings)). Nothing here changes what is decided, or what it costs.
 
 use crate::rules::fair::balance::End;
+use crate::rules::fair::stats::Stats;
+use crate::state::fair::considered::Considered;
 use crate::state::fair::round::{Asker, Round};
 use crate::state::kernel::Kernel;
+use keel_abi::CpuSet;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
+use keel_trace::policy::Group;
+use keel_trace::policy::MAX_GROUPS;
 use keel_trace::policy::{Kind, Outcome};
 use keel_trace::{Class, Policy};
+
+impl Considered {
+    /// A group that has been summed up.
+    pub(crate) fn group(&mut self, cpus: &CpuSet, stats: &Stats, is_own: bool) {
+        let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
+        let group = Group {
+            load: stats.load,
+            first_cpu: cpus.lowest().unwrap_or(CpuId(0)),
+            cpus: few(cpus.len() as u32),
+            runnable: few(stats.fair_tasks),
+        };
+        self.nr_groups += 1;
+        self.groups.insert(if is_own { 0 } else { self.groups.len() }, group);
+        self.groups.truncate(MAX_GROUPS);
+    }
+}
 
 impl Kernel {
     /// A decision begins: what it looks at is kept until it ends, if anybody wants to know.

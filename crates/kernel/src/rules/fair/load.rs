@@ -7,12 +7,6 @@ use crate::state::fair::pelt_clock::QueueClock;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
-/// A change of a task's utilization that is too small to note (`UTIL_EST_MARGIN`).
-pub(crate) const MARGIN: u64 = ONE / 100;
-
-/// A new estimate counts for a quarter (`UTIL_EST_WEIGHT_SHIFT`).
-pub(crate) const ESTIMATE_SHIFT: u32 = 2;
-
 impl Kernel {
     /// The time that loads are counted in on `rq` (`rq_clock_pelt()`).
     pub(crate) fn pelt_now(&mut self, rq: CpuId) -> u64 {

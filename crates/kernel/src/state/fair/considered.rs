@@ -1,33 +1,16 @@
 //! What a placement or balancing under way has looked at, where a run asks for that.
 
-use crate::rules::fair::stats::Stats;
 use keel_abi::{CpuId, CpuSet};
 use keel_trace::Policy;
-use keel_trace::policy::{Group, Kind, MAX_GROUPS};
+use keel_trace::policy::{Group, Kind};
 
 /// What a decision under way has looked at.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Considered {
     pub(crate) cpus: CpuSet,
-    nr_groups: u32,
+    pub(crate) nr_groups: u32,
     /// The first [`MAX_GROUPS`], the decider's own in front.
-    groups: Vec<Group>,
-}
-
-impl Considered {
-    /// A group that has been summed up.
-    pub(crate) fn group(&mut self, cpus: &CpuSet, stats: &Stats, is_own: bool) {
-        let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
-        let group = Group {
-            load: stats.load,
-            first_cpu: cpus.lowest().unwrap_or(CpuId(0)),
-            cpus: few(cpus.len() as u32),
-            runnable: few(stats.fair_tasks),
-        };
-        self.nr_groups += 1;
-        self.groups.insert(if is_own { 0 } else { self.groups.len() }, group);
-        self.groups.truncate(MAX_GROUPS);
-    }
+    pub(crate) groups: Vec<Group>,
 }
 
 impl Considered {

@@ -1,8 +1,8 @@
 //! The averages that each task, queue and CPU has.
 
-use crate::rules::fair::load::{ESTIMATE_SHIFT, MARGIN};
 use crate::state::fair::ids::QueueId;
 use crate::state::fair::pelt::Average;
+use crate::state::fair::pelt::ONE;
 use crate::state::fair::pelt_clock::PeltClock;
 
 /// What is known of a task's load.
@@ -76,3 +76,9 @@ pub(crate) struct CpuLoad {
     /// Until when that is not looked at again by a CPU that has just run out of tasks, in ticks (`sgc->next_update`).
     pub(crate) left_until: u64,
 }
+
+/// A change of a task's utilization that is too small to note (`UTIL_EST_MARGIN`).
+pub(crate) const MARGIN: u64 = ONE / 100;
+
+/// A new estimate counts for a quarter (`UTIL_EST_WEIGHT_SHIFT`).
+pub(crate) const ESTIMATE_SHIFT: u32 = 2;

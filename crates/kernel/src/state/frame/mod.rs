@@ -2,7 +2,7 @@
 //!
 //! A path of the kernel (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock
 //! waits, because there it may be held up while other CPUs go on. Each frame is one short
-//! function in [`crate::core`] or [`crate::state::scx`]; the frame for what follows is pushed first.
+//! function in [`crate::run::step`] or [`crate::state::scx`]; the frame for what follows is pushed first.
 
 pub(crate) mod cgroup;
 pub(crate) mod fair;

@@ -1,6 +1,5 @@
 //! Pipes and sockets: byte buffers, and who waits for them.
 
-use crate::task_program::channel::Way;
 use keel_abi::TaskId;
 use keel_abi::lines::Line;
 use keel_abi::scx::wake;
@@ -93,6 +92,12 @@ impl Buffer {
         }
         Some((self.writers.pop_front()?, flags))
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    In,
+    Out,
 }
 
 #[cfg(test)]

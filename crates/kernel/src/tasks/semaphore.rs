@@ -3,7 +3,7 @@
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
-use crate::task_program::Then;
+use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};

@@ -1,16 +1,17 @@
 //! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
 
+pub(crate) mod act;
 pub(crate) mod acts;
 pub(crate) mod barrier;
 pub(crate) mod channel;
 pub(crate) mod companion;
+pub(crate) mod condition;
 pub(crate) mod flag;
 pub(crate) mod futex;
 pub(crate) mod mutex;
 pub(crate) mod process;
 pub(crate) mod semaphore;
 pub(crate) mod spin;
-pub(crate) mod sync;
 pub(crate) mod tape;
 
 use crate::paths::sim::Sim;

@@ -5,16 +5,11 @@
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
-use crate::task_program::Then;
+use crate::state::objects::channel::Way;
+use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::task::{ChannelKind, ObjectId};
 use keel_abi::{CpuId, TaskId};
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    In,
-    Out,
-}
 
 impl<E: Engine> Sim<E> {
     pub(super) fn send(&mut self, c: CpuId, task: TaskId, channel: ObjectId, bytes: u32) -> Then {

@@ -1,4 +1,4 @@
-//! The steps of kernel paths over cgroups.
+//! The steps of paths over cgroups.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::cgroup::CgroupFrame;

@@ -8,7 +8,7 @@ use crate::state::frame::Frame;
 use crate::state::layout::TASK_STRIDE;
 use crate::state::objects::pages::On;
 use crate::state::objects::process::Member;
-use crate::task_program::Then;
+use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};

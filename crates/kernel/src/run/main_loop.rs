@@ -5,22 +5,24 @@
 //! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
 //! and a callback on one CPU sees what others do meanwhile.
 
-use crate::core::Step;
-use crate::paths::callback::Begun;
+use crate::paths::duty::Duty;
 use crate::paths::sim::Sim;
+use crate::run::step::Step;
 use crate::state::class::SchedClass;
 use crate::state::companion::{Beside, add_specs};
 use crate::state::cost::lock::{LockName, LockUse};
 use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
 use crate::state::exit::Exit;
 use crate::state::fair::budget_timer::BudgetTimer;
-use crate::state::frame::Frame;
 use crate::state::kernel::{AfterSteps, Counters, Kernel};
 use crate::state::log::Log;
 use crate::state::scx::Phase;
 use crate::state::setup::{ProgramFailure, Setup, SetupError};
+use keel_abi::Span;
 use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::lines::LineUse;
+use keel_abi::scx::ExitKind;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Stop, TaskId};
 use keel_trace::{Class, Meta, Sink};
@@ -35,45 +37,6 @@ pub enum State {
     /// The scheduler has ended with the wish to be loaded again, and now it is to be; or a program of user space wants
     /// something of the run's owner.
     Detached,
-}
-
-/// What a CPU has to do before it goes back to user mode.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Duty {
-    /// The scheduler has ended: the kernel disables it.
-    Disable,
-    /// A callback asked for a local queue's tasks back.
-    Reenqueue,
-    /// A callback asked for a kick.
-    Kick,
-    /// An interrupt came.
-    Interrupt,
-    /// The current task is to be switched away from, perhaps.
-    Schedule,
-    /// The tick is due.
-    Tick,
-    /// The slice of the fair task that runs is over.
-    Hrtick,
-    /// The current task is to be throttled before it goes on in user mode.
-    Throttle,
-    /// The current task's work is done.
-    Act,
-    /// This CPU goes away, and nobody is left on it.
-    Die,
-}
-
-impl Duty {
-    /// The frame of a duty that has to wait; none for what is found to be one again.
-    const fn frame(self) -> Option<Frame> {
-        match self {
-            Self::Act => Some(Frame::Act),
-            Self::Interrupt => Some(Frame::Interrupt),
-            Self::Schedule => Some(Frame::Schedule),
-            Self::Tick => Some(Frame::Tick),
-            Self::Hrtick => Some(Frame::Hrtick),
-            Self::Disable | Self::Reenqueue | Self::Kick | Self::Throttle | Self::Die => None,
-        }
-    }
 }
 
 impl<E: Engine> Sim<E> {
@@ -328,38 +291,6 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Goes straight on with `step`, which is what `frame` stands for, where the loop would come
-    /// back to it at once; else leaves the frame for later. Saves most frames their way through
-    /// the stack.
-    #[inline(always)]
-    pub(crate) fn go(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
-        debug_assert!(
-            !self.k.this_cpu().parked,
-            "who is in line for a lock leaves a frame for it, and goes nowhere"
-        );
-        if self.k.stays_first() && self.k.this_cpu().pending_dequeues.is_empty() {
-            step(self);
-        } else {
-            self.k.this_cpu().stack.push(frame);
-        }
-    }
-
-    /// Calls `op` back, if the scheduler has it, and then goes on as [`Sim::go`] does.
-    #[inline(always)]
-    pub(crate) fn call(
-        &mut self,
-        c: CpuId,
-        op: Op,
-        (subject, args): (TaskId, &[u64]),
-        frame: Frame,
-        step: impl FnOnce(&mut Self),
-    ) {
-        match self.begin(c, op, subject, args) {
-            Begun::Over => self.go(frame, step),
-            Begun::Suspended => self.k.this_cpu().stack.extend([frame, Frame::Resume]),
-        }
-    }
-
     /// Others go first; in line for a lock, until it is handed over.
     fn hold_up(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
@@ -376,39 +307,6 @@ impl<E: Engine> Sim<E> {
             let ea = self.k.tasks[task].ea;
             self.start(c, Op::Dequeue, task, &[ea.0, flags]);
         }
-    }
-
-    /// What there is to do before going back to user mode.
-    #[inline]
-    fn duty(&self) -> Option<Duty> {
-        let cpu = &self.k.cpus.this_cpu;
-        if self.k.exit.is_some() && !self.k.scx.is_disabling() {
-            Some(Duty::Disable)
-        } else if !cpu.reenqueues.is_empty() {
-            Some(Duty::Reenqueue)
-        } else if cpu.has_kicks() {
-            Some(Duty::Kick)
-        } else if !cpu.inbox.is_empty() {
-            Some(Duty::Interrupt)
-        } else if cpu.need_resched {
-            Some(Duty::Schedule)
-        } else if cpu.tick_at <= cpu.clock {
-            Some(Duty::Tick)
-        } else if cpu.hrtick_at <= cpu.clock {
-            Some(Duty::Hrtick)
-        } else if cpu.throttles {
-            Some(Duty::Throttle)
-        } else if cpu.leaving && cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle() {
-            Some(Duty::Die)
-        } else {
-            None
-        }
-    }
-
-    /// Is there something to do before the task's own program goes on?
-    #[inline]
-    pub(crate) fn has_duty(&self) -> bool {
-        self.duty().is_some()
     }
 
     /// Back to user mode or idle: the next event is whatever comes first. Where that is before
@@ -430,6 +328,18 @@ impl<E: Engine> Sim<E> {
         self.k.queue.set_cpu(c, at);
         None
     }
+
+    /// Detaches the scheduler as a user would, and runs on until it is gone.
+    pub fn detach(&mut self, sink: &mut dyn keel_trace::Sink) {
+        if self.k.exit.is_none() {
+            self.k.end_scheduler(BOOT_CPU, ExitKind::Unreg, 0, String::new());
+            self.k.interrupt(BOOT_CPU, self.k.now, Irq::Watchdog);
+        }
+        while !self.k.scx.is_gone()
+            && self.run_until(self.k.now + Span::from_ms(100), sink) == crate::run::main_loop::State::Running
+        {
+        }
+    }
 }
 
 impl Kernel {
@@ -438,25 +348,6 @@ impl Kernel {
     #[inline(always)]
     fn comes_next(&mut self) -> bool {
         !self.cpus.this_cpu.parked && self.is_first()
-    }
-
-    /// The same in the middle of a path, where the CPU is known to be in no line and its clock to be ahead of all.
-    #[inline(always)]
-    fn stays_first(&mut self) -> bool {
-        match self.after_steps {
-            AfterSteps::Nothing => {}
-            AfterSteps::Turns => self.wait_for_turns(self.cpus.at_hand()),
-            AfterSteps::Loop => return false,
-        }
-        let cpu = &mut *self.cpus.this_cpu;
-        cpu.settle_costs();
-        let clock = cpu.clock;
-        debug_assert!(clock >= self.now, "a CPU that takes steps is the one that has come farthest");
-        let is_first = self.queue.comes_first(self.cpus.at_hand(), clock);
-        if is_first {
-            self.now = clock;
-        }
-        is_first
     }
 
     /// The same where it is known to be in no line.

@@ -1,10 +1,11 @@
-//! The scheduler core's paths, cut into frames: wakeup, fork, pick and switch, tick, yield,
-//! changes of a task's properties, and kicks.
+//! From a frame to the step that it stands for.
 
-pub(crate) mod work;
+pub(crate) mod cgroup;
+pub(crate) mod fair;
+pub(crate) mod rt;
 
+use crate::paths::duty::Duty;
 use crate::paths::sim::Sim;
-use crate::sim::Duty;
 use crate::state::frame::Frame;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;

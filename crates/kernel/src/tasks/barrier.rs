@@ -10,7 +10,7 @@ use crate::state::frame::{Frame, wake_of};
 use crate::state::kernel::Kernel;
 use crate::state::objects::barrier::Comer;
 use crate::state::task::Doing;
-use crate::task_program::Then;
+use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, Instant, Span, TaskId};

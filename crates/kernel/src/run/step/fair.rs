@@ -1,4 +1,4 @@
-//! The steps of balancing, cut where another runqueue's lock is taken.
+//! The steps of the fair class's paths.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::fair::FairFrame;

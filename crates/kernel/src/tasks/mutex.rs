@@ -11,7 +11,7 @@ use crate::paths::sim::Sim;
 use crate::state::frame::rt::RtFrame;
 use crate::state::frame::{Frame, wake_of};
 use crate::state::task::Doing;
-use crate::task_program::Then;
+use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, TaskId};

@@ -10,10 +10,9 @@ use crate::state::kernel::Kernel;
 use crate::state::objects::process::Birth;
 use crate::state::setup::ProgramFailure;
 use crate::state::task::{Doing, State};
-use crate::task_program::Then;
+use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::companion::Act;
-use keel_abi::scx::wake;
 use keel_abi::task::Step;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
@@ -29,14 +28,6 @@ impl<E: Engine> Sim<E> {
             let task = self.k.make_task(self.vm.world(), Some(spec), CpuId(0), TaskId::IDLE, Birth::Start);
             debug_assert_eq!((task, self.k.tasks[task].pid), (task_of(number), companion_pid(number)));
             self.k.task(task).state = State::Blocked;
-        }
-    }
-
-    /// The scheduler is attached: they go on.
-    pub(crate) fn wake_companions(&mut self) {
-        for number in (0..self.companions.len() as u32).rev() {
-            let wake = Frame::Wake { task: task_of(number), flags: wake::TTWU, waker: TaskId::IDLE };
-            self.k.this_cpu().stack.push(wake);
         }
     }
 

@@ -1,11 +1,10 @@
-//! What tasks wait for each other with: conditions, whose waiters are woken first come, first served, and [mutexes](crate::state::objects::mutex),
-//! [barriers](crate::state::objects::barrier), [flags](crate::state::objects::flag) and [channels](crate::state::objects::channel).
+//! Conditions: who waits for one, and who is woken.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::{Frame, wake_of};
 use crate::state::objects::Waiter;
 use crate::state::task::{Doing, State};
-use crate::task_program::Then;
+use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, TaskId};

@@ -1,8 +1,4 @@
-//! Time in user mode: how far a task's work comes between two moments.
-//!
-//! Work is measured on an undisturbed CPU of nominal speed. A CPU whose SMT sibling is busy too
-//! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
-//! at the old speed.
+//! A task's work is done: what its program does next.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;

@@ -5,7 +5,7 @@
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::state::task::Doing;
-use crate::task_program::Then;
+use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, Instant, TaskId};
