@@ -1,9 +1,9 @@
-//! BPF timers: `bpf_timer_init()` and its kin.
+//! `bpf_timer`: a function of the scheduler's that runs later, on the CPU that started it.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::timer::Timer;
 use crate::state::kernel::Kernel;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::bpf::{Ea, Errno, MapKey, World};
 use keel_abi::{CpuId, Instant, Span};
 

@@ -4,7 +4,7 @@
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
-use crate::state::flag::flag;
+use crate::state::flag;
 use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq};

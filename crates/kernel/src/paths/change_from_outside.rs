@@ -1,9 +1,13 @@
-//! Another than the task itself changes it: its CPUs, its nice value, its policy; and what a change does where the task may
-//! not stay.
+//! A task's nice value or CPUs, changed by another (`set_user_nice()`, `__set_cpus_allowed_ptr()`).
+//!
+//! A task that is runnable is taken off its runqueue around the change and put back (`sched_change_begin()`,
+//! `sched_change_end()`): out of the scheduler's hands or queues with an `ops.dequeue`, and to `ops.enqueue` once
+//! more. Where it may not stay it moves: at once if it waits (`move_queued_task()`), by the stopper of its
+//! CPU if it runs (`migration_cpu_stop()`). A CPU that goes away puts its tasks into its local queue by the same way.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
-use crate::state::flag::flag;
+use crate::state::flag;
 use crate::state::frame::Frame;
 use crate::state::kernel::SPIN_NS;
 use crate::state::task::State;

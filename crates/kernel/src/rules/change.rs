@@ -3,7 +3,7 @@
 use crate::rules::policy::weight_of;
 use crate::state::class::SchedClass;
 use crate::state::cpu::Irq;
-use crate::state::flag::flag;
+use crate::state::flag;
 use crate::state::kernel::Kernel;
 use crate::state::task::{OpsState, State};
 use keel_abi::bpf::World;

@@ -1,4 +1,5 @@
-//! When timers that wait for a CPU's tick expire.
+//! Deferrable timers (`TIMER_DEFERRABLE`): they expire at a tick of their CPU. An idle CPU has no ticks and is not woken for
+//! them, so they wait until it is busy (`run_timer_softirq()`, `BASE_DEF`).
 
 use crate::state::cpu::Irq;
 use crate::state::kernel::Kernel;

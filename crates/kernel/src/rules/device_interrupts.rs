@@ -1,8 +1,8 @@
-//! Devices that interrupt CPUs.
+//! Interrupts beside the tick, with the softirqs that they raise: time that a CPU's task loses.
 
 use crate::state::cpu::Irq;
 use crate::state::kernel::Kernel;
-use crate::state::timer_number::timer_number::FIRST_INTERRUPT;
+use crate::state::timer_number::FIRST_INTERRUPT;
 use keel_abi::{CpuId, Instant, Span};
 
 impl Kernel {

@@ -1,10 +1,15 @@
-//! How fast a CPU runs: what its tasks and its scheduler ask for, and when it comes to that (schedutil).
+//! CPU frequency: the schedutil governor (`sugov_get_util()`, `get_next_freq()`). It heeds what a sched_ext scheduler asks for,
+//! and how much the tasks of the other classes use.
+//!
+//! A CPU whose sched_ext scheduler never asked for anything has a target of all its performance, and runs at its
+//! highest frequency. Work proceeds as fast as capacity and frequency say, linearly; the kernel's own paths and
+//! callbacks keep their costs.
 
 use crate::state::class::Takes;
 use crate::state::kernel::Kernel;
 use crate::state::machine::PERF_ONE;
 use crate::state::scx::Phase;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::{CpuId, Span};
 
 impl Kernel {

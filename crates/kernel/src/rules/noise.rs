@@ -1,4 +1,7 @@
-//! What noise does: when ticks and timers are late, how work varies.
+//! What goes on beside the workload, all of it from the run's seed: interrupts, kernel threads, latencies, and work that
+//! takes a little more or less time than usual.
+//!
+//! Nothing here happens in a run without noise, which draws no number for it.
 
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, Span, TaskId};

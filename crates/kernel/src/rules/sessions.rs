@@ -1,4 +1,10 @@
-//! Sessions and autogroups: who begins and joins one.
+//! Sessions and autogroups, as far as schedulers read them: `p->signal->autogroup` and the session's `struct pid`.
+//!
+//! A process is in its parent's session until it calls `setsid()`; each session that begins so has an autogroup with a number of its
+//! own (`sched_autogroup_create_attach()`). Session 0 is the kernel's first task's: its `struct pid` has number 0, and its
+//! autogroup, which stands for the root cgroup, too. Without autogroups, all sessions have that one.
+//! That an autogroup counts only for tasks of the root cgroup is
+//! left to schedulers, as the kernel leaves it to its classes.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::{autogroup, task as field};

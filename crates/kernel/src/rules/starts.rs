@@ -1,7 +1,7 @@
-//! Tasks of the workload that come by themselves.
+//! Tasks that come by themselves: when, and on which CPU. Each instance of each spec has a number.
 
 use crate::state::kernel::Kernel;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Act, Class, Meta};

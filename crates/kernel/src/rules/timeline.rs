@@ -5,7 +5,7 @@ use crate::state::cpus::BOOT_CPU;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use crate::state::task::State;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::timeline::Change;
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 

@@ -1,4 +1,8 @@
-//! A CPU's own work: from user mode into the kernel and back, at the speed that it has at the moment.
+//! Time in user mode: how far a task's work comes between two moments.
+//!
+//! Work is measured on an undisturbed CPU of nominal speed. A CPU whose SMT sibling is busy too
+//! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
+//! at the old speed.
 
 use crate::state::cost::Turns;
 use crate::state::kernel::Kernel;

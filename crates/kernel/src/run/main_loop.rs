@@ -401,7 +401,7 @@ impl Kernel {
     /// The CPU that a timer interrupts, if any, other than a sleeping task's.
     #[inline(never)]
     fn owner_of_timer(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Irq)> {
-        use crate::state::timer_number::timer_number as number;
+        use crate::state::timer_number as number;
         let frequencies = number::frequencies(self.cpus.len());
         Some(match timer {
             number::RESTART => {

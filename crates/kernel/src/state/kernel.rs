@@ -1,4 +1,5 @@
-//! Wakeups: a CPU is chosen, its runqueue locked, the task put there (`try_to_wake_up()`).
+//! The state of the simulated kernel, and the small acts that every path shares: charging costs,
+//! taking a runqueue's lock, telling events, ending the scheduler.
 
 use crate::state::bpf::functions::Terms;
 use crate::state::bpf::iter::Cursors;

@@ -7,7 +7,7 @@
 //! A bypassed task waits in its CPU's local queue, where the kernel has a queue beside it.
 
 use crate::paths::sim::Sim;
-use crate::state::flag::flag;
+use crate::state::flag;
 use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};

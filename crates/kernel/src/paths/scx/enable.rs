@@ -13,7 +13,7 @@ use crate::state::layout;
 use crate::state::objects::process::Birth;
 use crate::state::scx::Phase;
 use crate::state::task::State;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::Op;
 use keel_abi::scx::wake;

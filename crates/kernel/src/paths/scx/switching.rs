@@ -3,7 +3,7 @@
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
-use crate::state::flag::flag;
+use crate::state::flag;
 use crate::state::frame::Frame;
 use crate::state::kernel::SPIN_NS;
 use crate::state::task::Member;

@@ -2,7 +2,7 @@
 //! ends the scheduler (`check_rq_for_timeouts()`).
 
 use crate::paths::sim::Sim;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Span, TaskId};

@@ -1,4 +1,7 @@
-//! How the averages of tasks, queues and CPUs follow what these do.
+//! What tasks and runqueues weigh of late, kept as tasks come, go, run and move (`update_load_avg()`).
+//!
+//! A task that sleeps goes on counting where it ran last, less and less. One that goes elsewhere is taken out when the
+//! queue that it left is next looked at, as its lock is not held then (`remove_entity_load_avg()`).
 
 use crate::state::fair::ids::{EntityId, QueueId, Slot};
 use crate::state::fair::load::QueueLoad;

@@ -7,7 +7,7 @@
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
 use crate::state::rt::server::ClassServer;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::{CpuId, Instant, Span};
 
 /// What is theirs of each second (`fair_server`'s and `ext_server`'s default runtime and period).

@@ -1,7 +1,7 @@
 //! Real-time tasks that have used up their share of a period (`sched_rt_runtime_exceeded()`).
 
 use crate::state::kernel::Kernel;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {

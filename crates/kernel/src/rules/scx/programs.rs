@@ -4,7 +4,7 @@ use crate::rules::callback::why_stopped;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::kernel::Kernel;
 use crate::state::setup::ProgramFailure;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::bpf::Fault;
 use keel_abi::{CpuId, Instant, Span};
 

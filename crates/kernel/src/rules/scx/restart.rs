@@ -8,7 +8,7 @@ use crate::state::kernel::Kernel;
 use crate::state::machine::PERF_ONE;
 use crate::state::scx::Scx;
 use crate::state::setup::{Scheduler, UserProgram};
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 use keel_abi::scx::{ExitKind, Op, SLICE_DFL_NS, ecode, ops_flags};
 use keel_abi::{CpuId, Span};
 

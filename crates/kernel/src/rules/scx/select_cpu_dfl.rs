@@ -1,5 +1,7 @@
-//! The built-in idle tracking and `select_cpu_dfl`: which CPU the kernel itself would choose for a waking task
+//! `select_cpu_dfl`: which CPU the kernel itself chooses for a waking task, and what else its idle tracking decides
 //! (`kernel/sched/ext/idle.c`).
+//!
+//! [`crate::state::idle`] has the masks and searches them; the masks as BPF sees them are written here.
 
 use crate::state::idle::{IdleMask, SelectCpu, Touched};
 use crate::state::kernel::Kernel;

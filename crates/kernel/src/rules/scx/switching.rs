@@ -1,7 +1,7 @@
 //! What a task's way into the scheduler's class or out of it looks like.
 
 use crate::state::class::SchedClass;
-use crate::state::flag::flag;
+use crate::state::flag;
 use crate::state::kernel::Kernel;
 use crate::state::task::Urgency;
 use keel_abi::TaskId;

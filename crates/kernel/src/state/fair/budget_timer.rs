@@ -1,7 +1,7 @@
 //! The timers of groups' limits, and their numbers.
 
 use crate::state::fair::ids::GroupId;
-use crate::state::timer_number::timer_number;
+use crate::state::timer_number;
 
 /// A timer of a group: which, and of which group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,6 @@
-//! Cgroups and autogroups as the fair class keeps them: on each CPU a queue and an entity.
+//! Task groups (`struct task_group`): cgroups and autogroups, as far as fair tasks are in them.
+//!
+//! A group has an entity and a queue on each CPU. They are made when its first task comes to that CPU.
 
 use crate::state::cgroup::Number;
 use crate::state::fair::bandwidth::{Budget, LocalBudget};

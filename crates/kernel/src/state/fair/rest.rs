@@ -1,4 +1,4 @@
-//! How long a CPU is idle each time, on average (`rq->avg_idle`).
+//! How long a CPU is idle at a time (`rq->idle_stamp`, `rq->avg_idle`): who will be needed soon does not look for work.
 
 use keel_abi::{Instant, Span};
 

@@ -1,4 +1,4 @@
-//! The steps of paths over cgroups.
+//! The steps of kernel paths over cgroups.
 
 use crate::state::cgroup::Number;
 use keel_abi::{CpuId, TaskId};

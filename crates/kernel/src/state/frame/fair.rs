@@ -1,4 +1,4 @@
-//! The steps of the fair class's paths.
+//! The steps of balancing, cut where another runqueue's lock is taken.
 
 use crate::state::fair::ids::Slot;
 use keel_abi::{CpuId, TaskId};
