@@ -1,8 +1,10 @@
 //! How things happen: wakeups, picks and switches, ticks, forks, hotplug, attaching. What is here can be suspended.
 //!
 //! A path asks the rules what to do, and does it step by step. Between two steps, wherever it calls the scheduler back or
-//! waits for a lock, other CPUs may go first.
+//! waits for a lock, other CPUs may go first. [`suspend`] says how a path is cut there and what it may hold meanwhile; read it
+//! before you change one.
 
+pub(crate) mod block;
 pub(crate) mod bpf_timer;
 pub(crate) mod callback;
 pub(crate) mod cgroup;
@@ -18,6 +20,7 @@ pub(crate) mod rt;
 pub(crate) mod scx;
 pub(crate) mod sim;
 pub(crate) mod suspend;
+pub(crate) mod switch;
 pub(crate) mod tick;
 pub(crate) mod timeline;
 pub(crate) mod tracing;

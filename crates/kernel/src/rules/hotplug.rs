@@ -1,4 +1,4 @@
-//! What hotplug does to a CPU: it comes, it goes away, and who still waits for it.
+//! What changes when a CPU comes or goes, which change is next, and who still waits for one.
 
 use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;

@@ -1,7 +1,15 @@
 //! What to do: who runs next, which CPU a task goes to, whether a wakeup preempts.
 //!
-//! A rule looks at the state and changes it at one moment. It is a method of `Kernel`, which has no engine and no frames:
-//! so it can't call the scheduler back, and is never suspended. What can be is in `paths`.
+//! A rule looks at the state and changes it at one moment. It is a method of `Kernel`, which has no engine: so it can't call
+//! the scheduler back, and is never suspended. What can be is in `paths`.
+//!
+//! | you look for | here |
+//! | --- | --- |
+//! | who runs next | [`fair::who_runs_next`], [`rt::who_runs_next`], [`scx::who_runs_next`]; `paths::who_runs_next` asks them |
+//! | `select_cpu_dfl` | [`scx::select_cpu_dfl`] |
+//! | which CPU a waking task goes to | [`fair::select_cpu`], [`fair::select_idle_sibling`], [`rt::select_cpu`] |
+//! | wakeup preemption | [`wakeup_preempt`], then [`fair::wakeup_preempt`] or [`rt::wakeup_preempt`] |
+//! | hotplug | [`hotplug`]; its steps are in `paths::hotplug` |
 
 pub(crate) mod callback;
 pub(crate) mod cgroup;

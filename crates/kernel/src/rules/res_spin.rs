@@ -3,9 +3,8 @@
 use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::res_spin::held::Held;
 use crate::state::kernel::Kernel;
-use keel_abi::CpuId;
-use keel_abi::Instant;
 use keel_abi::bpf::Ea;
+use keel_abi::{CpuId, Instant};
 use keel_trace::Lock;
 
 impl Kernel {

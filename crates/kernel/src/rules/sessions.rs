@@ -9,8 +9,7 @@
 use crate::state::kernel::Kernel;
 use crate::state::layout::{autogroup, task as field};
 use crate::state::objects::process::Birth;
-use crate::state::sessions::write_signal;
-use crate::state::sessions::{Number, Session, show};
+use crate::state::sessions::{Number, Session, show, write_signal};
 use keel_abi::TaskId;
 use keel_abi::bpf::World;
 

@@ -8,23 +8,19 @@
 use crate::paths::duty::Duty;
 use crate::paths::sim::Sim;
 use crate::run::step::Step;
-use crate::state::class::SchedClass;
 use crate::state::companion::{Beside, add_specs};
 use crate::state::cost::lock::{LockName, LockUse};
 use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::exit::Exit;
-use crate::state::fair::budget_timer::BudgetTimer;
 use crate::state::kernel::{AfterSteps, Counters, Kernel};
 use crate::state::log::Log;
 use crate::state::scx::Phase;
 use crate::state::setup::{ProgramFailure, Setup, SetupError};
-use keel_abi::Span;
 use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::lines::LineUse;
-use keel_abi::scx::ExitKind;
-use keel_abi::scx::Op;
-use keel_abi::{CpuId, Instant, Stop, TaskId};
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::{CpuId, Instant, Span, Stop};
 use keel_trace::{Class, Meta, Sink};
 
 /// Where a run stands.
@@ -343,30 +339,6 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Puts the costs of the last step on `c`'s clock: may it take the next one? Not while
-    /// another event is due before, nor in line for a lock.
-    #[inline(always)]
-    fn comes_next(&mut self) -> bool {
-        !self.cpus.this_cpu.parked && self.is_first()
-    }
-
-    /// The same where it is known to be in no line.
-    #[inline(always)]
-    fn is_first(&mut self) -> bool {
-        let (c, now) = (self.cpus.at_hand(), self.now);
-        if self.machine.costs.turn_ns > 0 {
-            self.wait_for_turns(c);
-        }
-        let cpu = &mut self.cpus.this_cpu;
-        cpu.settle_costs();
-        if !self.queue.comes_first(c, cpu.clock) {
-            return false;
-        }
-        cpu.clock = cpu.clock.max(now);
-        self.now = cpu.clock;
-        true
-    }
-
     /// The scheduler has gone, or its user-space half has failed: does the run stop here?
     #[cold]
     fn halt(&self) -> Option<State> {
@@ -381,66 +353,5 @@ impl Kernel {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.scx.is_gone() && !self.again.is_awaited()
-    }
-
-    /// A timer of the queue is due: its owner's CPU is interrupted. Returns which one where it takes the
-    /// interrupt at once, before anything else.
-    #[inline]
-    fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<CpuId> {
-        self.now = self.now.max(at);
-        let (c, irq) = match self.tasks.get(TaskId(timer)) {
-            Some(t) => (t.cpu, Irq::Sleeper(TaskId(timer), t.sleeps)),
-            None => self.owner_of_timer(timer, at)?,
-        };
-        let c = self.alive_or_boot(c);
-        let cpu = self.cpu(c);
-        cpu.inbox.push_back(irq);
-        (cpu.in_user && self.queue.takes_cpu(c, at)).then_some(c)
-    }
-
-    /// The CPU that a timer interrupts, if any, other than a sleeping task's.
-    #[inline(never)]
-    fn owner_of_timer(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Irq)> {
-        use crate::state::timer_number as number;
-        let frequencies = number::frequencies(self.cpus.len());
-        Some(match timer {
-            number::RESTART => {
-                self.restart_due();
-                return None;
-            }
-            t if frequencies.contains(&t) => {
-                self.frequency_comes(CpuId(t - frequencies.start));
-                return None;
-            }
-            number::WATCHDOG => (CpuId(0), Irq::Watchdog),
-            number::RT_PERIOD => (self.rt_period.owner(), Irq::RtPeriod),
-            t if t >= number::FIRST_BPF => {
-                let slot = t - number::FIRST_BPF;
-                (self.timers.cpu_of(slot), Irq::BpfTimer(slot))
-            }
-            t if t >= number::FIRST_PROGRAM => (CpuId(0), Irq::Program(t - number::FIRST_PROGRAM)),
-            t if t >= number::FIRST_HAPPENING => self.happening_due(t - number::FIRST_HAPPENING, at),
-            t if t >= number::FIRST_START => {
-                let start = t - number::FIRST_START;
-                self.starts.due_at(start, at);
-                (self.cpu_of_start(start), Irq::Start(start))
-            }
-            t if t >= number::FIRST_BUDGET => {
-                let timer = BudgetTimer::numbered(t - number::FIRST_BUDGET);
-                (self.owner_of_budget(timer, at)?, Irq::Budget(timer))
-            }
-            t if t >= number::FIRST_INTERRUPT => {
-                return self.device_interrupts(CpuId(t - number::FIRST_INTERRUPT), at);
-            }
-            t if t >= number::FIRST_FAIR_SERVER => {
-                let cpu = CpuId(t - number::FIRST_FAIR_SERVER);
-                (cpu, Irq::Server(cpu, SchedClass::Fair))
-            }
-            t if t >= number::FIRST_SERVER => {
-                let cpu = CpuId(t - number::FIRST_SERVER);
-                (cpu, Irq::Server(cpu, SchedClass::Ext))
-            }
-            t => unreachable!("timer {t} is nobody's"),
-        })
     }
 }

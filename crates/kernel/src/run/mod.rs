@@ -4,4 +4,5 @@ pub(crate) mod boot;
 pub(crate) mod interrupts;
 pub(crate) mod main_loop;
 pub(crate) mod step;
+pub(crate) mod timers;
 pub(crate) mod unattached;

@@ -1,7 +1,5 @@
 //! Which scheduling classes there are; higher ones are greater.
 
-use crate::state::kernel::Kernel;
-use keel_abi::TaskId;
 use keel_abi::task::Policy;
 
 /// A class; higher ones are greater.
@@ -39,13 +37,5 @@ impl Takes {
             (_, Self::All) | (Policy::Ext, Self::Ext) => SchedClass::Ext,
             _ => SchedClass::Fair,
         }
-    }
-}
-
-impl Kernel {
-    /// The class of a task, or of the idle task.
-    #[inline]
-    pub(crate) fn class_of(&self, task: TaskId) -> SchedClass {
-        if task.is_idle() { SchedClass::Idle } else { self.tasks[task].class }
     }
 }

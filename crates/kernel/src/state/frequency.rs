@@ -1,8 +1,6 @@
 //! How fast a CPU is to run, and does.
 
-use crate::state::kernel::Kernel;
 use crate::state::machine::PERF_ONE;
-use keel_abi::CpuId;
 use keel_abi::Instant;
 
 /// A CPU's frequency, of [`PERF_ONE`].
@@ -31,12 +29,5 @@ impl Default for Perf {
             idle_calls: 0,
             seen_idle_calls: 0,
         }
-    }
-}
-
-impl Kernel {
-    /// `arch_scale_cpu_capacity()`.
-    pub(crate) fn capacity(&self, cpu: CpuId) -> u64 {
-        self.machine.capacity.get(cpu.index()).map_or(PERF_ONE, |&c| u64::from(c))
     }
 }

@@ -10,7 +10,6 @@ use crate::state::cgroup::Cgroups;
 use crate::state::cost::lock::VirtualLock;
 use crate::state::cost::{Bus, KernelLines};
 use crate::state::cpu::{Caller, Cpu, Irq};
-use crate::state::cpus::BOOT_CPU;
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
 use crate::state::event::EventQueue;
@@ -18,7 +17,6 @@ use crate::state::exit::Exit;
 use crate::state::fair::Fair;
 use crate::state::hooks::Hooks;
 use crate::state::idle::IdleMasks;
-use crate::state::layout::TASK_STRIDE;
 use crate::state::log::Log;
 use crate::state::machine::Machine;
 use crate::state::noise::NoiseState;
@@ -32,7 +30,7 @@ use crate::state::scx::Scx;
 use crate::state::scx::queues::Queues;
 use crate::state::scx::restart::Restart;
 use crate::state::sessions::Sessions;
-use crate::state::setup::{MAX_TASKS, ProgramFailure, UserProgram};
+use crate::state::setup::{ProgramFailure, UserProgram};
 use crate::state::starts::Starts;
 use crate::state::task::{Task, Tasks};
 use keel_abi::bpf::{Ea, MapId};
@@ -302,11 +300,6 @@ impl Kernel {
         lock.uses.held += at.since(std::mem::replace(&mut lock.passed_at, Instant::NEVER));
     }
 
-    /// The `task_struct` of a CPU's idle task: behind those of the tasks.
-    pub(crate) fn idle_task_ea(&self, cpu: CpuId) -> Ea {
-        self.task_base.offset(TASK_STRIDE * (MAX_TASKS + u64::from(cpu.0)))
-    }
-
     #[inline]
     pub(crate) fn waited_for(&mut self, c: CpuId, lock: Lock, waited: Span) {
         self.counters.lock_wait += waited;
@@ -426,29 +419,5 @@ impl Kernel {
         }
         self.error(c, format!("ops.{what}() returned an invalid errno {answer}"));
         -EPROTO
-    }
-
-    /// `name[pid]`, as the kernel names tasks in its messages.
-    pub(crate) fn name_of(&self, task: TaskId) -> String {
-        format!("{}[{}]", self.comm(task), self.tasks[task].pid)
-    }
-
-    /// The first 15 bytes of the task's name.
-    pub(crate) fn comm(&self, task: TaskId) -> String {
-        let name = match self.tasks[task].spec {
-            Some(spec) => self.workload.tasks[spec as usize].name.as_str(),
-            None => "init",
-        };
-        let mut end = name.len().min(15);
-        while !name.is_char_boundary(end) {
-            end -= 1;
-        }
-        name[..end].to_owned()
-    }
-
-    /// Where an interrupt for `c` goes: to the boot CPU if it is off (`hrtimers_cpu_dying()`).
-    #[inline]
-    pub(crate) fn alive_or_boot(&self, c: CpuId) -> CpuId {
-        if self.cpus[c].alive { c } else { BOOT_CPU }
     }
 }

@@ -6,9 +6,7 @@ use crate::state::kernel::Kernel;
 use crate::state::layout;
 use crate::state::layout::task as field;
 use crate::state::mask::write_mask;
-use keel_abi::CpuId;
 use keel_abi::TaskId;
-use keel_abi::bpf::Ea;
 use keel_abi::bpf::World;
 use keel_abi::scx::ent;
 
@@ -152,14 +150,6 @@ impl Kernel {
         let t = &self.tasks[task];
         let jiffies = t.runnable_at.as_ns() / JIFFY_NS;
         world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
-    }
-
-    /// The `task_struct` of whoever runs on `cpu`.
-    pub(crate) fn current_ea(&self, cpu: CpuId) -> Ea {
-        match self.cpus[cpu].curr {
-            TaskId::IDLE => self.idle_task_ea(cpu),
-            curr => self.tasks[curr].ea,
-        }
     }
 
     /// Policy, priority and class as BPF sees them.

@@ -25,6 +25,7 @@ pub(crate) mod kernel;
 pub mod layout;
 pub(crate) mod locks;
 pub(crate) mod log;
+pub(crate) mod lookups;
 pub mod machine;
 pub(crate) mod mask;
 pub(crate) mod mirror;

@@ -9,14 +9,12 @@ use crate::state::companion::task_of;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
 use crate::state::frame::cgroup::CgroupFrame;
-use crate::state::layout;
 use crate::state::objects::process::Birth;
 use crate::state::scx::Phase;
 use crate::state::task::State;
-use crate::state::timer_number;
+use crate::state::{layout, timer_number};
 use keel_abi::bpf::{Ea, Engine, World};
-use keel_abi::scx::Op;
-use keel_abi::scx::wake;
+use keel_abi::scx::{Op, wake};
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 

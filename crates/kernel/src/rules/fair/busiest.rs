@@ -2,7 +2,7 @@
 //! (`sched_balance_find_src_group()`, `calculate_imbalance()`, `sched_balance_find_src_rq()`). Nothing is moved here.
 
 use crate::rules::fair::cost::Visit;
-use crate::rules::fair::sibling::idle_scan;
+use crate::rules::fair::select_idle_sibling::idle_scan;
 use crate::rules::fair::stats::{Kind, Stats, allowed_between_nodes, is_greater};
 use crate::state::domains::groups::{Group, Level};
 use crate::state::fair::pelt::ONE;

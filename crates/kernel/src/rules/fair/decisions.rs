@@ -6,12 +6,9 @@ use crate::rules::fair::stats::Stats;
 use crate::state::fair::considered::Considered;
 use crate::state::fair::round::{Asker, Round};
 use crate::state::kernel::Kernel;
-use keel_abi::CpuSet;
 use keel_abi::scx::wake;
-use keel_abi::{CpuId, TaskId};
-use keel_trace::policy::Group;
-use keel_trace::policy::MAX_GROUPS;
-use keel_trace::policy::{Kind, Outcome};
+use keel_abi::{CpuId, CpuSet, TaskId};
+use keel_trace::policy::{Group, Kind, MAX_GROUPS, Outcome};
 use keel_trace::{Class, Policy};
 
 impl Considered {

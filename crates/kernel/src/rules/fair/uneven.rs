@@ -3,7 +3,7 @@
 //! that is not; of equals the fastest is best.
 
 use crate::rules::fair::cost::Visit;
-use crate::rules::fair::sibling::behind_or_at;
+use crate::rules::fair::select_idle_sibling::behind_or_at;
 use crate::state::fair::pelt::ONE;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};

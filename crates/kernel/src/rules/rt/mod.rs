@@ -2,10 +2,12 @@
 //!
 //! [`crate::state::rt`] is what they are about. The paths that take other runqueues' locks for them are in `paths::rt`.
 
+pub(crate) mod enqueue;
 pub(crate) mod overload;
-pub(crate) mod place;
 pub(crate) mod pull;
 pub(crate) mod push;
-pub(crate) mod sched;
+pub(crate) mod select_cpu;
 pub(crate) mod server;
 pub(crate) mod throttle;
+pub(crate) mod wakeup_preempt;
+pub(crate) mod who_runs_next;

@@ -5,17 +5,11 @@ use crate::state::cpu::Buffered;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::QueueId;
 use crate::state::task::{OpsState, Task};
+use keel_abi::CpuId;
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
-use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// The first task of `c`'s local queue.
-    #[inline]
-    pub(crate) fn first_local(&self, c: CpuId) -> Option<TaskId> {
-        self.queues.table.queue(self.queues.local(c)).first()
-    }
-
     /// Moves a task from the node's global queue to `c`'s local one.
     #[inline]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {

@@ -17,3 +17,4 @@ pub(crate) mod select_cpu_dfl;
 pub(crate) mod slice;
 pub(crate) mod switching;
 pub(crate) mod watchdog;
+pub(crate) mod who_runs_next;

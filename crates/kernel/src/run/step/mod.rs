@@ -1,4 +1,4 @@
-//! From a frame to the step that it stands for.
+//! From a frame to the step that it stands for: the one place that knows all paths.
 
 pub(crate) mod cgroup;
 pub(crate) mod fair;

@@ -1,8 +1,7 @@
 //! The averages that each task, queue and CPU has.
 
 use crate::state::fair::ids::QueueId;
-use crate::state::fair::pelt::Average;
-use crate::state::fair::pelt::ONE;
+use crate::state::fair::pelt::{Average, ONE};
 use crate::state::fair::pelt_clock::PeltClock;
 
 /// What is known of a task's load.

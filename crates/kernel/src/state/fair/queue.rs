@@ -13,11 +13,11 @@ use crate::state::fair::weight::scaled;
 /// The entities, and the sums that their mean is made of. The one that runs is in no sum.
 #[derive(Debug, Default)]
 pub(crate) struct FairQueue {
-    waiting: Timeline,
+    pub(crate) waiting: Timeline,
     /// Who runs, in the queue still or just leaving it (`cfs_rq->curr`).
-    curr: Option<EntityId>,
+    pub(crate) curr: Option<EntityId>,
     /// The entity to go on with, if it is eligible (`cfs_rq->next`).
-    preferred: Option<EntityId>,
+    pub(crate) preferred: Option<EntityId>,
     /// The sum of weights (`sum_weight`).
     weight: i64,
     /// The sum of weights times virtual run times (`sum_w_vruntime`).
@@ -27,7 +27,7 @@ pub(crate) struct FairQueue {
     /// What its tasks ask to run for.
     slices: Slices,
     /// The entities in it (`nr_queued`).
-    entities: u32,
+    pub(crate) entities: u32,
     /// The tasks in it and in the groups below it.
     tasks: Counts,
     /// The CPU's tasks that are in none of its queues, as their group has used up its `cpu.max`; counted in the root's.
@@ -168,7 +168,7 @@ impl FairQueue {
     }
 
     /// The sum of all weights, and that of weights times virtual run times.
-    fn sums(&self, entities: &Entities) -> (i64, i128) {
+    pub(crate) fn sums(&self, entities: &Entities) -> (i64, i128) {
         let curr = self.curr.map(|task| &entities[task]).filter(|curr| curr.on_rq);
         let curr = curr.map_or((0, 0), |curr| (curr.weight, product(curr)));
         (self.weight + curr.0, self.weighted + curr.1)
@@ -291,35 +291,6 @@ impl FairQueue {
         let entity = &mut entities[task];
         entity.vruntime = entity.deadline;
         entity.deadline += entity.scaled(entity.slice_ns);
-    }
-
-    /// Who is next (`pick_eevdf()`); it may be one that sleeps.
-    pub(crate) fn pick(&self, entities: &Entities, pick: Pick) -> Option<EntityId> {
-        let curr = self.curr.filter(|&curr| entities[curr].on_rq);
-        if self.entities == 1 {
-            return curr.or_else(|| self.waiting.first());
-        }
-        let (weight, weighted) = self.sums(entities);
-        if weight == 0 {
-            return None;
-        }
-        // A virtual run time is eligible up to the mean, rounded down.
-        let most = weighted.div_euclid(i128::from(weight)) as i64;
-        let preferred = self.preferred.filter(|&id| entities[id].vruntime <= most);
-        if pick == Pick::Protecting && preferred.is_some() {
-            return preferred;
-        }
-        let curr = curr.filter(|&curr| entities[curr].vruntime <= most);
-        if pick == Pick::Protecting
-            && let Some(curr) = curr.filter(|&curr| entities[curr].is_protected())
-        {
-            return Some(curr);
-        }
-        let best = self.waiting.first_within(most);
-        match (best, curr) {
-            (Some(best), Some(curr)) if entities[curr].deadline < entities[best].deadline => Some(curr),
-            (best, curr) => best.or(curr),
-        }
     }
 
     /// A task begins to run (`set_next_entity()`): until its deadline, or for the shortest slice in the queue where that is

@@ -24,7 +24,7 @@ struct Node {
 
 /// The tree. Nodes lie in one list, and those that are free are used again.
 #[derive(Debug)]
-pub(super) struct Timeline {
+pub(crate) struct Timeline {
     nodes: Vec<Node>,
     free: Vec<u32>,
     root: u32,
@@ -70,12 +70,12 @@ impl Timeline {
     }
 
     /// The entity with the earliest deadline.
-    pub(super) fn first(&self) -> Option<EntityId> {
+    pub(crate) fn first(&self) -> Option<EntityId> {
         self.first_within(i64::MAX)
     }
 
     /// The entity with the earliest deadline of those whose virtual run time is at most `most`.
-    pub(super) fn first_within(&self, most: i64) -> Option<EntityId> {
+    pub(crate) fn first_within(&self, most: i64) -> Option<EntityId> {
         let mut at = self.root;
         while at != NONE {
             let node = &self.nodes[at as usize];

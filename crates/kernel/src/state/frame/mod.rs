@@ -1,8 +1,9 @@
 //! What a CPU has left to do in the kernel, as a stack of small frames.
 //!
-//! A path of the kernel (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock
-//! waits, because there it may be held up while other CPUs go on. Each frame is one short
-//! function in [`crate::run::step`] or [`crate::state::scx`]; the frame for what follows is pushed first.
+//! A path of the kernel (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock waits, because there it may be
+//! held up while other CPUs go on. A frame is a name and some ids, as a return address on a real kernel's stack is a number:
+//! it knows nothing of the code that it stands for. `run::step` has the step of each; `paths::suspend` says what may be held
+//! across it. The frame for what follows is pushed first.
 
 pub(crate) mod cgroup;
 pub(crate) mod fair;

@@ -1,6 +1,5 @@
 //! Which tasks are one process, and who is whose parent.
 
-use crate::state::kernel::Kernel;
 use crate::state::objects::pages::MmId;
 use keel_abi::TaskId;
 use keel_abi::bpf::{Ea, MapId};
@@ -48,27 +47,4 @@ pub(crate) struct Member {
     pub(crate) line: Line,
     /// The same of the child that ended last.
     pub(crate) zombie: Line,
-}
-
-impl Kernel {
-    /// The parent that `task_struct` shows: `None` for the kernel's first task.
-    pub(crate) fn parent_of(&self, task: TaskId) -> Option<TaskId> {
-        let parent = self.objects.processes.members[task.index()].parent;
-        (!parent.is_idle()).then_some(parent)
-    }
-
-    /// The thread group's leader.
-    pub(crate) fn leader_of(&self, task: TaskId) -> TaskId {
-        self.objects.processes.members[task.index()].leader
-    }
-
-    /// Is it a kernel thread?
-    pub(crate) fn is_kthread(&self, task: TaskId) -> bool {
-        self.tasks[task].spec.is_some_and(|spec| self.workload.tasks[spec as usize].kthread)
-    }
-
-    /// Where BPF sees the task's address space.
-    pub(crate) fn mm_ea(&self, task: TaskId) -> Ea {
-        self.objects.processes.members[task.index()].mm_ea
-    }
 }

@@ -12,7 +12,7 @@ const PRIORITIES: usize = 100;
 pub(crate) struct RtQueue {
     bitmap: u128,
     /// Empty until the first task comes: most machines never have one.
-    queues: Vec<VecDeque<TaskId>>,
+    pub(crate) queues: Vec<VecDeque<TaskId>>,
     len: u32,
     /// Those that wait and may run elsewhere, the most urgent first, then first come, first served (`pushable_tasks`).
     pushable: Vec<(u8, TaskId)>,
@@ -49,11 +49,6 @@ impl RtQueue {
     /// How many there are.
     pub(crate) fn len(&self) -> u32 {
         self.len
-    }
-
-    /// Whose turn it is.
-    pub(crate) fn first(&self) -> Option<TaskId> {
-        self.queues.get(usize::from(self.highest()))?.front().copied()
     }
 
     /// Are there others of this priority beside the one whose turn it is?

@@ -1,4 +1,4 @@
-//! Who runs next among real-time tasks, whether a waking one preempts, and turns of SCHED_RR.
+//! Real-time tasks that come, go and yield, and turns of SCHED_RR.
 
 use crate::state::kernel::Kernel;
 use crate::state::machine::WakeupRule;
@@ -31,27 +31,6 @@ impl Kernel {
             self.leaves_throttled_class(task, rq);
         }
         self.remove_pushable(task);
-    }
-
-    /// Among real-time tasks only a higher priority preempts (`wakeup_preempt_rt()`).
-    pub(crate) fn preempt_rt(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
-        let (curr, priority) = (self.cpus[rq].curr, self.tasks[task].rt_priority());
-        let running = self.priority_of(curr);
-        if priority > running || (priority == running && self.makes_room(rq, curr, task)) {
-            self.resched(c, rq);
-        }
-    }
-
-    /// Should the task that runs on `rq` look for another CPU, since its equal, which has just come, has none
-    /// (`check_preempt_equal_prio()`)? That one then goes first.
-    fn makes_room(&mut self, rq: CpuId, curr: TaskId, task: TaskId) -> bool {
-        let can_move = |k: &Self, task| k.tasks[task].nr_allowed > 1 && k.lowest_for(task).is_some();
-        if curr.is_idle() || self.cpus[rq].need_resched || !can_move(self, curr) || can_move(self, task) {
-            return false;
-        }
-        let priority = self.tasks[task].rt_priority();
-        self.cpu(rq).rt.requeue(task, priority, true);
-        true
     }
 
     /// The real-time priority of the running task, 0 for the idle task and others.

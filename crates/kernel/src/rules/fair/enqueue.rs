@@ -1,9 +1,9 @@
-//! Tasks that come, go, run and are picked (`enqueue_task_fair()`, `dequeue_task_fair()`, `pick_task_fair()`).
+//! Fair tasks that come, go, run and yield (`enqueue_task_fair()`, `dequeue_task_fair()`, `update_curr()`).
 
 use crate::rules::fair::hierarchy::Leaves;
 use crate::state::class::SchedClass;
-use crate::state::fair::ids::{EntityId, QueueId};
-use crate::state::fair::queue::{Joins, Pick, Share};
+use crate::state::fair::ids::EntityId;
+use crate::state::fair::queue::{Joins, Share};
 use crate::state::fair::weight::weight_of;
 use crate::state::kernel::Kernel;
 use crate::state::task::State;
@@ -77,7 +77,7 @@ impl Kernel {
     }
 
     /// As [`Kernel::forget_delayed`], also for a group that nothing is left in.
-    fn forget(&mut self, id: EntityId) {
+    pub(crate) fn forget(&mut self, id: EntityId) {
         self.update_load(self.fair.entities[id].queue, id);
         self.leave_queues(id, Leaves::Goes);
         self.fair.queued -= u32::from(id.task().is_some());
@@ -168,42 +168,6 @@ impl Kernel {
             self.stop_preferring(task.into());
             let (queue, entities) = self.queue_mut(self.fair.entities[task].queue);
             queue.give_way(entities, task.into());
-        }
-    }
-
-    /// Who of `c`'s fair tasks is next; the one that runs has been charged (`pick_task_fair()`): the next of the queue at the
-    /// top, and where that is a group the next of its queue, and so on.
-    pub(crate) fn next_fair(&mut self, c: CpuId) -> Option<TaskId> {
-        'again: loop {
-            let mut at = QueueId::root(c);
-            let mut is_throttled = false;
-            loop {
-                is_throttled |= at.group().is_some_and(|slot| self.is_out_of_time(slot));
-                let Some(id) = self.pick_entity(at, Pick::Protecting) else {
-                    // A group whose last tasks have just gone.
-                    at.group()?;
-                    continue 'again;
-                };
-                match self.queue_below(id) {
-                    Some(below) => at = below,
-                    None => {
-                        self.this_cpu().throttles = is_throttled;
-                        return id.task();
-                    }
-                }
-            }
-        }
-    }
-
-    /// The next of one queue, as `pick_eevdf()` says. One that sleeps and would be next is owed nothing any more, and goes
-    /// (`pick_next_entity()`). Nothing where that empties the queue.
-    pub(super) fn pick_entity(&mut self, at: QueueId, pick: Pick) -> Option<EntityId> {
-        loop {
-            let next = self.queue_at(at).pick(&self.fair.entities, pick)?;
-            if !self.fair.entities[next].delayed {
-                return Some(next);
-            }
-            self.forget(next);
         }
     }
 
