@@ -14,7 +14,7 @@
 //!
 //! **What may be held across a suspension:**
 //!
-//! | held | by whom | until |
+//! | held | how | until |
 //! | --- | --- | --- |
 //! | runqueue locks | `lock_rq`: others get in line | `unlock_rq`, [`Frame::Unlock`] or `finish_rq` of the same path |
 //! | `cgroup_mutex` | `lock_cgroups` | `unlock_cgroups`, at the end of the path |

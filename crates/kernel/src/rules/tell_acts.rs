@@ -38,4 +38,23 @@ impl Kernel {
             self.tell_worked(c, task);
         }
     }
+
+    /// Emits the throughput that `task` has done since it was last asked.
+    #[inline]
+    pub(crate) fn tell_counts(&mut self, c: CpuId, task: TaskId) {
+        if task.is_idle() {
+            return;
+        }
+        let units = std::mem::take(&mut self.task(task).counted);
+        if units > 0 {
+            self.tell(Class::COUNTS, c, What::Count { task, units });
+        }
+    }
+
+    pub(crate) fn tell_open_counts(&mut self) {
+        for task in self.tasks.ids() {
+            let c = self.tasks[task].cpu;
+            self.tell_counts(c, task);
+        }
+    }
 }

@@ -25,7 +25,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::cgroup::CgroupStep;
 use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::{Class, Timer, What};
+use keel_trace::Timer;
 
 /// Steps that a task takes without a cost of their own before it is charged for going on: so
 /// that a program of nothing but loops moves time, too.
@@ -336,24 +336,5 @@ impl Kernel {
         let spread = amount.spread.as_ns().min(amount.base.as_ns());
         let drawn = self.tasks[task].rng.below(2 * spread + 1);
         Span::from_ns(amount.base.as_ns() - spread + drawn)
-    }
-
-    /// Emits the throughput that `task` has done since it was last asked.
-    #[inline]
-    pub(crate) fn tell_counts(&mut self, c: CpuId, task: TaskId) {
-        if task.is_idle() {
-            return;
-        }
-        let units = std::mem::take(&mut self.task(task).counted);
-        if units > 0 {
-            self.tell(Class::COUNTS, c, What::Count { task, units });
-        }
-    }
-
-    pub(crate) fn tell_open_counts(&mut self) {
-        for task in self.tasks.ids() {
-            let c = self.tasks[task].cpu;
-            self.tell_counts(c, task);
-        }
     }
 }

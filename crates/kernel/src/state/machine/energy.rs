@@ -2,7 +2,7 @@
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::frequency::PERF_ONE;
-use crate::state::machine::read::{Text, in_range};
+use crate::state::machine::text::{Text, in_range};
 use crate::state::machine::{MachineError, Problem};
 use keel_abi::{CpuSet, Topology};
 use serde::Deserialize;

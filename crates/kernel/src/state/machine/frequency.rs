@@ -1,7 +1,7 @@
 //! How fast a machine's CPUs are, and how that may change: the `[frequency]` table and `[[capacity]]` tables.
 
 use crate::state::machine::cpu_list::CpuList;
-use crate::state::machine::read::{Text, in_range};
+use crate::state::machine::text::{Text, in_range};
 use crate::state::machine::{MachineError, Problem};
 use keel_abi::Topology;
 use serde::Deserialize;

@@ -13,6 +13,7 @@ mod read;
 mod realtime;
 mod regular;
 mod shape;
+mod text;
 mod timeline;
 
 pub use energy::EnergyDomain;

@@ -4,11 +4,13 @@ use crate::state::cost::Costs;
 use crate::state::machine::constant::Constant;
 use crate::state::machine::energy::EnergyTable;
 use crate::state::machine::frequency::{CapacityTable, Frequency};
+use crate::state::machine::text::Text;
+use crate::state::machine::text::in_range;
 use crate::state::machine::{Machine, MachineError, Problem, energy, frequency, realtime, shape, timeline};
 use keel_abi::lines::{LEAST_LINE_BYTES, LINE_BYTES, LineCosts};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use toml::Spanned;
 
 /// Ticks a second that a kernel can have.
@@ -44,18 +46,6 @@ struct File {
 }
 
 type Constants = BTreeMap<Spanned<String>, Constant>;
-
-/// A file's text, to locate errors.
-#[derive(Clone, Copy)]
-pub(super) struct Text<'a>(&'a str);
-
-impl Text<'_> {
-    /// An error at a place in the text.
-    pub(super) fn error(self, at: Range<usize>, field: impl Into<String>, problem: Problem) -> MachineError {
-        let before = self.0.as_bytes().iter().take(at.start);
-        MachineError { line: 1 + before.filter(|&&b| b == b'\n').count(), field: field.into(), problem }
-    }
-}
 
 /// Reads a file; what it leaves out is as in `base`, without which nothing may be left out.
 pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, MachineError> {
@@ -143,13 +133,6 @@ fn apply(
 fn set((slot, range): (&mut u64, RangeInclusive<u64>), value: u64) -> Option<Result<(), Problem>> {
     *slot = value;
     Some(in_range(value, range))
-}
-
-pub(super) fn in_range(value: u64, range: RangeInclusive<u64>) -> Result<(), Problem> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    Err(Problem::OutOfRange { value, least: *range.start(), most: *range.end() })
 }
 
 pub(super) const LINE_NAMES: &[&str] =

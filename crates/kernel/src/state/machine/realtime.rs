@@ -1,7 +1,7 @@
 //! Which rules of the real-time class a machine's kernel has: the `[realtime]` table.
 
 use crate::state::machine::MachineError;
-use crate::state::machine::read::{Text, in_range};
+use crate::state::machine::text::{Text, in_range};
 use keel_abi::Span;
 use serde::Deserialize;
 use std::ops::RangeInclusive;

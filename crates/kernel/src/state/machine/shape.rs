@@ -1,8 +1,8 @@
 //! A machine file's shape: regular counts, or nodes with their lists of CPUs; and hops.
 
 use crate::state::machine::cpu_list::CpuList;
-use crate::state::machine::read::Text;
 use crate::state::machine::regular::{Regular, one_hop};
+use crate::state::machine::text::Text;
 use crate::state::machine::{MAX_CPUS, MachineError, Problem};
 use keel_abi::topology::Place;
 use keel_abi::{CoreId, CpuId, CpuSet, LlcId, NodeId, Topology};

@@ -1,7 +1,7 @@
 //! CPUs that come and go on a machine of their own accord: its `[[timeline]]` tables.
 
 use crate::state::machine::cpu_list::CpuList;
-use crate::state::machine::read::Text;
+use crate::state::machine::text::Text;
 use crate::state::machine::{MachineError, Problem};
 use keel_abi::timeline::{Change, Happening, MAX_HAPPENINGS};
 use keel_abi::{CpuId, CpuSet, Span, Topology};
